@@ -1,0 +1,224 @@
+// Door of config: one YAML file (and what it includes) → checked structs, with every error at its
+// file, line and column. One declaration per part parses, validates, documents and makes the
+// schema.
+//
+// A part writes
+//
+//   struct Config { double ratio = 10; Duration every = 1s; };
+//   void read(config::Reader& in, Config& cfg) {
+//     in.optional("ratio", cfg.ratio, config::greater_than(1.0), "newest norm over the median");
+//     in.optional("every", cfg.every, config::positive(), "time between samples");
+//   }
+//
+// and is read in two modes through the same function: *parsing* (fills the struct from YAML,
+// reports unknown keys with the nearest known one) and *describing* (records name, type, default,
+// range and help of each key, for JSON Schema and the docs tables).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/issue.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "core/value.h"
+
+namespace tocsin::config {
+
+struct Place {
+  std::string file;
+  int line = 0;    // from 1; 0 = unknown
+  int column = 0;  // from 1
+};
+
+enum class Grade { warning, error };
+
+struct Diagnostic {
+  Place place;
+  Grade grade = Grade::error;
+  std::string path;     // "receivers.oncall.webhook.url"
+  std::string message;  // says what was expected and, where there is one, the nearest valid name
+};
+
+/// "file:line:column: error: message (at path)".
+std::string to_text(const Diagnostic& diagnostic);
+
+/// Collects every problem of a configuration; owned by whoever loads it.
+class Diagnostics {
+ public:
+  void add(Diagnostic diagnostic) { items_.push_back(std::move(diagnostic)); }
+  [[nodiscard]] const std::vector<Diagnostic>& items() const noexcept { return items_; }
+  [[nodiscard]] bool has_errors() const noexcept;
+
+ private:
+  std::vector<Diagnostic> items_;
+};
+
+/// A credential. Prints as <redacted>; opened only by the adapter that sends it. A `*_file` secret
+/// is read again at each reveal() whose file changed, so that rotation needs no reload.
+class Secret {
+ public:
+  Secret() = default;
+  static Secret from_value(std::string value);
+  static Secret from_file(std::string path);
+
+  [[nodiscard]] bool set() const noexcept { return !value_.empty() || !path_.empty(); }
+  /// The credential, trailing newline of a file stripped. not_found / invalid_argument (empty).
+  [[nodiscard]] core::Result<std::string> reveal() const;
+
+ private:
+  std::string value_;
+  std::string path_;
+};
+
+/// Size in bytes, written as 64MiB, 512KiB, 900KB or a plain number.
+struct Bytes {
+  std::uint64_t count = 0;
+  friend auto operator<=>(const Bytes&, const Bytes&) = default;
+};
+
+/// A range check with its words: ok(value) and what the error and the docs table say.
+template <typename T>
+struct Check {
+  std::function<bool(const T&)> ok;
+  std::string expected;           // "> 1", "1 … 100", "one of a, b"
+  std::optional<double> minimum;  // for the schema
+  std::optional<double> maximum;
+  bool exclusive_minimum = false;
+  std::vector<std::string> choices;
+};
+
+template <typename T>
+Check<T> greater_than(T limit);
+template <typename T>
+Check<T> at_least(T limit);
+template <typename T>
+Check<T> between(T low, T high);
+Check<core::Duration> positive();
+Check<std::string> one_of(std::vector<std::string> choices);
+Check<std::string> not_empty();
+
+/// One key as declared: for JSON Schema and the docs tables.
+struct KeyDoc;
+
+/// A map of the YAML document being read, or of a part being described. Not copyable; lives only
+/// inside the read function it is passed to. Types: bool, int64, uint64, int, uint32, double,
+/// string, Duration, Bytes, vector<string>, map<string,string> (as Value), Secret (see secret()).
+class Reader {
+ public:
+  struct Impl;
+  explicit Reader(Impl& impl) : impl_(&impl) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  template <typename T>
+  void required(std::string_view key, T& out, std::type_identity_t<Check<T>> check,
+                std::string_view help) {
+    read_key(key, out, &check, help, true);
+  }
+  template <typename T>
+  void required(std::string_view key, T& out, std::string_view help) {
+    read_key<T>(key, out, nullptr, help, true);
+  }
+  template <typename T>
+  void optional(std::string_view key, T& out, std::type_identity_t<Check<T>> check,
+                std::string_view help) {
+    read_key(key, out, &check, help, false);
+  }
+  template <typename T>
+  void optional(std::string_view key, T& out, std::string_view help) {
+    read_key<T>(key, out, nullptr, help, false);
+  }
+
+  /// `key` or `key_file`, at most one of them; `needed`: one of them.
+  void secret(std::string_view key, Secret& out, std::string_view help, bool needed = false);
+
+  /// A nested map; `read` is called when it is present, and when describing. True if present.
+  bool section(std::string_view key, std::string_view help,
+               const std::function<void(Reader&)>& read);
+  /// A list of maps; an item that is a bare text is passed as {"": text} if `bare_key` names the
+  /// key it stands for.
+  void list(std::string_view key, std::string_view help, const std::function<void(Reader&)>& read,
+            std::string_view bare_key = {});
+  /// A map whose keys the user chooses.
+  void map(std::string_view key, std::string_view help,
+           const std::function<void(const std::string& name, Reader&)>& read);
+  /// A map or a list of maps under one key: `read` runs once per map.
+  void one_or_many(std::string_view key, std::string_view help,
+                   const std::function<void(Reader&)>& read);
+  /// Any YAML subtree as a Value (for pass-through such as librdkafka properties).
+  void any(std::string_view key, core::Value& out, std::string_view help);
+  /// Exactly one of these keys must be present (checked when parsing; noted in the schema).
+  void exactly_one_of(std::initializer_list<std::string_view> keys);
+
+  [[nodiscard]] bool has(std::string_view key) const;
+  /// True in the describing pass: defaults are meaningful, values are not.
+  [[nodiscard]] bool describing() const noexcept;
+  /// Where `key` (or the map itself) stands.
+  [[nodiscard]] Place place(std::string_view key = {}) const;
+  /// Reports a problem found by the caller (cross-references, parse errors inside a text).
+  void error(std::string_view key, std::string message) const;
+  void warning(std::string_view key, std::string message) const;
+  /// Accepts `old_name` (or any case / underscore spelling) for `key`.
+  void alias(std::string_view key, std::string_view old_name);
+  /// Effective values so far, in declaration order, with origin default|user: params_hash and
+  /// evidence.
+  [[nodiscard]] std::vector<core::Parameter> effective() const;
+
+ private:
+  template <typename T>
+  void read_key(std::string_view key, T& out, const Check<T>* check, std::string_view help,
+                bool needed);
+  Impl* impl_;
+};
+
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+/// The process environment.
+Environment process_environment();
+
+/// A loaded file with its includes, before any room has read its section.
+class Document {
+ public:
+  /// Reads, parses, checks duplicate keys, resolves `include`, `${VAR}`, `${VAR:-default}`, `$${`.
+  /// Problems go to `diagnostics`; nullopt only when nothing could be read at all.
+  static std::optional<Document> load(const std::string& path, const Environment& environment,
+                                      Diagnostics& diagnostics);
+  static std::optional<Document> parse(std::string_view text, const std::string& name,
+                                       const Environment& environment, Diagnostics& diagnostics);
+
+  /// Runs `read` over the root map, then reports every key that it did not ask for.
+  void read(Diagnostics& diagnostics, const std::function<void(Reader&)>& read) const;
+
+  Document(Document&&) noexcept;
+  Document& operator=(Document&&) noexcept;
+  ~Document();
+
+ private:
+  struct Tree;
+  explicit Document(std::unique_ptr<Tree> tree);
+  std::unique_ptr<Tree> tree_;
+};
+
+/// JSON Schema (draft-07) of what `read` declares.
+std::string schema(std::string_view title, const std::function<void(Reader&)>& read);
+
+struct KeyDoc {
+  std::string path;      // "http.tls.ca_file"
+  std::string type;      // "duration", "integer", …
+  std::string fallback;  // default as text; empty for required
+  std::string range;
+  std::string help;
+  bool required = false;
+};
+/// One row per key, depth first: the table of a part's docs page.
+std::vector<KeyDoc> describe(const std::function<void(Reader&)>& read);
+/// The rows as a Markdown table.
+std::string to_markdown(const std::vector<KeyDoc>& keys);
+
+}  // namespace tocsin::config

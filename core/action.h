@@ -1,0 +1,38 @@
+// Port: carrying a notification out. Routing decides whether and when; an action decides how.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/notification.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace tocsin::core {
+
+/// What one attempt came to.
+struct Outcome {
+  OutcomeClass outcome = OutcomeClass::delivered;
+  bool confirmed = true;  // false: MQTT QoS 0, UDP: final state sent_unconfirmed
+  std::string code;
+  std::string detail;  // redacted
+  std::optional<Duration> retry_after;
+  std::vector<std::pair<std::string, std::string>> handles;
+};
+
+/// One integration of a receiver: configured once, used from delivery threads.
+class Action {
+ public:
+  virtual ~Action() = default;
+  /// The message as stored in the outbox: bytes that every attempt sends again, no credentials.
+  [[nodiscard]] virtual Result<std::string> render(const Notification& notification) const = 0;
+  /// One attempt; blocks at most until `deadline` (monotonic budget). Thread-safe.
+  virtual Outcome execute(const Notification& notification, std::uint32_t attempt,
+                          std::chrono::milliseconds budget) = 0;
+};
+
+}  // namespace tocsin::core

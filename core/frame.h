@@ -1,0 +1,302 @@
+// Frame v1: the layout of telemetry on the wire (wire-and-api §2, §3, §5), and views into it.
+// Views borrow and never check: only ingest/frame_codec makes them, after validating every length.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "core/codes.h"
+#include "core/identity.h"
+
+namespace tocsin::core {
+
+static_assert(std::endian::native == std::endian::little, "frame v1 is read in place");
+
+enum class FrameKind : std::uint8_t {
+  summary = 1,
+  scalar = 2,
+  step_end = 3,
+  lifecycle = 4,
+  system = 5,
+  span = 6,
+  dictionary = 7,
+  tensor_chunk = 8,
+  snapshot = 9,
+};
+
+inline constexpr std::size_t kFrameHeaderBytes = 112;
+inline constexpr std::size_t kMaxFrameBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kTargetFrameBytes = 256 * 1024;
+inline constexpr std::uint32_t kMaxFrameRows = 65536;
+inline constexpr std::size_t kColumnBytes = 8;
+
+/// Header flags.
+namespace frame_flag {
+inline constexpr std::uint32_t kAfterUpdate = 1;  // values taken after the update
+inline constexpr std::uint32_t kFromSpool = 2;    // sent late from a spool
+inline constexpr std::uint32_t kDegraded = 4;     // the overhead governor stretched the interval
+inline constexpr std::uint32_t kUnsequenced =
+    1U << 31;  // never on the wire: made from JSON, no sequence
+}  // namespace frame_flag
+
+/// The 112 bytes, as they are.
+struct FrameHeader {
+  std::array<char, 4> magic{'T', 'C', 'S', 'N'};
+  std::uint8_t major = 1;
+  std::uint8_t minor = 0;
+  FrameKind kind = FrameKind::summary;
+  Mode mode = Mode::global;
+  std::uint16_t header_length = kFrameHeaderBytes;
+  std::uint16_t row_stride = 0;  // 8 × columns the writer knows
+  std::uint32_t row_count = 0;
+  std::uint32_t body_length = 0;  // bytes after the header
+  std::uint32_t crc = 0;          // CRC32C of the whole frame with these 4 bytes zero
+  RunUid run;
+  std::uint32_t attempt = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;  // 0 unknown
+  std::uint16_t shard = 0;
+  std::uint16_t shard_count = 1;
+  std::int64_t step = 0;  // mode step; the last one in the frame
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;          // of measurement, UTC ns
+  std::uint64_t sequence = 0;     // +1 per frame of (worker, incarnation, shard)
+  std::uint64_t incarnation = 0;  // wall ns when the client opened
+  std::uint64_t worker = 0;       // hash of the worker's name
+  std::uint32_t pass = 0;         // how often this worker entered this mode before
+  std::uint32_t flags = 0;
+};
+static_assert(sizeof(FrameHeader) == kFrameHeaderBytes);
+
+/// One column of n rows; loads are unaligned-safe.
+template <typename T>
+class ColumnView {
+  static_assert(sizeof(T) == kColumnBytes);
+
+ public:
+  ColumnView() = default;
+  ColumnView(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T operator[](std::size_t row) const noexcept {
+    T value;
+    std::memcpy(&value, data_ + row * kColumnBytes, sizeof value);
+    return value;
+  }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Column numbers per kind.
+namespace summary_column {
+enum : std::size_t {
+  name,
+  count,
+  sum,
+  sumsq,
+  m2,
+  abs_sum,
+  min,
+  max,
+  nan,
+  posinf,
+  neginf,
+  zero,
+  negative,
+  meta,
+  columns
+};
+}
+namespace scalar_column {
+enum : std::size_t { name, step, global_step, time, value, meta, columns };
+}
+namespace step_end_column {
+enum : std::size_t { step, global_step, start, end, micro_steps, meta, columns };
+}
+namespace system_column {
+enum : std::size_t { series, time, value, meta, columns };
+}
+namespace span_column {
+enum : std::size_t { name, track, start, duration, step, args, meta, columns };
+}
+
+/// A row of a summary frame: 14 canonical columns. n = count elements.
+struct SummaryRow {
+  std::uint64_t name = 0;
+  std::uint64_t count = 0;
+  double sum = 0;
+  double sumsq = 0;
+  double m2 = 0;  // Σ (x − mean)²
+  double abs_sum = 0;
+  double min = 0;  // NaN when any element is NaN; meaningless when count is 0
+  double max = 0;
+  std::uint64_t nan = 0;
+  std::uint64_t posinf = 0;
+  std::uint64_t neginf = 0;
+  std::uint64_t zero = 0;      // ±0
+  std::uint64_t negative = 0;  // −Inf counts, NaN does not
+  std::uint64_t meta = 0;
+
+  [[nodiscard]] double n() const noexcept { return static_cast<double>(count); }
+  [[nodiscard]] double mean() const noexcept { return sum / n(); }
+  [[nodiscard]] double abs_mean() const noexcept { return abs_sum / n(); }
+  [[nodiscard]] double l1() const noexcept { return abs_sum; }
+  [[nodiscard]] double l2() const noexcept { return std::sqrt(sumsq); }
+  [[nodiscard]] double variance() const noexcept { return m2 / n(); }  // population
+  [[nodiscard]] double std() const noexcept { return std::sqrt(variance()); }
+  [[nodiscard]] double abs_max() const noexcept {
+    return std::isnan(min) || std::isnan(max) ? std::nan("")
+                                              : std::fmax(std::fabs(min), std::fabs(max));
+  }
+  [[nodiscard]] std::uint64_t positive() const noexcept { return count - nan - zero - negative; }
+  [[nodiscard]] std::uint64_t non_finite() const noexcept { return nan + posinf + neginf; }
+};
+static_assert(sizeof(SummaryRow) == summary_column::columns * kColumnBytes);
+
+/// Statistics of tag-1 extensions.
+enum class SparseStat : std::uint16_t {
+  median = 1,
+  prod = 2,
+  p05 = 3,
+  p25 = 4,
+  p75 = 5,
+  p95 = 6,
+  delta_l2 = 7,
+  delta_max_abs = 8,
+  delta_excess = 9,
+  prev_l2 = 10,
+  delta_from_step = 11,
+  unit_count = 12,
+  unit_inactive_count = 13,
+  unit_saturated_count = 14,
+  abs_ge_count = 15,
+  depth = 16,
+  abs_min = 17,
+  abs_median = 18,
+  abs_prod = 19,
+  first_bad_index = 20,
+  digest = 0x8001,
+};
+
+/// Extension tag 1: one statistic for some rows of the frame.
+struct SparseColumn {
+  SparseStat stat{};
+  std::span<const std::byte> params_bytes;  // f64[p]
+  std::span<const std::byte> row_bytes;     // u32[m], ascending
+  std::span<const std::byte> value_bytes;   // f64[m] (u64 for digest)
+  [[nodiscard]] std::size_t size() const noexcept { return row_bytes.size() / 4; }
+  [[nodiscard]] std::uint32_t row(std::size_t i) const noexcept {
+    return load<std::uint32_t>(row_bytes, i);
+  }
+  [[nodiscard]] double value(std::size_t i) const noexcept { return load<double>(value_bytes, i); }
+  [[nodiscard]] double param(std::size_t i) const noexcept { return load<double>(params_bytes, i); }
+
+ private:
+  template <typename T>
+  static T load(std::span<const std::byte> bytes, std::size_t i) noexcept {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    return value;
+  }
+};
+
+enum class DictionaryType : std::uint8_t {
+  tensor = 1,
+  scalar = 2,
+  series = 3,
+  worker = 4,
+  node = 5,
+  span_name = 6,
+  track = 7,
+  span_args = 8,
+};
+
+/// One entry of a dictionary frame; borrows from the frame.
+struct DictionaryEntry {
+  std::uint64_t hash = 0;
+  DictionaryType type = DictionaryType::tensor;
+  Dtype dtype = Dtype::unknown;
+  Role role = Role::other;
+  std::span<const std::byte> dims_bytes;  // i64[ndim]
+  std::string_view name;
+  std::string_view attrs;  // JSON or empty
+};
+
+/// A validated frame. Copy freely; it borrows the record's bytes.
+class FrameView {
+ public:
+  FrameView(const FrameHeader& header, const std::byte* body) : header_(header), body_(body) {}
+
+  [[nodiscard]] const FrameHeader& header() const noexcept { return header_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return header_.row_count; }
+  /// Column k as T; valid for k < row_stride / 8.
+  template <typename T>
+  [[nodiscard]] ColumnView<T> column(std::size_t k) const noexcept {
+    return {body_ + k * kColumnBytes * rows(), rows()};
+  }
+  [[nodiscard]] SummaryRow summary(std::size_t row) const noexcept {
+    SummaryRow out;
+    auto* to = reinterpret_cast<std::byte*>(&out);
+    for (std::size_t k = 0; k < summary_column::columns; ++k) {
+      std::memcpy(to + k * kColumnBytes, body_ + (k * rows() + row) * kColumnBytes, kColumnBytes);
+    }
+    return out;
+  }
+  /// Lifecycle: the JSON object. Snapshot, dictionary, tensor chunk: the raw body.
+  [[nodiscard]] std::string_view body_text() const noexcept {
+    return {reinterpret_cast<const char*>(body_), header_.body_length};
+  }
+  [[nodiscard]] std::span<const std::byte> body() const noexcept {
+    return {body_, header_.body_length};
+  }
+
+  /// Calls visit(tag, payload) for each extension; the codec has checked that they fit.
+  template <typename Visit>
+  void extensions(Visit&& visit) const {
+    std::size_t at = static_cast<std::size_t>(header_.row_stride) * rows();
+    while (at + 8 <= header_.body_length) {
+      std::uint16_t tag = 0;
+      std::uint32_t length = 0;
+      std::memcpy(&tag, body_ + at, 2);
+      std::memcpy(&length, body_ + at + 4, 4);
+      visit(tag, std::span<const std::byte>(body_ + at + 8, length));
+      at += 8 + ((std::size_t{length} + 7) & ~std::size_t{7});
+    }
+  }
+
+  /// Calls visit(const SparseColumn&) for each well-formed tag-1 extension.
+  template <typename Visit>
+  void sparse_columns(Visit&& visit) const {
+    extensions([&](std::uint16_t tag, std::span<const std::byte> bytes) {
+      if (tag != 1 || bytes.size() < 8) return;
+      std::uint16_t stat = 0;
+      std::uint16_t params = 0;
+      std::uint32_t m = 0;
+      std::memcpy(&stat, bytes.data(), 2);
+      std::memcpy(&params, bytes.data() + 2, 2);
+      std::memcpy(&m, bytes.data() + 4, 4);
+      const std::size_t rows_at = 8 + std::size_t{params} * 8;
+      const std::size_t values_at = rows_at + ((std::size_t{m} * 4 + 7) & ~std::size_t{7});
+      if (m > kMaxFrameRows || values_at + std::size_t{m} * 8 > bytes.size()) return;
+      SparseColumn column;
+      column.stat = static_cast<SparseStat>(stat);
+      column.params_bytes = bytes.subspan(8, std::size_t{params} * 8);
+      column.row_bytes = bytes.subspan(rows_at, std::size_t{m} * 4);
+      column.value_bytes = bytes.subspan(values_at, std::size_t{m} * 8);
+      visit(column);
+    });
+  }
+
+ private:
+  FrameHeader header_;
+  const std::byte* body_;
+};
+
+}  // namespace tocsin::core

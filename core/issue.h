@@ -1,0 +1,160 @@
+// Events of the `issues` topic: issues, job phases, rule statuses (wire-and-api §9.2, §9.3).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/codes.h"
+#include "core/identity.h"
+#include "core/labels.h"
+#include "core/time.h"
+#include "core/value.h"
+
+namespace tocsin::core {
+
+enum class IssueStatus { firing, resolved };
+enum class Resolution { none, recovered, job_ended, superseded, expired, manual };
+std::string_view to_string(IssueStatus status) noexcept;
+std::string_view to_string(Resolution resolution) noexcept;
+
+struct RunRef {
+  RunUid uid;
+  std::uint32_t attempt = 1;
+  std::string job;
+  std::string platform = "local";  // local, slurm, k8s-job, …
+  Value ref;  // platform's own identity, e.g. {"pid":4711,"pid_start":…,"host":…}
+};
+
+struct NamedNumber {
+  std::string name;
+  double value = 0;
+};
+
+struct TensorRef {
+  std::string name;
+  std::string collection;
+  Dtype dtype = Dtype::unknown;
+  std::vector<std::int64_t> shape;
+};
+
+struct WindowRef {
+  std::string clock = "step";  // step | time
+  std::int64_t first = 0;      // steps, or UTC ns for the time clock
+  std::int64_t last = 0;
+  WallTime first_time{};
+  WallTime last_time{};
+  std::uint64_t points = 0;
+  bool partial = false;
+  std::vector<std::uint32_t> missing_ranks;
+};
+
+struct Parameter {
+  std::string name;
+  Value value;
+  std::string origin = "default";  // default | user
+};
+
+struct Affected {
+  std::uint64_t hit = 0;
+  std::uint64_t evaluated = 0;
+  std::vector<std::pair<std::string, double>> worst;  // unit → value, up to 10
+};
+
+/// Where the records that led here stand.
+struct DataRef {
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+struct Evidence {
+  NamedNumber observed;
+  std::string op;
+  std::optional<NamedNumber> threshold;
+  std::optional<TensorRef> tensor;
+  WindowRef window;
+  std::vector<Parameter> parameters;
+  WallTime first_seen{};
+  std::uint64_t occurrences = 1;
+  Affected affected;
+  std::vector<DataRef> data_refs;
+  ValueMap values;  // the rule's own
+};
+
+/// One report of an issue: firing, firing again, or resolved.
+struct Issue {
+  std::string event_id;  // iss_…
+  std::string source;    // /<cluster>/rules/<rule>
+  std::uint64_t sequence = 0;
+  WallTime time{};  // when the condition was seen (time of measurement)
+
+  IssueStatus status = IssueStatus::firing;
+  std::string rule;  // the YAML name, default the type
+  std::string rule_type;
+  std::string rule_version = "1";
+  std::string params_hash;
+  std::string kind;  // empty: the rule names none
+  bool shadow = false;
+  Severity severity = Severity::warning;
+  Labels labels;
+  std::string summary;
+  std::string description;
+  std::string recommendation;
+  std::string runbook_url;
+  WallTime starts_at{};
+  std::optional<WallTime> ends_at;
+  bool explicit_expiry = true;
+  Resolution resolution = Resolution::none;
+  RunRef run;
+  std::optional<std::int64_t> step;
+  std::optional<std::int64_t> global_step;
+  std::optional<Mode> mode;
+  std::optional<std::int64_t> epoch;
+  Evidence evidence;
+
+  // Stage times, for the latency table: measured by the hook, appended to the topic.
+  WallTime measured_at{};
+  WallTime published_at{};
+  WallTime evaluated_at{};
+};
+
+enum class JobPhase { started, heartbeat, ended };
+std::string_view to_string(JobPhase phase) noexcept;
+
+struct JobEvent {
+  JobPhase phase = JobPhase::started;
+  std::uint64_t number = 0;  // n-th event of this phase in this attempt
+  RunRef run;
+  Labels labels;
+  std::uint32_t world_size = 0;
+  std::vector<std::string> rules;
+  WallTime time{};
+  std::optional<WallTime> started_at;
+  std::optional<WallTime> ended_at;
+  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | lost
+  std::optional<int> exit_code;
+  std::optional<std::int64_t> step;
+};
+
+enum class RuleState { no_data, in_progress, issues_found, no_issues_found, error, stopped };
+std::string_view to_string(RuleState state) noexcept;  // NoData, InProgress, IssuesFound, …
+
+struct RuleStatusEvent {
+  std::string rule;
+  std::string rule_type;
+  std::string rule_version = "1";
+  RuleState status = RuleState::no_data;
+  RuleState previous = RuleState::no_data;
+  std::string reason;
+  std::vector<std::string> missing;
+  std::map<std::string, std::uint64_t> evaluations;  // outcome → count
+  RunRef run;
+  WallTime time{};
+};
+
+}  // namespace tocsin::core

@@ -1,0 +1,108 @@
+// What routing decided to tell one integration, and how its delivery went
+// (routing-and-actions §2.6, §4; wire-and-api §9.6).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/issue.h"
+#include "core/labels.h"
+#include "core/time.h"
+
+namespace tocsin::core {
+
+enum class NotificationKind { open, update, close, repeat };
+std::string_view to_string(NotificationKind kind) noexcept;
+std::optional<NotificationKind> notification_kind_from(std::string_view name) noexcept;
+
+/// One issue inside a notification, with the identity of its episode.
+struct NotifiedIssue {
+  std::string issue_key;
+  std::uint64_t episode = 1;
+  Issue issue;
+};
+
+/// One decided message for one integration; a record of `router-outbox`, keyed by integration.
+struct Notification {
+  std::string notification_id;  // ntf_…; the idempotency key everywhere
+  std::string integration;      // integration id
+  std::string type;             // webhook, email, …
+  std::string receiver;
+  std::string route_id;
+  std::string group_key;   // "<matcher path>:{k=\"v\"}"
+  std::string group_hash;  // hex SHA-256
+  std::uint64_t generation = 1;
+  std::string reason;  // first, new_issues, all_resolved, …
+  NotificationKind kind = NotificationKind::open;
+  bool firing = true;  // message status: firing while anything told is
+  Labels group_labels;
+  Labels common_labels;
+  std::vector<NotifiedIssue> issues;  // most severe first, then oldest; cut to max_alerts
+  std::vector<NotifiedIssue> suppressed;
+  std::uint64_t firing_count = 0;
+  std::uint64_t resolved_count = 0;
+  std::uint64_t truncated = 0;
+  WallTime decided_at{};
+  WallTime expires_at{};
+  std::string config_version;
+  std::string rendered;  // JSON of actions' Rendered: the stored bytes, without credentials
+};
+
+enum class DeliveryState {
+  pending,
+  delivered,
+  delivered_via_digest,
+  sent_unconfirmed,
+  superseded,
+  expired,
+  dead,
+  cancelled,
+};
+std::string_view to_string(DeliveryState state) noexcept;
+std::optional<DeliveryState> delivery_state_from(std::string_view name) noexcept;
+
+enum class OutcomeClass {
+  delivered,
+  transient,
+  throttled,
+  configuration,
+  gone,
+  bad_payload,
+  unknown,
+};
+std::string_view to_string(OutcomeClass outcome) noexcept;
+
+/// One attempt, or the final state, of a notification; a record of `router-deliveries`.
+struct Delivery {
+  std::string notification_id;
+  std::string integration;
+  std::string type;
+  std::string receiver;
+  std::string route_id;
+  std::string group_key;
+  std::string reason;
+  NotificationKind kind = NotificationKind::open;
+  std::uint32_t attempt = 1;
+  DeliveryState state = DeliveryState::pending;
+  OutcomeClass outcome = OutcomeClass::delivered;
+  std::string code;    // "204", "smtp 250", "puback", …
+  std::string detail;  // redacted, at most 2 KiB
+  Duration latency{};
+  std::vector<std::pair<std::string, std::string>> handles;  // far-side ids
+  std::optional<WallTime> next_attempt_at;
+  std::string config_version;
+  struct IssueRef {
+    std::string issue_key;
+    std::uint64_t episode = 1;
+    std::string event_id;
+  };
+  std::vector<IssueRef> issues;
+  struct Stages {
+    WallTime measured{}, published{}, evaluated{}, decided{}, sent{}, answered{};
+  } stages;
+};
+
+}  // namespace tocsin::core

@@ -1,0 +1,14 @@
+// Small text helpers that several rooms need.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::core {
+
+/// The candidate with the least edit distance to `wanted`, if it is near enough (at most a third of
+/// its length, at least 1) to be what was meant; empty else.
+std::string nearest(std::string_view wanted, const std::vector<std::string>& candidates);
+
+}  // namespace tocsin::core

@@ -1,0 +1,54 @@
+// A small dynamic value, for evidence and effective parameters: what JSON can hold, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tocsin::core {
+
+class Value;
+using ValueList = std::vector<Value>;
+using ValueMap = std::vector<std::pair<std::string, Value>>;  // keeps the order it was written in
+
+/// null, bool, integer, number (may be NaN or infinite), text, list or map.
+class Value {
+ public:
+  using Storage =
+      std::variant<std::monostate, bool, std::int64_t, double, std::string, ValueList, ValueMap>;
+
+  Value() = default;
+  Value(bool value) : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(int value)
+      : storage_(std::int64_t{value}) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(std::int64_t value)
+      : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(std::uint64_t value)
+      : storage_(static_cast<std::int64_t>(value)) {
+  }                                         // NOLINT(google-explicit-constructor): a literal type
+  Value(double value) : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(const char* value)
+      : storage_(std::string(value)) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(std::string value)
+      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(ValueList value)
+      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
+  Value(ValueMap value)
+      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
+
+  [[nodiscard]] const Storage& storage() const noexcept { return storage_; }
+  [[nodiscard]] bool is_null() const noexcept { return storage_.index() == 0; }
+  friend bool operator==(const Value&, const Value&) = default;
+
+ private:
+  Storage storage_;
+};
+
+/// Compact JSON, map keys in the order given (`sorted`: in byte order). A non-finite number becomes
+/// "NaN", "Infinity" or "-Infinity"; doubles print as the shortest text that reads back the same,
+/// whole doubles without a fraction (1e-7 → 1e-07, 10.0 → 10).
+std::string to_json(const Value& value, bool sorted = false);
+
+}  // namespace tocsin::core
