@@ -100,6 +100,10 @@ template <typename T>
 Check<T> at_least(T limit);
 template <typename T>
 Check<T> between(T low, T high);
+template <>
+Check<core::Duration> at_least(core::Duration limit);
+template <>
+Check<core::Duration> between(core::Duration low, core::Duration high);
 Check<core::Duration> positive();
 Check<std::string> one_of(std::vector<std::string> choices);
 Check<std::string> not_empty();

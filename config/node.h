@@ -1,0 +1,46 @@
+// Our own picture of a YAML document: places, duplicate keys and quoting kept, aliases expanded
+// within bounds. Internal to config.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+
+namespace tocsin::config {
+
+struct Entry;
+
+struct Node {
+  enum class Kind { null, scalar, list, map };
+  Kind kind = Kind::null;
+  std::string text;     // scalar
+  bool quoted = false;  // a quoted scalar is text, never a number or a bool
+  std::vector<Node> items;
+  std::vector<Entry> entries;
+  Place place;
+
+  [[nodiscard]] const Entry* find(std::string_view key) const;
+};
+
+struct Entry {
+  std::string key;
+  Place key_place;
+  Node value;
+};
+
+/// What the user wrote, in words: "a list", "the text \"abc\"", …
+std::string describe_kind(const Node& node);
+
+/// Parses one YAML text. On a syntax error or an exhausted bound, reports it and returns nullopt.
+std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
+                               Diagnostics& diagnostics);
+
+/// Replaces ${VAR}, ${VAR:-default} and $${ in every scalar value; reports unset variables.
+void substitute(Node& node, const Environment& environment, Diagnostics& diagnostics);
+
+/// Any subtree as a Value: plain scalars become bool, integer or number where they look like one.
+core::Value to_value(const Node& node);
+
+}  // namespace tocsin::config

@@ -1,0 +1,389 @@
+// The verbs of Reader: parsing and describing through one declaration.
+#include <algorithm>
+
+#include "config/tree.h"
+#include "config/values.h"
+#include "core/text.h"
+
+namespace tocsin::config {
+namespace {
+
+std::string with_suggestion(std::string message, std::string_view wanted,
+                            const std::vector<std::string>& known) {
+  if (const std::string near = core::nearest(wanted, known); !near.empty()) {
+    message += "; did you mean \"" + near + "\"?";
+  } else if (!known.empty()) {
+    message += "; known: ";
+    for (std::size_t i = 0; i < known.size(); ++i) message += (i == 0 ? "" : ", ") + known[i];
+  }
+  return message;
+}
+
+// Lower case without underscores and dashes: what makes two spellings of a name the same.
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '_' || c == '-') continue;
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+// Reads one map below `parent`; reports what nobody asked for.
+void read_map(const Reader::Impl& parent, const Node& node, std::string path,
+              const std::function<void(Reader&)>& read) {
+  Reader::Impl impl;
+  impl.node = &node;
+  impl.diagnostics = parent.diagnostics;
+  impl.path = std::move(path);
+  Reader reader(impl);
+  read(reader);
+  impl.report_unknown_keys();
+}
+
+void describe_map(SchemaNode& schema, const std::function<void(Reader&)>& read) {
+  Reader::Impl impl;
+  impl.schema = &schema;
+  Reader reader(impl);
+  read(reader);
+}
+
+template <typename T>
+std::vector<std::string> choices_for(const T&, const std::vector<std::string>& choices) {
+  return choices;
+}
+
+template <typename T>
+std::string suggestion(const T&, const Check<T>&) {
+  return {};
+}
+std::string suggestion(const std::string& value, const Check<std::string>& check) {
+  const std::string near = core::nearest(value, check.choices);
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
+
+}  // namespace
+
+SchemaNode& SchemaNode::property(std::string_view key) {
+  for (auto& [name, node] : properties) {
+    if (name == key) return node;
+  }
+  return properties.emplace_back(std::string(key), SchemaNode{}).second;
+}
+
+const Entry* Reader::Impl::take(std::string_view key) {
+  if (std::find(known.begin(), known.end(), key) == known.end()) known.emplace_back(key);
+  if (node == nullptr) return nullptr;
+  if (const Entry* entry = node->find(key)) return entry;
+  for (const Entry& entry : node->entries) {
+    const auto alias = aliases.find(entry.key);
+    if (alias != aliases.end() && alias->second == key) return &entry;
+  }
+  return nullptr;
+}
+
+std::string Reader::Impl::path_of(std::string_view key) const {
+  if (key.empty()) return path;
+  return path.empty() ? std::string(key) : path + "." + std::string(key);
+}
+
+void Reader::Impl::report(const Place& place, Grade grade, std::string_view key,
+                          std::string message) const {
+  if (diagnostics != nullptr) diagnostics->add({place, grade, path_of(key), std::move(message)});
+}
+
+void Reader::Impl::report_unknown_keys() const {
+  for (const Entry& entry : node->entries) {
+    const bool asked = std::find(known.begin(), known.end(), entry.key) != known.end();
+    if (!asked && !aliases.contains(entry.key)) {
+      report(entry.key_place, Grade::error, entry.key,
+             with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known));
+    }
+  }
+}
+
+template <typename T>
+void Reader::read_key(std::string_view key, T& out, const Check<T>* check, std::string_view help,
+                      bool needed) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = TypeName<T>::name;
+    node.help = help;
+    node.required = needed;
+    if (!needed) node.fallback = as_value(out);
+    if (check != nullptr) {
+      node.range = check->expected;
+      node.minimum = check->minimum;
+      node.maximum = check->maximum;
+      node.exclusive_minimum = check->exclusive_minimum;
+      node.choices = check->choices;
+    }
+  }
+  const Entry* entry = impl_->take(key);
+  const bool given = entry != nullptr && entry->value.kind != Node::Kind::null;
+  if (given) {
+    T value{};
+    if (!parse_value(entry->value, value)) {
+      impl_->report(entry->value.place, Grade::error, key,
+                    std::string(key) + ": expected " + TypeName<T>::expected + ", found " +
+                        describe_kind(entry->value));
+      return;
+    }
+    if (check != nullptr && !check->ok(value)) {
+      impl_->report(entry->value.place, Grade::error, key,
+                    std::string(key) + " must be " + check->expected + ", found " +
+                        describe_kind(entry->value) + suggestion(value, *check));
+      return;
+    }
+    out = std::move(value);
+  } else if (needed && impl_->node != nullptr) {
+    impl_->report(place(), Grade::error, key,
+                  "missing key \"" + std::string(key) + "\": expected " + TypeName<T>::expected);
+  }
+  impl_->effective.push_back({std::string(key), as_value(out), given ? "user" : "default"});
+}
+
+void Reader::secret(std::string_view key, Secret& out, std::string_view help, bool needed) {
+  const std::string file_key = std::string(key) + "_file";
+  if (impl_->schema != nullptr) {
+    for (const auto& [name, words] : {std::pair{std::string(key), std::string(help)},
+                                      {file_key, std::string(help) + " (read from this file)"}}) {
+      SchemaNode& node = impl_->schema->property(name);
+      node.type = "secret";
+      node.help = words;
+    }
+    if (needed) impl_->schema->exactly_one_of.push_back({std::string(key), file_key});
+  }
+  const Entry* plain = impl_->take(key);
+  const Entry* file = impl_->take(file_key);
+  if (plain != nullptr && file != nullptr) {
+    impl_->report(file->key_place, Grade::error, file_key,
+                  "give \"" + std::string(key) + "\" or \"" + file_key + "\", not both");
+    return;
+  }
+  const Entry* entry = plain != nullptr ? plain : file;
+  if (entry == nullptr) {
+    if (needed && impl_->node != nullptr) {
+      impl_->report(place(), Grade::error, key,
+                    "missing key \"" + std::string(key) + "\" or \"" + file_key + "\"");
+    }
+    return;
+  }
+  if (entry->value.kind != Node::Kind::scalar || entry->value.text.empty()) {
+    impl_->report(entry->value.place, Grade::error, entry->key,
+                  entry->key + ": expected a text that is not empty");
+    return;
+  }
+  out = plain != nullptr ? Secret::from_value(entry->value.text)
+                         : Secret::from_file(entry->value.text);
+}
+
+bool Reader::section(std::string_view key, std::string_view help,
+                     const std::function<void(Reader&)>& read) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "object";
+    node.help = help;
+    describe_map(node, read);
+  }
+  const Entry* entry = impl_->take(key);
+  if (entry == nullptr) return false;
+  static const Node kEmpty{Node::Kind::map, {}, false, {}, {}, {}};
+  if (entry->value.kind == Node::Kind::null) {
+    read_map(*impl_, kEmpty, impl_->path_of(key), read);
+    return true;
+  }
+  if (entry->value.kind != Node::Kind::map) {
+    impl_->report(entry->value.place, Grade::error, key,
+                  std::string(key) + ": expected a map, found " + describe_kind(entry->value));
+    return false;
+  }
+  read_map(*impl_, entry->value, impl_->path_of(key), read);
+  return true;
+}
+
+void Reader::list(std::string_view key, std::string_view help,
+                  const std::function<void(Reader&)>& read, std::string_view bare_key) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "array";
+    node.help = help;
+    node.bare_key = bare_key;
+    if (node.item.empty()) node.item.emplace_back().type = "object";
+    describe_map(node.item.front(), read);
+  }
+  const Entry* entry = impl_->take(key);
+  if (entry == nullptr || entry->value.kind == Node::Kind::null) return;
+  if (entry->value.kind != Node::Kind::list) {
+    impl_->report(entry->value.place, Grade::error, key,
+                  std::string(key) + ": expected a list, found " + describe_kind(entry->value));
+    return;
+  }
+  for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
+    const Node& item = entry->value.items[i];
+    const std::string path = impl_->path_of(key) + "[" + std::to_string(i) + "]";
+    if (item.kind == Node::Kind::map) {
+      read_map(*impl_, item, path, read);
+    } else if (item.kind == Node::Kind::scalar && !bare_key.empty()) {
+      Node wrapped;
+      wrapped.kind = Node::Kind::map;
+      wrapped.place = item.place;
+      wrapped.entries.push_back({std::string(bare_key), item.place, item});
+      read_map(*impl_, wrapped, path, read);
+    } else {
+      impl_->diagnostics->add(
+          {item.place, Grade::error, path, "expected a map, found " + describe_kind(item)});
+    }
+  }
+}
+
+void Reader::map(std::string_view key, std::string_view help,
+                 const std::function<void(const std::string&, Reader&)>& read) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "map";
+    node.help = help;
+    if (node.item.empty()) node.item.emplace_back().type = "object";
+    describe_map(node.item.front(), [&](Reader& reader) { read("<name>", reader); });
+  }
+  const Entry* entry = impl_->take(key);
+  if (entry == nullptr || entry->value.kind == Node::Kind::null) return;
+  if (entry->value.kind != Node::Kind::map) {
+    impl_->report(entry->value.place, Grade::error, key,
+                  std::string(key) + ": expected a map, found " + describe_kind(entry->value));
+    return;
+  }
+  for (const Entry& item : entry->value.entries) {
+    const std::string path = impl_->path_of(key) + "." + item.key;
+    if (item.value.kind == Node::Kind::map) {
+      read_map(*impl_, item.value, path, [&](Reader& reader) { read(item.key, reader); });
+    } else if (item.value.kind == Node::Kind::list) {
+      // A list of maps under a user's name: the same name several times.
+      for (const Node& part : item.value.items) {
+        if (part.kind == Node::Kind::map) {
+          read_map(*impl_, part, path, [&](Reader& reader) { read(item.key, reader); });
+        } else {
+          impl_->diagnostics->add(
+              {part.place, Grade::error, path, "expected a map, found " + describe_kind(part)});
+        }
+      }
+    } else {
+      impl_->diagnostics->add(
+          {item.value.place, Grade::error, path,
+           item.key + ": expected a map or a list of maps, found " + describe_kind(item.value)});
+    }
+  }
+}
+
+void Reader::one_or_many(std::string_view key, std::string_view help,
+                         const std::function<void(Reader&)>& read) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "one-or-many";
+    node.help = help;
+    if (node.item.empty()) node.item.emplace_back().type = "object";
+    describe_map(node.item.front(), read);
+  }
+  const Entry* entry = impl_->take(key);
+  if (entry == nullptr) return;
+  if (entry->value.kind == Node::Kind::list) {
+    for (const Node& item : entry->value.items) {
+      if (item.kind == Node::Kind::map) {
+        read_map(*impl_, item, impl_->path_of(key), read);
+      } else {
+        impl_->report(item.place, Grade::error, key,
+                      "expected a map, found " + describe_kind(item));
+      }
+    }
+    return;
+  }
+  section(key, help, read);
+}
+
+void Reader::any(std::string_view key, core::Value& out, std::string_view help) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "any";
+    node.help = help;
+  }
+  if (const Entry* entry = impl_->take(key)) out = to_value(entry->value);
+}
+
+void Reader::exactly_one_of(std::initializer_list<std::string_view> keys) {
+  std::vector<std::string> names(keys.begin(), keys.end());
+  if (impl_->schema != nullptr) impl_->schema->exactly_one_of.push_back(names);
+  if (impl_->node == nullptr) return;
+  std::vector<const Entry*> present;
+  for (const auto& name : names) {
+    if (const Entry* entry = impl_->take(name)) present.push_back(entry);
+  }
+  if (present.size() == 1) return;
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  impl_->report(present.empty() ? place() : present[1]->key_place, Grade::error, "",
+                "give exactly one of " + list);
+}
+
+bool Reader::has(std::string_view key) const {
+  return impl_->node != nullptr && impl_->node->find(key) != nullptr;
+}
+
+bool Reader::describing() const noexcept { return impl_->schema != nullptr; }
+
+Place Reader::place(std::string_view key) const {
+  if (impl_->node == nullptr) return {};
+  if (const Entry* entry = impl_->node->find(key)) return entry->value.place;
+  return impl_->node->place;
+}
+
+void Reader::error(std::string_view key, std::string message) const {
+  impl_->report(place(key), Grade::error, key, std::move(message));
+}
+
+void Reader::warning(std::string_view key, std::string message) const {
+  impl_->report(place(key), Grade::warning, key, std::move(message));
+}
+
+void Reader::alias(std::string_view key, std::string_view old_name) {
+  impl_->aliases.emplace(old_name, key);
+  if (impl_->node == nullptr) return;
+  for (const Entry& entry : impl_->node->entries) {
+    if (entry.key != key && folded(entry.key) == folded(old_name))
+      impl_->aliases.emplace(entry.key, key);
+  }
+}
+
+std::vector<core::Parameter> Reader::effective() const { return impl_->effective; }
+
+void Document::read(Diagnostics& diagnostics, const std::function<void(Reader&)>& read) const {
+  Reader::Impl impl;
+  impl.node = &tree_->root;
+  impl.diagnostics = &diagnostics;
+  Reader reader(impl);
+  read(reader);
+  impl.report_unknown_keys();
+}
+
+#define TOCSIN_READABLE(T)                                                                   \
+  template void Reader::read_key<T>(std::string_view, T&, const Check<T>*, std::string_view, \
+                                    bool);                                                   \
+  template void Reader::read_key<std::optional<T>>(std::string_view, std::optional<T>&,      \
+                                                   const Check<std::optional<T>>*,           \
+                                                   std::string_view, bool);
+TOCSIN_READABLE(bool)
+TOCSIN_READABLE(int)
+TOCSIN_READABLE(std::int64_t)
+TOCSIN_READABLE(std::uint32_t)
+TOCSIN_READABLE(std::uint64_t)
+TOCSIN_READABLE(double)
+TOCSIN_READABLE(std::string)
+TOCSIN_READABLE(core::Duration)
+TOCSIN_READABLE(Bytes)
+TOCSIN_READABLE(std::vector<std::string>)
+#undef TOCSIN_READABLE
+template void Reader::read_key<std::map<std::string, std::string>>(
+    std::string_view, std::map<std::string, std::string>&,
+    const Check<std::map<std::string, std::string>>*, std::string_view, bool);
+
+}  // namespace tocsin::config

@@ -1,0 +1,155 @@
+// Declarations → JSON Schema (draft-07) and docs tables.
+#include <nlohmann/json.hpp>
+
+#include "config/tree.h"
+
+namespace tocsin::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json scalar_schema(const SchemaNode& node) {
+  const std::string& type = node.type;
+  if (type == "duration")
+    return {{"type", "string"}, {"pattern", "^([0-9.]+(ns|us|ms|s|m|h|d|w))+$"}};
+  if (type == "bytes")
+    return {{"type", Json::array({"string", "integer"})}, {"pattern", "^[0-9]+([KMGT]i?B|B)?$"}};
+  if (type == "secret") return {{"type", "string"}, {"minLength", 1}};
+  if (type == "texts") {
+    return {{"oneOf", Json::array({{{"type", "string"}},
+                                   {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
+  }
+  if (type == "text map") {
+    return {{"type", "object"},
+            {"additionalProperties", {{"type", Json::array({"string", "number", "boolean"})}}}};
+  }
+  if (type == "any") return Json::object();
+  // A number may come from ${VAR}, so its text form is accepted too.
+  if (type == "integer" || type == "number" || type == "boolean") {
+    return {{"type", Json::array({type, "string"})}};
+  }
+  return {{"type", Json::array({"string", "number", "boolean"})}};
+}
+
+Json to_schema(const SchemaNode& node);
+
+Json object_schema(const SchemaNode& node) {
+  Json out = {{"type", "object"}, {"additionalProperties", false}};
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const auto& [key, child] : node.properties) {
+    properties[key] = to_schema(child);
+    if (child.required) required.push_back(key);
+  }
+  out["properties"] = properties;
+  if (!required.empty()) out["required"] = required;
+  for (const auto& group : node.exactly_one_of) {
+    Json choices = Json::array();
+    for (const auto& key : group) choices.push_back({{"required", Json::array({key})}});
+    out["allOf"].push_back({{"oneOf", choices}});
+  }
+  return out;
+}
+
+Json item_schema(const SchemaNode& node) {
+  return node.item.empty() ? Json::object() : to_schema(node.item.front());
+}
+
+Json to_schema(const SchemaNode& node) {
+  Json out;
+  if (node.type == "object") {
+    out = object_schema(node);
+  } else if (node.type == "array") {
+    Json item = item_schema(node);
+    if (!node.bare_key.empty()) item = {{"oneOf", Json::array({item, {{"type", "string"}}})}};
+    out = {{"type", "array"}, {"items", item}};
+  } else if (node.type == "map" || node.type == "one-or-many") {
+    const Json one = item_schema(node);
+    const Json many = {{"oneOf", Json::array({one, {{"type", "array"}, {"items", one}}})}};
+    out = node.type == "map" ? Json{{"type", "object"}, {"additionalProperties", many}} : many;
+  } else {
+    out = scalar_schema(node);
+    if (!node.choices.empty()) out["enum"] = node.choices;
+    if (node.minimum) out[node.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = *node.minimum;
+    if (node.maximum) out["maximum"] = *node.maximum;
+    if (!node.fallback.is_null()) out["default"] = Json::parse(core::to_json(node.fallback));
+  }
+  if (!node.help.empty()) out["description"] = node.help;
+  return out;
+}
+
+void rows(const SchemaNode& node, const std::string& prefix, std::vector<KeyDoc>& out) {
+  for (const auto& [key, child] : node.properties) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    if (child.type == "object") {
+      rows(child, path, out);
+    } else if (child.type == "array" || child.type == "map" || child.type == "one-or-many") {
+      out.push_back({path,
+                     child.type == "array" ? "list"
+                     : child.type == "map" ? "map"
+                                           : "map or list",
+                     "", "", child.help, child.required});
+      if (!child.item.empty())
+        rows(child.item.front(),
+             path + (child.type == "array" ? "[]"
+                     : child.type == "map" ? ".<name>"
+                                           : ""),
+             out);
+    } else {
+      std::string fallback = child.fallback.is_null() ? "" : core::to_json(child.fallback);
+      if (fallback.size() >= 2 && fallback.front() == '"')
+        fallback = fallback.substr(1, fallback.size() - 2);
+      out.push_back({path, child.type, fallback, child.range, child.help, child.required});
+    }
+  }
+}
+
+SchemaNode described(const std::function<void(Reader&)>& read) {
+  SchemaNode root;
+  root.type = "object";
+  Reader::Impl impl;
+  impl.schema = &root;
+  Reader reader(impl);
+  read(reader);
+  return root;
+}
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.replace(at, 1, "\\|");
+  return text;
+}
+
+}  // namespace
+
+std::string schema(std::string_view title, const std::function<void(Reader&)>& read) {
+  Json out = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
+  Json body = to_schema(described(read));
+  body["properties"]["include"] = {
+      {"description",
+       "files whose sections are merged into this one (globs, relative to this file)"},
+      {"oneOf",
+       Json::array({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
+  out.update(body);
+  return out.dump(2) + "\n";
+}
+
+std::vector<KeyDoc> describe(const std::function<void(Reader&)>& read) {
+  std::vector<KeyDoc> out;
+  rows(described(read), "", out);
+  return out;
+}
+
+std::string to_markdown(const std::vector<KeyDoc>& keys) {
+  std::string out = "| Key | Type | Default | Valid | Meaning |\n|---|---|---|---|---|\n";
+  for (const auto& key : keys) {
+    out += "| `" + key.path + "` | " + key.type + " | " +
+           (key.required           ? "required"
+            : key.fallback.empty() ? "–"
+                                   : "`" + cell(key.fallback) + "`") +
+           " | " + cell(key.range) + " | " + cell(key.help) + " |\n";
+  }
+  return out;
+}
+
+}  // namespace tocsin::config

@@ -1,0 +1,54 @@
+// What a Document owns, and what a Reader works on. Internal to config.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/node.h"
+
+namespace tocsin::config {
+
+struct Document::Tree {
+  Node root;
+};
+
+/// One declared key, as a tree: what JSON Schema and the docs tables are made of.
+struct SchemaNode {
+  std::string type;  // boolean integer number string duration bytes secret list-of-text map-of-text
+                     // any object array map one-or-many
+  std::string help;
+  core::Value fallback;
+  std::string range;
+  std::optional<double> minimum;
+  std::optional<double> maximum;
+  bool exclusive_minimum = false;
+  bool required = false;
+  std::vector<std::string> choices;
+  std::vector<std::pair<std::string, SchemaNode>> properties;
+  std::vector<SchemaNode> item;  // 0 or 1: of a list or map
+  std::string bare_key;
+  std::vector<std::vector<std::string>> exactly_one_of;
+
+  SchemaNode& property(std::string_view key);
+};
+
+struct Reader::Impl {
+  // Parsing: the map being read. Both null when describing.
+  const Node* node = nullptr;
+  Diagnostics* diagnostics = nullptr;
+  std::string path;
+  std::vector<std::string> known;
+  std::map<std::string, std::string, std::less<>> aliases;  // other spelling → key
+  std::vector<core::Parameter> effective;
+  // Describing: where declarations go.
+  SchemaNode* schema = nullptr;
+
+  const Entry* take(std::string_view key);
+  std::string path_of(std::string_view key) const;
+  void report(const Place& place, Grade grade, std::string_view key, std::string message) const;
+  void report_unknown_keys() const;
+};
+
+}  // namespace tocsin::config
