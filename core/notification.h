@@ -49,6 +49,9 @@ struct Notification {
   WallTime expires_at{};
   std::string config_version;
   std::string rendered;  // JSON of actions' Rendered: the stored bytes, without credentials
+  // Set by delivery before an attempt, no part of the record in the outbox:
+  std::vector<std::pair<std::string, std::string>> handles;  // far-side ids of the open incident
+  bool minimal = false;  // the full message was refused: status, counts, top issue, link only
 };
 
 enum class DeliveryState {
