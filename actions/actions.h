@@ -1,0 +1,17 @@
+// Door of actions: carrying notifications out. Routing decides whether and when; here is how.
+//
+//   descriptor.h      action types (webhook, email, mqtt, publish_metric, stop_training) and what
+//                     they need from outside
+//   receivers.h       the `receivers` section
+//   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
+//   issue_metrics.h   state series for /metrics/issues
+//   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
+#pragma once
+
+#include "actions/common_config.h"
+#include "actions/delivery_lanes.h"
+#include "actions/descriptor.h"
+#include "actions/issue_metrics.h"
+#include "actions/local_process.h"
+#include "actions/receivers.h"
+#include "actions/stop_ladder.h"

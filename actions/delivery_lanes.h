@@ -1,0 +1,103 @@
+// Which notification is carried out next, and when again: one lane per integration
+// (routing-and-actions §4.2–§4.4, §5.3 step 3).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actions/common_config.h"
+#include "actions/descriptor.h"
+#include "actions/receivers.h"
+#include "core/action.h"
+#include "core/notification.h"
+#include "core/record.h"
+#include "core/telemetry.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+struct LaneOptions {
+  std::string integration;
+  CommonConfig common;
+  Traits traits;
+};
+
+/// One lane per integration of the configuration.
+std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers);
+
+/// A call to make now: action(integration).execute(*notification, number, budget), on any thread.
+struct Attempt {
+  std::string integration;
+  std::uint64_t ticket = 0;
+  std::uint32_t number = 1;  // from 1; goes on across restarts
+  std::chrono::milliseconds budget{};
+  core::WallTime started{};
+  std::shared_ptr<const core::Notification> notification;
+};
+
+/// Pure scheduler: no thread, no clock, no I/O. Lives on one strand; the attempts it hands out run
+/// elsewhere and come back by finished().
+///
+/// `now` is a steady wall time: anchored to UTC once at start and then moved by the monotonic
+/// clock, so that a jump of the wall clock neither stalls a retry nor lets loose a storm.
+///
+/// Order of calls: restore() for every record read back from `router-deliveries`, then enqueue()
+/// for the records of `router-outbox`, then in turn next() until it has nothing, finished() as
+/// answers come, take() to write what happened. Every notification enqueued gets exactly one final
+/// Delivery, also across restarts.
+class DeliveryLanes {
+ public:
+  /// Uniform in [0, 1): the jitter's source.
+  using Random = std::function<double()>;
+
+  DeliveryLanes(std::vector<LaneOptions> lanes, Random random, core::Telemetry& telemetry);
+  ~DeliveryLanes();
+  DeliveryLanes(const DeliveryLanes&) = delete;
+  DeliveryLanes& operator=(const DeliveryLanes&) = delete;
+
+  /// A record of `router-deliveries` from before the restart, oldest first: final states are not
+  /// delivered again, the number and the earliest time of the next attempt are kept, far-side
+  /// handles of open incidents are remembered.
+  void restore(const core::Delivery& delivery);
+
+  /// Takes a decided notification; `from` is where its record stands in the outbox. A notification
+  /// that was finished before (restored), or is known already, is passed over. One for an
+  /// integration that no longer exists ends `cancelled`.
+  void enqueue(core::Notification notification, core::WallTime now,
+               std::optional<core::Position> from = std::nullopt);
+
+  /// The most urgent attempt that may start now; nullopt: nothing until next_deadline().
+  std::optional<Attempt> next(core::WallTime now);
+
+  /// When next() may have something that no finished() announces; nullopt: never by itself.
+  [[nodiscard]] std::optional<core::WallTime> next_deadline(core::WallTime now) const;
+
+  /// What an attempt came to. Each attempt exactly once.
+  void finished(const Attempt& attempt, const core::Outcome& outcome, core::WallTime now);
+
+  /// What happened since the last take(), to be committed as one unit: the delivery records, and
+  /// where the outbox reader stands when they are durable (lowest unfinished record).
+  struct Batch {
+    std::vector<core::Delivery> deliveries;
+    std::vector<core::Position> positions;
+    [[nodiscard]] bool empty() const noexcept { return deliveries.empty() && positions.empty(); }
+  };
+  Batch take();
+
+  /// Notifications that have no final state yet; of one integration, or of all.
+  [[nodiscard]] std::size_t pending(std::string_view integration = {}) const;
+  /// Attempts handed out and not finished.
+  [[nodiscard]] std::size_t in_flight() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::actions

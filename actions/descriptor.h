@@ -1,0 +1,85 @@
+// What an action type is, and what it is given: configuration read once, then built into a
+// core::Action that delivery threads share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "actions/common_config.h"
+#include "config/config.h"
+#include "core/action.h"
+#include "core/clock.h"
+#include "core/command.h"
+#include "core/log.h"
+#include "core/record.h"
+#include "core/result.h"
+#include "core/telemetry.h"
+
+namespace tocsin::actions {
+
+class HttpClient;
+class Mailer;
+class MqttConnector;
+class IssueMetrics;
+
+/// What actions get from outside. Everything pointed to outlives every action built with it.
+struct Environment {
+  core::Clock* clock = nullptr;
+  core::Log* log = nullptr;
+  core::Telemetry* telemetry = nullptr;
+  std::string cluster = "default";  // CloudEvents source "/<cluster>/router"
+  std::string external_url;         // base of links in messages; empty = no links
+  std::string host;                 // name of this machine: MQTT client ids, mail domain
+
+  /// Writes a command record durably (stop_training); the codec and the topic are the caller's.
+  std::function<core::Status(const core::Command&)> send_command;
+  /// Writes one record to a topic durably (publish_metric, transport kafka: topic `metrics`).
+  std::function<core::Status(const core::OutRecord&)> publish;
+  /// State series that publish_metric keeps and the app serves at /metrics/issues.
+  IssueMetrics* issue_metrics = nullptr;
+
+  /// Ports; null: the real adapter (libcurl, libmosquitto). Tests put recording fakes here.
+  HttpClient* http = nullptr;
+  Mailer* mailer = nullptr;
+  MqttConnector* mqtt = nullptr;
+};
+
+/// Who an action is built for.
+struct IntegrationName {
+  std::string id;
+  std::string receiver;
+  std::string type;
+};
+
+/// The checked configuration of one integration; immutable, may outlive the Reader it came from.
+class ActionConfig {
+ public:
+  virtual ~ActionConfig() = default;
+  /// Errors: failed_precondition (the environment lacks what the action needs), invalid_argument.
+  [[nodiscard]] virtual core::Result<std::unique_ptr<core::Action>> build(
+      const Environment& environment, const IntegrationName& name,
+      const CommonConfig& common) const = 0;
+};
+
+/// How the lanes treat this type.
+struct Traits {
+  bool coalesce = true;  // false: every notification is carried out (stop commands)
+  bool human = false;    // people read it: many waiting messages become one digest
+  bool dedup = false;    // the far side recognises a repeated id, so an unknown outcome is retried
+};
+
+struct ActionDescriptor {
+  std::string_view name;  // the key in a receiver: webhook, email, …
+  std::string_view summary;
+  Traits traits;
+  /// Reads the action's own keys; problems go to the Reader. Never null.
+  std::shared_ptr<const ActionConfig> (*read)(config::Reader& in);
+};
+
+/// The table made from the builtin_action(<name>) lines in actions/CMakeLists.txt.
+std::span<const ActionDescriptor> builtin_actions();
+
+}  // namespace tocsin::actions
