@@ -1,0 +1,210 @@
+// Door of rules: configured rules, and the engine that turns telemetry frames into issues.
+//
+// The engine takes values and returns values: no clock, no thread, no I/O, no randomness. One
+// engine per engine thread; the runs of every source partition that the thread owns live in it, and
+// leave with their partition. The same records in any order that keeps each worker's order give the
+// same issues with the same ids (wire-and-api §7, §13).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/config.h"
+#include "core/command.h"
+#include "core/frame.h"
+#include "core/function_ref.h"
+#include "core/issue.h"
+#include "core/record.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace tocsin::rules {
+
+/// Which thresholds and conditions a rule starts from: ours (detection-quality §2), or exactly
+/// those of builtin-rules. Parameters that a user gives win over either.
+enum class Preset { tocsin, original };
+std::string_view to_string(Preset preset) noexcept;
+
+/// A rule with its parameters; immutable and shared. Opaque outside this room.
+class Program;
+
+/// One built-in rule: what lists, schemas, docs and the configuration reader need to know.
+struct RuleDescriptor {
+  std::string_view name;           // "exploding_tensor"
+  std::string_view original_name;  // "ExplodingTensor"
+  std::string_view title;          // one sentence: what it finds
+  std::string_view unit;           // "tensor", "series", "clock", "node"
+  std::string_view needs;          // what must be captured, in words
+  std::string_view presets;        // how the two presets differ and why; empty = alike
+  core::Severity severity = core::Severity::warning;  // of the default preset
+  std::vector<std::string_view> aliases = {};
+  /// Declares every parameter of `with:` and returns the configured rule. In the describing pass
+  /// the result is not to be used. Never null.
+  std::shared_ptr<const Program> (*read)(config::Reader& in, Preset preset) = nullptr;
+};
+
+/// All built-in rules, in the order of rules/CMakeLists.txt.
+std::span<const RuleDescriptor> builtin_rules();
+/// By name, original name or alias; letter case and underscores do not matter. nullptr = unknown.
+const RuleDescriptor* find_rule(std::string_view name);
+
+/// One item of `rules:`, checked.
+struct RuleSettings {
+  std::string name;  // the YAML name, default the type
+  std::string type;  // RuleDescriptor::name
+  Preset preset = Preset::tocsin;
+  core::Severity severity = core::Severity::warning;
+  bool severity_set = false;  // by the user: then it also replaces severities of single kinds
+  bool shadow = false;
+  std::vector<std::string> actions;  // receivers: shorthand for a route of this rule's own
+  std::string runbook_url;
+  std::vector<core::Parameter> parameters;  // effective, with origin
+  std::string params_hash;
+  std::shared_ptr<const Program> program;
+};
+
+struct RulesConfig {
+  std::vector<RuleSettings> rules;
+};
+
+/// Section `engine`.
+struct EngineConfig {
+  std::uint32_t threads = 0;  // 0 = cores − 1, at least 1
+  core::Duration commit_interval = std::chrono::milliseconds(100);
+  core::Duration snapshot_interval = std::chrono::seconds(30);
+  core::Duration join_grace = std::chrono::seconds(10);
+  core::Duration idle_after = std::chrono::seconds(30);
+  core::Duration forget_after = std::chrono::hours(24);
+  std::uint32_t max_open_units = 20;
+  std::uint32_t max_units_per_run = 1U << 20;
+  std::uint32_t max_runs = 10000;
+  std::string delivery = "exactly_once";  // | at_least_once
+};
+
+/// Reads key `rules` of the root map. A bare text stands for {use: text}. Rule names must differ.
+void read_rules(config::Reader& root, RulesConfig& out);
+/// Reads section `engine` of the root map.
+void read_engine(config::Reader& root, EngineConfig& out);
+/// A rule as it is without any parameter of the user's: for tests and `rules describe`.
+core::Result<RuleSettings> make_rule(std::string_view use, Preset preset = Preset::tocsin);
+
+/// Where the frame being handed in was read.
+struct RecordRef {
+  std::string_view topic;   // as it shall appear in data_refs: "tocsin.telemetry.v1"
+  std::string_view stream;  // core::StreamPartition::stream
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+  core::WallTime timestamp{};  // of the record: when it was appended
+};
+
+/// A record for the compacted topic `rules-state`, partition as given (one partition on the
+/// journal). The value is opaque, its first four bytes are its version; nullopt is a tombstone.
+struct StateRecord {
+  std::int32_t partition = 0;
+  std::string key;
+  std::optional<std::string> value;
+};
+
+using Event = std::variant<core::Issue, core::RuleStatusEvent, core::JobEvent, core::Command>;
+
+/// What the engine decided since the last take(), oldest first.
+struct Output {
+  std::vector<Event> events;
+  std::vector<StateRecord> log;  // non-deterministic entries: same transaction as the events
+  [[nodiscard]] bool empty() const noexcept { return events.empty() && log.empty(); }
+};
+
+/// Counters since the engine was made; what was not used is always counted.
+struct EngineStats {
+  std::uint64_t frames = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t duplicate_frames = 0;   // sequence not new
+  std::uint64_t stale_frames = 0;       // earlier attempt or incarnation, ended run
+  std::uint64_t duplicate_rows = 0;     // step not later than the unit's last
+  std::uint64_t late_rows = 0;          // their step was already judged
+  std::uint64_t missing_frames = 0;     // gaps in sequences
+  std::uint64_t refused_units = 0;      // beyond max_units_per_run
+  std::uint64_t refused_runs = 0;       // beyond max_runs
+  std::uint64_t discarded_samples = 0;  // NaN or negative system samples
+  std::uint64_t bad_lifecycle = 0;      // lifecycle bodies that are no JSON object
+  std::uint64_t partial_steps = 0;
+  std::uint64_t open_steps_closed = 0;     // closed early: more open steps than allowed
+  std::uint64_t runs = 0;                  // now
+  std::uint64_t units = 0;                 // now
+  std::uint64_t open_issues = 0;           // now
+  std::vector<std::uint64_t> evaluations;  // per configured rule
+  std::vector<std::uint64_t> hits;         // per configured rule
+};
+
+struct EngineOptions {
+  std::string cluster;                                           // label; empty = none
+  std::vector<std::pair<std::string, std::string>> labels = {};  // added to every issue
+  EngineConfig config = {};
+  /// Clock rules, idle workers and grace periods follow the records' timestamps: for replays of a
+  /// recording, where nobody calls tick().
+  bool record_time = false;
+};
+
+/// Lives on one engine thread. Calls in any order; nothing borrowed is kept after a call returns.
+class Engine {
+ public:
+  /// invalid_argument: two rules of one name.
+  static core::Result<std::unique_ptr<Engine>> create(RulesConfig rules, EngineOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// One validated frame of topic telemetry, in the order of its stream. An offset that was already
+  /// handled is dropped. Total: any content, also NaN and negative steps.
+  void on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival);
+  /// A record that holds no frame (JSON error, foreign): only moves the position.
+  void skip(const RecordRef& ref);
+  /// Call at least every second. `zero_lag`: everything that existed has been read
+  /// (RecordSource::at_end); without it silence proves nothing and no clock rule judges.
+  void tick(core::WallTime now, bool zero_lag);
+  /// The recording is over: judges what waits for a later record. For replays only.
+  void end_of_input();
+
+  /// Takes everything decided so far.
+  Output take();
+  /// An issue, job event or command waits in take(): commit after the gathering delay.
+  [[nodiscard]] bool wants_commit_now() const noexcept;
+
+  /// Writes the changed runs of one partition, tombstones of forgotten ones and, last, the index
+  /// with the input positions that this state stands for. All of it belongs in one transaction with
+  /// those positions and with what take() gave before.
+  void snapshot(std::int32_t partition, core::FunctionRef<void(StateRecord)> emit);
+  /// One record of `rules-state`, in log order; later ones of a key replace earlier ones.
+  core::Status restore(std::int32_t partition, std::string_view key,
+                       std::optional<std::string_view> value);
+  /// Builds the partition's runs from what restore() got and makes the partition silent. Returns
+  /// the positions to read on from: seek there, hand in frames up to the committed positions, then
+  /// set_silent(partition, false). Streams that are not named are read from their beginning; empty:
+  /// there was no state, and what was committed is the place to start. data_loss: a record is
+  /// damaged or of an unknown version.
+  core::Result<std::vector<core::Position>> finish_restore(std::int32_t partition);
+  /// While silent, state changes but nothing is emitted or logged, and tick() leaves it alone.
+  void set_silent(std::int32_t partition, bool silent);
+  /// Forgets a partition that is not ours any more. Its undelivered output goes with it.
+  void drop(std::int32_t partition);
+
+  /// The input of this partition no longer reaches back to the state: every issue of its runs says
+  /// so from now on (label-free, in `values.state_incomplete`).
+  void mark_incomplete(std::int32_t partition);
+
+  [[nodiscard]] EngineStats stats() const;
+  [[nodiscard]] const RulesConfig& rules() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin::rules
