@@ -1,0 +1,142 @@
+// Door of the transport half of ingest: opens sources and publishers on Kafka or on the journal
+// (contract §3), and knows the topics (contract §4). Included by ingest/ingest.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "core/log.h"
+#include "core/record_publisher.h"
+#include "core/record_source.h"
+#include "core/result.h"
+#include "core/telemetry.h"
+#include "core/time.h"
+#include "core/value.h"
+
+namespace tocsin::ingest {
+
+/// Section `topics`.
+struct TopicsConfig {
+  std::string prefix = "tocsin";
+  int partitions = 24;  // of every keyed topic; never changed afterwards (it is part of the state)
+  int replication = 1;
+  bool create = true;  // ensure_topics() creates what is missing
+  core::Duration telemetry_retention = std::chrono::hours{72};
+  core::Duration tensors_retention = std::chrono::hours{6};
+  core::Duration metrics_retention = std::chrono::hours{24 * 7};
+};
+void read(config::Reader& in, TopicsConfig& cfg);
+
+/// Section `transport`: exactly one of `kafka` and `journal`.
+struct TransportConfig {
+  /// librdkafka properties by their own names, `<property>_file` for secrets, and maps `consumer`
+  /// and `producer` with overrides for one role. Null: the journal is used.
+  core::Value kafka;
+  std::string journal = "./tocsin-data";
+  core::Duration journal_retention = std::chrono::hours{24 * 7};
+  config::Bytes journal_max_bytes{10'000'000'000};
+  std::string journal_fsync = "commit";  // "commit" or "never"
+};
+/// Also feeds the properties to a scratch librdkafka configuration, whose own words become errors.
+void read(config::Reader& in, TransportConfig& cfg);
+
+enum class Start {
+  committed_or_beginning,  // where the group stands; never committed: the oldest record
+  beginning,
+  end,
+};
+
+struct SourceOptions {
+  std::string group;                // empty: group-less, reads everything, stores no positions
+  std::vector<std::string> topics;  // short names
+  /// May be null: then each partition is resumed at its committed position or by `start`.
+  /// On the journal `assigned` is called once, in the first poll (with no positions in an empty
+  /// directory); writers that appear later are read from their beginning without a call.
+  core::AssignmentListener* listener = nullptr;
+  std::optional<std::int32_t> partition;  // group-less: only this partition (the hook: commands)
+  Start start = Start::committed_or_beginning;
+  std::string own_writer;  // journal: the writer whose newest _positions are ours
+};
+
+struct PublisherOptions {
+  std::string writer;  // journal: writer name (wire §8); Kafka: part of the client id
+  /// Kafka: stable per engine thread. Empty: a plain idempotent producer, whose commit() is
+  /// at-least-once (flush, then store the positions). Ignored by the journal.
+  std::string transactional_id;
+  /// Whose positions commit() takes; must outlive the publisher. Null: commit() takes none.
+  core::RecordSource* source = nullptr;
+  bool durable = false;  // journal: fdatasync before a batch with issues, commands, outbox counts
+  std::chrono::milliseconds linger{1};
+  std::chrono::milliseconds commit_timeout{10'000};
+  std::uint64_t max_queued_bytes = 64ULL << 20;
+  std::uint32_t max_queued_records = 100'000;
+};
+
+/// One topic as it should be (contract §4).
+struct TopicSpec {
+  std::string name;       // short: "issues"
+  std::string full_name;  // "tocsin.issues.v1"
+  std::int32_t partitions = 1;
+  std::int32_t replication = 1;
+  bool compacted = false;
+  /// Kafka's topic settings: cleanup.policy, retention.ms, max.message.bytes, …
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::string producer_compression = "lz4";
+};
+
+/// All topics of contract §4, in its order.
+std::vector<TopicSpec> topic_plan(const TopicsConfig& cfg);
+/// "tocsin.issues.v1" for "issues".
+std::string full_topic_name(std::string_view prefix, std::string_view name);
+/// The plan for other hands. format: strimzi | shell | terraform | text; invalid_argument else.
+/// `bootstrap`: what the shell commands are told to connect to.
+core::Result<std::string> export_topics(std::string_view format, const TopicsConfig& cfg,
+                                        std::string_view bootstrap);
+
+/// A topic as it should be beside what the cluster has.
+struct TopicState {
+  TopicSpec wanted;
+  std::optional<std::int32_t> partitions;  // nullopt: missing
+};
+
+/// Where records come from and go to. Thread-safe; outlives every source and publisher it opened.
+class Transport {
+ public:
+  /// Checks the settings and, for the journal, that the directory may be used. Does not wait for a
+  /// broker: see ping(). Errors: invalid_argument (settings, in librdkafka's own words),
+  /// failed_precondition (journal of another machine or on a network file system).
+  static core::Result<std::unique_ptr<Transport>> open(const TransportConfig& cfg,
+                                                       const TopicsConfig& topics, core::Log& log,
+                                                       core::Telemetry& telemetry);
+  virtual ~Transport() = default;
+
+  virtual core::Result<std::unique_ptr<core::RecordSource>> source(SourceOptions options) = 0;
+  /// Errors: failed_precondition (journal: another process holds the writer).
+  virtual core::Result<std::unique_ptr<core::RecordPublisher>> publisher(
+      PublisherOptions options) = 0;
+
+  /// Creates missing topics when topics.create is set; else not_found, naming the topics and the
+  /// command that creates them. On the journal there is nothing to create.
+  virtual core::Status ensure_topics() = 0;
+  /// Every topic of the plan and what exists. unavailable when the cluster does not answer.
+  virtual core::Result<std::vector<TopicState>> topic_states() = 0;
+  /// ok, or unavailable saying where nothing answered.
+  virtual core::Status ping(std::chrono::milliseconds timeout) = 0;
+  /// Journal: deletes whole segments beyond the retention, of live and of dead writers. Call it
+  /// every minute or so. Kafka: does nothing.
+  virtual core::Status apply_retention(core::WallTime now) = 0;
+
+  [[nodiscard]] virtual bool is_kafka() const = 0;
+  /// For people: "journal ./tocsin-data" or "kafka host:9092".
+  [[nodiscard]] virtual std::string describe() const = 0;
+};
+
+}  // namespace tocsin::ingest
