@@ -78,6 +78,14 @@ std::optional<Severity> severity_from(std::string_view name) noexcept {
   return value_in(kSeverities, name);
 }
 
+Role scalar_role(std::string_view name) noexcept {
+  constexpr std::string_view kLoss = "loss";
+  if (!name.ends_with(kLoss)) return Role::metric;
+  if (name.size() == kLoss.size()) return Role::loss;
+  const char before = name[name.size() - kLoss.size() - 1];
+  return before == '_' || before == '/' || before == '.' ? Role::loss : Role::metric;
+}
+
 std::size_t size_of(Dtype dtype) noexcept {
   switch (dtype) {
     case Dtype::unknown:

@@ -1,6 +1,7 @@
 // The small enumerations of the wire (wire-and-api §4, §5, §9.7) and their names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -62,6 +63,11 @@ std::optional<Mode> mode_from(std::string_view name) noexcept;
 std::optional<Dtype> dtype_from(std::string_view name) noexcept;
 std::optional<Role> role_from(std::string_view name) noexcept;
 std::optional<Severity> severity_from(std::string_view name) noexcept;
+
+/// Role of a logged scalar whose caller names none: loss when the name is `loss` or ends in it
+/// after
+/// `_`, `/` or `.`, metric else (wire-and-api §4).
+Role scalar_role(std::string_view name) noexcept;
 
 /// Bytes of one element; 0 for unknown and text.
 std::size_t size_of(Dtype dtype) noexcept;

@@ -2,6 +2,7 @@
 // Views borrow and never check: only ingest/frame_codec makes them, after validating every length.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -160,6 +161,49 @@ struct SummaryRow {
 };
 static_assert(sizeof(SummaryRow) == summary_column::columns * kColumnBytes);
 
+/// A row of a scalar frame: one value of one metric at one step.
+struct ScalarRow {
+  std::uint64_t name = 0;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;  // UTC ns
+  double value = 0;       // may be NaN or infinite
+  std::uint64_t meta = 0;
+};
+static_assert(sizeof(ScalarRow) == scalar_column::columns * kColumnBytes);
+
+/// A row of a step-end frame: one finished step of one worker.
+struct StepEndRow {
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t start = 0;  // UTC ns
+  std::int64_t end = 0;    // UTC ns
+  std::uint64_t micro_steps = 1;
+  std::uint64_t meta = 0;
+};
+static_assert(sizeof(StepEndRow) == step_end_column::columns * kColumnBytes);
+
+/// A row of a system frame: one sample of one series; meta 1 = monotonic counter.
+struct SystemRow {
+  std::uint64_t series = 0;
+  std::int64_t time = 0;  // UTC ns; one time for all samples of a sweep
+  double value = 0;
+  std::uint64_t meta = 0;
+};
+static_assert(sizeof(SystemRow) == system_column::columns * kColumnBytes);
+
+/// A row of a span frame: something that took time on one track.
+struct SpanRow {
+  std::uint64_t name = 0;
+  std::uint64_t track = 0;
+  std::int64_t start = 0;     // UTC ns
+  std::int64_t duration = 0;  // ns; -1 = an instant
+  std::int64_t step = 0;
+  std::uint64_t args = 0;  // hash of the arguments, 0 none
+  std::uint64_t meta = 0;
+};
+static_assert(sizeof(SpanRow) == span_column::columns * kColumnBytes);
+
 /// Statistics of tag-1 extensions.
 enum class SparseStat : std::uint16_t {
   median = 1,
@@ -241,14 +285,17 @@ class FrameView {
   [[nodiscard]] ColumnView<T> column(std::size_t k) const noexcept {
     return {body_ + k * kColumnBytes * rows(), rows()};
   }
+  /// Row `row` < rows() of a frame of the kind that the name says.
   [[nodiscard]] SummaryRow summary(std::size_t row) const noexcept {
-    SummaryRow out;
-    auto* to = reinterpret_cast<std::byte*>(&out);
-    for (std::size_t k = 0; k < summary_column::columns; ++k) {
-      std::memcpy(to + k * kColumnBytes, body_ + (k * rows() + row) * kColumnBytes, kColumnBytes);
-    }
-    return out;
+    return gather<SummaryRow>(row);
   }
+  [[nodiscard]] ScalarRow scalar(std::size_t row) const noexcept { return gather<ScalarRow>(row); }
+  [[nodiscard]] StepEndRow step_end(std::size_t row) const noexcept {
+    return gather<StepEndRow>(row);
+  }
+  [[nodiscard]] SystemRow system(std::size_t row) const noexcept { return gather<SystemRow>(row); }
+  [[nodiscard]] SpanRow span(std::size_t row) const noexcept { return gather<SpanRow>(row); }
+
   /// Lifecycle: the JSON object. Snapshot, dictionary, tensor chunk: the raw body.
   [[nodiscard]] std::string_view body_text() const noexcept {
     return {reinterpret_cast<const char*>(body_), header_.body_length};
@@ -257,9 +304,17 @@ class FrameView {
     return {body_, header_.body_length};
   }
 
+  /// True for the kinds made of columns: only these have extensions behind them.
+  [[nodiscard]] bool columnar() const noexcept {
+    return header_.kind == FrameKind::summary || header_.kind == FrameKind::scalar ||
+           header_.kind == FrameKind::step_end || header_.kind == FrameKind::system ||
+           header_.kind == FrameKind::span;
+  }
+
   /// Calls visit(tag, payload) for each extension; the codec has checked that they fit.
   template <typename Visit>
   void extensions(Visit&& visit) const {
+    if (!columnar()) return;
     std::size_t at = static_cast<std::size_t>(header_.row_stride) * rows();
     while (at + 8 <= header_.body_length) {
       std::uint16_t tag = 0;
@@ -295,6 +350,16 @@ class FrameView {
   }
 
  private:
+  template <typename Row>
+  [[nodiscard]] Row gather(std::size_t row) const noexcept {
+    Row out;
+    auto* to = reinterpret_cast<std::byte*>(&out);
+    for (std::size_t k = 0; k < sizeof(Row) / kColumnBytes; ++k) {
+      std::memcpy(to + k * kColumnBytes, body_ + (k * rows() + row) * kColumnBytes, kColumnBytes);
+    }
+    return out;
+  }
+
   FrameHeader header_;
   const std::byte* body_;
 };

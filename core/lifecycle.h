@@ -1,0 +1,60 @@
+// Lifecycle of a worker: the one JSON object of a kind 4 frame (wire-and-api §3).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/labels.h"
+#include "core/value.h"
+
+namespace tocsin::core {
+
+enum class LifecycleEvent { start, heartbeat, applied, gap, leave, end };
+
+/// All fields of all events in one plain struct; each event uses the ones named with it. Who speaks
+/// (run, attempt, rank, worker, mode, time) stands in the frame's header.
+struct Lifecycle {
+  LifecycleEvent event = LifecycleEvent::heartbeat;
+
+  // start
+  std::string job;
+  Labels labels;
+  std::string framework;  // "pytorch 2.3", …
+  std::string version;    // of the client; `applied`: of the applied command
+  std::optional<std::int64_t> pid;
+  std::optional<std::int64_t> pid_start;  // start ticks of the process: fences a reused pid
+  std::string host;
+  std::string node;
+  std::string launcher;
+  std::string platform = "local";  // platform.kind
+  Value platform_ref;              // platform.ref
+  std::optional<std::int64_t> continues_from;
+  std::string worker_name;
+  Value capture;  // effective capture plan
+
+  // heartbeat
+  std::optional<std::int64_t> step;
+
+  // applied
+  std::string command_id;
+  std::optional<std::int64_t> effective_step;
+  Value left_out;  // what was asked for and cannot be given, with the reason
+
+  // gap; `leave` also gives a reason
+  std::string lane;
+  std::string reason;
+  std::uint64_t frames = 0;
+  std::uint64_t rows = 0;
+  std::optional<std::int64_t> first_step;
+  std::optional<std::int64_t> last_step;
+
+  // end
+  std::string outcome;  // completed | failed | stopped_by_rule | interrupted
+  std::optional<int> exit_code;
+  std::string error;
+
+  friend bool operator==(const Lifecycle&, const Lifecycle&) = default;
+};
+
+}  // namespace tocsin::core
