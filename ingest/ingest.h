@@ -1,0 +1,12 @@
+// Door of the room `ingest`: getting records in and out (transport.h: Kafka, journal, memory) and
+// the bytes they are made of (frames, JSON scalars, events, dead letters). Rooms of the middle row
+// never include it; app joins.
+#pragma once
+
+#include "ingest/crc32c.h"         // crc32c
+#include "ingest/events.h"         // encode_issue …, decode_event, decode_command …
+#include "ingest/frame_decoder.h"  // decode_frame, for_each_dictionary_entry, tensor_chunk
+#include "ingest/frame_writer.h"   // FrameWriter
+#include "ingest/json_scalars.h"   // JsonScalarDecoder, decode_telemetry, dead_letter
+#include "ingest/lifecycle.h"      // encode_lifecycle, parse_lifecycle
+#include "ingest/transport.h"      // sources and publishers
