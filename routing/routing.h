@@ -1,0 +1,308 @@
+// Door of routing: which issues are told to whom, and when. Decides only: no I/O, no clock (ticks
+// are arguments), no threads, no chance. Same inputs and ticks → same notifications with the same
+// ids. Source: the product's routing-and-actions specification §1.4–§1.6, §2, §3.5.
+//
+// One owner drives a Router, in this order:
+//
+//   create → restore(key, value)… → restored(now)          state from the changelog `router-state`
+//   then, again and again:  on_issue / on_job / on_delivery, tick(now), take()
+//
+// and commits what take() gives (notifications, changed state) in one transaction with its input
+// positions. Until restored() nothing is flushed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "core/function_ref.h"
+#include "core/issue.h"
+#include "core/labels.h"
+#include "core/notification.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace tocsin::routing {
+
+enum class MatchOperator { equal, not_equal, regex, not_regex };
+
+/// Conjunction of `name OP "value"`, OP one of = != =~ !~. Regexes are RE2, anchored at both ends.
+/// A missing label compares as the empty text. Cheap to copy; matching is thread-safe.
+class Matchers {
+ public:
+  struct Term {
+    std::string name;
+    MatchOperator op = MatchOperator::equal;
+    std::string value;
+  };
+
+  Matchers();
+  /// `{a="b", c=~"d"}`, the same without braces, or one term; empty text and `{}` match everything.
+  /// invalid_argument says what was expected at which character (counted from 1).
+  static core::Result<Matchers> parse(std::string_view text);
+  /// All terms of all texts.
+  static core::Result<Matchers> parse(const std::vector<std::string>& texts);
+
+  [[nodiscard]] bool matches(const core::Labels& labels) const;
+  [[nodiscard]] const std::vector<Term>& terms() const noexcept;
+  /// Does the term at `index` hold for this value of its label (empty = absent)?
+  [[nodiscard]] bool holds(std::size_t index, std::string_view value) const;
+  /// `{a="b",c=~"d"}`: terms in the order they were written, always quoted; parses to the same.
+  [[nodiscard]] std::string canonical() const;
+  [[nodiscard]] bool empty() const noexcept { return terms().empty(); }
+
+ private:
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+/// `name OP "value"` as canonical() writes it.
+std::string to_text(const Matchers::Term& term);
+
+/// What to do with the resolve of an issue that was told, when it is suppressed at that moment.
+enum class ResolvePolicy { send, defer, drop };
+
+/// One action config of one receiver, as far as deciding needs it; filled from `receivers`.
+struct Integration {
+  std::string id;        // stable; unique
+  std::string receiver;  // several integrations may share one
+  std::string type;      // webhook, email, …
+  std::size_t index = 0;
+  bool send_resolved = true;
+  std::size_t max_alerts = 100;  // issues listed in one message; 0 = no limit
+  core::Duration max_age = std::chrono::hours(24);
+  std::string when;  // matchers: which members this action is told of
+  bool enabled = true;
+  bool shadow = false;   // decided and recorded as usual; the deliverer does not send
+  bool stateful = true;  // the far side keeps an open incident until told otherwise
+  ResolvePolicy resolve_when_suppressed = ResolvePolicy::send;
+};
+
+/// One rung of a repeat ladder: `every`, as long as the oldest firing member is younger than
+/// `until`.
+struct RepeatStep {
+  std::optional<core::Duration> until;
+  core::Duration every = std::chrono::hours(4);
+};
+
+/// A node of the routing tree as written. What is not set is inherited from the parent; at the root
+/// the defaults are group_by [rule, job], group_wait 30s, group_interval 5m, repeat_interval 4h.
+struct RouteConfig {
+  std::string id;
+  std::vector<std::string> matchers;
+  bool proceed = false;                              // key `continue`: try later siblings too
+  std::vector<std::string> receivers;                // empty = inherited; mandatory at the root
+  std::optional<std::vector<std::string>> group_by;  // {"..."} = by all labels
+  std::optional<core::Duration> group_wait;
+  std::optional<core::Duration> group_interval;
+  std::optional<std::vector<RepeatStep>> repeat_interval;
+  std::string immediate_on;  // matchers; a new member that matches pulls the flush forward
+  std::optional<core::Duration> urgent_wait;
+  std::optional<core::Duration> urgent_min_gap;
+  std::vector<RouteConfig> routes;
+};
+
+/// Reads the section `route` of the root map. Every problem is reported at its place, also names of
+/// receivers that are not among `receivers`. Returns whether the section is there.
+bool read_route(config::Reader& root, RouteConfig& route,
+                const std::vector<std::string>& receivers);
+
+/// The part of the section `router` that belongs to deciding.
+struct Config {
+  core::Duration resolve_timeout = std::chrono::minutes(5);
+  core::Duration dedup_window = std::chrono::hours(24);
+  std::uint64_t dedup_max = 1'000'000;
+  core::Duration max_future = std::chrono::minutes(5);
+  core::Duration retention = std::chrono::hours(24);  // of resolved issues and ended runs
+  core::Duration owed_max_age = std::chrono::hours(168);
+  core::Duration catchup_hold_max = std::chrono::seconds(30);
+  core::Duration job_lost_after{};  // 0 = never
+  std::uint64_t max_groups = 50'000;
+  std::uint64_t max_groups_per_route = 50'000;
+  std::uint64_t max_members_per_group = 10'000;
+};
+/// Call it inside `section("router", …)`; other rooms may read their keys from the same map.
+void read(config::Reader& in, Config& cfg);
+
+/// A rule's `actions: [stop]`: a route of its own to these receivers, beside the tree: the tree
+/// still decides about the same issue. Grouped by run and rule, no group_wait, new episodes at
+/// once.
+struct RuleActions {
+  std::string rule;
+  std::vector<std::string> receivers;
+};
+
+/// Reason why an issue must not be told now ("silence:<id>", "inhibition:<name>"), or nothing.
+using Suppressor =
+    std::function<std::optional<std::string>(const core::Issue& issue, core::WallTime tick)>;
+
+struct RouterOptions {
+  Config limits;
+  std::string config_version;
+  std::string source = "/default/router";  // of built-in issues: "/<cluster>/router"
+  std::vector<Suppressor> suppressors;     // asked in this order; all reasons are collected
+  /// Codec of an issue inside the router's state; must give back an equal issue.
+  std::function<std::string(const core::Issue&)> encode_issue;
+  std::function<core::Result<core::Issue>(std::string_view)> decode_issue;
+};
+
+/// A change of one entity of the router's state; nullopt = gone (tombstone).
+struct StateRecord {
+  std::string key;
+  std::optional<std::string> value;
+};
+
+/// An issue began or ended an episode: for logs and tocsin_router_issue_transitions_total.
+struct Transition {
+  std::string issue_key;
+  std::uint64_t episode = 1;
+  core::IssueStatus to = core::IssueStatus::firing;
+  core::Resolution resolution = core::Resolution::none;
+  core::Issue issue;
+};
+
+/// One look at one group for one integration: for tocsin_router_decisions_total.
+struct Decision {
+  std::string integration;
+  std::string route_id;
+  std::string group_key;
+  std::string reason;  // "none" when nobody had to be told
+};
+
+/// What happened since the last take(), to be committed as one unit.
+struct Output {
+  std::vector<core::Notification> notifications;  // in the order decided; `rendered` is empty
+  std::vector<StateRecord> state;                 // ascending by key, one per changed entity
+  std::vector<Transition> transitions;
+  std::vector<Decision> decisions;
+  std::vector<core::Duration> flush_delays;  // tick's now − the flush's scheduled time
+  [[nodiscard]] bool empty() const noexcept {
+    return notifications.empty() && state.empty() && transitions.empty() && decisions.empty();
+  }
+};
+
+/// Totals since create(), and present sizes.
+struct Stats {
+  std::uint64_t events = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t stale = 0;
+  std::uint64_t rejected = 0;  // no labels
+  std::uint64_t clamped = 0;   // began too far in the future
+  std::uint64_t orphan_resolves = 0;
+  std::uint64_t groups_overflow = 0;
+  std::uint64_t suppressed = 0;  // member × flush × reason
+  std::uint64_t owed_dropped = 0;
+  std::uint64_t flushes = 0;
+  std::size_t firing = 0;
+  std::size_t issues = 0;
+  std::size_t groups = 0;  // with members
+  std::size_t owed = 0;
+};
+
+/// An issue as the router knows it, for state series and listings.
+struct IssueView {
+  const core::Issue& issue;  // borrowed for the call
+  const std::string& issue_key;
+  bool firing = false;
+  std::uint64_t episodes = 0;  // since it was first seen
+  core::WallTime last_transition{};
+};
+
+/// A leaf that given labels reach.
+struct MatchedRoute {
+  std::string route_id;
+  std::string path;  // canonical matchers from the root: `{}/{severity="error"}`
+  std::vector<std::string> receivers;
+  std::vector<std::string> integrations;
+  core::Labels group_labels;
+  std::string group_key;
+  core::Duration group_wait{};
+  core::Duration group_interval{};
+  core::Duration repeat_interval{};  // first rung
+};
+/// A node that was tried and did not match, with the first term that failed.
+struct NearMiss {
+  std::string route_id;
+  std::string path;
+  std::string term;
+  std::string value;  // of the label; empty = absent
+};
+struct Explanation {
+  std::vector<MatchedRoute> leaves;
+  std::vector<NearMiss> misses;
+};
+
+/// A group as listings show it.
+struct GroupView {
+  const std::string& route_id;
+  const std::string& group_key;
+  const std::string& group_hash;
+  std::uint64_t generation = 1;
+  std::size_t members = 0;
+  std::optional<core::WallTime> next_flush_at;
+};
+
+/// Not thread-safe: one owner.
+class Router {
+ public:
+  /// invalid_argument: matchers that do not parse, a receiver without integration, duplicate route
+  /// or integration ids, missing codec.
+  static core::Result<std::unique_ptr<Router>> create(const RouteConfig& tree,
+                                                      std::vector<RuleActions> rule_actions,
+                                                      std::vector<Integration> integrations,
+                                                      RouterOptions options);
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  /// One record of the state, in any order, newest value per key. Keys of others are ignored.
+  /// data_loss: the value cannot be read (the entity is left out).
+  core::Status restore(std::string_view key, std::string_view value);
+  /// All state is there: links it, closes groups whose route is gone, and lifts the barrier. What
+  /// is overdue is flushed once by the next tick(). `now` = UTC.
+  void restored(core::WallTime now);
+
+  /// One event; `now` is its arrival. Duplicates and stale reports are counted and ignored.
+  void on_issue(const core::Issue& issue, core::WallTime now);
+  /// ended → the attempt's issues resolve; a higher attempt started → those of lower ones do.
+  void on_job(const core::JobEvent& event, core::WallTime now);
+  /// Far-side handles go into the notification log.
+  void on_delivery(const core::Delivery& delivery, core::WallTime now);
+  /// While true (input far behind), groups of old issues wait for the end of the catch-up.
+  void set_behind(bool behind, core::WallTime now);
+  /// Does everything due at or before `now`: expiries, flushes, forgetting. Missed ticks of a group
+  /// collapse into one.
+  void tick(core::WallTime now);
+  /// When tick() is next needed; may lie in the past.
+  [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
+  /// Hands over what changed; the next call starts empty. Lose it only together with the router.
+  Output take();
+
+  /// The whole state, ascending by key: for a reload (create a second Router, restore into it).
+  [[nodiscard]] std::vector<StateRecord> snapshot() const;
+  void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
+  void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
+  [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
+  [[nodiscard]] const Stats& stats() const noexcept;
+  /// Which leaves labels reach, in tree order, and why the others were not.
+  [[nodiscard]] Explanation explain(const core::Labels& labels) const;
+
+ private:
+  class Impl;
+  explicit Router(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Checks a tree and its integrations as create() would, without making a router: for `tocsin
+/// check` of programs that build trees themselves. read_route() already reports these with their
+/// place.
+core::Status check(const RouteConfig& tree, const std::vector<Integration>& integrations);
+
+}  // namespace tocsin::routing
