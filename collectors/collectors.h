@@ -1,0 +1,79 @@
+// Door of collectors: statistics of tensors (collectors/reduce.h) and the system collectors of a
+// node, on a schedule that the caller's clock drives.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectors/collector.h"
+#include "collectors/reduce.h"
+#include "config/config.h"
+#include "core/clock.h"
+#include "core/function_ref.h"
+#include "core/log.h"
+#include "core/result.h"
+#include "core/telemetry.h"
+#include "core/time.h"
+
+namespace tocsin::collectors {
+
+/// Section `collect`.
+struct Config {
+  core::Duration interval = std::chrono::milliseconds(500);
+  std::vector<std::string> collectors{"cpu", "memory", "network", "disk", "process"};
+  std::string node;  // empty: the caller's host name
+  std::string proc_root = "/proc";
+  std::string sys_root = "/sys";
+};
+void read(config::Reader& in, Config& cfg);
+
+/// Runs the configured collectors together, once per interval, at absolute deadlines of the
+/// monotonic clock: a late call makes one sweep, never a burst. Lives on one thread; the caller
+/// owns the timer. A collector that fails is counted and tried again at the next sweep; the others
+/// go on.
+class NodeCollector {
+ public:
+  /// Borrowed; must outlive the collector. `clock` only measures how long each collector takes.
+  struct Surroundings {
+    core::Telemetry* telemetry = nullptr;
+    core::Log* log = nullptr;
+    const core::Clock* clock = nullptr;
+  };
+
+  /// invalid_argument: a collector of that name is not in `table`.
+  static core::Result<std::unique_ptr<NodeCollector>> open(
+      const Config& config, Surroundings surroundings,
+      std::span<const CollectorDescriptor> table = builtin_collectors());
+  ~NodeCollector();
+
+  using Sink = core::FunctionRef<void(const Sweep&)>;
+
+  /// Sweeps if the deadline has come (the first call always sweeps) and gives a sweep that has
+  /// samples to `sink`; the sweep and its series are valid only inside the call. Returns when to
+  /// call again, on the monotonic clock.
+  core::Duration tick(core::WallTime now, core::Duration monotonic, Sink sink);
+
+  /// Measures this process from the next sweep on, until it ends or is forgotten. Idempotent.
+  void watch_process(std::int64_t pid);
+  void forget_process(std::int64_t pid);
+
+  /// Counts since opening.
+  struct Counters {
+    std::uint64_t sweeps = 0;
+    std::uint64_t skipped = 0;  // deadlines that passed without a sweep
+    std::uint64_t samples = 0;
+    std::uint64_t errors = 0;  // collectors that failed, over all sweeps
+  };
+  [[nodiscard]] Counters counters() const noexcept;
+
+ private:
+  struct State;
+  explicit NodeCollector(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::collectors
