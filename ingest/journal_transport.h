@@ -1,0 +1,16 @@
+// Transport on a journal folder.
+#pragma once
+
+#include <memory>
+
+#include "ingest/transport.h"
+
+namespace tocsin::ingest {
+
+/// See Transport::open. `machine`: hash of this machine's id; tests pass another.
+core::Result<std::unique_ptr<Transport>> open_journal(const TransportConfig& cfg,
+                                                      const TopicsConfig& topics, core::Log& log,
+                                                      core::Telemetry& telemetry,
+                                                      const std::string& machine);
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,174 @@
+#include "ingest/kafka_config.h"
+
+#include <algorithm>
+#include <array>
+#include <variant>
+
+#include "config/config.h"
+
+namespace tocsin::ingest {
+namespace {
+
+constexpr std::string_view kFileSuffix = "_file";
+
+/// What Tocsin's correctness rests on is not for the file to change.
+constexpr std::array<std::string_view, 5> kReserved = {
+    "group.id", "transactional.id", "enable.auto.commit", "enable.auto.offset.store",
+    "enable.partition.eof"};
+
+std::string to_property(const core::Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.storage())) return *text;
+  if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
+    std::string all;
+    for (const auto& item : *list) all += (all.empty() ? "" : ",") + to_property(item);
+    return all;
+  }
+  return core::to_json(value);
+}
+
+core::Status set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value) {
+  std::array<char, 512> text{};
+  if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), text.data(), text.size()) ==
+      RD_KAFKA_CONF_OK) {
+    return core::ok();
+  }
+  return core::invalid_argument("transport.kafka." + name + ": " + text.data());
+}
+
+core::Status set_user(rd_kafka_conf_t* conf, const std::string& key, const core::Value& value) {
+  if (std::find(kReserved.begin(), kReserved.end(), key) != kReserved.end()) {
+    return core::invalid_argument("transport.kafka." + key +
+                                  ": set by Tocsin itself, because its guarantees rest on it");
+  }
+  if (std::holds_alternative<core::ValueMap>(value.storage())) {
+    return core::invalid_argument("transport.kafka." + key +
+                                  ": a map is only allowed for `consumer` and `producer`");
+  }
+  if (!key.ends_with(kFileSuffix)) return set(conf, key, to_property(value));
+  const std::string name = key.substr(0, key.size() - kFileSuffix.size());
+  const auto secret = config::Secret::from_file(to_property(value)).reveal();
+  if (!secret) return secret.error().in("transport.kafka." + key);
+  return set(conf, name, *secret);
+}
+
+core::Status set_all(rd_kafka_conf_t* conf, const core::ValueMap& properties,
+                     std::string_view role) {
+  const core::ValueMap* overrides = nullptr;
+  for (const auto& [key, value] : properties) {
+    if (key == "consumer" || key == "producer") {
+      const auto* map = std::get_if<core::ValueMap>(&value.storage());
+      if (map == nullptr) {
+        return core::invalid_argument("transport.kafka." + key + ": expected a map of properties");
+      }
+      if (key == role) overrides = map;
+      continue;
+    }
+    if (auto status = set_user(conf, key, value); !status) return status;
+  }
+  if (overrides == nullptr) return core::ok();
+  for (const auto& [key, value] : *overrides) {
+    if (auto status = set_user(conf, key, value); !status) return status;
+  }
+  return core::ok();
+}
+
+/// Called from librdkafka's threads.
+void forward_log(const rd_kafka_t* client, int level, const char* facility,
+                 const char* text) noexcept {
+  auto* log = static_cast<core::Log*>(rd_kafka_opaque(client));
+  if (log == nullptr) return;
+  // syslog levels; lost connections are normal life to us, so even "error" is only a warning.
+  const auto grade = level <= 4   ? core::Level::warn
+                     : level <= 6 ? core::Level::info
+                                  : core::Level::debug;
+  log->write(grade, "kafka_client_said",
+             {{"client", rd_kafka_name(client)}, {"facility", facility}, {"text", text}});
+}
+
+}  // namespace
+
+core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properties, KafkaRole role,
+                                                     KafkaSettings ours) {
+  Kafka<rd_kafka_conf_t> conf(rd_kafka_conf_new());
+  for (const auto& [name, value] : ours) {
+    if (auto status = set(conf.get(), std::string(name), value); !status) return status.error();
+  }
+  const auto* map = std::get_if<core::ValueMap>(&properties.storage());
+  if (map == nullptr) {
+    return core::invalid_argument("transport.kafka: expected a map of librdkafka properties");
+  }
+  const std::string_view name = role == KafkaRole::consumer ? "consumer" : "producer";
+  if (auto status = set_all(conf.get(), *map, name); !status) return status.error();
+  if (kafka_address(properties).empty()) {
+    return core::invalid_argument("transport.kafka.bootstrap.servers: missing");
+  }
+  return conf;
+}
+
+core::Result<rd_kafka_t*> start_kafka(Kafka<rd_kafka_conf_t> conf, KafkaRole role, core::Log&) {
+  rd_kafka_conf_set_log_cb(conf.get(), forward_log);
+  std::array<char, 512> text{};
+  rd_kafka_t* client =
+      rd_kafka_new(role == KafkaRole::consumer ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, conf.get(),
+                   text.data(), text.size());
+  if (client == nullptr)
+    return core::invalid_argument(std::string("transport.kafka: ") + text.data());
+  [[maybe_unused]] auto* taken = conf.release();  // owned by the client now
+  return client;
+}
+
+std::string kafka_address(const core::Value& properties) {
+  const auto* map = std::get_if<core::ValueMap>(&properties.storage());
+  if (map == nullptr) return {};
+  for (const auto& [key, value] : *map) {
+    if (key == "bootstrap.servers" || key == "metadata.broker.list") return to_property(value);
+  }
+  return {};
+}
+
+core::Code kafka_code(rd_kafka_resp_err_t error) noexcept {
+  switch (error) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+      return core::Code::deadline_exceeded;
+    case RD_KAFKA_RESP_ERR__QUEUE_FULL:
+    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
+      return core::Code::resource_exhausted;
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR__INVALID_ARG:
+      return core::Code::invalid_argument;
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+      return core::Code::not_found;
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+      return core::Code::permission_denied;
+    case RD_KAFKA_RESP_ERR__FENCED:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+    case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+      return core::Code::failed_precondition;
+    default:
+      return core::Code::unavailable;
+  }
+}
+
+core::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing) {
+  return {kafka_code(error), std::string(doing) + ": " + rd_kafka_err2str(error) + " (" +
+                                 rd_kafka_err2name(error) + ")"};
+}
+
+}  // namespace tocsin::ingest

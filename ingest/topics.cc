@@ -1,0 +1,183 @@
+// The topics of contract §4, and the plan in the words of other tools.
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "ingest/transport.h"
+
+namespace tocsin::ingest {
+namespace {
+
+using std::chrono::hours;
+
+enum class Spread { keyed, single };  // `topics.partitions` of them, or one that everybody reads
+enum class Cleanup { remove, compact, both };
+
+struct Row {
+  std::string_view name;
+  Spread spread;
+  Cleanup cleanup;
+  core::Duration retention;  // meaningless for compact
+  std::string_view compression = "lz4";
+};
+
+constexpr core::Duration days(int count) { return hours{24 * count}; }
+
+std::array<Row, 20> rows(const TopicsConfig& cfg) {
+  using enum Spread;
+  using enum Cleanup;
+  return {{
+      {"telemetry", keyed, remove, cfg.telemetry_retention},
+      {"tensors", keyed, remove, cfg.tensors_retention, "none"},
+      {"issues", keyed, remove, days(30)},
+      {"commands", keyed, both, days(7)},
+      {"acks", keyed, remove, days(30)},
+      {"registry", keyed, compact, {}},
+      {"definitions", single, compact, {}},
+      {"rules-state", keyed, compact, {}},
+      {"router-groupin", keyed, remove, days(1)},
+      {"router-state", keyed, compact, {}},
+      {"router-sources", single, compact, {}},
+      {"router-control", single, compact, {}},
+      {"router-outbox", keyed, remove, days(14)},
+      {"router-parked", keyed, remove, days(14)},
+      {"router-deliveries", keyed, remove, days(90)},
+      {"router-deadletter", keyed, remove, days(90)},
+      {"router-audit", single, remove, days(365)},
+      {"metrics", keyed, remove, cfg.metrics_retention},
+      {"dlq", keyed, remove, days(14)},
+      {"health", single, compact, {}},
+  }};
+}
+
+std::string milliseconds(core::Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
+TopicSpec spec(const TopicsConfig& cfg, const Row& row) {
+  TopicSpec topic;
+  topic.name = row.name;
+  topic.full_name = full_topic_name(cfg.prefix, row.name);
+  topic.partitions = row.spread == Spread::single ? 1 : cfg.partitions;
+  topic.replication = cfg.replication;
+  topic.compacted = row.cleanup != Cleanup::remove;
+  topic.producer_compression = row.compression;
+  auto& out = topic.settings;
+  constexpr std::array<std::string_view, 3> kPolicy = {"delete", "compact", "compact,delete"};
+  out.emplace_back("cleanup.policy", kPolicy[static_cast<std::size_t>(row.cleanup)]);
+  if (row.cleanup != Cleanup::compact)
+    out.emplace_back("retention.ms", milliseconds(row.retention));
+  if (topic.compacted) {
+    out.emplace_back("segment.bytes", std::to_string(64 << 20));
+    out.emplace_back("min.cleanable.dirty.ratio", "0.2");
+    out.emplace_back("delete.retention.ms", milliseconds(hours{24}));
+  }
+  out.emplace_back("max.message.bytes", std::to_string(row.name == "tensors" ? 8 << 20 : 1 << 20));
+  out.emplace_back("compression.type", "producer");
+  out.emplace_back("message.timestamp.type", "CreateTime");
+  if (cfg.replication >= 3) out.emplace_back("min.insync.replicas", "2");
+  return topic;
+}
+
+std::string joined(const TopicSpec& topic, std::string_view between, std::string_view before,
+                   std::string_view assign, std::string_view after) {
+  std::string all;
+  for (const auto& [name, value] : topic.settings) {
+    if (!all.empty()) all += between;
+    all += std::string(before) + name + std::string(assign) + value + std::string(after);
+  }
+  return all;
+}
+
+std::string as_shell(const TopicSpec& topic, std::string_view bootstrap) {
+  std::string line = "kafka-topics.sh --bootstrap-server " + std::string(bootstrap) +
+                     " --create --if-not-exists --topic " + topic.full_name + " --partitions " +
+                     std::to_string(topic.partitions) + " --replication-factor " +
+                     std::to_string(topic.replication);
+  return line + " " + joined(topic, " ", "--config ", "=", "") + "\n";
+}
+
+std::string as_strimzi(const TopicSpec& topic) {
+  return "---\napiVersion: kafka.strimzi.io/v1\nkind: KafkaTopic\nmetadata:\n  name: " +
+         topic.full_name +
+         "\n  labels:\n    strimzi.io/cluster: my-cluster\nspec:\n  partitions: " +
+         std::to_string(topic.partitions) + "\n  replicas: " + std::to_string(topic.replication) +
+         "\n  config:\n" + joined(topic, "\n", "    ", ": \"", "\"") + "\n";
+}
+
+std::string as_terraform(const TopicSpec& topic) {
+  std::string label = topic.full_name;
+  std::replace_if(
+      label.begin(), label.end(), [](char c) { return c == '.' || c == '-'; }, '_');
+  return "resource \"kafka_topic\" \"" + label + "\" {\n  name               = \"" +
+         topic.full_name + "\"\n  partitions         = " + std::to_string(topic.partitions) +
+         "\n  replication_factor = " + std::to_string(topic.replication) + "\n  config = {\n" +
+         joined(topic, "\n", "    \"", "\" = \"", "\"") + "\n  }\n}\n\n";
+}
+
+std::string as_text(const TopicSpec& topic) {
+  std::string name = topic.full_name;
+  name.resize(std::max<std::size_t>(name.size(), 32), ' ');
+  return name + " partitions=" + std::to_string(topic.partitions) +
+         " replication=" + std::to_string(topic.replication) + " " +
+         joined(topic, " ", "", "=", "") + "\n";
+}
+
+}  // namespace
+
+void read(config::Reader& in, TopicsConfig& cfg) {
+  in.optional("prefix", cfg.prefix, config::not_empty(),
+              "first part of every topic's name: <prefix>.<name>.v1");
+  in.optional("partitions", cfg.partitions, config::between(1, 10'000),
+              "partitions of every keyed topic; part of the state, so never changed in place");
+  in.optional("replication", cfg.replication, config::between(1, 32),
+              "replicas of each partition; 3 in production (min.insync.replicas is then 2)");
+  in.optional("create", cfg.create, "create missing topics at start");
+  in.optional("telemetry_retention", cfg.telemetry_retention, config::positive(),
+              "how long `telemetry` is kept");
+  in.optional("tensors_retention", cfg.tensors_retention, config::positive(),
+              "how long raw tensors are kept");
+  in.optional("metrics_retention", cfg.metrics_retention, config::positive(),
+              "how long `metrics` is kept");
+  const bool bad_character = std::any_of(cfg.prefix.begin(), cfg.prefix.end(), [](unsigned char c) {
+    return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' &&
+           c != '-' && c != '_';
+  });
+  if (bad_character) in.error("prefix", "only letters, digits, '.', '-' and '_' name a topic");
+}
+
+std::string full_topic_name(std::string_view prefix, std::string_view name) {
+  std::string full(prefix);
+  full += '.';
+  full += name;
+  full += ".v1";
+  return full;
+}
+
+std::vector<TopicSpec> topic_plan(const TopicsConfig& cfg) {
+  std::vector<TopicSpec> plan;
+  for (const Row& row : rows(cfg)) plan.push_back(spec(cfg, row));
+  return plan;
+}
+
+core::Result<std::string> export_topics(std::string_view format, const TopicsConfig& cfg,
+                                        std::string_view bootstrap) {
+  std::string text;
+  for (const TopicSpec& topic : topic_plan(cfg)) {
+    if (format == "shell") {
+      text += as_shell(topic, bootstrap);
+    } else if (format == "strimzi") {
+      text += as_strimzi(topic);
+    } else if (format == "terraform") {
+      text += as_terraform(topic);
+    } else if (format == "text") {
+      text += as_text(topic);
+    } else {
+      return core::invalid_argument("unknown format \"" + std::string(format) +
+                                    "\"; expected strimzi, shell, terraform or text");
+    }
+  }
+  return text;
+}
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,41 @@
+// Sections `transport` and the choice between Kafka and the journal.
+#include "ingest/transport.h"
+
+#include "ingest/journal_directory.h"
+#include "ingest/journal_transport.h"
+#include "ingest/kafka_config.h"
+#include "ingest/kafka_transport.h"
+
+namespace tocsin::ingest {
+
+void read(config::Reader& in, TransportConfig& cfg) {
+  in.any("kafka", cfg.kafka,
+         "librdkafka properties by their own names (bootstrap.servers, security.protocol, …); "
+         "<property>_file reads a secret from a file; maps `consumer` and `producer` override for "
+         "one role");
+  in.optional("journal", cfg.journal, config::not_empty(),
+              "folder of the embedded journal, for one machine");
+  in.optional("journal_retention", cfg.journal_retention, config::positive(),
+              "journal: age at which segments are deleted");
+  in.optional("journal_max_bytes", cfg.journal_max_bytes,
+              "journal: size beyond which the oldest segments are deleted");
+  in.optional("journal_fsync", cfg.journal_fsync, config::one_of({"commit", "never"}),
+              "journal: `commit` syncs batches with issues, commands or notifications to the disk");
+  in.exactly_one_of({"kafka", "journal"});
+  if (in.describing() || cfg.kafka.is_null()) return;
+  for (const auto role : {KafkaRole::consumer, KafkaRole::producer}) {
+    if (auto conf = make_kafka_conf(cfg.kafka, role, {}); !conf) {
+      in.error("kafka", conf.error().message);
+      return;
+    }
+  }
+}
+
+core::Result<std::unique_ptr<Transport>> Transport::open(const TransportConfig& cfg,
+                                                         const TopicsConfig& topics, core::Log& log,
+                                                         core::Telemetry& telemetry) {
+  if (!cfg.kafka.is_null()) return open_kafka(cfg, topics, log, telemetry);
+  return open_journal(cfg, topics, log, telemetry, machine_hash());
+}
+
+}  // namespace tocsin::ingest
