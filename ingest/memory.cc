@@ -129,13 +129,15 @@ class MemorySource final : public core::RecordSource {
       }
       if (gap) return core::Error{core::Code::data_loss, std::move(*gap)};
     }
+    std::size_t count = 0;
     for (const auto& record : taken) {
       const core::StreamPartition where{record.record.topic, record.partition};
       if (paused_.contains(where)) continue;  // the handler paused it: handed out after resume()
       next_[where] = record.offset + 1;
       handler(view_of(record));
+      ++count;
     }
-    return taken.size();
+    return count;
   }
 
   core::Status seek(const core::Position& position) override {
