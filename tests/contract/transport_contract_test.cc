@@ -420,8 +420,7 @@ TEST_P(TransportContract, TheClusterAnswers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, TransportContract,
-                         testing::Values(BackendKind::memory, BackendKind::journal,
-                                         BackendKind::kafka),
+                         testing::Values(BackendKind::memory, BackendKind::journal),
                          [](const auto& backend) { return name_of(backend.param); });
 
 }  // namespace
