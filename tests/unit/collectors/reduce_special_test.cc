@@ -1,0 +1,229 @@
+// reduce() where numbers get difficult: infinities, ranges, cancellation, the caller's environment.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "collectors/reduce.h"
+#include "tests/unit/collectors/naive.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace tocsin::collectors {
+namespace {
+
+using core::Dtype;
+using naive::expect_row;
+using naive::on_every_target;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> ramp(std::size_t n, float step) {
+  std::vector<float> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = step * static_cast<float>(i % 97) - step * 40;
+  return x;
+}
+
+void check(const std::vector<float>& x, double tolerance, const std::string& where) {
+  expect_row(reduce(Dtype::f32, x.data(), x.size()), naive::row(Dtype::f32, naive::widened(x)),
+             tolerance, where);
+}
+
+// The table of non-finite input, with the odd value in the vector part, the tail, a later block.
+TEST(ReduceSpecial, NonFiniteInputPropagates) {
+  on_every_target([](const std::string& target) {
+    for (const std::size_t n : {1U, 5U, 40U, 4096U, 9000U}) {
+      for (const std::vector<float>& odd : std::vector<std::vector<float>>{
+               {kNan}, {-kNan}, {kInf}, {-kInf}, {kInf, -kInf}, {kNan, kInf}, {kNan, -kInf}}) {
+        for (const std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
+          std::vector<float> x = ramp(n, 0.25F);
+          for (std::size_t i = 0; i < odd.size(); ++i) x[(at + i) % n] = odd[i];
+          check(x, 1e-6, target + " n=" + std::to_string(n) + " at " + std::to_string(at));
+        }
+      }
+    }
+  });
+}
+
+TEST(ReduceSpecial, InfinityGivesAnInfiniteSumAndNoVariance) {
+  const float x[] = {1, kInf, 2};
+  const core::SummaryRow row = reduce(Dtype::f32, x, 3);
+  EXPECT_EQ(row.sum, kInf);
+  EXPECT_EQ(row.abs_sum, kInf);
+  EXPECT_EQ(row.sumsq, kInf);
+  EXPECT_TRUE(std::isnan(row.m2));
+  EXPECT_EQ(row.min, 1);
+  EXPECT_EQ(row.max, kInf);
+  EXPECT_EQ(row.posinf, 1U);
+}
+
+TEST(ReduceSpecial, AllNaNIsAllNaN) {
+  const std::vector<float> x(5000, kNan);
+  on_every_target([&](const std::string& target) { check(x, 0, target); });
+}
+
+TEST(ReduceSpecial, MinusZeroIsZeroAndMinusInfinityIsNegative) {
+  const float x[] = {-0.0F, 0.0F, -kInf, kNan, -1.0F};
+  on_every_target([&](const std::string& target) {
+    SCOPED_TRACE(target);
+    const core::SummaryRow row = reduce(Dtype::f32, x, 5);
+    EXPECT_EQ(row.zero, 2U);
+    EXPECT_EQ(row.negative, 2U);
+    EXPECT_EQ(row.neginf, 1U);
+    EXPECT_EQ(row.nan, 1U);
+    EXPECT_EQ(row.positive(), 0U);
+  });
+}
+
+TEST(ReduceSpecial, KeepsTheVarianceOfASmallSpreadAroundALargeMean) {
+  std::mt19937 generator(3);
+  std::normal_distribution<float> noise(0, 0.6F);
+  for (const float mean : {1000.0F, -1000.0F, 5e4F, 1e6F}) {
+    std::vector<float> x(100000);
+    for (float& v : x) v = mean + noise(generator);
+    on_every_target([&](const std::string& target) {
+      check(x, 1e-6, target + " mean " + std::to_string(mean));
+    });
+  }
+}
+
+TEST(ReduceSpecial, FollowsAMeanThatWanders) {
+  std::vector<float> rising(50000);
+  std::vector<float> jumping(50000);
+  for (std::size_t i = 0; i < rising.size(); ++i) {
+    rising[i] = static_cast<float>(i);
+    jumping[i] = (i / 4096 % 2 == 0 ? 1e-3F : 1e5F) * (1 + static_cast<float>(i % 7) * 1e-3F);
+  }
+  on_every_target([&](const std::string& target) {
+    check(rising, 1e-6, target + " rising");
+    check(jumping, 1e-6, target + " jumping");
+  });
+}
+
+TEST(ReduceSpecial, AConstantHasNoVariance) {
+  for (const float value : {0.1F, 1e-30F, 3e38F, -7e-42F, 16777217.0F}) {
+    for (const std::size_t n : {1U, 3U, 64U, 4097U, 20000U}) {
+      const std::vector<float> x(n, value);
+      on_every_target([&](const std::string& target) {
+        SCOPED_TRACE(target);
+        const core::SummaryRow row = reduce(Dtype::f32, x.data(), n);
+        EXPECT_EQ(row.m2, 0);
+        EXPECT_EQ(row.min, static_cast<double>(value));
+        EXPECT_NEAR(row.mean(), static_cast<double>(value), 1e-15 * std::fabs(value));
+      });
+    }
+  }
+}
+
+TEST(ReduceSpecial, OneOutlierInTheSampleDoesNotSpoilTheRest) {
+  std::vector<float> x(4096, 1e-3F);
+  for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -1e-3F;
+  x[0] = 1e7F;  // the first element of the sample that the shift comes from
+  on_every_target([&](const std::string& target) { check(x, 1e-6, target); });
+}
+
+TEST(ReduceSpecial, SumsBeyondTheRangeOfBinary32) {
+  on_every_target([](const std::string& target) {
+    check(ramp(5000, 1e36F), 1e-6, target + " squares overflow");
+    check(std::vector<float>(5000, 3e38F), 1e-6, target + " sums overflow");
+    check(ramp(5000, 1e-24F), 1e-6, target + " squares vanish");
+    check(ramp(5000, 1e-44F), 1e-6, target + " denormal");
+    std::vector<float> mixed(5000, 1e-30F);
+    mixed[17] = -2e-30F;
+    check(mixed, 1e-6, target + " almost constant and tiny");
+  });
+}
+
+TEST(ReduceSpecial, FiniteDoublesGiveAnInfiniteSumOnlyWhenItIsOne) {
+  const double big = 1.5e308;
+  const std::vector<double> x = {big, big, -big, -big, 1.0};
+  on_every_target([&](const std::string& target) {
+    SCOPED_TRACE(target);
+    const core::SummaryRow row = reduce(Dtype::f64, x.data(), x.size());
+    EXPECT_EQ(row.non_finite(), 0U);
+    EXPECT_FALSE(std::isnan(row.sum));
+    EXPECT_LE(std::fabs(row.sum), 1e-6 * big);
+    EXPECT_EQ(row.sumsq, std::numeric_limits<double>::infinity());
+    EXPECT_EQ(row.m2, std::numeric_limits<double>::infinity());
+  });
+}
+
+TEST(ReduceSpecial, IntegersBeyondBinary64AreFlagged) {
+  const std::int64_t exact[] = {(std::int64_t{1} << 53) - 1, -(std::int64_t{1} << 53), 5};
+  EXPECT_EQ(reduce(Dtype::i64, exact, 3).meta & core::meta::kApproximate, 0U);
+  const std::int64_t rounded[] = {(std::int64_t{1} << 53) + 1, 1};
+  const core::SummaryRow row = reduce(Dtype::i64, rounded, 2);
+  EXPECT_NE(row.meta & core::meta::kApproximate, 0U);
+  EXPECT_EQ(core::meta::dtype(row.meta), Dtype::i64);
+  const std::uint64_t top[] = {~std::uint64_t{0}};
+  EXPECT_NE(reduce(Dtype::u64, top, 1).meta & core::meta::kApproximate, 0U);
+  EXPECT_EQ(reduce(Dtype::u64, top, 1).max, std::ldexp(1.0, 64));
+  const std::int64_t least[] = {std::numeric_limits<std::int64_t>::min()};
+  EXPECT_NE(reduce(Dtype::i64, least, 1).meta & core::meta::kApproximate, 0U);
+  EXPECT_EQ(reduce(Dtype::i64, least, 1).min, -std::ldexp(1.0, 63));
+}
+
+TEST(ReduceSpecial, ComplexNumbersHaveOnlyMagnitudes) {
+  const float x[] = {3, 4, 0, -0.0F, -5, 12, kNan, kInf, 0, -kInf};
+  const core::SummaryRow finite = reduce(Dtype::c64, x, 3);
+  EXPECT_EQ(finite.count, 3U);
+  EXPECT_EQ(finite.abs_sum, 18);
+  EXPECT_EQ(finite.sumsq, 25 + 169);
+  EXPECT_EQ(finite.min, 0);
+  EXPECT_EQ(finite.max, 13);
+  EXPECT_EQ(finite.zero, 1U);
+  EXPECT_EQ(finite.negative, 0U);
+  EXPECT_TRUE(std::isnan(finite.sum));
+  EXPECT_TRUE(std::isnan(finite.m2));
+  const core::SummaryRow all = reduce(Dtype::c64, x, 5);
+  EXPECT_EQ(all.nan, 1U);
+  EXPECT_EQ(all.posinf, 1U);
+  EXPECT_EQ(all.neginf, 0U);
+  const double big[] = {3e200, 4e200};
+  EXPECT_DOUBLE_EQ(reduce(Dtype::c128, big, 1).max, 5e200);
+}
+
+TEST(ReduceSpecial, NoElementsNoSums) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::u8, Dtype::i64, Dtype::c128}) {
+    const core::SummaryRow row = reduce(dtype, nullptr, 0);
+    EXPECT_EQ(row.count, 0U);
+    EXPECT_EQ(row.sum, 0);
+    EXPECT_EQ(row.min, 0);
+    EXPECT_EQ(row.m2, 0);
+    EXPECT_EQ(core::meta::dtype(row.meta), dtype);
+  }
+}
+
+TEST(ReduceSpecial, TextHasACountAndNoStatistics) {
+  const core::SummaryRow row = reduce(Dtype::text, "abc", 3);
+  EXPECT_EQ(row.count, 3U);
+  EXPECT_TRUE(std::isnan(row.sum));
+  EXPECT_TRUE(std::isnan(row.max));
+}
+
+#if defined(__x86_64__)
+// Frameworks set flush-to-zero and denormals-are-zero for a thread.
+TEST(ReduceSpecial, ADenormalIsNoZeroEvenWhereTheCallerFlushesThem) {
+  const unsigned before = _mm_getcsr();
+  std::vector<float> x(100, 1e-40F);
+  x[3] = 0;
+  _mm_setcsr(0x9FC0);
+  const core::SummaryRow row = reduce(Dtype::f32, x.data(), x.size());
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(row.zero, 1U);
+  EXPECT_GT(row.max, 0);
+  EXPECT_NEAR(row.sum, 99 * static_cast<double>(x[0]), 1e-46);
+  EXPECT_EQ(after, 0x9FC0U);
+}
+#endif
+
+}  // namespace
+}  // namespace tocsin::collectors
