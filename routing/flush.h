@@ -1,0 +1,57 @@
+// One flush of one group: what each integration must be told (routing-and-actions §2.6, §3.5).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "routing/route_tree.h"
+#include "routing/routing.h"
+#include "routing/state.h"
+
+namespace tocsin::routing {
+
+/// A member as it stands at the tick: frozen for all integrations.
+struct FlushMember {
+  const IssueState* state = nullptr;
+  bool firing = false;               // not resolved at or before the tick
+  std::vector<std::string> reasons;  // why it is suppressed; empty = visible
+};
+
+/// A line of a message.
+struct Mention {
+  const IssueState* state = nullptr;
+  std::uint64_t episode = 1;
+  bool firing = false;
+};
+
+/// The first matching line of the table.
+struct Verdict {
+  std::string reason = "none";
+  std::optional<core::NotificationKind> kind;  // unset: nothing is sent (also a muted close)
+  bool still_firing = false;                   // anything told, or told now, still fires
+  std::vector<Mention> firing;
+  std::vector<Mention> resolved;
+  std::vector<Mention> suppressed;  // told and still firing, but not visible
+};
+
+struct FlushContext {
+  const Route& route;
+  const Integration& integration;
+  const Matchers* filter = nullptr;  // the integration's `when`
+  core::WallTime tick{};
+  core::Duration owed_max_age{};
+};
+
+/// Decides and keeps the log's books, also when nothing is said: afterwards `log.told` holds
+/// exactly the firing episodes the integration knows of, and `log.owed` the resolves it has still
+/// to hear of. `owed_dropped` counts those that became too old.
+Verdict decide(const std::vector<FlushMember>& members, const FlushContext& context, TellLog& log,
+               std::uint64_t& owed_dropped);
+
+/// The message of a verdict with a kind; `log.seq` has been counted up for it.
+core::Notification compose(const Group& group, const FlushContext& context, const Verdict& verdict,
+                           const TellLog& log, core::WallTime now,
+                           const std::string& config_version);
+
+}  // namespace tocsin::routing

@@ -1,0 +1,148 @@
+#include "routing/lifecycle.h"
+
+#include <algorithm>
+
+namespace tocsin::routing {
+namespace {
+
+using core::Issue;
+using core::IssueStatus;
+using core::WallTime;
+
+/// Sequences order reports of one source; times order the rest.
+bool newer_or_same(const Issue& report, const Issue& known) {
+  if (report.sequence != 0 && known.sequence != 0 && report.source == known.source) {
+    return report.sequence >= known.sequence;
+  }
+  return report.time >= known.time;
+}
+
+bool same_run(const Issue& a, const Issue& b) { return !a.run.uid.nil() && a.run.uid == b.run.uid; }
+
+bool is_stale(const IssueState& state, const Issue& report) {
+  if (state.key.empty()) return false;
+  const auto seen = state.sequences.find(report.source);
+  if (report.sequence != 0 && seen != state.sequences.end() && report.sequence < seen->second) {
+    return true;
+  }
+  return same_run(report, state.issue) && report.run.attempt < state.issue.run.attempt;
+}
+
+/// A firing report without an end times out, unless its producer promised to resolve it. A timeout
+/// never shortens an end that a producer named.
+void set_expiry(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
+  if (report.explicit_expiry || report.ends_at) {
+    state.expires_at = report.ends_at;
+    state.expiry_explicit = true;
+    return;
+  }
+  const WallTime until = now + timeout;
+  if (!state.expiry_explicit) {
+    state.expires_at = until;
+  } else if (state.expires_at) {
+    state.expires_at = std::max(*state.expires_at, until);
+  }
+}
+
+void begin(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
+  state.issue = report;
+  state.issue.resolution = core::Resolution::none;
+  state.firing = true;
+  ++state.episode;
+  state.expires_at.reset();
+  state.expiry_explicit = false;
+  state.last_transition = now;
+  set_expiry(state, report, now, timeout);
+}
+
+Effect apply_firing(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
+  if (state.firing) {
+    if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
+    const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+    if (newer_or_same(report, state.issue)) state.issue = report;
+    state.issue.starts_at = starts_at;
+    set_expiry(state, report, now, timeout);
+    return Effect::updated;
+  }
+  const bool known = state.last_transition != WallTime{};
+  const bool next_attempt =
+      known && same_run(report, state.issue) && report.run.attempt > state.issue.run.attempt;
+  const bool touches =
+      known && !next_attempt && state.issue.ends_at && report.starts_at <= *state.issue.ends_at;
+  if (touches && !newer_or_same(report, state.issue)) return Effect::stale;
+  if (!touches || state.episode == 0) {
+    begin(state, report, now, timeout);
+    return Effect::began;
+  }
+  const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+  --state.episode;  // begin() counts it again: the same episode goes on
+  begin(state, report, now, timeout);
+  state.issue.starts_at = starts_at;
+  return Effect::resumed;
+}
+
+Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
+  if (state.firing) {
+    if (*report.ends_at < state.issue.starts_at || !newer_or_same(report, state.issue)) {
+      return Effect::stale;
+    }
+    const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+    state.issue = report;
+    state.issue.starts_at = starts_at;
+    if (state.issue.resolution == core::Resolution::none) {
+      state.issue.resolution = core::Resolution::recovered;
+    }
+    state.firing = false;
+    state.expires_at.reset();
+    state.last_transition = now;
+    return Effect::ended;
+  }
+  if (state.last_transition == WallTime{}) {
+    state.issue = report;
+    state.last_transition = now;
+    return Effect::orphan;
+  }
+  if (*report.ends_at < state.issue.starts_at) return Effect::stale;
+  if (report.starts_at > *state.issue.ends_at) return Effect::orphan;
+  state.issue.ends_at = std::max(*state.issue.ends_at, *report.ends_at);
+  return Effect::updated;
+}
+
+}  // namespace
+
+Issue normalized(const Issue& report, WallTime now, core::Duration max_future, bool& clamped) {
+  Issue issue = report;
+  if (issue.time == WallTime{}) issue.time = now;
+  if (issue.starts_at == WallTime{}) issue.starts_at = issue.time;
+  clamped = issue.starts_at > now + max_future;
+  if (clamped) issue.starts_at = now;
+  if (issue.status == IssueStatus::resolved) {
+    issue.ends_at = std::min(issue.ends_at.value_or(issue.time), now);
+    issue.starts_at = std::min(issue.starts_at, *issue.ends_at);
+  }
+  return issue;
+}
+
+Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duration resolve_timeout) {
+  if (is_stale(state, report)) return Effect::stale;
+  const Effect effect = report.status == IssueStatus::firing
+                            ? apply_firing(state, report, now, resolve_timeout)
+                            : apply_resolved(state, report, now);
+  if (report.sequence != 0) {
+    std::uint64_t& seen = state.sequences[report.source];
+    seen = std::max(seen, report.sequence);
+  }
+  return effect;
+}
+
+void resolve(IssueState& state, core::Resolution resolution, WallTime at) {
+  if (!state.firing) return;
+  state.firing = false;
+  state.issue.status = IssueStatus::resolved;
+  state.issue.resolution = resolution;
+  state.issue.ends_at = std::max(at, state.issue.starts_at);
+  state.expires_at.reset();
+  state.last_transition = *state.issue.ends_at;
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,301 @@
+// Reads the sections `route` and `router` (wire-and-api §12, routing-and-actions §2.2).
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "core/text.h"
+#include "routing/routing.h"
+
+namespace tocsin::routing {
+namespace {
+
+using core::Duration;
+using core::Value;
+
+/// A text or a list of texts; reports anything else.
+std::vector<std::string> texts_of(const config::Reader& in, std::string_view key,
+                                  const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.storage())) return {*text};
+  std::vector<std::string> out;
+  const auto* list = std::get_if<core::ValueList>(&value.storage());
+  if (list == nullptr) {
+    in.error(key, "expected a matcher such as severity=\"error\", or a list of them");
+    return out;
+  }
+  for (const Value& item : *list) {
+    if (const auto* text = std::get_if<std::string>(&item.storage())) {
+      out.push_back(*text);
+    } else {
+      in.error(key,
+               "item " + std::to_string(out.size() + 1) +
+                   ": expected a matcher such as severity=\"error\" (put it in single quotes)");
+      return {};
+    }
+  }
+  return out;
+}
+
+void read_matchers(config::Reader& in, RouteConfig& route) {
+  Value value;
+  in.any("matchers", value,
+         "which issues this route is for: a text or a list of `name OP \"value\"`, "
+         "OP one of = != =~ !~");
+  if (in.describing() || !in.has("matchers")) return;
+  route.matchers = texts_of(in, "matchers", value);
+  for (std::size_t i = 0; i < route.matchers.size(); ++i) {
+    const auto parsed = Matchers::parse(route.matchers[i]);
+    if (parsed) continue;
+    const std::string item =
+        route.matchers.size() > 1 ? "item " + std::to_string(i + 1) + ": " : "";
+    in.error("matchers", item + parsed.error().message);
+  }
+}
+
+std::optional<Duration> duration_of(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value.storage());
+  return text == nullptr ? std::nullopt : core::parse_duration(*text);
+}
+
+/// {until: 1d, every: 4h}
+std::optional<RepeatStep> step_of(const Value& value, std::string& problem) {
+  const auto* map = std::get_if<core::ValueMap>(&value.storage());
+  if (map == nullptr) {
+    problem = "expected {until: 1d, every: 4h}";
+    return std::nullopt;
+  }
+  RepeatStep step;
+  step.every = Duration::zero();
+  for (const auto& [name, item] : *map) {
+    const auto duration = duration_of(item);
+    if (name != "until" && name != "every") {
+      const std::string near = core::nearest(name, {"until", "every"});
+      problem = "unknown key '" + name + "'" +
+                (near.empty() ? "; known are until, every" : "; did you mean '" + near + "'?");
+      return std::nullopt;
+    }
+    if (!duration || *duration <= Duration::zero()) {
+      problem = name + ": expected a duration greater than zero such as 4h";
+      return std::nullopt;
+    }
+    if (name == "until") step.until = *duration;
+    if (name == "every") step.every = *duration;
+  }
+  if (step.every == Duration::zero()) {
+    problem = "every is missing";
+    return std::nullopt;
+  }
+  return step;
+}
+
+void read_ladder(const config::Reader& in, const core::ValueList& list, RouteConfig& route) {
+  std::vector<RepeatStep> steps;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string item = "item " + std::to_string(i + 1) + ": ";
+    std::string problem;
+    const auto step = step_of(list[i], problem);
+    if (step && !step->until && i + 1 < list.size()) problem = "only the last step may lack until";
+    if (step && step->until && !steps.empty() && *step->until <= *steps.back().until) {
+      problem = "until must be greater than that of the step before";
+    }
+    if (!problem.empty()) {
+      in.error("repeat_interval", item + problem);
+      return;
+    }
+    steps.push_back(*step);
+  }
+  if (steps.empty()) {
+    in.error("repeat_interval", "expected at least one step");
+    return;
+  }
+  route.repeat_interval = std::move(steps);
+}
+
+void read_repeat(config::Reader& in, RouteConfig& route) {
+  Value value;
+  in.any(
+      "repeat_interval", value,
+      "time between repeats while something fires (default 4h), or a ladder by age of the oldest "
+      "firing issue: [{until: 1d, every: 4h}, {every: 1d}]");
+  if (in.describing() || !in.has("repeat_interval")) return;
+  if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
+    read_ladder(in, *list, route);
+    return;
+  }
+  const auto duration = duration_of(value);
+  if (!duration || *duration <= Duration::zero()) {
+    in.error("repeat_interval",
+             "expected a duration greater than zero such as 4h, or a list of "
+             "{until, every}");
+    return;
+  }
+  route.repeat_interval = std::vector<RepeatStep>{{std::nullopt, *duration}};
+}
+
+void read_grouping(config::Reader& in, RouteConfig& route) {
+  std::vector<std::string> labels{"rule", "job"};
+  in.optional("group_by", labels,
+              "issues with equal values of these labels share a message; [\"...\"] = all labels, "
+              "[] = one group; inherited");
+  if (in.describing() || !in.has("group_by")) return;
+  std::set<std::string> seen;
+  for (const std::string& label : labels) {
+    if (label.empty()) in.error("group_by", "a label name must not be empty");
+    if (!seen.insert(label).second) in.error("group_by", "'" + label + "' is named twice");
+  }
+  if (seen.count("...") > 0 && seen.size() > 1) {
+    in.error("group_by", "\"...\" means all labels and cannot be mixed with names");
+  }
+  route.group_by = std::move(labels);
+}
+
+/// Inherited durations: set only where the file does.
+void read_duration(config::Reader& in, std::string_view key, std::optional<Duration>& out,
+                   Duration fallback, bool zero_allowed, std::string_view help) {
+  Duration value = fallback;
+  if (zero_allowed) {
+    in.optional(key, value, config::at_least(Duration::zero()), help);
+  } else {
+    in.optional(key, value, config::positive(), help);
+  }
+  if (!in.describing() && in.has(key)) out = value;
+}
+
+void read_timers(config::Reader& in, RouteConfig& route) {
+  using namespace std::chrono_literals;
+  read_duration(in, "group_wait", route.group_wait, 30s, true,
+                "from the first issue of a group to its first message; inherited");
+  read_duration(in, "group_interval", route.group_interval, 5min, false,
+                "between looks at a group after its first message; inherited");
+  read_repeat(in, route);
+  in.optional("immediate_on", route.immediate_on,
+              "matchers: a new issue that matches does not wait for group_interval");
+  read_duration(in, "urgent_wait", route.urgent_wait, 2s, true,
+                "from such an issue to the message; inherited");
+  read_duration(in, "urgent_min_gap", route.urgent_min_gap, 30s, true,
+                "least time between two messages of that kind; inherited");
+  if (in.describing() || route.immediate_on.empty()) return;
+  const auto parsed = Matchers::parse(route.immediate_on);
+  if (!parsed) in.error("immediate_on", parsed.error().message);
+}
+
+/// What all nodes of one tree share while it is read.
+struct TreeReader {
+  const std::vector<std::string>& receivers;
+  std::map<std::string, config::Place> ids;
+
+  void receiver(config::Reader& in, std::string_view key, const std::string& name) const {
+    if (std::find(receivers.begin(), receivers.end(), name) != receivers.end()) return;
+    const std::string near = core::nearest(name, receivers);
+    in.error(key, "no receiver is called '" + name + "'" +
+                      (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+
+  void read_receivers(config::Reader& in, RouteConfig& route, bool is_root) {
+    std::string one;
+    in.optional("receiver", one, "who is told; inherited, mandatory at the root");
+    in.optional("receivers", route.receivers, "several who are told, instead of `receiver`");
+    if (in.describing()) return;
+    if (in.has("receiver") && in.has("receivers")) {
+      in.error("receivers", "give either receiver or receivers");
+    }
+    for (const std::string& name : route.receivers) receiver(in, "receivers", name);
+    if (in.has("receiver")) {
+      receiver(in, "receiver", one);
+      route.receivers = {one};
+    }
+    if (is_root && route.receivers.empty()) {
+      in.error("", "the root route needs a receiver: it catches what no other route does");
+    }
+  }
+
+  void read_id(config::Reader& in, RouteConfig& route) {
+    in.optional("id", route.id,
+                "stable name: the route keeps its groups when it is moved or changed");
+    if (in.describing() || route.id.empty()) return;
+    const auto [first, fresh] = ids.try_emplace(route.id, in.place("id"));
+    if (!fresh) {
+      in.error("id", "the route at line " + std::to_string(first->second.line) + " has the id '" +
+                         route.id + "' already");
+    }
+  }
+
+  void node(config::Reader& in, RouteConfig& route, int depth) {
+    const bool is_root = depth == 0;
+    read_id(in, route);
+    if (!is_root || in.has("matchers")) read_matchers(in, route);
+    if (!is_root || in.has("continue")) {
+      in.optional("continue", route.proceed, "after a match, try the following siblings too");
+    }
+    if (is_root && !route.matchers.empty()) in.error("matchers", "the root route has no matchers");
+    if (is_root && route.proceed) in.error("continue", "the root route has no siblings");
+    read_receivers(in, route, is_root);
+    read_grouping(in, route);
+    read_timers(in, route);
+    children(in, route, depth);
+  }
+
+  void children(config::Reader& in, RouteConfig& route, int depth) {
+    // A description of the tree would not end: one level stands for all.
+    if (in.describing() && depth >= 1) return;
+    std::vector<std::string> ends;  // canonical matchers of siblings that stop the search
+    in.list("routes", "routes below this one, tried in order; each has the same keys",
+            [&](config::Reader& child) {
+              RouteConfig below;
+              node(child, below, depth + 1);
+              if (child.describing()) return;
+              warn_if_unreachable(child, below, ends);
+              route.routes.push_back(std::move(below));
+            });
+  }
+
+  static void warn_if_unreachable(const config::Reader& in, const RouteConfig& route,
+                                  std::vector<std::string>& ends) {
+    const auto parsed = Matchers::parse(route.matchers);
+    if (!parsed) return;
+    const std::string own = parsed->canonical();
+    for (const std::string& end : ends) {
+      if (end != own && end != "{}") continue;
+      in.warning("", "never reached: an earlier sibling with matchers " + end +
+                         " takes these issues and has no continue");
+      return;
+    }
+    if (!route.proceed) ends.push_back(own);
+  }
+};
+
+}  // namespace
+
+bool read_route(config::Reader& root, RouteConfig& route,
+                const std::vector<std::string>& receivers) {
+  TreeReader tree{receivers, {}};
+  return root.section("route", "who is told of which issues, and when: the root of a tree",
+                      [&](config::Reader& in) { tree.node(in, route, 0); });
+}
+
+void read(config::Reader& in, Config& cfg) {
+  in.optional("resolve_timeout", cfg.resolve_timeout, config::positive(),
+              "an issue whose producer sends no resolve ends this long after its last report");
+  in.optional("dedup_window", cfg.dedup_window, config::positive(),
+              "events with the same source and id are dropped for this long");
+  in.optional("retention", cfg.retention, config::positive(),
+              "resolved issues and ended runs are remembered this long");
+  in.optional("job_lost_after", cfg.job_lost_after,
+              "raise job_lost when a run has shown no sign of life for this long; 0s = never");
+  in.section("limits", "past them issues share an overflow group; nothing is dropped",
+             [&](config::Reader& limits) {
+               limits.optional("max_groups", cfg.max_groups, config::at_least<std::uint64_t>(1),
+                               "groups at one time");
+               limits.optional("max_groups_per_route", cfg.max_groups_per_route,
+                               config::at_least<std::uint64_t>(1), "groups of one route");
+               limits.optional("max_members_per_group", cfg.max_members_per_group,
+                               config::at_least<std::uint64_t>(1), "issues in one group");
+               limits.optional("dedup_max", cfg.dedup_max, config::at_least<std::uint64_t>(1),
+                               "events remembered for dedup_window");
+               limits.optional("owed_max_age", cfg.owed_max_age, config::positive(),
+                               "a resolve that could not be told is dropped after this long");
+             });
+}
+
+}  // namespace tocsin::routing

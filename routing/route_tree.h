@@ -1,0 +1,77 @@
+// The compiled routing tree: inheritance resolved, identities given, matching (routing-and-actions
+// §2.2, §2.3, §2.4).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "routing/routing.h"
+
+namespace tocsin::routing {
+
+/// A node with everything it inherits.
+struct Route {
+  std::string id;
+  std::string path;  // canonical matchers from the root
+  Matchers matchers;
+  bool proceed = false;
+  std::vector<std::string> receivers;
+  std::vector<const Integration*> integrations;  // of the receivers, in order; owned by RouteTree
+  std::vector<std::string> group_by;             // ignored when by_all
+  bool by_all = false;
+  core::Duration group_wait{};
+  core::Duration group_interval{};
+  std::vector<RepeatStep> repeat;
+  std::optional<Matchers> immediate_on;
+  core::Duration urgent_wait{};
+  core::Duration urgent_min_gap{};
+  std::vector<std::size_t> children;  // indices in RouteTree
+  std::vector<std::size_t> names;     // per term: index in RouteTree's label names
+
+  /// Interval between repeats when the oldest firing member has this age.
+  [[nodiscard]] core::Duration repeat_every(core::Duration age) const noexcept;
+  [[nodiscard]] core::Duration longest_repeat() const noexcept;
+  /// What groups depend on besides the route's id: changes when `group_by` does.
+  [[nodiscard]] std::string grouping() const;
+  [[nodiscard]] core::Labels group_labels(const core::Labels& labels) const;
+};
+
+/// `<path>:{k="v", …}`.
+std::string group_key(const Route& route, const core::Labels& group_labels);
+/// Hex SHA-256 over the route's id and the labels.
+std::string group_hash(const Route& route, const core::Labels& group_labels);
+
+class RouteTree {
+ public:
+  static core::Result<RouteTree> build(const RouteConfig& root,
+                                       const std::vector<RuleActions>& rule_actions,
+                                       std::vector<Integration> integrations);
+
+  /// Leaves that the labels reach: routes of rule actions first, then the tree in its order. `out`
+  /// is cleared; the pointers live as long as the tree.
+  void match(const core::Labels& labels, std::vector<const Route*>& out) const;
+  [[nodiscard]] Explanation explain(const core::Labels& labels) const;
+
+  [[nodiscard]] const Route* find(std::string_view route_id) const noexcept;
+  [[nodiscard]] const Integration* find_integration(std::string_view id) const noexcept;
+  /// The integration's own filter; nullptr when it has none.
+  [[nodiscard]] const Matchers* filter_of(const Integration& integration) const noexcept;
+
+ private:
+  class Builder;
+  struct Walk;
+  bool visit(std::size_t node, Walk& walk) const;
+  [[nodiscard]] bool matches(const Route& route, Walk& walk) const;
+
+  std::vector<Route> routes_;
+  std::vector<std::size_t> beside_;  // routes of rule actions
+  std::size_t root_ = 0;
+  std::vector<std::string> names_;  // distinct label names that matchers ask for
+  std::vector<std::unique_ptr<Integration>> integrations_;
+  std::vector<Matchers> filters_;  // per integration
+};
+
+}  // namespace tocsin::routing

@@ -1,0 +1,124 @@
+// The inside of Router: issues, groups, runs, their agenda, and what of them has changed.
+// router.cc: intake; router_groups.cc: membership and flushes; router_state.cc: restore and take.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "routing/agenda.h"
+#include "routing/flush.h"
+#include "routing/lifecycle.h"
+#include "routing/route_tree.h"
+#include "routing/routing.h"
+#include "routing/state.h"
+
+namespace tocsin::routing {
+
+class Router::Impl {
+ public:
+  Impl(RouteTree tree, RouterOptions options)
+      : tree_(std::move(tree)), options_(std::move(options)) {}
+
+  // Intake (router.cc).
+  void on_issue(const core::Issue& issue, core::WallTime now);
+  void on_job(const core::JobEvent& event, core::WallTime now);
+  void on_delivery(const core::Delivery& delivery);
+  void set_behind(bool behind, core::WallTime now);
+  void tick(core::WallTime now);
+
+  // State (router_state.cc).
+  core::Status restore(std::string_view key, std::string_view value);
+  void restored(core::WallTime now);
+  Output take();
+  [[nodiscard]] std::vector<StateRecord> snapshot() const;
+
+  [[nodiscard]] const RouteTree& tree() const noexcept { return tree_; }
+  [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
+  const Stats& stats() const noexcept;
+  void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
+  void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
+  [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
+
+ private:
+  // router.cc
+  bool is_duplicate(const core::Issue& issue, core::WallTime now);
+  void remember(const std::string& id, core::WallTime now);
+  void forget_seen(core::WallTime now);
+  void report(const core::Issue& normal, core::WallTime now);
+  void follow(IssueState& state, Effect effect, core::WallTime now);
+  void started(IssueState& state, core::WallTime now);
+  void ended(IssueState& state, core::WallTime now);
+  void resolve_issue(IssueState& state, core::Resolution resolution, core::WallTime at);
+  void resolve_run(const std::string& run, std::uint32_t up_to_attempt, core::Resolution resolution,
+                   core::WallTime at);
+  void raise(std::string_view rule, core::Labels labels, std::string summary, core::WallTime now);
+  void clear(std::string_view rule, core::Labels labels, core::WallTime now);
+  core::Issue builtin_issue(std::string_view rule, core::Labels labels, core::WallTime now) const;
+  void expire(const Agenda::Entry& due);
+  void lose_run(const Agenda::Entry& due);
+  void watch(const std::string& uid, const RunState& run);
+  void forget_issue(const Agenda::Entry& due);
+
+  // router_groups.cc
+  void route(IssueState& state, core::WallTime now, bool new_episode);
+  void route_resolved(IssueState& state, core::WallTime now);
+  Group& find_or_make(const Route& route, const core::Labels& labels, bool overflow);
+  Group& group_for(IssueState& state, const Route& route, const core::Labels& labels,
+                   core::WallTime now);
+  void activate(Group& group, const IssueState& first, core::WallTime now);
+  void join(Group& group, IssueState& state);
+  void leave(Group& group, IssueState& state);
+  void hurry(Group& group, const IssueState& state, core::WallTime now);
+  void arrange(Group& group);
+  void flush_due(const Agenda::Entry& due, core::WallTime now);
+  void flush(Group& group, core::WallTime tick, core::WallTime now);
+  std::vector<FlushMember> freeze(const Group& group, core::WallTime tick);
+  void tell(Group& group, const Integration& integration, const std::vector<FlushMember>& members,
+            core::WallTime tick, core::WallTime now);
+  void set_next(Group& group, core::WallTime tick, core::WallTime now);
+  void dissolve(Group& group, core::WallTime at);
+  void forget_group(const Agenda::Entry& due);
+  void erase_group(const std::string& hash);
+  [[nodiscard]] core::Duration log_retention(const Group& group) const;
+
+  // router_state.cc
+  void link_members();
+  void link_issues();
+  void link_runs();
+  void close_unrouted(core::WallTime now);
+  void close_log(Group& group, const std::string& integration_id, core::WallTime now);
+  void arrange_all(core::WallTime now);
+  void touch(std::string key) { dirty_.insert(std::move(key)); }
+  void touch(const IssueState& state) { touch("issue/" + state.key); }
+  void touch(const Group& group) { touch("group/" + group.hash); }
+  [[nodiscard]] std::optional<std::string> encoded(const std::string& key) const;
+
+  RouteTree tree_;
+  RouterOptions options_;
+  std::map<std::string, std::unique_ptr<IssueState>, std::less<>> issues_;
+  std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
+  std::map<std::string, RunState, std::less<>> runs_;
+  std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
+  std::map<std::string, core::WallTime> seen_;  // (source, id) → arrival
+  std::set<std::pair<core::WallTime, std::string>> seen_order_;
+  std::unordered_map<std::string, std::string> hash_of_key_;  // route id 0x1F group key → hash
+  std::map<std::string, std::size_t> active_of_route_;
+  std::vector<std::pair<std::string, std::string>> unlinked_members_;  // group hash, issue key
+  std::vector<std::tuple<std::string, std::string, TellLog>> unlinked_logs_;
+  Agenda agenda_;
+  std::set<std::string> dirty_;
+  Output out_;
+  mutable Stats stats_;
+  std::size_t active_groups_ = 0;
+  std::size_t firing_ = 0;
+  bool restored_ = false;
+  std::optional<core::WallTime> behind_since_;
+};
+
+}  // namespace tocsin::routing

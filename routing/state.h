@@ -1,0 +1,99 @@
+// The entities of the router's state; each is one record of its changelog (see state_codec.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/issue.h"
+#include "core/labels.h"
+#include "core/time.h"
+
+namespace tocsin::routing {
+
+struct Group;
+struct Route;
+
+/// One issue over all its episodes. Record `issue/<issue key>`.
+struct IssueState {
+  std::string key;
+  core::Issue issue;          // merged report of the current or last episode
+  std::uint64_t episode = 0;  // 0: only an orphan resolve was seen
+  bool firing = false;
+  std::optional<core::WallTime> expires_at;  // of a firing issue; nullopt: ends by a resolve only
+  bool expiry_explicit = false;              // the producer named the end, or named none on purpose
+  core::WallTime last_transition{};
+  std::map<std::string, std::uint64_t> sequences;  // source → highest seen
+
+  // Not stored: linked by restored().
+  std::vector<Group*> groups;        // where it is a member
+  std::vector<const Route*> leaves;  // of its present labels
+};
+
+/// What one integration was told about one group. Record `log/<group hash>/<integration id>`.
+struct TellLog {
+  struct Told {
+    std::uint64_t episode = 1;
+    core::Severity severity = core::Severity::info;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  struct Owed {
+    std::uint64_t episode = 1;
+    core::WallTime since{};
+    friend bool operator==(const Owed&, const Owed&) = default;
+  };
+  std::map<std::string, Told> told;         // issue key → firing episode it knows of
+  std::map<std::string, Owed> owed;         // issue key → resolve it has still to hear of
+  std::optional<core::WallTime> last_tick;  // scheduled time of the last message
+  std::uint64_t seq = 0;                    // messages so far in this generation
+  std::vector<std::pair<std::string, std::string>> handles;  // far-side ids
+  friend bool operator==(const TellLog&, const TellLog&) = default;
+};
+
+/// Issues of one route that share the group labels. Record `group/<group hash>`; its members are
+/// records `member/<group hash>/<issue key>`. Flushed without members it becomes absent, and only
+/// remembers its generation and logs.
+struct Group {
+  std::string hash;
+  std::string key;  // shown: "<matcher path>:{k=\"v\"}"
+  std::string route_id;
+  std::string grouping;  // Route::grouping() when it was made
+  core::Labels labels;
+  bool overflow = false;
+  std::uint64_t generation = 0;
+  core::WallTime created_at{};
+  std::optional<core::WallTime> next_tick;    // on the grid of group_interval
+  std::optional<core::WallTime> urgent_at;    // before next_tick, off the grid
+  std::optional<core::WallTime> last_urgent;  // last flush that was urgent
+  std::optional<core::WallTime> last_tick;
+  std::uint64_t flush_seq = 0;
+  bool running = false;  // flushed at least once in this generation
+  bool held = false;     // waits for the end of a catch-up
+  std::optional<core::WallTime> absent_since;
+  std::map<std::string, TellLog> logs;  // by integration id
+
+  // Not stored.
+  const Route* route = nullptr;
+  std::map<std::string, IssueState*> members;
+
+  [[nodiscard]] bool active() const noexcept { return next_tick.has_value(); }
+  [[nodiscard]] std::optional<core::WallTime> next_flush() const {
+    if (urgent_at && (!next_tick || *urgent_at < *next_tick)) return urgent_at;
+    return next_tick;
+  }
+};
+
+/// What is known of a run. Record `run/<run uid>`.
+struct RunState {
+  std::uint32_t attempt = 0;
+  std::string job;
+  core::Labels labels;
+  core::WallTime last_seen{};
+  std::optional<core::WallTime> ended_at;  // of `attempt`
+  bool lost = false;
+};
+
+}  // namespace tocsin::routing
