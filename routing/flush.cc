@@ -176,11 +176,12 @@ std::vector<Mention> ordered(std::vector<Mention> mentions) {
 core::Labels common_labels(const std::vector<Mention>& mentions) {
   core::Labels common;
   if (mentions.empty()) return common;
-  common = mentions.front().state->issue.labels;
-  for (const Mention& mention : mentions) {
-    for (const auto& [name, value] : core::Labels(common).entries()) {
-      if (mention.state->issue.labels.get(name) != value) common.set(name, "");
-    }
+  for (const auto& [name, value] : mentions.front().state->issue.labels.entries()) {
+    const bool shared = std::all_of(mentions.begin(), mentions.end(),
+                                    [&, &label = name, &wanted = value](const Mention& one) {
+                                      return one.state->issue.labels.get(label) == wanted;
+                                    });
+    if (shared) common.set(name, value);
   }
   return common;
 }

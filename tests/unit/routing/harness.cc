@@ -1,0 +1,170 @@
+#include "tests/unit/routing/harness.h"
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace tocsin::routing {
+
+using core::Issue;
+using core::IssueStatus;
+using Json = nlohmann::json;
+
+std::string encode_issue(const Issue& issue) {
+  Json labels = Json::object();
+  for (const auto& [name, value] : issue.labels.entries()) labels[name] = value;
+  return Json{{"id", issue.event_id},
+              {"source", issue.source},
+              {"sequence", issue.sequence},
+              {"time", core::nanoseconds(issue.time)},
+              {"resolved", issue.status == IssueStatus::resolved},
+              {"rule", issue.rule},
+              {"severity", static_cast<int>(issue.severity)},
+              {"labels", labels},
+              {"summary", issue.summary},
+              {"starts_at", core::nanoseconds(issue.starts_at)},
+              {"ends_at", issue.ends_at ? Json(core::nanoseconds(*issue.ends_at)) : Json()},
+              {"explicit", issue.explicit_expiry},
+              {"resolution", static_cast<int>(issue.resolution)},
+              {"shadow", issue.shadow},
+              {"run", core::to_text(issue.run.uid)},
+              {"attempt", issue.run.attempt},
+              {"job", issue.run.job}}
+      .dump();
+}
+
+core::Result<Issue> decode_issue(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    Issue issue;
+    issue.event_id = json.at("id");
+    issue.source = json.at("source");
+    issue.sequence = json.at("sequence");
+    issue.time = core::wall_time(json.at("time"));
+    issue.status = json.at("resolved").get<bool>() ? IssueStatus::resolved : IssueStatus::firing;
+    issue.rule = json.at("rule");
+    issue.severity = static_cast<core::Severity>(json.at("severity").get<int>());
+    for (const auto& [name, value] : json.at("labels").items()) {
+      issue.labels.set(name, value.get<std::string>());
+    }
+    issue.summary = json.at("summary");
+    issue.starts_at = core::wall_time(json.at("starts_at"));
+    if (!json.at("ends_at").is_null()) issue.ends_at = core::wall_time(json.at("ends_at"));
+    issue.explicit_expiry = json.at("explicit");
+    issue.resolution = static_cast<core::Resolution>(json.at("resolution").get<int>());
+    issue.shadow = json.at("shadow");
+    issue.run.uid = *core::parse_run_uid(json.at("run").get<std::string>());
+    issue.run.attempt = json.at("attempt");
+    issue.run.job = json.at("job");
+    return issue;
+  } catch (const std::exception& problem) {
+    return core::invalid_argument(problem.what());
+  }
+}
+
+Integration webhook(const std::string& name) {
+  Integration out;
+  out.id = name;
+  out.receiver = name;
+  out.type = "webhook";
+  return out;
+}
+
+Harness::Harness() {
+  tree.receivers = {"oncall"};
+  options.config_version = "v1";
+  options.source = "/c1/router";
+  options.encode_issue = encode_issue;
+  options.decode_issue = decode_issue;
+  options.suppressors.push_back(
+      [this](const Issue& issue, core::WallTime) -> std::optional<std::string> {
+        for (const auto& [name, value] : silenced) {
+          if (issue.labels.get(name) == value) return "silence:" + name;
+        }
+        return std::nullopt;
+      });
+}
+
+void Harness::open() {
+  auto made = Router::create(tree, rule_actions, integrations, options);
+  if (!made) throw std::runtime_error(made.error().message);
+  router_ = std::move(*made);
+  for (const auto& [key, value] : changelog) {
+    if (const auto status = router_->restore(key, value); !status) {
+      throw std::runtime_error(status.error().message);
+    }
+  }
+  router_->restored(now_);
+}
+
+void Harness::at(core::Duration since) {
+  const core::WallTime target = kStart + since;
+  for (auto due = router_->next_deadline(); due && *due <= target; due = router_->next_deadline()) {
+    now_ = std::max(now_, *due);
+    router_->tick(now_);
+    commit();
+  }
+  now_ = target;
+}
+
+void Harness::commit() {
+  Output output = router_->take();
+  for (auto& record : output.state) {
+    if (record.value) {
+      changelog[record.key] = *record.value;
+    } else {
+      changelog.erase(record.key);
+    }
+  }
+  const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  append(sent, output.notifications);
+  append(transitions, output.transitions);
+  append(decisions, output.decisions);
+}
+
+Issue Harness::issue(const core::Labels& labels, IssueStatus status) {
+  Issue out;
+  out.source = "/c1/rules/" + labels.get("rule");
+  out.sequence = ++sequence_;
+  out.event_id = "iss_" + std::to_string(sequence_);
+  out.time = out.starts_at = now_;
+  out.status = status;
+  out.labels = labels;
+  out.rule = labels.get("rule");
+  out.severity = core::severity_from(labels.get("severity")).value_or(core::Severity::error);
+  if (status == IssueStatus::resolved) out.ends_at = now_;
+  if (const auto uid = core::parse_run_uid(labels.get("run_uid"))) out.run.uid = *uid;
+  return out;
+}
+
+void Harness::report(const Issue& issue) {
+  router_->on_issue(issue, now_);
+  commit();
+}
+
+void Harness::fire(const core::Labels& labels) { report(issue(labels, IssueStatus::firing)); }
+void Harness::resolve(const core::Labels& labels) { report(issue(labels, IssueStatus::resolved)); }
+
+void Harness::job(core::JobPhase phase, std::uint32_t attempt) {
+  core::JobEvent event;
+  event.phase = phase;
+  event.run.uid = *core::parse_run_uid(kRun);
+  event.run.attempt = attempt;
+  event.run.job = "digits";
+  event.time = now_;
+  router_->on_job(event, now_);
+  commit();
+}
+
+std::vector<std::string> Harness::said() {
+  std::vector<std::string> out;
+  for (; read_ < sent.size(); ++read_) {
+    const core::Notification& note = sent[read_];
+    out.push_back(note.reason + " " + std::string(to_string(note.kind)) + " " + note.integration +
+                  " " + std::to_string(note.firing_count) + "/" +
+                  std::to_string(note.resolved_count) + (note.firing ? "" : " over"));
+  }
+  return out;
+}
+
+}  // namespace tocsin::routing

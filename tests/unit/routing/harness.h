@@ -1,0 +1,72 @@
+// A router with a hand-moved clock and a changelog in memory, for the tests of routing.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "routing/routing.h"
+
+namespace tocsin::routing {
+
+using namespace std::chrono_literals;
+
+inline const core::WallTime kStart = core::wall_time(1'767'323'000'000'000'000);
+
+/// The fields that routing looks at, as JSON.
+std::string encode_issue(const core::Issue& issue);
+core::Result<core::Issue> decode_issue(std::string_view text);
+
+/// A receiver with one webhook of the same name.
+Integration webhook(const std::string& name);
+
+inline const std::string kRun = "4e3046d4-8c1f-5278-82e3-ea3595bc5999";
+
+/// Keeps everything a router gave out, and moves time from deadline to deadline.
+class Harness {
+ public:
+  Harness();
+
+  // Set before open().
+  RouteConfig tree;
+  std::vector<RuleActions> rule_actions;
+  std::vector<Integration> integrations{webhook("oncall")};
+  RouterOptions options;
+  std::vector<std::pair<std::string, std::string>> silenced;  // label = value: a silence now
+
+  /// (Re)starts the router from the changelog at the present time.
+  void open();
+  /// Moves to kStart + `since`, ticking at every deadline on the way.
+  void at(core::Duration since);
+  /// Forgets what was not committed, as kill -9 does, and starts again.
+  void crash() { open(); }
+  void commit();
+
+  core::Issue issue(const core::Labels& labels, core::IssueStatus status);
+  /// Explicit expiry, begun and reported now; committed.
+  void fire(const core::Labels& labels);
+  void resolve(const core::Labels& labels);
+  void report(const core::Issue& issue);
+  void job(core::JobPhase phase, std::uint32_t attempt);
+
+  /// Messages since the last call, as "reason kind integration firing/resolved".
+  std::vector<std::string> said();
+  Router& router() { return *router_; }
+  [[nodiscard]] core::WallTime now() const { return now_; }
+
+  std::map<std::string, std::string> changelog;
+  std::vector<core::Notification> sent;
+  std::vector<Transition> transitions;
+  std::vector<Decision> decisions;
+
+ private:
+  std::unique_ptr<Router> router_;
+  core::WallTime now_ = kStart;
+  std::uint64_t sequence_ = 0;
+  std::size_t read_ = 0;
+};
+
+}  // namespace tocsin::routing
