@@ -114,7 +114,8 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
   std::size_t at = 19;
   std::int64_t nanos = 0;
   minutes zone{0};
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60 || !fraction(text, at, nanos) ||
+  // Nanoseconds in 64 bits reach from 1677 to 2262.
+  if (year < 1678 || year > 2261 || !date.ok() || hour > 23 || minute > 59 || second > 60 || !fraction(text, at, nanos) ||
       !offset(text, at, zone)) {
     return std::nullopt;
   }
