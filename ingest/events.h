@@ -49,7 +49,9 @@ core::OutRecord encode_registry(const core::JobEvent& event, std::string_view cl
 core::OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_view cluster);
 /// Topic `commands`, key "<run uid>/<action>", partition of the run uid. `source` names the writer,
 /// "/<cluster>/router"; causation is the event id of the command's reason.
-core::OutRecord encode_command(const core::Command& command, std::string_view source);
+/// For a node's agent (no run) `node` names it: key "node:<id>/agent".
+core::OutRecord encode_command(const core::Command& command, std::string_view source,
+                               std::string_view node = {});
 /// The tombstone that withdraws a command.
 core::OutRecord withdraw_command(const core::RunUid& run, std::string_view action);
 /// Topic `acks`; id `ack_…` over (command id, worker, phase); source "/<cluster>/hook/<worker>".

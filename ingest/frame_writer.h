@@ -66,6 +66,8 @@ class FrameWriter {
                        std::span<const Row> rows);
   void begin(core::FrameKind kind, const core::FrameHeader& header, std::size_t rows,
              std::size_t stride);
+  FrameWriter& sparse(core::SparseStat stat, std::span<const double> params,
+                      std::span<const std::uint32_t> rows, std::span<const std::byte> values);
   std::size_t begin_extension(std::uint16_t tag);
   void end_extension(std::size_t at);
   void append(const void* data, std::size_t bytes);
@@ -80,6 +82,7 @@ class FrameWriter {
   core::FrameHeader header_;
   std::string_view refusal_ = "no frame was started";  // static text; empty = fine
   bool columnar_ = false;
+  bool too_large_ = false;
 };
 
 }  // namespace tocsin::ingest

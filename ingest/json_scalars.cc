@@ -1,0 +1,276 @@
+#include "ingest/json_scalars.h"
+
+#include <array>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/codes.h"
+#include "core/identity.h"
+#include "ingest/frame_writer.h"
+#include "ingest/json_support.h"
+
+namespace tocsin::ingest {
+namespace {
+
+using core::DictionaryEntry;
+using core::DictionaryType;
+using core::FrameHeader;
+using core::ScalarRow;
+
+constexpr std::size_t kMaxNameBytes = 4096;
+constexpr std::size_t kRowsPerFrame = 500;
+constexpr std::size_t kDictionaryBytes = 256 * 1024;
+
+/// Whose metric it is: what one frame has in common.
+struct Source {
+  core::RunUid run;
+  std::uint32_t attempt = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;
+  core::Mode mode = core::Mode::train;
+  std::string worker = "worker_0";
+  std::string attrs;  // JSON of job and labels, or empty
+  friend bool operator==(const Source&, const Source&) = default;
+};
+
+struct Metric {
+  Source source;
+  std::string name;
+  std::string attrs;  // JSON of direction and unit, or empty
+  core::Role role = core::Role::metric;
+  ScalarRow row;
+};
+
+/// A field that one of few words may fill.
+template <typename Parse>
+void read_word(const Fields& in, std::string_view name, std::string_view expected, Parse parse) {
+  std::string word;
+  in.text(name, word);
+  if (!word.empty() && !parse(word)) in.wrong(name, expected);
+}
+
+void require_name(const Fields& in, std::string_view field, std::string& out) {
+  in.text(field, out);
+  if (out.empty()) {
+    if (in.has(field)) return in.wrong(field, "a text that is not empty");
+    return in.missing(field);
+  }
+  if (out.size() > kMaxNameBytes) in.wrong(field, "a text of at most 4096 bytes");
+}
+
+void read_source(const Fields& in, Source& out) {
+  std::string run;
+  std::string job;
+  core::Labels labels;
+  require_name(in, "run", run);
+  in.text("job", job);
+  in.labels("labels", labels);
+  out.run = core::run_uid_for(job, run);
+  in.integer("attempt", out.attempt);
+  if (out.attempt == 0) in.wrong("attempt", "a whole number from 1");
+  in.integer("rank", out.rank);
+  in.integer("world_size", out.world_size);
+  if (in.has("worker")) require_name(in, "worker", out.worker);
+  read_word(in, "mode", "global, train, eval or predict", [&](const std::string& word) {
+    const auto mode = core::mode_from(word);
+    if (mode) out.mode = *mode;
+    return mode.has_value();
+  });
+  if (job.empty() && labels.empty()) return;
+  Json attrs = Json::object();
+  if (!job.empty()) attrs["job"] = job;
+  if (!labels.empty()) attrs["labels"] = labels_json(labels);
+  out.attrs = dump(attrs);
+}
+
+void read_metric(const Fields& in, std::int64_t timestamp, Metric& out) {
+  read_source(in, out.source);
+  require_name(in, "name", out.name);
+  if (!in.has("value")) in.missing("value");
+  in.number("value", out.row.value);
+  if (!in.has("step")) in.missing("step");
+  in.integer("step", out.row.step);
+  out.row.global_step = out.row.step;
+  in.integer("global_step", out.row.global_step);
+  if (out.row.step < 0) in.wrong("step", "a whole number from 0");
+  if (out.row.global_step < 0) in.wrong("global_step", "a whole number from 0");
+  std::optional<core::WallTime> time;
+  in.time("time", time);
+  out.row.time = time ? core::nanoseconds(*time) : timestamp;
+
+  out.role = core::scalar_role(out.name);
+  read_word(in, "role", "a role of wire-and-api §4, such as metric", [&](const std::string& word) {
+    const auto role = core::role_from(word);
+    if (role) out.role = *role;
+    return role.has_value();
+  });
+  std::string direction;
+  std::string unit;
+  read_word(in, "direction", "min or max", [&](const std::string& word) {
+    direction = word;
+    return word == "min" || word == "max";
+  });
+  in.text("unit", unit);
+  out.row.name = core::name_hash(out.name);
+  out.row.meta = core::meta::make(core::Dtype::f64, out.role);
+  if (direction.empty() && unit.empty()) return;
+  Json attrs = Json::object();
+  if (!direction.empty()) attrs["direction"] = direction;
+  if (!unit.empty()) attrs["unit"] = unit;
+  out.attrs = dump(attrs);
+}
+
+FrameHeader header_of(const Metric& metric) {
+  FrameHeader header;
+  header.mode = metric.source.mode;
+  header.run = metric.source.run;
+  header.attempt = metric.source.attempt;
+  header.rank = metric.source.rank;
+  header.world_size = metric.source.world_size;
+  header.step = metric.row.step;
+  header.global_step = metric.row.global_step;
+  header.time = metric.row.time;
+  header.worker = core::name_hash(metric.source.worker);
+  return header;
+}
+
+DecodeFailure bad_json(std::string detail) { return {DecodeError::bad_json, std::move(detail)}; }
+
+bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+}  // namespace
+
+struct JsonScalarDecoder::State {
+  std::vector<Metric> metrics;
+  std::vector<DictionaryEntry> entries;
+  std::vector<ScalarRow> rows;
+  std::unordered_set<std::uint64_t> named;
+  FrameWriter writer;
+
+  void hand_out(FrameWriter& frame, FrameHandler handle) {
+    const auto bytes = frame.finish();
+    if (!bytes) return;  // cannot happen: slices stay far below the caps
+    FrameHeader header;
+    std::memcpy(&header, bytes->data(), sizeof header);
+    header.flags |= core::frame_flag::kUnsequenced;
+    handle(core::FrameView(header, bytes->data() + sizeof header));
+  }
+
+  /// One dictionary and one scalar frame from metrics[first…]; returns where the next slice begins.
+  std::size_t emit(std::size_t first, FrameHandler handle) {
+    entries.clear();
+    rows.clear();
+    named.clear();
+    const Source& source = metrics[first].source;
+    DictionaryEntry worker;
+    worker.hash = core::name_hash(source.worker);
+    worker.type = DictionaryType::worker;
+    worker.name = source.worker;
+    worker.attrs = source.attrs;
+    entries.push_back(worker);
+    std::size_t bytes = source.worker.size() + source.attrs.size();
+    std::size_t next = first;
+    while (next < metrics.size() && rows.size() < kRowsPerFrame && bytes < kDictionaryBytes &&
+           metrics[next].source == source) {
+      const Metric& metric = metrics[next++];
+      rows.push_back(metric.row);
+      if (!named.insert(metric.row.name).second) continue;
+      DictionaryEntry entry;
+      entry.hash = metric.row.name;
+      entry.type = DictionaryType::scalar;
+      entry.dtype = core::Dtype::f64;
+      entry.role = metric.role;
+      entry.name = metric.name;
+      entry.attrs = metric.attrs;
+      entries.push_back(entry);
+      bytes += metric.name.size() + metric.attrs.size();
+    }
+    const FrameHeader header = header_of(metrics[next - 1]);
+    hand_out(writer.dictionary(header, entries), handle);
+    hand_out(writer.scalars(header, rows), handle);
+    return next;
+  }
+};
+
+JsonScalarDecoder::JsonScalarDecoder() : state_(std::make_unique<State>()) {}
+JsonScalarDecoder::~JsonScalarDecoder() = default;
+JsonScalarDecoder::JsonScalarDecoder(JsonScalarDecoder&&) noexcept = default;
+JsonScalarDecoder& JsonScalarDecoder::operator=(JsonScalarDecoder&&) noexcept = default;
+
+std::optional<DecodeFailure> JsonScalarDecoder::decode(std::string_view json,
+                                                       std::int64_t timestamp,
+                                                       FrameHandler handle) {
+  if (json.size() > core::kMaxFrameBytes) {
+    return DecodeFailure{DecodeError::too_large, "a JSON record of more than 1 MiB"};
+  }
+  const core::Result<Json> parsed = parse_json(json, core::kMaxFrameBytes);
+  if (!parsed) return bad_json(parsed.error().message);
+
+  std::vector<Metric>& metrics = state_->metrics;
+  metrics.clear();
+  std::string error;
+  const auto add = [&](const Json& item, std::string path) {
+    if (!item.is_object()) {
+      error = path + " expected an object with run, name, value and step";
+      return;
+    }
+    metrics.emplace_back();
+    read_metric(Fields(item, std::move(path), error), timestamp, metrics.back());
+  };
+  if (parsed->is_array()) {
+    std::size_t number = 0;
+    for (const Json& item : *parsed) {
+      add(item, "[" + std::to_string(number++) + "].");
+      if (!error.empty()) break;
+    }
+  } else {
+    add(*parsed, "");
+  }
+  if (!error.empty()) return bad_json(std::move(error));
+  for (std::size_t at = 0; at < metrics.size();) at = state_->emit(at, handle);
+  return std::nullopt;
+}
+
+std::optional<DecodeFailure> decode_telemetry(const core::RecordView& record,
+                                              JsonScalarDecoder& json, FrameHandler handle) {
+  const std::string_view text = record.text();
+  std::size_t start = 0;
+  while (start < text.size() && space(text[start])) ++start;
+  if (start < text.size() && (text[start] == '{' || text[start] == '[')) {
+    return json.decode(text, record.timestamp, handle);
+  }
+  const Decoded decoded = decode_frame(record.value);
+  if (!decoded) return DecodeFailure{decoded.error(), std::string(decoded.detail())};
+  handle(decoded.frame());
+  return std::nullopt;
+}
+
+core::OutRecord dead_letter(const core::RecordView& record, std::string_view code,
+                            std::string_view detail, std::string_view component) {
+  constexpr std::size_t kMaxDetail = 1024;
+  core::OutRecord out;
+  out.topic = "dlq";
+  out.key = std::string(record.topic) + "/" + std::to_string(record.partition);
+  out.value = std::string(record.text().substr(0, kMaxRecordBytes));
+  out.headers = {{"error-code", std::string(code)},
+                 {"error-detail", std::string(detail.substr(0, kMaxDetail))},
+                 {"source-topic", std::string(record.topic)},
+                 {"source-stream", std::string(record.stream)},
+                 {"source-partition", std::to_string(record.partition)},
+                 {"source-offset", std::to_string(record.offset)},
+                 {"source-timestamp", std::to_string(record.timestamp)},
+                 {"original-bytes", std::to_string(record.value.size())},
+                 {"decoder", std::string(kDecoderVersion)},
+                 {"component", std::string(component)}};
+  if (record.key) out.headers.emplace_back("source-key", record.key->substr(0, kMaxDetail));
+  return out;
+}
+
+core::OutRecord dead_letter(const core::RecordView& record, const DecodeFailure& failure,
+                            std::string_view component) {
+  return dead_letter(record, to_string(failure.code), failure.detail, component);
+}
+
+}  // namespace tocsin::ingest
