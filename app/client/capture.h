@@ -1,0 +1,94 @@
+// What is captured and when: section `capture` (wire-and-api §10), the save grid
+// (collections-and-reductions §4), and the collections that a tensor belongs to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "core/codes.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "core/value.h"
+
+namespace tocsin::app::client {
+
+/// "10 steps", "1 step", 10, or a duration ("30s").
+struct Every {
+  std::int64_t steps = 10;
+  core::Duration time{0};  // not 0: counts instead of steps
+};
+/// nullopt: neither steps nor a duration.
+std::optional<Every> parse_every(std::string_view text);
+std::string to_text(const Every& every);
+
+struct CollectionConfig {
+  std::string name;
+  std::optional<Every> every;  // nullopt: that of the section
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  std::vector<std::string> roles;
+  std::vector<std::string> modes;
+  std::int64_t start_step = 0;
+  std::optional<std::int64_t> end_step;  // exclusive
+  std::vector<std::int64_t> steps;       // saved besides the grid
+  std::vector<std::string> statistics;   // "delta"
+};
+
+struct CaptureConfig {
+  Every every;
+  std::optional<Every> every_eval;  // of eval and predict, when given apart
+  Every scalars{1, core::Duration{0}};
+  std::string workers = "auto";  // auto | one | all
+  double overhead = 0.01;
+  std::uint64_t delta_memory = 512ULL << 20;
+  std::vector<CollectionConfig> collections;  // empty: gradients, weights, biases, losses
+};
+void read(config::Reader& in, CaptureConfig& cfg);
+/// Parses the section as text (YAML, and so JSON). Error: invalid_argument with every problem.
+core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig base = {});
+
+/// Collections as bits, so that "is any of them due" is one and-operation. At most 64.
+using CollectionMask = std::uint64_t;
+
+/// A compiled section. Not thread-safe.
+class CapturePlan {
+ public:
+  /// Error: invalid_argument (bad pattern, unknown role or mode, more than 64 collections).
+  static core::Result<CapturePlan> compile(const CaptureConfig& config);
+  CapturePlan(CapturePlan&&) noexcept;
+  CapturePlan& operator=(CapturePlan&&) noexcept;
+  ~CapturePlan();
+
+  /// Collections that want a tensor of this name and role.
+  [[nodiscard]] CollectionMask collections_of(std::string_view name, core::Role role) const;
+  [[nodiscard]] std::vector<std::string> names(CollectionMask mask) const;
+  /// Bit of a collection; adds an empty one on the section's grid when it is new (0: table full).
+  CollectionMask bit(std::string_view name);
+  /// Bits due at this mode step. `stretch`: the governor's factor on grids (`steps` are kept).
+  /// `now`: monotonic, for grids in time; those advance when they are due.
+  CollectionMask due(core::Mode mode, std::int64_t step, std::int64_t stretch, core::Duration now);
+  /// Bits whose tensors want `delta`.
+  [[nodiscard]] CollectionMask with_delta() const;
+  /// Smallest step grid of all collections in this mode; the governor's measuring interval.
+  [[nodiscard]] std::int64_t smallest_every() const;
+  /// Makes the grid of a collection denser (never wider). False when it already was as dense.
+  bool densify(std::string_view collection, std::int64_t every);
+  /// Back to what compile() gave.
+  void restore();
+  [[nodiscard]] std::string workers() const;
+  [[nodiscard]] const CaptureConfig& config() const;
+  /// As it stands in the `start` record.
+  [[nodiscard]] core::Value describe() const;
+
+ private:
+  struct State;
+  explicit CapturePlan(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::app::client

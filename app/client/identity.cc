@@ -1,0 +1,222 @@
+#include "app/client/identity.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Result;
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Field 22 of /proc/<pid>/stat; the second field may hold blanks and parentheses.
+std::int64_t start_ticks(std::int64_t pid) {
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t after = stat.rfind(')');
+  if (after == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(after + 1));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) fields >> field;
+  return number(field).value_or(0);
+}
+
+std::int64_t boot_seconds() {
+  std::istringstream lines(read_file("/proc/stat"));
+  std::string key;
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.rfind("btime ", 0) == 0) return number(line.substr(6)).value_or(0);
+  }
+  return 0;
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+class Variables {
+ public:
+  explicit Variables(const ProcessFacts& facts) : facts_(facts) {}
+  // The first of these that is set and not empty.
+  [[nodiscard]] std::string text(std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      if (auto value = facts_.environment(name); value && !value->empty()) return *value;
+    }
+    return {};
+  }
+  [[nodiscard]] std::optional<std::int64_t> integer(std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      const auto value = facts_.environment(name);
+      if (!value) continue;
+      if (auto parsed = number(*value)) return parsed;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const ProcessFacts& facts_;
+};
+
+struct Launcher {
+  std::string name;  // platform kind
+  std::string seed;  // text of the UUIDv5; empty: this launcher names no run
+  core::Value ref;
+};
+
+Launcher find_launcher(const Variables& env) {
+  const std::string slurm_job = env.text({"SLURM_JOB_ID"});
+  const std::string cluster = env.text({"SLURM_CLUSTER_NAME"});
+  Launcher found;
+  if (!slurm_job.empty()) {
+    found = {"slurm", "slurm:" + cluster + "/" + slurm_job,
+             core::ValueMap{{"job_id", slurm_job}, {"cluster", cluster}}};
+  } else if (const std::string job = env.text({"TOCSIN_K8S_JOB_UID"}); !job.empty()) {
+    found = {"kubernetes", "k8s:" + job,
+             core::ValueMap{{"job_uid", job},
+                            {"job", env.text({"TOCSIN_K8S_JOB", "JOB_NAME"})},
+                            {"namespace", env.text({"TOCSIN_K8S_NAMESPACE", "POD_NAMESPACE"})},
+                            {"pod", env.text({"POD_NAME", "HOSTNAME"})}}};
+  } else if (const std::string ray = env.text({"RAY_JOB_SUBMISSION_ID"}); !ray.empty()) {
+    found = {"ray", "ray:" + ray, core::ValueMap{{"submission_id", ray}}};
+  }
+  // torchrun runs inside the others and says best what belongs together; the platform stays theirs.
+  const std::string elastic = env.text({"TORCHELASTIC_RUN_ID"});
+  if (!elastic.empty() && elastic != "none") {
+    found.seed = "torchelastic:" + elastic;
+    if (found.name.empty()) found.name = "torchelastic";
+  }
+  return found;
+}
+
+std::uint32_t rank_of(const IdentityOptions& options, const Variables& env) {
+  if (options.rank >= 0) return static_cast<std::uint32_t>(options.rank);
+  std::optional<std::int64_t> rank = env.integer({"RANK"});
+  // Slurm sets SLURM_PROCID in batch scripts too; only inside a step does it count ranks.
+  if (!rank && env.integer({"SLURM_STEP_NUM_TASKS"})) rank = env.integer({"SLURM_PROCID"});
+  if (!rank) rank = env.integer({"OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  return rank && *rank >= 0 ? static_cast<std::uint32_t>(*rank) : 0;
+}
+
+std::uint32_t world_of(const IdentityOptions& options, const Variables& env) {
+  if (options.world_size > 0) return static_cast<std::uint32_t>(options.world_size);
+  const auto world =
+      env.integer({"WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  return world && *world > 0 ? static_cast<std::uint32_t>(*world) : 1;
+}
+
+bool all_on_this_host(std::uint32_t world, const Variables& env) {
+  const auto local = env.integer(
+      {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"});
+  if (local) return *local == static_cast<std::int64_t>(world);
+  const std::string master = env.text({"MASTER_ADDR"});
+  return master == "localhost" || master == "127.0.0.1" || master == "::1";
+}
+
+std::uint32_t attempt_of(const IdentityOptions& options, const Variables& env,
+                         const ProcessFacts& facts, bool fresh, Identity& identity) {
+  if (options.attempt > 0) return options.attempt;
+  if (auto given = env.integer({"TOCSIN_ATTEMPT"}); given && *given > 0) {
+    return static_cast<std::uint32_t>(*given);
+  }
+  const bool elastic = !env.text({"TORCHELASTIC_RUN_ID"}).empty();
+  if (auto restarts = elastic ? env.integer({"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"})
+                              : env.integer({"SLURM_RESTART_COUNT"});
+      restarts && *restarts >= 0) {
+    return static_cast<std::uint32_t>(*restarts + 1);
+  }
+  if (fresh) return 1;
+  if (identity.world_size <= 1) {
+    return facts.start_seconds > 0 ? static_cast<std::uint32_t>(facts.start_seconds) : 1;
+  }
+  identity.warning =
+      "attempt unknown for a run of several ranks: counted as 1; set TOCSIN_ATTEMPT when it is a "
+      "restart";
+  return 1;
+}
+
+}  // namespace
+
+ProcessFacts this_process() {
+  ProcessFacts facts;
+  facts.environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  facts.boot_id = trimmed(read_file("/proc/sys/kernel/random/boot_id"));
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) facts.host = host.data();
+  facts.pid = getpid();
+  facts.start_ticks = start_ticks(facts.pid);
+  facts.parent_pid = getppid();
+  facts.parent_start_ticks = start_ticks(facts.parent_pid);
+  const std::int64_t ticks = sysconf(_SC_CLK_TCK);
+  if (ticks > 0) facts.start_seconds = boot_seconds() + facts.start_ticks / ticks;
+  return facts;
+}
+
+Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFacts& facts) {
+  const Variables env(facts);
+  Identity identity;
+  identity.host = facts.host;
+  identity.pid = facts.pid;
+  identity.pid_start = facts.start_ticks;
+  identity.job = !options.job.empty() ? options.job : env.text({"TOCSIN_JOB"});
+  if (identity.job.empty()) identity.job = facts.script.empty() ? "training" : facts.script;
+  identity.rank = rank_of(options, env);
+  identity.world_size = world_of(options, env);
+  identity.worker =
+      !options.worker.empty() ? options.worker : "worker_" + std::to_string(identity.rank);
+
+  const Launcher launcher = find_launcher(env);
+  identity.launcher = launcher.name;
+  if (!launcher.name.empty() && launcher.name != "torchelastic") {
+    identity.platform = launcher.name;
+    identity.platform_ref = launcher.ref;
+  } else {
+    identity.platform_ref = core::ValueMap{{"pid", facts.pid}, {"start", facts.start_ticks}};
+  }
+
+  bool fresh = false;
+  const std::string run = !options.run.empty() ? options.run : env.text({"TOCSIN_RUN"});
+  if (!run.empty()) {
+    identity.run = core::run_uid_for(identity.job, run);
+  } else if (!launcher.seed.empty()) {
+    identity.run = core::run_uid_v5(launcher.seed);
+  } else if (identity.world_size <= 1) {
+    identity.run = core::run_uid_v4();
+    fresh = true;
+  } else if (all_on_this_host(identity.world_size, env)) {
+    identity.run = core::run_uid_v5("local:" + facts.boot_id + "/" +
+                                    std::to_string(facts.parent_pid) + "/" +
+                                    std::to_string(facts.parent_start_ticks));
+  } else {
+    return core::Error{core::Code::failed_precondition,
+                       "several hosts take part and no launcher names the run: give run= or set "
+                       "TOCSIN_RUN to the same text on all of them"};
+  }
+  identity.attempt = attempt_of(options, env, facts, fresh, identity);
+  return identity;
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,86 @@
+// The one queue between training and the network: bounded by bytes, first in first out. When it is
+// full, records of the lowest lane make room; what is dropped is counted per lane and becomes a
+// `gap` record, and its sequence number stays unused.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/record.h"
+
+namespace tocsin::app::client {
+
+/// Highest first: control is dropped last.
+enum class Lane : std::uint8_t { control = 0, scalars = 1, statistics = 2, raw = 3 };
+inline constexpr std::size_t kLanes = 4;
+std::string_view to_string(Lane lane) noexcept;
+
+struct QueuedRecord {
+  core::OutRecord record;
+  Lane lane = Lane::control;
+  std::uint32_t rows = 0;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+};
+
+/// What was dropped from one lane and not reported yet.
+struct Gap {
+  Lane lane = Lane::control;
+  std::uint64_t frames = 0;
+  std::uint64_t rows = 0;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+};
+
+/// Thread-safe. push() never waits for anything but the mutex.
+class SendQueue {
+ public:
+  explicit SendQueue(std::uint64_t capacity_bytes) : capacity_(capacity_bytes) {}
+
+  /// False: `record` itself was dropped (no lane below it held enough).
+  bool push(QueuedRecord record);
+  /// Oldest record; nullopt when empty. The record stays counted until done() or back().
+  std::optional<QueuedRecord> pop();
+  /// Returns a popped record to the head: the publisher did not take it.
+  void put_back(QueuedRecord record);
+  /// Waits until something is queued, wake() or the time is over. `only_wake`: what is queued does
+  /// not count (the publisher does not take it for now).
+  void wait(std::chrono::nanoseconds timeout, bool only_wake = false);
+  void wake();
+
+  /// Gaps since the last call; only when the queue is at most half full, so that the report finds
+  /// room and covers the whole outage.
+  std::vector<Gap> take_gaps();
+  /// Drops everything that is queued; how many records that were.
+  std::uint64_t purge();
+  /// A record that was taken but could not be delivered counts as a gap, too.
+  void count_lost(const QueuedRecord& record);
+
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::array<std::uint64_t, kLanes> dropped() const;  // frames, ever
+  [[nodiscard]] std::array<std::uint64_t, kLanes> pushed() const;   // frames, ever
+
+ private:
+  void count(const QueuedRecord& record);
+  bool make_room(Lane above, std::uint64_t bytes);
+
+  mutable std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<QueuedRecord> records_;
+  std::uint64_t capacity_;
+  std::uint64_t bytes_ = 0;
+  bool woken_ = false;
+  std::array<Gap, kLanes> gaps_{};
+  std::array<std::uint64_t, kLanes> dropped_{};
+  std::array<std::uint64_t, kLanes> pushed_{};
+};
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,166 @@
+/* C interface of the training hook, libtocsin_client.so.0 (ABI version 1).
+ *
+ * Rules of the line: handles are opaque; every struct begins with its size, so that later versions
+ * may add fields at the end; results are int32_t: 0 ok, > 0 nothing was done and that is fine
+ * (dropped, not due, disabled, time over), < 0 an error whose text tocsin_last_error() has. Nothing
+ * is thrown or freed across the line, no pointer that a caller passes is kept after the call, and
+ * no call blocks except flush and close, which are bounded by their argument. Texts are UTF-8.
+ * All functions may be called from any thread. After fork() every handle of the parent is disabled
+ * in the child: calls on it return TOCSIN_DISABLED and touch nothing.
+ */
+#ifndef TOCSIN_CLIENT_H
+#define TOCSIN_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOCSIN_ABI_VERSION 1
+
+#if defined(__GNUC__)
+#define TOCSIN_API __attribute__((visibility("default")))
+#else
+#define TOCSIN_API
+#endif
+
+/* Results. */
+enum {
+  TOCSIN_OK = 0,
+  TOCSIN_DROPPED = 1,   /* the queue was full; counted and reported in the stream */
+  TOCSIN_NOT_DUE = 2,   /* nothing is to be captured at this step */
+  TOCSIN_DISABLED = 3,  /* TOCSIN_DISABLED=1, or the handle belongs to the process we forked from */
+  TOCSIN_TIMEOUT = 4,   /* the time was over before everything was delivered */
+  TOCSIN_NOT_FOUND = 5, /* tocsin_command: nothing is wanted in this slot */
+  TOCSIN_INVALID = -1,  /* a wrong argument */
+  TOCSIN_CLOSED = -2,   /* the client is closed */
+  TOCSIN_INTERNAL = -3, /* our own defect, contained */
+  TOCSIN_TOO_SMALL = -4 /* the buffer is too small; *length says what is needed */
+};
+
+/* Modes, dtypes and roles: the codes of the wire format, docs/wire.md. */
+enum { TOCSIN_MODE_GLOBAL = 0, TOCSIN_MODE_TRAIN = 1, TOCSIN_MODE_EVAL = 2, TOCSIN_MODE_PREDICT = 3 };
+
+/* Types of names. 1 … 8 are those of the dictionary on the wire; the others stay in the client. */
+enum {
+  TOCSIN_NAME_TENSOR = 1,
+  TOCSIN_NAME_SCALAR = 2,
+  TOCSIN_NAME_SPAN = 6,
+  TOCSIN_NAME_TRACK = 7,
+  TOCSIN_NAME_SPAN_ARGS = 8,
+  TOCSIN_NAME_COLLECTION = 128, /* the id is what tocsin_due() takes */
+  TOCSIN_NAME_COMMAND = 129     /* a slot that the training loop handles ("adjust/lr") */
+};
+
+/* What stop_requested() answers, as bits. */
+enum { TOCSIN_WANTS_STOP = 1, TOCSIN_WANTS_ATTENTION = 2 };
+
+/* Flags of tocsin_step_end(): low 16 bits; micro-steps (0 = 1) in the high 16 bits. */
+enum { TOCSIN_STEP_OPTIMIZER_SKIPPED = 1 };
+
+typedef struct tocsin_client tocsin_client;
+
+/* All texts may be null. Zero everything, set `size`, fill in what is known. */
+typedef struct tocsin_options {
+  uint64_t size;
+  const char* run;       /* name or UUID of the run; null: TOCSIN_RUN, then the launcher's id */
+  const char* job;       /* human name of what is trained; null: TOCSIN_JOB, then the script */
+  const char* worker;    /* null: worker_<rank> */
+  const char* out;       /* "kafka://host:9092[,host:9092]" or a directory; null: TOCSIN_BROKERS,
+                            TOCSIN_OUT, the configuration, ./tocsin-data */
+  const char* config;    /* configuration file; null: TOCSIN_CONFIG, else none */
+  const char* capture;   /* section `capture` as JSON or YAML text; lies over the file's */
+  const char* labels;    /* JSON object of texts */
+  const char* framework; /* "pytorch 2.3" */
+  const char* script;    /* what is run, for the default of `job` */
+  int32_t rank;          /* -1: from the environment */
+  int32_t world_size;    /* -1: from the environment */
+  uint32_t attempt;      /* 0: from the environment */
+  uint32_t reserved;
+  uint64_t queue_bytes;  /* 0: 64 MiB */
+} tocsin_options;
+
+typedef struct tocsin_name_info {
+  uint64_t size;
+  int32_t dtype;
+  int32_t role;           /* -1: by type and name (weight, bias, gradient, loss, metric) */
+  uint32_t ndim;
+  uint32_t reserved;
+  const int64_t* dims;
+  const char* attrs;      /* JSON object for the dictionary; null: none */
+  const char* collection; /* further collection that the tensor joins; null: none */
+} tocsin_name_info;
+
+typedef struct tocsin_tensor {
+  uint64_t size;
+  uint64_t id;            /* from tocsin_name */
+  const void* data;       /* host memory; null with 0 elements */
+  const int64_t* shape;   /* elements per dimension; null with ndim 0: one element */
+  const int64_t* strides; /* in elements; null: contiguous, row major */
+  uint32_t ndim;
+  int32_t dtype;
+  uint64_t flags;         /* row flags of the wire (bits 16 … 22) */
+} tocsin_tensor;
+
+/* One row of canonical statistics, computed elsewhere (on a device): the 14 columns of the wire. */
+typedef struct tocsin_row {
+  uint64_t name;
+  uint64_t count;
+  double sum, sumsq, m2, abs_sum, min, max;
+  uint64_t nan, posinf, neginf, zero, negative;
+  uint64_t meta; /* dtype, role and row flags; dtype and role 0: as the name was registered */
+} tocsin_row;
+
+/* The library's ABI version; a caller refuses another major than its own. */
+TOCSIN_API int32_t tocsin_abi_version(void);
+/* What went wrong in this thread's last call with a negative result; never null. */
+TOCSIN_API const char* tocsin_last_error(void);
+
+/* Opens the client of this process, or hands out the one that is open. Returns at once: the
+ * transport is opened in the background, and a broker that is down never delays. */
+TOCSIN_API int32_t tocsin_open(const tocsin_options* options, tocsin_client** client);
+/* Registers a name and gives its id (XXH64 of the text). Doing it again updates the info. */
+TOCSIN_API int32_t tocsin_name(tocsin_client* client, int32_t type, const char* text, size_t length,
+                               const tocsin_name_info* info, uint64_t* id);
+TOCSIN_API int32_t tocsin_set_mode(tocsin_client* client, int32_t mode);
+/* 0 when the collection (0: any) is to be captured at the present step, else TOCSIN_NOT_DUE. */
+TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
+/* Reduces those tensors whose collections are due; the others are skipped. */
+TOCSIN_API int32_t tocsin_tensors(tocsin_client* client, const tocsin_tensor* tensors, size_t count);
+TOCSIN_API int32_t tocsin_statistics(tocsin_client* client, const tocsin_row* rows, size_t count);
+TOCSIN_API int32_t tocsin_scalars(tocsin_client* client, const uint64_t* ids, const double* values,
+                                  size_t count);
+/* Times in UTC nanoseconds; duration -1: an instant. track 0: "phase"; args 0: none. */
+TOCSIN_API int32_t tocsin_span(tocsin_client* client, uint64_t name, uint64_t track, int64_t start,
+                               int64_t duration, uint64_t args);
+TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
+/* One atomic read: TOCSIN_WANTS_… bits, 0 when nothing is wanted (or on any error). */
+TOCSIN_API int32_t tocsin_stop_requested(tocsin_client* client);
+/* Copies the command of a slot ("stop", "adjust/lr") as JSON; null slot: a JSON array of the slots
+ * that the loop has not seen. Reading a slot marks it as seen. */
+TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer, size_t size,
+                                  size_t* length);
+/* {"command_id","phase"[,"action","reason","checkpoint":{"path","bytes"},"version",
+ * "effective_step"]}; the client adds run, attempt, rank, worker, step and time. */
+TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
+/* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
+ * run; {"event":"leave","reason":…}: this worker takes no further part. */
+TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, size_t length);
+/* Identity, steps and what the client counted, as a JSON object. */
+TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size, size_t* length);
+TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
+/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted), delivers what
+ * it can within the time, drops the rest, frees the handle. Null outcome: leaves without `end`. */
+TOCSIN_API int32_t tocsin_close(tocsin_client* client, const char* outcome, uint32_t milliseconds);
+/* In a child process: forgets the parent's client, so that a new one may be opened here. */
+TOCSIN_API int32_t tocsin_after_fork(tocsin_client* client);
+/* Pure: columns 1 … 13 of a row as doubles (count … meta). tier: 0, the base columns; others are
+ * reserved (TOCSIN_INVALID). */
+TOCSIN_API int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], int32_t tier);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TOCSIN_CLIENT_H */
