@@ -105,14 +105,15 @@ class CollectionReader {
         in_.warning("collections", out_.name + ": raw tensors are not sent by this client");
       }
     } else {
-      const std::string near = core::nearest(
-          key, {"every", "include", "exclude", "roles", "modes", "start_step", "end_step", "steps",
-                "statistics", "raw", "shape"});
+      const std::string near =
+          core::nearest(key, {"every", "include", "exclude", "roles", "modes", "start_step",
+                              "end_step", "steps", "statistics", "raw", "shape"});
       in_.error("collections", out_.name + ": unknown key " + key +
                                    (near.empty() ? "" : "; did you mean " + near + "?"));
     }
-    if (!ok) in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
-                                          " is not what this key takes");
+    if (!ok)
+      in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
+                                   " is not what this key takes");
   }
 
   static bool step(const Value& value, std::int64_t& out) {
@@ -258,7 +259,8 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   } else if (const auto* whole = std::get_if<std::int64_t>(&overhead.storage())) {
     cfg.overhead = static_cast<double>(*whole);
   }
-  if (!(cfg.overhead > 0 && cfg.overhead <= 1)) in.error("overhead", "expected more than 0, at most 100%");
+  if (!(cfg.overhead > 0 && cfg.overhead <= 1))
+    in.error("overhead", "expected more than 0, at most 100%");
   config::Bytes delta{cfg.delta_memory};
   in.optional("delta_memory", delta, "memory for copies of previous values, per process");
   cfg.delta_memory = delta.count;
@@ -274,11 +276,13 @@ void read(config::Reader& in, CaptureConfig& cfg) {
 core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig base) {
   config::Diagnostics diagnostics;
   const auto document = config::Document::parse(
-      text, "capture", [](const std::string&) { return std::optional<std::string>(); }, diagnostics);
+      text, "capture", [](const std::string&) { return std::optional<std::string>(); },
+      diagnostics);
   if (document) document->read(diagnostics, [&](config::Reader& in) { read(in, base); });
   std::string problems;
   for (const auto& item : diagnostics.items()) {
-    if (item.grade == config::Grade::error) problems += (problems.empty() ? "" : "; ") + item.message;
+    if (item.grade == config::Grade::error)
+      problems += (problems.empty() ? "" : "; ") + item.message;
   }
   if (!document || !problems.empty()) return core::invalid_argument("capture: " + problems);
   return base;
@@ -292,9 +296,9 @@ struct CapturePlan::State {
     std::int64_t dense = 0;  // a command's grid; 0: none
     std::vector<std::unique_ptr<re2::RE2>> include;
     std::vector<std::unique_ptr<re2::RE2>> exclude;
-    std::uint32_t roles = 0;       // bit per role; 0: by pattern only
-    std::uint32_t modes = 0xff;    // bit per mode
-    core::Duration next{0};        // of grids in time
+    std::uint32_t roles = 0;     // bit per role; 0: by pattern only
+    std::uint32_t modes = 0xff;  // bit per mode
+    core::Duration next{0};      // of grids in time
     bool delta = false;
 
     [[nodiscard]] bool wants(std::string_view name, Role role) const {
@@ -357,13 +361,15 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
     }
     for (const std::string& text : entry.roles) {
       const auto role = core::role_from(text);
-      if (!role) return core::invalid_argument("collection " + entry.name + ": unknown role " + text);
+      if (!role)
+        return core::invalid_argument("collection " + entry.name + ": unknown role " + text);
       collection.roles |= 1U << static_cast<unsigned>(*role);
     }
     if (!entry.modes.empty()) collection.modes = 0;
     for (const std::string& text : entry.modes) {
       const auto mode = core::mode_from(text);
-      if (!mode) return core::invalid_argument("collection " + entry.name + ": unknown mode " + text);
+      if (!mode)
+        return core::invalid_argument("collection " + entry.name + ": unknown mode " + text);
       collection.modes |= 1U << static_cast<unsigned>(*mode);
     }
     collection.config = std::move(entry);
@@ -417,8 +423,7 @@ CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stret
     const Every& every =
         mode == Mode::eval || mode == Mode::predict ? collection.every_eval : collection.every;
     bool hit = std::find(config.steps.begin(), config.steps.end(), step) != config.steps.end();
-    const bool inside =
-        step >= config.start_step && (!config.end_step || step < *config.end_step);
+    const bool inside = step >= config.start_step && (!config.end_step || step < *config.end_step);
     if (inside && every.time > core::Duration{0}) {
       if (now >= collection.next) {
         collection.next = now + every.time * stretch;
@@ -452,6 +457,11 @@ std::int64_t CapturePlan::smallest_every() const {
     smallest = smallest == 0 ? steps : std::min(smallest, steps);
   }
   return std::max<std::int64_t>(smallest, 1);
+}
+
+bool CapturePlan::has(std::string_view name) const {
+  return std::any_of(state_->collections.begin(), state_->collections.end(),
+                     [&](const State::Collection& item) { return item.config.name == name; });
 }
 
 bool CapturePlan::densify(std::string_view name, std::int64_t every) {

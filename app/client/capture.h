@@ -76,6 +76,7 @@ class CapturePlan {
   [[nodiscard]] CollectionMask with_delta() const;
   /// Smallest step grid of all collections in this mode; the governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
+  [[nodiscard]] bool has(std::string_view collection) const;
   /// Makes the grid of a collection denser (never wider). False when it already was as dense.
   bool densify(std::string_view collection, std::int64_t every);
   /// Back to what compile() gave.

@@ -65,7 +65,8 @@ class Variables {
     }
     return {};
   }
-  [[nodiscard]] std::optional<std::int64_t> integer(std::initializer_list<const char*> names) const {
+  [[nodiscard]] std::optional<std::int64_t> integer(
+      std::initializer_list<const char*> names) const {
     for (const char* name : names) {
       const auto value = facts_.environment(name);
       if (!value) continue;
@@ -126,8 +127,8 @@ std::uint32_t world_of(const IdentityOptions& options, const Variables& env) {
 }
 
 bool all_on_this_host(std::uint32_t world, const Variables& env) {
-  const auto local = env.integer(
-      {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"});
+  const auto local = env.integer({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                  "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"});
   if (local) return *local == static_cast<std::int64_t>(world);
   const std::string master = env.text({"MASTER_ADDR"});
   return master == "localhost" || master == "127.0.0.1" || master == "::1";
@@ -207,9 +208,9 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
     identity.run = core::run_uid_v4();
     fresh = true;
   } else if (all_on_this_host(identity.world_size, env)) {
-    identity.run = core::run_uid_v5("local:" + facts.boot_id + "/" +
-                                    std::to_string(facts.parent_pid) + "/" +
-                                    std::to_string(facts.parent_start_ticks));
+    identity.run =
+        core::run_uid_v5("local:" + facts.boot_id + "/" + std::to_string(facts.parent_pid) + "/" +
+                         std::to_string(facts.parent_start_ticks));
   } else {
     return core::Error{core::Code::failed_precondition,
                        "several hosts take part and no launcher names the run: give run= or set "

@@ -46,9 +46,9 @@ struct Identity {
   std::uint32_t world_size = 1;
   std::string worker;
   std::string host;
-  std::string launcher;               // "torchelastic", "slurm", …; empty: none
-  std::string platform = "local";     // platform.kind of the start record
-  core::Value platform_ref;           // platform.ref: what a stop by the platform needs
+  std::string launcher;            // "torchelastic", "slurm", …; empty: none
+  std::string platform = "local";  // platform.kind of the start record
+  core::Value platform_ref;        // platform.ref: what a stop by the platform needs
   std::int64_t pid = 0;
   std::int64_t pid_start = 0;
   std::string warning;  // something guessed that the user should say; empty: nothing

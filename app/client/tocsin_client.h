@@ -41,7 +41,12 @@ enum {
 };
 
 /* Modes, dtypes and roles: the codes of the wire format, docs/wire.md. */
-enum { TOCSIN_MODE_GLOBAL = 0, TOCSIN_MODE_TRAIN = 1, TOCSIN_MODE_EVAL = 2, TOCSIN_MODE_PREDICT = 3 };
+enum {
+  TOCSIN_MODE_GLOBAL = 0,
+  TOCSIN_MODE_TRAIN = 1,
+  TOCSIN_MODE_EVAL = 2,
+  TOCSIN_MODE_PREDICT = 3
+};
 
 /* Types of names. 1 … 8 are those of the dictionary on the wire; the others stay in the client. */
 enum {
@@ -79,13 +84,13 @@ typedef struct tocsin_options {
   int32_t world_size;    /* -1: from the environment */
   uint32_t attempt;      /* 0: from the environment */
   uint32_t reserved;
-  uint64_t queue_bytes;  /* 0: 64 MiB */
+  uint64_t queue_bytes; /* 0: 64 MiB */
 } tocsin_options;
 
 typedef struct tocsin_name_info {
   uint64_t size;
   int32_t dtype;
-  int32_t role;           /* -1: by type and name (weight, bias, gradient, loss, metric) */
+  int32_t role; /* -1: by type and name (weight, bias, gradient, loss, metric) */
   uint32_t ndim;
   uint32_t reserved;
   const int64_t* dims;
@@ -101,7 +106,7 @@ typedef struct tocsin_tensor {
   const int64_t* strides; /* in elements; null: contiguous, row major */
   uint32_t ndim;
   int32_t dtype;
-  uint64_t flags;         /* row flags of the wire (bits 16 … 22) */
+  uint64_t flags; /* row flags of the wire (bits 16 … 22) */
 } tocsin_tensor;
 
 /* One row of canonical statistics, computed elsewhere (on a device): the 14 columns of the wire. */
@@ -128,7 +133,8 @@ TOCSIN_API int32_t tocsin_set_mode(tocsin_client* client, int32_t mode);
 /* 0 when the collection (0: any) is to be captured at the present step, else TOCSIN_NOT_DUE. */
 TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
 /* Reduces those tensors whose collections are due; the others are skipped. */
-TOCSIN_API int32_t tocsin_tensors(tocsin_client* client, const tocsin_tensor* tensors, size_t count);
+TOCSIN_API int32_t tocsin_tensors(tocsin_client* client, const tocsin_tensor* tensors,
+                                  size_t count);
 TOCSIN_API int32_t tocsin_statistics(tocsin_client* client, const tocsin_row* rows, size_t count);
 TOCSIN_API int32_t tocsin_scalars(tocsin_client* client, const uint64_t* ids, const double* values,
                                   size_t count);
@@ -140,8 +146,8 @@ TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
 TOCSIN_API int32_t tocsin_stop_requested(tocsin_client* client);
 /* Copies the command of a slot ("stop", "adjust/lr") as JSON; null slot: a JSON array of the slots
  * that the loop has not seen. Reading a slot marks it as seen. */
-TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer, size_t size,
-                                  size_t* length);
+TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer,
+                                  size_t size, size_t* length);
 /* {"command_id","phase"[,"action","reason","checkpoint":{"path","bytes"},"version",
  * "effective_step"]}; the client adds run, attempt, rank, worker, step and time. */
 TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
@@ -149,7 +155,8 @@ TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t le
  * run; {"event":"leave","reason":…}: this worker takes no further part. */
 TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, size_t length);
 /* Identity, steps and what the client counted, as a JSON object. */
-TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size, size_t* length);
+TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,
+                                   size_t* length);
 TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
 /* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted), delivers what
  * it can within the time, drops the rest, frees the handle. Null outcome: leaves without `end`. */

@@ -1,0 +1,467 @@
+// The C interface: checks arguments, contains exceptions, survives fork.
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/client/client.h"
+#include "app/client/settings.h"
+#include "app/client/tocsin_client.h"
+#include "collectors/collectors.h"
+
+namespace client = tocsin::app::client;
+namespace core = tocsin::core;
+using Json = nlohmann::json;
+
+// Opaque to callers. `generation` tells the process that opened it from its children.
+struct tocsin_client {
+  std::shared_ptr<client::Client> client;
+  std::uint64_t generation = 0;
+};
+
+namespace {
+
+class SystemClock final : public core::Clock {
+ public:
+  [[nodiscard]] core::WallTime now() const override {
+    return std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
+  }
+  [[nodiscard]] core::Duration monotonic() const override {
+    return std::chrono::duration_cast<core::Duration>(
+        std::chrono::steady_clock::now().time_since_epoch());
+  }
+};
+
+// State of the process. Never destroyed: threads may outlive main().
+struct Process {
+  std::mutex mutex;
+  SystemClock clock;
+  tocsin_client* open = nullptr;
+  std::atomic<std::uint64_t> generation{1};
+};
+
+Process& process() {
+  static Process* const made = new Process;  // leaked, see above
+  return *made;
+}
+
+thread_local std::string last_error = "no error";
+
+std::int32_t fail(std::int32_t code, std::string text) {
+  last_error = std::move(text);
+  return code;
+}
+
+template <typename F>
+std::int32_t guarded(F&& call) noexcept {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    try {
+      return fail(TOCSIN_INTERNAL, error.what());
+    } catch (...) {
+      return TOCSIN_INTERNAL;
+    }
+  } catch (...) {
+    return TOCSIN_INTERNAL;
+  }
+}
+
+// Runs `call(Client&)` on a live handle of this process.
+template <typename F>
+std::int32_t with(tocsin_client* handle, F&& call) noexcept {
+  if (handle == nullptr) return TOCSIN_DISABLED;
+  if (handle->generation != process().generation.load(std::memory_order_relaxed)) {
+    return TOCSIN_DISABLED;
+  }
+  return guarded([&] { return call(*handle->client); });
+}
+
+// In the child: other threads do not exist, and their locks may be held forever. What the parent
+// opened is leaked here, never destroyed.
+void after_fork_in_child() {
+  Process& self = process();
+  self.generation.fetch_add(1);
+  new (&self.mutex) std::mutex;
+  self.open = nullptr;
+}
+
+std::string text(const char* given) {
+  return given == nullptr ? std::string() : std::string(given);
+}
+
+std::string script_name(const char* given) {
+  std::string name = text(given);
+  const std::size_t slash = name.find_last_of('/');
+  if (slash != std::string::npos) name.erase(0, slash + 1);
+  if (name.size() > 3 && name.ends_with(".py")) name.resize(name.size() - 3);
+  return name;
+}
+
+// Copies what both sides know of a struct that begins with its size.
+template <typename T>
+T known_part(const T* given) {
+  T out{};
+  std::memcpy(static_cast<void*>(&out), given,
+              std::min<std::size_t>(sizeof out, static_cast<std::size_t>(given->size)));
+  return out;
+}
+
+core::Result<std::shared_ptr<client::Client>> make_client(const tocsin_options& options) {
+  client::ProcessFacts facts = client::this_process();
+  facts.script = script_name(options.script);
+  auto settings = client::load_settings(
+      {text(options.out), text(options.config), text(options.capture), text(options.labels)},
+      facts);
+  if (!settings) return settings.error();
+  auto identity =
+      client::derive_identity({text(options.run), text(options.job), text(options.worker),
+                               options.rank, options.world_size, options.attempt},
+                              facts);
+  if (!identity) return identity.error();
+  auto plan = client::CapturePlan::compile(settings->capture);
+  if (!plan) return plan.error();
+  client::SessionOptions session;
+  session.identity = *identity;
+  session.labels = settings->labels;
+  session.framework = text(options.framework);
+  session.version = "0.1.0";
+  session.cluster = settings->cluster;
+  client::ClientOptions client_options;
+  if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
+  client_options.out = settings->out;
+  auto trouble = std::make_shared<client::Trouble>();
+  const core::Clock& clock = process().clock;
+  auto endpoints = client::make_endpoints(*settings, *identity, trouble, clock);
+  return std::make_shared<client::Client>(std::move(session), *std::move(plan),
+                                          std::move(endpoints), trouble, clock,
+                                          std::move(client_options));
+}
+
+std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
+                      std::size_t* length) {
+  if (length != nullptr) *length = value.size();
+  if (buffer == nullptr || value.size() + 1 > size) {
+    return fail(TOCSIN_TOO_SMALL,
+                "buffer too small: " + std::to_string(value.size() + 1) + " bytes");
+  }
+  std::memcpy(buffer, value.c_str(), value.size() + 1);
+  return TOCSIN_OK;
+}
+
+// False: more dimensions than can be, or missing pointers.
+bool lend(const tocsin_tensor& given, client::LentTensor& out) {
+  if (given.size < sizeof(tocsin_tensor) || given.ndim > 64) return false;
+  if (given.ndim > 0 && given.shape == nullptr) return false;
+  out.id = given.id;
+  out.data = given.data;
+  out.shape = {given.shape, given.ndim};
+  out.strides = {given.strides, given.strides == nullptr ? 0 : given.ndim};
+  out.dtype = static_cast<core::Dtype>(given.dtype);
+  out.flags = given.flags;
+  if (given.data != nullptr) return true;
+  return std::any_of(out.shape.begin(), out.shape.end(), [](std::int64_t n) { return n == 0; });
+}
+
+bool known_dtype(std::int32_t dtype) {
+  return dtype >= 0 && dtype < 64 &&
+         (dtype == 0 || core::to_string(static_cast<core::Dtype>(dtype)) != "unknown");
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t tocsin_abi_version(void) { return TOCSIN_ABI_VERSION; }
+
+const char* tocsin_last_error(void) { return last_error.c_str(); }
+
+int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
+  return guarded([&]() -> std::int32_t {
+    if (options == nullptr || out == nullptr || options->size < sizeof(std::uint64_t)) {
+      return fail(TOCSIN_INVALID,
+                  "tocsin_open: options with their size, and a place for the client");
+    }
+    *out = nullptr;
+    const char* disabled = std::getenv("TOCSIN_DISABLED");
+    if (disabled != nullptr && *disabled != '\0' && std::strcmp(disabled, "0") != 0) {
+      return TOCSIN_DISABLED;
+    }
+    Process& self = process();
+    static const int watching = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    (void)watching;
+    const std::lock_guard lock(self.mutex);
+    if (self.open != nullptr) {
+      *out = self.open;
+      return TOCSIN_OK;
+    }
+    tocsin_options known = known_part(options);
+    auto made = make_client(known);
+    if (!made) return fail(TOCSIN_INVALID, made.error().message);
+    auto handle = std::make_unique<tocsin_client>();
+    handle->client = *std::move(made);
+    handle->generation = self.generation.load();
+    client::Client::start(handle->client);
+    *out = self.open = handle.release();
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_t length,
+                    const tocsin_name_info* given, uint64_t* id) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (name == nullptr || id == nullptr || length == 0) {
+      return fail(TOCSIN_INVALID, "tocsin_name: a name and a place for its id");
+    }
+    const std::string_view view(name, length);
+    if (type == TOCSIN_NAME_COLLECTION) {
+      *id = self.session().collection(view);
+      return *id != 0 ? TOCSIN_OK : fail(TOCSIN_INVALID, "more than 64 collections");
+    }
+    if (type == TOCSIN_NAME_COMMAND) {
+      self.commands().register_slot(view);
+      *id = core::name_hash(view);
+      return TOCSIN_OK;
+    }
+    if (type < 1 || type > 8) return fail(TOCSIN_INVALID, "tocsin_name: unknown type of name");
+    client::NameInfo info;
+    info.type = static_cast<core::DictionaryType>(type);
+    if (given != nullptr) {
+      const tocsin_name_info known = known_part(given);
+      if (!known_dtype(known.dtype) || known.role > 16 || known.ndim > 64) {
+        return fail(TOCSIN_INVALID, "tocsin_name: unknown dtype or role, or too many dimensions");
+      }
+      info.dtype = static_cast<core::Dtype>(known.dtype);
+      if (known.role >= 0) info.role = static_cast<core::Role>(known.role);
+      if (known.dims != nullptr) info.dims.assign(known.dims, known.dims + known.ndim);
+      info.attrs = text(known.attrs);
+      info.collection = text(known.collection);
+    }
+    *id = self.session().name(view, info);
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_set_mode(tocsin_client* handle, int32_t mode) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (mode < 0 || mode > 3) return fail(TOCSIN_INVALID, "unknown mode");
+    self.session().set_mode(static_cast<core::Mode>(mode));
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_due(tocsin_client* handle, uint64_t collection) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    return self.session().due(collection) ? TOCSIN_OK : TOCSIN_NOT_DUE;
+  });
+}
+
+int32_t tocsin_tensors(tocsin_client* handle, const tocsin_tensor* tensors, size_t count) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (tensors == nullptr && count > 0) return fail(TOCSIN_INVALID, "no tensors");
+    std::vector<client::LentTensor> lent(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!lend(tensors[i], lent[i]) || !known_dtype(tensors[i].dtype)) {
+        return fail(TOCSIN_INVALID, "tensor " + std::to_string(i) + ": size, shape, dtype or data");
+      }
+    }
+    return self.session().tensors(lent) > 0 ? TOCSIN_OK : TOCSIN_NOT_DUE;
+  });
+}
+
+int32_t tocsin_statistics(tocsin_client* handle, const tocsin_row* rows, size_t count) {
+  static_assert(sizeof(tocsin_row) == sizeof(core::SummaryRow));
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (rows == nullptr && count > 0) return fail(TOCSIN_INVALID, "no rows");
+    std::vector<core::SummaryRow> copied(count);
+    if (count > 0) std::memcpy(copied.data(), rows, count * sizeof *rows);
+    self.session().statistics(copied);
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_scalars(tocsin_client* handle, const uint64_t* ids, const double* values,
+                       size_t count) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if ((ids == nullptr || values == nullptr) && count > 0)
+      return fail(TOCSIN_INVALID, "no values");
+    self.session().scalars({ids, count}, {values, count});
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_span(tocsin_client* handle, uint64_t name, uint64_t track, int64_t start,
+                    int64_t duration, uint64_t args) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (duration < -1) return fail(TOCSIN_INVALID, "a span cannot end before it starts");
+    if (track == 0) {
+      client::NameInfo info;
+      info.type = core::DictionaryType::track;
+      track = self.session().name("phase", info);
+    }
+    self.session().span(name, track, start, duration, args);
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    self.session().step_end((flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
+                            std::max<std::uint32_t>(flags >> 16, 1));
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_stop_requested(tocsin_client* handle) {
+  if (handle == nullptr ||
+      handle->generation != process().generation.load(std::memory_order_relaxed)) {
+    return 0;
+  }
+  client::CommandBoard& board = handle->client->commands();
+  if (board.bits() == 0) return 0;
+  return std::max(with(handle,
+                       [](client::Client& self) -> std::int32_t {
+                         return self.commands().wanted(self.session().step());
+                       }),
+                  0);
+}
+
+int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, size_t size,
+                       size_t* length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (slot == nullptr) {
+      return copy_out(Json(self.commands().unseen()).dump(), buffer, size, length);
+    }
+    const auto command = self.commands().read(slot);
+    return command ? copy_out(*command, buffer, size, length) : TOCSIN_NOT_FOUND;
+  });
+}
+
+int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    const Json given = Json::parse(json, json + length, nullptr, false);
+    if (!given.is_object() || !given.value("command_id", Json()).is_string() ||
+        !given.value("phase", Json()).is_string()) {
+      return fail(TOCSIN_INVALID, "tocsin_ack: an object with command_id and phase");
+    }
+    core::Ack ack;
+    ack.command_id = given["command_id"].get<std::string>();
+    ack.phase = given["phase"].get<std::string>();
+    ack.action = given.value("action", "stop");
+    ack.reason = given.value("reason", "");
+    ack.version = given.value("version", "");
+    if (given.contains("effective_step"))
+      ack.effective_step = given["effective_step"].get<std::int64_t>();
+    if (given.contains("checkpoint") && given["checkpoint"].is_object()) {
+      ack.checkpoint_path = given["checkpoint"].value("path", "");
+      ack.checkpoint_bytes = given["checkpoint"].value("bytes", std::uint64_t{0});
+    }
+    self.session().ack(std::move(ack));
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    const Json given = Json::parse(json, json + length, nullptr, false);
+    const std::string event = given.is_object() ? given.value("event", "") : "";
+    if (event == "leave") {
+      self.session().leave(given.value("reason", ""));
+      return TOCSIN_OK;
+    }
+    if (event != "start") return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start or leave");
+    const Json steps = given.value("steps", Json::object());
+    std::array<std::int64_t, 4> counts{};
+    for (std::uint8_t mode = 0; mode < counts.size(); ++mode) {
+      counts[mode] =
+          steps.value(std::string(core::to_string(static_cast<core::Mode>(mode))), std::int64_t{0});
+    }
+    std::optional<std::int64_t> continues_from;
+    if (given.contains("continues_from")) {
+      continues_from = given["continues_from"].get<std::int64_t>();
+    }
+    self.session().resume(counts, given.value("global_step", std::int64_t{0}), continues_from);
+    return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_counters(tocsin_client* handle, char* buffer, size_t size, size_t* length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    return copy_out(self.counters(), buffer, size, length);
+  });
+}
+
+int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    return self.flush(std::chrono::milliseconds(milliseconds)) ? TOCSIN_OK : TOCSIN_TIMEOUT;
+  });
+}
+
+int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
+  if (handle == nullptr) return TOCSIN_DISABLED;
+  if (handle->generation != process().generation.load()) return TOCSIN_DISABLED;  // leaked
+  const std::int32_t result = with(handle, [&](client::Client&) -> std::int32_t {
+    {
+      const std::lock_guard lock(process().mutex);
+      if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
+      process().open = nullptr;
+    }
+    return client::Client::close(handle->client, text(outcome), "", std::nullopt,
+                                 std::chrono::milliseconds(milliseconds))
+               ? TOCSIN_OK
+               : TOCSIN_TIMEOUT;
+  });
+  if (result >= 0) delete handle;
+  return result;
+}
+
+int32_t tocsin_after_fork(tocsin_client* handle) {
+  // pthread_atfork has done the work already; a caller that forked around it is helped here.
+  if (handle != nullptr && handle->generation == process().generation.load() &&
+      process().open == nullptr) {
+    after_fork_in_child();
+  }
+  return TOCSIN_OK;
+}
+
+int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], int32_t tier) {
+  return guarded([&]() -> std::int32_t {
+    client::LentTensor lent;
+    if (tensor == nullptr || out == nullptr || tier != 0 || !lend(*tensor, lent) ||
+        !known_dtype(tensor->dtype)) {
+      return fail(TOCSIN_INVALID, "tocsin_reduce: a tensor, 13 places and tier 0");
+    }
+    std::uint64_t count = 1;
+    for (const std::int64_t extent : lent.shape) count *= static_cast<std::uint64_t>(extent);
+    const core::SummaryRow row =
+        lent.strides.empty()
+            ? tocsin::collectors::reduce(lent.dtype, lent.data, count)
+            : tocsin::collectors::reduce_strided(lent.dtype, lent.data, lent.shape, lent.strides);
+    const double columns[13] = {static_cast<double>(row.count),
+                                row.sum,
+                                row.sumsq,
+                                row.m2,
+                                row.abs_sum,
+                                row.min,
+                                row.max,
+                                static_cast<double>(row.nan),
+                                static_cast<double>(row.posinf),
+                                static_cast<double>(row.neginf),
+                                static_cast<double>(row.zero),
+                                static_cast<double>(row.negative),
+                                static_cast<double>(row.meta)};
+    std::copy(std::begin(columns), std::end(columns), out);
+    return TOCSIN_OK;
+  });
+}
+
+}  // extern "C"

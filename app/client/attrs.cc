@@ -1,0 +1,23 @@
+#include "app/client/attrs.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tocsin::app::client {
+
+using Json = nlohmann::json;
+
+std::string worker_attrs(std::string_view job, const core::Labels& labels) {
+  Json out = {{"job", job}, {"labels", Json::object()}};
+  for (const auto& [name, value] : labels.entries()) out["labels"][name] = value;
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string name_attrs(std::string_view given, const std::vector<std::string>& collections) {
+  Json out = Json::parse(given.begin(), given.end(), nullptr, false);
+  if (!out.is_object()) out = Json::object();
+  if (!collections.empty()) out["collections"] = collections;
+  if (out.empty()) return {};
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,288 @@
+#include "app/client/client.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tocsin::app::client {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto kOpenAgain = std::chrono::seconds(1);
+constexpr auto kStuckWait = milliseconds(20);
+constexpr auto kLongestWait = milliseconds(100);
+// What close() needs beside the time for delivery: stopping threads, reporting.
+constexpr auto kGrace = milliseconds(250);
+// A record is offered again when the other side may take it later.
+bool worth_waiting(const core::Error& error) {
+  return error.retryable() || error.code == core::Code::not_found;
+}
+
+// The program's own threads handle its signals, never ours.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+void Trouble::write(core::Level level, std::string_view event,
+                    std::initializer_list<core::Field> fields) {
+  if (level != core::Level::warn && level != core::Level::error) return;
+  std::string text(event);
+  for (const auto& [name, value] : fields) {
+    text += " " + std::string(name) + "=" + core::to_json(value);
+  }
+  set(std::move(text));
+}
+
+void Trouble::set(std::string text) {
+  ++count_;
+  const std::lock_guard lock(mutex_);
+  text_ = std::move(text);
+}
+
+void Trouble::clear() {
+  const std::lock_guard lock(mutex_);
+  text_.clear();
+}
+
+std::string Trouble::text() const {
+  const std::lock_guard lock(mutex_);
+  return text_;
+}
+
+Sender::Sender(Endpoints& endpoints, Session& session, SendQueue& queue, const core::Clock& clock,
+               Trouble& trouble)
+    : endpoints_(endpoints), session_(session), queue_(queue), clock_(clock), trouble_(trouble) {}
+
+bool Sender::open() {
+  if (publisher_ != nullptr) return true;
+  const core::Duration now = clock_.monotonic();
+  if (now < try_again_) return false;
+  try_again_ = now + kOpenAgain;
+  auto opened = endpoints_.publisher();
+  if (!opened) {
+    trouble_.set(opened.error().message);
+    return false;
+  }
+  trouble_.clear();
+  try_again_ = core::Duration{0};
+  publisher_ = *std::move(opened);
+  return true;
+}
+
+core::Duration Sender::turn() {
+  const core::Duration next = session_.tick();
+  stuck_ = !open() || !publish_all();
+  return std::min<core::Duration>(next, stuck_ ? kStuckWait : kLongestWait);
+}
+
+bool Sender::publish_all() {
+  if (clock_.monotonic() < try_again_ && stuck_) return false;
+  while (auto item = queue_.pop()) {
+    const auto published = publisher_->publish(item->record);
+    if (published) {
+      ++sent_;
+      continue;
+    }
+    trouble_.set(published.error().message);
+    if (!worth_waiting(published.error())) {
+      queue_.count_lost(*item);
+      continue;
+    }
+    // A missing topic will not appear within milliseconds; a full queue may empty.
+    const bool full = published.error().code == core::Code::resource_exhausted;
+    try_again_ =
+        clock_.monotonic() + (full ? core::Duration(kStuckWait) : core::Duration(kOpenAgain));
+    queue_.put_back(*std::move(item));
+    return false;
+  }
+  return true;
+}
+
+bool Sender::flush(core::Duration timeout) {
+  session_.flush();
+  if (!open() || !publish_all()) return false;
+  const auto left = std::chrono::duration_cast<milliseconds>(std::max(timeout, core::Duration{0}));
+  return publisher_->flush(left).has_value();
+}
+
+Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
+               std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options)
+    : clock_(clock),
+      options_(std::move(options)),
+      queue_(options_.queue_bytes),
+      session_(std::move(session), std::move(plan), clock, queue_),
+      board_(session_),
+      endpoints_(std::move(endpoints)),
+      trouble_(std::move(trouble)),
+      sender_(endpoints_, session_, queue_, clock, *trouble_) {}
+
+void Client::start(const std::shared_ptr<Client>& self) {
+  const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
+  self->threads_ = 2;
+  std::thread([self] {
+    pthread_setname_np(pthread_self(), "tocsin-send");
+    self->send_loop();
+  }).detach();
+  std::thread([self] {
+    pthread_setname_np(pthread_self(), "tocsin-command");
+    self->command_loop();
+  }).detach();
+}
+
+void Client::send_loop() {
+  while (true) {
+    const core::Duration wait = sender_.turn();
+    Request request = Request::none;
+    core::Duration until{0};
+    {
+      const std::lock_guard lock(mutex_);
+      publisher_ = sender_.publisher();
+      request = std::exchange(request_, Request::none);
+      until = request_until_;
+    }
+    changed_.notify_all();
+    if (request == Request::none) {
+      queue_.wait(wait, sender_.stuck());
+      continue;
+    }
+    bool done = sender_.flush(until - clock_.monotonic());
+    while (!done && clock_.monotonic() < until) {
+      queue_.wait(std::min<core::Duration>(kStuckWait, until - clock_.monotonic()), true);
+      done = sender_.flush(until - clock_.monotonic());
+    }
+    if (request == Request::close && !done) queue_.purge();
+    {
+      const std::lock_guard lock(mutex_);
+      answered_ = true;
+      answer_ = done;
+    }
+    changed_.notify_all();
+    if (request == Request::close) return leave_send_loop();
+  }
+}
+
+// The command thread may be using the publisher, so it goes first.
+void Client::leave_send_loop() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return threads_ == 1; });
+  publisher_ = nullptr;
+  lock.unlock();
+  sender_.release();
+  endpoints_ = {};
+  lock.lock();
+  --threads_;
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void Client::command_loop() {
+  std::unique_ptr<core::RecordSource> source;
+  while (!closing_.load()) {
+    if (source == nullptr) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kLongestWait,
+                        [&] { return publisher_ != nullptr || closing_.load(); });
+      core::RecordPublisher* publisher = publisher_;
+      lock.unlock();
+      if (publisher == nullptr || closing_.load()) continue;
+      auto opened = endpoints_.commands(*publisher);
+      if (opened) {
+        source = *std::move(opened);
+      } else {
+        trouble_->set("commands: " + opened.error().message);
+        lock.lock();
+        changed_.wait_for(lock, kOpenAgain, [&] { return closing_.load(); });
+      }
+      continue;
+    }
+    const auto polled = source->poll(kLongestWait, 100, [&](const core::RecordView& record) {
+      if (record.topic == "commands") board_.take(record, clock_.now());
+    });
+    board_.expire(clock_.now());
+    if (!polled) {
+      trouble_->set("commands: " + polled.error().message);
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kLongestWait, [&] { return closing_.load(); });
+    }
+  }
+  if (source != nullptr) source->close(milliseconds(100));
+  {
+    const std::lock_guard lock(mutex_);
+    --threads_;
+  }
+  changed_.notify_all();
+}
+
+bool Client::request(Request what, milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  request_ = what;
+  request_until_ = clock_.monotonic() + timeout;
+  answered_ = false;
+  queue_.wake();
+  changed_.wait_for(lock, timeout + kGrace, [&] { return answered_; });
+  return answered_ && answer_;
+}
+
+bool Client::flush(milliseconds timeout) { return request(Request::flush, timeout); }
+
+bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::string_view error,
+                   std::optional<int> exit_code, milliseconds timeout) {
+  if (outcome.empty()) {
+    self->session_.leave("closed");
+  } else {
+    core::Lifecycle end;
+    end.event = core::LifecycleEvent::end;
+    end.outcome = std::string(outcome);
+    end.error = std::string(error);
+    end.exit_code = exit_code;
+    self->session_.end(end);
+  }
+  self->closing_.store(true);
+  const bool delivered = self->request(Request::close, timeout);
+  // The last thread to leave destroys the transport; give that a moment, so that a program which
+  // ends right after close() does not race with it.
+  std::unique_lock lock(self->mutex_);
+  self->changed_.wait_for(lock, kGrace, [&] { return self->threads_ == 0; });
+  return delivered;
+}
+
+std::string Client::counters() const {
+  core::ValueMap out = session_.counters();
+  core::ValueMap dropped;
+  core::ValueMap pushed;
+  const auto dropped_frames = queue_.dropped();
+  const auto pushed_frames = queue_.pushed();
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    dropped.emplace_back(std::string(to_string(static_cast<Lane>(lane))), dropped_frames[lane]);
+    pushed.emplace_back(std::string(to_string(static_cast<Lane>(lane))), pushed_frames[lane]);
+  }
+  out.emplace_back("out", options_.out);
+  out.emplace_back("connected", sender_.sent() > 0);
+  out.emplace_back("sent_records_total", sender_.sent());
+  out.emplace_back("queued_records_total", std::move(pushed));
+  out.emplace_back("dropped_records_total", std::move(dropped));
+  out.emplace_back("queue_bytes", queue_.bytes());
+  out.emplace_back("commands_received_total", board_.received());
+  out.emplace_back("commands_refused_total", board_.refused());
+  out.emplace_back("transport_errors_total", trouble_->count());
+  out.emplace_back("error", trouble_->text());
+  return core::to_json(out);
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,195 @@
+#include "app/client/commands.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/client/tocsin_client.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Command;
+using core::Value;
+using core::ValueMap;
+
+constexpr std::string_view kStop = "stop";
+constexpr std::string_view kCapture = "capture";
+constexpr std::string_view kAdjust = "adjust/";
+
+std::int64_t not_before_step(const Command& command) {
+  const auto* args = std::get_if<ValueMap>(&command.args.storage());
+  if (args == nullptr) return 0;
+  for (const auto& [key, value] : *args) {
+    const auto* step = std::get_if<std::int64_t>(&value.storage());
+    if (key == "not_before_step" && step != nullptr) return *step;
+  }
+  return 0;
+}
+
+std::string to_json(const Command& command) {
+  ValueMap out{{"command_id", command.command_id},
+               {"action", command.action},
+               {"revision", command.revision},
+               {"requested_by", command.requested_by},
+               {"reason", ValueMap{{"rule", command.reason.rule},
+                                   {"issue_key", command.reason.issue_key},
+                                   {"event_id", command.reason.event_id},
+                                   {"summary", command.reason.summary}}},
+               {"dry_run", command.dry_run},
+               {"args", command.args}};
+  if (command.issued_at != core::WallTime{}) {
+    out.emplace_back("issued_at", core::to_rfc3339(command.issued_at));
+  }
+  if (command.expires_at) out.emplace_back("expires_at", core::to_rfc3339(*command.expires_at));
+  return core::to_json(out);
+}
+
+}  // namespace
+
+void CommandBoard::answer(const Command& command, std::string_view phase, std::string_view reason) {
+  core::Ack ack;
+  ack.command_id = command.command_id;
+  ack.action = command.action;
+  ack.phase = std::string(phase);
+  ack.reason = std::string(reason);
+  session_.ack(std::move(ack));
+}
+
+// Why a command to this worker and attempt is not taken; empty: it is.
+std::string_view CommandBoard::refusal(const Command& command, core::WallTime now) const {
+  if (command.expires_at && *command.expires_at <= now) return "expired";
+  const auto newest = revisions_.find(command.action);
+  if (newest != revisions_.end() && command.revision < newest->second) return "stale";
+  if (command.action == kStop || command.action == kCapture) return {};
+  if (command.action.starts_with(kAdjust)) {
+    return registered_.count(command.action) != 0 ? "" : "not_registered";
+  }
+  return registered_.count(command.action) != 0 ? "" : "unsupported";
+}
+
+void CommandBoard::take(const core::RecordView& record, core::WallTime now) {
+  const Identity& me = session_.identity();
+  const auto decoded = ingest::decode_command(record);
+  if (!decoded || decoded->run != me.run) return;
+  if (!decoded->command) {
+    withdraw(decoded->action);
+    return;
+  }
+  const Command& command = *decoded->command;
+  if (command.attempt > me.attempt) return;
+  if (!command.ranks.empty() &&
+      std::find(command.ranks.begin(), command.ranks.end(), me.rank) == command.ranks.end()) {
+    return;
+  }
+  if (command.attempt < me.attempt) {
+    // What an earlier attempt was told is its own affair; a sender that has not noticed the restart
+    // gets an answer.
+    if (static_cast<std::uint64_t>(core::nanoseconds(command.issued_at)) > session_.incarnation()) {
+      ++refused_;
+      answer(command, "refused", "stale");
+    }
+    return;
+  }
+  const std::unique_lock lock(mutex_);
+  const auto held = slots_.find(command.action);
+  if (held != slots_.end() && held->second.command.revision == command.revision) {
+    if (held->second.command.command_id == command.command_id) return;  // read again
+    ++refused_;
+    answer(command, "refused", "duplicate");
+    return;
+  }
+  if (const std::string_view reason = refusal(command, now); !reason.empty()) {
+    ++refused_;
+    answer(command, "refused", reason);
+    return;
+  }
+  accept(command);
+}
+
+void CommandBoard::accept(const Command& command) {
+  ++received_;
+  revisions_[command.action] = command.revision;
+  answer(command, "received", command.dry_run ? "dry_run" : "");
+  if (command.dry_run) return;
+  Slot& slot = slots_[command.action];
+  // A newer revision of a stop that training has already seen changes its terms, not the fact.
+  slot.seen = slot.seen && slot.command.command_id == command.command_id && command.action == kStop;
+  slot.command = command;
+  if (command.action == kCapture) {
+    slot.seen = true;
+    session_.capture(command);
+  }
+  refresh();
+}
+
+void CommandBoard::withdraw(const std::string& action) {
+  const std::lock_guard lock(mutex_);
+  if (slots_.erase(action) == 0) return;
+  if (action == kCapture) session_.withdraw_capture();
+  refresh();
+}
+
+void CommandBoard::expire(core::WallTime now) {
+  const std::lock_guard lock(mutex_);
+  bool changed = false;
+  for (auto slot = slots_.begin(); slot != slots_.end();) {
+    const Command& command = slot->second.command;
+    if (slot->second.seen || !command.expires_at || *command.expires_at > now) {
+      ++slot;
+      continue;
+    }
+    ++refused_;
+    answer(command, "refused", "expired");
+    slot = slots_.erase(slot);
+    changed = true;
+  }
+  if (changed) refresh();
+}
+
+void CommandBoard::refresh() {
+  std::int32_t bits = 0;
+  for (const auto& [action, slot] : slots_) {
+    if (action == kStop) {
+      stop_not_before_.store(not_before_step(slot.command), std::memory_order_relaxed);
+      bits |= TOCSIN_WANTS_STOP;
+    } else if (!slot.seen) {
+      bits |= TOCSIN_WANTS_ATTENTION;
+    }
+  }
+  bits_.store(bits, std::memory_order_release);
+}
+
+std::int32_t CommandBoard::wanted(std::int64_t step) const noexcept {
+  std::int32_t bits = bits_.load(std::memory_order_acquire);
+  if ((bits & TOCSIN_WANTS_STOP) != 0 && step < stop_not_before_.load(std::memory_order_relaxed)) {
+    bits &= ~TOCSIN_WANTS_STOP;
+  }
+  return bits;
+}
+
+std::optional<std::string> CommandBoard::read(std::string_view slot) {
+  const std::lock_guard lock(mutex_);
+  const auto at = slots_.find(slot);
+  if (at == slots_.end()) return std::nullopt;
+  at->second.seen = true;
+  std::string json = to_json(at->second.command);
+  refresh();
+  return json;
+}
+
+std::vector<std::string> CommandBoard::unseen() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> out;
+  for (const auto& [action, slot] : slots_) {
+    if (!slot.seen) out.push_back(action);
+  }
+  return out;
+}
+
+void CommandBoard::register_slot(std::string_view slot) {
+  const std::lock_guard lock(mutex_);
+  registered_.emplace(slot);
+}
+
+}  // namespace tocsin::app::client

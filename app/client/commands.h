@@ -1,0 +1,68 @@
+// What is wanted of this run: the newest valid command per slot (wire-and-api §9.4), checked on
+// the client's own thread, read by training without waiting.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/client/session.h"
+#include "core/command.h"
+#include "core/record.h"
+#include "core/time.h"
+
+namespace tocsin::app::client {
+
+/// Thread-safe. take() and expire() are called by the thread that reads `commands`.
+class CommandBoard {
+ public:
+  explicit CommandBoard(Session& session) : session_(session) {}
+
+  /// One record of `commands`: checks run, attempt, ranks, expiry and duplicates, acknowledges
+  /// `received`, or answers `refused` with the reason. Records of other runs are ignored.
+  void take(const core::RecordView& record, core::WallTime now);
+  /// Withdraws commands whose time is over and that training has not seen.
+  void expire(core::WallTime now);
+
+  /// TOCSIN_WANTS_… bits; one atomic read.
+  [[nodiscard]] std::int32_t wanted(std::int64_t step) const noexcept;
+  /// As above without a not-before step; the hot path.
+  [[nodiscard]] std::int32_t bits() const noexcept { return bits_.load(std::memory_order_acquire); }
+  /// The command of a slot as JSON of wire-and-api §9.4; marks it as seen.
+  std::optional<std::string> read(std::string_view slot);
+  /// Slots that training has not seen.
+  std::vector<std::string> unseen() const;
+  /// Training handles this slot ("adjust/lr"); commands to others are refused as not_registered.
+  void register_slot(std::string_view slot);
+  [[nodiscard]] std::uint64_t received() const noexcept { return received_.load(); }
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.load(); }
+
+ private:
+  struct Slot {
+    core::Command command;
+    bool seen = false;
+  };
+  void withdraw(const std::string& action);
+  void accept(const core::Command& command);
+  void answer(const core::Command& command, std::string_view phase, std::string_view reason);
+  std::string_view refusal(const core::Command& command, core::WallTime now) const;
+  void refresh();
+
+  Session& session_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Slot, std::less<>> slots_;
+  std::map<std::string, std::uint64_t, std::less<>> revisions_;  // newest seen per slot
+  std::set<std::string, std::less<>> registered_;
+  std::atomic<std::int32_t> bits_{0};
+  std::atomic<std::int64_t> stop_not_before_{0};
+  std::atomic<std::uint64_t> received_{0};
+  std::atomic<std::uint64_t> refused_{0};
+};
+
+}  // namespace tocsin::app::client

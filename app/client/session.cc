@@ -1,0 +1,397 @@
+// What the training thread calls; frames are made in session_frames.cc, control in
+// session_control.cc.
+#include "app/client/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "app/client/attrs.h"
+#include "collectors/collectors.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Dtype;
+using core::Mode;
+using core::Role;
+
+Role role_by_name(core::DictionaryType type, std::string_view name) {
+  if (type == core::DictionaryType::scalar) return core::scalar_role(name);
+  if (type != core::DictionaryType::tensor) return Role::other;
+  if (name.starts_with("gradient/")) return Role::gradient;
+  if (name.ends_with("bias")) return Role::bias;
+  return name.find("weight") != std::string_view::npos ? Role::weight : Role::other;
+}
+
+std::uint64_t elements(std::span<const std::int64_t> shape) {
+  std::uint64_t count = 1;
+  for (const std::int64_t extent : shape)
+    count *= static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 0));
+  return count;
+}
+
+enum class Layout { contiguous, dense, strided };
+
+// Dense: the elements fill one block of memory in some order of the dimensions, so that statistics
+// may run over the block. Row-major order is contiguous.
+Layout layout_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+  if (strides.empty()) return Layout::contiguous;
+  if (strides.size() != shape.size() || shape.size() > collectors::kMaxDims) return Layout::strided;
+  std::int64_t expected = 1;
+  bool row_major = true;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    row_major = row_major && (shape[i] <= 1 || strides[i] == expected);
+    expected *= shape[i];
+  }
+  if (row_major) return Layout::contiguous;
+  std::array<std::size_t, collectors::kMaxDims> order{};
+  for (std::size_t i = 0; i < shape.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shape.size()),
+            [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+  expected = 1;
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    const std::size_t i = order[k];
+    if (shape[i] <= 1) continue;
+    if (strides[i] != expected) return Layout::strided;
+    expected *= shape[i];
+  }
+  return Layout::dense;
+}
+
+template <typename Bits>
+std::int64_t first_with_exponent(const void* data, std::uint64_t count, Bits mask) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
+    if ((bits & mask) == mask) return static_cast<std::int64_t>(i);
+  }
+  return -1;
+}
+
+// Index of the first NaN or infinity in row-major order; -1: none, or a type without them.
+std::int64_t first_bad_index(Dtype dtype, const void* data, std::uint64_t count) {
+  switch (dtype) {
+    case Dtype::f32:
+      return first_with_exponent<std::uint32_t>(data, count, 0x7f800000U);
+    case Dtype::f64:
+      return first_with_exponent<std::uint64_t>(data, count, 0x7ff0000000000000ULL);
+    case Dtype::f16:
+      return first_with_exponent<std::uint16_t>(data, count, std::uint16_t{0x7c00});
+    case Dtype::bf16:
+      return first_with_exponent<std::uint16_t>(data, count, std::uint16_t{0x7f80});
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
+Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& clock,
+                 SendQueue& queue)
+    : options_(std::move(options)),
+      plan_(std::move(plan)),
+      clock_(clock),
+      queue_(queue),
+      incarnation_(static_cast<std::uint64_t>(core::nanoseconds(clock.now()))),
+      route_key_(core::route_key(options_.identity.run)),
+      step_started_(core::nanoseconds(clock.now())),
+      step_started_mono_(clock.monotonic()),
+      opened_(clock.monotonic()),
+      deltas_(plan_.config().delta_memory),
+      governor_(plan_.config().overhead) {
+  sparse_[0].stat = core::SparseStat::delta_l2;
+  sparse_[1].stat = core::SparseStat::prev_l2;
+  sparse_[2].stat = core::SparseStat::delta_from_step;
+  sparse_[3].stat = core::SparseStat::first_bad_index;
+  summary_.reserve(kFrameRows);
+  scalars_.reserve(kFrameRows);
+  step_ends_.reserve(kFrameRows);
+  entered_[static_cast<std::size_t>(mode_)] = 1;
+  last_heartbeat_ = opened_;
+  last_dictionary_ = opened_;
+
+  Name worker;
+  worker.type = core::DictionaryType::worker;
+  worker.text = options_.identity.worker;
+  worker.hash = worker_hash_ = core::name_hash(worker.text);
+  worker.attrs = worker_attrs(options_.identity.job, options_.labels);
+  by_hash_[worker.hash] = 0;
+  names_.push_back(std::move(worker));
+}
+
+Session::Name* Session::find(std::uint64_t id) {
+  const auto at = by_hash_.find(id);
+  return at == by_hash_.end() ? nullptr : &names_[at->second];
+}
+
+std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
+  const std::lock_guard lock(mutex_);
+  Name made;
+  made.type = info.type;
+  made.dtype = info.dtype;
+  made.text = std::string(text);
+  made.hash = core::name_hash(text);
+  made.dims = info.dims;
+  made.role = info.role.value_or(role_by_name(info.type, text));
+  std::vector<std::string> collections;
+  if (info.type == core::DictionaryType::tensor) {
+    made.collections = plan_.collections_of(text, made.role);
+    if (!info.collection.empty()) made.collections |= plan_.bit(info.collection);
+    collections = plan_.names(made.collections);
+    due_known_ = false;
+  }
+  made.attrs = name_attrs(info.attrs, collections);
+  unsent_names_ = true;
+  const std::uint64_t hash = made.hash;
+  if (Name* known = find(hash)) {
+    *known = std::move(made);
+  } else {
+    by_hash_[hash] = names_.size();
+    names_.push_back(std::move(made));
+  }
+  return hash;
+}
+
+std::uint64_t Session::collection(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const CollectionMask bit = plan_.bit(name);
+  if (bit == 0) return 0;
+  const std::uint64_t id = core::name_hash(name);
+  collection_ids_[id] = bit;
+  due_known_ = false;
+  return id;
+}
+
+void Session::set_mode(Mode mode) {
+  const std::lock_guard lock(mutex_);
+  if (mode == mode_ || static_cast<std::size_t>(mode) >= steps_.size()) return;
+  // What was logged in an evaluation without step() still makes one batch.
+  if (step_open_ && mode_ != Mode::train) finish_step(false, 1);
+  flush_rows();
+  mode_ = mode;
+  const auto index = static_cast<std::size_t>(mode);
+  passes_[index] = entered_[index]++;
+  step_started_ = core::nanoseconds(clock_.now());
+  step_started_mono_ = clock_.monotonic();
+  due_known_ = false;
+}
+
+CollectionMask Session::due_now() {
+  if (!due_known_) {
+    due_ = plan_.due(mode_, mode_step(), governor_.stretch(), clock_.monotonic());
+    due_known_ = true;
+  }
+  return due_;
+}
+
+bool Session::due(std::uint64_t collection) {
+  const std::lock_guard lock(mutex_);
+  CollectionMask mask = due_now();
+  if (collection != 0) {
+    const auto at = collection_ids_.find(collection);
+    mask &= at == collection_ids_.end() ? 0 : at->second;
+  }
+  // From here to the end of tensors() the caller works for us: the governor counts it.
+  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = clock_.monotonic();
+  return mask != 0;
+}
+
+std::size_t Session::tensors(std::span<const LentTensor> tensors) {
+  const std::lock_guard lock(mutex_);
+  const core::Duration from = sampling_since_.count() >= 0 ? sampling_since_ : clock_.monotonic();
+  ensure_started();
+  const CollectionMask due = due_now();
+  if ((due & plan_.with_delta()) != 0) admit_deltas(tensors);
+  std::size_t written = 0;
+  for (const LentTensor& tensor : tensors) {
+    const Name* known = find(tensor.id);
+    if (known == nullptr) {
+      ++errors_;
+      continue;
+    }
+    if ((known->collections & due) == 0) continue;
+    if (reduce_one(tensor, *known)) ++written;
+  }
+  if (tensors.size() >= 16) flush_rows();  // one call for all parameters: nothing more will come
+  sampling_since_ = core::Duration{-1};
+  const core::Duration cost = clock_.monotonic() - from;
+  governor_.sampled(cost);
+  hook_time_ += cost;
+  return written;
+}
+
+bool Session::reduce_one(const LentTensor& tensor, const Name& name) {
+  const std::uint64_t count = elements(tensor.shape);
+  if (count == 0 && (tensor.flags & core::meta::kEmptyHere) == 0) return false;
+  if (summary_.size() == kFrameRows) flush_summary();
+  const Layout layout = layout_of(tensor.shape, tensor.strides);
+  const Dtype dtype = tensor.dtype == Dtype::unknown ? name.dtype : tensor.dtype;
+  core::SummaryRow row =
+      layout == Layout::strided
+          ? collectors::reduce_strided(dtype, tensor.data, tensor.shape, tensor.strides)
+          : collectors::reduce(dtype, tensor.data, count);
+  row.name = name.hash;
+  row.meta |= core::meta::make(dtype, name.role, tensor.flags);
+  const auto index = static_cast<std::uint32_t>(summary_.size());
+  if (layout != Layout::strided && (name.collections & due_ & plan_.with_delta()) != 0) {
+    add_delta(tensor, count, index);
+  }
+  if (row.non_finite() > 0 && layout == Layout::contiguous) {
+    const std::int64_t bad = first_bad_index(dtype, tensor.data, count);
+    if (bad >= 0) {
+      sparse_[3].rows.push_back(index);
+      sparse_[3].values.push_back(static_cast<double>(bad));
+    }
+  }
+  summary_.push_back(row);
+  step_open_ = true;
+  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+  return true;
+}
+
+// Smallest tensors first, so that the largest are the ones left out when memory ends.
+void Session::admit_deltas(std::span<const LentTensor> tensors) {
+  std::vector<std::pair<std::size_t, const Name*>> wanted;
+  for (const LentTensor& tensor : tensors) {
+    const Name* known = find(tensor.id);
+    if (known == nullptr || (known->collections & due_ & plan_.with_delta()) == 0) continue;
+    if (deltas_.find(tensor.id) != nullptr || delta_refused_.count(tensor.id) != 0) continue;
+    wanted.emplace_back(elements(tensor.shape) * core::size_of(tensor.dtype), known);
+  }
+  std::sort(wanted.begin(), wanted.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [bytes, known] : wanted) {
+    if (bytes == 0 || deltas_.find(known->hash) != nullptr) continue;
+    if (!deltas_.admit(known->hash, bytes)) {
+      delta_refused_[known->hash] = true;
+      delta_left_out_.push_back(known->text);
+    }
+  }
+}
+
+void Session::add_delta(const LentTensor& tensor, std::uint64_t count, std::uint32_t row) {
+  DeltaStore::Previous* slot = deltas_.find(tensor.id);
+  if (slot == nullptr) return;
+  const std::size_t bytes = count * core::size_of(tensor.dtype);
+  if (slot->step >= 0 && slot->bytes.size() == bytes) {
+    const collectors::DeltaNorms norms =
+        collectors::delta(tensor.dtype, tensor.data, slot->bytes.data(), count);
+    const std::array<double, 3> values{norms.delta_l2, norms.prev_l2,
+                                       static_cast<double>(slot->step)};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sparse_[i].rows.push_back(row);
+      sparse_[i].values.push_back(values[i]);
+    }
+  }
+  deltas_.store(*slot, tensor.data, bytes, mode_step());
+}
+
+std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
+  const std::lock_guard lock(mutex_);
+  const core::Duration from = clock_.monotonic();
+  ensure_started();
+  std::size_t written = 0;
+  for (const core::SummaryRow& given : rows) {
+    const Name* known = find(given.name);
+    if (known == nullptr) {
+      ++errors_;
+      continue;
+    }
+    if (summary_.size() == kFrameRows) flush_summary();
+    core::SummaryRow row = given;
+    if ((row.meta & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(known->dtype);
+    if ((row.meta >> 8 & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(known->role) << 8;
+    summary_.push_back(row);
+    ++written;
+  }
+  if (written > 0) {
+    step_open_ = true;
+    if (waiting_since_.count() < 0) waiting_since_ = from;
+  }
+  sampling_since_ = core::Duration{-1};
+  const core::Duration cost = clock_.monotonic() - from;
+  governor_.sampled(cost);
+  hook_time_ += cost;
+  return written;
+}
+
+void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double> values) {
+  const std::lock_guard lock(mutex_);
+  const Every& every = plan_.config().scalars;
+  if (every.time.count() == 0 && mode_step() % every.steps != 0) return;
+  ensure_started();
+  const std::int64_t now = core::nanoseconds(clock_.now());
+  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) {
+    const Name* known = find(ids[i]);
+    if (known == nullptr) {
+      ++errors_;
+      continue;
+    }
+    if (scalars_.size() == kFrameRows) flush_rows();
+    scalars_.push_back({ids[i], mode_step(), global_step_, now, values[i],
+                        core::meta::make(Dtype::f64, known->role)});
+  }
+  step_open_ = true;
+  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+}
+
+void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
+                   std::int64_t duration, std::uint64_t args) {
+  const std::lock_guard lock(mutex_);
+  ensure_started();
+  if (spans_.size() == kFrameRows) flush_rows();
+  spans_.push_back({name, track, start, duration, mode_step(), args, 0});
+  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+}
+
+void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
+  const std::lock_guard lock(mutex_);
+  finish_step(optimizer_skipped, micro_steps);
+}
+
+void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
+  ensure_started();
+  const std::int64_t now = core::nanoseconds(clock_.now());
+  const core::Duration monotonic = clock_.monotonic();
+  if (step_ends_.size() == kFrameRows) flush_rows();
+  const bool published = published_this_step_ || !summary_.empty();
+  flush_summary();
+  step_ends_.push_back({mode_step(), global_step_, step_started_, std::max(now, step_started_),
+                        micro_steps, optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
+  if (waiting_since_.count() < 0) waiting_since_ = monotonic;
+  if (published || monotonic - waiting_since_ >= kBatchTime) {
+    flush_rows();
+  }
+  if (due_known_ && due_ != 0) ++sampled_steps_;
+  if (mode_ == Mode::train) govern(monotonic);
+  ++mode_step();
+  ++global_step_;
+  step_started_ = now;
+  step_started_mono_ = monotonic;
+  step_open_ = false;
+  published_this_step_ = false;
+  due_known_ = false;
+  sampling_since_ = core::Duration{-1};
+  apply_pending_capture();
+}
+
+void Session::resume(const std::array<std::int64_t, 4>& steps, std::int64_t global_step,
+                     std::optional<std::int64_t> continues_from) {
+  const std::lock_guard lock(mutex_);
+  flush_rows();
+  for (std::size_t i = 0; i < steps.size(); ++i) steps_[i] = std::max<std::int64_t>(steps[i], 0);
+  global_step_ = std::max<std::int64_t>(global_step, 0);
+  due_known_ = false;
+  started_ = true;
+  send_start(continues_from);
+}
+
+std::int64_t Session::step() const {
+  const std::lock_guard lock(mutex_);
+  return steps_[static_cast<std::size_t>(mode_)];
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,188 @@
+#include "app/client/settings.h"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "config/config.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Result;
+using core::Value;
+using core::ValueMap;
+
+constexpr std::string_view kKafka = "kafka://";
+constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's own queue
+constexpr std::chrono::milliseconds kLinger{5};
+
+// Sections of other programs: not ours to judge.
+constexpr std::array kForeign = {
+    "collect",   "rules",         "rule_files", "rule_groups",    "engine", "route",
+    "receivers", "inhibit_rules", "templates",  "time_intervals", "router", "http",
+    "store",     "insights",      "log",        "include",        "version"};
+
+void read_labels(config::Reader& in, const Value& value, core::Labels& labels) {
+  const auto* map = std::get_if<ValueMap>(&value.storage());
+  if (map == nullptr) {
+    in.error("labels", "expected a map of texts");
+    return;
+  }
+  for (const auto& [name, item] : *map) {
+    const auto* text = std::get_if<std::string>(&item.storage());
+    labels.set(name, text == nullptr ? core::to_json(item) : *text);
+  }
+}
+
+core::Status read_file(const std::string& path, const ProcessFacts& facts, Settings& out) {
+  config::Diagnostics diagnostics;
+  const auto document = config::Document::load(path, facts.environment, diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& in) {
+      in.section("transport", "where records go",
+                 [&](config::Reader& section) { ingest::read(section, out.transport); });
+      in.section("topics", "names of topics",
+                 [&](config::Reader& section) { ingest::read(section, out.topics); });
+      in.section("capture", "what the hook captures",
+                 [&](config::Reader& section) { read(section, out.capture); });
+      in.optional("cluster", out.cluster, "name of the installation");
+      Value labels;
+      in.any("labels", labels, "labels of every run");
+      if (!labels.is_null()) read_labels(in, labels, out.labels);
+      Value ignored;
+      for (const char* key : kForeign) in.any(key, ignored, "");
+    });
+  }
+  std::string problems;
+  for (const auto& item : diagnostics.items()) {
+    if (item.grade == config::Grade::error) {
+      problems += (problems.empty() ? "" : "; ") + config::to_text(item);
+    }
+  }
+  if (!document || !problems.empty()) return core::invalid_argument(problems);
+  return core::ok();
+}
+
+core::Status add_labels(const std::string& json, core::Labels& labels) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  if (!parsed.is_object()) return core::invalid_argument("labels: expected an object of texts");
+  for (const auto& [name, value] : parsed.items()) {
+    labels.set(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return core::ok();
+}
+
+// Keeps what the file says about security, replaces where to.
+void use_brokers(const std::string& brokers, ingest::TransportConfig& transport) {
+  ValueMap kafka;
+  if (const auto* given = std::get_if<ValueMap>(&transport.kafka.storage())) kafka = *given;
+  std::erase_if(kafka, [](const auto& item) { return item.first == "bootstrap.servers"; });
+  kafka.emplace_back("bootstrap.servers", brokers);
+  transport.kafka = std::move(kafka);
+}
+
+void use_out(const std::string& out, ingest::TransportConfig& transport) {
+  if (out.rfind(kKafka, 0) == 0) {
+    use_brokers(out.substr(kKafka.size()), transport);
+  } else {
+    transport.kafka = Value();
+    transport.journal = out;
+  }
+}
+
+// Opened at the first try and then shared by publisher and source.
+struct SharedTransport {
+  Settings settings;
+  std::shared_ptr<Trouble> trouble;
+  core::NullTelemetry telemetry;
+  std::string writer;
+  core::RunUid run;
+  std::unique_ptr<ingest::Transport> transport;
+
+  Result<std::unique_ptr<core::RecordPublisher>> publisher() {
+    if (transport == nullptr) {
+      auto opened =
+          ingest::Transport::open(settings.transport, settings.topics, *trouble, telemetry);
+      if (!opened) return opened.error();
+      transport = *std::move(opened);
+    }
+    ingest::PublisherOptions options;
+    options.writer = writer;
+    options.linger = kLinger;
+    options.max_queued_bytes = kPublisherBytes;
+    return transport->publisher(options);
+  }
+
+  Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) {
+    const auto partitions = publisher.partitions("commands");
+    if (!partitions) return partitions.error();
+    ingest::SourceOptions options;
+    options.topics = {"commands"};
+    options.start = ingest::Start::beginning;
+    // The partition of the run's uid, whatever the key's suffix (wire-and-api §1).
+    options.partition = core::partition_for(core::to_text(run), std::max(*partitions, 1));
+    return transport->source(options);
+  }
+};
+
+}  // namespace
+
+Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& facts) {
+  const auto variable = [&](const char* name) { return facts.environment(name).value_or(""); };
+  Settings out;
+  const std::string file =
+      !input.config_file.empty() ? input.config_file : variable("TOCSIN_CONFIG");
+  if (!file.empty()) {
+    if (auto ok = read_file(file, facts, out); !ok) return ok.error();
+  }
+  if (!input.out.empty()) {
+    use_out(input.out, out.transport);
+  } else if (const std::string brokers = variable("TOCSIN_BROKERS"); !brokers.empty()) {
+    use_brokers(brokers, out.transport);
+  } else if (const std::string directory = variable("TOCSIN_OUT"); !directory.empty()) {
+    use_out(directory, out.transport);
+  }
+  if (!input.capture.empty()) {
+    auto capture = parse_capture(input.capture, out.capture);
+    if (!capture) return capture.error();
+    out.capture = *std::move(capture);
+  }
+  if (!input.labels.empty()) {
+    if (auto ok = add_labels(input.labels, out.labels); !ok) return ok.error();
+  }
+  if (const auto* kafka = std::get_if<ValueMap>(&out.transport.kafka.storage())) {
+    out.out = "kafka";
+    for (const auto& [key, value] : *kafka) {
+      const auto* text = std::get_if<std::string>(&value.storage());
+      if (key == "bootstrap.servers" && text != nullptr) out.out = std::string(kKafka) + *text;
+    }
+  } else {
+    out.out = out.transport.journal;
+  }
+  return out;
+}
+
+std::string journal_writer(const Identity& identity, std::uint64_t incarnation) {
+  std::array<char, 17> hex{};
+  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(incarnation));
+  return "hook-" + core::to_text(identity.run).substr(0, 8) + "-" +
+         std::to_string(identity.attempt) + "-" + std::to_string(identity.rank) + "-" + hex.data();
+}
+
+Endpoints make_endpoints(const Settings& settings, const Identity& identity,
+                         std::shared_ptr<Trouble> trouble, const core::Clock& clock) {
+  auto shared = std::make_shared<SharedTransport>();
+  shared->settings = settings;
+  shared->trouble = std::move(trouble);
+  shared->run = identity.run;
+  shared->writer =
+      journal_writer(identity, static_cast<std::uint64_t>(core::nanoseconds(clock.now())));
+  Endpoints out;
+  out.publisher = [shared] { return shared->publisher(); };
+  out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };
+  return out;
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,45 @@
+// What the client takes from its options, the environment and the configuration file, and the
+// transport that follows from it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/client/capture.h"
+#include "app/client/client.h"
+#include "app/client/identity.h"
+#include "core/labels.h"
+#include "core/result.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app::client {
+
+/// Texts as given; empty = not given.
+struct SettingsInput {
+  std::string out;
+  std::string config_file;
+  std::string capture;
+  std::string labels;  // JSON object of texts
+};
+
+struct Settings {
+  ingest::TransportConfig transport;
+  ingest::TopicsConfig topics;
+  CaptureConfig capture;
+  std::string cluster;
+  core::Labels labels;
+  std::string out;  // for people: "kafka host:9092", "journal ./tocsin-data"
+};
+
+/// Order of `out`: the argument, TOCSIN_BROKERS, TOCSIN_OUT, the file's `transport`,
+/// ./tocsin-data. Errors: invalid_argument with every problem, not_found (a file that was named).
+core::Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& facts);
+
+/// Writer name of a hook in a journal (wire-and-api §8).
+std::string journal_writer(const Identity& identity, std::uint64_t incarnation);
+
+/// Opens nothing yet: the functions do, on the client's threads.
+Endpoints make_endpoints(const Settings& settings, const Identity& identity,
+                         std::shared_ptr<Trouble> trouble, const core::Clock& clock);
+
+}  // namespace tocsin::app::client
