@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -172,6 +173,21 @@ bool lend(const tocsin_tensor& given, client::LentTensor& out) {
   return std::any_of(out.shape.begin(), out.shape.end(), [](std::int64_t n) { return n == 0; });
 }
 
+struct Ending {
+  std::string outcome;
+  std::string error;
+  std::optional<int> exit_code;
+};
+
+// A bare word, or a JSON object.
+Ending ending_of(const std::string& given) {
+  const Json json = Json::parse(given, nullptr, false);
+  if (!json.is_object()) return {given, "", std::nullopt};
+  Ending out{json.value("outcome", "completed"), json.value("error", ""), std::nullopt};
+  if (json.contains("exit_code")) out.exit_code = json["exit_code"].get<int>();
+  return out;
+}
+
 bool known_dtype(std::int32_t dtype) {
   return dtype >= 0 && dtype < 64 &&
          (dtype == 0 || core::to_string(static_cast<core::Dtype>(dtype)) != "unknown");
@@ -262,6 +278,12 @@ int32_t tocsin_set_mode(tocsin_client* handle, int32_t mode) {
 int32_t tocsin_due(tocsin_client* handle, uint64_t collection) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
     return self.session().due(collection) ? TOCSIN_OK : TOCSIN_NOT_DUE;
+  });
+}
+
+int32_t tocsin_due_at(tocsin_client* handle, uint64_t collection, uint32_t ahead) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    return self.session().due_at(collection, ahead) ? TOCSIN_OK : TOCSIN_NOT_DUE;
   });
 }
 
@@ -415,7 +437,8 @@ int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t millis
       if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
       process().open = nullptr;
     }
-    return client::Client::close(handle->client, text(outcome), "", std::nullopt,
+    const Ending ending = ending_of(text(outcome));
+    return client::Client::close(handle->client, ending.outcome, ending.error, ending.exit_code,
                                  std::chrono::milliseconds(milliseconds))
                ? TOCSIN_OK
                : TOCSIN_TIMEOUT;

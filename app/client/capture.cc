@@ -15,13 +15,6 @@ using core::Mode;
 using core::Role;
 using core::Value;
 
-const Value* find(const core::ValueMap& map, std::string_view key) {
-  for (const auto& [name, value] : map) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
 std::optional<Every> every_from(const Value& value) {
   if (const auto* steps = std::get_if<std::int64_t>(&value.storage())) {
     return parse_every(std::to_string(*steps));

@@ -187,15 +187,26 @@ CollectionMask Session::due_now() {
   return due_;
 }
 
+CollectionMask Session::mask_of(std::uint64_t collection) const {
+  if (collection == 0) return ~CollectionMask{0};
+  const auto at = collection_ids_.find(collection);
+  return at == collection_ids_.end() ? 0 : at->second;
+}
+
 bool Session::due(std::uint64_t collection) {
   const std::lock_guard lock(mutex_);
-  CollectionMask mask = due_now();
-  if (collection != 0) {
-    const auto at = collection_ids_.find(collection);
-    mask &= at == collection_ids_.end() ? 0 : at->second;
-  }
+  const CollectionMask mask = due_now() & mask_of(collection);
   // From here to the end of tensors() the caller works for us: the governor counts it.
   if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = clock_.monotonic();
+  return mask != 0;
+}
+
+bool Session::due_at(std::uint64_t collection, std::uint32_t ahead) {
+  const std::lock_guard lock(mutex_);
+  const core::Duration now = clock_.monotonic();
+  const CollectionMask mask =
+      plan_.due(mode_, mode_step() + ahead, governor_.stretch(), now) & mask_of(collection);
+  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = now;
   return mask != 0;
 }
 

@@ -73,6 +73,8 @@ class Session {
   void set_mode(core::Mode mode);
   /// True when the collection (0: any) is due at the present step.
   bool due(std::uint64_t collection);
+  /// The same for the step `ahead` of the present one.
+  bool due_at(std::uint64_t collection, std::uint32_t ahead);
   /// How many rows were written; unknown ids are counted as errors.
   std::size_t tensors(std::span<const LentTensor> tensors);
   std::size_t statistics(std::span<const core::SummaryRow> rows);
@@ -138,6 +140,7 @@ class Session {
   void refuse_capture(const core::Command& command, std::string_view reason);
   void send_ack(core::Ack ack);
   CollectionMask due_now();
+  [[nodiscard]] CollectionMask mask_of(std::uint64_t collection) const;
   bool reduce_one(const LentTensor& tensor, const Name& name);
   void add_delta(const LentTensor& tensor, std::uint64_t count, std::uint32_t row);
   void admit_deltas(std::span<const LentTensor> tensors);

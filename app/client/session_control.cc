@@ -12,7 +12,7 @@ using core::LifecycleEvent;
 using core::Value;
 using core::ValueMap;
 
-const Value* find(const Value& value, std::string_view key) {
+const Value* member(const Value& value, std::string_view key) {
   const auto* map = std::get_if<ValueMap>(&value.storage());
   if (map == nullptr) return nullptr;
   for (const auto& [name, item] : *map) {
@@ -35,7 +35,7 @@ std::optional<std::int64_t> integer_of(const Value* value) {
 
 // `plans`: one capture section or a list of them.
 std::vector<Value> plans_of(const Value& args) {
-  const Value* plans = find(args, "plans");
+  const Value* plans = member(args, "plans");
   if (plans == nullptr) return {};
   if (const auto* list = std::get_if<core::ValueList>(&plans->storage())) return *list;
   return {*plans};
@@ -187,7 +187,7 @@ void Session::refuse_capture(const core::Command& command, std::string_view reas
   ack.action = command.action;
   ack.phase = "refused";
   ack.reason = std::string(reason);
-  ack.version = text_of(find(command.args, "version"));
+  ack.version = text_of(member(command.args, "version"));
   send_ack(std::move(ack));
 }
 
@@ -205,7 +205,7 @@ void Session::apply_pending_capture() {
   }
   if (!pending_capture_) return;
   const core::Command command = *std::exchange(pending_capture_, std::nullopt);
-  const auto not_before = integer_of(find(command.args, "not_before_step"));
+  const auto not_before = integer_of(member(command.args, "not_before_step"));
   if (not_before && mode_step() < *not_before) {
     pending_capture_ = command;
     return;
@@ -230,13 +230,13 @@ void Session::apply_pending_capture() {
   }
   due_known_ = false;
   if (!refused.empty() && !changed) return refuse_capture(command, "unsupported");
-  capture_until_ = integer_of(find(command.args, "until_step"));
+  capture_until_ = integer_of(member(command.args, "until_step"));
   core::Ack ack;
   ack.command_id = command.command_id;
   ack.action = command.action;
   ack.phase = "applied";
   ack.reason = refused.empty() ? "" : "without " + refused;
-  ack.version = text_of(find(command.args, "version"));
+  ack.version = text_of(member(command.args, "version"));
   ack.effective_step = mode_step();
   Lifecycle applied;
   applied.event = LifecycleEvent::applied;

@@ -132,6 +132,9 @@ TOCSIN_API int32_t tocsin_name(tocsin_client* client, int32_t type, const char* 
 TOCSIN_API int32_t tocsin_set_mode(tocsin_client* client, int32_t mode);
 /* 0 when the collection (0: any) is to be captured at the present step, else TOCSIN_NOT_DUE. */
 TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
+/* The same for the step that comes `ahead` steps after the present one: for callers whose values
+ * come from a device, and who therefore end steps here later than they happen. */
+TOCSIN_API int32_t tocsin_due_at(tocsin_client* client, uint64_t collection, uint32_t ahead);
 /* Reduces those tensors whose collections are due; the others are skipped. */
 TOCSIN_API int32_t tocsin_tensors(tocsin_client* client, const tocsin_tensor* tensors,
                                   size_t count);
@@ -158,8 +161,10 @@ TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, siz
 TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,
                                    size_t* length);
 TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
-/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted), delivers what
- * it can within the time, drops the rest, frees the handle. Null outcome: leaves without `end`. */
+/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted; or a JSON
+ * object
+ * {"outcome"[,"error","exit_code"]}), delivers what it can within the time, drops the rest, frees
+ * the handle. Null outcome: leaves without `end`. */
 TOCSIN_API int32_t tocsin_close(tocsin_client* client, const char* outcome, uint32_t milliseconds);
 /* In a child process: forgets the parent's client, so that a new one may be opened here. */
 TOCSIN_API int32_t tocsin_after_fork(tocsin_client* client);

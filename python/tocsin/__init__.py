@@ -1,0 +1,17 @@
+"""Tocsin's training hook: watches tensors and scalars, and asks the loop to stop when a rule says so.
+
+    import tocsin
+    hook = tocsin.watch(model, optimizer)
+    for batch in loader:
+        loss = train_step(batch)
+        hook.log(loss=loss)
+        if hook.should_stop():
+            break
+
+Importing the package starts nothing and loads no library; work begins at the first ``watch``.
+"""
+
+from .hook import EXIT_STOPPED, Hook, StopRequest, get_hook, watch
+
+__version__ = "0.1.0"
+__all__ = ["EXIT_STOPPED", "Hook", "StopRequest", "__version__", "get_hook", "watch"]

@@ -1,0 +1,700 @@
+"""The hook object: what a training script talks to.
+
+No method raises and none blocks beyond its stated bound. Errors are contained, counted, and after
+``MAX_ERRORS`` of them the hook switches itself off and says so once.
+"""
+
+import atexit
+import ctypes
+import functools
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
+
+from . import _abi
+
+EXIT_STOPPED = 77
+MAX_ERRORS = 20
+
+_hook: Optional["Hook"] = None
+_registered = False
+
+
+class StopRequest:
+    """Why the loop should stop. True in a condition."""
+
+    __slots__ = ("mode", "reason", "rule", "deadline", "command_id")
+
+    def __init__(self, command: Mapping[str, Any]) -> None:
+        args = command.get("args") or {}
+        reason = command.get("reason") or {}
+        self.mode: str = args.get("mode", "stop")
+        self.reason: str = reason.get("summary", "")
+        self.rule: str = reason.get("rule", "")
+        self.deadline: Dict[str, Any] = args.get("deadline") or {}
+        self.command_id: str = command.get("command_id", "")
+
+    def __repr__(self) -> str:
+        return f"StopRequest(mode={self.mode!r}, rule={self.rule!r}, reason={self.reason!r})"
+
+
+def _contained(default: Any = None) -> Callable:
+    """No exception of ours reaches the training script."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def wrapper(self: "Hook", *args: Any, **kwargs: Any) -> Any:
+            if not self.enabled:
+                return default
+            try:
+                return function(self, *args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - containment is the point
+                self._failed(function.__name__, error)
+                return default
+
+        return wrapper
+
+    return decorate
+
+
+def _text(value: Optional[str]) -> Optional[bytes]:
+    return None if value is None else str(value).encode("utf-8")
+
+
+class Hook:
+    """Made by :func:`watch`. A context manager: leaving it closes the hook."""
+
+    def __init__(self, *, run: Optional[str] = None, job: Optional[str] = None,
+                 labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
+                 capture: Union[Mapping[str, Any], str, None] = None,
+                 config: Optional[str] = None) -> None:
+        self.enabled = False
+        self.run: Optional[str] = None
+        self.attempt = 0
+        self.rank = 0
+        self._handle: Optional[int] = None
+        self._errors: Dict[str, int] = {}
+        self._last_error = ""
+        self._adapters: List[Any] = []
+        self._scalar_ids: Dict[str, int] = {}
+        self._names: Dict[Any, int] = {}
+        self._stop: Optional[StopRequest] = None
+        self._stop_acknowledged = False
+        self._functions: Dict[str, Any] = {}
+        self._mode = "train"
+        self._train_like = True
+        self._logged = False       # a log() since the last step ended
+        self._open_after = False   # the optimizer stepped, and the step waits for its log()
+        self._later: List[Any] = []  # (event, function, arguments): values that a device still computes
+        self._ahead = 0            # steps ended here and not yet in the library
+        self._lock = threading.RLock()
+        self._model: Any = None
+        self._final: Dict[str, Any] = {}
+        if os.environ.get("TOCSIN_DISABLED", "0") not in ("", "0"):
+            self._last_error = "disabled by TOCSIN_DISABLED"
+            return
+        try:
+            self._open(run, job, labels, out, capture, config)
+        except Exception as error:  # noqa: BLE001
+            self._last_error = str(error)
+            warnings.warn(f"tocsin is off: {error}", RuntimeWarning, stacklevel=3)
+
+    # ---- opening
+
+    def _open(self, run: Any, job: Any, labels: Any, out: Any, capture: Any, config: Any) -> None:
+        self._lib = _abi.library()
+        self._fast, self._slow = self._lib.fast, self._lib.slow
+        options = _abi.Options()
+        options.size = ctypes.sizeof(options)
+        options.run, options.job, options.out = _text(run), _text(job), _text(out)
+        options.config = _text(config)
+        if isinstance(capture, (list, tuple)):
+            capture = {"collections": list(capture)}
+        if capture is not None:
+            options.capture = _text(capture if isinstance(capture, str) else json.dumps(capture))
+        if labels:
+            options.labels = _text(json.dumps({str(k): str(v) for k, v in labels.items()}))
+        options.framework = _text(_framework())
+        options.script = _text(getattr(sys.modules.get("__main__"), "__file__", None))
+        options.rank, options.world_size = _distributed()
+        handle = ctypes.c_void_p()
+        result = self._fast.tocsin_open(ctypes.byref(options), ctypes.byref(handle))
+        if result == _abi.DISABLED:
+            return
+        if result < 0:
+            raise RuntimeError(self._lib.last_error())
+        self._handle = handle.value
+        self.enabled = True
+        counters = self._counters()
+        self.run, self.attempt, self.rank = counters["run"], counters["attempt"], counters["rank"]
+        self._workers = counters.get("workers", "auto")
+        if counters.get("warning"):
+            warnings.warn(f"tocsin: {counters['warning']}", RuntimeWarning, stacklevel=5)
+        self._due = self._fast.tocsin_due
+        self._value1 = (ctypes.c_double * 1)()
+        self._id1 = (ctypes.c_uint64 * 1)()
+
+    def _attach(self, model: Any, optimizer: Any, loss: Any) -> None:
+        if model is None and optimizer is None and loss is None:
+            return
+        if "torch" not in sys.modules:
+            return
+        from .torch_adapter import TorchAdapter
+
+        for adapter in self._adapters:
+            if adapter.model is model and adapter.optimizer is optimizer:
+                return
+        adapter = TorchAdapter(self, model, optimizer, loss)
+        self._adapters.append(adapter)
+        if self._model is None:
+            self._model = model
+
+    # ---- names
+
+    def _name(self, kind: int, text: str, *, dtype: int = 0, role: int = -1,
+              dims: Optional[List[int]] = None, collection: Optional[str] = None,
+              attrs: Optional[str] = None) -> int:
+        info = _abi.NameInfo()
+        info.size = ctypes.sizeof(info)
+        info.dtype, info.role = dtype, role
+        if dims:
+            array = _abi.int64_array(dims)
+            info.dims = ctypes.cast(array, ctypes.POINTER(ctypes.c_int64))
+            info.ndim = len(dims)
+        info.attrs, info.collection = _text(attrs), _text(collection)
+        name, out = text.encode("utf-8"), ctypes.c_uint64()
+        if self._fast.tocsin_name(self._handle, kind, name, len(name), ctypes.byref(info),
+                                  ctypes.byref(out)) < 0:
+            raise RuntimeError(self._lib.last_error())
+        return out.value
+
+    def _named(self, kind: int, text: str) -> int:
+        key = (kind, text)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = self._name(kind, text)
+        return found
+
+    # ---- values
+
+    @_contained()
+    def log(self, _values: Optional[Mapping[str, Any]] = None, /, *, step: Optional[int] = None,
+            **scalars: Any) -> None:
+        """Scalars of the present step: numbers, numpy scalars, tensors of one element.
+
+        A tensor on a device is not waited for: its value follows when the device has it. ``step`` is
+        accepted for scripts that pass one and not used: the hook counts steps itself.
+        """
+        del step
+        self._follow_model()
+        if self._later:
+            self._drain()
+        if _values:
+            scalars = {**_values, **scalars}
+        for name, value in scalars.items():
+            scalar = self._scalar_ids.get(name)
+            if scalar is None:
+                scalar = self._scalar_ids[name] = self._name(_abi.NAME_SCALAR, name)
+            if type(value) is not float and getattr(value, "is_cuda", False):
+                self._log_later(scalar, value)
+                continue
+            self._scalar(scalar, float(value.detach() if hasattr(value, "detach") else value))
+        self._logged = True
+        if self._open_after and self._mode == "train":
+            self._end_step(0)
+
+    def _scalar(self, scalar: int, value: float) -> None:
+        if self._later:
+            self._later.append((None, self._scalar_now, (scalar, value)))
+            return
+        self._id1[0], self._value1[0] = scalar, value
+        self._fast.tocsin_scalars(self._handle, self._id1, self._value1, 1)
+
+    def _scalar_now(self, scalar: int, value: Any) -> None:
+        self._id1[0], self._value1[0] = scalar, float(value)
+        self._fast.tocsin_scalars(self._handle, self._id1, self._value1, 1)
+
+    def _log_later(self, scalar: int, tensor: Any) -> None:
+        torch = sys.modules["torch"]
+        kept = torch.empty((), dtype=tensor.dtype, pin_memory=True)
+        kept.copy_(tensor.detach().reshape(()), non_blocking=True)
+        event = torch.cuda.Event()
+        event.record(torch.cuda.current_stream(tensor.device))
+        self._later.append((event, self._scalar_now, (scalar, kept)))
+
+    @_contained()
+    def save_tensor(self, name: str, value: Any, collection: str = "default") -> None:
+        """Statistics of any array or tensor, when its collection is due at this step."""
+        self._follow_model()
+        if self._later:
+            self._drain()
+        key = ("tensor", name)
+        detached = value.detach() if hasattr(value, "detach") else value
+        if key not in self._names:
+            dtype = _abi.DTYPES.get(str(detached.dtype).rsplit(".", 1)[-1], 0)
+            self._names[key] = self._name(_abi.NAME_TENSOR, name, dtype=dtype,
+                                          dims=list(detached.shape), collection=collection)
+        from .arrays import describe
+
+        if getattr(detached, "is_cuda", False):
+            from .torch_adapter import device_rows
+
+            rows, event = device_rows([(self._names[key], detached)])
+            self._publish_rows(rows, event)
+            return
+        described = describe(self._names[key], detached)
+        if described is None:
+            return
+        tensor, keep = described
+        if self._later:  # the library's step lags behind: keep the order, copy nothing away
+            self._drain(wait=True)
+        self._slow.tocsin_tensors(self._handle, ctypes.byref(tensor), 1)
+        del keep
+
+    def _publish_rows(self, rows: Callable[[], Any], event: Any) -> None:
+        """``rows()`` gives an array of ``_abi.Row`` once the device event is done."""
+
+        def publish() -> None:
+            array = rows()
+            self._fast.tocsin_statistics(self._handle, array, len(array))
+
+        self._later.append((event, publish, ()))
+
+    def _drain(self, wait: bool = False) -> None:
+        """Runs what waited for a device, in order, as far as the device is."""
+        later = self._later
+        while later:
+            event, function, arguments = later[0]
+            if event is not None and not event.query():
+                if not wait:
+                    return
+                event.synchronize()
+            later.pop(0)
+            function(*arguments)
+
+    # ---- steps and modes
+
+    @_contained()
+    def step(self, skipped: bool = False) -> None:
+        """Ends a step where no optimizer does: evaluation batches, loops of their own.
+
+        ``skipped``: an optimizer update that mixed precision left out.
+        """
+        self._follow_model()
+        if self._later:
+            self._drain()
+        self._end_step(_abi.STEP_OPTIMIZER_SKIPPED if skipped else 0)
+
+    def _end_step(self, flags: int) -> None:
+        self._logged = False
+        self._open_after = False
+        if self._later:
+            self._ahead += 1
+            self._later.append((None, self._end_step_now, (flags,)))
+            return
+        self._fast.tocsin_step_end(self._handle, flags)
+
+    def _end_step_now(self, flags: int) -> None:
+        self._ahead -= 1
+        self._fast.tocsin_step_end(self._handle, flags)
+
+    def _before_optimizer(self) -> None:
+        if self._later:
+            self._drain()
+        if self._open_after:
+            self._end_step(0)
+        if self._mode != "train":
+            self._set_mode("train")
+
+    def _after_optimizer(self) -> None:
+        # A script that logs before optimizer.step() has said everything; one that logs after it gets
+        # the step held open for that.
+        if self._logged:
+            self._end_step(0)
+        else:
+            self._open_after = True
+
+    def _is_due(self) -> bool:
+        if self._ahead:
+            return self._fast.tocsin_due_at(self._handle, 0, self._ahead) == 0
+        return self._due(self._handle, 0) == 0
+
+    def _follow_model(self) -> None:
+        """model.eval() and model.train() set the mode unless the script did."""
+        model = self._model
+        if model is None or not self._train_like:
+            return
+        mode = "train" if model.training else "eval"
+        if mode != self._mode:
+            self._set_mode(mode)
+
+    def _set_mode(self, mode: str) -> None:
+        if self._open_after:
+            self._end_step(0)
+        self._mode = mode
+        self._logged = False
+        code = _abi.MODES[mode]
+        if self._later:
+            self._later.append((None, self._fast.tocsin_set_mode, (self._handle, code)))
+            return
+        self._fast.tocsin_set_mode(self._handle, code)
+
+    @_contained()
+    def set_mode(self, mode: str) -> None:
+        """``train``, ``eval``, ``predict`` or ``global``; from now on the model's own flag is not
+        looked at."""
+        self._train_like = False
+        if self._later:
+            self._drain()
+        if mode not in _abi.MODES:
+            raise ValueError(f"unknown mode {mode!r}")
+        if mode != self._mode:
+            self._set_mode(mode)
+
+    @contextmanager
+    def mode(self, name: str) -> Iterator["Hook"]:
+        """``with hook.mode("eval"): …``; the mode before comes back."""
+        before, followed = self._mode, self._train_like
+        self.set_mode(name)
+        try:
+            yield self
+        finally:
+            self.set_mode(before)
+            self._train_like = followed
+
+    # ---- spans
+
+    @contextmanager
+    def span(self, name: str, **args: Any) -> Iterator[None]:
+        """Time of a phase: ``with hook.span("data"): …``."""
+        start = time.time_ns()
+        try:
+            yield
+        finally:
+            self._span(name, start, time.time_ns() - start, args)
+
+    def event(self, name: str, **args: Any) -> None:
+        """An instant on the track ``phase``."""
+        self._span(name, time.time_ns(), -1, args)
+
+    @_contained()
+    def _span(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
+        arguments = self._named(_abi.NAME_SPAN_ARGS, json.dumps(args, default=str)) if args else 0
+        self._fast.tocsin_span(self._handle, self._named(_abi.NAME_SPAN, name), 0, start, duration,
+                               arguments)
+
+    # ---- commands
+
+    def should_stop(self) -> Optional[StopRequest]:
+        """One atomic read. The first true answer sends the acknowledgement ``accepted``."""
+        if not self.enabled:
+            return None
+        wanted = self._fast.tocsin_stop_requested(self._handle)
+        if wanted == 0:
+            return None
+        return self._wanted(wanted)
+
+    @_contained()
+    def _wanted(self, wanted: int) -> Optional[StopRequest]:
+        if wanted & _abi.WANTS_ATTENTION:
+            self._attend()
+        if not wanted & _abi.WANTS_STOP:
+            return None
+        command = self._command(b"stop")
+        if command is None:
+            return None
+        if self._stop is None or self._stop.command_id != command.get("command_id"):
+            self._stop = StopRequest(command)
+            self._ack(self._stop.command_id, "stop", "accepted")
+        return self._stop
+
+    def _command(self, slot: Optional[bytes]) -> Any:
+        size = 4096
+        while True:
+            buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
+            result = self._fast.tocsin_command(self._handle, slot, buffer, size,
+                                               ctypes.byref(length))
+            if result == _abi.TOO_SMALL:
+                size = length.value + 1
+                continue
+            return json.loads(buffer.value) if result == _abi.OK else None
+
+    def _ack(self, command_id: str, action: str, phase: str, **more: Any) -> None:
+        text = json.dumps({"command_id": command_id, "action": action, "phase": phase, **more})
+        data = text.encode("utf-8")
+        self._fast.tocsin_ack(self._handle, data, len(data))
+
+    def _attend(self) -> None:
+        for slot in self._command(None) or []:
+            if slot == "stop" or slot not in self._functions:
+                continue
+            function, bounds = self._functions[slot]
+            command = self._command(slot.encode("utf-8"))
+            if command is None:
+                continue
+            identity = command.get("command_id", "")
+            args = command.get("args") or {}
+            value = args.get("value")
+            if bounds is not None and not (isinstance(value, (int, float))
+                                           and bounds[0] <= value <= bounds[1]):
+                self._ack(identity, slot, "refused", reason="out_of_bounds")
+                continue
+            try:
+                function(value if slot.startswith("adjust/") else args)
+            except Exception as error:  # noqa: BLE001 - the script's own function
+                self._failed("on_command", error)
+                self._ack(identity, slot, "refused", reason=str(error)[:200])
+                continue
+            self._ack(identity, slot, "applied")
+
+    @_contained()
+    def on_command(self, action_or_name: str, function: Callable[[Any], Any],
+                   bounds: Optional[Any] = None) -> None:
+        """Opts in to ``adjust/<name>`` (a bare name means that) or an action of the script's own.
+
+        ``function`` runs inside ``should_stop()``, on the training thread; ``bounds`` is (low, high).
+        """
+        slot = action_or_name
+        if "/" not in slot and slot not in ("profile",):
+            slot = "adjust/" + slot
+        self._functions[slot] = (function, bounds)
+        self._name(_abi.NAME_COMMAND, slot)
+
+    @contextmanager
+    def checkpointing(self) -> Iterator[None]:
+        """Around writing a checkpoint for a stop: says that it has begun, and how it went."""
+        self._phase("checkpointing")
+        try:
+            yield
+        except BaseException as error:
+            self._phase("checkpoint_failed", reason=str(error)[:200])
+            raise
+        self._phase("checkpoint_done")
+
+    @_contained()
+    def _phase(self, phase: str, **more: Any) -> None:
+        if self._stop is not None:
+            self._ack(self._stop.command_id, "stop", phase, **more)
+
+    @_contained()
+    def acknowledge_stop(self, checkpoint: Optional[str] = None,
+                         error: Optional[str] = None) -> None:
+        """The loop ends now: ``checkpoint_done`` if a path is given, then ``stopping``."""
+        if self._stop is None:
+            return
+        if checkpoint is not None:
+            try:
+                size = os.path.getsize(checkpoint)
+            except OSError:
+                size = 0
+            self._phase("checkpoint_done", checkpoint={"path": str(checkpoint), "bytes": size})
+        elif error is not None:
+            self._phase("checkpoint_failed", reason=str(error)[:200])
+        self._phase("stopping")
+        self._stop_acknowledged = True
+
+    # ---- state
+
+    @property
+    def step_number(self) -> int:
+        return int(self.stats().get("step", 0))
+
+    @_contained({})
+    def state_dict(self) -> Dict[str, Any]:
+        """Step counters, for the script's own checkpoint."""
+        self._drain(wait=True)
+        counters = self._counters()
+        return {"version": 1, "steps": counters["steps"], "global_step": counters["global_step"]}
+
+    @_contained()
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on counting where the checkpoint was; tells the engine that the run continues."""
+        if not state:
+            return
+        steps = dict(state["steps"])
+        text = json.dumps({"event": "start", "steps": steps, "global_step": state["global_step"],
+                           "continues_from": int(steps.get("train", 0))}).encode("utf-8")
+        self._fast.tocsin_lifecycle(self._handle, text, len(text))
+
+    def _counters(self) -> Dict[str, Any]:
+        size = 8192
+        while True:
+            buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
+            result = self._fast.tocsin_counters(self._handle, buffer, size, ctypes.byref(length))
+            if result == _abi.TOO_SMALL:
+                size = length.value + 1
+                continue
+            return json.loads(buffer.value) if result == _abi.OK else {}
+
+    def stats(self) -> Dict[str, Any]:
+        """What the client counted: rows, drops, errors, where telemetry goes, the last problem."""
+        out: Dict[str, Any] = dict(self._final)
+        if self.enabled:
+            try:
+                out = self._counters()
+            except Exception as error:  # noqa: BLE001
+                out = {"error": str(error)}
+        out["enabled"] = self.enabled
+        out["hook_errors_total"] = dict(self._errors)
+        if self._last_error:
+            out["last_hook_error"] = self._last_error
+        return out
+
+    # ---- ending
+
+    @_contained(False)
+    def flush(self, timeout: float = 5.0) -> bool:
+        """True when everything so far is delivered; waits at most ``timeout`` seconds."""
+        self._drain()
+        return self._slow.tocsin_flush(self._handle, max(int(timeout * 1000), 0)) == _abi.OK
+
+    def close(self, outcome: str = "completed", timeout: float = 5.0, *,
+              error: Optional[str] = None, exit_code: Optional[int] = None) -> None:
+        """Ends the run's record and delivers what it can within ``timeout`` seconds. Idempotent."""
+        global _hook
+        if _hook is self:
+            _hook = None
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is None or not self.enabled:
+            self.enabled = False
+            return
+        self._handle = handle
+        try:
+            for adapter in self._adapters:
+                adapter.detach()
+            self._drain(wait=True)
+            if self._open_after:
+                self._end_step(0)
+            if outcome == "completed" and self._stop_acknowledged:
+                outcome = "stopped_by_rule"
+            if self._stop_acknowledged:
+                self._phase("stopped")
+            end = {"outcome": outcome}
+            if error is not None:
+                end["error"] = error
+            if exit_code is not None:
+                end["exit_code"] = exit_code
+            self._final = self._counters()
+        except Exception as problem:  # noqa: BLE001
+            self._failed("close", problem)
+            end = {"outcome": outcome}
+        self.enabled = False
+        self._handle = None
+        self._adapters = []
+        self._model = None
+        self._slow.tocsin_close(handle, json.dumps(end).encode("utf-8"),
+                                max(int(timeout * 1000), 0))
+
+    def __enter__(self) -> "Hook":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is None:
+            self.close()
+        elif issubclass(kind, SystemExit):
+            code = error.code if isinstance(error.code, int) else (0 if error.code is None else 1)
+            outcome = {0: "completed", EXIT_STOPPED: "stopped_by_rule"}.get(code, "failed")
+            self.close(outcome, exit_code=code)
+        elif issubclass(kind, KeyboardInterrupt):
+            self.close("interrupted")
+        else:
+            self.close("failed", error=f"{kind.__name__}: {error}"[:500])
+
+    # ---- errors and forks
+
+    def _failed(self, where: str, error: BaseException) -> None:
+        self._errors[where] = self._errors.get(where, 0) + 1
+        self._last_error = f"{where}: {type(error).__name__}: {error}"
+        if sum(self._errors.values()) == MAX_ERRORS:
+            warnings.warn(f"tocsin switched itself off after {MAX_ERRORS} errors, last in "
+                          f"{self._last_error}", RuntimeWarning, stacklevel=4)
+            self.close("completed", timeout=1.0, error=self._last_error)
+
+    def _forked(self) -> None:
+        """In a child process: this hook is the parent's. Nothing is freed, nothing is sent."""
+        self.enabled = False
+        self._handle = None
+        self._later = []
+        self._last_error = "disabled after fork"
+
+
+def _framework() -> str:
+    for name in ("torch", "tensorflow", "jax"):
+        module = sys.modules.get(name)
+        if module is not None:
+            return f"{name} {getattr(module, '__version__', '')}".strip()
+    return "python"
+
+
+def _distributed() -> Any:
+    """(rank, world size) of torch.distributed when it is up, else (-1, -1): the environment says."""
+    torch = sys.modules.get("torch")
+    distributed = getattr(torch, "distributed", None)
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+    except Exception:  # noqa: BLE001
+        pass
+    return -1, -1
+
+
+def _after_fork() -> None:
+    global _hook
+    hook, _hook = _hook, None
+    if hook is not None:
+        hook._forked()
+
+
+def _at_exit() -> None:
+    hook = _hook
+    if hook is None:
+        return
+    kind = getattr(sys, "last_type", None)
+    if kind is None:
+        hook.close()
+    elif issubclass(kind, KeyboardInterrupt):
+        hook.close("interrupted")
+    else:
+        value = getattr(sys, "last_value", None)
+        hook.close("failed", error=f"{kind.__name__}: {value}"[:500], exit_code=1)
+
+
+def watch(model: Any = None, optimizer: Any = None, *, run: Optional[str] = None,
+          job: Optional[str] = None, labels: Optional[Mapping[str, str]] = None,
+          out: Optional[str] = None, capture: Union[Mapping[str, Any], str, None] = None,
+          config: Optional[str] = None, loss: Any = None) -> Hook:
+    """Starts watching; called again it gives the same hook and attaches what is new.
+
+    ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
+    configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
+    ``loss``. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
+    """
+    global _hook, _registered
+    if not _registered:
+        _registered = True
+        atexit.register(_at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_after_fork)
+    if _hook is None or not _hook.enabled:
+        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config)
+        _hook = hook if hook.enabled else None
+    else:
+        hook = _hook
+    if hook.enabled:
+        try:
+            hook._attach(model, optimizer, loss)
+        except Exception as error:  # noqa: BLE001
+            hook._failed("watch", error)
+            warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)
+    return hook
+
+
+def get_hook() -> Optional[Hook]:
+    """The open hook of this process, or None."""
+    return _hook
