@@ -305,7 +305,7 @@ int32_t tocsin_statistics(tocsin_client* handle, const tocsin_row* rows, size_t 
   return with(handle, [&](client::Client& self) -> std::int32_t {
     if (rows == nullptr && count > 0) return fail(TOCSIN_INVALID, "no rows");
     std::vector<core::SummaryRow> copied(count);
-    if (count > 0) std::memcpy(copied.data(), rows, count * sizeof *rows);
+    if (count > 0) std::memcpy(static_cast<void*>(copied.data()), rows, count * sizeof *rows);
     self.session().statistics(copied);
     return TOCSIN_OK;
   });
