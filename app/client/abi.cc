@@ -137,12 +137,14 @@ core::Result<std::shared_ptr<client::Client>> make_client(const tocsin_options& 
   session.framework = text(options.framework);
   session.version = "0.1.0";
   session.cluster = settings->cluster;
+  session.incarnation = static_cast<std::uint64_t>(core::nanoseconds(process().clock.now()));
+  const std::uint64_t incarnation = session.incarnation;
   client::ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
   client_options.out = settings->out;
   auto trouble = std::make_shared<client::Trouble>();
   const core::Clock& clock = process().clock;
-  auto endpoints = client::make_endpoints(*settings, *identity, trouble, clock);
+  auto endpoints = client::make_endpoints(*settings, *identity, trouble, incarnation);
   return std::make_shared<client::Client>(std::move(session), *std::move(plan),
                                           std::move(endpoints), trouble, clock,
                                           std::move(client_options));

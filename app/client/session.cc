@@ -95,7 +95,7 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
       plan_(std::move(plan)),
       clock_(clock),
       queue_(queue),
-      incarnation_(static_cast<std::uint64_t>(core::nanoseconds(clock.now()))),
+      incarnation_(options_.incarnation),
       route_key_(core::route_key(options_.identity.run)),
       step_started_(core::nanoseconds(clock.now())),
       step_started_mono_(clock.monotonic()),

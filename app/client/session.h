@@ -51,6 +51,7 @@ struct SessionOptions {
   std::string framework;
   std::string version;
   std::string cluster;
+  std::uint64_t incarnation = 0;  // wall ns when the client opened
 };
 
 /// Thread-safe: one mutex, held for the length of a call; the background threads take it only for

@@ -172,13 +172,12 @@ std::string journal_writer(const Identity& identity, std::uint64_t incarnation) 
 }
 
 Endpoints make_endpoints(const Settings& settings, const Identity& identity,
-                         std::shared_ptr<Trouble> trouble, const core::Clock& clock) {
+                         std::shared_ptr<Trouble> trouble, std::uint64_t incarnation) {
   auto shared = std::make_shared<SharedTransport>();
   shared->settings = settings;
   shared->trouble = std::move(trouble);
   shared->run = identity.run;
-  shared->writer =
-      journal_writer(identity, static_cast<std::uint64_t>(core::nanoseconds(clock.now())));
+  shared->writer = journal_writer(identity, incarnation);
   Endpoints out;
   out.publisher = [shared] { return shared->publisher(); };
   out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };

@@ -40,6 +40,6 @@ std::string journal_writer(const Identity& identity, std::uint64_t incarnation);
 
 /// Opens nothing yet: the functions do, on the client's threads.
 Endpoints make_endpoints(const Settings& settings, const Identity& identity,
-                         std::shared_ptr<Trouble> trouble, const core::Clock& clock);
+                         std::shared_ptr<Trouble> trouble, std::uint64_t incarnation);
 
 }  // namespace tocsin::app::client

@@ -1,0 +1,156 @@
+"""What the tests of the hook share: reading journals, writing commands, scripts in processes of their own."""
+import glob
+import importlib.util
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = str(ROOT / "python")
+if PACKAGE not in sys.path:
+    sys.path.insert(0, PACKAGE)
+
+_spec = importlib.util.spec_from_file_location("tocsin_wire_of_hook", ROOT / "python" / "tocsin" / "wire.py")
+wire = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = wire
+_spec.loader.exec_module(wire)
+
+SEGMENT_HEADER = 64
+
+
+def library():
+    """Path of the built library, or None."""
+    given = os.environ.get("TOCSIN_LIBRARY")
+    found = [given] if given else sorted(glob.glob(str(ROOT / "build" / "*" / "app" / "client" / "libtocsin_client.so.0")),
+                                         key=lambda path: "release" not in path)
+    return found[0] if found else None
+
+
+def records(directory, topic):
+    """Every record of a topic in a journal, writer by writer, oldest first."""
+    out = []
+    for segment in sorted(pathlib.Path(directory).glob("*/*.tcj")):
+        data = segment.read_bytes()[SEGMENT_HEADER:]
+        while len(data) >= 32:
+            length = struct.unpack_from("<I", data)[0]
+            if length == 0 or len(data) < 8 + length:
+                break
+            out += [record for record in wire.decode_journal_batch(data[:8 + length])[3] if record["topic"] == topic]
+            data = data[8 + length:]
+    return out
+
+
+class Telemetry:
+    """The frames of one journal, with names resolved."""
+
+    def __init__(self, directory):
+        self.frames = [wire.decode_frame(record["value"]) for record in records(directory, "telemetry")]
+        self.entries = {entry["hash"]: entry for frame in self.frames for entry in frame.entries}
+        self.names = {hash_: entry["name"] for hash_, entry in self.entries.items()}
+
+    def of_kind(self, kind):
+        return [frame for frame in self.frames if frame.kind == kind]
+
+    def summaries(self, step=None):
+        """name -> row (with `step`, `mode` and `extra`: {stat: value}), of one step or the last of each name."""
+        out = {}
+        for frame in self.of_kind(wire.SUMMARY):
+            if step is not None and frame.header["step"] != step:
+                continue
+            sparse = [(stat, values) for stat, _, values in frame.sparse_columns()]
+            for number, row in enumerate(frame.rows):
+                extra = {stat: values[number] for stat, values in sparse if number in values}
+                out[self.names[row["name"]]] = dict(row, step=frame.header["step"], mode=frame.header["mode"], extra=extra)
+        return out
+
+    def scalars(self, name):
+        """[(mode, step, value)] in order."""
+        return [(frame.header["mode"], row["step"], row["value"]) for frame in self.of_kind(wire.SCALAR)
+                for row in frame.rows if self.names[row["name"]] == name]
+
+    def steps(self, mode=wire.TRAIN):
+        return [row["step"] for frame in self.of_kind(wire.STEP_END) if frame.header["mode"] == mode for row in frame.rows]
+
+    def lifecycles(self, event):
+        return [frame.lifecycle for frame in self.of_kind(wire.LIFECYCLE) if frame.lifecycle["event"] == event]
+
+
+def acks(directory):
+    return [json.loads(record["value"]) for record in records(directory, "acks")]
+
+
+class CommandWriter:
+    """A journal writer of its own, as the router or the command line would be."""
+
+    def __init__(self, directory, name="cli-test"):
+        self.folder = pathlib.Path(directory) / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.sequence = 0
+        now = time.time_ns()
+        head = struct.pack("<4sHHqQI", b"TCSJ", 1, 0, now, 0, 0).ljust(SEGMENT_HEADER, b"\0")
+        crc = wire.crc32c(head)
+        head = struct.pack("<4sHHqQI", b"TCSJ", 1, 0, now, 0, crc).ljust(SEGMENT_HEADER, b"\0")
+        self.segment = self.folder / ("0" * 20 + ".tcj")
+        self.segment.write_bytes(head)
+
+    def write(self, run, action, value):
+        headers = []
+        if value is not None:
+            headers = [("ce_specversion", b"1.0"), ("ce_type", b"dev.tocsin.command.v1"), ("ce_source", b"/test"),
+                       ("ce_id", value["command_id"].encode()), ("ce_subject", run.encode())]
+        record = wire.journal_record("commands", f"{run}/{action}", None if value is None else json.dumps(value), time.time_ns(),
+                                     headers)
+        with open(self.segment, "ab") as out:
+            out.write(wire.journal_batch(self.sequence, time.time_ns(), [record]))
+        self.sequence += 1
+
+    def stop(self, run, attempt=1, **more):
+        command = {"command_id": "cmd_test", "action": "stop", "run": {"uid": run, "attempt": attempt}, "ranks": "all", "revision": 1,
+                   "issued_at": rfc3339(time.time()), "requested_by": "test",
+                   "reason": {"rule": "exploding_tensor", "summary": "too large"},
+                   "dry_run": False, "args": {"mode": "stop"}}
+        command.update(more)
+        self.write(run, command["action"], command)
+
+
+def rfc3339(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + ".000Z"
+
+
+def wait_for(condition, seconds=5.0):
+    """What `condition` gives once it is true; the last answer when the time is over."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer or time.monotonic() > end:
+            return answer
+        time.sleep(0.002)
+
+
+def run_script(text, directory, timeout=60, **environment):
+    """A training script in a process of its own, in `directory`."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    env["PYTHONPATH"] = PACKAGE
+    env.update(environment)
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], cwd=directory, env=env, timeout=timeout,
+                          capture_output=True, text=True)
+
+
+MODEL = """
+import torch, tocsin
+torch.manual_seed(0); torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train(hook, steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 6)).square().mean()
+        loss.backward()
+        hook.log(loss=loss)
+        optimizer.step()
+"""
