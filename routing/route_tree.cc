@@ -219,8 +219,10 @@ class RouteTree::Builder {
       bool found = false;
       for (const auto& integration : tree_.integrations_) {
         if (integration->receiver != receiver) continue;
-        route.integrations.push_back(integration.get());
         found = true;
+        const bool twice = std::find(route.integrations.begin(), route.integrations.end(),
+                                     integration.get()) != route.integrations.end();
+        if (!twice) route.integrations.push_back(integration.get());
       }
       if (found) continue;
       std::vector<std::string> names;

@@ -37,12 +37,12 @@ Status Router::Impl::restore(std::string_view key, std::string_view value) {
     auto state = decode_issue_state(value, options_);
     if (!state) return damaged(state.error());
     state->key = rest;
-    issues_[state->key] = std::make_unique<IssueState>(std::move(*state));
+    issues_[std::string(rest)] = std::make_unique<IssueState>(std::move(*state));
   } else if (kind == "group") {
     auto group = decode_group(value);
     if (!group) return damaged(group.error());
     group->hash = rest;
-    groups_[group->hash] = std::make_unique<Group>(std::move(*group));
+    groups_[std::string(rest)] = std::make_unique<Group>(std::move(*group));
   } else if (kind == "member" || kind == "log") {
     auto parts = split_key(rest);
     if (!parts) return damaged({core::Code::data_loss, "key without group and member"});

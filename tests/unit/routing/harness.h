@@ -44,6 +44,8 @@ class Harness {
   /// Forgets what was not committed, as kill -9 does, and starts again.
   void crash() { open(); }
   void commit();
+  /// The machine is off until then; open() starts it again.
+  void stop_until(core::Duration since) { now_ = kStart + since; }
 
   core::Issue issue(const core::Labels& labels, core::IssueStatus status);
   /// Explicit expiry, begun and reported now; committed.

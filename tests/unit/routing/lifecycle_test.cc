@@ -1,0 +1,349 @@
+// The life of an issue: episodes, merging, expiry, jobs, duplicates and stale reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/routing/harness.h"
+
+namespace tocsin::routing {
+namespace {
+
+using core::IssueStatus;
+using core::JobPhase;
+using core::Resolution;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const core::Labels kA{{"rule", "nan"}, {"tensor", "a"}, {"severity", "error"}};
+const core::Labels kRunA{{"rule", "nan"}, {"run_uid", kRun}, {"tensor", "a"}};
+
+class Lifecycle : public ::testing::Test {
+ protected:
+  Lifecycle() { h.open(); }
+
+  IssueView view(const core::Labels& labels) {
+    const auto found = h.router().find_issue(core::issue_key(labels));
+    if (!found) throw std::runtime_error("the router does not know the issue");
+    return *found;
+  }
+  std::vector<std::string> history() {
+    std::vector<std::string> out;
+    for (const Transition& one : h.transitions) {
+      out.push_back(std::to_string(one.episode) + " " + std::string(to_string(one.to)) +
+                    (one.resolution == Resolution::none ? "" : " ") +
+                    std::string(to_string(one.resolution)));
+    }
+    return out;
+  }
+  /// A report of a producer that sends no resolves.
+  core::Issue foreign() {
+    core::Issue issue = h.issue(kA, IssueStatus::firing);
+    issue.explicit_expiry = false;
+    issue.sequence = 0;
+    return issue;
+  }
+
+  Harness h;
+};
+
+TEST_F(Lifecycle, AFiringAfterAResolveIsTheNextEpisode) {
+  h.fire(kA);
+  h.at(1s);
+  h.resolve(kA);
+  h.at(2s);
+  h.fire(kA);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered", "2 firing"));
+  EXPECT_EQ(view(kA).episodes, 2U);
+  EXPECT_TRUE(view(kA).firing);
+}
+
+TEST_F(Lifecycle, SeverityIsNoPartOfWhatTheIssueIs) {
+  h.fire(kA);
+  core::Labels worse = kA;
+  worse.set("severity", "critical");
+  h.fire(worse);
+  EXPECT_THAT(history(), ElementsAre("1 firing"));
+  EXPECT_EQ(view(kA).issue.severity, core::Severity::critical);
+}
+
+TEST_F(Lifecycle, ReportsOfOneEpisodeMerge) {
+  core::Issue first = h.issue(kA, IssueStatus::firing);
+  first.summary = "first";
+  h.report(first);
+  h.at(5s);
+  core::Issue second = h.issue(kA, IssueStatus::firing);
+  second.summary = "second";
+  second.starts_at = kStart - 10s;
+  h.report(second);
+  EXPECT_EQ(view(kA).issue.summary, "second");
+  EXPECT_EQ(view(kA).issue.starts_at, kStart - 10s);
+  h.at(6s);
+  core::Issue late = h.issue(kA, IssueStatus::firing);
+  late.source = "/elsewhere";
+  late.summary = "measured before the second";
+  late.time = kStart + 1s;
+  h.report(late);
+  EXPECT_EQ(view(kA).issue.summary, "second");
+  EXPECT_EQ(view(kA).issue.starts_at, kStart - 10s);
+}
+
+TEST_F(Lifecycle, TheLatestOfTwoResolvesCounts) {
+  h.fire(kA);
+  h.at(10s);
+  core::Issue one = h.issue(kA, IssueStatus::resolved);
+  one.ends_at = kStart + 4s;
+  h.report(one);
+  core::Issue two = h.issue(kA, IssueStatus::resolved);
+  two.starts_at = kStart;
+  two.ends_at = kStart + 7s;
+  h.report(two);
+  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 7s);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered"));
+}
+
+TEST_F(Lifecycle, AReportThatTouchesTheEndedEpisodeContinuesIt) {
+  h.fire(kA);
+  h.at(10s);
+  h.resolve(kA);
+  core::Issue again = h.issue(kA, IssueStatus::firing);
+  again.starts_at = kStart + 3s;
+  h.report(again);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered", "1 firing"));
+  EXPECT_EQ(view(kA).issue.starts_at, kStart);
+}
+
+TEST_F(Lifecycle, ADuplicateEventIsDropped) {
+  const core::Issue issue = h.issue(kA, IssueStatus::firing);
+  h.report(issue);
+  h.report(issue);
+  h.at(1h);
+  h.report(issue);
+  EXPECT_EQ(h.router().stats().duplicates, 2U);
+  EXPECT_EQ(h.router().stats().events, 3U);
+}
+
+TEST_F(Lifecycle, TheSameIdOfAnotherSourceIsNoDuplicate) {
+  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  h.report(issue);
+  issue.source = "/other";
+  h.report(issue);
+  EXPECT_EQ(h.router().stats().duplicates, 0U);
+}
+
+TEST_F(Lifecycle, DuplicatesAreRememberedForTheWindowOnly) {
+  const core::Issue issue = h.issue(kA, IssueStatus::firing);
+  h.report(issue);
+  const auto seen = [&] {
+    std::size_t count = 0;
+    for (const auto& [key, value] : h.changelog) count += key.rfind("seen/", 0) == 0 ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(seen(), 1U);
+  h.at(25h);
+  h.commit();
+  EXPECT_EQ(seen(), 0U);
+}
+
+TEST_F(Lifecycle, TheMemoryForDuplicatesIsBounded) {
+  h.options.limits.dedup_max = 3;
+  h.open();
+  for (int i = 0; i < 10; ++i) {
+    core::Labels labels = kA;
+    labels.set("tensor", std::to_string(i));
+    h.fire(labels);
+  }
+  std::size_t seen = 0;
+  for (const auto& [key, value] : h.changelog) seen += key.rfind("seen/", 0) == 0 ? 1 : 0;
+  EXPECT_EQ(seen, 3U);
+}
+
+TEST_F(Lifecycle, AStaleReportChangesNothing) {
+  const core::Issue old = h.issue(kA, IssueStatus::firing);
+  h.fire(kA);
+  h.at(1s);
+  h.resolve(kA);
+  h.report(old);
+  EXPECT_EQ(h.router().stats().stale, 1U);
+  EXPECT_FALSE(view(kA).firing);
+}
+
+TEST_F(Lifecycle, AnOldFiringWithoutSequenceDoesNotReopen) {
+  core::Issue old = foreign();
+  h.fire(kA);
+  h.at(10s);
+  h.resolve(kA);
+  old.time = kStart + 5s;
+  h.report(old);
+  EXPECT_FALSE(view(kA).firing);
+  EXPECT_EQ(h.router().stats().stale, 1U);
+}
+
+TEST_F(Lifecycle, AResolveOfAnEarlierEpisodeDoesNotEndThisOne) {
+  h.at(1min);
+  h.fire(kA);
+  core::Issue old = h.issue(kA, IssueStatus::resolved);
+  old.starts_at = kStart;
+  old.ends_at = kStart + 10s;
+  h.report(old);
+  EXPECT_TRUE(view(kA).firing);
+}
+
+TEST_F(Lifecycle, AResolveOfNothingIsCounted) {
+  h.resolve(kA);
+  h.at(1h);
+  EXPECT_EQ(h.router().stats().orphan_resolves, 1U);
+  EXPECT_THAT(h.sent, IsEmpty());
+  h.fire(kA);
+  EXPECT_EQ(view(kA).episodes, 1U);
+}
+
+TEST_F(Lifecycle, AProducerWithoutResolvesTimesOut) {
+  h.report(foreign());
+  h.at(4min);
+  core::Issue refresh = foreign();
+  refresh.event_id = "again";
+  h.report(refresh);
+  h.at(8min);
+  EXPECT_TRUE(view(kA).firing);
+  h.at(10min);
+  EXPECT_FALSE(view(kA).firing);
+  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 9min);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved expired"));
+}
+
+TEST_F(Lifecycle, AnIssueOfOurEngineNeverTimesOut) {
+  h.fire(kA);
+  h.at(24h * 30);
+  EXPECT_TRUE(view(kA).firing);
+}
+
+TEST_F(Lifecycle, ATimeoutNeverShortensAnEndThatWasNamed) {
+  core::Issue named = foreign();
+  named.ends_at = kStart + 1h;
+  h.report(named);
+  h.at(10s);
+  core::Issue refresh = foreign();
+  refresh.event_id = "again";
+  h.report(refresh);
+  h.at(59min);
+  EXPECT_TRUE(view(kA).firing);
+  h.at(1h);
+  EXPECT_FALSE(view(kA).firing);
+}
+
+TEST_F(Lifecycle, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
+  h.report(foreign());
+  h.stop_until(1h);
+  h.open();
+  h.at(1h);
+  EXPECT_FALSE(view(kA).firing);
+  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 5min);
+  EXPECT_THAT(h.sent, IsEmpty());
+}
+
+TEST_F(Lifecycle, ABeginFarAheadIsClampedToTheArrival) {
+  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  issue.starts_at = kStart + 1h;
+  h.report(issue);
+  EXPECT_EQ(view(kA).issue.starts_at, kStart);
+  EXPECT_EQ(h.router().stats().clamped, 1U);
+}
+
+TEST_F(Lifecycle, MissingTimesAreFilledIn) {
+  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  issue.starts_at = {};
+  issue.time = kStart - 3s;
+  h.report(issue);
+  EXPECT_EQ(view(kA).issue.starts_at, kStart - 3s);
+  issue = h.issue(kRunA, IssueStatus::firing);
+  issue.starts_at = issue.time = {};
+  h.report(issue);
+  EXPECT_EQ(view(kRunA).issue.starts_at, kStart);
+}
+
+TEST_F(Lifecycle, AnIssueWithoutLabelsIsRejected) {
+  h.report(h.issue({}, IssueStatus::firing));
+  EXPECT_EQ(h.router().stats().rejected, 1U);
+  EXPECT_EQ(h.router().stats().issues, 0U);
+}
+
+TEST_F(Lifecycle, TheEndOfAJobResolvesItsIssues) {
+  h.job(JobPhase::started, 1);
+  h.fire(kRunA);
+  h.fire(kA);
+  h.at(1min);
+  h.job(JobPhase::ended, 1);
+  EXPECT_FALSE(view(kRunA).firing);
+  EXPECT_EQ(view(kRunA).issue.resolution, Resolution::job_ended);
+  EXPECT_TRUE(view(kA).firing);
+  h.at(6min);
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 2/0", "some_resolved update oncall 1/1"));
+}
+
+TEST_F(Lifecycle, AHigherAttemptSupersedesTheIssuesOfLowerOnes) {
+  h.job(JobPhase::started, 1);
+  h.fire(kRunA);
+  h.at(1s);
+  h.job(JobPhase::started, 2);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved superseded"));
+  core::Issue again = h.issue(kRunA, IssueStatus::firing);
+  again.run.attempt = 2;
+  again.starts_at = kStart;  // its clock is behind
+  h.report(again);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved superseded", "2 firing"));
+  h.job(JobPhase::ended, 1);  // late, of the old attempt
+  EXPECT_TRUE(view(kRunA).firing);
+}
+
+TEST_F(Lifecycle, AnIssueOfTheNextAttemptSupersedesEvenBeforeItsJobEvent) {
+  h.fire(kRunA);
+  h.at(1s);
+  core::Issue next = h.issue(kRunA, IssueStatus::firing);
+  next.run.attempt = 2;
+  h.report(next);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved superseded", "2 firing"));
+  core::Issue late = h.issue(kRunA, IssueStatus::resolved);
+  late.run.attempt = 1;
+  h.report(late);
+  EXPECT_TRUE(view(kRunA).firing);
+}
+
+TEST_F(Lifecycle, AnIssueReportedAfterTheEndOfItsRunDoesNotStayOpen) {
+  h.job(JobPhase::started, 1);
+  h.at(1s);
+  h.job(JobPhase::ended, 1);
+  h.fire(kRunA);
+  EXPECT_FALSE(view(kRunA).firing);
+  EXPECT_EQ(h.router().stats().firing, 0U);
+}
+
+TEST_F(Lifecycle, ARunWithoutSignsOfLifeIsLostAndFoundAgain) {
+  h.options.limits.job_lost_after = 2min;
+  h.open();
+  h.job(JobPhase::started, 1);
+  h.fire(kRunA);
+  h.at(1min);
+  h.job(JobPhase::heartbeat, 1);
+  h.at(2min + 59s);
+  EXPECT_TRUE(view(kRunA).firing);
+  h.at(4min);
+  EXPECT_FALSE(view(kRunA).firing);
+  const core::Labels lost{{"rule", "job_lost"}, {"job", "digits"}, {"run_uid", kRun}};
+  EXPECT_TRUE(view(lost).firing);
+  EXPECT_EQ(view(lost).issue.starts_at, kStart + 3min);
+  h.job(JobPhase::heartbeat, 1);
+  EXPECT_FALSE(view(lost).firing);
+}
+
+TEST_F(Lifecycle, ResolvedIssuesAreForgottenAfterTheRetention) {
+  h.fire(kA);
+  h.at(30s);
+  h.resolve(kA);
+  h.at(23h);
+  EXPECT_EQ(h.router().stats().issues, 1U);
+  h.at(25h);
+  EXPECT_EQ(h.router().stats().issues, 0U);
+  EXPECT_EQ(h.changelog.count("issue/" + core::issue_key(kA)), 0U);
+}
+
+}  // namespace
+}  // namespace tocsin::routing
