@@ -80,12 +80,14 @@ def metadata(address, topics=(), timeout=5.0):
     answer = request(address, METADATA, 1, body, timeout)
     brokers = {}
     for _ in range(answer.take("i")):
-        node, host, port, _rack = answer.take("i"), answer.text(), answer.take("i"), answer.text()
+        node, host, port = answer.take("i"), answer.text(), answer.take("i")
+        answer.text()  # rack
         brokers[node] = f"{host}:{port}"
     answer.take("i")  # controller
     found = {}
     for _ in range(answer.take("i")):
-        error, name, _internal = answer.take("h"), answer.text(), answer.take("b")
+        error, name = answer.take("h"), answer.text()
+        answer.take("b")  # internal
         leaders = {}
         for _ in range(answer.take("i")):
             answer.take("h")  # a partition without a leader shows in the leader field

@@ -1,0 +1,78 @@
+# Every target installs what it needs first (tools/setup: silent when nothing is missing).
+# The build itself is CMake's: see CMakePresets.json. `make help` lists the targets.
+
+SHELL := /bin/bash
+PRESET ?= release
+BROKER ?= journal
+DEMO ?= exploding healthy
+FUZZ_SECONDS ?= 60
+PYTHON := /usr/bin/python3
+
+export PRESET FUZZ_SECONDS
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test unit contract integration e2e bench fuzz lint format docs image clean
+
+help: ## This list
+	@echo "Tocsin. Targets:"
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '%-20s %s\n' "$$target" "$$text"; done
+	@echo
+	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
+	@echo "          FUZZ_SECONDS=60 (per fuzz target)  JOBS=n (compilers at a time)"
+
+demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
+	@tools/setup build demo $(if $(filter kafka,$(BROKER)),kafka)
+	@tools/build release tocsin tocsin_client
+	@$(PYTHON) tools/demo --broker $(BROKER) $(DEMO)
+
+build: ## Compile everything in PRESET
+	@tools/setup build
+	@tools/build $(PRESET)
+
+test: ## Every test: unit, contract, integration and end to end, C++ and Python
+	@tools/setup test
+	@tools/build $(PRESET)
+	@tools/test
+
+unit contract integration e2e:
+	@tools/setup test
+	@tools/build $(PRESET)
+	@tools/test $@
+
+unit: ## Only unit tests (seconds; no broker, no network)
+contract: ## Only the contract suites that every adapter passes
+integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
+e2e: ## Only tests of the whole program
+
+bench: ## Benchmarks, each beside its baseline
+	@tools/setup bench
+	@tools/build release
+	@tools/bench
+
+fuzz: ## Each fuzz target for FUZZ_SECONDS (Clang)
+	@tools/setup fuzz
+	@tools/build fuzz
+	@tools/fuzz
+
+lint: ## Format, clang-tidy, doors between rooms, Python, shell, YAML
+	@tools/setup lint
+	@tools/build $(PRESET) --configure-only
+	@tools/lint --build build/$(PRESET)
+
+format: ## Rewrite C++ files with clang-format
+	@tools/setup lint
+	@tools/lint --fix
+
+docs: ## Check links and example configurations; write the configuration's JSON Schema
+	@tools/setup build
+	@tools/build release tocsin
+	@tools/docs
+
+image: ## Container image tocsin:local (needs Docker or Podman)
+	@tools/image
+
+clean: ## Remove build/ (the downloaded Kafka stays in the user's cache)
+	@tools/kafka stop --all
+	@rm -rf build
