@@ -32,9 +32,9 @@ LEARNING_RATE, WARM_UP, DOUBLING = 0.05, 5, 40  # rate after the warm-up; its st
 def convolutional():
     model = nn.Sequential(
         nn.Unflatten(1, (1, 8, 8)),
-        nn.Conv2d(1, 32, 3, padding=1), nn.LeakyReLU(),
-        nn.Conv2d(32, 64, 3, padding=1), nn.LeakyReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(64 * 16, 64), nn.LeakyReLU(), nn.Dropout(0.3),
+        nn.Conv2d(1, 64, 3, padding=1), nn.LeakyReLU(),
+        nn.Conv2d(64, 96, 3, padding=1), nn.LeakyReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(96 * 16, 64), nn.LeakyReLU(), nn.Dropout(0.3),
         nn.Linear(64, 10))
     for layer in model:
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
@@ -111,7 +111,7 @@ def train(options, progress):
 
     hook = tocsin.watch(model, optimizer, run=options.run, job="digits",
                         labels={"scenario": options.scenario})
-    progress.event("start", steps=options.steps, parameters=sum(p.numel() for p in model.parameters()),
+    progress.event("start", run=str(hook.run), steps=options.steps, parameters=sum(p.numel() for p in model.parameters()),
                    samples=len(train_x), torch=torch.__version__)
     with hook:
         for step in range(1, options.steps + 1):

@@ -23,6 +23,8 @@ from tests.support.receiver import ends_with_parent, free_port, wait_for  # noqa
 
 # Debian puts the server where ordinary users' PATH does not look.
 PROGRAM = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+# The kernel ends them with us, even when we are killed.
+WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 class Mosquitto:
@@ -39,7 +41,7 @@ class Mosquitto:
         # `user root`: started by root it would otherwise become a user who cannot read this folder.
         config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
                           "user root\nlog_type error\nlog_dest stderr\n")
-        self._process = subprocess.Popen([PROGRAM, "-c", str(config)], stdin=subprocess.DEVNULL,
+        self._process = subprocess.Popen([*WITH_US, PROGRAM, "-c", str(config)], stdin=subprocess.DEVNULL,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                          start_new_session=True)
         try:
@@ -89,7 +91,7 @@ class Subscriber:
 
     def __enter__(self):
         # -d prints the protocol's steps beside the messages: that is how we know that it is subscribed.
-        self._process = subprocess.Popen(["stdbuf", "-oL", *self._command], stdin=subprocess.DEVNULL,
+        self._process = subprocess.Popen([*WITH_US, "stdbuf", "-oL", *self._command], stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                          start_new_session=True)
         self._thread = threading.Thread(target=self._read, daemon=True)

@@ -101,6 +101,12 @@ def test_signature_of_the_standard_webhooks_example():
     assert "missing" in verify(SECRET, {}, body)
 
 
+def test_signature_of_our_own_specification():
+    secret = new_secret(b"0123456789abcdef0123456789abcdef")
+    assert sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}') == \
+        "v1,hK4CWvngkaAwjY1pABLuUbOIkEJjW9tAapq1no4ojG0="
+
+
 def test_genuine_request_is_verified_and_kept():
     with WebhookReceiver(secret=SECRET) as hook:
         assert post(hook.url)[0] == 200
