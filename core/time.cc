@@ -115,8 +115,8 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
   std::int64_t nanos = 0;
   minutes zone{0};
   // Nanoseconds in 64 bits reach from 1677 to 2262.
-  if (year < 1678 || year > 2261 || !date.ok() || hour > 23 || minute > 59 || second > 60 || !fraction(text, at, nanos) ||
-      !offset(text, at, zone)) {
+  if (year < 1678 || year > 2261 || !date.ok() || hour > 23 || minute > 59 || second > 60 ||
+      !fraction(text, at, nanos) || !offset(text, at, zone)) {
     return std::nullopt;
   }
   return WallTime{std::chrono::sys_days{date} + hours{hour} + minutes{minute} + seconds{second} +
@@ -150,7 +150,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
     double number = 0;
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (error != std::errc{} || number < 0) return std::nullopt;
+    if (error != std::errc{} || !(number >= 0)) return std::nullopt;  // also "nan"
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     std::size_t letters = 0;
     while (letters < text.size() && text[letters] >= 'a' && text[letters] <= 'z') ++letters;
