@@ -96,7 +96,9 @@ class CommandWriter:
         crc = wire.crc32c(head)
         head = struct.pack("<4sHHqQI", b"TCSJ", 1, 0, now, 0, crc).ljust(SEGMENT_HEADER, b"\0")
         self.segment = self.folder / ("0" * 20 + ".tcj")
-        self.segment.write_bytes(head)
+        draft = self.folder / "draft"
+        draft.write_bytes(head)
+        draft.rename(self.segment)  # a segment appears whole: readers take a half header for damage
 
     def write(self, run, action, value):
         headers = []

@@ -1,0 +1,151 @@
+"""From a command in the journal to the end of the loop, and what the run answers."""
+import time
+
+import pytest
+
+import hook_support as support
+from hook_support import CommandWriter, Telemetry, acks, wait_for
+
+import tocsin
+
+pytestmark = pytest.mark.skipif(support.library() is None, reason="libtocsin_client is not built")
+
+
+@pytest.fixture
+def hook(tmp_path):
+    opened = tocsin.watch(out=str(tmp_path), run="commanded", job="digits")
+    opened.log(loss=1.0)
+    opened.step()
+    assert opened.flush()
+    yield opened
+    opened.close(timeout=1)
+
+
+def phases(directory):
+    return [(ack["command_id"], ack["phase"]) for ack in acks(directory)]
+
+
+def test_a_stop_reaches_the_loop_and_every_phase_is_answered(hook, tmp_path):
+    assert hook.should_stop() is None
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt)
+    request = wait_for(hook.should_stop)
+    assert request and request.rule == "exploding_tensor" and request.reason == "too large" and request.mode == "stop"
+    assert hook.should_stop() is not None
+    with hook.checkpointing():
+        (tmp_path / "model.pt").write_bytes(b"1234")
+    hook.acknowledge_stop()
+    hook.close()
+    assert [phase for _, phase in phases(tmp_path)] == ["received", "accepted", "checkpointing", "checkpoint_done", "stopping", "stopped"]
+    first = acks(tmp_path)[0]
+    assert first["worker"] == "worker_0" and first["rank"] == 0 and first["action"] == "stop"
+    assert Telemetry(tmp_path).lifecycles("end")[0]["outcome"] == "stopped_by_rule"
+
+
+def test_a_checkpoint_is_reported_with_its_size(hook, tmp_path):
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt)
+    assert wait_for(hook.should_stop)
+    checkpoint = tmp_path / "model.pt"
+    checkpoint.write_bytes(b"12345")
+    hook.acknowledge_stop(checkpoint=str(checkpoint))
+    hook.close()
+    done = [ack for ack in acks(tmp_path) if ack["phase"] == "checkpoint_done"][0]
+    assert done["checkpoint"] == {"path": str(checkpoint), "bytes": 5}
+
+
+def test_the_stop_is_seen_within_milliseconds(hook, tmp_path):
+    writer = CommandWriter(tmp_path)
+    assert wait_for(lambda: hook.stats()["sent_records_total"] > 0)
+    time.sleep(0.2)  # the reader has found the new writer's folder
+    written = time.monotonic()
+    writer.stop(hook.run, hook.attempt)
+    assert wait_for(hook.should_stop)
+    took = time.monotonic() - written
+    print(f"command to should_stop: {took * 1e3:.1f} ms")
+    assert took < 0.5
+
+
+def test_a_withdrawn_stop_no_longer_stops(hook, tmp_path):
+    writer = CommandWriter(tmp_path)
+    writer.stop(hook.run, hook.attempt)
+    assert wait_for(hook.should_stop)
+    writer.write(hook.run, "stop", None)
+    assert wait_for(lambda: hook.should_stop() is None)
+
+
+def test_a_stop_for_a_later_step_waits_for_it(hook, tmp_path):
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, args={"mode": "stop", "not_before_step": 3})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    assert hook.should_stop() is None
+    hook.step()
+    assert hook.should_stop() is None
+    hook.step()
+    assert hook.should_stop() is not None
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({"expires_at": support.rfc3339(time.time() - 60)}, "expired"),
+    ({"action": "profile", "args": {}}, "unsupported"),
+    ({"action": "adjust/lr", "args": {"name": "lr", "value": 0.1}}, "not_registered"),
+])
+def test_what_cannot_be_done_is_refused_with_the_reason(hook, tmp_path, change, reason):
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, **change)
+    assert wait_for(lambda: any(ack["phase"] == "refused" for ack in acks(tmp_path)))
+    assert acks(tmp_path)[0]["reason"] == reason
+    assert hook.should_stop() is None
+
+
+def test_other_runs_other_ranks_and_dry_runs_do_not_stop_this_one(hook, tmp_path):
+    writer = CommandWriter(tmp_path)
+    writer.stop("4e3046d4-8c1f-5278-82e3-ea3595bc5999", hook.attempt)
+    writer.stop(hook.run, hook.attempt, ranks=[3])
+    writer.stop(hook.run, hook.attempt, dry_run=True)
+    assert wait_for(lambda: acks(tmp_path))
+    assert hook.should_stop() is None
+    assert phases(tmp_path) == [("cmd_test", "received")]
+
+
+def test_the_loop_may_take_adjustments_within_bounds(hook, tmp_path):
+    seen = []
+    hook.on_command("lr", seen.append, bounds=(0.0, 1.0))
+    writer = CommandWriter(tmp_path)
+    writer.stop(hook.run, hook.attempt, action="adjust/lr", command_id="cmd_a", args={"name": "lr", "value": 0.5})
+
+    def applied():
+        hook.should_stop()
+        return seen
+
+    assert wait_for(applied) == [0.5]
+    writer.stop(hook.run, hook.attempt, action="adjust/lr", command_id="cmd_b", revision=2, args={"name": "lr", "value": 7})
+    assert wait_for(lambda: hook.should_stop() or any(ack["phase"] == "refused" for ack in acks(tmp_path)))
+    assert seen == [0.5]
+    assert phases(tmp_path) == [("cmd_a", "received"), ("cmd_a", "applied"), ("cmd_b", "received"), ("cmd_b", "refused")]
+
+
+def test_a_denser_capture_takes_effect_at_the_next_step(hook, tmp_path):
+    writer = CommandWriter(tmp_path)
+    writer.stop(hook.run, hook.attempt, action="capture", command_id="cmd_c",
+                args={"version": "v2", "plans": [{"collections": {"gradients": {"every": "2 steps"}}}]})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    for _ in range(4):
+        hook.save_tensor("gradient/w", support_array(), collection="gradients")
+        hook.step()
+    hook.close()
+    telemetry = Telemetry(tmp_path)
+    assert [frame.header["step"] for frame in telemetry.of_kind(support.wire.SUMMARY)] == [2, 4]
+    applied = [ack for ack in acks(tmp_path) if ack["phase"] == "applied"][0]
+    assert applied["version"] == "v2" and applied["effective_step"] == 2
+    assert telemetry.lifecycles("applied")[0]["command_id"] == "cmd_c"
+
+
+def test_a_capture_that_cannot_be_given_is_refused(hook, tmp_path):
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="capture", command_id="cmd_c", args={
+        "version": "v3", "plans": [{"collections": {"gradients": {"every": "10 steps", "statistics": ["histogram"]}}}]})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    hook.step()
+    assert wait_for(lambda: [ack["phase"] for ack in acks(tmp_path)] == ["received", "refused"])
+    assert acks(tmp_path)[1]["reason"] == "unsupported"
+
+
+def support_array():
+    numpy = pytest.importorskip("numpy")
+    return numpy.ones(4, dtype=numpy.float32)

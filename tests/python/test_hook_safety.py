@@ -1,0 +1,246 @@
+"""What may never happen to a training process: an exception, a wait, a thread too many, a child that hangs."""
+import socket
+import time
+
+import pytest
+
+import hook_support as support
+from hook_support import MODEL, Telemetry, run_script
+
+pytestmark = pytest.mark.skipif(support.library() is None, reason="libtocsin_client is not built")
+pytest.importorskip("torch")
+
+
+def closed_port():
+    """A port that was free a moment ago: connecting to it is refused at once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def script(body):
+    return MODEL + body
+
+
+def test_importing_starts_nothing(tmp_path):
+    result = run_script("""
+        import threading, os, sys
+        import tocsin
+        assert tocsin.EXIT_STOPPED == 77
+        assert len(os.listdir("/proc/self/task")) == 1
+        assert not any("libtocsin" in line for line in open("/proc/self/maps"))
+        assert "torch" not in sys.modules
+        assert tocsin.get_hook() is None
+    """, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_disabled_by_the_environment_it_does_nothing_at_all(tmp_path):
+    result = run_script(script("""
+hook = tocsin.watch(model, optimizer, out="data")
+train(hook, 3)
+assert not hook.enabled and hook.should_stop() is None and hook.flush() is False
+hook.close()
+"""), tmp_path, TOCSIN_DISABLED="1")
+    assert result.returncode == 0, result.stderr
+    assert (result.stdout, result.stderr) == ("", "")
+    assert not (tmp_path / "data").exists()
+
+
+def test_without_close_the_end_is_written_at_exit(tmp_path):
+    result = run_script(script('train(tocsin.watch(model, optimizer, out="data"), 3)'), tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    telemetry = Telemetry(tmp_path / "data")
+    assert telemetry.steps() == [0, 1, 2]
+    assert telemetry.lifecycles("end")[0]["outcome"] == "completed"
+
+
+def test_a_crash_of_the_script_is_a_failed_run_and_stays_a_crash(tmp_path):
+    result = run_script(script("""
+train(tocsin.watch(model, optimizer, out="data"), 1)
+raise ValueError("bad batch")
+"""), tmp_path)
+    assert result.returncode == 1 and "bad batch" in result.stderr
+    end = Telemetry(tmp_path / "data").lifecycles("end")[0]
+    assert end["outcome"] == "failed" and end["error"] == "ValueError: bad batch" and end["exit_code"] == 1
+
+
+def test_the_context_manager_records_how_the_loop_ended(tmp_path):
+    result = run_script(script("""
+import sys
+with tocsin.watch(model, optimizer, out="data") as hook:
+    train(hook, 2)
+    sys.exit(tocsin.EXIT_STOPPED)
+"""), tmp_path)
+    assert result.returncode == 77
+    end = Telemetry(tmp_path / "data").lifecycles("end")[0]
+    assert end["outcome"] == "stopped_by_rule" and end["exit_code"] == 77
+
+
+def test_a_killed_trainer_leaves_a_readable_journal(tmp_path):
+    result = run_script(script("""
+import os, signal
+hook = tocsin.watch(model, optimizer, out="data")
+train(hook, 20)
+assert hook.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""), tmp_path)
+    assert result.returncode == -9
+    assert Telemetry(tmp_path / "data").steps()[-1] == 19
+
+
+def test_data_loader_workers_neither_send_nor_hang(tmp_path):
+    result = run_script(script("""
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        hook = tocsin.get_hook()
+        assert hook is None
+        kept.log(item=float(i)); kept.step(); kept.flush(); kept.close()
+        return torch.randn(6)
+kept = tocsin.watch(model, optimizer, out="data")
+train(kept, 1)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2):
+    train(kept, 1)
+assert kept.enabled
+kept.close()
+"""), tmp_path)
+    assert result.returncode == 0, result.stderr
+    telemetry = Telemetry(tmp_path / "data")
+    assert telemetry.steps() == [0, 1, 2]
+    assert telemetry.scalars("item") == [] if "item" in telemetry.names.values() else True
+    assert len(list((tmp_path / "data").glob("hook-*"))) == 1
+
+
+def test_a_child_may_open_a_hook_of_its_own(tmp_path):
+    result = run_script(script("""
+import os
+hook = tocsin.watch(model, optimizer, out="data")
+train(hook, 1)
+child = os.fork()
+if child == 0:
+    own = tocsin.watch(out="child", run="child")
+    own.log(loss=2.0); own.step(); own.close()
+    os._exit(0 if not hook.enabled else 3)
+assert os.waitpid(child, 0)[1] == 0
+hook.close()
+"""), tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert Telemetry(tmp_path / "child").steps() == [0]
+    assert Telemetry(tmp_path / "data").steps() == [0]
+
+
+def test_a_broker_that_is_not_there_costs_nothing_but_the_bounded_close(tmp_path):
+    result = run_script(script("""
+import time
+begin = time.monotonic()
+hook = tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d")
+opened = time.monotonic() - begin
+begin = time.monotonic()
+train(hook, 200)
+looped = time.monotonic() - begin
+begin = time.monotonic()
+hook.close(timeout=0.5)
+closed = time.monotonic() - begin
+stats = hook.stats()
+assert opened < 1.0, opened
+assert looped < 5.0, looped
+assert closed < 1.5, closed
+assert stats["hook_errors_total"] == {}, stats
+""" % closed_port()), tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_broker_that_never_answers_costs_no_more(tmp_path):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        result = run_script(script("""
+import time
+hook = tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d")
+train(hook, 50)
+begin = time.monotonic()
+hook.close(timeout=0.5)
+assert time.monotonic() - begin < 1.5
+""" % silent.getsockname()[1]), tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_without_close_a_dead_broker_delays_the_exit_by_its_bound_only(tmp_path):
+    begin = time.monotonic()
+    result = run_script(script('train(tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d"), 5)' % closed_port()), tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert time.monotonic() - begin < 15  # five seconds for delivery, the rest is starting torch
+
+
+def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = run_script(script("""
+hook = tocsin.watch(model, optimizer, out="file/data")
+train(hook, 5)
+import time
+end = time.monotonic() + 5
+while not hook.stats()["error"] and time.monotonic() < end:
+    time.sleep(0.01)
+assert hook.stats()["error"]
+hook.close(timeout=0.2)
+"""), tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_nonsense_values_are_counted_and_never_raised(tmp_path):
+    result = run_script(script("""
+import warnings
+warnings.simplefilter("ignore")
+hook = tocsin.watch(model, optimizer, out="data")
+hook.log(loss="not a number"); hook.log({1: object()}); hook.save_tensor("x", None); hook.set_mode("sideways")
+hook.load_state_dict({"steps": 3}); hook.log(loss=torch.randn(3))
+train(hook, 2)
+assert hook.enabled and sum(hook.stats()["hook_errors_total"].values()) == 6, hook.stats()
+for _ in range(100):
+    hook.log(loss="again")
+assert not hook.enabled
+train(hook, 2)
+"""), tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_wrong_setting_is_one_warning_and_no_hook(tmp_path):
+    result = run_script(script("""
+hook = tocsin.watch(model, optimizer, out="data", capture={"collektions": ["weights"]})
+assert not hook.enabled
+train(hook, 2)
+"""), tmp_path)
+    assert result.returncode == 0
+    assert result.stderr.count("tocsin is off") == 1 and "did you mean" in result.stderr
+
+
+def test_a_missing_library_is_one_warning_and_no_hook(tmp_path):
+    result = run_script(script('train(tocsin.watch(model, optimizer), 2)'), tmp_path, TOCSIN_LIBRARY=str(tmp_path / "none.so"))
+    assert result.returncode == 0
+    assert result.stderr.count("tocsin is off") == 1
+
+
+def test_threads_have_names_and_block_signals(tmp_path):
+    result = run_script(script("""
+import os
+hook = tocsin.watch(model, optimizer, out="data")
+train(hook, 1)
+hook.flush()
+ours = {}
+for task in os.listdir("/proc/self/task"):
+    name = open(f"/proc/self/task/{task}/comm").read().strip()
+    if name.startswith("tocsin"):
+        status = open(f"/proc/self/task/{task}/status").read()
+        ours[name] = int(status.split("SigBlk:")[1].split()[0], 16)
+assert {"tocsin-send", "tocsin-command"} <= set(ours), ours
+everything_but_kill_and_stop = (1 << 31) - 1 & ~(1 << 8) & ~(1 << 18)
+for name, blocked in ours.items():
+    assert blocked & everything_but_kill_and_stop == everything_but_kill_and_stop, (name, hex(blocked))
+import signal
+assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+hook.close()
+"""), tmp_path)
+    assert result.returncode == 0, result.stderr
