@@ -171,6 +171,7 @@ void Session::set_mode(Mode mode) {
   // What was logged in an evaluation without step() still makes one batch.
   if (step_open_ && mode_ != Mode::train) finish_step(false, 1);
   flush_rows();
+  published_this_step_ = false;
   mode_ = mode;
   const auto index = static_cast<std::size_t>(mode);
   passes_[index] = entered_[index]++;

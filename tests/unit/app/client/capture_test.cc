@@ -1,0 +1,130 @@
+#include "app/client/capture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Mode;
+using core::Role;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr core::Duration kStart{0};
+
+CapturePlan plan(std::string_view text) {
+  auto config = parse_capture(text);
+  EXPECT_TRUE(config) << (config ? "" : config.error().message);
+  auto compiled = CapturePlan::compile(*config);
+  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().message);
+  return std::move(compiled).value();
+}
+
+std::vector<std::int64_t> saved(CapturePlan& of, std::string_view collection, std::int64_t until,
+                                std::int64_t stretch = 1, Mode mode = Mode::train) {
+  const CollectionMask bit = of.bit(collection);
+  std::vector<std::int64_t> steps;
+  for (std::int64_t step = 0; step < until; ++step) {
+    if ((of.due(mode, step, stretch, kStart) & bit) != 0) steps.push_back(step);
+  }
+  return steps;
+}
+
+TEST(Capture, DefaultsSaveGradientsWeightsAndBiasesEveryTenSteps) {
+  CapturePlan defaults = plan("{}");
+  EXPECT_THAT(saved(defaults, "gradients", 25), ElementsAre(0, 10, 20));
+  EXPECT_EQ(defaults.names(defaults.collections_of("gradient/conv1.weight", Role::gradient)),
+            std::vector<std::string>{"gradients"});
+  EXPECT_EQ(defaults.names(defaults.collections_of("conv1.weight", Role::weight)),
+            std::vector<std::string>{"weights"});
+  EXPECT_EQ(defaults.names(defaults.collections_of("conv1.bias", Role::bias)),
+            std::vector<std::string>{"biases"});
+  EXPECT_EQ(defaults.with_delta(), defaults.bit("weights"));
+}
+
+TEST(Capture, GradientsAreNeverSavedOutsideTraining) {
+  CapturePlan defaults = plan("{}");
+  EXPECT_TRUE(saved(defaults, "gradients", 25, 1, Mode::eval).empty());
+  EXPECT_FALSE(saved(defaults, "weights", 25, 1, Mode::eval).empty());
+}
+
+// The examples of collections-and-reductions §4.
+TEST(Capture, EndIsExclusiveAndTheGridStandsOnStepZero) {
+  CapturePlan to200 = plan("{collections: {a: {every: 100 steps, end_step: 200}}}");
+  EXPECT_THAT(saved(to200, "a", 400), ElementsAre(0, 100));
+  CapturePlan to201 = plan("{collections: {a: {every: 100, end_step: 201}}}");
+  EXPECT_THAT(saved(to201, "a", 400), ElementsAre(0, 100, 200));
+  CapturePlan from150 = plan("{collections: {a: {every: 100 steps, start_step: 150}}}");
+  EXPECT_THAT(saved(from150, "a", 400), ElementsAre(200, 300));
+}
+
+TEST(Capture, ListedStepsComeOnTopOfTheGrid) {
+  CapturePlan some = plan("{collections: {a: {every: 500 steps, steps: [3, 7]}}}");
+  EXPECT_THAT(saved(some, "a", 501), ElementsAre(0, 3, 7, 500));
+  CapturePlan only = plan("{collections: {a: {end_step: 0, steps: [0]}}}");
+  EXPECT_THAT(saved(only, "a", 501), ElementsAre(0));
+}
+
+TEST(Capture, StretchWidensTheGridAndKeepsListedSteps) {
+  CapturePlan some = plan("{every: 10 steps, collections: {a: {steps: [7]}}}");
+  EXPECT_THAT(saved(some, "a", 50, 2), ElementsAre(0, 7, 20, 40));
+}
+
+TEST(Capture, EvaluationMayHaveAGridOfItsOwn) {
+  CapturePlan both = plan("{every: {train: 10 steps, eval: 1 step}, collections: [weights]}");
+  EXPECT_THAT(saved(both, "weights", 12), ElementsAre(0, 10));
+  EXPECT_EQ(saved(both, "weights", 12, 1, Mode::eval).size(), 12U);
+}
+
+TEST(Capture, GridInTimeIsDueWhenTheTimeIsOver) {
+  CapturePlan timed = plan("{collections: {a: {every: 30s}}}");
+  const CollectionMask bit = timed.bit("a");
+  using std::chrono::seconds;
+  EXPECT_NE(timed.due(Mode::train, 0, 1, seconds(100)) & bit, 0U);
+  EXPECT_EQ(timed.due(Mode::train, 1, 1, seconds(129)) & bit, 0U);
+  EXPECT_NE(timed.due(Mode::train, 2, 1, seconds(130)) & bit, 0U);
+}
+
+TEST(Capture, PatternsSearchAndExclusionWins) {
+  CapturePlan relu =
+      plan("{collections: {relu: {include: ['relu.*_output'], exclude: ['relu2']}}}");
+  EXPECT_NE(relu.collections_of("layer1.relu_output_0", Role::other), 0U);
+  EXPECT_EQ(relu.collections_of("layer1.relu2_output_0", Role::other), 0U);
+}
+
+TEST(Capture, CommandMakesAGridDenserAndNeverWider) {
+  CapturePlan some = plan("{every: 10 steps, collections: [gradients]}");
+  EXPECT_FALSE(some.densify("gradients", 20));
+  EXPECT_FALSE(some.densify("nobody", 1));
+  EXPECT_TRUE(some.densify("gradients", 5));
+  EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 5, 10));
+  EXPECT_EQ(some.smallest_every(), 5);
+  some.restore();
+  EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 10));
+}
+
+TEST(Capture, OverheadIsWrittenAsAPercentageOrARatio) {
+  EXPECT_DOUBLE_EQ(parse_capture("{overhead: 2%}")->overhead, 0.02);
+  EXPECT_DOUBLE_EQ(parse_capture("{overhead: 0.5}")->overhead, 0.5);
+  EXPECT_FALSE(parse_capture("{overhead: 200%}"));
+}
+
+TEST(Capture, WrongSettingsAreNamed) {
+  const auto text = [](std::string_view capture) { return parse_capture(capture).error().message; };
+  EXPECT_THAT(text("{evry: 10 steps}"), HasSubstr("every"));
+  EXPECT_THAT(text("{every: sometimes}"), HasSubstr("10 steps"));
+  EXPECT_THAT(text("{every: 0 steps}"), HasSubstr("10 steps"));
+  EXPECT_THAT(text("{collections: {a: {evry: 1}}}"), HasSubstr("did you mean every"));
+  EXPECT_THAT(text("{collections: {a: {steps: [-1]}}}"), HasSubstr("a.steps"));
+  EXPECT_THAT(text("{collections: 3}"), HasSubstr("list of names"));
+  CaptureConfig bad;
+  bad.collections.emplace_back().include = {"("};
+  EXPECT_FALSE(CapturePlan::compile(bad));
+  bad.collections[0].include = {};
+  bad.collections[0].roles = {"wight"};
+  EXPECT_FALSE(CapturePlan::compile(bad));
+}
+
+}  // namespace
+}  // namespace tocsin::app::client

@@ -1,0 +1,309 @@
+#include "app/client/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/unit/app/client/fixture.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::FrameKind;
+using core::LifecycleEvent;
+using core::Mode;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+class SessionTest : public ::testing::Test {
+ protected:
+  Session open(const std::string& capture = "{}", std::uint64_t queue_bytes = 1 << 20) {
+    queue_ = std::make_unique<SendQueue>(queue_bytes);
+    SessionOptions options;
+    options.identity = make_identity();
+    options.incarnation = 42;
+    return Session(std::move(options), make_plan(capture), clock_, *queue_);
+  }
+  static NameInfo tensor_info() {
+    NameInfo info;
+    info.dtype = core::Dtype::f32;
+    return info;
+  }
+  static NameInfo scalar_info() {
+    NameInfo info;
+    info.type = core::DictionaryType::scalar;
+    return info;
+  }
+  LentTensor lend(std::uint64_t id, const std::vector<float>& values) {
+    extents_.push_back(std::make_unique<std::int64_t>(static_cast<std::int64_t>(values.size())));
+    return {id, values.data(), {extents_.back().get(), 1}, {}, core::Dtype::f32, 0};
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<SendQueue> queue_;
+  std::vector<std::unique_ptr<std::int64_t>> extents_;
+};
+
+TEST_F(SessionTest, FirstThingsAreDictionaryAndStart) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  session.scalars(std::array{loss}, std::array{0.5});
+  session.step_end(false, 1);
+  session.flush();
+  const Drained drained(*queue_);
+  ASSERT_GE(drained.frames.size(), 4U);
+  EXPECT_EQ(drained.frames[0].view().header().kind, FrameKind::dictionary);
+  EXPECT_EQ(drained.frames[1].lifecycle().event, LifecycleEvent::start);
+  EXPECT_EQ(drained.frames[1].lifecycle().job, "digits");
+  const auto header = drained.frames[2].view().header();
+  EXPECT_EQ(header.incarnation, 42U);
+  EXPECT_EQ(header.worker, core::name_hash("worker_0"));
+  EXPECT_EQ(header.run, make_identity().run);
+}
+
+TEST_F(SessionTest, TensorIsReducedAtOnceAndNoPointerIsKept) {
+  Session session = open();
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  {
+    std::vector<float> values{1, -2, 0, 3};
+    session.tensors(std::array{lend(id, values)});
+    std::fill(values.begin(), values.end(), 99.F);
+  }
+  session.step_end(false, 1);
+  const auto frames = Drained(*queue_).of(FrameKind::summary);
+  ASSERT_EQ(frames.size(), 1U);
+  const core::SummaryRow row = frames[0].view().summary(0);
+  EXPECT_EQ(row.name, id);
+  EXPECT_EQ(row.count, 4U);
+  EXPECT_EQ(row.sum, 2);
+  EXPECT_EQ(row.sumsq, 14);
+  EXPECT_EQ(row.m2, 13);
+  EXPECT_EQ(row.min, -2);
+  EXPECT_EQ(row.max, 3);
+  EXPECT_EQ(row.meta, 0x301U);
+}
+
+TEST_F(SessionTest, StepThatPublishedEndsAtOnceOthersWithinTheBatchTime) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  const std::vector<float> values{1};
+  session.tensors(std::array{lend(id, values)});
+  session.step_end(false, 1);
+  EXPECT_EQ(Drained(*queue_).of(FrameKind::step_end).size(), 1U);
+  for (int step = 0; step < 5; ++step) {
+    session.scalars(std::array{loss}, std::array{1.0});
+    session.step_end(false, 1);
+  }
+  EXPECT_TRUE(Drained(*queue_).frames.empty());
+  clock_.advance(Session::kBatchTime);
+  session.tick();
+  const Drained batch(*queue_);
+  ASSERT_EQ(batch.of(FrameKind::scalar).size(), 1U);
+  EXPECT_EQ(batch.of(FrameKind::scalar)[0].view().rows(), 5U);
+  ASSERT_EQ(batch.of(FrameKind::step_end).size(), 1U);
+  EXPECT_EQ(batch.of(FrameKind::step_end)[0].view().header().step, 5);
+}
+
+TEST_F(SessionTest, BigModelIsSplitIntoFramesOfFiveHundredRows) {
+  Session session = open();
+  const std::vector<float> values{1, 2};
+  std::vector<LentTensor> tensors;
+  for (int i = 0; i < 1200; ++i) {
+    tensors.push_back(lend(session.name("gradient/" + std::to_string(i), tensor_info()), values));
+  }
+  EXPECT_EQ(session.tensors(tensors), 1200U);
+  session.step_end(false, 1);
+  std::vector<std::size_t> rows;
+  for (const KeptFrame& frame : Drained(*queue_).of(FrameKind::summary)) {
+    rows.push_back(frame.view().rows());
+  }
+  EXPECT_THAT(rows, ElementsAre(500, 500, 200));
+}
+
+TEST_F(SessionTest, DroppedFramesLeaveAGapInTheSequenceAndAReport) {
+  Session session = open("{}", 6000);
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  for (int step = 0; step < 400; ++step) {
+    session.scalars(std::array{loss}, std::array{1.0});
+    session.step_end(false, 1);
+    clock_.advance(Session::kBatchTime);
+  }
+  const Drained held(*queue_);
+  session.tick();
+  session.step_end(false, 1);
+  session.flush();
+  const Drained after(*queue_);
+  const auto gaps = after.lifecycles(LifecycleEvent::gap);
+  ASSERT_FALSE(gaps.empty());
+  std::uint64_t lost = 0;
+  for (const core::Lifecycle& gap : gaps) {
+    EXPECT_EQ(gap.reason, "queue_full");
+    EXPECT_LE(*gap.first_step, *gap.last_step);
+    lost += gap.frames;
+  }
+  std::vector<std::uint64_t> sequences;
+  for (const KeptFrame& frame : held.frames) sequences.push_back(frame.view().header().sequence);
+  for (const KeptFrame& frame : after.frames) sequences.push_back(frame.view().header().sequence);
+  EXPECT_TRUE(std::is_sorted(sequences.begin(), sequences.end()));
+  EXPECT_EQ(sequences.back(), sequences.size() + lost);
+}
+
+TEST_F(SessionTest, NamesAreSentAgainAfterAGapAndEveryFiveMinutes) {
+  Session session = open();
+  session.name("loss", scalar_info());
+  session.step_end(false, 1);
+  session.flush();
+  EXPECT_EQ(Drained(*queue_).of(FrameKind::dictionary).size(), 1U);
+  clock_.advance(Session::kDictionaryAgain);
+  session.tick();
+  const auto again = Drained(*queue_).of(FrameKind::dictionary);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].view().rows(), 2U);
+}
+
+TEST_F(SessionTest, HeartbeatsEveryFiveSeconds) {
+  Session session = open();
+  session.step_end(false, 1);
+  int beats = 0;
+  for (int second = 0; second < 60; ++second) {
+    clock_.advance(seconds(1));
+    EXPECT_LE(session.tick(), Session::kHeartbeat);
+  }
+  beats = static_cast<int>(Drained(*queue_).lifecycles(LifecycleEvent::heartbeat).size());
+  EXPECT_EQ(beats, 12);
+}
+
+TEST_F(SessionTest, StartIsSentEvenWhenTheFirstStepTakesMinutes) {
+  Session session = open();
+  session.tick();
+  EXPECT_TRUE(Drained(*queue_).frames.empty());
+  clock_.advance(milliseconds(200));
+  session.tick();
+  EXPECT_EQ(Drained(*queue_).lifecycles(LifecycleEvent::start).size(), 1U);
+}
+
+TEST_F(SessionTest, FramesNeverMixModesOrPasses) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  const auto log = [&] {
+    session.scalars(std::array{loss}, std::array{1.0});
+    session.step_end(false, 1);
+  };
+  log();
+  session.set_mode(Mode::eval);
+  log();
+  log();
+  session.set_mode(Mode::train);
+  log();
+  session.set_mode(Mode::eval);
+  log();
+  session.flush();
+  std::vector<std::array<std::int64_t, 4>> seen;  // mode, pass, first step, global step
+  for (const KeptFrame& frame : Drained(*queue_).of(FrameKind::step_end)) {
+    const auto view = frame.view();
+    seen.push_back({static_cast<std::int64_t>(view.header().mode), view.header().pass,
+                    view.column<std::int64_t>(0)[0], view.header().global_step});
+  }
+  EXPECT_THAT(seen, ElementsAre(std::array<std::int64_t, 4>{1, 0, 0, 0},
+                                std::array<std::int64_t, 4>{2, 0, 0, 2},
+                                std::array<std::int64_t, 4>{1, 1, 1, 3},
+                                std::array<std::int64_t, 4>{2, 1, 2, 4}));
+}
+
+TEST_F(SessionTest, FirstBadIndexIsThatOfTheFirstNanOrInfinity) {
+  Session session = open();
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  const std::vector<float> values{1, 2, std::numeric_limits<float>::infinity(), std::nanf("")};
+  session.tensors(std::array{lend(id, values)});
+  session.step_end(false, 1);
+  const auto frames = Drained(*queue_).of(FrameKind::summary);
+  ASSERT_EQ(frames.size(), 1U);
+  bool found = false;
+  frames[0].view().sparse_columns([&](const core::SparseColumn& column) {
+    found = column.stat == core::SparseStat::first_bad_index && column.value(0) == 2;
+  });
+  EXPECT_TRUE(found);
+}
+
+TEST_F(SessionTest, LargestTensorsAreLeftOutOfDeltaAndNamed) {
+  Session session = open("{delta_memory: 100, every: 1 step, collections: [weights]}");
+  const std::uint64_t small = session.name("small.weight", tensor_info());
+  const std::uint64_t large = session.name("large.weight", tensor_info());
+  const std::vector<float> few(10, 1.F);
+  const std::vector<float> many(1000, 1.F);
+  for (int step = 0; step < 2; ++step) {
+    session.tensors(std::array{lend(large, many), lend(small, few)});
+    session.step_end(false, 1);
+  }
+  const auto frames = Drained(*queue_).of(FrameKind::summary);
+  std::vector<std::uint32_t> rows;
+  frames.back().view().sparse_columns([&](const core::SparseColumn& column) {
+    for (std::size_t i = 0; i < column.size(); ++i) rows.push_back(column.row(i));
+  });
+  EXPECT_THAT(rows, ElementsAre(1, 1, 1));
+  EXPECT_NE(core::to_json(session.counters()).find("\"delta_left_out\":[\"large.weight\"]"),
+            std::string::npos);
+}
+
+TEST_F(SessionTest, UnknownIdsAreCountedNotSent) {
+  Session session = open();
+  session.scalars(std::array<std::uint64_t, 1>{7}, std::array{1.0});
+  const std::vector<float> values{1};
+  EXPECT_EQ(session.tensors(std::array{lend(9, values)}), 0U);
+  EXPECT_NE(core::to_json(session.counters()).find("\"errors_total\":2"), std::string::npos);
+}
+
+TEST_F(SessionTest, SlowCaptureIsStretchedAndSaysSo) {
+  Session session = open("{every: 1 step, collections: [gradients]}");
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  const std::vector<float> values{1};
+  for (int step = 0; step < 50; ++step) {
+    if (session.due(0)) {
+      clock_.advance(milliseconds(2));  // what the caller needs to bring the tensor
+      session.tensors(std::array{lend(id, values)});
+    }
+    clock_.advance(milliseconds(10));
+    session.step_end(false, 1);
+  }
+  const Drained drained(*queue_);
+  EXPECT_FALSE(drained.lifecycles(LifecycleEvent::applied).empty());
+  ASSERT_FALSE(drained.lifecycles(LifecycleEvent::gap).empty());
+  EXPECT_EQ(drained.lifecycles(LifecycleEvent::gap)[0].reason, "overhead");
+  EXPECT_LT(drained.of(FrameKind::summary).size(), 20U);
+  EXPECT_EQ(drained.frames.back().view().header().flags, core::frame_flag::kDegraded);
+}
+
+TEST_F(SessionTest, SkippedUpdatesAndMicroStepsStandInTheStepEnd) {
+  Session session = open();
+  session.step_end(true, 4);
+  session.flush();
+  const auto view = Drained(*queue_).of(FrameKind::step_end)[0].view();
+  EXPECT_EQ(view.column<std::uint64_t>(core::step_end_column::micro_steps)[0], 4U);
+  EXPECT_EQ(view.column<std::uint64_t>(core::step_end_column::meta)[0],
+            core::meta::kOptimizerSkipped);
+}
+
+TEST_F(SessionTest, EndComesLastAndNothingAfterIt) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  session.scalars(std::array{loss}, std::array{1.0});
+  core::Lifecycle end;
+  end.event = LifecycleEvent::end;
+  end.outcome = "failed";
+  end.error = "boom";
+  session.end(end);
+  session.end(end);
+  clock_.advance(seconds(60));
+  session.tick();
+  const Drained drained(*queue_);
+  EXPECT_EQ(drained.frames.back().lifecycle().outcome, "failed");
+  EXPECT_EQ(drained.lifecycles(LifecycleEvent::end).size(), 1U);
+  EXPECT_EQ(drained.of(FrameKind::scalar).size(), 1U);
+}
+
+}  // namespace
+}  // namespace tocsin::app::client
