@@ -1,0 +1,251 @@
+// Properties over random histories: a crash anywhere changes nothing, told sets lose no episode,
+// every open gets its close.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "tests/unit/routing/harness.h"
+
+namespace tocsin::routing {
+namespace {
+
+struct Step {
+  int kind = 0;  // 0–4 fire, 5–7 resolve, 8 silence, 9 unsilence, 10 job ended, 11 next attempt
+  int tensor = 0;  // which of a few issues
+  int severity = 0;
+  int seconds = 0;  // time that passes before it
+  bool crash = false;
+};
+
+rc::Gen<Step> any_step() {
+  return rc::gen::map(
+      rc::gen::tuple(rc::gen::inRange(0, 12), rc::gen::inRange(0, 5), rc::gen::inRange(0, 4),
+                     rc::gen::element(0, 1, 5, 29, 30, 60, 299, 300, 1000),
+                     rc::gen::arbitrary<bool>()),
+      [](const std::tuple<int, int, int, int, bool>& t) {
+        return Step{std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t), std::get<4>(t)};
+      });
+}
+
+std::ostream& operator<<(std::ostream& out, const Step& step) {
+  return out << "{" << step.kind << " " << step.tensor << " " << step.severity << " +"
+             << step.seconds << (step.crash ? " crash}" : "}");
+}
+
+core::Labels labels_of(const Step& step) {
+  core::Labels out{{"rule", step.tensor % 2 == 0 ? "nan" : "overfit"},
+                   {"job", step.tensor < 3 ? "one" : "two"},
+                   {"tensor", std::to_string(step.tensor)}};
+  const auto severity = static_cast<core::Severity>(step.severity);
+  out.set("severity", to_string(severity));
+  if (step.tensor != 4) out.set("run_uid", kRun);
+  return out;
+}
+
+/// A tree with every feature: continue, own grouping, urgent lane, filters, all three policies.
+void configure(Harness& h, bool send_resolved) {
+  h.integrations = {webhook("oncall"), webhook("mail"), webhook("stop")};
+  h.integrations[0].send_resolved = send_resolved;
+  h.integrations[1].resolve_when_suppressed = ResolvePolicy::defer;
+  h.integrations[1].when = "rule!=\"overfit\"";
+  RouteConfig page;
+  page.matchers = {"severity=~\"error|critical\""};
+  page.receivers = {"oncall", "mail"};
+  page.proceed = true;
+  page.group_by = {{"job"}};
+  page.group_wait = 5s;
+  page.immediate_on = "severity=critical";
+  RouteConfig rest;
+  rest.matchers = {"rule=nan"};
+  rest.receivers = {"mail"};
+  rest.repeat_interval = std::vector<RepeatStep>{{std::nullopt, 10min}};
+  h.tree.routes = {page, rest};
+  h.rule_actions = {{"nan", {"stop"}}};
+}
+
+class History {
+ public:
+  explicit History(bool send_resolved) {
+    configure(h, send_resolved);
+    h.open();
+  }
+
+  void run(const std::vector<Step>& steps, bool with_crashes) {
+    for (const Step& step : steps) {
+      h.at(h.now() - kStart + step.seconds * 1s);
+      if (step.kind == 8) h.silenced = {{"tensor", std::to_string(step.tensor)}};
+      if (step.kind == 9) h.silenced.clear();
+      if (with_crashes && step.crash) {
+        // The work since the last commit is lost, and done again from the same input.
+        const std::uint64_t attempt = attempt_;
+        const std::uint64_t serial = serial_;
+        apply(step);
+        attempt_ = attempt;
+        serial_ = serial;
+        h.crash();
+      }
+      apply(step);
+      h.commit();
+    }
+  }
+
+  /// Ends everything and lets all timers run out.
+  void finish() {
+    h.silenced.clear();
+    h.at(h.now() - kStart + 1s);
+    for (int tensor = 0; tensor < 5; ++tensor) {
+      Step step;
+      step.tensor = tensor;
+      core::Issue issue = make(step, core::IssueStatus::resolved);
+      h.report(issue);
+    }
+    h.at(h.now() - kStart + 24h);
+  }
+
+  Harness h;
+
+ private:
+  core::Issue make(const Step& step, core::IssueStatus status) {
+    core::Issue issue = h.issue(labels_of(step), status);
+    issue.sequence = 0;  // ordered by time
+    issue.event_id = "e" + std::to_string(++serial_);
+    issue.run.attempt = static_cast<std::uint32_t>(attempt_);
+    return issue;
+  }
+
+  void apply(const Step& step) {
+    if (step.kind <= 4) {
+      h.router().on_issue(make(step, core::IssueStatus::firing), h.now());
+    } else if (step.kind <= 7) {
+      h.router().on_issue(make(step, core::IssueStatus::resolved), h.now());
+    } else if (step.kind >= 10) {
+      core::JobEvent event;
+      event.run.uid = *core::parse_run_uid(kRun);
+      if (step.kind == 11) ++attempt_;
+      event.run.attempt = static_cast<std::uint32_t>(attempt_);
+      event.phase = step.kind == 10 ? core::JobPhase::ended : core::JobPhase::started;
+      event.time = h.now();
+      h.router().on_job(event, h.now());
+    }
+    h.router().tick(h.now());
+  }
+
+  std::uint64_t serial_ = 0;
+  std::uint64_t attempt_ = 1;
+};
+
+std::string text_of(const core::Notification& note) {
+  std::string out = note.notification_id + " " + note.integration + " " + note.reason + " " +
+                    std::string(to_string(note.kind)) + " " + note.group_key + " " +
+                    core::to_rfc3339(note.decided_at) + (note.firing ? " firing" : " over");
+  for (const auto* list : {&note.issues, &note.suppressed}) {
+    out += " |";
+    for (const auto& line : *list) {
+      out += " " + line.issue_key + "#" + std::to_string(line.episode) +
+             std::string(to_string(line.issue.status));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> texts_of(const std::vector<core::Notification>& notes) {
+  std::vector<std::string> out;
+  for (const auto& note : notes) out.push_back(text_of(note));
+  return out;
+}
+
+TEST(Properties, ACrashAnywhereChangesNoNotification) {
+  EXPECT_TRUE(rc::check("crash anywhere", [] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    History whole(true);
+    History broken(true);
+    whole.run(steps, false);
+    broken.run(steps, true);
+    whole.finish();
+    broken.finish();
+    RC_ASSERT(texts_of(broken.h.sent) == texts_of(whole.h.sent));
+    RC_ASSERT(broken.h.changelog == whole.h.changelog);
+  }));
+}
+
+TEST(Properties, EveryOpenGetsItsCloseAndNoIdComesTwice) {
+  EXPECT_TRUE(rc::check("open and close", [] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    History history(true);
+    history.run(steps, false);
+    history.finish();
+    std::map<std::string, bool> is_open;
+    std::set<std::string> ids;
+    for (const auto& note : history.h.sent) {
+      RC_ASSERT(ids.insert(note.notification_id).second);
+      bool& open = is_open[note.integration + note.group_hash];
+      if (note.kind == core::NotificationKind::close) {
+        RC_ASSERT(open);
+        RC_ASSERT(!note.firing);
+        RC_ASSERT(note.firing_count == 0U);
+      }
+      // mail defers resolves: its incident may stay open until the debt is paid.
+      if (note.kind == core::NotificationKind::open && note.integration != "mail") RC_ASSERT(!open);
+      if (note.kind == core::NotificationKind::repeat) RC_ASSERT(open);
+      open = note.kind != core::NotificationKind::close;
+    }
+    for (const auto& [key, open] : is_open) RC_ASSERT(!open);
+    RC_ASSERT(history.h.router().stats().owed == 0U);
+    RC_ASSERT(history.h.router().stats().groups == 0U);
+  }));
+}
+
+TEST(Properties, WhoeverIsToldOfAnEpisodeHearsOfItsEnd) {
+  EXPECT_TRUE(rc::check("told sets lose no episode", [] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    History history(true);
+    history.run(steps, false);
+    history.finish();
+    // Per integration and group: an episode told as firing ends in a message that shows it
+    // resolved, shows a later episode, or closes the incident.
+    std::map<std::string, std::map<std::string, std::uint64_t>> told;
+    for (const auto& note : history.h.sent) {
+      auto& known = told[note.integration + note.group_hash];
+      for (const auto& line : note.issues) {
+        if (line.issue.status == core::IssueStatus::firing) {
+          const auto before = known.find(line.issue_key);
+          if (before != known.end()) RC_ASSERT(line.episode >= before->second);
+          known[line.issue_key] = line.episode;
+        } else {
+          RC_ASSERT(known.count(line.issue_key) > 0);
+          known.erase(line.issue_key);
+        }
+      }
+      if (note.kind == core::NotificationKind::close) RC_ASSERT(known.empty());
+    }
+    for (const auto& [key, known] : told) RC_ASSERT(known.empty());
+  }));
+}
+
+TEST(Properties, WithoutResolvesEveryVisibleEpisodeIsStillAnnounced) {
+  EXPECT_TRUE(rc::check("send_resolved: false", [] {
+    auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    for (Step& step : steps) {
+      if (step.kind == 8 || step.kind == 9) step.kind = 0;  // nothing muted
+    }
+    History history(false);
+    history.run(steps, false);
+    history.finish();
+    std::map<std::string, std::set<std::string>> told;
+    for (const auto& note : history.h.sent) {
+      if (note.integration != "oncall") continue;
+      RC_ASSERT(note.kind != core::NotificationKind::close);
+      for (const auto& line : note.issues) {
+        RC_ASSERT(line.issue.status == core::IssueStatus::firing);
+        const bool first = told[note.group_hash]
+                               .insert(line.issue_key + "#" + std::to_string(line.episode))
+                               .second;
+        if (note.reason == "first") RC_ASSERT(first);
+      }
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace tocsin::routing
