@@ -29,7 +29,8 @@ class Sorter {
   void add(const FlushMember& member) {
     const IssueState& issue = *member.state;
     const bool visible = member.reasons.empty();
-    if (member.firing && context_.integration.enabled && visible && wanted(issue)) {
+    const bool belongs = !member.strayed || knows(log_, issue);
+    if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
       verdict_.firing.push_back({&issue, issue.episode, true});
       log_.owed.erase(issue.key);  // the newer episode speaks for it
       return;

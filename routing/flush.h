@@ -15,6 +15,7 @@ namespace tocsin::routing {
 struct FlushMember {
   const IssueState* state = nullptr;
   bool firing = false;               // not resolved at or before the tick
+  bool strayed = false;              // its labels lead elsewhere now: only who was told still hears
   std::vector<std::string> reasons;  // why it is suppressed; empty = visible
 };
 

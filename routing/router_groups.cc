@@ -198,7 +198,8 @@ void Router::Impl::flush(Group& group, WallTime tick, WallTime now) {
     const std::string& key = member.state->key;
     const bool owed = std::any_of(group.logs.begin(), group.logs.end(),
                                   [&](const auto& log) { return log.second.owed.count(key) > 0; });
-    if (!member.firing && !owed) leave(group, *group.members.at(key));
+    const bool lost = member.firing && member.strayed && !told_in(group, key);
+    if ((!member.firing && !owed) || lost) leave(group, *group.members.at(key));
   }
   set_next(group, tick, now);
   if (group.members.empty()) dissolve(group, tick);
@@ -206,12 +207,23 @@ void Router::Impl::flush(Group& group, WallTime tick, WallTime now) {
   touch(group);
 }
 
+/// Do the issue's present labels lead to this group?
+bool Router::Impl::belongs(const Group& group, IssueState& state) const {
+  if (state.leaves.empty()) tree_.match(state.issue.labels, state.leaves);
+  return std::any_of(state.leaves.begin(), state.leaves.end(), [&](const Route* leaf) {
+    return leaf == group.route &&
+           (group.overflow || leaf->group_labels(state.issue.labels) == group.labels);
+  });
+}
+
 std::vector<FlushMember> Router::Impl::freeze(const Group& group, WallTime tick) {
   std::vector<FlushMember> members;
   members.reserve(group.members.size());
   for (const auto& [key, state] : group.members) {
-    FlushMember member{state, true, {}};
+    FlushMember member;
+    member.state = state;
     member.firing = state->firing || *state->issue.ends_at > tick;
+    member.strayed = !belongs(group, *state);
     for (const Suppressor& suppressor : options_.suppressors) {
       if (auto reason = suppressor(state->issue, tick))
         member.reasons.push_back(std::move(*reason));

@@ -78,6 +78,7 @@ class Router::Impl {
   void arrange(Group& group);
   void flush_due(const Agenda::Entry& due, core::WallTime now);
   void flush(Group& group, core::WallTime tick, core::WallTime now);
+  bool belongs(const Group& group, IssueState& state) const;
   std::vector<FlushMember> freeze(const Group& group, core::WallTime tick);
   void tell(Group& group, const Integration& integration, const std::vector<FlushMember>& members,
             core::WallTime tick, core::WallTime now);

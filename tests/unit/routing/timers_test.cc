@@ -250,5 +250,26 @@ TEST_F(Timers, WhoWasToldBeforeTheRouteChangedHearsOfTheEnd) {
                                               "all_resolved close page 0/1 over"));
 }
 
+TEST_F(Timers, ANewEpisodeThatLeadsElsewhereIsNotToldOnTheOldRoute) {
+  h.integrations.push_back(webhook("page"));
+  RouteConfig page;
+  page.matchers = {"severity=critical"};
+  page.receivers = {"page"};
+  h.tree.routes = {page};
+  h.open();
+  core::Labels labels = tensor("a");
+  labels.set("severity", "critical");
+  h.fire(labels);
+  h.at(30s);
+  h.resolve(labels);
+  h.at(40s);
+  labels.set("severity", "warning");
+  h.fire(labels);
+  h.at(1h);
+  EXPECT_THAT(h.said(), ::testing::UnorderedElementsAre("first open page 1/0",
+                                                        "all_resolved close page 0/1 over",
+                                                        "first open oncall 1/0"));
+}
+
 }  // namespace
 }  // namespace tocsin::routing
