@@ -1,7 +1,11 @@
 #include "ingest/kafka_config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <future>
+#include <thread>
 #include <variant>
 
 #include "config/config.h"
@@ -75,7 +79,8 @@ core::Status set_all(rd_kafka_conf_t* conf, const core::ValueMap& properties,
 /// Called from librdkafka's threads.
 void forward_log(const rd_kafka_t* client, int level, const char* facility,
                  const char* text) noexcept {
-  auto* log = static_cast<core::Log*>(rd_kafka_opaque(client));
+  auto* callbacks = static_cast<KafkaClient::Callbacks*>(rd_kafka_opaque(client));
+  core::Log* log = callbacks == nullptr ? nullptr : callbacks->log.load();
   if (log == nullptr) return;
   // syslog levels; lost connections are normal life to us, so even "error" is only a warning.
   const auto grade = level <= 4   ? core::Level::warn
@@ -84,6 +89,8 @@ void forward_log(const rd_kafka_t* client, int level, const char* facility,
   log->write(grade, "kafka_client_said",
              {{"client", rd_kafka_name(client)}, {"facility", facility}, {"text", text}});
 }
+
+constexpr std::chrono::milliseconds kDestroyPatience{1500};
 
 }  // namespace
 
@@ -105,16 +112,70 @@ core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properti
   return conf;
 }
 
-core::Result<rd_kafka_t*> start_kafka(Kafka<rd_kafka_conf_t> conf, KafkaRole role, core::Log&) {
+core::Result<std::unique_ptr<KafkaClient>> KafkaClient::start(Kafka<rd_kafka_conf_t> conf,
+                                                              KafkaRole role, void* owner,
+                                                              core::Log& log) {
+  std::unique_ptr<KafkaClient> client(new KafkaClient);
+  client->callbacks_->log = &log;
+  client->callbacks_->owner = owner;
+  rd_kafka_conf_set_opaque(conf.get(), client->callbacks_.get());
   rd_kafka_conf_set_log_cb(conf.get(), forward_log);
   std::array<char, 512> text{};
-  rd_kafka_t* client =
+  client->client_ =
       rd_kafka_new(role == KafkaRole::consumer ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, conf.get(),
                    text.data(), text.size());
-  if (client == nullptr)
+  if (client->client_ == nullptr) {
     return core::invalid_argument(std::string("transport.kafka: ") + text.data());
+  }
   [[maybe_unused]] auto* taken = conf.release();  // owned by the client now
   return client;
+}
+
+KafkaClient::~KafkaClient() {
+  if (client_ == nullptr) return;
+  // 2.0.2 can hang in here for a lost partition or a frozen broker, so a thread waits for it.
+  auto done = std::make_shared<std::promise<void>>();
+  auto finished = done->get_future();
+  std::thread([client = client_, callbacks = callbacks_, done] {
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    done->set_value();
+  }).detach();
+  if (finished.wait_for(kDestroyPatience) == std::future_status::ready) return;
+  callbacks_->log = nullptr;
+}
+
+core::Result<Kafka<const rd_kafka_metadata_t>> kafka_metadata(rd_kafka_t* client,
+                                                              std::chrono::milliseconds timeout,
+                                                              const std::string& address) {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  // All topics: asking for one that does not exist would create it on some clusters.
+  const auto error =
+      rd_kafka_metadata(client, 1, nullptr, &metadata, static_cast<int>(timeout.count()));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "kafka at " + address);
+  return Kafka<const rd_kafka_metadata_t>(metadata);
+}
+
+std::string_view KafkaContext::short_name(std::string_view full) const noexcept {
+  constexpr std::string_view kVersion = ".v1";
+  if (full.size() <= prefix.size() + 1 + kVersion.size()) return full;
+  return full.substr(prefix.size() + 1, full.size() - prefix.size() - 1 - kVersion.size());
+}
+
+const TopicSpec* KafkaContext::find(std::string_view topic) const noexcept {
+  const auto it = std::find_if(plan.begin(), plan.end(),
+                               [&](const TopicSpec& spec) { return spec.name == topic; });
+  return it == plan.end() ? nullptr : &*it;
+}
+
+core::Error KafkaContext::missing(std::string_view topic) const {
+  return core::not_found("topic " + full_name(topic) + " does not exist at " + address +
+                         "; `tocsin topics apply` creates it");
+}
+
+std::string kafka_client_id(std::string_view part) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return "tocsin-" + std::string(part) + "@" + host.data() + "/" + std::to_string(::getpid());
 }
 
 std::string kafka_address(const core::Value& properties) {

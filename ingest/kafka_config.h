@@ -4,15 +4,19 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/log.h"
 #include "core/result.h"
 #include "core/value.h"
+#include "ingest/transport.h"
 
 namespace tocsin::ingest {
 
@@ -39,8 +43,58 @@ using KafkaSettings = std::span<const std::pair<std::string_view, std::string>>;
 core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properties, KafkaRole role,
                                                      KafkaSettings ours);
 
-/// Starts a client with the configuration; its log lines go to `log`, which must outlive it.
-core::Result<rd_kafka_t*> start_kafka(Kafka<rd_kafka_conf_t> conf, KafkaRole role, core::Log& log);
+/// A client and what its callbacks find. Destroying it may take librdkafka seconds when a broker
+/// does not answer; then that goes on in a thread of its own, and nothing is called back any more.
+class KafkaClient {
+ public:
+  struct Callbacks {
+    std::atomic<core::Log*> log = nullptr;
+    void* owner = nullptr;  // of the rebalance, error and delivery callbacks
+  };
+
+  /// `owner`: what callbacks registered on `conf` get through owner(). Log lines go to `log`.
+  static core::Result<std::unique_ptr<KafkaClient>> start(Kafka<rd_kafka_conf_t> conf,
+                                                          KafkaRole role, void* owner,
+                                                          core::Log& log);
+  ~KafkaClient();
+  KafkaClient(const KafkaClient&) = delete;
+  KafkaClient& operator=(const KafkaClient&) = delete;
+
+  [[nodiscard]] rd_kafka_t* get() const noexcept { return client_; }
+  static void* owner(void* opaque) noexcept { return static_cast<Callbacks*>(opaque)->owner; }
+
+ private:
+  KafkaClient() : callbacks_(std::make_shared<Callbacks>()) {}
+  rd_kafka_t* client_ = nullptr;
+  std::shared_ptr<Callbacks> callbacks_;
+};
+
+/// Topics, partitions and leaders as the cluster has them now.
+core::Result<Kafka<const rd_kafka_metadata_t>> kafka_metadata(rd_kafka_t* client,
+                                                              std::chrono::milliseconds timeout,
+                                                              const std::string& address);
+
+/// What sources and publishers of one cluster share; outlives them.
+struct KafkaContext {
+  core::Value properties;
+  std::string address;  // bootstrap.servers, for messages
+  std::string prefix;
+  std::vector<TopicSpec> plan;
+  core::Log& log;
+  core::Telemetry& telemetry;
+
+  [[nodiscard]] std::string full_name(std::string_view topic) const {
+    return full_topic_name(prefix, topic);
+  }
+  /// "issues" for "tocsin.issues.v1"; borrows from it.
+  [[nodiscard]] std::string_view short_name(std::string_view full) const noexcept;
+  [[nodiscard]] const TopicSpec* find(std::string_view topic) const noexcept;
+  /// not_found with the command that creates it.
+  [[nodiscard]] core::Error missing(std::string_view topic) const;
+};
+
+/// "tocsin-<part>@<host>/<pid>".
+std::string kafka_client_id(std::string_view part);
 
 /// bootstrap.servers as the user wrote it.
 std::string kafka_address(const core::Value& properties);

@@ -420,7 +420,8 @@ TEST_P(TransportContract, TheClusterAnswers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, TransportContract,
-                         testing::Values(BackendKind::memory, BackendKind::journal),
+                         testing::Values(BackendKind::memory, BackendKind::journal,
+                                         BackendKind::kafka),
                          [](const auto& backend) { return name_of(backend.param); });
 
 }  // namespace

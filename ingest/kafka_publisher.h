@@ -1,0 +1,81 @@
+// RecordPublisher on Kafka: records by an idempotent producer, commits as transactions.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/record_publisher.h"
+#include "ingest/kafka_producer.h"
+#include "ingest/kafka_source.h"
+
+namespace tocsin::ingest {
+
+/// publish() and flush() from any thread; commit() from the thread that polls the source.
+class KafkaPublisher final : public core::RecordPublisher {
+ public:
+  static core::Result<std::unique_ptr<KafkaPublisher>> open(const KafkaContext& context,
+                                                            PublisherOptions options);
+  ~KafkaPublisher() override;
+
+  core::Status publish(const core::OutRecord& record) override;
+  core::Status flush(std::chrono::milliseconds timeout) override;
+  core::Status commit(std::span<const core::OutRecord> records,
+                      std::span<const core::Position> positions) override;
+  core::Result<std::int32_t> partitions(std::string_view topic) override;
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  /// Where the transaction that a failed call left behind stands.
+  enum class Left {
+    nothing,
+    to_abort,   // the abort did not come through
+    to_commit,  // the commit was asked for, no answer came: ask again
+    in_doubt,   // as to_commit, but the producer was lost: only the group's positions can tell
+  };
+
+  KafkaPublisher(const KafkaContext& context, PublisherOptions options, KafkaSource* source);
+
+  core::Status commit_transaction(std::span<const core::OutRecord> records,
+                                  std::span<const core::Position> positions, Deadline deadline);
+  core::Status commit_at_least_once(std::span<const core::OutRecord> records,
+                                    std::span<const core::Position> positions, Deadline deadline);
+  core::Status store_positions(std::span<const core::Position> positions, Deadline deadline);
+  core::Status make_ready(Deadline deadline);
+  core::Status produce_all(KafkaProducer& producer, std::span<const core::OutRecord> records,
+                           Deadline deadline);
+  core::Status send_positions(std::span<const core::Position> positions, Deadline deadline);
+  core::Status finish(Deadline deadline);
+  core::Status abort(core::Error why, Deadline deadline);
+  core::Status failed(Kafka<rd_kafka_error_t> error, std::string_view doing, bool was_commit,
+                      Deadline deadline);
+  core::Result<bool> was_committed(std::span<const core::Position> positions, Deadline deadline);
+  void note_committed(std::span<const core::Position> positions);
+  void lose_producer();
+  core::Result<KafkaProducer*> plain();
+  [[nodiscard]] Kafka<rd_kafka_topic_partition_list_t> offsets_of(
+      std::span<const core::Position> positions) const;
+
+  const KafkaContext& context_;
+  const PublisherOptions options_;
+  KafkaSource* const source_;  // null: commits carry no positions
+  core::Counter& committed_;
+  core::Counter& failed_;
+  core::Histogram& duration_;
+
+  std::mutex plain_mutex_;  // guards plain_
+  std::unique_ptr<KafkaProducer> plain_;
+
+  std::unique_ptr<KafkaProducer> transactional_;
+  bool initialised_ = false;
+  Left left_ = Left::nothing;
+  bool fenced_ = false;
+  std::map<core::StreamPartition, std::int64_t> last_committed_;
+};
+
+}  // namespace tocsin::ingest

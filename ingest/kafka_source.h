@@ -1,0 +1,92 @@
+// RecordSource on Kafka: a member of a consumer group, or a group-less reader.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record_source.h"
+#include "ingest/kafka_config.h"
+
+namespace tocsin::ingest {
+
+/// Lives on one thread; only client() may be used from others. Offsets are never stored by the
+/// library: what is committed is what commit() of a publisher is given.
+class KafkaSource final : public core::RecordSource {
+ public:
+  static core::Result<std::unique_ptr<KafkaSource>> open(const KafkaContext& context,
+                                                         SourceOptions options);
+  ~KafkaSource() override;
+
+  core::Result<std::size_t> poll(std::chrono::milliseconds timeout, std::size_t max_records,
+                                 core::RecordHandler handler) override;
+  core::Status seek(const core::Position& position) override;
+  core::Status pause(std::span<const core::StreamPartition> partitions) override;
+  core::Status resume(std::span<const core::StreamPartition> partitions) override;
+  [[nodiscard]] std::vector<core::Position> positions() const override;
+  [[nodiscard]] bool at_end() const override;
+  core::Status read_all(std::string_view topic, std::int32_t partition,
+                        core::RecordHandler handler) override;
+  void close(std::chrono::milliseconds deadline) override;
+
+  /// For the publisher that commits our positions; null when group-less or closed.
+  [[nodiscard]] rd_kafka_t* group_client() const noexcept;
+  /// Where the group stands at these positions' partitions.
+  core::Result<std::vector<core::Position>> committed(std::span<const core::Position> positions,
+                                                      std::chrono::milliseconds timeout) const;
+
+ private:
+  struct Partition {
+    core::StreamPartition where;
+    const rd_kafka_topic_t* handle = nullptr;  // of the last message, to find it fast
+    std::int64_t next = -1;                    // behind the last record handed out
+    std::int64_t start = RD_KAFKA_OFFSET_BEGINNING;
+    bool paused = false;
+    bool at_end = false;
+  };
+
+  KafkaSource(const KafkaContext& context, SourceOptions options);
+
+  core::Status start_client();
+  core::Status assign_without_group();
+  core::Status announce_late();
+  core::Status start_partitions(std::vector<core::StreamPartition> partitions);
+  void hand_to_owner(std::span<const core::Position> committed);
+  void on_assigned(rd_kafka_topic_partition_list_t& list);
+  void on_revoked(rd_kafka_topic_partition_list_t& list);
+  static void on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t error,
+                           rd_kafka_topic_partition_list_t* list, void* opaque) noexcept;
+  static void on_error(rd_kafka_t* client, int error, const char* reason, void* opaque) noexcept;
+
+  /// True when the message was handed out.
+  bool take(rd_kafka_message_t& message, core::RecordHandler handler);
+  void take_error(const rd_kafka_message_t& message);
+  void report_gap(Partition& partition, const rd_kafka_message_t& message);
+  core::Status move(Partition& partition, std::int64_t offset);
+
+  Partition* find(const core::StreamPartition& where);
+  Partition* find(const rd_kafka_message_t& message);
+  [[nodiscard]] Kafka<rd_kafka_topic_partition_list_t> list_of(
+      std::span<const core::StreamPartition> partitions) const;
+  [[nodiscard]] core::RecordView view_of(const rd_kafka_message_t& message) const;
+  core::Result<rd_kafka_t*> restore_client();
+
+  const KafkaContext& context_;
+  const SourceOptions options_;
+  core::Counter& gaps_;
+  core::Counter& rebalances_;
+  std::unique_ptr<KafkaClient> client_;
+  std::unique_ptr<KafkaClient> restore_;
+  std::vector<Partition> assigned_;
+  std::size_t last_found_ = 0;
+  std::vector<core::StreamPartition> unannounced_;  // committed positions could not be read yet
+  std::optional<core::Error> pending_error_;
+  bool in_assignment_ = false;  // the owner is being told: seek() and resume() only note wishes
+  bool ever_assigned_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace tocsin::ingest
