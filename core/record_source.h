@@ -47,6 +47,7 @@ class RecordSource {
   virtual Status resume(std::span<const StreamPartition> partitions) = 0;
 
   /// Position behind the last record handed out, per assigned partition: what commit() takes.
+  /// -1 while neither a record nor a committed position is known; commit() passes over it.
   [[nodiscard]] virtual std::vector<Position> positions() const = 0;
   /// True when everything that existed at the last poll has been handed out (zero lag).
   [[nodiscard]] virtual bool at_end() const = 0;

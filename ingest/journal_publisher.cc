@@ -227,7 +227,9 @@ core::Status JournalPublisher::append(std::span<const core::OutRecord> records,
   std::map<std::string, std::int64_t> before;
   if (!positions.empty()) {
     before = positions_;
-    for (const auto& position : positions) positions_[position.where.stream] = position.next;
+    for (const auto& position : positions) {
+      if (position.next >= 0) positions_[position.where.stream] = position.next;
+    }
     if (auto status = batch_.add(positions_record(), now); !status) {
       positions_ = std::move(before);
       return status;

@@ -90,8 +90,6 @@ void forward_log(const rd_kafka_t* client, int level, const char* facility,
              {{"client", rd_kafka_name(client)}, {"facility", facility}, {"text", text}});
 }
 
-constexpr std::chrono::milliseconds kDestroyPatience{1500};
-
 }  // namespace
 
 core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properties, KafkaRole role,
@@ -131,16 +129,38 @@ core::Result<std::unique_ptr<KafkaClient>> KafkaClient::start(Kafka<rd_kafka_con
   return client;
 }
 
+void KafkaClient::decline(rd_kafka_t* client, void* opaque) noexcept {
+  static_cast<Callbacks*>(opaque)->assigned = true;
+  rd_kafka_assign(client, nullptr);
+}
+
+void KafkaClient::destroy(rd_kafka_t* client, const Callbacks& callbacks, bool leaves) noexcept {
+  if (leaves) {
+    // Before 2.3, destroying a cooperative member that joined and was given nothing yet ends the
+    // process by an assertion: wait for its partitions, or keep the client for ever.
+    constexpr int kFixed = 0x02030000;
+    constexpr int kTries = 300;
+    const bool careful = rd_kafka_version() < kFixed;
+    for (int i = 0; careful && i < kTries && !callbacks.assigned; ++i) {
+      const Kafka<rd_kafka_message_t> ignored(rd_kafka_consumer_poll(client, 100));
+    }
+    if (careful && !callbacks.assigned) return;
+    rd_kafka_consumer_close(client);
+  }
+  rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
 KafkaClient::~KafkaClient() {
   if (client_ == nullptr) return;
+  callbacks_->owner = nullptr;
   // 2.0.2 can hang in here for a lost partition or a frozen broker, so a thread waits for it.
   auto done = std::make_shared<std::promise<void>>();
   auto finished = done->get_future();
-  std::thread([client = client_, callbacks = callbacks_, done] {
-    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  std::thread([client = client_, callbacks = callbacks_, leaves = leaves_, done] {
+    destroy(client, *callbacks, leaves);
     done->set_value();
   }).detach();
-  if (finished.wait_for(kDestroyPatience) == std::future_status::ready) return;
+  if (finished.wait_for(patience_) == std::future_status::ready) return;
   callbacks_->log = nullptr;
 }
 

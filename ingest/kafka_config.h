@@ -43,13 +43,15 @@ using KafkaSettings = std::span<const std::pair<std::string_view, std::string>>;
 core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properties, KafkaRole role,
                                                      KafkaSettings ours);
 
-/// A client and what its callbacks find. Destroying it may take librdkafka seconds when a broker
-/// does not answer; then that goes on in a thread of its own, and nothing is called back any more.
+/// A client and what its callbacks find. Leaving a group and destroying may take librdkafka seconds
+/// when a broker does not answer; then that goes on in a thread of its own. Nothing is called back
+/// once either has begun: owner() is null then.
 class KafkaClient {
  public:
   struct Callbacks {
     std::atomic<core::Log*> log = nullptr;
-    void* owner = nullptr;  // of the rebalance, error and delivery callbacks
+    std::atomic<void*> owner = nullptr;  // of the rebalance, error and delivery callbacks
+    std::atomic<bool> assigned = false;
   };
 
   /// `owner`: what callbacks registered on `conf` get through owner(). Log lines go to `log`.
@@ -61,12 +63,25 @@ class KafkaClient {
   KafkaClient& operator=(const KafkaClient&) = delete;
 
   [[nodiscard]] rd_kafka_t* get() const noexcept { return client_; }
+  /// What start() was given; null once the client is being destroyed.
   static void* owner(void* opaque) noexcept { return static_cast<Callbacks*>(opaque)->owner; }
+  /// A member of a group: says goodbye to it when destroyed, waiting at most `patience`.
+  /// `assigned`: whether it was ever given partitions.
+  void leave_group(std::chrono::milliseconds patience, bool assigned) noexcept {
+    leaves_ = true;
+    patience_ = patience;
+    callbacks_->assigned = assigned;
+  }
+  /// For the rebalance callback when owner() is null: takes note and gives everything back.
+  static void decline(rd_kafka_t* client, void* opaque) noexcept;
 
  private:
+  static void destroy(rd_kafka_t* client, const Callbacks& callbacks, bool leaves) noexcept;
   KafkaClient() : callbacks_(std::make_shared<Callbacks>()) {}
   rd_kafka_t* client_ = nullptr;
   std::shared_ptr<Callbacks> callbacks_;
+  bool leaves_ = false;
+  std::chrono::milliseconds patience_{1500};
 };
 
 /// Topics, partitions and leaders as the cluster has them now.

@@ -20,6 +20,8 @@ std::vector<std::pair<std::string_view, std::string>> producer_settings(
       {"acks", "all"},
       {"enable.idempotence", "true"},
       {"compression.type", "lz4"},
+      // Else records without a key would not be given to our partitioner.
+      {"sticky.partitioning.linger.ms", "0"},
       {"linger.ms", std::to_string(options.linger.count())},
       {"queue.buffering.max.kbytes",
        std::to_string(std::max<std::uint64_t>(1024, options.max_queued_bytes / 1024))},
@@ -74,7 +76,8 @@ core::Result<std::unique_ptr<KafkaProducer>> KafkaProducer::open(
 
 void KafkaProducer::on_delivery(rd_kafka_t* /*client*/, const rd_kafka_message_t* message,
                                 void* opaque) noexcept {
-  static_cast<KafkaProducer*>(KafkaClient::owner(opaque))->delivered(*message);
+  auto* owner = static_cast<KafkaProducer*>(KafkaClient::owner(opaque));
+  if (owner != nullptr) owner->delivered(*message);
 }
 
 void KafkaProducer::delivered(const rd_kafka_message_t& message) {

@@ -345,6 +345,7 @@ core::Result<bool> KafkaPublisher::was_committed(std::span<const core::Position>
   if (source_ == nullptr || source_->group_client() == nullptr) return false;
   std::vector<core::Position> moved;
   for (const auto& position : positions) {
+    if (position.next < 0) continue;
     const auto last = last_committed_.find(position.where);
     if (last == last_committed_.end() || last->second < position.next) moved.push_back(position);
   }

@@ -164,7 +164,12 @@ KafkaSource::Partition* KafkaSource::find(const rd_kafka_message_t& message) {
 
 void KafkaSource::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t error,
                                rd_kafka_topic_partition_list_t* list, void* opaque) noexcept {
-  auto& self = *static_cast<KafkaSource*>(KafkaClient::owner(opaque));
+  auto* owner = static_cast<KafkaSource*>(KafkaClient::owner(opaque));
+  if (owner == nullptr) {  // closing: the owner was told already
+    KafkaClient::decline(client, opaque);
+    return;
+  }
+  auto& self = *owner;
   self.rebalances_.add();
   if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     self.on_assigned(*list);
@@ -363,7 +368,9 @@ core::Result<std::vector<core::Position>> KafkaSource::committed(
 
 void KafkaSource::on_error(rd_kafka_t* client, int error, const char* reason,
                            void* opaque) noexcept {
-  auto& self = *static_cast<KafkaSource*>(KafkaClient::owner(opaque));
+  auto* owner = static_cast<KafkaSource*>(KafkaClient::owner(opaque));
+  if (owner == nullptr) return;
+  auto& self = *owner;
   const auto code = static_cast<rd_kafka_resp_err_t>(error);
   if (code == RD_KAFKA_RESP_ERR__FATAL) {
     std::array<char, 512> text{};
@@ -526,9 +533,7 @@ core::Status KafkaSource::resume(std::span<const core::StreamPartition> partitio
 
 std::vector<core::Position> KafkaSource::positions() const {
   std::vector<core::Position> positions;
-  for (const auto& one : assigned_) {
-    if (one.next >= 0) positions.push_back({one.where, one.next});
-  }
+  for (const auto& one : assigned_) positions.push_back({one.where, one.next});
   return positions;
 }
 
@@ -596,21 +601,15 @@ core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partitio
 
 void KafkaSource::close(milliseconds deadline) {
   if (closed_ || !client_) return;
-  const auto until = Clock::now() + deadline;
-  rd_kafka_t* client = client_->get();
-  if (!options_.group.empty() && ever_assigned_) {
-    // Served from here, so that revoked() runs on the caller's thread; 2.0.2's own close has no
-    // deadline.
-    rd_kafka_queue_t* queue = rd_kafka_queue_new(client);
-    const Kafka<rd_kafka_error_t> error(rd_kafka_consumer_close_queue(client, queue));
-    while (!error && rd_kafka_consumer_closed(client) == 0 && Clock::now() < until) {
-      if (rd_kafka_event_t* event = rd_kafka_queue_poll(queue, 20)) rd_kafka_event_destroy(event);
-    }
-    rd_kafka_queue_destroy(queue);
-  } else if (!options_.group.empty()) {
-    // Closing a cooperative consumer before its first assignment crashes before 2.3.
-    rd_kafka_unsubscribe(client);
+  // Handed over here, on the caller's thread and while the membership is valid; the library's own
+  // close has no deadline, so it runs on a thread of its own and finds nothing left to tell.
+  if (!options_.group.empty() && options_.listener != nullptr && !assigned_.empty()) {
+    std::vector<core::StreamPartition> all;
+    for (const auto& one : assigned_) all.push_back(one.where);
+    const bool lost = rd_kafka_assignment_lost(client_->get()) != 0;
+    lost ? options_.listener->lost(all) : options_.listener->revoked(all);
   }
+  if (!options_.group.empty()) client_->leave_group(deadline, ever_assigned_);
   closed_ = true;
   assigned_.clear();
   restore_.reset();

@@ -292,7 +292,7 @@ class MemoryPublisher final : public core::RecordPublisher {
     }
     for (const auto& record : records) state_->store(record);
     for (const auto& position : positions) {
-      state_->committed[group_][position.where] = position.next;
+      if (position.next >= 0) state_->committed[group_][position.where] = position.next;
     }
     return core::ok();
   }
