@@ -201,8 +201,9 @@ class Engine {
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] const RulesConfig& rules() const noexcept;
 
+  struct Impl;  // defined inside the room only
+
  private:
-  struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,132 @@
+// Bytes of snapshots: one io() function per structure both writes and reads it, so that the two
+// directions cannot drift apart. Little-endian host order, no padding between fields.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tocsin::rules {
+
+class Writer {
+ public:
+  static constexpr bool kReading = false;
+  explicit Writer(std::string& out) : out_(out) {}
+  void raw(const void* data, std::size_t size) {
+    out_.append(static_cast<const char*>(data), size);
+  }
+
+ private:
+  std::string& out_;
+};
+
+/// Reads what Writer wrote. Never past the end: after the first short read everything stays as it
+/// was and ok() is false.
+class Loader {
+ public:
+  static constexpr bool kReading = true;
+  explicit Loader(std::string_view in) : in_(in) {}
+  void raw(void* data, std::size_t size) {
+    if (size > in_.size()) {
+      ok_ = false;
+      in_ = {};
+      return;
+    }
+    std::memcpy(data, in_.data(), size);
+    in_.remove_prefix(size);
+  }
+  /// A count of elements of at least `each` bytes; 0 and not ok when they cannot all be there.
+  [[nodiscard]] std::size_t count(std::uint64_t wanted, std::size_t each) {
+    if (wanted > in_.size() / (each == 0 ? 1 : each)) {
+      ok_ = false;
+      in_ = {};
+      return 0;
+    }
+    return static_cast<std::size_t>(wanted);
+  }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] std::size_t left() const noexcept { return in_.size(); }
+
+ private:
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+template <typename A, typename T>
+requires std::is_trivially_copyable_v<T>
+void io(A& archive, T& value) { archive.raw(&value, sizeof value); }
+
+template <typename A>
+void io(A& archive, std::string& value);
+template <typename A, typename T>
+void io(A& archive, std::vector<T>& value);
+template <typename A, typename K, typename V>
+void io(A& archive, std::map<K, V>& value);
+template <typename A, typename F, typename S>
+requires(!std::is_trivially_copyable_v<std::pair<F, S>>) void io(A& archive,
+                                                                 std::pair<F, S>& value) {
+  io(archive, value.first);
+  io(archive, value.second);
+}
+
+template <typename A, typename... T>
+void io_all(A& archive, T&... values) {
+  (io(archive, values), ...);
+}
+
+/// Writes the size, or reads it and checks that so many elements of `each` bytes can follow.
+template <typename A>
+std::size_t io_size(A& archive, std::size_t size, std::size_t each) {
+  std::uint64_t count = size;
+  archive.raw(&count, sizeof count);
+  if constexpr (A::kReading) return archive.count(count, each);
+  return size;
+}
+
+template <typename A>
+void io(A& archive, std::string& value) {
+  const std::size_t size = io_size(archive, value.size(), 1);
+  if constexpr (A::kReading) value.resize(size);
+  archive.raw(value.data(), size);
+}
+
+template <typename A, typename T>
+void io(A& archive, std::vector<T>& value) {
+  constexpr bool kFlat = std::is_trivially_copyable_v<T>;
+  const std::size_t size = io_size(archive, value.size(), kFlat ? sizeof(T) : 1);
+  if constexpr (A::kReading) value.resize(size);
+  if constexpr (kFlat) {
+    archive.raw(value.data(), size * sizeof(T));
+  } else {
+    for (T& item : value) io(archive, item);
+  }
+}
+
+template <typename A, typename K, typename V>
+void io(A& archive, std::map<K, V>& value) {
+  const std::size_t size = io_size(archive, value.size(), 1);
+  if constexpr (A::kReading) {
+    value.clear();
+    for (std::size_t i = 0; i < size && archive.ok(); ++i) {
+      K key{};
+      io(archive, key);
+      io(archive, value[key]);
+    }
+  } else {
+    for (auto& [key, item] : value) {
+      K copy = key;
+      io(archive, copy);
+      io(archive, item);
+    }
+  }
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,81 @@
+// Fires when chosen tensors consist of zeros.
+//
+// Reads   the counts of zeros and elements of the tensors that the user selects.
+// Window  one step of one tensor, worker and mode; judged on arrival.
+// Fires   100 · zero / n >= threshold. ±0 are zero, NaN is not; bool false is zero.
+// Quiet   for empty tensors.
+// Source  Amazon SageMaker Debugger, AllZero; builtin-rules 2.1.
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct AllZero {
+  static constexpr std::span<const std::string_view> kKinds{};
+
+  struct Config {
+    double threshold = 100;
+  };
+  struct State {};
+
+  static Defaults defaults(Preset) { return {.needs_selector = true}; }
+
+  static void read(config::Reader& in, Config& cfg, Preset) {
+    config::Check<double> percent = config::between(0.0, 100.0);
+    percent.ok = [](const double& value) { return value > 0 && value <= 100; };
+    percent.expected = "> 0 … 100";
+    percent.exclusive_minimum = true;
+    in.optional("threshold", cfg.threshold, percent, "percentage of zeros that is too much");
+  }
+
+  static void adjust(const Config&, Program& program) {
+    for (const std::string& name : program.common.collection_names) program.needs.push_back({name});
+  }
+
+  static double share(const Row& row) { return 100.0 * static_cast<double>(row.zero()) / row.n(); }
+
+  static Verdict update(const Config& cfg, State&, const Row& row, const RowBatch&) {
+    if (row.count() == 0) return kNotApplicable;
+    return share(row) >= cfg.threshold ? hit() : kOk;
+  }
+
+  static double badness(const Config&, const State&, const Row* row) {
+    return row == nullptr ? 0 : share(*row);
+  }
+
+  static Finding explain(const Config& cfg, const State&, const Row* row, const RowBatch* batch,
+                         const Subject& subject, unsigned) {
+    Finding finding;
+    finding.observed = {"zero_percent", share(*row)};
+    finding.op = ">=";
+    finding.threshold = core::NamedNumber{"threshold", cfg.threshold};
+    finding.summary = batch->scalar
+                          ? subject.name + " is exactly 0 at " + subject.place() + "."
+                          : std::to_string(row->zero()) + " of the " +
+                                std::to_string(row->count()) + " values of " + subject.name +
+                                " are zero (" + figure(share(*row)) + " %, limit " +
+                                figure(cfg.threshold) + " %) at " + subject.place() + ".";
+    finding.recommendation =
+        "A layer without signal learns nothing: check its input, its initialisation, and whether "
+        "its gradient reaches it. Biases are zero at step 0 by design: set start_step 1 for them.";
+    finding.values.emplace_back("zero", row->zero());
+    finding.values.emplace_back("count", row->count());
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor all_zero() {
+  return {.name = "all_zero",
+          .original_name = "AllZero",
+          .title = "All, or too many, values of a chosen tensor are zero.",
+          .unit = "tensor",
+          .needs = "the tensors named by collection_names or tensor_regex",
+          .presets = "",
+          .severity = core::Severity::warning,
+          .read = &read_row_rule<AllZero>};
+}
+
+}  // namespace tocsin::rules

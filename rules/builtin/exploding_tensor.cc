@@ -1,0 +1,124 @@
+// Fires when a tensor or a logged value contains NaN or Inf.
+//
+// Reads   the counts of NaN, +Inf and −Inf of every published tensor and scalar.
+// Window  one step of one tensor, worker and mode; judged on arrival.
+// Fires   nan + posinf + neginf >= 1; with only_nan: nan >= 1.
+// Quiet   for integers and bool, empty tensors, and gradients of a step that the optimizer skipped
+//         (dynamic loss scaling does that on purpose).
+// Source  Amazon SageMaker Debugger, ExplodingTensor; builtin-rules 1.2. Sums, means and norms are
+//         not looked at: they can overflow on finite data.
+
+#include <cmath>
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct ExplodingTensor {
+  static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr std::string_view kExtensions[] = {"ignore_skipped_steps"};
+
+  struct Config {
+    bool only_nan = false;
+    bool ignore_skipped_steps = true;
+  };
+  struct State {
+    double last_finite_abs_max = std::nan("");
+    std::int64_t last_finite_step = 0;
+  };
+
+  static Defaults defaults(Preset) { return {.everything = true}; }
+
+  static void read(config::Reader& in, Config& cfg, Preset) {
+    in.optional("only_nan", cfg.only_nan, "look at NaN only, not at Inf");
+    in.optional("ignore_skipped_steps", cfg.ignore_skipped_steps,
+                "leave out gradients of steps that the optimizer skipped");
+  }
+
+  static std::vector<Need> needs(const Config&) {
+    return {{"gradients"}, {"weights"}, {"biases"}, {"losses"}};
+  }
+
+  static bool can_be_non_finite(core::Dtype dtype) {
+    return dtype == core::Dtype::unknown || core::is_floating(dtype) || dtype == core::Dtype::c64 ||
+           dtype == core::Dtype::c128;
+  }
+
+  static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
+    const std::uint64_t bad = cfg.only_nan ? row.nan() : row.non_finite();
+    if (bad == 0) {
+      if (row.count() == 0) return kNotApplicable;
+      state.last_finite_abs_max = row.abs_max();
+      state.last_finite_step = batch.step;
+      return kOk;
+    }
+    const std::uint64_t meta = row.meta();
+    if (!can_be_non_finite(core::meta::dtype(meta))) return kNotApplicable;
+    const bool skipped = (meta & core::meta::kOptimizerSkipped) != 0 &&
+                         core::meta::role(meta) == core::Role::gradient;
+    if (skipped && cfg.ignore_skipped_steps) return kNotApplicable;
+    return hit();
+  }
+
+  static double badness(const Config&, const State&, const Row* row) {
+    return row == nullptr ? 0 : static_cast<double>(row->non_finite());
+  }
+
+  static Finding explain(const Config& cfg, const State& state, const Row* row,
+                         const RowBatch* batch, const Subject& subject, unsigned) {
+    Finding finding;
+    const std::uint64_t bad = cfg.only_nan ? row->nan() : row->non_finite();
+    finding.observed = {cfg.only_nan ? "nan" : "non_finite", static_cast<double>(bad)};
+    finding.op = ">=";
+    finding.threshold = core::NamedNumber{"limit", 1};
+    if (batch->scalar) {
+      const std::string what = row->nan() > 0 ? "NaN" : row->posinf() > 0 ? "+Inf" : "-Inf";
+      finding.summary = subject.name + " became " + what + " at " + subject.place() + ".";
+    } else {
+      finding.summary = subject.name + " has " + std::to_string(bad) + " of " +
+                        std::to_string(row->count()) + " values that are no finite numbers (" +
+                        std::to_string(row->nan()) + " NaN, " + std::to_string(row->posinf()) +
+                        " +Inf, " + std::to_string(row->neginf()) + " -Inf) at " + subject.place() +
+                        ".";
+    }
+    if (std::isfinite(state.last_finite_abs_max)) {
+      finding.description = "Its largest magnitude was " + figure(state.last_finite_abs_max) +
+                            " at step " + std::to_string(state.last_finite_step) +
+                            ", the last step where all was finite.";
+      finding.values.emplace_back("last_finite_abs_max", state.last_finite_abs_max);
+      finding.values.emplace_back("last_finite_step", state.last_finite_step);
+    }
+    if (!subject.first_hit.empty() && subject.first_hit != subject.name) {
+      finding.description += (finding.description.empty() ? "" : " ") +
+                             ("The first to go was " + subject.first_hit + ".");
+    }
+    finding.recommendation =
+        "Lower the learning rate or clip gradients; with mixed precision check the loss scale, and "
+        "look for a division by zero or the logarithm of zero in the loss.";
+    finding.values.emplace_back("nan", row->nan());
+    finding.values.emplace_back("posinf", row->posinf());
+    finding.values.emplace_back("neginf", row->neginf());
+    finding.values.emplace_back("share", static_cast<double>(bad) / row->n());
+    if (const auto first = batch->statistic(core::SparseStat::first_bad_index, row->index())) {
+      finding.values.emplace_back("first_flat_index", static_cast<std::int64_t>(*first));
+    }
+    if (!subject.first_hit.empty()) finding.values.emplace_back("origin", subject.first_hit);
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor exploding_tensor() {
+  return {.name = "exploding_tensor",
+          .original_name = "ExplodingTensor",
+          .title = "A tensor or a logged value contains NaN or Inf.",
+          .unit = "tensor",
+          .needs = "any tensor or scalar; asks for gradients, weights, biases and losses",
+          .presets = "",
+          .severity = core::Severity::error,
+          .read = &read_row_rule<ExplodingTensor>};
+}
+
+}  // namespace tocsin::rules

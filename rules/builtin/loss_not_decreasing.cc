@@ -1,0 +1,432 @@
+// Fires when a loss stops falling, jumps up, or loses what it had gained.
+//
+// Reads   scalars with role loss (and what the user selects), averaged over workers.
+// Window  since the start of the attempt, O(1) state per series.
+// Fires   preset tocsin, on points num_steps apart (each the mean of the losses since the last
+// one),
+//         v = median of the last 5, first = first v, best = least v so far:
+//           stuck  no improvement of 1 % of |best| over 4 points, and best > 0.9 · first
+//           early  a point > 2 · |first point|
+//           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
+//           lost   once first − best > 0.05 · |first|: median of 3 > best + 0.5 · (first − best)
+//           for 2
+//         preset original, every num_steps steps against the value at least that many steps before:
+//           plateau   fall of 0 … diff_percent;   increase   rise of more than
+//           increase_threshold_percent stuck     with flat_evaluations = k: none of the last k
+//           brought diff_percent
+// Quiet   until the medians are full; for values that are not finite; preset tocsin also when a
+// step
+//         has several losses (adversarial training).
+// Source  Amazon SageMaker Debugger, LossNotDecreasing; builtin-rules 2.3, detection-quality 2.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kLossKinds[] = {"plateau", "increase", "stuck", "early", "rise", "lost"};
+enum Kind : unsigned { kPlateau, kIncrease, kStuck, kEarly, kRise, kLost };
+
+struct LossNotDecreasing {
+  static constexpr std::span<const std::string_view> kKinds = kLossKinds;
+  static constexpr std::string_view kExtensions[] = {"flat_evaluations"};
+  static constexpr std::size_t kHistory = 64;
+  static constexpr std::size_t kTail = 20;
+  static constexpr std::uint32_t kStuckPoints = 4;
+  static constexpr std::uint32_t kMedian = 5;
+
+  struct Config {
+    bool original = false;
+    bool use_losses_collection = true;
+    std::int64_t num_steps = 10;
+    double diff_percent = 0.1;
+    double increase_threshold_percent = 5;
+    std::optional<std::string> mode;
+    std::uint32_t flat_evaluations = 0;
+  };
+  struct Saved {
+    std::int64_t step = 0;
+    double loss = 0;
+  };
+  /// Which modes have been evaluated: without `mode`, only the first of eval, train, global may
+  /// hit.
+  struct Shared {
+    std::uint8_t evaluated = 0;
+  };
+  struct State {
+    // original: the saved values since the last evaluation, oldest first; enough to find the newest
+    // one at least num_steps back.
+    std::array<Saved, kHistory> history{};
+    std::uint32_t kept = 0;
+    bool anchored = false;
+    std::int64_t evaluated = 0;
+    std::array<double, kHistory> reference{};  // of the latest evaluations, for flat_evaluations
+    std::array<double, kHistory> loss{};
+    std::uint32_t row = 0;  // evaluations without a break
+    // tocsin
+    double sum = 0;  // of the values since the last point
+    std::uint32_t values = 0;
+    std::array<double, kMedian> points{};  // newest last
+    std::uint32_t seen = 0;                // points so far
+    std::int64_t last_point = 0;
+    double first_point = 0;
+    double first = 0;
+    double best = 0;
+    double target = 0;  // what the next improvement is measured against
+    std::uint32_t without = 0;
+    std::uint32_t rising = 0;
+    std::uint32_t lost = 0;
+    std::int64_t best_step = 0;
+    // evidence
+    std::array<Saved, kTail> tail{};
+    std::uint32_t tail_size = 0;
+    Saved before{};
+    Saved now{};
+    double change = 0;
+    double limit = 0;
+  };
+
+  static Defaults defaults(Preset) { return {}; }
+
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    cfg.original = preset == Preset::original;
+    in.optional("use_losses_collection", cfg.use_losses_collection, "add the collection losses");
+    in.optional("num_steps", cfg.num_steps, config::at_least(std::int64_t{1}),
+                "steps between two evaluations");
+    in.optional("diff_percent", cfg.diff_percent, config::between(0.0, 99.999999),
+                "original: least fall in percent");
+    in.optional("increase_threshold_percent", cfg.increase_threshold_percent,
+                config::greater_than(0.0), "original: rise in percent that is too much");
+    in.optional("mode", cfg.mode,
+                "original: EVAL, TRAIN or GLOBAL; unset: the first that has data");
+    in.optional("flat_evaluations", cfg.flat_evaluations,
+                config::between(std::uint32_t{0}, std::uint32_t{kHistory}),
+                "original: evaluations without a fall of diff_percent; 0 = off");
+    if (!cfg.mode) return;
+    std::string lower = *cfg.mode;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    if (lower != "eval" && lower != "train" && lower != "global") {
+      in.error("mode", "mode must be EVAL, TRAIN or GLOBAL");
+    }
+    cfg.mode = lower;
+  }
+
+  static std::vector<Need> needs(const Config&) { return {{"losses"}}; }
+
+  static void adjust(const Config& cfg, Program& program) {
+    if (cfg.use_losses_collection || program.selection.empty()) {
+      program.selection.add_collection("losses");
+    }
+    if (!program.common.modes.empty()) return;
+    if (!cfg.original) {
+      program.common.mode_mask = kTrainModes;
+    } else if (cfg.mode) {
+      program.common.mode_mask = mode_bit(core::mode_from(*cfg.mode).value_or(core::Mode::train));
+    } else {
+      program.common.mode_mask = kTrainModes | mode_bit(core::Mode::eval);
+    }
+  }
+
+  // ------------------------------------------------------------------------------- original
+
+  static std::optional<Verdict> judge_original(const Config& cfg, State& state, std::int64_t step,
+                                               double loss) {
+    if (!state.anchored) {
+      state.anchored = true;
+      state.evaluated = step;
+      state.history[0] = {step, loss};
+      state.kept = 1;
+      return kInsufficient;
+    }
+    if (step - state.evaluated < cfg.num_steps) {
+      if (state.kept < kHistory) state.history[state.kept++] = {step, loss};
+      return std::nullopt;  // not due
+    }
+    state.before = state.history[0];
+    for (std::uint32_t i = 0; i < state.kept; ++i) {
+      if (state.history[i].step <= step - cfg.num_steps) state.before = state.history[i];
+    }
+    state.now = {step, loss};
+    state.evaluated = step;
+    state.history[0] = state.now;
+    state.kept = 1;
+    return compare(cfg, state);
+  }
+
+  static Verdict compare(const Config& cfg, State& state) {
+    const double older = state.before.loss;
+    const double newer = state.now.loss;
+    state.change = 100 * (older - newer) / std::fabs(older);
+    state.limit = cfg.diff_percent;
+    if (!std::isfinite(older) || std::isnan(newer)) {
+      state.row = 0;
+      return kInsufficient;
+    }
+    if (newer == HUGE_VAL) return hit(kIncrease);
+    if (older == 0) {
+      state.row = 0;
+      return newer > 0 ? hit(kIncrease) : kOk;
+    }
+    const bool stuck = flat_row(cfg, state, older, newer);
+    if (state.change < 0) {
+      if (-state.change > cfg.increase_threshold_percent) {
+        state.limit = cfg.increase_threshold_percent;
+        return hit(kIncrease);
+      }
+    } else if (state.change == 0 || state.change < cfg.diff_percent) {
+      return hit(kPlateau);
+    }
+    return stuck ? hit(kStuck) : kOk;
+  }
+
+  // True when none of the last k evaluations fell by diff_percent below the reference of the first.
+  static bool flat_row(const Config& cfg, State& state, double older, double newer) {
+    const std::uint32_t k = cfg.flat_evaluations;
+    if (k == 0) return false;
+    state.reference[state.row % k] = older;
+    state.loss[state.row % k] = newer;
+    ++state.row;
+    if (state.row < k) return false;
+    const double reference = state.reference[state.row % k];  // of the oldest of the k
+    for (std::uint32_t i = 0; i < k; ++i) {
+      if (100 * (reference - state.loss[i]) / std::fabs(reference) >= cfg.diff_percent)
+        return false;
+    }
+    return true;
+  }
+
+  // --------------------------------------------------------------------------------- tocsin
+
+  static double median(const State& state, std::uint32_t size) {
+    std::array<double, kMedian> sorted = state.points;
+    const auto begin = sorted.end() - static_cast<std::ptrdiff_t>(size);
+    std::sort(begin, sorted.end());
+    return *(begin + static_cast<std::ptrdiff_t>(size / 2));
+  }
+
+  static std::optional<Verdict> judge_tocsin(const Config& cfg, State& state, std::int64_t step,
+                                             double loss) {
+    if (!std::isfinite(loss)) return kInsufficient;
+    state.sum += loss;
+    ++state.values;
+    if (state.seen > 0 && step - state.last_point < cfg.num_steps) return std::nullopt;
+    const double point = state.sum / state.values;
+    state.sum = 0;
+    state.values = 0;
+    state.last_point = step;
+    std::rotate(state.points.begin(), state.points.begin() + 1, state.points.end());
+    state.points.back() = point;
+    ++state.seen;
+    state.now = {step, point};
+    if (state.seen == 1) {
+      state.first_point = point;
+      return kInsufficient;
+    }
+    std::uint8_t kinds = 0;
+    if (point > 2 * std::fabs(state.first_point)) kinds |= 1U << kEarly;
+    if (state.seen >= kMedian) kinds = static_cast<std::uint8_t>(kinds | judge_median(state));
+    if (kinds != 0) return {Outcome::hit, kinds};
+    return state.seen < kMedian ? kInsufficient : kOk;
+  }
+
+  static std::uint8_t judge_median(State& state) {
+    const double v = median(state, kMedian);
+    if (state.seen == kMedian) {
+      state.first = state.best = state.target = v;
+      state.best_step = state.now.step;
+      return 0;
+    }
+    if (v < state.best) {
+      state.best = v;
+      state.best_step = state.now.step;
+    }
+    if (v <= state.target - 0.01 * std::fabs(state.target)) {
+      state.target = v;
+      state.without = 0;
+    } else {
+      ++state.without;
+    }
+    unsigned kinds = 0;
+    // Written so that it means the same for negative losses: less than 10 % gained.
+    const bool gained = state.first - state.best >= 0.1 * std::fabs(state.first);
+    if (state.without >= kStuckPoints && !gained) kinds |= 1U << kStuck;
+    const double margin = 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first));
+    state.rising = v > state.best + margin ? state.rising + 1 : 0;
+    if (state.rising >= 3) kinds |= 1U << kRise;
+    const double gain = state.first - state.best;
+    const bool back =
+        gain > 0.05 * std::fabs(state.first) && median(state, 3) > state.best + 0.5 * gain;
+    state.lost = back ? state.lost + 1 : 0;
+    if (state.lost >= 2) kinds |= 1U << kLost;
+    return static_cast<std::uint8_t>(kinds);
+  }
+
+  // ---------------------------------------------------------------------------------- engine
+
+  // Losses of another data set that a script logs in its training mode.
+  static bool foreign(std::string_view name) {
+    for (const std::string_view part : {"val_", "val/", "eval_", "eval/", "test_", "test/"}) {
+      if (name.find(part) != std::string_view::npos) return true;
+    }
+    return name == "error" || name == "merror" || name.ends_with("-error") ||
+           name.ends_with("-merror");
+  }
+
+  static void remember(State& state, std::int64_t step, double loss) {
+    std::rotate(state.tail.begin(), state.tail.begin() + 1, state.tail.end());
+    state.tail.back() = {step, loss};
+    if (state.tail_size < kTail) ++state.tail_size;
+  }
+
+  static bool may_hit(const Config& cfg, const Shared& shared, core::Mode mode) {
+    if (!cfg.original || cfg.mode) return true;
+    for (const core::Mode first : {core::Mode::eval, core::Mode::train, core::Mode::global}) {
+      if ((shared.evaluated & mode_bit(first)) != 0) return first == mode;
+    }
+    return false;
+  }
+
+  static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
+                      SeriesReport& report) {
+    std::size_t own = 0;
+    for (const SeriesValue& value : point.values) own += foreign(value.text) ? 0 : 1;
+    for (const SeriesValue& value : point.values) {
+      const SeriesKey key{value.name, static_cast<std::uint8_t>(point.mode)};
+      auto* state = memory.of<State>(key);
+      if (state == nullptr || (!cfg.original && foreign(value.text))) continue;
+      remember(*state, point.step, value.value);
+      std::optional<Verdict> verdict = kNotApplicable;
+      if (cfg.original) {
+        verdict = judge_original(cfg, *state, point.step, value.value);
+        auto& shared = memory.shared<Shared>();
+        if (verdict && (verdict->outcome == Outcome::ok || verdict->outcome == Outcome::hit)) {
+          shared.evaluated = static_cast<std::uint8_t>(shared.evaluated | mode_bit(point.mode));
+          if (!may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
+        }
+      } else if (own == 1) {
+        verdict = judge_tocsin(cfg, *state, point.step, value.value);
+      }
+      if (!verdict) continue;
+      const auto why = [&](const Subject& subject, unsigned kind) {
+        return explain(cfg, *state, subject, kind);
+      };
+      report.evaluated(key, value.text, *verdict, point, why);
+    }
+  }
+
+  static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
+                      SeriesReport& report) {
+    on_step(cfg, memory, pass, report);
+  }
+
+  static Finding explain(const Config& cfg, const State& state, const Subject& subject,
+                         unsigned kind) {
+    Finding finding;
+    finding.observed = {"loss", state.now.loss};
+    const std::string loss = subject.name + " (" + std::string(core::to_string(subject.mode)) + ")";
+    const std::string where = " at step " + std::to_string(state.now.step);
+    switch (kind) {
+      case kPlateau:
+      case kStuck:
+        finding.op = "<";
+        if (cfg.original) {
+          finding.observed = {"fall_percent", state.change};
+          finding.threshold = core::NamedNumber{"diff_percent", cfg.diff_percent};
+          finding.summary = loss + " has stopped falling: " + figure(state.before.loss) +
+                            " at step " + std::to_string(state.before.step) + ", " +
+                            figure(state.now.loss) + where + " (less than " +
+                            figure(cfg.diff_percent) + " %).";
+        } else {
+          finding.observed = {"gain", (state.first - state.best) / std::fabs(state.first)};
+          finding.threshold = core::NamedNumber{"least_gain", 0.1};
+          finding.summary = loss + " does not fall: it began at " + figure(state.first) +
+                            " and its best is " + figure(state.best) + " after " +
+                            std::to_string(state.now.step) +
+                            " steps, without an improvement of 1 % "
+                            "over the last " +
+                            std::to_string(state.without) + " points.";
+        }
+        finding.recommendation =
+            "Check the learning rate (too low or far too high), that gradients reach the layers, "
+            "and that data and labels belong together.";
+        break;
+      case kIncrease:
+        finding.op = ">";
+        finding.observed = {"rise_percent", -state.change};
+        finding.threshold =
+            core::NamedNumber{"increase_threshold_percent", cfg.increase_threshold_percent};
+        finding.summary = loss + " has risen from " + figure(state.before.loss) + " at step " +
+                          std::to_string(state.before.step) + " to " + figure(state.now.loss) +
+                          where + ".";
+        break;
+      case kEarly:
+        finding.op = ">";
+        finding.threshold = core::NamedNumber{"twice_first", 2 * std::fabs(state.first_point)};
+        finding.summary = loss + " is " + figure(state.now.loss) + where +
+                          ", more than twice its first value of " + figure(state.first_point) + ".";
+        break;
+      case kRise:
+        finding.op = ">";
+        finding.threshold = core::NamedNumber{
+            "limit",
+            state.best + 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first))};
+        finding.summary = loss + " has risen far above its best: " + figure(state.now.loss) +
+                          where + ", best " + figure(state.best) + " at step " +
+                          std::to_string(state.best_step) + ".";
+        break;
+      default:
+        finding.op = ">";
+        finding.threshold =
+            core::NamedNumber{"limit", state.best + 0.5 * (state.first - state.best)};
+        finding.summary = loss + " has lost more than half of what it had gained: first " +
+                          figure(state.first) + ", best " + figure(state.best) + " at step " +
+                          std::to_string(state.best_step) + ", now " + figure(state.now.loss) +
+                          where + ".";
+    }
+    if (finding.recommendation.empty()) {
+      finding.recommendation =
+          "Lower the learning rate or clip gradients, and look at what changed at that step: "
+          "schedule, data, or a resumed checkpoint.";
+    }
+    if (cfg.original) {
+      finding.first_step = state.before.step;
+      finding.points = 2;
+      finding.values.emplace_back("reference", state.before.loss);
+      finding.values.emplace_back("reference_step", state.before.step);
+      finding.values.emplace_back("change_percent", -state.change);
+    } else {
+      finding.values.emplace_back("first", state.first);
+      finding.values.emplace_back("best", state.best);
+      finding.values.emplace_back("best_step", state.best_step);
+    }
+    core::ValueList tail;
+    for (std::size_t i = kTail - state.tail_size; i < kTail; ++i) {
+      tail.emplace_back(core::ValueList{state.tail[i].step, state.tail[i].loss});
+    }
+    finding.values.emplace_back("tail", std::move(tail));
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor loss_not_decreasing() {
+  return {.name = "loss_not_decreasing",
+          .original_name = "LossNotDecreasing",
+          .title = "A loss stops falling, jumps up, or loses what it had gained.",
+          .unit = "series",
+          .needs = "collection losses",
+          .presets =
+              "tocsin smooths the train loss and asks for clear signs (stuck from the start, "
+              "doubled, far above its best, half of the gain lost); original compares two "
+              "single values num_steps apart, which fires on 78 % of healthy runs.",
+          .severity = core::Severity::warning,
+          .read = &read_series_rule<LossNotDecreasing>};
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,77 @@
+// Fires when nothing has been heard of a training for too long.
+//
+// Reads   when the newest summary, scalar or step-end frame of the run (or worker) reached the
+// engine. Window  now − that time, or since the run became known. Judged by the engine's ticks, and
+// only when
+//         everything that exists has been read; in a replay the records' times are the clock.
+// Fires   silence >= threshold; once per silence.
+// Quiet   for runs that announced their end. Heartbeats are no progress: they go on when training
+// hangs. Source  Amazon SageMaker Debugger, StalledTrainingRule; builtin-rules 2.7.
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+class StalledProgram final : public ClockProgram {
+ public:
+  void read(config::Reader& in, Preset) {
+    std::int64_t seconds = 1800;
+    std::string scope = "run";
+    bool stop = false;
+    std::string prefix;
+    in.optional("threshold", seconds, config::between(std::int64_t{1}, std::int64_t{1} << 32),
+                "seconds without progress");
+    in.optional("stop_training_on_fire", stop,
+                "ask for a stop: the same as actions: [stop] (needs a receiver of that name)");
+    in.optional("training_job_name_prefix", prefix,
+                "accepted for old configurations; the run is known exactly");
+    in.optional("scope", scope, config::one_of({"run", "worker"}),
+                "worker: one worker is silent while others make progress");
+    threshold = std::chrono::seconds(seconds);
+    per_worker = scope == "worker";
+  }
+
+  [[nodiscard]] Finding explain(const Silence& silence, const Subject& subject) const override {
+    Finding finding;
+    const double seconds = static_cast<double>(silence.now - silence.last_message) / 1e9;
+    finding.observed = {"silence_seconds", seconds};
+    finding.op = ">=";
+    finding.threshold =
+        core::NamedNumber{"threshold", static_cast<double>(threshold.count()) / 1e9};
+    const std::string who = subject.worker.empty() ? "The training" : subject.worker;
+    finding.summary = who + " has made no progress for " + figure(seconds) + " s (limit " +
+                      figure(finding.threshold->value) + " s); the last step seen was " +
+                      std::string(core::to_string(subject.mode)) + " step " +
+                      std::to_string(subject.step) + ".";
+    finding.recommendation =
+        "Look for a worker that waits in a collective operation, a data loader that hangs, or a "
+        "full disk. Long evaluation without saved values looks the same: raise the threshold then.";
+    finding.values.emplace_back("last_message",
+                                core::to_rfc3339(core::wall_time(silence.last_message)));
+    finding.values.emplace_back("consumer_lag", 0);
+    return finding;
+  }
+};
+
+struct StalledTraining {
+  static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr std::string_view kExtensions[] = {"scope"};
+  static Defaults defaults(Preset) { return {.selects = false}; }
+};
+
+}  // namespace
+
+RuleDescriptor stalled_training_rule() {
+  return {.name = "stalled_training_rule",
+          .original_name = "StalledTrainingRule",
+          .title = "Nothing has been heard of a training for too long.",
+          .unit = "clock",
+          .needs = "any summary, scalar or step-end frame",
+          .presets = "",
+          .severity = core::Severity::error,
+          .aliases = {"stalled_training"},
+          .read = &read_rule<StalledTraining, StalledProgram>};
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,110 @@
+// Fires when gradients become too small to train with.
+//
+// Reads   Σ|x| and n of tensors with role gradient.
+// Window  one step of one worker: its tensors are judged together when it has ended the step, or
+// each
+//         on arrival when min_fraction is 0.
+// Fires   mean|g| < threshold for at least min_fraction of the worker's gradient tensors; then each
+//         of those is a hit.
+// Quiet   for tensors with NaN or Inf (exploding_tensor reports those) and empty ones.
+// Source  Amazon SageMaker Debugger, VanishingGradient; builtin-rules 1.5. The fraction of the
+// default
+//         preset is our own: a bias in front of a normalisation layer has zero gradient by
+//         construction.
+
+#include <cmath>
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct VanishingGradient {
+  static constexpr std::span<const std::string_view> kKinds{};
+
+  struct Config {
+    double threshold = 1e-7;
+    double min_fraction = 0;
+  };
+  struct State {
+    double abs_mean = 0;  // after unscaling
+    double abs_max = 0;
+    double zero_share = 0;
+    double loss_scale = 1;
+    std::uint64_t count = 0;
+  };
+
+  static Defaults defaults(Preset) {
+    return {.modes = kTrainModes, .roles = {core::Role::gradient}};
+  }
+
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    if (preset == Preset::tocsin) cfg.min_fraction = 0.25;
+    in.optional("threshold", cfg.threshold, config::greater_than(0.0),
+                "mean magnitude below which a gradient has vanished");
+    in.optional("min_fraction", cfg.min_fraction, config::between(0.0, 1.0),
+                "share of a worker's gradient tensors that must be below at a step");
+  }
+
+  static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
+
+  static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
+    const std::uint64_t count = row.count();
+    if (count == 0) return kNotApplicable;
+    const double scale = (row.meta() & core::meta::kUnscaled) != 0 ? 1.0 : batch.loss_scale;
+    const double abs_mean = row.abs_sum() / static_cast<double>(count) / scale;
+    if (!std::isfinite(abs_mean)) return kInsufficient;
+    if (!(abs_mean < cfg.threshold)) return kOk;
+    state.abs_mean = abs_mean;
+    state.abs_max = row.abs_max() / scale;
+    state.zero_share = static_cast<double>(row.zero()) / static_cast<double>(count);
+    state.loss_scale = scale;
+    state.count = count;
+    return hit();
+  }
+
+  static double badness(const Config&, const State& state, const Row*) { return -state.abs_mean; }
+
+  static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch*,
+                         const Subject& subject, unsigned) {
+    Finding finding;
+    finding.observed = {"abs_mean", state.abs_mean};
+    finding.op = "<";
+    finding.threshold = core::NamedNumber{"threshold", cfg.threshold};
+    finding.summary = "The gradient of " + subject.name + " has all but vanished: mean magnitude " +
+                      figure(state.abs_mean) + " (limit " + figure(cfg.threshold) + ") at " +
+                      subject.place() + ", where " + std::to_string(subject.hit) + " of " +
+                      std::to_string(subject.evaluated) + " gradients are that small.";
+    finding.recommendation =
+        "Layers with such gradients do not learn. Try ReLU-like activations, normalisation layers, "
+        "residual connections or another initialisation; with mixed precision check the loss "
+        "scale.";
+    finding.values.emplace_back("abs_max", state.abs_max);
+    finding.values.emplace_back("zero_share", state.zero_share);
+    finding.values.emplace_back("count", state.count);
+    finding.values.emplace_back("loss_scale", state.loss_scale);
+    finding.values.emplace_back("dtype", core::to_string(subject.dtype).data());
+    finding.values.emplace_back("position", static_cast<std::uint64_t>(subject.position));
+    finding.values.emplace_back("share_of_tensors", static_cast<double>(subject.hit) /
+                                                        static_cast<double>(subject.evaluated));
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor vanishing_gradient() {
+  return {.name = "vanishing_gradient",
+          .original_name = "VanishingGradient",
+          .title = "Gradients are too small to train with.",
+          .unit = "tensor",
+          .needs = "collection gradients",
+          .presets =
+              "tocsin needs a quarter of a worker's gradient tensors below the threshold "
+              "(min_fraction 0.25), original a single one: a bias in front of a "
+              "normalisation layer has zero gradient in every healthy run.",
+          .severity = core::Severity::warning,
+          .read = &read_row_rule<VanishingGradient>};
+}
+
+}  // namespace tocsin::rules

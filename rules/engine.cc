@@ -1,0 +1,512 @@
+// The engine's front: records and ticks in, guards against duplicates, gaps and earlier attempts.
+#include <algorithm>
+#include <cmath>
+
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+namespace {
+
+/// Engine-made rules such as telemetry_gap: no parameters beyond the shared ones.
+class Operational final : public Program {};
+
+RuleSettings gap_settings() {
+  RuleSettings rule;
+  rule.name = "telemetry_gap";
+  rule.type = "telemetry_gap";
+  rule.severity = core::Severity::warning;
+  rule.params_hash = core::params_hash("{}");
+  rule.program = std::make_shared<Operational>();
+  return rule;
+}
+
+bool is_progress(core::FrameKind kind) {
+  return kind == core::FrameKind::summary || kind == core::FrameKind::scalar ||
+         kind == core::FrameKind::step_end;
+}
+
+// A time that a sum of a positive duration cannot carry over the end.
+std::int64_t later(std::int64_t time, core::Duration by) {
+  return time > kForever - by.count() ? kForever : time + by.count();
+}
+
+}  // namespace
+
+void Engine::Impl::bind() {
+  all_rules = configured.rules;
+  gap_rule = static_cast<std::uint32_t>(all_rules.size());
+  all_rules.push_back(gap_settings());
+  for (std::uint32_t i = 0; i < gap_rule; ++i) {
+    const Program* program = all_rules[i].program.get();
+    if (const auto* row = dynamic_cast<const RowProgram*>(program)) {
+      row_rules.push_back({i, row});
+    } else if (const auto* one = dynamic_cast<const SeriesProgram*>(program)) {
+      series_rules.push_back({i, one});
+    } else if (const auto* system = dynamic_cast<const SystemProgram*>(program)) {
+      system_rules.push_back({i, system});
+    } else if (const auto* clock = dynamic_cast<const ClockProgram*>(program)) {
+      clock_rules.push_back({i, clock});
+    }
+  }
+  stats.evaluations.assign(all_rules.size(), 0);
+  stats.hits.assign(all_rules.size(), 0);
+}
+
+std::string Engine::Impl::name_of(const Run& run, std::uint64_t hash) const {
+  const auto found = run.names.find(hash);
+  if (found != run.names.end()) return found->second.text;
+  std::array<std::uint8_t, 8> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(hash >> (56 - 8 * i));
+  }
+  return core::hex(bytes);
+}
+
+bool Engine::Impl::wants_worker(const Common& common, const Worker& worker) const {
+  return common.workers.empty() || std::find(common.workers.begin(), common.workers.end(),
+                                             worker.name) != common.workers.end();
+}
+
+Run* Engine::Impl::find_run(const core::FrameHeader& header) {
+  const RunId id{header.run, header.shard};
+  const auto found = part->runs.find(id);
+  if (found != part->runs.end()) return found->second.get();
+  std::size_t known = 0;
+  for (const auto& [number, partition] : partitions) known += partition.runs.size();
+  if (known >= options.config.max_runs) {
+    ++stats.refused_runs;
+    return nullptr;
+  }
+  auto run = std::make_unique<Run>();
+  run->id = id;
+  run->partition = ref.partition;
+  run->attempt = header.attempt;
+  run->first_seen = now;
+  run->last_arrival = now;
+  run->last_any = now;
+  run->progress.resize(all_rules.size());
+  run->series.resize(series_rules.size());
+  next_check = std::min(next_check, later(now, options.config.join_grace));
+  for (const auto& clock : clock_rules) {
+    next_check = std::min(next_check, later(now, clock.program->threshold));
+  }
+  return part->runs.emplace(id, std::move(run)).first->second.get();
+}
+
+bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  if (header.attempt < run.attempt || (header.attempt == run.attempt && run.ended)) {
+    ++stats.stale_frames;
+    return false;
+  }
+  if (header.attempt > run.attempt) {
+    std::optional<std::int64_t> continues_from;
+    if (header.kind == core::FrameKind::lifecycle) {
+      const core::Value start = value_from_json(frame.body_text());
+      if (const auto* map = std::get_if<core::ValueMap>(&start.storage())) {
+        for (const auto& [key, value] : *map) {
+          const auto* step = std::get_if<std::int64_t>(&value.storage());
+          if (key == "continues_from" && step != nullptr) continues_from = *step;
+        }
+      }
+    }
+    supersede(run, header.attempt, continues_from);
+  }
+  if (header.world_size != 0) run.world_size = header.world_size;
+  return true;
+}
+
+std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& header) {
+  const std::pair<std::uint64_t, std::uint32_t> key{header.worker, header.rank};
+  const auto found = run.worker_index.find(key);
+  if (found != run.worker_index.end()) return found->second;
+  if (run.workers.size() >= options.config.max_units_per_run) {
+    ++stats.refused_units;
+    return kNoLane;
+  }
+  const auto number = static_cast<std::uint32_t>(run.workers.size());
+  Worker worker;
+  worker.name_hash = header.worker;
+  worker.rank = header.rank;
+  worker.agent = header.rank == core::kNodeAgentRank;
+  worker.last_arrival = now;
+  // Workers have a default name, so that most runs need no dictionary to speak of them.
+  const std::string usual = "worker_" + std::to_string(header.rank);
+  const auto name = run.names.find(header.worker);
+  if (name != run.names.end()) {
+    worker.name = name->second.text;
+    worker.named = true;
+  } else {
+    worker.name = core::name_hash(usual) == header.worker ? usual : name_of(run, header.worker);
+  }
+  run.workers.push_back(std::move(worker));
+  run.worker_index.emplace(key, number);
+  std::array<std::uint32_t, kModes * 2> none{};
+  none.fill(kNoLane);
+  run.lane_index.push_back(none);
+  return number;
+}
+
+bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header) {
+  if ((header.flags & core::frame_flag::kUnsequenced) != 0) {
+    worker.unsequenced = true;
+    return true;
+  }
+  if (header.incarnation < worker.incarnation) {
+    ++stats.stale_frames;
+    return false;
+  }
+  if (header.incarnation > worker.incarnation) {
+    if (worker.incarnation != 0) {
+      reset_units(run, static_cast<std::uint32_t>(&worker - run.workers.data()));
+    }
+    worker.incarnation = header.incarnation;
+    worker.has_sequence = false;
+    worker.gone = false;
+  }
+  if (worker.has_sequence) {
+    if (header.sequence <= worker.sequence) {
+      ++stats.duplicate_frames;
+      return false;
+    }
+    if (const std::uint64_t missing = header.sequence - worker.sequence - 1; missing > 0) {
+      worker.gap = true;
+      worker.gap_frames += missing;
+      stats.missing_frames += missing;
+    }
+  }
+  worker.sequence = header.sequence;
+  worker.has_sequence = true;
+  return true;
+}
+
+void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& header) {
+  worker.last_arrival = now;
+  worker.idle = false;
+  run.last_arrival = now;
+  run.last_mode = header.mode;
+  if (header.step > run.last_step || header.mode == core::Mode::train) run.last_step = header.step;
+  run.last_global_step = std::max(run.last_global_step, header.global_step);
+  if (!worker.agent) {
+    worker.active = static_cast<std::uint8_t>(worker.active | mode_bit(header.mode));
+    run.seen_modes = static_cast<std::uint8_t>(run.seen_modes | mode_bit(header.mode));
+    if (header.mode == core::Mode::train && run.first_train_arrival == kNever) {
+      run.first_train_arrival = now;
+    }
+    if (worker.unsequenced && worker.mode != header.mode) {
+      // No step-ends: entering another mode ends the last step of the one before.
+      const std::size_t before = at(worker.mode);
+      worker.mark[before] = std::max(worker.mark[before], worker.seen[before]);
+      if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
+        worker.active = static_cast<std::uint8_t>(
+            worker.active & ~(mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict)));
+      }
+    }
+    worker.mode = header.mode;
+    worker.pass = header.pass;
+  }
+  // The issues of a clock rule end with the silence they speak of.
+  for (const auto& clock : clock_rules) {
+    const auto number = static_cast<std::uint32_t>(&worker - run.workers.data());
+    for (const std::uint32_t who : {kNoLane, number}) {
+      const auto found = run.clocks.find({clock.rule, who});
+      if (found == run.clocks.end() || !found->second.fired) continue;
+      found->second.fired = false;
+      Place place;
+      place.step_clock = false;
+      place.time = header.time;
+      resolve_open(run, {clock.rule, kNoLane, who, 0xFF, 0}, core::Resolution::recovered, place);
+    }
+  }
+}
+
+void Engine::Impl::on_frame(const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  ++stats.frames;
+  stats.rows += frame.rows();
+  if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
+  Run* run = find_run(header);
+  if (run == nullptr || !enter_attempt(*run, frame)) return;
+  run->dirty = true;
+  run->last_any = now;
+  run->last_time = std::max(run->last_time, header.time);
+  const std::uint32_t number = find_worker(*run, header);
+  if (number == kNoLane) return;
+  Worker& worker = run->workers[number];
+  if (!accept_sequence(*run, worker, header)) return;
+  if (is_progress(header.kind)) progress(*run, worker, header);
+  switch (header.kind) {
+    case core::FrameKind::summary:
+      return on_summary(*run, number, frame);
+    case core::FrameKind::scalar:
+      return on_scalars(*run, number, frame);
+    case core::FrameKind::step_end:
+      return on_step_end(*run, number, frame);
+    case core::FrameKind::lifecycle:
+      return on_lifecycle(*run, number, frame);
+    case core::FrameKind::system:
+      return on_system(*run, number, frame);
+    case core::FrameKind::dictionary:
+      return on_dictionary(*run, frame);
+    case core::FrameKind::span:
+    case core::FrameKind::tensor_chunk:
+    case core::FrameKind::snapshot:
+      return;
+  }
+}
+
+std::int64_t Engine::Impl::idle_limit(const Worker& worker) const {
+  const std::size_t timed = std::min<std::size_t>(worker.steps_timed, worker.step_times.size());
+  std::int64_t limit = options.config.idle_after.count();
+  if (timed > 0) {
+    std::array<std::int64_t, 8> times = worker.step_times;
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(timed / 2),
+                     times.begin() + static_cast<std::ptrdiff_t>(timed));
+    const std::int64_t median = times[timed / 2];
+    if (median > 0 && median < kForever / 5) limit = std::max(limit, 5 * median);
+  }
+  return limit;
+}
+
+void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due) {
+  for (const auto& clock : clock_rules) {
+    const auto check = [&](std::uint32_t who, std::int64_t last) {
+      const std::int64_t deadline = later(last, clock.program->threshold);
+      if (run.clocks[{clock.rule, who}].fired) return;
+      if (deadline > time) {
+        next_check = std::min(next_check, deadline);
+      } else {
+        due.push_back({Entry::What::silence, run.id, run.attempt, who, clock.rule, time, {}});
+      }
+    };
+    if (!clock.program->per_worker) {
+      check(kNoLane, run.last_arrival);
+      continue;
+    }
+    const bool alive = later(run.last_arrival, clock.program->threshold) > time;
+    for (std::uint32_t i = 0; i < run.workers.size() && alive; ++i) {
+      const Worker& worker = run.workers[i];
+      if (!worker.gone && !worker.agent) check(i, worker.last_arrival);
+    }
+  }
+}
+
+void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
+  const auto decide = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
+    if (deadline > time) {
+      next_check = std::min(next_check, deadline);
+    } else {
+      due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
+    }
+  };
+  decide(Entry::What::forget, kNoLane, later(run.last_any, options.config.forget_after));
+  if (run.ended) return;
+  if (!run.grace_over) {
+    const std::int64_t from =
+        run.first_train_arrival == kNever ? run.first_seen : run.first_train_arrival;
+    decide(Entry::What::grace_over, kNoLane, later(from, options.config.join_grace));
+  }
+  if (!zero_lag) return;
+  for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
+    const Worker& worker = run.workers[i];
+    // Only who is behind somebody else holds a step back.
+    if (worker.agent || worker.gone || worker.idle || worker.active == 0 ||
+        worker.last_arrival >= run.last_arrival) {
+      continue;
+    }
+    const std::int64_t limit = idle_limit(worker);
+    decide(Entry::What::idle, i, later(worker.last_arrival, core::Duration(limit)));
+  }
+  tick_silence(run, time, due);
+}
+
+void Engine::Impl::tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag) {
+  part = &partition;
+  std::vector<Entry> due;
+  for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
+  for (Entry& entry : due) {
+    apply(entry);
+    log(std::move(entry));
+  }
+}
+
+void Engine::Impl::apply(const Entry& entry) {
+  const auto found = part->runs.find(entry.run);
+  if (found == part->runs.end() || found->second->attempt != entry.attempt) return;
+  Run& run = *found->second;
+  run.dirty = true;
+  switch (entry.what) {
+    case Entry::What::grace_over:
+      run.grace_over = true;
+      advance(run);
+      check_end(run);
+      return;
+    case Entry::What::idle:
+      if (entry.worker >= run.workers.size()) return;
+      run.workers[entry.worker].idle = true;
+      advance(run);
+      return;
+    case Entry::What::silence:
+      apply_silence(run, entry);
+      return;
+    case Entry::What::forget:
+      finish(run, core::Resolution::expired);
+      forget(*part, entry.run);
+      return;
+  }
+}
+
+void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
+  for (const auto& clock : clock_rules) {
+    if (clock.rule != entry.rule) continue;
+    run.clocks[{entry.rule, entry.worker}].fired = true;
+    const bool one = entry.worker < run.workers.size();
+    const std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
+    Place place;
+    place.step_clock = false;
+    place.time = later(last, clock.program->threshold);
+    place.mode = run.last_mode;
+    place.step = run.last_step == kNever ? 0 : run.last_step;
+    place.global_step = run.last_global_step;
+    place.first_time = last;
+    const std::string who = one ? run.workers[entry.worker].name : std::string();
+    const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+      if (who.empty()) return {};
+      return {{"worker", who}};
+    };
+    const auto explain = [&](unsigned) -> std::pair<Finding, Extra> {
+      Subject subject;
+      subject.name = run.job;
+      subject.worker = who;
+      subject.mode = run.last_mode;
+      subject.step = place.step;
+      return {clock.program->explain({last, entry.now}, subject), {}};
+    };
+    Life life;
+    Unit unit{{entry.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
+    settle(run, entry.rule, life, unit, hit(), place, explain);
+  }
+}
+
+void Engine::Impl::advance_record_time() {
+  if (now < next_check) return;
+  next_check = kForever;
+  tick_partition(*part, now, true);
+}
+
+core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOptions options) {
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    if (!rules.rules[i].program) {
+      return core::invalid_argument("rule " + rules.rules[i].name + " has no program");
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (rules.rules[k].name == rules.rules[i].name) {
+        return core::invalid_argument("two rules are called " + rules.rules[i].name);
+      }
+    }
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->configured = std::move(rules);
+  impl->options = std::move(options);
+  impl->bind();
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+void Engine::on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival) {
+  Impl& impl = *impl_;
+  PartitionState& partition = impl.partitions[ref.partition];
+  auto next = partition.next.find(ref.stream);
+  if (next == partition.next.end()) {
+    next = partition.next.emplace(std::string(ref.stream), kNever).first;
+  }
+  if (ref.offset < next->second) return;
+  impl.part = &partition;
+  impl.ref = ref;
+  if (impl.ref_topic != ref.topic) impl.ref_topic = ref.topic;
+  const std::int64_t record_time = core::nanoseconds(ref.timestamp);
+  impl.now = impl.options.record_time ? record_time : core::nanoseconds(arrival);
+  impl.evaluated = core::nanoseconds(arrival);
+  if (!partition.replay.empty()) impl.replay_entries();
+  if (impl.options.record_time) impl.advance_record_time();
+  impl.on_frame(frame);
+  next->second = ref.offset + 1;
+}
+
+void Engine::skip(const RecordRef& ref) {
+  StreamPositions& next = impl_->partitions[ref.partition].next;
+  auto found = next.find(ref.stream);
+  if (found == next.end()) found = next.emplace(std::string(ref.stream), kNever).first;
+  found->second = std::max(found->second, ref.offset + 1);
+}
+
+void Engine::tick(core::WallTime now, bool zero_lag) {
+  if (impl_->options.record_time) return;
+  impl_->now = core::nanoseconds(now);
+  impl_->evaluated = impl_->now;
+  for (auto& [number, partition] : impl_->partitions) {
+    if (!partition.silent) impl_->tick_partition(partition, impl_->now, zero_lag);
+  }
+}
+
+void Engine::end_of_input() {
+  for (auto& [number, partition] : impl_->partitions) {
+    impl_->part = &partition;
+    for (auto& [id, run] : partition.runs) {
+      if (run->ended) continue;
+      run->dirty = true;
+      run->grace_over = true;
+      impl_->advance(*run, true);
+      impl_->flush_nodes(*run);
+      impl_->check_end(*run);
+    }
+  }
+}
+
+Output Engine::take() {
+  impl_->urgent = false;
+  return std::exchange(impl_->output, {});
+}
+
+bool Engine::wants_commit_now() const noexcept { return impl_->urgent; }
+
+void Engine::set_silent(std::int32_t partition, bool silent) {
+  PartitionState& state = impl_->partitions[partition];
+  if (!silent && state.silent) {
+    impl_->part = &state;
+    impl_->replay_entries();
+    // What is left was decided at the very position where we go on.
+    std::vector<Entry> rest = std::exchange(state.replay, {});
+    for (const Entry& entry : rest) impl_->apply(entry);
+  }
+  state.silent = silent;
+}
+
+void Engine::drop(std::int32_t partition) {
+  impl_->part = nullptr;
+  impl_->partitions.erase(partition);
+}
+
+void Engine::mark_incomplete(std::int32_t partition) {
+  impl_->partitions[partition].incomplete = true;
+}
+
+const RulesConfig& Engine::rules() const noexcept { return impl_->configured; }
+
+EngineStats Engine::stats() const {
+  EngineStats out = impl_->stats;
+  out.evaluations.resize(impl_->gap_rule);
+  out.hits.resize(impl_->gap_rule);
+  for (const auto& [number, partition] : impl_->partitions) {
+    out.runs += partition.runs.size();
+    for (const auto& [id, run] : partition.runs) {
+      out.units += run->units;
+      out.open_issues += run->open.size();
+    }
+  }
+  return out;
+}
+
+}  // namespace tocsin::rules

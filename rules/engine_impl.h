@@ -1,0 +1,204 @@
+// Inside of the engine. Its parts: engine.cc (records in, ticks), lanes.cc (rows), steps.cc (step
+// clock, series), system.cc (samples), lifecycle.cc (jobs), issues.cc (issue life), state.cc
+// (snapshots and logged entries).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/function_ref.h"
+#include "rules/rules.h"
+#include "rules/run.h"
+
+namespace tocsin::rules {
+
+/// A decision that does not follow from the records: written to rules-state, applied again on
+/// replay.
+struct Entry {
+  enum class What : std::uint8_t { grace_over, idle, silence, forget };
+  What what = What::grace_over;
+  RunId run;
+  std::uint32_t attempt = 0;
+  std::uint32_t worker = kNoLane;
+  std::uint32_t rule = 0;
+  std::int64_t now = 0;
+  std::map<std::string, std::int64_t> next;  // positions at which it was made
+
+  template <typename A>
+  friend void io(A& a, Entry& e) {
+    io_all(a, e.what, e.run, e.attempt, e.worker, e.rule, e.now, e.next);
+  }
+};
+
+using StreamPositions = std::map<std::string, std::int64_t, std::less<>>;
+
+struct PartitionState {
+  StreamPositions next;
+  bool silent = false;
+  bool incomplete = false;
+  std::map<RunId, std::unique_ptr<Run>> runs;
+  std::map<RunId, std::uint32_t> chunks;  // records of each run in rules-state
+  std::uint64_t log_first = 0;            // logged entries that the last snapshot does not cover
+  std::uint64_t log_next = 0;
+  std::vector<Entry> replay;                      // waiting for their positions, oldest first
+  std::map<std::string, std::string> restored{};  // key → value, until finish_restore
+};
+
+/// The unit of an evaluation: its number, and its labels when somebody needs them.
+struct Unit {
+  OpenKey key;  // without kind
+  std::uint32_t worker = kNoLane;
+  core::FunctionRef<std::vector<std::pair<std::string, std::string>>()> labels;
+};
+
+/// Where and when an evaluation stands.
+struct Place {
+  bool step_clock = true;
+  std::optional<core::Mode> mode;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;           // of measurement; window end of the time clock
+  std::int64_t first_time = 0;     // 0 = time
+  std::int64_t first_offset = -1;  // −1: the record being read
+  std::int64_t last_offset = -1;
+  bool partial = false;
+  std::vector<std::uint32_t> missing_ranks = {};
+};
+
+/// What the engine knows about a unit beyond its labels, for evidence.
+struct Extra {
+  std::optional<core::TensorRef> tensor = {};
+  core::Affected affected = {};
+};
+
+using Explain = core::FunctionRef<std::pair<Finding, Extra>(unsigned kind)>;
+
+struct Engine::Impl {
+  template <typename P>
+  struct Bound {
+    std::uint32_t rule = 0;
+    const P* program = nullptr;
+  };
+
+  RulesConfig configured;
+  std::vector<RuleSettings> all_rules;  // configured ones, then telemetry_gap
+  EngineOptions options;
+  std::vector<Bound<RowProgram>> row_rules;
+  std::vector<Bound<SeriesProgram>> series_rules;
+  std::vector<Bound<SystemProgram>> system_rules;
+  std::vector<Bound<ClockProgram>> clock_rules;
+  std::uint32_t gap_rule = 0;  // the built-in telemetry_gap, behind the configured ones
+
+  std::map<std::int32_t, PartitionState> partitions;
+  Output output;
+  bool urgent = false;
+  EngineStats stats;
+
+  // The record or tick being worked on.
+  PartitionState* part = nullptr;
+  RecordRef ref;
+  std::string ref_topic;
+  std::int64_t now = 0;                // engine time: arrival, or record time in replays
+  std::int64_t evaluated = 0;          // what issues state as evaluated_at
+  std::int64_t next_check = kForever;  // record time: nothing is due before
+
+  // Scratch, to keep rows free of allocation.
+  std::vector<std::uint32_t> slots;
+  std::vector<core::SparseColumn> sparse;
+  std::vector<RowHit> noted;
+  std::vector<SeriesValue> values;
+
+  // engine.cc
+  void bind();
+  void on_frame(const core::FrameView& frame);
+  Run* find_run(const core::FrameHeader& header);
+  bool enter_attempt(Run& run, const core::FrameView& frame);
+  std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
+  bool accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header);
+  void progress(Run& run, Worker& worker, const core::FrameHeader& header);
+  void on_dictionary(Run& run, const core::FrameView& frame);
+  void tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due);
+  void tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due);
+  void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
+  void apply(const Entry& entry);
+  void apply_silence(Run& run, const Entry& entry);
+  [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
+  void advance_record_time();
+  [[nodiscard]] std::string name_of(const Run& run, std::uint64_t hash) const;
+  [[nodiscard]] bool wants_worker(const Common& common, const Worker& worker) const;
+
+  // lanes.cc
+  Lane& lane(Run& run, std::uint32_t worker, core::Mode mode, bool scalars);
+  std::uint32_t slot(Run& run, Lane& lane, std::uint64_t name, std::uint64_t meta,
+                     std::uint32_t guess);
+  void resolve(Run& run, Lane& lane);
+  void on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void judge_rows(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place);
+  void settle_rows(Run& run, std::uint32_t lane_number, std::size_t row_rule,
+                   std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
+  void end_row_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                    const Place& place);
+  void reset_units(Run& run, std::uint32_t worker);
+
+  // steps.cc
+  void on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                const Place& place);
+  void add_pending(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                   std::int64_t step, std::int64_t global_step, std::int64_t time,
+                   std::uint64_t name, double value, core::Role role);
+  void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);
+  void advance(Run& run, bool everything = false);
+  void judge_gap(Run& run, std::uint32_t worker, const Place& place);
+  void release(Run& run, std::vector<PendingScalar>& items);
+  void judge_step(Run& run, std::span<const PendingScalar> items);
+  void judge_pass(Run& run, std::span<const PendingScalar> items);
+  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place);
+
+  // system.cc
+  void on_system(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void close_snapshot(Run& run, NodeState& node);
+  void judge_interval(Run& run, NodeState& node, std::size_t system_rule);
+  void flush_nodes(Run& run);
+
+  // lifecycle.cc
+  void on_lifecycle(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void check_end(Run& run);
+  void finish(Run& run, core::Resolution resolution);
+  void supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from);
+  void request_capture(Run& run, std::int64_t time);
+  [[nodiscard]] core::RunRef run_ref(const Run& run) const;
+  core::JobEvent job_event(const Run& run, core::JobPhase phase, std::uint64_t number,
+                           std::int64_t time) const;
+
+  // issues.cc
+  [[nodiscard]] const RuleSettings& settings(std::uint32_t rule) const { return all_rules[rule]; }
+  void count(Run& run, std::uint32_t rule, const OutcomeCounts& counts);
+  void settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
+              const Place& place, Explain explain);
+  void fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
+            const Place& place, Explain explain);
+  void resolve_open(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
+  void resolve_all(Run& run, core::Resolution resolution);
+  core::Issue make_issue(Run& run, std::uint32_t rule, const Open& open, const Place& place) const;
+  void send_issue(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
+                  const Place& place);
+  void set_state(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {});
+  void emit(Event event);
+
+  // state.cc
+  void log(Entry entry);
+  void replay_entries();
+  void forget(PartitionState& partition, const RunId& id);
+};
+
+/// Marks the run's open positions with what a reader of `window_end` expects: s<step> or t<ns>.
+std::string window_end(const Place& place);
+/// JSON text to a value; null for text that is no JSON.
+core::Value value_from_json(std::string_view text);
+
+}  // namespace tocsin::rules

@@ -1,0 +1,272 @@
+// The life of issues: first hit, repetition, resolution, and the events that tell of them.
+#include <algorithm>
+
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+namespace {
+
+std::string unit_text(const Open& open) {
+  std::vector<std::pair<std::string, std::string>> labels = open.unit;
+  if (!open.kind.empty()) labels.emplace_back("kind", open.kind);
+  std::sort(labels.begin(), labels.end());
+  std::string text;
+  for (const auto& [name, value] : labels) {
+    if (!text.empty()) text += '\x1e';
+    text += name + "=" + value;
+  }
+  return text;
+}
+
+std::string kind_name(const Program& program, unsigned kind) {
+  return kind < program.kinds.size() ? std::string(program.kinds[kind]) : std::string();
+}
+
+std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit) {
+  std::string text;
+  for (const auto& [name, value] : unit) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text.empty() ? "the run" : text;
+}
+
+}  // namespace
+
+std::string window_end(const Place& place) {
+  return place.step_clock ? "s" + std::to_string(place.step) : "t" + std::to_string(place.time);
+}
+
+void Engine::Impl::emit(Event event) {
+  if (part->silent) return;
+  urgent = true;
+  output.events.push_back(std::move(event));
+}
+
+void Engine::Impl::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts) {
+  RuleProgress& progress = run.progress[rule];
+  std::uint64_t judged = 0;
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    progress.counts[i] += counts[i];
+    judged += counts[i];
+  }
+  const std::uint64_t hits = counts[static_cast<std::size_t>(Outcome::hit)];
+  stats.evaluations[rule] += judged;
+  stats.hits[rule] += hits;
+  if (progress.state == core::RuleState::no_data &&
+      (hits > 0 || counts[static_cast<std::size_t>(Outcome::ok)] > 0)) {
+    set_state(run, rule, core::RuleState::in_progress);
+  }
+}
+
+void Engine::Impl::set_state(Run& run, std::uint32_t rule, core::RuleState state,
+                             std::string reason) {
+  RuleProgress& progress = run.progress[rule];
+  const core::RuleState previous = std::exchange(progress.state, state);
+  // The engine's own rules have no status, and shards beyond the first leave it to the first.
+  if (rule == gap_rule || run.id.shard != 0) return;
+  const RuleSettings& which = settings(rule);
+  core::RuleStatusEvent event;
+  event.rule = which.name;
+  event.rule_type = which.type;
+  event.status = state;
+  event.previous = previous;
+  event.reason = std::move(reason);
+  if (state == core::RuleState::no_data) {
+    for (const Need& need : which.program->needs) {
+      std::string text = "collection " + need.collection;
+      for (const std::string& statistic : need.statistics) text += ", statistic " + statistic;
+      event.missing.push_back(std::move(text));
+    }
+  }
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    event.evaluations[std::string(to_string(static_cast<Outcome>(i)))] = progress.counts[i];
+  }
+  event.run = run_ref(run);
+  event.time = core::wall_time(run.last_time);
+  emit(std::move(event));
+}
+
+void Engine::Impl::settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
+                          Verdict verdict, const Place& place, Explain explain) {
+  const Common& common = settings(rule).program->common;
+  if (verdict.outcome == Outcome::ok) {
+    life.hits = 0;
+    if (life.open == 0 || ++life.oks < common.clear_after) return;
+    for (std::uint8_t kind = 0; kind < 8; ++kind) {
+      if ((life.open & (1U << kind)) == 0) continue;
+      OpenKey key = unit.key;
+      key.kind = kind;
+      resolve_open(run, key, core::Resolution::recovered, place);
+    }
+    life.open = 0;
+    life.oks = 0;
+    return;
+  }
+  if (verdict.outcome != Outcome::hit) return;
+  life.oks = 0;
+  if (life.hits < 0xFFFFFFFFU) ++life.hits;
+  if (life.hits < common.min_hits) return;
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    if ((verdict.kinds & (1U << kind)) != 0) fire(run, rule, life, unit, kind, place, explain);
+  }
+}
+
+void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
+                        const Place& place, Explain explain) {
+  const RuleSettings& which = settings(rule);
+  const Common& common = which.program->common;
+  OpenKey key = unit.key;
+  key.kind = static_cast<std::uint8_t>(kind);
+  auto found = run.open.find(key);
+  if (found == run.open.end()) {
+    std::uint32_t& others = run.open_counts[{rule, kind, unit.worker}];
+    if (others >= common.max_open_units.value_or(options.config.max_open_units)) return;
+    ++others;
+    Open open;
+    open.unit = unit.labels();
+    open.kind = kind_name(*which.program, kind);
+    open.worker = unit.worker;
+    open.starts_at = place.time;
+    found = run.open.emplace(key, std::move(open)).first;
+    life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
+  } else {
+    ++found->second.occurrences;
+    if (place.time - found->second.last_report < common.cooldown.count()) return;
+    --found->second.occurrences;
+  }
+  Open& open = found->second;
+  ++open.occurrences;
+  open.last_report = place.time;
+  auto [finding, extra] = explain(kind);
+  open.severity = which.severity_set ? which.severity : finding.severity.value_or(which.severity);
+  open.observed_name = finding.observed.name;
+  open.observed = finding.observed.value;
+  core::Issue issue = make_issue(run, rule, open, place);
+  issue.summary = std::move(finding.summary);
+  issue.description = std::move(finding.description);
+  issue.recommendation = std::move(finding.recommendation);
+  core::Evidence& evidence = issue.evidence;
+  evidence.observed = std::move(finding.observed);
+  evidence.op = std::move(finding.op);
+  evidence.threshold = std::move(finding.threshold);
+  evidence.values = std::move(finding.values);
+  evidence.tensor = std::move(extra.tensor);
+  evidence.affected = std::move(extra.affected);
+  if (place.step_clock) evidence.window.first = finding.first_step.value_or(place.step);
+  evidence.window.points = finding.points;
+  if (evidence.window.partial) evidence.values.emplace_back("partial", true);
+  send_issue(run, rule, std::move(issue), open, place);
+  if (run.progress[rule].state != core::RuleState::issues_found) {
+    set_state(run, rule, core::RuleState::issues_found);
+  }
+}
+
+void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution resolution,
+                                const Place& place) {
+  const auto found = run.open.find(key);
+  if (found == run.open.end()) return;
+  const Open open = std::move(found->second);
+  run.open.erase(found);
+  const auto others = run.open_counts.find({key.rule, key.kind, open.worker});
+  if (others != run.open_counts.end() && --others->second == 0) run.open_counts.erase(others);
+  core::Issue issue = make_issue(run, key.rule, open, place);
+  issue.status = core::IssueStatus::resolved;
+  issue.resolution = resolution;
+  issue.ends_at = core::wall_time(place.time);
+  issue.evidence.observed = {open.observed_name, open.observed};
+  const std::string where = spelled(open.unit);
+  switch (resolution) {
+    case core::Resolution::recovered:
+      issue.summary = "Back to normal for " + where + ".";
+      break;
+    case core::Resolution::job_ended:
+      issue.summary = "The job ended while this fired for " + where + ".";
+      break;
+    case core::Resolution::superseded:
+      issue.summary = "A new attempt of the run has started; this concerned the one before.";
+      break;
+    default:
+      issue.summary = "No longer followed: nothing was heard of the run.";
+  }
+  send_issue(run, key.rule, std::move(issue), open, place);
+}
+
+void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
+  std::vector<std::pair<std::string, OpenKey>> keys;
+  for (const auto& [key, open] : run.open) keys.emplace_back(unit_text(open), key);
+  // Numbers of units depend on who came first; their texts do not.
+  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
+  });
+  Place place;
+  place.step = run.last_step == kNever ? 0 : run.last_step;
+  place.global_step = run.last_global_step;
+  place.time = run.last_time;
+  for (const auto& [text, key] : keys) {
+    place.step_clock =
+        dynamic_cast<const ClockProgram*>(settings(key.rule).program.get()) == nullptr &&
+        dynamic_cast<const SystemProgram*>(settings(key.rule).program.get()) == nullptr;
+    resolve_open(run, key, resolution, place);
+  }
+}
+
+core::Issue Engine::Impl::make_issue(Run& run, std::uint32_t rule, const Open& open,
+                                     const Place& place) const {
+  const RuleSettings& which = settings(rule);
+  core::Issue issue;
+  issue.source = "/" + options.cluster + "/rules/" + which.name;
+  issue.time = core::wall_time(place.time);
+  issue.rule = which.name;
+  issue.rule_type = which.type;
+  issue.params_hash = which.params_hash;
+  issue.kind = open.kind;
+  issue.shadow = which.shadow;
+  issue.severity = open.severity;
+  for (const auto& [name, value] : run.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : options.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : open.unit) issue.labels.set(name, value);
+  if (!open.kind.empty()) issue.labels.set("kind", open.kind);
+  issue.labels.set("rule", which.name);
+  issue.labels.set("severity", core::to_string(open.severity));
+  issue.labels.set("job", run.job);
+  issue.labels.set("run_uid", core::to_text(run.id.uid));
+  issue.labels.set("cluster", options.cluster);
+  issue.runbook_url = which.runbook_url;
+  issue.starts_at = core::wall_time(open.starts_at);
+  issue.run = run_ref(run);
+  if (place.mode) {
+    issue.mode = place.mode;
+    issue.step = place.step;
+    issue.global_step = place.global_step;
+  }
+  core::Evidence& evidence = issue.evidence;
+  evidence.window.clock = place.step_clock ? "step" : "time";
+  evidence.window.first = place.step_clock ? place.step : place.first_time;
+  evidence.window.last = place.step_clock ? place.step : place.time;
+  evidence.window.first_time =
+      core::wall_time(place.first_time != 0 ? place.first_time : place.time);
+  evidence.window.last_time = core::wall_time(place.time);
+  evidence.window.partial = place.partial;
+  evidence.window.missing_ranks = place.missing_ranks;
+  evidence.parameters = which.parameters;
+  evidence.first_seen = core::wall_time(open.starts_at);
+  evidence.occurrences = open.occurrences;
+  const bool own = place.first_offset < 0 || place.first_offset == kForever;
+  evidence.data_refs.push_back({ref_topic, ref.partition, own ? ref.offset : place.first_offset,
+                                own ? ref.offset : place.last_offset});
+  if (part->incomplete) evidence.values.emplace_back("state_incomplete", true);
+  issue.measured_at = core::wall_time(place.time);
+  issue.published_at = ref.timestamp;
+  issue.evaluated_at = core::wall_time(evaluated);
+  return issue;
+}
+
+void Engine::Impl::send_issue(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
+                              const Place& place) {
+  issue.sequence = ++run.progress[rule].issue_sequence;
+  issue.event_id = core::make_id(
+      "iss_", {issue.rule, issue.rule_version, issue.params_hash, core::to_text(run.id.uid),
+               std::to_string(run.attempt), unit_text(open), open.kind, window_end(place),
+               core::to_string(issue.status)});
+  emit(std::move(issue));
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,427 @@
+// What a rule is to the engine. A rule is a config struct, a plain state struct that the engine
+// owns, and pure functions; the templates below turn them into a Program. Four shapes:
+//
+//   rows    one tensor or scalar of one worker and mode, judged when it arrives (or, with a minimum
+//           fraction, when the worker has ended the step)
+//   series  scalars of completed steps, averaged over workers, and ended evaluation passes
+//   system  snapshots of a node's samples, judged once per evaluation period
+//   clock   silence of a run or worker, judged by the engine's ticks
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/frame.h"
+#include "core/function_ref.h"
+#include "core/value.h"
+#include "rules/archive.h"
+#include "rules/rules.h"
+#include "rules/selection.h"
+
+namespace tocsin::rules {
+
+enum class Outcome : std::uint8_t { ok, hit, insufficient_data, not_applicable, error };
+inline constexpr std::size_t kOutcomes = 5;
+std::string_view to_string(Outcome outcome) noexcept;
+
+/// The answer of one evaluation. `kinds`: bit k = the rule's k-th kind holds (rules without kinds
+/// use bit 0).
+struct Verdict {
+  Outcome outcome = Outcome::ok;
+  std::uint8_t kinds = 0;
+};
+inline constexpr Verdict kOk{Outcome::ok, 0};
+inline constexpr Verdict kInsufficient{Outcome::insufficient_data, 0};
+inline constexpr Verdict kNotApplicable{Outcome::not_applicable, 0};
+constexpr Verdict hit(unsigned kind = 0) noexcept {
+  return {Outcome::hit, static_cast<std::uint8_t>(1U << kind)};
+}
+
+/// Why: the rule's part of an issue. The engine adds who, where and when.
+struct Finding {
+  core::NamedNumber observed;
+  std::string op;
+  std::optional<core::NamedNumber> threshold;
+  std::string summary;  // one plain sentence with its numbers
+  std::string description = {};
+  std::string recommendation = {};
+  core::ValueMap values = {};
+  std::optional<core::Severity> severity = {};  // of this kind; else the rule's
+  std::optional<std::int64_t> first_step = {};  // window, when longer than the step itself
+  std::uint64_t points = 1;
+  std::vector<std::pair<std::string, double>> worst = {};
+};
+
+/// What an explanation may speak of.
+struct Subject {
+  std::string name;    // tensor, scalar or node
+  std::string worker;  // empty when several took part
+  core::Mode mode = core::Mode::global;
+  core::Dtype dtype = core::Dtype::unknown;
+  std::int64_t step = 0;
+  std::uint64_t hit = 1;        // units that hit at this step so far
+  std::uint64_t evaluated = 1;  // units judged at this step so far
+  std::string first_hit;        // the first unit of the step that hit: where it began
+  std::size_t position = 0;     // of the unit in the order in which its worker sends them
+
+  /// "train step 412 on worker_0"
+  [[nodiscard]] std::string place() const;
+};
+
+/// Something a rule wants captured.
+struct Need {
+  std::string collection;
+  std::vector<std::string> statistics = {};
+  friend auto operator<=>(const Need&, const Need&) = default;
+};
+
+/// Per unit: how its evaluations went lately. Owned by the engine, part of snapshots.
+struct Life {
+  std::uint32_t hits = 0;  // in a row
+  std::uint16_t oks = 0;   // in a row, while open
+  std::uint8_t open = 0;   // kinds that fire
+  std::uint8_t unused = 0;
+  [[nodiscard]] bool active() const noexcept { return (hits | open) != 0; }
+};
+static_assert(sizeof(Life) == 8);
+
+/// A rule with its parameters. Immutable; shared by all engines.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  Common common;
+  Selection selection;
+  std::span<const std::string_view> kinds;  // empty: the rule names none
+  std::vector<Need> needs;
+  /// Parameters that are left out of the parameter hash while they have their default: additions to
+  /// the original's, so that adding one does not rename every issue.
+  std::vector<std::string_view> extensions;
+};
+
+// ---------------------------------------------------------------------------------------- rows
+
+/// One row of a summary frame, read column by column: a rule pays only for what it looks at.
+class Row {
+ public:
+  Row(const std::byte* columns, std::size_t rows, std::size_t at) noexcept
+      : columns_(columns), rows_(rows), at_(at) {}
+  [[nodiscard]] std::size_t index() const noexcept { return at_; }
+  [[nodiscard]] std::uint64_t name() const noexcept { return whole(core::summary_column::name); }
+  [[nodiscard]] std::uint64_t count() const noexcept { return whole(core::summary_column::count); }
+  [[nodiscard]] double n() const noexcept { return static_cast<double>(count()); }
+  [[nodiscard]] double sum() const noexcept { return real(core::summary_column::sum); }
+  [[nodiscard]] double mean() const noexcept { return sum() / n(); }
+  [[nodiscard]] double sumsq() const noexcept { return real(core::summary_column::sumsq); }
+  [[nodiscard]] double l2() const noexcept { return std::sqrt(sumsq()); }
+  [[nodiscard]] double abs_sum() const noexcept { return real(core::summary_column::abs_sum); }
+  [[nodiscard]] double abs_mean() const noexcept { return abs_sum() / n(); }
+  [[nodiscard]] double min() const noexcept { return real(core::summary_column::min); }
+  [[nodiscard]] double max() const noexcept { return real(core::summary_column::max); }
+  [[nodiscard]] double abs_max() const noexcept {
+    const double low = min();
+    const double high = max();
+    return std::isnan(low) || std::isnan(high) ? std::nan("")
+                                               : std::fmax(std::fabs(low), std::fabs(high));
+  }
+  [[nodiscard]] std::uint64_t nan() const noexcept { return whole(core::summary_column::nan); }
+  [[nodiscard]] std::uint64_t posinf() const noexcept {
+    return whole(core::summary_column::posinf);
+  }
+  [[nodiscard]] std::uint64_t neginf() const noexcept {
+    return whole(core::summary_column::neginf);
+  }
+  [[nodiscard]] std::uint64_t non_finite() const noexcept { return nan() + posinf() + neginf(); }
+  [[nodiscard]] std::uint64_t zero() const noexcept { return whole(core::summary_column::zero); }
+  [[nodiscard]] std::uint64_t meta() const noexcept { return whole(core::summary_column::meta); }
+  [[nodiscard]] core::Role role() const noexcept { return core::meta::role(meta()); }
+  [[nodiscard]] core::Dtype dtype() const noexcept { return core::meta::dtype(meta()); }
+
+ private:
+  template <typename T>
+  [[nodiscard]] T load(std::size_t column) const noexcept {
+    T value;
+    std::memcpy(&value, columns_ + (column * rows_ + at_) * core::kColumnBytes, sizeof value);
+    return value;
+  }
+  [[nodiscard]] std::uint64_t whole(std::size_t column) const noexcept {
+    return load<std::uint64_t>(column);
+  }
+  [[nodiscard]] double real(std::size_t column) const noexcept { return load<double>(column); }
+
+  const std::byte* columns_;
+  std::size_t rows_;
+  std::size_t at_;
+};
+
+/// The rows of one frame with what they share. Valid during one call.
+struct RowBatch {
+  static constexpr std::uint32_t kSkip = 0xFFFFFFFFU;
+
+  const std::byte* columns = nullptr;
+  std::size_t rows = 0;
+  std::span<const std::uint32_t> slots;  // unit of each row; kSkip = not to be judged
+  core::Mode mode = core::Mode::global;
+  std::int64_t step = 0;
+  double loss_scale = 1;  // last one the worker stated; gradients are not yet divided by it
+  bool scalar = false;    // one logged value, count 1
+  std::span<const core::SparseColumn> sparse;
+
+  /// A statistic sent for this row on request.
+  [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const;
+};
+
+struct RowHit {
+  std::uint32_t slot = 0;
+  std::uint32_t row = 0;
+  Verdict verdict;
+};
+
+using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
+
+class RowProgram : public Program {
+ public:
+  [[nodiscard]] virtual std::size_t state_bytes() const noexcept = 0;
+  virtual void init(std::byte* state) const = 0;
+  /// Judges every row whose `applies` is Match::yes. `noted` gets the rows that hit, and those
+  /// whose unit's life is active; everything else is only counted.
+  virtual void judge(const RowBatch& batch, std::byte* states, const Life* lives,
+                     const Match* applies, std::vector<RowHit>& noted,
+                     OutcomeCounts& counts) const = 0;
+  /// `row` is null when the verdict had to wait for the end of the step.
+  [[nodiscard]] virtual Finding explain(const std::byte* state, const Row* row,
+                                        const RowBatch* batch, const Subject& subject,
+                                        unsigned kind) const = 0;
+  /// The number by which units of a step are compared; larger is worse.
+  [[nodiscard]] virtual double badness(const std::byte* state, const Row* row) const = 0;
+  /// Share of a worker's judged units that must hit at a step; 0 = each alone, at once.
+  [[nodiscard]] virtual double min_fraction() const noexcept { return 0; }
+};
+
+/// `Rule` has: Config, State (trivially copyable), update(config, state, row, batch) → Verdict,
+/// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*).
+template <typename Rule>
+class RowProgramOf final : public RowProgram {
+ public:
+  using State = typename Rule::State;
+  static_assert(std::is_trivially_copyable_v<State>);
+  typename Rule::Config config;
+
+  [[nodiscard]] std::size_t state_bytes() const noexcept override { return sizeof(State); }
+  void init(std::byte* state) const override { new (state) State{}; }
+  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
+             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+    auto* all = reinterpret_cast<State*>(states);
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      const std::uint32_t slot = batch.slots[i];
+      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+      const Row row(batch.columns, batch.rows, i);
+      const Verdict verdict = Rule::update(config, all[slot], row, batch);
+      ++counts[static_cast<std::size_t>(verdict.outcome)];
+      if (verdict.outcome == Outcome::hit || lives[slot].active()) {
+        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+      }
+    }
+  }
+  [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
+                                const Subject& subject, unsigned kind) const override {
+    return Rule::explain(config, *reinterpret_cast<const State*>(state), row, batch, subject, kind);
+  }
+  [[nodiscard]] double badness(const std::byte* state, const Row* row) const override {
+    return Rule::badness(config, *reinterpret_cast<const State*>(state), row);
+  }
+  [[nodiscard]] double min_fraction() const noexcept override {
+    if constexpr (requires { config.min_fraction; }) return config.min_fraction;
+    return 0;
+  }
+};
+
+// -------------------------------------------------------------------------------------- series
+
+/// One scalar at a completed step: the plain mean over the workers that delivered it.
+struct SeriesValue {
+  std::uint64_t name = 0;
+  std::string_view text;
+  core::Role role = core::Role::other;
+  double value = 0;
+  std::uint32_t workers = 0;
+};
+
+/// A completed step, or a completed evaluation pass (values are then means over its steps).
+struct StepPoint {
+  core::Mode mode = core::Mode::train;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;
+  std::int64_t train_step = 0;          // the newest judged before or at this point; −1 none
+  std::span<const SeriesValue> values;  // in the order of name hashes
+};
+
+/// Key of a unit among the series of one rule and run.
+struct SeriesKey {
+  std::uint64_t name = 0;
+  std::uint8_t mode = 0xFF;  // 0xFF: the series joins modes
+  friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
+};
+
+/// State of one series rule in one run: one shared struct and one per series, all trivially
+/// copyable. Owned by the engine.
+class SeriesMemory {
+ public:
+  static constexpr std::size_t kMaxSeries = 4096;
+
+  template <typename T>
+  T& shared() {
+    return as<T>(shared_);
+  }
+  /// nullptr when there are too many series already.
+  template <typename T>
+  T* of(const SeriesKey& key) {
+    auto found = series_.find(key);
+    if (found == series_.end()) {
+      if (series_.size() >= kMaxSeries) return nullptr;
+      found = series_.try_emplace(key).first;
+    }
+    return &as<T>(found->second);
+  }
+  template <typename A>
+  friend void io(A& archive, SeriesMemory& memory) {
+    io(archive, memory.shared_);
+    io(archive, memory.series_);
+  }
+  void clear() {
+    shared_.clear();
+    series_.clear();
+  }
+
+ private:
+  template <typename T>
+  static T& as(std::vector<std::byte>& bytes) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (bytes.size() != sizeof(T)) {
+      bytes.assign(sizeof(T), std::byte{});
+      new (bytes.data()) T{};
+    }
+    return *reinterpret_cast<T*>(bytes.data());
+  }
+  std::vector<std::byte> shared_;
+  std::map<SeriesKey, std::vector<std::byte>> series_;
+};
+
+/// Where a series rule puts its verdicts.
+class SeriesReport {
+ public:
+  using Explain = core::FunctionRef<Finding(const Subject&, unsigned kind)>;
+  virtual ~SeriesReport() = default;
+  /// `metric` is the unit's label and name in texts; `key.mode` 0xFF leaves the label mode out.
+  virtual void evaluated(const SeriesKey& key, std::string_view metric, Verdict verdict,
+                         const StepPoint& at, Explain explain) = 0;
+};
+
+class SeriesProgram : public Program {
+ public:
+  /// Every completed step of a mode in `common.mode_mask` that holds a selected value, in order.
+  virtual void on_step(SeriesMemory& memory, const StepPoint& point,
+                       SeriesReport& report) const = 0;
+  /// Every completed evaluation pass: its mean values, placed at its last step.
+  virtual void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const = 0;
+};
+
+/// `Rule` has: Config, on_step(config, memory, point, report), on_pass(…).
+template <typename Rule>
+class SeriesProgramOf final : public SeriesProgram {
+ public:
+  typename Rule::Config config;
+  void on_step(SeriesMemory& memory, const StepPoint& point, SeriesReport& report) const override {
+    Rule::on_step(config, memory, point, report);
+  }
+  void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const override {
+    Rule::on_pass(config, memory, pass, report);
+  }
+};
+
+// -------------------------------------------------------------------------------------- system
+
+/// Samples of one node within 20 ms, in percent 0…100.
+struct SystemSnapshot {
+  std::int64_t time = 0;          // of its first sample
+  std::span<const double> gpus;   // utilization per device
+  std::span<const double> cores;  // busy share per core
+};
+
+class SystemProgram : public Program {
+ public:
+  core::Duration scan_interval = std::chrono::seconds(60);
+  virtual void init(std::vector<std::byte>& state) const = 0;
+  virtual void observe(std::span<std::byte> state, const SystemSnapshot& snapshot) const = 0;
+  virtual Verdict judge(std::span<const std::byte> state) const = 0;
+  [[nodiscard]] virtual Finding explain(std::span<const std::byte> state, const Subject& subject,
+                                        unsigned kind) const = 0;
+};
+
+// --------------------------------------------------------------------------------------- clock
+
+/// A silence that lasts.
+struct Silence {
+  std::int64_t last_message = 0;  // when the newest progress frame arrived, UTC ns
+  std::int64_t now = 0;
+};
+
+class ClockProgram : public Program {
+ public:
+  core::Duration threshold{};
+  bool per_worker = false;
+  [[nodiscard]] virtual Finding explain(const Silence& silence, const Subject& subject) const = 0;
+};
+
+// ------------------------------------------------------------------------------------ describe
+
+/// Reads the shared parameters, then the rule's own, and checks what spans both. `Rule` has
+/// defaults(preset), read(in, config, preset), kKinds, and optionally needs(config), kExtensions
+/// and select(config, selection) for selections that depend on the config.
+template <typename Rule, typename ProgramType>
+std::shared_ptr<const Program> read_rule(config::Reader& in, Preset preset) {
+  auto program = std::make_shared<ProgramType>();
+  read_common(in, Rule::defaults(preset), program->common, program->selection);
+  if constexpr (requires { program->config; }) {
+    Rule::read(in, program->config, preset);
+    if constexpr (requires { Rule::needs(program->config); }) {
+      program->needs = Rule::needs(program->config);
+    }
+    if constexpr (requires { Rule::adjust(program->config, *program); }) {
+      Rule::adjust(program->config, *program);
+    }
+  } else {
+    program->read(in, preset);
+  }
+  program->kinds = Rule::kKinds;
+  if constexpr (requires { Rule::kExtensions; }) {
+    program->extensions.assign(std::begin(Rule::kExtensions), std::end(Rule::kExtensions));
+  }
+  return program;
+}
+template <typename Rule>
+std::shared_ptr<const Program> read_row_rule(config::Reader& in, Preset preset) {
+  return read_rule<Rule, RowProgramOf<Rule>>(in, preset);
+}
+template <typename Rule>
+std::shared_ptr<const Program> read_series_rule(config::Reader& in, Preset preset) {
+  return read_rule<Rule, SeriesProgramOf<Rule>>(in, preset);
+}
+
+/// Numbers in sentences: four significant digits, no trailing zeros; "NaN", "+Inf".
+std::string figure(double value);
+std::string figure(std::int64_t value);
+
+}  // namespace tocsin::rules

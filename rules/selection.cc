@@ -1,0 +1,146 @@
+// Selection by role, collection and pattern, and the shared parameters that make one.
+#include "rules/selection.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, core::Role>, 8> kCollections{{
+    {"weights", core::Role::weight},
+    {"biases", core::Role::bias},
+    {"gradients", core::Role::gradient},
+    {"losses", core::Role::loss},
+    {"metrics", core::Role::metric},
+    {"feature_importance", core::Role::importance},
+    {"trees", core::Role::tree},
+    {"hyperparameters", core::Role::hyperparameter},
+}};
+
+std::uint8_t mask_of(config::Reader& in, const std::vector<std::string>& names) {
+  std::uint8_t mask = 0;
+  for (const std::string& name : names) {
+    if (const auto mode = core::mode_from(name)) {
+      mask = static_cast<std::uint8_t>(mask | mode_bit(*mode));
+    } else {
+      in.error("modes", "unknown mode \"" + name + "\": expected global, train, eval or predict");
+    }
+  }
+  return mask;
+}
+
+}  // namespace
+
+struct Selection::Patterns {
+  std::vector<std::unique_ptr<re2::RE2>> compiled;
+};
+
+Selection::Selection() = default;
+Selection::~Selection() = default;
+Selection::Selection(Selection&&) noexcept = default;
+Selection& Selection::operator=(Selection&&) noexcept = default;
+
+std::string_view collection_of(core::Role role) noexcept {
+  for (const auto& [name, known] : kCollections) {
+    if (known == role) return name;
+  }
+  return {};
+}
+
+void Selection::add_collection(std::string_view name) {
+  if (name == "all") all_ = true;
+  for (const auto& [known, role] : kCollections) {
+    if (known == name) add_role(role);
+  }
+  collections_.emplace_back(name);
+}
+
+bool Selection::add_regex(const std::string& pattern, std::string& error) {
+  auto compiled = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
+  if (!compiled->ok()) {
+    error = compiled->error();
+    return false;
+  }
+  if (!patterns_) patterns_ = std::make_unique<Patterns>();
+  patterns_->compiled.push_back(std::move(compiled));
+  return true;
+}
+
+bool Selection::empty() const noexcept {
+  return !all_ && roles_ == 0 && collections_.empty() && !patterns_;
+}
+
+Match Selection::matches(core::Role role, const Name* name) const {
+  if (all_ || (roles_ & role_bit(role)) != 0) return Match::yes;
+  if (collections_.empty() && !patterns_) return Match::no;
+  if (name == nullptr) return Match::unknown;
+  for (const std::string& collection : collections_) {
+    if (std::find(name->collections.begin(), name->collections.end(), collection) !=
+        name->collections.end()) {
+      return Match::yes;
+    }
+  }
+  if (patterns_) {
+    for (const auto& pattern : patterns_->compiled) {
+      if (re2::RE2::PartialMatch(name->text, *pattern)) return Match::yes;
+    }
+  }
+  return Match::no;
+}
+
+void read_common(config::Reader& in, const Defaults& defaults, Common& common,
+                 Selection& selection) {
+  if (defaults.selects) {
+    in.optional("collection_names", common.collection_names,
+                "tensors of these collections (united with tensor_regex)");
+    in.optional("tensor_regex", common.tensor_regex,
+                "tensors whose name contains a match of one of these patterns (RE2)");
+    in.optional("modes", common.modes,
+                "modes judged: global, train, eval, predict; empty = the "
+                "rule's own");
+    in.optional("workers", common.workers, "names of the workers judged; empty or all = all");
+    if (defaults.has_start_step) {
+      in.optional("start_step", common.start_step, config::at_least(std::int64_t{0}),
+                  "first mode step judged");
+      in.optional("end_step", common.end_step, "first mode step not judged any more");
+    }
+  }
+  in.optional("min_hits", common.min_hits, config::at_least(std::uint32_t{1}),
+              "hits in a row before an issue is raised");
+  in.optional("clear_after", common.clear_after, config::between(std::uint32_t{1}, 65535U),
+              "ok evaluations in a row that resolve an issue");
+  in.optional("cooldown", common.cooldown, "least time between reports of an issue that goes on");
+  in.optional("max_open_units", common.max_open_units,
+              "open issues per kind and worker; further hits are only counted (default: "
+              "engine.max_open_units)");
+  in.optional("severity", common.severity, "info, warning, error or critical");
+  if (common.severity && !core::severity_from(*common.severity)) {
+    in.error("severity", "expected info, warning, error or critical");
+  }
+  common.mode_mask = common.modes.empty() ? defaults.modes : mask_of(in, common.modes);
+  if (common.workers.size() == 1 && common.workers[0] == "all") common.workers.clear();
+  for (const std::string& name : common.collection_names) selection.add_collection(name);
+  for (const std::string& pattern : common.tensor_regex) {
+    std::string problem;
+    if (!selection.add_regex(pattern, problem)) {
+      in.error("tensor_regex", "\"" + pattern + "\" is no regular expression: " + problem);
+    }
+  }
+  if (!selection.empty() || in.describing()) return;
+  if (defaults.needs_selector) {
+    in.error("collection_names",
+             "this rule needs collection_names or tensor_regex: which tensors "
+             "shall it look at?");
+  }
+  if (defaults.everything) selection.add_all();
+  for (const core::Role role : defaults.roles) selection.add_role(role);
+  for (const std::string& pattern : defaults.patterns) {
+    std::string problem;
+    selection.add_regex(pattern, problem);
+  }
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,197 @@
+// `rules:` and `engine:` of the configuration: names, presets, effective parameters and their hash.
+#include <algorithm>
+#include <cctype>
+
+#include "core/identity.h"
+#include "core/text.h"
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c != '_' && c != '-') {
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const RuleDescriptor& rule : builtin_rules()) names.emplace_back(rule.name);
+  return names;
+}
+
+// Canonical JSON of what decides the rule's answers. Shared parameters and additions to the
+// original count only when the user gave them, so that a new option does not rename every issue.
+std::string hash_parameters(const std::vector<core::Parameter>& parameters, const Program& program,
+                            Preset preset) {
+  static constexpr std::string_view kShared[] = {
+      "collection_names", "tensor_regex", "modes",    "workers",        "start_step", "end_step",
+      "min_hits",         "clear_after",  "cooldown", "max_open_units", "severity"};
+  core::ValueMap map;
+  for (const core::Parameter& parameter : parameters) {
+    const bool addition =
+        std::find(std::begin(kShared), std::end(kShared), parameter.name) != std::end(kShared) ||
+        std::find(program.extensions.begin(), program.extensions.end(), parameter.name) !=
+            program.extensions.end();
+    if (!addition || parameter.origin == "user") map.emplace_back(parameter.name, parameter.value);
+  }
+  if (preset == Preset::original) map.emplace_back("preset", "original");
+  return core::params_hash(core::to_json(map, true));
+}
+
+void configure(const RuleDescriptor& rule, config::Reader& in, RuleSettings& out) {
+  out.type = rule.name;
+  out.program = rule.read(in, out.preset);
+  out.parameters = in.effective();
+  out.params_hash = hash_parameters(out.parameters, *out.program, out.preset);
+  if (out.program->common.severity && !out.severity_set) {
+    out.severity = core::severity_from(*out.program->common.severity).value_or(rule.severity);
+    out.severity_set = true;
+  }
+}
+
+// Values and defaults of a rule that has no `with:`.
+void configure_plain(const RuleDescriptor& rule, RuleSettings& out,
+                     config::Diagnostics& diagnostics) {
+  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
+  if (const auto empty = config::Document::parse("{}", "defaults", nothing, diagnostics)) {
+    empty->read(diagnostics, [&](config::Reader& in) { configure(rule, in, out); });
+  }
+}
+
+const RuleDescriptor* named_rule(config::Reader& item, const std::string& use) {
+  const RuleDescriptor* rule = find_rule(use);
+  if (rule == nullptr) {
+    std::string message = "unknown rule \"" + use + "\"";
+    if (const std::string near = core::nearest(use, all_names()); !near.empty()) {
+      message += "; did you mean " + near + "?";
+    }
+    item.error("use", message);
+  }
+  return rule;
+}
+
+void read_severity(config::Reader& item, RuleSettings& rule) {
+  std::optional<std::string> severity;
+  item.optional("severity", severity, "info, warning, error or critical; default: the rule's own");
+  if (!severity) return;
+  if (const auto parsed = core::severity_from(*severity)) {
+    rule.severity = *parsed;
+    rule.severity_set = true;
+  } else {
+    item.error("severity", "expected info, warning, error or critical");
+  }
+}
+
+void read_parameters(config::Reader& item, const RuleDescriptor& descriptor, RuleSettings& rule) {
+  const bool given = item.section("with", "the rule's parameters (see its page)",
+                                  [&](config::Reader& in) { configure(descriptor, in, rule); });
+  if (given && rule.program) return;
+  config::Diagnostics problems;
+  configure_plain(descriptor, rule, problems);
+  for (const config::Diagnostic& problem : problems.items()) {
+    if (!given) item.error("use", problem.message);
+  }
+}
+
+void read_item(config::Reader& item, RulesConfig& out) {
+  std::string use;
+  std::string preset = "tocsin";
+  RuleSettings rule;
+  item.required("use", use, "name of a built-in rule, for instance exploding_tensor");
+  item.optional("name", rule.name, "name of this rule in issues and routes; default: the type");
+  item.optional("preset", preset, config::one_of({"tocsin", "original"}),
+                "thresholds to start from: ours, or those of Amazon SageMaker Debugger");
+  item.optional("shadow", rule.shadow, "judge and record, but tell nobody");
+  item.optional("actions", rule.actions, "receivers: a route of this rule's own to them");
+  item.optional("runbook_url", rule.runbook_url, "link shown with every issue");
+  read_severity(item, rule);
+  if (item.describing()) {
+    core::Value ignored;
+    item.any("with", ignored, "the rule's parameters (see its page)");
+    return;
+  }
+  if (use.empty()) return;  // reported by required()
+  const RuleDescriptor* descriptor = named_rule(item, use);
+  if (descriptor == nullptr) {
+    core::Value ignored;  // what follows an unknown name cannot be checked
+    item.any("with", ignored, "");
+    return;
+  }
+  rule.preset = preset == "original" ? Preset::original : Preset::tocsin;
+  if (!rule.severity_set) rule.severity = descriptor->severity;
+  if (rule.name.empty()) rule.name = descriptor->name;
+  for (const RuleSettings& other : out.rules) {
+    if (other.name == rule.name) {
+      item.error("name", "two rules are called " + rule.name + ": give one of them a name");
+    }
+  }
+  read_parameters(item, *descriptor, rule);
+  if (rule.program) out.rules.push_back(std::move(rule));
+}
+
+}  // namespace
+
+const RuleDescriptor* find_rule(std::string_view name) {
+  const std::string wanted = folded(name);
+  for (const RuleDescriptor& rule : builtin_rules()) {
+    if (folded(rule.name) == wanted || folded(rule.original_name) == wanted) return &rule;
+    for (const std::string_view alias : rule.aliases) {
+      if (folded(alias) == wanted) return &rule;
+    }
+  }
+  return nullptr;
+}
+
+void read_rules(config::Reader& root, RulesConfig& out) {
+  root.list(
+      "rules", "what is wrong: built-in rules and their parameters",
+      [&](config::Reader& item) { read_item(item, out); }, "use");
+}
+
+void read_engine(config::Reader& root, EngineConfig& out) {
+  root.section("engine", "how rules are run", [&](config::Reader& in) {
+    in.optional("threads", out.threads, "engine threads; 0 = number of cores less one");
+    in.optional("commit_interval", out.commit_interval, config::positive(),
+                "longest time that outputs and positions wait for their commit");
+    in.optional("snapshot_interval", out.snapshot_interval, config::positive(),
+                "time between snapshots of changed state");
+    in.optional("join_grace", out.join_grace, "longest wait of the first step for all workers");
+    in.optional(
+        "idle_after", out.idle_after, config::positive(),
+        "silence after which a step no longer waits for a worker (at least 5 median steps)");
+    in.optional("forget_after", out.forget_after, config::positive(),
+                "silence after which a run's state is dropped");
+    in.optional("max_open_units", out.max_open_units, config::at_least(std::uint32_t{1}),
+                "open issues per rule, kind, worker and attempt");
+    in.optional("max_units_per_run", out.max_units_per_run, config::at_least(std::uint32_t{1}),
+                "tensors × workers × modes that one run may have; more are refused and counted");
+    in.optional("max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
+                "runs known at once per engine thread; more are refused and counted");
+    in.optional("delivery", out.delivery, config::one_of({"exactly_once", "at_least_once"}),
+                "exactly_once commits outputs and positions in one transaction");
+  });
+}
+
+core::Result<RuleSettings> make_rule(std::string_view use, Preset preset) {
+  const RuleDescriptor* descriptor = find_rule(use);
+  if (descriptor == nullptr) return core::not_found("unknown rule \"" + std::string(use) + "\"");
+  RuleSettings rule;
+  rule.name = descriptor->name;
+  rule.preset = preset;
+  rule.severity = descriptor->severity;
+  config::Diagnostics problems;
+  configure_plain(*descriptor, rule, problems);
+  if (!rule.program || problems.has_errors()) {
+    return core::invalid_argument(problems.items().empty() ? "no program"
+                                                           : problems.items().front().message);
+  }
+  return rule;
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,368 @@
+// The step clock: marks of workers, watermarks per mode, completed steps and evaluation passes in
+// the order of training, whatever the order in which workers' records came (wire-and-api §7).
+#include <algorithm>
+#include <tuple>
+
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kMaxPending = 1U << 16;  // values that wait for their step, per run
+
+bool counted(const Worker& worker) { return !worker.agent && !worker.gone && !worker.idle; }
+
+bool by_passes(core::Mode mode) { return mode == core::Mode::eval; }
+
+// Place of a value in the order of training. What a worker evaluates stands behind the last train
+// step it has ended; workers that skip an evaluation do not disturb that.
+auto order(const PendingScalar& item) {
+  const bool train = item.mode == core::Mode::train;
+  const std::int64_t behind = train ? item.step : item.after_train;
+  return std::make_tuple(behind, train ? 0 : 1, item.mode, train ? 0U : item.pass, item.step,
+                         item.name);
+}
+
+bool same_group(const PendingScalar& a, const PendingScalar& b) {
+  if (a.mode != b.mode) return false;
+  if (by_passes(a.mode)) return a.pass == b.pass && a.after_train == b.after_train;
+  return a.step == b.step;
+}
+
+}  // namespace
+
+void Engine::Impl::add_pending(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                               std::int64_t step, std::int64_t global_step, std::int64_t time,
+                               std::uint64_t name, double value, core::Role role) {
+  if (series_rules.empty()) return;
+  if (step <= run.closed[at(header.mode)]) {
+    ++stats.late_rows;
+    return;
+  }
+  const Worker& from = run.workers[worker];
+  run.pending.push_back({header.mode, header.pass, step, global_step, time,
+                         from.mark[at(core::Mode::train)], name, value, ref.offset, worker, role});
+  if (run.pending.size() > kMaxPending) {
+    ++stats.open_steps_closed;
+    advance(run, true);
+  }
+}
+
+void Engine::Impl::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode,
+                                      std::int64_t step) {
+  // A worker that sends JSON only: its first record of a later step ends the earlier ones.
+  Worker& from = run.workers[worker];
+  from.mark[at(mode)] = std::max(from.mark[at(mode)], std::min(from.seen[at(mode)], step - 1));
+}
+
+void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  if (header.row_stride < core::step_end_column::meta * core::kColumnBytes) return;
+  const auto steps = frame.column<std::int64_t>(core::step_end_column::step);
+  const auto global_steps = frame.column<std::int64_t>(core::step_end_column::global_step);
+  const auto starts = frame.column<std::int64_t>(core::step_end_column::start);
+  const auto ends = frame.column<std::int64_t>(core::step_end_column::end);
+  for (std::size_t i = 0; i < frame.rows(); ++i) {
+    Worker& from = run.workers[worker];
+    const std::int64_t took = ends[i] > starts[i] ? ends[i] - starts[i] : 0;
+    if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
+    Place place;
+    place.mode = header.mode;
+    place.step = steps[i];
+    place.global_step = global_steps[i];
+    place.time = ends[i];
+    place.partial = from.gap;
+    end_step(run, worker, header.mode, steps[i], place);
+  }
+  advance(run);
+}
+
+void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                            const Place& place) {
+  Worker& from = run.workers[worker];
+  if (step <= from.mark[at(mode)]) return;
+  if (!row_rules.empty()) end_row_step(run, worker, mode, step, place);
+  from.mark[at(mode)] = step;
+  from.seen[at(mode)] = std::max(from.seen[at(mode)], step);
+  const std::uint8_t passing = mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict);
+  from.active = static_cast<std::uint8_t>(from.active & ~(passing & ~mode_bit(mode)));
+  if (from.gap) {
+    ++stats.partial_steps;
+    run.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
+  }
+  judge_gap(run, worker, place);
+  from.gap = false;
+}
+
+void Engine::Impl::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
+  Worker& from = run.workers[worker];
+  if (!from.gap && !from.gap_life.active()) return;
+  const std::uint64_t missing = std::exchange(from.gap_frames, 0);
+  const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+    return {{"worker", from.name}};
+  };
+  const auto explain = [&](unsigned) -> std::pair<Finding, Extra> {
+    Finding finding;
+    finding.observed = {"missing_frames", static_cast<double>(missing)};
+    finding.op = ">=";
+    finding.threshold = core::NamedNumber{"limit", 1};
+    finding.summary = std::to_string(missing) + (missing == 1 ? " frame" : " frames") + " of " +
+                      from.name + " did not arrive before " +
+                      std::string(core::to_string(*place.mode)) + " step " +
+                      std::to_string(place.step) + " ended; its data of that step is incomplete.";
+    finding.recommendation =
+        "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a "
+        "queue "
+        "that is too small.";
+    return {finding, {}};
+  };
+  Verdict verdict = kOk;
+  if (from.gap) verdict = hit();
+  const Unit unit{{gap_rule, kNoLane, worker, 0xFF, 0}, worker, labels};
+  settle(run, gap_rule, from.gap_life, unit, verdict, place, explain);
+}
+
+void Engine::Impl::advance(Run& run, bool everything) {
+  std::size_t trainers = 0;
+  std::array<std::int64_t, kModes> watermark;
+  std::array<bool, kModes> waiting{};
+  watermark.fill(kForever);
+  std::array<std::int64_t, kModes> newest{kNever, kNever, kNever, kNever};
+  bool anyone = false;
+  for (const Worker& worker : run.workers) {
+    if (worker.agent) continue;
+    if (worker.seen[at(core::Mode::train)] != kNever) ++trainers;
+    anyone = anyone || (counted(worker) && worker.active != 0);
+    for (std::size_t m = 0; m < kModes; ++m) {
+      newest[m] = std::max(newest[m], worker.seen[m]);
+      if (!counted(worker) || (worker.active & (1U << m)) == 0) continue;
+      waiting[m] = true;
+      watermark[m] = std::min(watermark[m], worker.mark[m]);
+    }
+  }
+  const bool joined = run.world_size == 0 || trainers >= run.world_size || run.grace_over;
+  const bool trains = (run.seen_modes & mode_bit(core::Mode::train)) != 0;
+  const bool all = everything || (!anyone && joined);
+  for (const core::Mode mode : {core::Mode::global, core::Mode::train, core::Mode::predict}) {
+    const std::size_t m = at(mode);
+    if (!waiting[m] || all) watermark[m] = newest[m];
+    const bool first = run.closed[m] == kNever;
+    if (mode == core::Mode::train && first && !joined && !everything) continue;
+    run.closed[m] = std::max(run.closed[m], watermark[m]);
+  }
+  if (run.pending.empty()) {
+    run.partial.clear();
+    return;
+  }
+  const std::int64_t trained = run.closed[at(core::Mode::train)];
+  std::int64_t pass_open = kForever;  // the oldest pass that somebody is still in
+  for (const Worker& worker : run.workers) {
+    if (counted(worker) && (worker.active & mode_bit(core::Mode::eval)) != 0) {
+      pass_open = std::min<std::int64_t>(pass_open, worker.pass);
+    }
+  }
+  const auto ready = [&](const PendingScalar& item) {
+    if (all) return true;
+    if (item.mode == core::Mode::train) return item.step <= trained;
+    // A pass is over when everybody has ended a later train step: nobody can still add to it.
+    if (by_passes(item.mode)) return trains ? trained > item.after_train : item.pass < pass_open;
+    return item.step <= run.closed[at(item.mode)] && (!trains || trained >= item.after_train);
+  };
+  std::vector<PendingScalar> items;
+  const auto rest = std::stable_partition(run.pending.begin(), run.pending.end(),
+                                          [&](const PendingScalar& item) { return !ready(item); });
+  if (rest == run.pending.end()) return;
+  items.assign(rest, run.pending.end());
+  run.pending.erase(rest, run.pending.end());
+  release(run, items);
+}
+
+void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
+  std::stable_sort(items.begin(), items.end(), [&](const PendingScalar& a, const PendingScalar& b) {
+    const auto left = order(a);
+    const auto right = order(b);
+    if (left != right) return left < right;
+    return run.workers[a.worker].rank < run.workers[b.worker].rank;
+  });
+  for (auto first = items.begin(); first != items.end();) {
+    const auto last = std::find_if(
+        first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
+    const std::span group(&*first, static_cast<std::size_t>(last - first));
+    if (by_passes(first->mode)) {
+      judge_pass(run, group);
+    } else {
+      judge_step(run, group);
+    }
+    first = last;
+  }
+}
+
+void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items) {
+  const PendingScalar& head = items.front();
+  StepPoint point;
+  point.mode = head.mode;
+  point.step = head.step;
+  point.train_step = head.mode == core::Mode::train ? head.step : head.after_train;
+  Place place;
+  place.first_offset = kForever;
+  values.clear();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const PendingScalar& item = items[i];
+    point.global_step = std::max(point.global_step, item.global_step);
+    point.time = std::max(point.time, item.time);
+    place.first_offset = std::min(place.first_offset, item.offset);
+    place.last_offset = std::max(place.last_offset, item.offset);
+    if (values.empty() || values.back().name != item.name) {
+      values.push_back({item.name, {}, item.role, 0, 0});
+    }
+    values.back().value += item.value;
+    ++values.back().workers;
+  }
+  for (SeriesValue& value : values) value.value /= value.workers;
+  place.step = head.step;
+  run_series(run, point, false, place);
+  run.closed[at(head.mode)] = std::max(run.closed[at(head.mode)], head.step);
+}
+
+void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items) {
+  // Items come by step, then name, then rank: means over workers per step, then over steps.
+  struct Mean {
+    std::uint64_t name;
+    core::Role role;
+    double sum;
+    std::uint32_t steps;
+    std::uint32_t workers;
+  };
+  std::vector<Mean> means;
+  StepPoint point;
+  point.mode = items.front().mode;
+  point.step = kNever;
+  point.train_step = items.front().after_train;
+  Place place;
+  place.first_offset = kForever;
+  for (std::size_t i = 0; i < items.size();) {
+    const PendingScalar& head = items[i];
+    double sum = 0;
+    std::uint32_t workers = 0;
+    for (; i < items.size() && items[i].step == head.step && items[i].name == head.name; ++i) {
+      sum += items[i].value;
+      ++workers;
+      point.global_step = std::max(point.global_step, items[i].global_step);
+      point.time = std::max(point.time, items[i].time);
+      place.first_offset = std::min(place.first_offset, items[i].offset);
+      place.last_offset = std::max(place.last_offset, items[i].offset);
+    }
+    point.step = std::max(point.step, head.step);
+    const double mean = sum / workers;
+    const auto known = std::find_if(means.begin(), means.end(),
+                                    [&](const Mean& one) { return one.name == head.name; });
+    Mean& into =
+        known == means.end() ? means.emplace_back(Mean{head.name, head.role, 0, 0, 0}) : *known;
+    into.workers = std::max(into.workers, workers);
+    if (!std::isfinite(mean)) continue;  // left out of the means; none finite: NaN below
+    into.sum += mean;
+    ++into.steps;
+  }
+  std::sort(means.begin(), means.end(),
+            [](const Mean& a, const Mean& b) { return a.name < b.name; });
+  values.clear();
+  for (const Mean& mean : means) {
+    const double value = mean.steps == 0 ? std::nan("") : mean.sum / mean.steps;
+    values.push_back({mean.name, {}, mean.role, value, mean.workers});
+  }
+  run_series(run, point, true, place);
+  run.closed[at(point.mode)] = std::max(run.closed[at(point.mode)], point.step);
+}
+
+namespace {
+
+/// Turns what a series rule says about a unit into the engine's terms.
+class Report final : public SeriesReport {
+ public:
+  Report(Engine::Impl& engine, Run& run, std::uint32_t rule, const Place& place)
+      : engine_(engine), run_(run), rule_(rule), place_(place) {}
+
+  void evaluated(const SeriesKey& key, std::string_view metric, Verdict verdict,
+                 const StepPoint& point, Explain explain_kind) override {
+    ++counts_[static_cast<std::size_t>(verdict.outcome)];
+    Place place = place_;
+    place.mode = point.mode;
+    place.step = point.step;
+    place.global_step = point.global_step;
+    place.time = point.time;
+    const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+      std::vector<std::pair<std::string, std::string>> unit{{"metric", std::string(metric)}};
+      if (key.mode != 0xFF) {
+        unit.emplace_back("mode", core::to_string(static_cast<core::Mode>(key.mode)));
+      }
+      return unit;
+    };
+    const auto explain = [&](unsigned kind) -> std::pair<Finding, Extra> {
+      Subject subject;
+      subject.name = metric;
+      subject.mode = point.mode;
+      subject.step = point.step;
+      Extra extra;
+      extra.affected.hit = 1;
+      extra.affected.evaluated = 1;
+      return {explain_kind(subject, kind), extra};
+    };
+    engine_.count(run_, rule_, counts_);
+    counts_ = {};
+    const Unit unit{{rule_, kNoLane, key.name, key.mode, 0}, kNoLane, labels};
+    engine_.settle(run_, rule_, run_.series_lives[{rule_, key}], unit, verdict, place, explain);
+  }
+
+ private:
+  Engine::Impl& engine_;
+  Run& run_;
+  std::uint32_t rule_;
+  const Place& place_;
+  OutcomeCounts counts_{};
+};
+
+}  // namespace
+
+void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place) {
+  Place here = place;
+  const auto partial = run.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
+  if (partial != run.partial.end()) {
+    here.partial = true;
+    here.missing_ranks = partial->second;
+    run.partial.erase(run.partial.begin(), std::next(partial));
+  }
+  for (const Worker& worker : run.workers) {
+    if (worker.idle && !worker.gone && (worker.active & mode_bit(point.mode)) != 0) {
+      here.partial = true;
+      here.missing_ranks.push_back(worker.rank);
+    }
+  }
+  std::sort(here.missing_ranks.begin(), here.missing_ranks.end());
+  const std::vector<SeriesValue> all = values;
+  std::vector<SeriesValue> chosen;
+  std::vector<std::string> texts(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
+  for (std::size_t s = 0; s < series_rules.size(); ++s) {
+    const SeriesProgram& program = *series_rules[s].program;
+    if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
+    chosen.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto found = run.names.find(all[i].name);
+      const Name* name = found == run.names.end() ? nullptr : &found->second;
+      if (program.selection.matches(all[i].role, name) != Match::yes) continue;
+      chosen.push_back(all[i]);
+      chosen.back().text = texts[i];
+    }
+    if (chosen.empty()) continue;
+    StepPoint seen = point;
+    seen.values = chosen;
+    Report report(*this, run, series_rules[s].rule, here);
+    if (pass) {
+      program.on_pass(run.series[s], seen, report);
+    } else {
+      program.on_step(run.series[s], seen, report);
+    }
+  }
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,134 @@
+// Drives the real rule engine with frames built by hand. Times and offsets are made up but
+// deterministic: no clock, no files, no Kafka.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/frame.h"
+#include "rules/rules.h"
+
+namespace tocsin::testing_support {
+
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+inline constexpr std::int64_t kStart = 1'767'323'045 * kSecond;
+
+/// A frame that owns its bytes.
+struct OwnedFrame {
+  core::FrameHeader header;
+  std::string body;
+  [[nodiscard]] core::FrameView view() const {
+    return {header, reinterpret_cast<const std::byte*>(body.data())};
+  }
+};
+
+/// One tensor with its values: the 14 columns are computed from them.
+struct TensorValues {
+  std::string name;
+  std::vector<double> values;
+  core::Role role = core::Role::gradient;
+  std::uint64_t flags = 0;
+  core::Dtype dtype = core::Dtype::f32;
+};
+core::SummaryRow summarize(const TensorValues& tensor);
+/// A row whose only facts are its norm and mean magnitude.
+core::SummaryRow row_of(std::string_view name, core::Role role, std::uint64_t count, double l2,
+                        double abs_mean, std::uint64_t flags = 0);
+
+/// One (stat, row, value) triple of a tag-1 extension.
+struct Statistic {
+  core::SparseStat stat;
+  std::uint32_t row;
+  double value;
+};
+
+struct Entry {
+  core::DictionaryType type = core::DictionaryType::tensor;
+  std::string name;
+  core::Role role = core::Role::other;
+  core::Dtype dtype = core::Dtype::f32;
+  std::vector<std::int64_t> shape = {};
+  std::string attrs = {};
+};
+
+struct Scalar {
+  std::string name;
+  std::int64_t step = 0;
+  double value = 0;
+  core::Role role = core::Role::loss;
+};
+
+struct Sample {
+  std::string series;
+  std::int64_t time = 0;
+  double ratio = 0;
+};
+
+/// One worker of one run: makes its frames in order, with sequence numbers and times.
+class FakeWorker {
+ public:
+  explicit FakeWorker(std::string job = "digits", std::string run = "exploding",
+                      std::uint32_t rank = 0, std::uint32_t world = 1);
+
+  OwnedFrame start(std::string_view extra = {});
+  OwnedFrame heartbeat();
+  OwnedFrame end(std::string_view outcome = "completed");
+  OwnedFrame summary(core::Mode mode, std::int64_t step, const std::vector<core::SummaryRow>& rows,
+                     const std::vector<Statistic>& statistics = {});
+  OwnedFrame tensors(core::Mode mode, std::int64_t step, const std::vector<TensorValues>& tensors);
+  OwnedFrame scalars(core::Mode mode, const std::vector<Scalar>& scalars);
+  OwnedFrame step_end(core::Mode mode, std::int64_t step);
+  OwnedFrame dictionary(const std::vector<Entry>& entries);
+  OwnedFrame system(const std::vector<Sample>& samples);
+
+  core::FrameHeader header;  // what the next frame carries: attempt, incarnation, pass, time …
+  std::int64_t step_time = kSecond / 10;
+
+ private:
+  OwnedFrame make(core::FrameKind kind, core::Mode mode, std::int64_t step, std::uint32_t rows,
+                  std::uint16_t columns, std::string body);
+};
+
+/// An engine with the rules of a YAML text, fed frame by frame.
+class RuleHarness {
+ public:
+  /// `rules`: the YAML list under `rules:`; wrong YAML fails the test.
+  explicit RuleHarness(const std::string& rules, rules::EngineOptions options = {});
+  /// One rule with its `with:` map in flow style, "{threshold: 3}".
+  static RuleHarness of(const std::string& rule, const std::string& with = "{}",
+                        const std::string& preset = "tocsin");
+
+  RuleHarness& feed(const OwnedFrame& frame);
+  /// A frame at a place of the input, as after a restart.
+  RuleHarness& feed_at(const OwnedFrame& frame, std::int64_t offset);
+  void tick(std::int64_t now, bool zero_lag = true);
+  void end_of_input();
+
+  /// Everything emitted so far, oldest first.
+  const std::vector<rules::Event>& events();
+  std::vector<core::Issue> issues();  // all of them
+  std::vector<core::Issue> firing();  // first and repeated reports
+  std::vector<core::Issue> resolved();
+  std::vector<std::string> ids();                        // event ids of issues, sorted
+  std::string rule_state(const std::string& rule = {});  // newest status; empty = none
+
+  rules::Engine& engine() { return *engine_; }
+  std::int64_t offset = 0;
+
+ private:
+  std::unique_ptr<rules::Engine> engine_;
+  std::vector<rules::Event> events_;
+};
+
+/// The rules of a YAML list, or the errors as text.
+struct ReadRules {
+  rules::RulesConfig config;
+  std::string errors;
+};
+ReadRules read_rules_text(const std::string& rules);
+
+}  // namespace tocsin::testing_support

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/rule_harness.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+
+TEST(StalledTrainingRule, FiresOncePerSilenceAndResolvesWithTheNextProgress) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  const std::int64_t last = worker.header.time;
+  rule.tick(last + 59 * kSecond);
+  EXPECT_TRUE(rule.firing().empty());
+  rule.tick(last + 60 * kSecond);
+  rule.tick(last + 61 * kSecond);
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].severity, core::Severity::error);
+  EXPECT_EQ(rule.firing()[0].evidence.window.clock, "time");
+  worker.header.time = last + 90 * kSecond;
+  rule.feed(worker.step_end(Mode::train, 1));
+  ASSERT_EQ(rule.resolved().size(), 1U);
+  rule.tick(worker.header.time + 60 * kSecond);
+  EXPECT_EQ(rule.firing().size(), 2U) << "armed again";
+}
+
+TEST(StalledTrainingRule, LagIsNoStall) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  rule.tick(worker.header.time + 1000 * kSecond, /*zero_lag=*/false);
+  EXPECT_TRUE(rule.firing().empty());
+}
+
+TEST(StalledTrainingRule, HeartbeatsAreNoProgressButAnEndIsTheEnd) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+  const std::int64_t last = worker.header.time;
+  worker.header.time = last + 59 * kSecond;
+  rule.feed(worker.heartbeat());
+  rule.tick(last + 60 * kSecond);
+  EXPECT_EQ(rule.firing().size(), 1U);
+
+  RuleHarness ended = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker other;
+  ended.feed(other.step_end(Mode::train, 0)).feed(other.end());
+  ended.tick(other.header.time + 100 * kSecond);
+  EXPECT_TRUE(ended.firing().empty());
+}
+
+TEST(StalledTrainingRule, RecordTimeIsTheClockOfAReplay) {
+  EngineOptions options;
+  options.record_time = true;
+  RuleHarness rule("  - {use: stalled_training, with: {threshold: 60}}", options);
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  const std::int64_t last = worker.header.time;
+  worker.header.time = last + 60 * kSecond;  // progress at exactly that time does not prevent it
+  rule.feed(worker.scalars(Mode::train, {{"loss", 1, 1.0}}));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(core::nanoseconds(rule.firing()[0].time), last + 60 * kSecond);
+  EXPECT_EQ(rule.resolved().size(), 1U);
+}
+
+TEST(StalledTrainingRule, CanWatchEachWorker) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60, scope: worker}");
+  FakeWorker one("digits", "exploding", 0, 2);
+  FakeWorker two("digits", "exploding", 1, 2);
+  rule.feed(one.step_end(Mode::train, 0)).feed(two.step_end(Mode::train, 0));
+  two.header.time += 60 * kSecond;
+  rule.feed(two.step_end(Mode::train, 1));
+  rule.tick(two.header.time);
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].labels.get("worker"), "worker_0");
+}
+
+}  // namespace
+}  // namespace tocsin::rules
