@@ -115,7 +115,8 @@ void Engine::Impl::on_dictionary(Run& run, const core::FrameView& frame) {
         }
       }
     }
-    if (static_cast<core::DictionaryType>(codes[0]) == core::DictionaryType::worker) {
+    const auto type = static_cast<core::DictionaryType>(codes[0]);
+    if (type == core::DictionaryType::worker || type == core::DictionaryType::node) {
       for (Worker& worker : run.workers) {
         if (worker.name_hash != hash || worker.named) continue;
         worker.name = name.text;

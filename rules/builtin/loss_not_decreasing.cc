@@ -230,7 +230,7 @@ struct LossNotDecreasing {
     std::uint8_t kinds = 0;
     if (point > 2 * std::fabs(state.first_point)) kinds |= 1U << kEarly;
     if (state.seen >= kMedian) kinds = static_cast<std::uint8_t>(kinds | judge_median(state));
-    if (kinds != 0) return {Outcome::hit, kinds};
+    if (kinds != 0) return Verdict{Outcome::hit, kinds};
     return state.seen < kMedian ? kInsufficient : kOk;
   }
 

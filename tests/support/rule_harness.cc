@@ -231,7 +231,13 @@ void RuleHarness::end_of_input() { engine_->end_of_input(); }
 const std::vector<rules::Event>& RuleHarness::events() {
   rules::Output output = engine_->take();
   for (rules::Event& event : output.events) events_.push_back(std::move(event));
+  for (rules::StateRecord& record : output.log) log_.push_back(std::move(record));
   return events_;
+}
+
+const std::vector<rules::StateRecord>& RuleHarness::log() {
+  events();
+  return log_;
 }
 
 std::vector<core::Issue> RuleHarness::issues() {

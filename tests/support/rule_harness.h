@@ -122,6 +122,7 @@ class RuleHarness {
  private:
   std::unique_ptr<rules::Engine> engine_;
   std::vector<rules::Event> events_;
+  std::vector<rules::StateRecord> log_;
 };
 
 /// The rules of a YAML list, or the errors as text.

@@ -46,7 +46,7 @@ TEST(Overfit, OriginalComparesThePassWithTrainingSinceTheLastOne) {
   job.train({1.0, 0.8});      // mean 0.9
   job.evaluate({0.9, 1.08});  // mean 0.99: exactly 10 % above
   job.train({0.5});
-  job.evaluate({0.5, 0.6});  // mean 0.55: exactly at the limit again
+  job.evaluate({0.5, 0.59});  // mean 0.545: 9 % above
   job.train({0.5});
   job.evaluate({0.6});
   const auto issues = job.finish();
