@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct Environment {
   std::function<core::Status(const core::Command&)> send_command;
   /// Writes one record to a topic durably (publish_metric, transport kafka: topic `metrics`).
   std::function<core::Status(const core::OutRecord&)> publish;
+  /// The attempt of a run that is going on now, as far as is known (stop_training refuses stale
+  /// ones); may be empty.
+  std::function<std::optional<std::uint32_t>(const core::RunUid&)> current_attempt;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
 
@@ -77,6 +81,7 @@ struct ActionDescriptor {
   Traits traits;
   /// Reads the action's own keys; problems go to the Reader. Never null.
   std::shared_ptr<const ActionConfig> (*read)(config::Reader& in);
+  CommonConfig defaults;  // where this type differs
 };
 
 /// The table made from the builtin_action(<name>) lines in actions/CMakeLists.txt.

@@ -69,7 +69,8 @@ enum class Observed {
 
 /// Pure state machine over the stop commands of this node; lives on one strand. Times are
 /// arguments, deadlines count from the command's issued_at, so that reading `commands` and `acks`
-/// again after a restart leads to the same state, and no second stop (§5.4 K16).
+/// again after a restart leads to the same state, and no second stop (§5.4 K16): feed both up to
+/// their ends before the first tick().
 ///
 /// Deadlines and permissions come from the command's args: mode, deadline{ack, graceful, total},
 /// grace (SIGTERM to SIGKILL), allow_force, fence{pid, pid_start, boot_id, host}. Without a fence
@@ -97,7 +98,9 @@ class StopLadder {
 
  private:
   struct Stop;
-  Step settle(Stop& stop, core::WallTime now);
+  static void move(Stop& stop, StopState to, std::string reason, core::WallTime now, Step& step);
+  static void signal(Stop& stop, StopState to, std::string reason, core::WallTime now, Step& step);
+  static void advance(Stop& stop, core::WallTime now, Step& step);
   std::map<std::string, std::shared_ptr<Stop>> stops_;  // by command id
 };
 
@@ -122,7 +125,7 @@ class LocalStopAgent {
   std::vector<StopTransition> on_ack(const core::Ack& ack, core::WallTime now);
   std::vector<StopTransition> on_job(const core::JobEvent& event, core::WallTime now);
   std::vector<StopTransition> on_withdrawn(const core::RunUid& run, core::WallTime now);
-  /// Call about every 100 ms while busy(), else at next commands only.
+  /// Looks at the watched processes and at the deadlines: about every 100 ms while busy().
   std::vector<StopTransition> tick(core::WallTime now);
   /// True while some stop is not final.
   [[nodiscard]] bool busy() const;

@@ -1,0 +1,262 @@
+// Mails each notification to people, as text and HTML, one thread per incident.
+//
+// Sends       one SMTP transaction; multipart/alternative, quoted-printable.
+// Retries     4yz answers and lost connections; a recipient refused with 5yz is given up alone, one
+//             refused with 4yz is retried alone.
+// Idempotent  Message-ID is <notification id@domain> in every attempt.
+// Needs       an SMTP server; AUTH only over TLS.
+// Source      RFC 5321, 5322, 2045, 2047, 3834 (Auto-Submitted).
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "actions/descriptor.h"
+#include "actions/mailer.h"
+#include "actions/message.h"
+#include "actions/mime.h"
+#include "actions/redact.h"
+#include "actions/rendered.h"
+
+namespace tocsin::actions {
+namespace {
+
+struct Config final : ActionConfig {
+  std::vector<std::string> to;
+  std::string from;
+  std::string host = "localhost";
+  std::uint32_t port = 587;
+  std::string tls;  // empty: by port
+  std::string username;
+  config::Secret password;
+  std::string ca_file;
+  std::string helo;
+
+  [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
+      const Environment& environment, const IntegrationName& name,
+      const CommonConfig& common) const override;
+  [[nodiscard]] MailTls mode() const {
+    if (tls == "none") return MailTls::none;
+    if (tls == "starttls_opportunistic") return MailTls::starttls_opportunistic;
+    return tls == "implicit" || (tls.empty() && port == 465) ? MailTls::implicit
+                                                             : MailTls::starttls_required;
+  }
+};
+
+class Email final : public core::Action {
+ public:
+  Email(const Config& cfg, const Environment& environment, const CommonConfig& common)
+      : cfg_(cfg),
+        common_(common),
+        sender_{environment.cluster, environment.external_url},
+        mailer_(environment.mailer) {
+    const std::string host = environment.host.empty() ? "localhost" : environment.host;
+    from_ = parse_mailbox(cfg_.from).value_or(Mailbox{"Tocsin", "tocsin@" + host});
+    if (cfg_.helo.empty()) cfg_.helo = host;
+    for (const std::string& text : cfg_.to) {
+      if (auto mailbox = parse_mailbox(text)) to_.push_back(std::move(*mailbox));
+    }
+    if (mailer_ == nullptr) {
+      owned_ = curl_mailer();
+      mailer_ = owned_.get();
+    }
+  }
+
+  [[nodiscard]] core::Result<std::string> render(
+      const core::Notification& notification) const override {
+    Rendered out = form(notification);
+    if (out.body.size() > common_.max_payload.count && !notification.minimal) {
+      core::Notification small = notification;
+      small.minimal = true;
+      out = form(small);
+    }
+    return to_json(out);
+  }
+
+  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                        std::chrono::milliseconds budget) override {
+    core::Outcome bad;
+    bad.outcome = core::OutcomeClass::configuration;
+    bad.code = "configuration";
+    const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
+                                                                       : notification.rendered);
+    if (!rendered) return bad.detail = rendered.error().message, bad;
+    Mail mail;
+    if (cfg_.password.set()) {
+      const auto password = cfg_.password.reveal();
+      if (!password) return bad.detail = password.error().in("password").message, bad;
+      mail.password = *password;
+    }
+    fill(mail, *rendered, notification);
+    mail.timeout = budget;
+    const MailResult result = mailer_->send(mail);
+    core::Outcome out = settle(result, mail, notification);
+    out.detail = printable(redact(std::move(out.detail), {mail.password}), 2048);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string message_id(const core::Notification& notification) const {
+    return "<" + notification.notification_id + from_.address.substr(from_.address.find('@')) + ">";
+  }
+
+  [[nodiscard]] Rendered form(const core::Notification& notification) const {
+    const std::string boundary = "=_" + notification.notification_id;
+    const auto part = [&](const char* type, const std::string& text) {
+      return "--" + boundary + "\r\nContent-Type: " + type +
+             "; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n" +
+             quoted_printable(text) + "\r\n";
+    };
+    Rendered out;
+    out.content_type = "multipart/alternative; boundary=\"" + boundary + "\"";
+    out.body = part("text/plain", text_body(notification, sender_)) +
+               part("text/html", html_body(notification, sender_)) + "--" + boundary + "--\r\n";
+    out.fields = {{"subject", headline(notification)},
+                  {"date", mail_date(notification.decided_at)}};
+    return out;
+  }
+
+  void fill(Mail& mail, const Rendered& rendered, const core::Notification& notification) {
+    mail.host = cfg_.host;
+    mail.port = cfg_.port;
+    mail.tls = cfg_.mode();
+    mail.helo = cfg_.helo;
+    mail.username = cfg_.username;
+    mail.ca_file = cfg_.ca_file;
+    mail.from = from_.address;
+    mail.connect_timeout =
+        std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
+    mail.to = recipients(notification.notification_id);
+
+    std::string to;
+    for (const Mailbox& mailbox : to_) to += (to.empty() ? "" : ",\r\n ") + to_header(mailbox);
+    std::string& text = mail.message;
+    text = "Date: " + rendered.field("date") + "\r\nFrom: " + to_header(from_) + "\r\nTo: " + to +
+           "\r\nSubject: " + header_text(rendered.field("subject")) +
+           "\r\nMessage-ID: " + message_id(notification) + "\r\n";
+    for (const auto& [name, value] : notification.handles) {
+      // The incident's first mail is the root of the thread.
+      if (name != "message_id" || value == message_id(notification)) continue;
+      text += "In-Reply-To: " + value + "\r\nReferences: " + value + "\r\n";
+    }
+    text += "MIME-Version: 1.0\r\nContent-Type: " + rendered.content_type +
+            "\r\nAuto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\n"
+            "Precedence: bulk\r\n\r\n" +
+            rendered.body;
+  }
+
+  // Whom this notification still has to reach: all, or those put off by a 4yz the last time.
+  std::vector<std::string> recipients(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = left_.find(id); found != left_.end()) return found->second;
+    std::vector<std::string> all;
+    for (const Mailbox& mailbox : to_) all.push_back(mailbox.address);
+    return all;
+  }
+
+  core::Outcome settle(const MailResult& result, const Mail& mail,
+                       const core::Notification& notification) {
+    core::Outcome out = classify(result);
+    const std::string& id = notification.notification_id;
+    std::vector<std::string> later;
+    std::string given_up;
+    for (const auto& [address, code] : result.refused) {
+      if (code < 500) {
+        later.push_back(address);
+      } else {
+        given_up +=
+            (given_up.empty() ? "refused: " : ", ") + address + " (" + std::to_string(code) + ")";
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    if (result.failure == MailFailure::refused && !later.empty() &&
+        result.refused.size() == mail.to.size()) {
+      // Nobody got it, and somebody may later: do not give up because the last answer was a 5yz.
+      remember(id, later);
+      out.outcome = core::OutcomeClass::transient;
+      return out;
+    }
+    if (result.failure != MailFailure::none) return out;
+    out.handles = {{"message_id", message_id(notification)}};
+    if (later.empty()) {
+      left_.erase(id);
+      if (!given_up.empty()) out.detail = given_up;
+      return out;
+    }
+    remember(id, later);
+    out.outcome = core::OutcomeClass::transient;
+    out.code = "smtp " + std::to_string(result.refused.front().second);
+    out.detail = std::to_string(later.size()) + " of " + std::to_string(mail.to.size()) +
+                 " recipients put off" + (given_up.empty() ? "" : "; " + given_up);
+    return out;
+  }
+
+  void remember(const std::string& id, std::vector<std::string> later) {
+    // Forgotten ones get the mail again with the same Message-ID; that is allowed, growth is not.
+    if (left_.size() >= 10'000) left_.erase(left_.begin());
+    left_[id] = std::move(later);
+  }
+
+  Config cfg_;
+  CommonConfig common_;
+  Sender sender_;
+  std::unique_ptr<Mailer> owned_;
+  Mailer* mailer_;
+  Mailbox from_;
+  std::vector<Mailbox> to_;
+  std::mutex mutex_;  // guards left_
+  std::map<std::string, std::vector<std::string>> left_;
+};
+
+core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
+                                                          const IntegrationName& /*name*/,
+                                                          const CommonConfig& common) const {
+  return std::unique_ptr<core::Action>(std::make_unique<Email>(*this, environment, common));
+}
+
+void check(config::Reader& in, const Config& cfg) {
+  for (const std::string& text : cfg.to) {
+    if (!parse_mailbox(text)) in.error("to", "\"" + printable(text, 100) + "\" is no mail address");
+  }
+  if (!in.describing() && in.has("to") && cfg.to.empty())
+    in.error("to", "expected at least one address");
+  if (!cfg.from.empty() && !parse_mailbox(cfg.from)) {
+    in.error("from", "\"" + printable(cfg.from, 100) + "\" is no mail address");
+  }
+  if (cfg.host.empty() || cfg.host.find_first_of("/@ \r\n") != std::string::npos) {
+    in.error("host", "expected a host name or an address");
+  }
+  if (!cfg.username.empty() && cfg.mode() == MailTls::none) {
+    in.error("username", "a password is only sent over TLS; choose another tls mode");
+  }
+  if (!cfg.username.empty() && cfg.mode() == MailTls::starttls_opportunistic) {
+    in.error("username", "tls: starttls_opportunistic may send the password in clear");
+  }
+  if (cfg.password.set() && cfg.username.empty()) in.error("password", "username is missing");
+}
+
+std::shared_ptr<const ActionConfig> read_email(config::Reader& in) {
+  auto cfg = std::make_shared<Config>();
+  in.required("to", cfg->to, "recipients, each a@b.c or Name <a@b.c>");
+  in.optional("from", cfg->from, "sender; default tocsin@<this host>");
+  in.optional("host", cfg->host, "SMTP server");
+  in.optional("port", cfg->port, config::between<std::uint32_t>(1, 65535), "its port");
+  in.optional(
+      "tls", cfg->tls,
+      config::one_of({"", "starttls_required", "starttls_opportunistic", "implicit", "none"}),
+      "default implicit on port 465, else starttls_required");
+  in.optional("username", cfg->username, "for AUTH");
+  in.secret("password", cfg->password, "for AUTH");
+  in.optional("ca_file", cfg->ca_file, "authorities to trust instead of the system's");
+  in.optional("helo", cfg->helo, "name said in EHLO; default this host's");
+  check(in, *cfg);
+  return cfg;
+}
+
+}  // namespace
+
+ActionDescriptor email() {
+  return {"email", "Mails people, one thread per incident.", {true, true, false}, read_email, {}};
+}
+
+}  // namespace tocsin::actions

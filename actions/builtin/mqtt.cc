@@ -1,0 +1,249 @@
+// Publishes the state of each issue to a topic of its own on an MQTT broker.
+//
+// Sends       one message per topic of the notification; CloudEvents binary mode: data as payload,
+//             attributes as user properties ce_<name>, and notification-id.
+// Retries     while the broker is away or does not acknowledge; the connection is made again.
+// Idempotent  notification-id is the same in every attempt; QoS 2 is exactly once to the broker.
+// Needs       a broker; MQTT v5 (v3.1.1 works, but its acknowledgements cannot say no).
+// Source      OASIS MQTT 5.0; CloudEvents MQTT binding 1.0.
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "actions/descriptor.h"
+#include "actions/event_json.h"
+#include "actions/mqtt_client.h"
+#include "actions/redact.h"
+#include "actions/rendered.h"
+
+namespace tocsin::actions {
+namespace {
+
+struct Config final : ActionConfig {
+  std::string host = "localhost";
+  std::uint32_t port = 1883;
+  std::string version = "5";
+  std::string topic = "training/{cluster}/{job}/issues/{rule}/{fingerprint}";
+  std::uint32_t qos = 1;
+  bool retain = false;
+  core::Duration retained_ttl = std::chrono::hours(1);
+  std::string client_id;
+  std::string status_topic;
+  std::string username;
+  config::Secret password;
+  bool tls = false;
+  std::string ca_file;
+  std::string cert_file;
+  std::string key_file;
+
+  [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
+      const Environment& environment, const IntegrationName& name,
+      const CommonConfig& common) const override;
+};
+
+std::string topic_value(std::string_view name, const core::Notification& notification,
+                        const core::NotifiedIssue& notified, const Sender& sender) {
+  const core::Issue& issue = notified.issue;
+  if (name == "cluster") {
+    return issue.labels.has(name) ? issue.labels.get(name) : sender.cluster;
+  }
+  if (name == "job") return issue.run.job;
+  if (name == "rule") return issue.rule;
+  if (name == "severity") return std::string(to_string(issue.severity));
+  if (name == "run_uid") return to_text(issue.run.uid);
+  if (name == "fingerprint") return core::fingerprint(issue.labels);
+  if (name == "issue_key") return notified.issue_key;
+  if (name == "receiver") return notification.receiver;
+  return issue.labels.get(name);
+}
+
+class Mqtt final : public core::Action {
+ public:
+  Mqtt(const Config& cfg, const Environment& environment, const CommonConfig& common,
+       std::unique_ptr<MqttClient> client)
+      : cfg_(cfg),
+        common_(common),
+        sender_{environment.cluster, environment.external_url},
+        client_(std::move(client)) {}
+
+  // body: [{"topic": …, "payload": …, "resolved": …}, …]
+  [[nodiscard]] core::Result<std::string> render(
+      const core::Notification& notification) const override {
+    std::map<std::string, core::Notification> parts;  // issues that share a topic share a message
+    for (const auto& notified : notification.issues) {
+      const std::string topic = fill_topic(cfg_.topic, [&](std::string_view name) {
+        return topic_value(name, notification, notified, sender_);
+      });
+      if (topic.size() > 65'535)
+        return core::invalid_argument("the topic is longer than 65535 bytes");
+      auto [at, fresh] = parts.try_emplace(topic, notification);
+      if (fresh) {
+        at->second.issues.clear();
+        at->second.suppressed.clear();
+        at->second.firing = false;
+        at->second.firing_count = at->second.resolved_count = 0;
+      }
+      core::Notification& part = at->second;
+      const bool firing = notified.issue.status == core::IssueStatus::firing;
+      part.firing = part.firing || firing;
+      ++(firing ? part.firing_count : part.resolved_count);
+      part.issues.push_back(notified);
+    }
+    core::ValueList messages;
+    for (auto& [topic, part] : parts) messages.push_back(message_value(topic, part));
+    Rendered out;
+    out.content_type = "application/json";
+    out.body = core::to_json(std::move(messages));
+    return to_json(out);
+  }
+
+  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                        std::chrono::milliseconds budget) override {
+    core::Outcome bad;
+    bad.outcome = core::OutcomeClass::bad_payload;
+    bad.code = "render";
+    std::string stored = notification.rendered;
+    if (stored.empty()) {
+      auto fresh = render(notification);
+      if (!fresh) return bad.detail = fresh.error().message, bad;
+      stored = std::move(*fresh);
+    }
+    const auto rendered = parse_rendered(stored);
+    if (!rendered) return bad.detail = rendered.error().message, bad;
+    const auto messages = nlohmann::json::parse(rendered->body, nullptr, false);
+    if (!messages.is_array() || messages.empty()) {
+      return bad.detail = "the notification names no issue", bad;
+    }
+    const auto share = budget / static_cast<long>(messages.size());
+    core::Outcome out;
+    for (const auto& message : messages) {
+      const MqttMessage one = fill(message, notification);
+      out = classify(client_->publish(one, share), one.qos);
+      // What was acknowledged before is repeated with the rest: the state is the same.
+      if (out.outcome != core::OutcomeClass::delivered) break;
+      if (out.handles.size() < 10) out.handles.emplace_back("topic", one.topic);
+    }
+    if (cfg_.password.set()) {
+      if (const auto password = cfg_.password.reveal())
+        out.detail = redact(out.detail, {*password});
+    }
+    out.detail = printable(out.detail, 2048);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] core::Value message_value(const std::string& topic,
+                                          const core::Notification& part) const {
+    std::string payload = core::to_json(native(part, sender_));
+    if (payload.size() > common_.max_payload.count) {
+      core::Notification small = part;
+      small.minimal = true;
+      payload = core::to_json(native(small, sender_));
+    }
+    return core::ValueMap{{"topic", topic},
+                          {"payload", std::move(payload)},
+                          {"firing", part.firing},
+                          {"subject", to_text(part.issues.front().issue.run.uid)}};
+  }
+
+  [[nodiscard]] MqttMessage fill(const nlohmann::json& stored,
+                                 const core::Notification& notification) const {
+    MqttMessage out;
+    out.topic = stored.value("topic", "");
+    out.payload = stored.value("payload", "");
+    out.qos = static_cast<int>(cfg_.qos);
+    out.retain = cfg_.retain;
+    out.content_type = "application/json";
+    const bool passing = cfg_.retain && !stored.value("firing", true);
+    const auto life = passing ? cfg_.retained_ttl : common_.max_age;
+    out.expiry_seconds = static_cast<std::uint32_t>(
+        std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(life).count()));
+    out.user_properties = {{"notification-id", notification.notification_id},
+                           {"ce_specversion", "1.0"},
+                           {"ce_id", notification.notification_id},
+                           {"ce_type", "dev.tocsin.notification.v1"},
+                           {"ce_source", "/" + sender_.cluster + "/router"},
+                           {"ce_subject", stored.value("subject", "")},
+                           {"ce_time", core::to_rfc3339(notification.decided_at)}};
+    return out;
+  }
+
+  Config cfg_;
+  CommonConfig common_;
+  Sender sender_;
+  std::unique_ptr<MqttClient> client_;
+};
+
+core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
+                                                          const IntegrationName& name,
+                                                          const CommonConfig& common) const {
+  MqttOptions options;
+  options.host = host;
+  options.port = port;
+  options.version = version == "3.1.1" ? MqttVersion::v311 : MqttVersion::v5;
+  options.client_id = client_id.empty() ? "tocsin-" + environment.host + "-" + name.id : client_id;
+  options.username = username;
+  if (password.set()) options.password = [secret = password] { return secret.reveal(); };
+  options.tls = tls;
+  options.ca_file = ca_file;
+  options.cert_file = cert_file;
+  options.key_file = key_file;
+  options.status_topic = status_topic;
+  const auto own = environment.mqtt == nullptr ? mosquitto_connector() : nullptr;
+  MqttConnector& connector = own ? *own : *environment.mqtt;
+  auto client = connector.connect(options);
+  if (!client) return client.error().in(name.id);
+  return std::unique_ptr<core::Action>(
+      std::make_unique<Mqtt>(*this, environment, common, std::move(*client)));
+}
+
+void check(config::Reader& in, const Config& cfg) {
+  if (const auto problem = topic_problem(cfg.topic); !problem.empty()) in.error("topic", problem);
+  if (!cfg.status_topic.empty()) {
+    const bool fields = cfg.status_topic.find('{') != std::string::npos;
+    const auto problem = fields ? "no {fields} here" : topic_problem(cfg.status_topic);
+    if (!problem.empty()) in.error("status_topic", problem);
+  }
+  if (cfg.password.set() && cfg.username.empty()) in.error("password", "username is missing");
+  if (cfg.cert_file.empty() != cfg.key_file.empty()) {
+    in.error("cert_file", "cert_file and key_file belong together");
+  }
+  if (!cfg.tls && !(cfg.ca_file + cfg.cert_file).empty())
+    in.error("tls", "files without tls: true");
+}
+
+std::shared_ptr<const ActionConfig> read_mqtt(config::Reader& in) {
+  auto cfg = std::make_shared<Config>();
+  in.optional("host", cfg->host, config::not_empty(), "broker");
+  in.optional("port", cfg->port, config::between<std::uint32_t>(1, 65535), "its port");
+  in.optional("version", cfg->version, config::one_of({"5", "3.1.1"}), "MQTT version");
+  in.optional("topic", cfg->topic,
+              "where to publish; {cluster} {job} {rule} {severity} {run_uid} {fingerprint} "
+              "{issue_key} {receiver} and any label");
+  in.optional("qos", cfg->qos, config::between<std::uint32_t>(0, 2),
+              "0 at most once, 1 at least once, 2 exactly once to the broker");
+  in.optional("retain", cfg->retain, "the broker keeps the latest state of each topic");
+  in.optional("retained_ttl", cfg->retained_ttl, config::positive(),
+              "how long a retained state stays after the resolve (MQTT v5)");
+  in.optional("client_id", cfg->client_id, "default tocsin-<host>-<id>; must be unique and stable");
+  in.optional("status_topic", cfg->status_topic,
+              "retained online, and offline as last will; default none");
+  in.optional("username", cfg->username, "for the broker");
+  in.secret("password", cfg->password, "for the broker");
+  in.optional("tls", cfg->tls, "verify the broker's certificate and encrypt");
+  in.optional("ca_file", cfg->ca_file, "authorities to trust instead of the system's");
+  in.optional("cert_file", cfg->cert_file, "client certificate, PEM");
+  in.optional("key_file", cfg->key_file, "its key, PEM");
+  check(in, *cfg);
+  return cfg;
+}
+
+}  // namespace
+
+ActionDescriptor mqtt() {
+  return {
+      "mqtt", "Publishes each issue's state to an MQTT topic.", {true, false, true}, read_mqtt, {}};
+}
+
+}  // namespace tocsin::actions

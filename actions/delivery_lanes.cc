@@ -1,0 +1,313 @@
+#include "actions/delivery_lanes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actions/lane.h"
+#include "actions/lanes_state.h"
+#include "core/identity.h"
+
+namespace tocsin::actions {
+
+using core::Delivery;
+using core::DeliveryState;
+using core::Duration;
+using core::NotificationKind;
+using core::OutcomeClass;
+using core::WallTime;
+
+namespace {
+
+constexpr std::size_t kDigestAbove = 20;
+
+}  // namespace
+
+std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers) {
+  std::vector<LaneOptions> out;
+  for (const auto& integration : receivers.integrations) {
+    out.push_back({integration.common.id, integration.common, integration.traits});
+  }
+  return out;
+}
+
+DeliveryLanes::DeliveryLanes(std::vector<LaneOptions> lanes, Random random,
+                             core::Telemetry& telemetry)
+    : state_(std::make_unique<State>()) {
+  state_->random = std::move(random);
+  for (auto& options : lanes) {
+    std::string id = options.integration;
+    state_->lanes.try_emplace(std::move(id), std::move(options), telemetry);
+  }
+}
+
+DeliveryLanes::~DeliveryLanes() = default;
+
+void DeliveryLanes::restore(const Delivery& delivery) {
+  const auto found = state_->lanes.find(delivery.integration);
+  Lane* lane = found == state_->lanes.end() ? nullptr : &found->second;
+  const bool up =
+      delivery.outcome != OutcomeClass::transient && delivery.outcome != OutcomeClass::unknown;
+  if (lane != nullptr && delivery.attempt > 0) lane->breaker.finished(up, delivery.stages.answered);
+
+  if (delivery.state != DeliveryState::pending) {
+    state_->finished_ids.add(delivery.notification_id);
+    state_->retries.erase(delivery.notification_id);
+    for (const auto& [name, value] : delivery.handles) {
+      if (name == kSupersededBy && delivery.kind == NotificationKind::open)
+        state_->promoted.insert(value);
+    }
+    const bool seen = delivery.state == DeliveryState::delivered ||
+                      delivery.state == DeliveryState::delivered_via_digest ||
+                      delivery.state == DeliveryState::sent_unconfirmed;
+    if (lane == nullptr || !seen) return;
+    if (delivery.kind == NotificationKind::close) {
+      lane->incidents.erase(delivery.group_key);
+    } else {
+      lane->incidents.try_emplace(delivery.group_key, delivery.handles);
+    }
+    return;
+  }
+  Retry& retry = state_->retries[delivery.notification_id];
+  retry.attempts = std::max(retry.attempts, delivery.attempt);
+  if (delivery.next_attempt_at) retry.not_before = *delivery.next_attempt_at;
+  if (delivery.outcome == OutcomeClass::unknown) retry.maybe_announced = true;
+  if (delivery.outcome != OutcomeClass::configuration) {
+    retry.misconfigured_since.reset();
+  } else if (!retry.misconfigured_since) {
+    retry.misconfigured_since = delivery.stages.answered;
+  }
+  if (lane != nullptr && delivery.outcome == OutcomeClass::throttled && delivery.next_attempt_at) {
+    lane->paused_until = std::max(lane->paused_until, *delivery.next_attempt_at);
+  }
+}
+
+void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
+                            std::optional<core::Position> from) {
+  State& state = *state_;
+  const std::string id = notification.notification_id;
+  if (state.finished_ids.has(id) || state.pending_ids.contains(id)) {
+    if (from) state.positions[from->where].pass(*from);
+    return;
+  }
+  Item item;
+  item.ticket = ++state.last_ticket;
+  item.from = from;
+  item.enqueued = now;
+  if (state.promoted.erase(id) > 0) {
+    notification.kind = NotificationKind::open;
+    notification.rendered.clear();
+  }
+  if (const auto retry = state.retries.find(id); retry != state.retries.end()) {
+    item.attempts = item.failures = retry->second.attempts;
+    item.not_before = retry->second.not_before;
+    item.maybe_announced = retry->second.maybe_announced;
+    item.misconfigured_since = retry->second.misconfigured_since;
+    state.retries.erase(retry);
+  }
+  if (from) state.positions[from->where].open(*from);
+  state.pending_ids.insert(id);
+
+  const auto found = state.lanes.find(notification.integration);
+  if (found == state.lanes.end()) {
+    item.notification = std::make_shared<core::Notification>(std::move(notification));
+    Delivery record = record_of(*item.notification);
+    record.state = DeliveryState::cancelled;
+    record.code = "no_integration";
+    record.detail = "the configuration has no integration of this id any more";
+    state.deliveries.push_back(std::move(record));
+    state.pending_ids.erase(id);
+    state.finished_ids.add(id);
+    if (from) state.positions[from->where].close(from->next);
+    return;
+  }
+  Lane& lane = found->second;
+  item.expires = expiry_of(notification, lane.options.common);
+  const std::string group = notification.group_key;
+  item.notification = std::make_shared<core::Notification>(std::move(notification));
+  if (!lane.options.common.enabled || lane.options.common.shadow) {
+    const bool shadow = lane.options.common.enabled;
+    return state.end_without_attempt(
+        lane, item, DeliveryState::cancelled, shadow ? "shadow" : "not_enabled",
+        shadow ? "shadow: decided and recorded, not sent" : "enabled: false in the configuration");
+  }
+  if (!lane.disabled.empty()) {
+    return state.end_without_attempt(lane, item, DeliveryState::dead, "disabled", lane.disabled);
+  }
+  lane.groups[group].push_back(std::move(item));
+  state.merge(lane, group);
+}
+
+namespace {
+
+// One message that stands for many: the worst of all their issues, named after first and last.
+core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_issues) {
+  core::Notification digest = *items.front()->notification;
+  digest.notification_id =
+      core::make_id("ntf_", {"digest", items.front()->notification->notification_id,
+                             items.back()->notification->notification_id});
+  digest.kind = NotificationKind::update;
+  digest.reason = "digest";
+  digest.group_key = "digest";
+  digest.group_labels = {};
+  digest.common_labels = {};
+  digest.rendered.clear();
+  digest.handles.clear();
+  digest.issues.clear();
+  digest.suppressed.clear();
+  digest.firing = false;
+  digest.firing_count = digest.resolved_count = digest.truncated = 0;
+  for (const Item* item : items) {
+    const core::Notification& one = *item->notification;
+    digest.firing = digest.firing || one.firing;
+    digest.firing_count += one.firing_count;
+    digest.resolved_count += one.resolved_count;
+    digest.truncated += one.truncated;
+    digest.decided_at = std::max(digest.decided_at, one.decided_at);
+    digest.issues.insert(digest.issues.end(), one.issues.begin(), one.issues.end());
+  }
+  std::stable_sort(digest.issues.begin(), digest.issues.end(), [](const auto& a, const auto& b) {
+    return a.issue.severity > b.issue.severity;
+  });
+  if (digest.issues.size() > max_issues) {
+    digest.truncated += digest.issues.size() - max_issues;
+    digest.issues.resize(max_issues);
+  }
+  return digest;
+}
+
+}  // namespace
+
+std::optional<Attempt> DeliveryLanes::State::start(Lane& lane, const std::vector<Item*>& items,
+                                                   WallTime now) {
+  Attempt out;
+  out.integration = lane.options.integration;
+  out.started = now;
+  out.budget = std::chrono::duration_cast<std::chrono::milliseconds>(lane.options.common.timeout);
+  for (Item* item : items) {
+    item->in_flight = true;
+    ++item->attempts;
+  }
+  if (items.size() == 1) {
+    Item& item = *items.front();
+    const auto incident = lane.incidents.find(item.notification->group_key);
+    if (incident != lane.incidents.end() && item.notification->handles != incident->second) {
+      auto known = std::make_shared<core::Notification>(*item.notification);
+      known->handles = incident->second;
+      item.notification = std::move(known);
+    }
+    out.ticket = item.ticket;
+    out.number = item.attempts;
+    out.notification = item.notification;
+  } else {
+    out.ticket = ++last_ticket;
+    out.notification =
+        std::make_shared<core::Notification>(digest_of(items, lane.options.common.max_alerts));
+    for (const Item* item : items) {
+      digests[out.ticket].push_back(item->ticket);
+      out.number = std::max(out.number, item->attempts);
+    }
+  }
+  ++lane.in_flight;
+  lane.bucket.take(now);
+  lane.breaker.started(now);
+  lane.probe.breaker(lane.breaker.state());
+  return out;
+}
+
+std::optional<Attempt> DeliveryLanes::next(WallTime now) {
+  Lane* best_lane = nullptr;
+  Item* best = nullptr;
+  int best_urgency = 0;
+  for (auto& [id, lane] : state_->lanes) {
+    state_->expire(lane, now);
+    if (lane.groups.empty() || !lane.ready(now)) continue;
+    for (auto& [key, queue] : lane.groups) {
+      Item& head = queue.front();
+      if (head.in_flight || head.not_before > now) continue;
+      const int rank = urgency(head, now);
+      if (best == nullptr || rank > best_urgency ||
+          (rank == best_urgency && head.ticket < best->ticket)) {
+        best_lane = &lane;
+        best = &head;
+        best_urgency = rank;
+      }
+    }
+  }
+  if (best == nullptr) return std::nullopt;
+  std::vector<Item*> items{best};
+  if (best_lane->options.traits.human && best_lane->waiting() > kDigestAbove) {
+    items.clear();
+    for (auto& [key, queue] : best_lane->groups) {
+      if (!queue.front().in_flight && queue.front().not_before <= now)
+        items.push_back(&queue.front());
+    }
+    std::sort(items.begin(), items.end(),
+              [](const Item* a, const Item* b) { return a->ticket < b->ticket; });
+    if (items.size() <= kDigestAbove) items.assign(1, best);  // few incidents with many messages
+  }
+  return state_->start(*best_lane, items, now);
+}
+
+std::optional<WallTime> DeliveryLanes::next_deadline(WallTime now) const {
+  std::optional<WallTime> out;
+  const auto offer = [&](WallTime at) { out = out ? std::min(*out, at) : at; };
+  for (auto& [id, lane] : state_->lanes) {
+    const bool full = lane.in_flight >= lane.options.common.concurrency ||
+                      (lane.breaker.state() == Breaker::State::half_open);
+    const WallTime ready = const_cast<Lane&>(lane).next_ready(now);
+    for (const auto& [key, queue] : lane.groups) {
+      for (const Item& item : queue) {
+        if (!item.in_flight) offer(std::max(now, item.expires));
+      }
+      const Item& head = queue.front();
+      if (!head.in_flight && !full) offer(std::max(ready, head.not_before));
+    }
+  }
+  return out;
+}
+
+void DeliveryLanes::finished(const Attempt& attempt, const core::Outcome& outcome, WallTime now) {
+  const auto found = state_->lanes.find(attempt.integration);
+  if (found == state_->lanes.end()) return;
+  Lane& lane = found->second;
+  if (lane.in_flight > 0) --lane.in_flight;
+  lane.breaker.finished(
+      outcome.outcome != OutcomeClass::transient && outcome.outcome != OutcomeClass::unknown, now);
+  lane.probe.breaker(lane.breaker.state());
+  lane.probe.attempted(outcome.outcome, now - attempt.started);
+  const auto digest = state_->digests.find(attempt.ticket);
+  if (digest == state_->digests.end()) {
+    state_->settle(lane, attempt.ticket, attempt, outcome, now);
+  } else {
+    const auto members = std::move(digest->second);
+    state_->digests.erase(digest);
+    for (const std::uint64_t ticket : members) state_->settle(lane, ticket, attempt, outcome, now);
+  }
+  if (outcome.outcome == OutcomeClass::gone) {
+    state_->disable(lane, outcome.detail.empty() ? "the far side is gone (" + outcome.code + ")"
+                                                 : outcome.detail);
+  }
+}
+
+DeliveryLanes::Batch DeliveryLanes::take() {
+  Batch out;
+  out.deliveries = std::exchange(state_->deliveries, {});
+  for (auto& [where, low_water] : state_->positions) {
+    if (const auto next = low_water.moved()) out.positions.push_back({where, *next});
+  }
+  return out;
+}
+
+std::size_t DeliveryLanes::pending(std::string_view integration) const {
+  if (integration.empty()) return state_->pending_ids.size();
+  const auto lane = state_->lanes.find(integration);
+  return lane == state_->lanes.end() ? 0 : lane->second.waiting();
+}
+
+std::size_t DeliveryLanes::in_flight() const {
+  std::size_t count = 0;
+  for (const auto& [id, lane] : state_->lanes) count += lane.in_flight;
+  return count;
+}
+
+}  // namespace tocsin::actions

@@ -1,0 +1,26 @@
+// A notification as data for machines: native, Alertmanager v4 and CloudEvents bodies, without
+// credentials. Internal to actions.
+#pragma once
+
+#include <string>
+
+#include "core/notification.h"
+#include "core/value.h"
+
+namespace tocsin::actions {
+
+/// Where a message comes from and points to.
+struct Sender {
+  std::string cluster = "default";
+  std::string external_url;  // no trailing slash; empty = no links
+};
+
+/// Our own form: status, kind, reason, labels, counts and every issue with its evidence; the
+/// minimal form of a message whose full one was refused has the top issue's summary only.
+core::Value native(const core::Notification& notification, const Sender& sender);
+/// The webhook of Prometheus Alertmanager, version "4".
+core::Value alertmanager_v4(const core::Notification& notification, const Sender& sender);
+/// CloudEvents 1.0 structured mode: type dev.tocsin.notification.v1, data = native().
+core::Value cloud_event(const core::Notification& notification, const Sender& sender);
+
+}  // namespace tocsin::actions

@@ -1,0 +1,76 @@
+// Port: one HTTP exchange, and what its result means for a delivery. Internal to actions.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "actions/address_guard.h"
+#include "core/action.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+struct TlsFiles {
+  std::string ca_file;    // empty: the system's
+  std::string cert_file;  // client certificate and key: both or none
+  std::string key_file;
+};
+
+struct HttpRequest {
+  std::string method = "POST";
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  std::chrono::milliseconds connect_timeout{3000};
+  std::chrono::milliseconds timeout{10000};
+  TlsFiles tls;
+  AddressGuard guard;
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;                                          // the first 64 KiB
+
+  [[nodiscard]] std::string header(std::string_view name) const;
+};
+
+enum class HttpFailure {
+  none,         // `response` holds
+  bad_request,  // the request itself cannot be sent: URL, header
+  blocked,      // the guard refused the address
+  unreachable,  // no name, no connection, or closed before an answer
+  certificate,  // TLS was refused by either side
+  no_answer,    // bytes were sent and no complete answer came in time
+};
+
+struct HttpResult {
+  HttpFailure failure = HttpFailure::none;
+  std::string detail;  // of a failure; may contain what the request contains: redact it
+  HttpResponse response;
+};
+
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  /// Blocks at most request.timeout. Never follows a redirect. Thread-safe.
+  virtual HttpResult send(const HttpRequest& request) = 0;
+};
+
+/// The libcurl adapter: peer and host verified, TLS 1.2 or newer, no proxy from the environment.
+std::unique_ptr<HttpClient> curl_http_client();
+
+/// Problem with a URL a user wrote, empty if none: http or https, a host, no user:password@.
+std::string url_problem(const std::string& url, const AddressGuard& guard);
+
+/// Table of routing-and-actions §4.2. `now`: for Retry-After given as a date.
+core::Outcome classify(const HttpResult& result, core::WallTime now);
+/// Delta seconds or HTTP-date (RFC 9110 §10.2.3); nullopt for anything else.
+std::optional<core::Duration> parse_retry_after(std::string_view text, core::WallTime now);
+
+}  // namespace tocsin::actions

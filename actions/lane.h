@@ -1,0 +1,100 @@
+// What waits in one lane: a FIFO per group, and what is merged while it waits. Internal to actions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actions/delivery_lanes.h"
+#include "actions/pacing.h"
+#include "core/notification.h"
+#include "core/telemetry.h"
+
+namespace tocsin::actions {
+
+using Handles = std::vector<std::pair<std::string, std::string>>;
+
+/// One undelivered notification.
+struct Item {
+  std::shared_ptr<core::Notification> notification;
+  std::uint64_t ticket = 0;
+  std::optional<core::Position> from;
+  core::WallTime enqueued{};
+  core::WallTime expires{};
+  core::WallTime not_before{};
+  std::uint32_t attempts = 0;  // of this notification id
+  std::uint32_t failures = 0;  // in a row, also of what this one superseded: back-off
+  bool in_flight = false;
+  bool maybe_announced = false;  // an attempt ended unknown: the far side may have it
+  std::optional<core::WallTime> misconfigured_since;
+};
+
+/// Most severe issue of the message; info when it names none.
+core::Severity severity_of(const core::Notification& notification);
+/// Waiting order: close > critical > error > warning > info, one class up per 10 minutes waited.
+int urgency(const Item& item, core::WallTime now);
+/// When the notification is too old to be sent.
+core::WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg);
+
+/// What the merging of waiting messages settled: `item` has the final state superseded.
+struct Superseded {
+  Item item;
+  std::string successor;  // notification id; empty: never announced
+};
+/// Merges the messages of one group that wait, oldest first (§4.4 "Coalescing").
+std::vector<Superseded> coalesce(std::deque<Item>& queue);
+
+/// Instruments of a lane; every label value exists from the start.
+class LaneProbe {
+ public:
+  LaneProbe(core::Telemetry& telemetry, const LaneOptions& options);
+  void finished(core::DeliveryState state);
+  void attempted(core::OutcomeClass outcome, core::Duration latency);
+  void delivered(const core::Notification& notification, core::WallTime now);
+  void pending(std::size_t count) { pending_->set(static_cast<double>(count)); }
+  void breaker(Breaker::State state) { breaker_->set(static_cast<double>(state)); }
+  void throttled(core::Duration wait) {
+    limited_->add(std::chrono::duration<double>(wait).count());
+  }
+
+ private:
+  std::vector<core::Counter*> states_;
+  std::vector<core::Counter*> outcomes_;
+  core::Histogram* latency_;
+  core::Histogram* since_decision_;
+  core::Histogram* since_event_;
+  core::Gauge* pending_;
+  core::Gauge* breaker_;
+  core::Counter* limited_;
+};
+
+struct Lane {
+  Lane(LaneOptions lane_options, core::Telemetry& telemetry)
+      : options(std::move(lane_options)),
+        bucket(options.common.rate_limit),
+        breaker(options.common.breaker),
+        probe(telemetry, options) {}
+
+  LaneOptions options;
+  TokenBucket bucket;
+  Breaker breaker;
+  LaneProbe probe;
+  std::map<std::string, std::deque<Item>> groups;  // by group key; none is empty
+  std::map<std::string, Handles> incidents;        // far-side ids of open incidents, by group key
+  core::WallTime paused_until{};                   // the far side asked for it
+  std::string disabled;                            // why nothing is sent any more (410 gone)
+  std::uint32_t in_flight = 0;
+
+  [[nodiscard]] std::size_t waiting() const;
+  /// Neither paused, nor limited, nor cut off, nor full.
+  [[nodiscard]] bool ready(core::WallTime now);
+  /// When ready() may hold by itself.
+  [[nodiscard]] core::WallTime next_ready(core::WallTime now);
+};
+
+}  // namespace tocsin::actions

@@ -1,0 +1,226 @@
+// What an outcome means for a notification, and the record of it.
+#include <algorithm>
+
+#include "actions/lanes_state.h"
+
+namespace tocsin::actions {
+
+using core::Delivery;
+using core::DeliveryState;
+using core::Duration;
+using core::NotificationKind;
+using core::OutcomeClass;
+using core::WallTime;
+
+namespace {
+
+constexpr Duration kLongestThrottle = std::chrono::hours(1);
+constexpr std::size_t kDetailBytes = 2048;
+
+// At most `limit` bytes, cut at a code point.
+std::string shortened(std::string text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
+  text.resize(limit);
+  return text;
+}
+
+}  // namespace
+
+Delivery record_of(const core::Notification& notification) {
+  Delivery out;
+  out.notification_id = notification.notification_id;
+  out.integration = notification.integration;
+  out.type = notification.type;
+  out.receiver = notification.receiver;
+  out.route_id = notification.route_id;
+  out.group_key = notification.group_key;
+  out.reason = notification.reason;
+  out.kind = notification.kind;
+  out.attempt = 0;  // no attempt; an attempt's record carries its number
+  out.config_version = notification.config_version;
+  for (const auto& notified : notification.issues) {
+    out.issues.push_back({notified.issue_key, notified.episode, notified.issue.event_id});
+  }
+  if (!notification.issues.empty()) {
+    const core::Issue& top = notification.issues.front().issue;
+    out.stages.measured = top.measured_at;
+    out.stages.published = top.published_at;
+    out.stages.evaluated = top.evaluated_at;
+  }
+  out.stages.decided = notification.decided_at;
+  return out;
+}
+
+void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, DeliveryState state) {
+  record.state = state;
+  deliveries.push_back(std::move(record));
+  lane.probe.finished(state);
+  const std::string& id = item.notification->notification_id;
+  pending_ids.erase(id);
+  finished_ids.add(id);
+  if (item.from) positions[item.from->where].close(item.from->next);
+  lane.probe.pending(lane.waiting());
+}
+
+void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, DeliveryState state,
+                                               std::string code, std::string detail) {
+  Delivery record = record_of(*item.notification);
+  record.code = std::move(code);
+  record.detail = shortened(std::move(detail), kDetailBytes);
+  end(lane, item, std::move(record), state);
+}
+
+void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
+  const auto found = lane.groups.find(group);
+  if (found == lane.groups.end()) return;
+  if (lane.options.traits.coalesce) {
+    for (Superseded& old : coalesce(found->second)) {
+      Delivery record = record_of(*old.item.notification);
+      const bool dropped = old.successor.empty();
+      record.code = dropped ? "never_announced" : "superseded";
+      record.detail = dropped ? "over before it could be told" : "superseded by " + old.successor;
+      if (!dropped) record.handles.emplace_back(kSupersededBy, old.successor);
+      end(lane, old.item, std::move(record), DeliveryState::superseded);
+    }
+  }
+  if (found->second.empty()) lane.groups.erase(found);
+  lane.probe.pending(lane.waiting());
+}
+
+void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
+  for (auto group = lane.groups.begin(); group != lane.groups.end();) {
+    std::deque<Item>& queue = group->second;
+    for (std::size_t i = 0; i < queue.size();) {
+      if (queue[i].in_flight || queue[i].expires > now) {
+        ++i;
+        continue;
+      }
+      const Item item = std::move(queue[i]);
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+      end_without_attempt(
+          lane, item, DeliveryState::expired, "expired",
+          "not delivered within max_age, after " + std::to_string(item.attempts) + " attempts");
+    }
+    group = queue.empty() ? lane.groups.erase(group) : std::next(group);
+  }
+}
+
+void DeliveryLanes::State::disable(Lane& lane, const std::string& why) {
+  lane.disabled = why;
+  for (auto& [key, queue] : lane.groups) {
+    for (std::size_t i = 0; i < queue.size();) {
+      if (queue[i].in_flight) {
+        ++i;
+        continue;
+      }
+      const Item item = std::move(queue[i]);
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+      end_without_attempt(lane, item, DeliveryState::dead, "disabled", why);
+    }
+  }
+  std::erase_if(lane.groups, [](const auto& group) { return group.second.empty(); });
+}
+
+void DeliveryLanes::State::settle(Lane& lane, std::uint64_t ticket, const Attempt& attempt,
+                                  const core::Outcome& outcome, WallTime now) {
+  for (auto& [key, queue] : lane.groups) {
+    Item& item = queue.front();  // only heads are in flight
+    if (item.ticket != ticket) continue;
+    item.in_flight = false;
+    DeliveryState state = judge(lane, item, outcome, now);
+    const bool via_digest = attempt.ticket != ticket;
+    Delivery record = record_of(*item.notification);
+    record.attempt = item.attempts;
+    record.outcome = outcome.outcome;
+    record.code = outcome.code;
+    record.detail = shortened(outcome.detail, kDetailBytes);
+    record.latency = now - attempt.started;
+    record.handles = outcome.handles;
+    if (via_digest) record.handles.emplace_back("digest", attempt.notification->notification_id);
+    record.stages.sent = attempt.started;
+    record.stages.answered = now;
+    const std::string group = key;
+    if (state == DeliveryState::pending) {
+      record.state = state;
+      record.next_attempt_at = item.not_before;
+      deliveries.push_back(std::move(record));
+      return merge(lane, group);  // what came in while it was under way
+    }
+    if (state == DeliveryState::delivered && via_digest)
+      state = DeliveryState::delivered_via_digest;
+    if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
+      lane.probe.delivered(*item.notification, now);
+      if (item.notification->kind == NotificationKind::close) {
+        lane.incidents.erase(group);
+      } else {
+        lane.incidents.try_emplace(group, outcome.handles);
+      }
+    }
+    const Item done = std::move(item);
+    queue.pop_front();
+    if (queue.empty()) lane.groups.erase(group);
+    return end(lane, done, std::move(record), state);
+  }
+}
+
+// The item's next attempt, or its final state when it has had all it may have.
+void DeliveryLanes::State::wait(Item& item, WallTime until, std::uint32_t max_attempts,
+                                DeliveryState& state) const {
+  item.not_before = until;
+  if (max_attempts > 0 && item.attempts >= max_attempts) state = DeliveryState::dead;
+}
+
+DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item, const core::Outcome& outcome,
+                                          WallTime now) {
+  const CommonConfig& cfg = lane.options.common;
+  DeliveryState state = DeliveryState::pending;
+  const Duration hint =
+      std::clamp<Duration>(outcome.retry_after.value_or(Duration{}), Duration{}, kLongestThrottle);
+  if (outcome.outcome != OutcomeClass::configuration) item.misconfigured_since.reset();
+  switch (outcome.outcome) {
+    case OutcomeClass::delivered:
+      if (outcome.declined) return DeliveryState::cancelled;
+      return outcome.confirmed ? DeliveryState::delivered : DeliveryState::sent_unconfirmed;
+    case OutcomeClass::unknown:
+      item.maybe_announced = true;
+      if (!cfg.retry_unknown && !lane.options.traits.dedup) return DeliveryState::sent_unconfirmed;
+      [[fallthrough]];
+    case OutcomeClass::transient:
+      ++item.failures;
+      wait(item, now + std::max(hint, backoff(cfg.retry, item.failures, random())),
+           cfg.retry.max_attempts, state);
+      return state;
+    case OutcomeClass::throttled: {
+      ++item.failures;
+      const Duration pause =
+          outcome.retry_after ? hint : backoff(cfg.retry, item.failures, random());
+      lane.paused_until = std::max(lane.paused_until, now + pause);
+      lane.probe.throttled(pause);
+      wait(item, now + pause, cfg.retry.max_attempts, state);
+      return state;
+    }
+    case OutcomeClass::configuration:
+      ++item.failures;
+      if (!item.misconfigured_since) item.misconfigured_since = now;
+      if (now - *item.misconfigured_since >= cfg.config_hold) return DeliveryState::dead;
+      wait(item, now + std::max(hint, configuration_wait(item.failures)), cfg.retry.max_attempts,
+           state);
+      return state;
+    case OutcomeClass::bad_payload:
+      if (item.notification->minimal) return DeliveryState::dead;
+      {
+        auto minimal = std::make_shared<core::Notification>(*item.notification);
+        minimal->minimal = true;
+        minimal->rendered.clear();
+        item.notification = std::move(minimal);
+      }
+      wait(item, now, cfg.retry.max_attempts, state);
+      return state;
+    case OutcomeClass::gone:
+      return DeliveryState::dead;
+  }
+  return DeliveryState::dead;
+}
+
+}  // namespace tocsin::actions

@@ -1,0 +1,101 @@
+// The state behind DeliveryLanes. Internal to actions.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "actions/delivery_lanes.h"
+#include "actions/lane.h"
+
+namespace tocsin::actions {
+
+/// Handle of a superseded record: the notification that took its place.
+inline constexpr std::string_view kSupersededBy = "superseded_by";
+
+// Ids with a final state, so that a record read again is not carried out again.
+class Remembered {
+  static constexpr std::size_t kRememberedIds = 100'000;
+
+ public:
+  void add(const std::string& id) {
+    if (!ids_.insert(id).second) return;
+    order_.push_back(id);
+    if (order_.size() > kRememberedIds) {
+      ids_.erase(order_.front());
+      order_.pop_front();
+    }
+  }
+  [[nodiscard]] bool has(const std::string& id) const { return ids_.contains(id); }
+
+ private:
+  std::unordered_set<std::string> ids_;
+  std::deque<std::string> order_;
+};
+
+// Where the outbox reader may commit: the lowest record that is not finished.
+class LowWater {
+ public:
+  void open(const core::Position& at) {
+    open_.insert(at.next);
+    next_ = std::max(next_, at.next + 1);
+  }
+  void close(std::int64_t offset) { open_.erase(offset); }
+  void pass(const core::Position& at) { next_ = std::max(next_, at.next + 1); }
+  /// The new position if it moved since the last call.
+  std::optional<std::int64_t> moved() {
+    const std::int64_t now = open_.empty() ? next_ : *open_.begin();
+    if (now == told_) return std::nullopt;
+    told_ = now;
+    return now;
+  }
+
+ private:
+  std::set<std::int64_t> open_;
+  std::int64_t next_ = 0;
+  std::int64_t told_ = 0;
+};
+
+// What is known of a notification from before the restart.
+struct Retry {
+  std::uint32_t attempts = 0;
+  core::WallTime not_before{};
+  bool maybe_announced = false;
+  std::optional<core::WallTime> misconfigured_since;
+};
+
+/// A delivery record of the notification, attempt 0: of no attempt yet.
+core::Delivery record_of(const core::Notification& notification);
+
+struct DeliveryLanes::State {
+  std::map<std::string, Lane, std::less<>> lanes;
+  Random random;
+  std::uint64_t last_ticket = 0;
+  std::set<std::string> pending_ids;
+  Remembered finished_ids;
+  std::map<std::string, Retry> retries;  // by notification id
+  std::set<std::string> promoted;        // superseded an undelivered open before the restart
+  std::map<core::StreamPartition, LowWater> positions;
+  std::vector<core::Delivery> deliveries;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> digests;  // ticket → tickets of its members
+
+  void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
+  void end_without_attempt(Lane& lane, const Item& item, core::DeliveryState state,
+                           std::string code, std::string detail);
+  void merge(Lane& lane, const std::string& group);
+  void expire(Lane& lane, core::WallTime now);
+  void disable(Lane& lane, const std::string& why);
+  std::optional<Attempt> start(Lane& lane, const std::vector<Item*>& items, core::WallTime now);
+  void settle(Lane& lane, std::uint64_t ticket, const Attempt& attempt,
+              const core::Outcome& outcome, core::WallTime now);
+  core::DeliveryState judge(Lane& lane, Item& item, const core::Outcome& outcome,
+                            core::WallTime now);
+  void wait(Item& item, core::WallTime until, std::uint32_t max_attempts,
+            core::DeliveryState& state) const;
+};
+
+}  // namespace tocsin::actions

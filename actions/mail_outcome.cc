@@ -1,0 +1,49 @@
+// What an SMTP transaction means for a delivery: pure.
+#include "actions/mailer.h"
+
+namespace tocsin::actions {
+
+using core::OutcomeClass;
+
+namespace {
+
+OutcomeClass class_of(int code) {
+  switch (code) {
+    case 530:  // authentication required
+    case 534:
+    case 535:
+    case 538:
+      return OutcomeClass::configuration;
+    default:
+      return code >= 400 && code < 500 ? OutcomeClass::transient : OutcomeClass::bad_payload;
+  }
+}
+
+}  // namespace
+
+core::Outcome classify(const MailResult& result) {
+  core::Outcome out;
+  out.code = result.code > 0 ? "smtp " + std::to_string(result.code) : "smtp";
+  out.detail = result.detail;
+  switch (result.failure) {
+    case MailFailure::none:
+      out.outcome = OutcomeClass::delivered;
+      break;
+    case MailFailure::unreachable:
+      out.outcome = OutcomeClass::transient;
+      break;
+    case MailFailure::tls:
+    case MailFailure::login:
+      out.outcome = OutcomeClass::configuration;
+      break;
+    case MailFailure::refused:
+      out.outcome = class_of(result.code);
+      break;
+    case MailFailure::no_answer:
+      out.outcome = OutcomeClass::unknown;
+      break;
+  }
+  return out;
+}
+
+}  // namespace tocsin::actions

@@ -1,0 +1,21 @@
+// Keeps credentials out of every text that leaves the adapter (routing-and-actions §7). Internal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::actions {
+
+/// Replaces every occurrence of a secret in `text`, also percent-encoded or in base64, by
+/// <redacted>; texts shorter than 4 bytes are no secrets.
+std::string redact(std::string text, const std::vector<std::string>& secrets);
+
+/// Control characters become blanks; at most `limit` bytes, cut at a code point.
+std::string printable(std::string_view text, std::size_t limit);
+
+std::string base64(std::string_view bytes);
+/// Everything but unreserved characters as %XX.
+std::string percent_encode(std::string_view text);
+
+}  // namespace tocsin::actions

@@ -1,0 +1,27 @@
+// What is stored in the outbox and sent by every attempt: body, its type, and the fields that frame
+// it (subject, topic, …). Never a credential. Internal to actions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/notification.h"
+#include "core/result.h"
+
+namespace tocsin::actions {
+
+struct Rendered {
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> fields;
+
+  [[nodiscard]] std::string field(std::string_view name) const;
+};
+
+std::string to_json(const Rendered& rendered);
+/// invalid_argument: not what to_json() wrote.
+core::Result<Rendered> parse_rendered(std::string_view json);
+
+}  // namespace tocsin::actions

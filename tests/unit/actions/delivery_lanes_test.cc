@@ -1,0 +1,542 @@
+#include "actions/delivery_lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/actions/fixtures.h"
+
+namespace tocsin::actions {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace testing_support;
+using core::DeliveryState;
+using core::NotificationKind;
+using core::OutcomeClass;
+
+core::Outcome outcome(OutcomeClass what, std::optional<core::Duration> retry_after = std::nullopt) {
+  core::Outcome out;
+  out.outcome = what;
+  out.retry_after = retry_after;
+  return out;
+}
+
+struct Lanes {
+  explicit Lanes(CommonConfig common = {}, Traits traits = {}, double jitter = 1.0)
+      : lanes(
+            {{"oncall/webhook", common, traits}, {"other", {}, {}}}, [jitter] { return jitter; },
+            telemetry) {}
+
+  void enqueue(const std::string& id, NotificationKind kind = NotificationKind::open,
+               const std::string& group = "g", core::Severity severity = core::Severity::error) {
+    auto notification = sample_notification(id, kind);
+    notification.group_key = group;
+    notification.issues[0].issue.severity = severity;
+    notification.decided_at = now;
+    lanes.enqueue(std::move(notification), now, core::Position{{"router-outbox", 0}, offset++});
+  }
+  /// Takes the next attempt and ends it; its id, or "" when nothing may start.
+  std::string step(core::Outcome what) {
+    const auto attempt = lanes.next(now);
+    if (!attempt) return "";
+    lanes.finished(*attempt, what, now);
+    return attempt->notification->notification_id;
+  }
+  std::string step(OutcomeClass what = OutcomeClass::delivered) { return step(outcome(what)); }
+  /// "id:state" of the final records since the last call.
+  std::vector<std::string> finals() {
+    std::vector<std::string> out;
+    batch = lanes.take();
+    for (const auto& record : batch.deliveries) {
+      if (record.state == DeliveryState::pending) continue;
+      out.push_back(record.notification_id + ":" + std::string(to_string(record.state)));
+    }
+    return out;
+  }
+
+  core::NullTelemetry telemetry;
+  core::WallTime now = kStart;
+  std::int64_t offset = 0;
+  DeliveryLanes lanes;
+  DeliveryLanes::Batch batch;
+};
+
+TEST(DeliveryLanes, DeliversAtOnceAndRecordsIt) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  const auto attempt = lanes.lanes.next(kStart);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->number, 1u);
+  EXPECT_EQ(attempt->budget, 10s);
+  core::Outcome answer = outcome(OutcomeClass::delivered);
+  answer.code = "204";
+  answer.handles = {{"k", "v"}};
+  lanes.lanes.finished(*attempt, answer, kStart + 20ms);
+  const auto batch = lanes.lanes.take();
+  ASSERT_EQ(batch.deliveries.size(), 1u);
+  const core::Delivery& record = batch.deliveries[0];
+  EXPECT_EQ(record.notification_id, "a");
+  EXPECT_EQ(record.state, DeliveryState::delivered);
+  EXPECT_EQ(record.attempt, 1u);
+  EXPECT_EQ(record.code, "204");
+  EXPECT_EQ(record.latency, 20ms);
+  EXPECT_EQ(record.stages.decided, kStart);
+  EXPECT_EQ(record.stages.answered, kStart + 20ms);
+  EXPECT_EQ(record.issues.size(), 1u);
+  EXPECT_THAT(record.handles, ElementsAre(std::pair<std::string, std::string>("k", "v")));
+  EXPECT_THAT(batch.positions, ElementsAre(core::Position{{"router-outbox", 0}, 1}));
+  EXPECT_TRUE(lanes.lanes.take().empty());
+}
+
+TEST(DeliveryLanes, WaitsAfterATransientFailureAndTriesAgain) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  EXPECT_EQ(lanes.step(OutcomeClass::transient), "a");
+  EXPECT_EQ(lanes.step(), "");
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 1s);
+  EXPECT_EQ(lanes.lanes.take().deliveries.at(0).next_attempt_at, kStart + 1s);
+  lanes.now = kStart + 1s;
+  EXPECT_EQ(lanes.step(OutcomeClass::transient), "a");
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 3s);
+  lanes.now = kStart + 3s;
+  EXPECT_EQ(lanes.step(), "a");
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:delivered"));
+}
+
+TEST(DeliveryLanes, TheJitterIsTakenFromTheGenerator) {
+  Lanes lanes({}, {}, 0.25);
+  lanes.enqueue("a");
+  lanes.step(OutcomeClass::transient);
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 250ms);
+}
+
+TEST(DeliveryLanes, KeepsTheOrderInsideAGroupAndLetsOthersPass) {
+  Lanes lanes;
+  lanes.enqueue("open", NotificationKind::open, "g", core::Severity::critical);
+  const auto first = lanes.lanes.next(lanes.now);
+  lanes.enqueue("close", NotificationKind::close, "g");
+  EXPECT_FALSE(lanes.lanes.next(lanes.now));  // one of a group at a time
+  lanes.enqueue("elsewhere", NotificationKind::open, "h");
+  EXPECT_EQ(lanes.step(), "elsewhere");
+  lanes.lanes.finished(*first, outcome(OutcomeClass::delivered), lanes.now);
+  EXPECT_EQ(lanes.step(), "close");
+}
+
+TEST(DeliveryLanes, OneIntegrationDoesNotWaitForAnother) {
+  Lanes lanes;
+  for (int i = 0; i < 4; ++i) {
+    lanes.enqueue("a" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+    ASSERT_TRUE(lanes.lanes.next(lanes.now));  // all hang
+  }
+  lanes.enqueue("fifth", NotificationKind::open, "g5");
+  EXPECT_FALSE(lanes.lanes.next(lanes.now));  // concurrency 4
+  auto other = sample_notification("o");
+  other.integration = "other";
+  lanes.lanes.enqueue(other, lanes.now);
+  EXPECT_EQ(lanes.step(), "o");
+}
+
+TEST(DeliveryLanes, AThrottleHoldsTheWholeLaneForAsLongAsItSays) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  EXPECT_EQ(lanes.step(outcome(OutcomeClass::throttled, 7s)), "a");
+  lanes.enqueue("b", NotificationKind::open, "h");
+  EXPECT_EQ(lanes.step(), "");
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 7s);
+  lanes.now = kStart + 7s;
+  EXPECT_EQ(lanes.step(), "a");
+  EXPECT_EQ(lanes.step(), "b");
+}
+
+TEST(DeliveryLanes, AThrottleIsObeyedForAnHourAtMost) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.step(outcome(OutcomeClass::throttled, 100h));
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 1h);
+}
+
+TEST(DeliveryLanes, ManyThrottlesDoNotOpenTheBreaker) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(lanes.step(outcome(OutcomeClass::throttled, 1s)), "a");
+    lanes.now += 1s;
+  }
+  EXPECT_EQ(lanes.step(), "a");
+}
+
+TEST(DeliveryLanes, AFarSideThatIsDownIsProbedAndNotStormed) {
+  Lanes lanes({}, {}, 0.0);  // no wait between retries: only the breaker holds
+  for (int i = 0; i < 10; ++i)
+    lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  int attempts = 0;
+  while (!lanes.step(OutcomeClass::transient).empty()) ++attempts;
+  EXPECT_EQ(attempts, 5);
+  lanes.now = kStart + 30s;
+  EXPECT_NE(lanes.step(OutcomeClass::transient), "");
+  EXPECT_EQ(lanes.step(OutcomeClass::transient), "");
+  lanes.now = kStart + 30s + 60s;
+  int delivered = 0;
+  while (!lanes.step().empty()) ++delivered;
+  EXPECT_EQ(delivered, 10);
+}
+
+TEST(DeliveryLanes, AConfigurationErrorIsTriedSlowlyAndThenGivenUp) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  std::vector<core::Duration> tried;
+  for (int i = 0; i < 10; ++i) {
+    if (lanes.step(OutcomeClass::configuration).empty()) break;
+    tried.push_back(lanes.now - kStart);
+    const auto next = lanes.lanes.next_deadline(lanes.now);
+    if (next) lanes.now = *next;
+  }
+  EXPECT_THAT(tried, ElementsAre(0min, 1min, 3min, 7min, 15min));
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead"));
+}
+
+TEST(DeliveryLanes, ARefusedMessageIsSentOnceMoreInShort) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  EXPECT_EQ(lanes.step(OutcomeClass::bad_payload), "a");
+  const auto again = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->notification->minimal);
+  EXPECT_EQ(again->notification->rendered, "");
+  lanes.lanes.finished(*again, outcome(OutcomeClass::bad_payload), lanes.now);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead"));
+}
+
+TEST(DeliveryLanes, AFarSideThatIsGoneIsNotAskedAgain) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.enqueue("b", NotificationKind::open, "h");
+  lanes.step(OutcomeClass::gone);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead", "b:dead"));
+  lanes.enqueue("c");
+  EXPECT_EQ(lanes.step(), "");
+  EXPECT_THAT(lanes.finals(), ElementsAre("c:dead"));
+}
+
+TEST(DeliveryLanes, AnUnknownOutcomeIsTriedAgainUnlessToldToDrop) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.step(OutcomeClass::unknown);
+  lanes.now += 1s;
+  EXPECT_EQ(lanes.step(), "a");
+
+  CommonConfig drop;
+  drop.retry_unknown = false;
+  Lanes dropping(drop);
+  dropping.enqueue("a");
+  dropping.step(OutcomeClass::unknown);
+  EXPECT_THAT(dropping.finals(), ElementsAre("a:sent_unconfirmed"));
+}
+
+TEST(DeliveryLanes, ExpiresWhatIsTooOldAndClosesLater) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.enqueue("b", NotificationKind::close, "h");
+  lanes.step(OutcomeClass::transient);
+  lanes.step(OutcomeClass::transient);
+  lanes.finals();
+  lanes.now = kStart + 24h;
+  EXPECT_EQ(lanes.step(), "b");
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:expired", "b:delivered"));
+}
+
+TEST(DeliveryLanes, GivesUpAfterMaxAttempts) {
+  CommonConfig common;
+  common.retry.max_attempts = 2;
+  Lanes lanes(common);
+  lanes.enqueue("a");
+  lanes.step(OutcomeClass::transient);
+  lanes.now += 1s;
+  lanes.step(OutcomeClass::transient);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead"));
+}
+
+TEST(DeliveryLanes, MergesWhatWaitsIntoTheNewest) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  lanes.step(OutcomeClass::transient);
+  lanes.enqueue("update", NotificationKind::update);
+  EXPECT_THAT(lanes.finals(), ElementsAre("open:superseded"));
+  EXPECT_EQ(lanes.batch.deliveries.back().detail, "superseded by update");
+  EXPECT_EQ(lanes.step(), "");  // news do not hurry a far side that is failing
+  lanes.now += 1s;
+  const auto attempt = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->notification->notification_id, "update");
+  EXPECT_EQ(attempt->notification->kind,
+            NotificationKind::open);  // the incident is still to be opened
+}
+
+TEST(DeliveryLanes, NeverTellsOfWhatIsOverUnlessItWasCritical) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  lanes.step(OutcomeClass::transient);
+  lanes.enqueue("close", NotificationKind::close);
+  EXPECT_THAT(lanes.finals(), ElementsAre("open:superseded", "close:superseded"));
+  EXPECT_EQ(lanes.batch.deliveries.back().code, "never_announced");
+
+  lanes.enqueue("open2", NotificationKind::open, "g", core::Severity::critical);
+  lanes.step(OutcomeClass::transient);
+  lanes.enqueue("close2", NotificationKind::close);
+  lanes.now += 2min;
+  EXPECT_EQ(lanes.step(), "open2");
+  EXPECT_EQ(lanes.step(), "close2");
+}
+
+TEST(DeliveryLanes, ACloseIsOwedWhenTheOpenMayHaveArrived) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  lanes.step(OutcomeClass::unknown);
+  lanes.enqueue("close", NotificationKind::close);
+  lanes.now += 1s;
+  EXPECT_EQ(lanes.step(), "open");
+  EXPECT_EQ(lanes.step(), "close");
+}
+
+TEST(DeliveryLanes, ACloseTakesThePlaceOfAnUpdate) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  lanes.step();
+  lanes.enqueue("update", NotificationKind::update);
+  lanes.step(OutcomeClass::transient);
+  lanes.enqueue("close", NotificationKind::close);
+  EXPECT_THAT(lanes.finals(), ElementsAre("open:delivered", "update:superseded"));
+  lanes.now += 1s;
+  EXPECT_EQ(lanes.step(), "close");
+}
+
+TEST(DeliveryLanes, AStopIsNeverMerged) {
+  Traits stop;
+  stop.coalesce = false;
+  Lanes lanes({}, stop);
+  lanes.enqueue("one");
+  lanes.step(OutcomeClass::transient);
+  lanes.enqueue("two", NotificationKind::update);
+  lanes.now += 1s;
+  EXPECT_EQ(lanes.step(), "one");
+  EXPECT_EQ(lanes.step(), "two");
+}
+
+TEST(DeliveryLanes, TheMostUrgentGoesFirst) {
+  CommonConfig slow;
+  slow.concurrency = 1;
+  Lanes lanes(slow);
+  lanes.enqueue("info", NotificationKind::open, "a", core::Severity::info);
+  lanes.enqueue("error", NotificationKind::open, "b", core::Severity::error);
+  lanes.enqueue("critical", NotificationKind::open, "c", core::Severity::critical);
+  lanes.enqueue("close", NotificationKind::close, "d", core::Severity::info);
+  EXPECT_EQ(lanes.step(), "close");
+  EXPECT_EQ(lanes.step(), "critical");
+  EXPECT_EQ(lanes.step(), "error");
+  EXPECT_EQ(lanes.step(), "info");
+}
+
+TEST(DeliveryLanes, WhatWaitsLongBecomesMoreUrgent) {
+  Lanes lanes;
+  lanes.enqueue("info", NotificationKind::open, "a", core::Severity::info);
+  lanes.now += 30min;
+  lanes.enqueue("error", NotificationKind::open, "b", core::Severity::error);
+  EXPECT_EQ(lanes.step(), "info");
+}
+
+TEST(DeliveryLanes, ObeysItsRateLimit) {
+  CommonConfig limited;
+  limited.rate_limit = {1, 10s, 2};
+  Lanes lanes(limited);
+  for (const char* id : {"a", "b", "c"}) lanes.enqueue(id, NotificationKind::open, id);
+  EXPECT_EQ(lanes.step(), "a");
+  EXPECT_EQ(lanes.step(), "b");
+  EXPECT_EQ(lanes.step(), "");
+  lanes.now = *lanes.lanes.next_deadline(lanes.now);
+  EXPECT_GE(lanes.now, kStart + 10s);
+  EXPECT_EQ(lanes.step(), "c");
+}
+
+TEST(DeliveryLanes, TellsPeopleOfManyThingsInOneMessage) {
+  Traits human;
+  human.human = true;
+  Lanes lanes({}, human);
+  for (int i = 0; i < 25; ++i)
+    lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  const auto attempt = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->notification->reason, "digest");
+  EXPECT_EQ(attempt->notification->issues.size(), 25u);
+  EXPECT_EQ(attempt->notification->firing_count, 25u);
+  lanes.lanes.finished(*attempt, outcome(OutcomeClass::delivered), lanes.now);
+  const auto finals = lanes.finals();
+  ASSERT_EQ(finals.size(), 25u);
+  EXPECT_THAT(finals, ::testing::Each(HasSubstr(":delivered_via_digest")));
+  EXPECT_EQ(lanes.lanes.pending(), 0u);
+}
+
+TEST(DeliveryLanes, ADigestThatFailsIsRetriedWithoutLosingAnybody) {
+  Traits human;
+  human.human = true;
+  Lanes lanes({}, human);
+  for (int i = 0; i < 25; ++i)
+    lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  lanes.step(OutcomeClass::transient);
+  EXPECT_EQ(lanes.lanes.pending(), 25u);
+  lanes.now += 1s;
+  lanes.step();
+  EXPECT_EQ(lanes.finals().size(), 25u);
+}
+
+TEST(DeliveryLanes, GivesLaterMessagesTheHandlesOfTheIncident) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  auto answer = outcome(OutcomeClass::delivered);
+  answer.handles = {{"message_id", "<open@x>"}};
+  lanes.step(answer);
+  lanes.enqueue("close", NotificationKind::close);
+  const auto attempt = lanes.lanes.next(lanes.now);
+  EXPECT_THAT(attempt->notification->handles,
+              ElementsAre(std::pair<std::string, std::string>("message_id", "<open@x>")));
+  lanes.lanes.finished(*attempt, outcome(OutcomeClass::delivered), lanes.now);
+  lanes.enqueue("next");
+  EXPECT_THAT(lanes.lanes.next(lanes.now)->notification->handles, IsEmpty());  // a new incident
+}
+
+TEST(DeliveryLanes, ADryRunEndsCancelledAndShadowSendsNothing) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  auto declined = outcome(OutcomeClass::delivered);
+  declined.declined = true;
+  lanes.step(declined);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:cancelled"));
+
+  CommonConfig shadow;
+  shadow.shadow = true;
+  Lanes shadowed(shadow);
+  shadowed.enqueue("b");
+  EXPECT_EQ(shadowed.step(), "");
+  EXPECT_THAT(shadowed.finals(), ElementsAre("b:cancelled"));
+  EXPECT_EQ(shadowed.batch.deliveries[0].code, "shadow");
+}
+
+TEST(DeliveryLanes, AnUnconfirmedDeliverySaysSo) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  auto answer = outcome(OutcomeClass::delivered);
+  answer.confirmed = false;
+  lanes.step(answer);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:sent_unconfirmed"));
+}
+
+TEST(DeliveryLanes, AnIntegrationThatIsNoLongerConfiguredEndsItsMessages) {
+  Lanes lanes;
+  auto notification = sample_notification("a");
+  notification.integration = "removed";
+  lanes.lanes.enqueue(notification, lanes.now, core::Position{{"router-outbox", 0}, 9});
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:cancelled"));
+  EXPECT_THAT(lanes.batch.positions, ElementsAre(core::Position{{"router-outbox", 0}, 10}));
+}
+
+TEST(DeliveryLanes, CommitsTheLowestRecordThatIsNotFinished) {
+  Lanes lanes;
+  for (const char* id : {"a", "b", "c"}) lanes.enqueue(id, NotificationKind::open, id);
+  const auto a = lanes.lanes.next(lanes.now);
+  EXPECT_EQ(lanes.step(), "b");
+  EXPECT_EQ(lanes.step(), "c");
+  EXPECT_THAT(lanes.lanes.take().positions, IsEmpty());
+  lanes.lanes.finished(*a, outcome(OutcomeClass::delivered), lanes.now);
+  EXPECT_THAT(lanes.lanes.take().positions, ElementsAre(core::Position{{"router-outbox", 0}, 3}));
+}
+
+// A restart: what was committed is read back, the outbox is read again from its position.
+TEST(DeliveryLanes, AfterARestartNothingFinishedIsSentAgainAndWaitsAreHonoured) {
+  Lanes before;
+  before.enqueue("done", NotificationKind::open, "a");
+  before.enqueue("waiting", NotificationKind::open, "b");
+  EXPECT_EQ(before.step(), "done");
+  EXPECT_EQ(before.step(OutcomeClass::transient), "waiting");
+  const auto records = before.lanes.take().deliveries;
+
+  Lanes after;
+  for (const auto& record : records) after.lanes.restore(record);
+  after.now = kStart + 500ms;
+  after.enqueue("done", NotificationKind::open, "a");
+  after.enqueue("waiting", NotificationKind::open, "b");
+  EXPECT_EQ(after.step(), "");
+  EXPECT_EQ(after.lanes.next_deadline(after.now), kStart + 1s);
+  after.now = kStart + 1s;
+  const auto attempt = after.lanes.next(after.now);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->notification->notification_id, "waiting");
+  EXPECT_EQ(attempt->number, 2u);
+}
+
+TEST(DeliveryLanes, AfterARestartAThrottledLaneStaysQuiet) {
+  Lanes before;
+  before.enqueue("a");
+  before.step(outcome(OutcomeClass::throttled, 60s));
+  Lanes after;
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.now = kStart + 30s;
+  after.enqueue("a");
+  after.enqueue("b", NotificationKind::open, "h");
+  EXPECT_EQ(after.step(), "");
+  after.now = kStart + 60s;
+  EXPECT_EQ(after.step(), "a");
+}
+
+TEST(DeliveryLanes, AfterARestartAnOpenBreakerSendsOneProbe) {
+  Lanes before({}, {}, 0.0);
+  for (int i = 0; i < 5; ++i)
+    before.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  for (int i = 0; i < 5; ++i) before.step(OutcomeClass::transient);
+  Lanes after({}, {}, 0.0);
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  for (int i = 0; i < 5; ++i)
+    after.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  EXPECT_EQ(after.step(), "");
+  after.now = kStart + 30s;
+  ASSERT_TRUE(after.lanes.next(after.now));
+  EXPECT_FALSE(after.lanes.next(after.now));
+}
+
+TEST(DeliveryLanes, AfterARestartAMergedOpenIsStillAnOpenAndTheThreadGoesOn) {
+  Lanes before;
+  before.enqueue("open");
+  before.step(OutcomeClass::transient);
+  before.enqueue("update", NotificationKind::update);
+  Lanes after;
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.enqueue("open");
+  after.enqueue("update", NotificationKind::update);
+  auto attempt = after.lanes.next(after.now);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->notification->notification_id, "update");
+  EXPECT_EQ(attempt->notification->kind, NotificationKind::open);
+  auto answer = outcome(OutcomeClass::delivered);
+  answer.handles = {{"message_id", "<update@x>"}};
+  after.lanes.finished(*attempt, answer, after.now);
+
+  Lanes third;
+  for (const auto& record : after.lanes.take().deliveries) third.lanes.restore(record);
+  third.enqueue("close", NotificationKind::close);
+  EXPECT_EQ(third.lanes.next(third.now)->notification->handles.size(), 1u);
+}
+
+TEST(DeliveryLanes, TheSameRecordTwiceIsOneMessage) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.enqueue("a");
+  EXPECT_EQ(lanes.step(), "a");
+  EXPECT_EQ(lanes.step(), "");
+  lanes.enqueue("a");
+  EXPECT_EQ(lanes.step(), "");
+  lanes.finals();
+  EXPECT_THAT(lanes.batch.positions, ElementsAre(core::Position{{"router-outbox", 0}, 3}));
+}
+
+}  // namespace
+}  // namespace tocsin::actions

@@ -1,0 +1,174 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/actions/fixtures.h"
+
+namespace tocsin::actions {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace testing_support;
+using core::OutcomeClass;
+
+constexpr char kSettings[] =
+    "{to: [ops@example.com, 'Ada L <ada@example.org>'], from: Tocsin <tocsin@example.net>, host: "
+    "smtp.example.com}";
+
+std::string headers_of(const std::string& message) {
+  return message.substr(0, message.find("\r\n\r\n"));
+}
+
+TEST(Email, SaysWhatHappenedInSubjectAndText) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  EXPECT_EQ(deliver(*mail, sample_notification()).outcome, OutcomeClass::delivered);
+  ASSERT_EQ(bench.mailer.mails.size(), 1u);
+  const Mail& sent = bench.mailer.mails[0];
+  EXPECT_EQ(sent.host, "smtp.example.com");
+  EXPECT_EQ(sent.tls, MailTls::starttls_required);
+  EXPECT_EQ(sent.from, "tocsin@example.net");
+  EXPECT_THAT(sent.to, ElementsAre("ops@example.com", "ada@example.org"));
+  const std::string headers = headers_of(sent.message) + "\r\n";
+  for (const char* line :
+       {"Subject: [FIRING:1 error] exploding_tensor digits\r\n",
+        "From: \"Tocsin\" <tocsin@example.net>\r\n",
+        "To: ops@example.com,\r\n \"Ada L\" <ada@example.org>\r\n",
+        "Message-ID: <ntf_one@example.net>\r\n", "Date: Fri, 02 Jan 2026 03:04:05 +0000\r\n",
+        "MIME-Version: 1.0\r\n", "Auto-Submitted: auto-generated\r\n",
+        "Content-Type: multipart/alternative; boundary=\"=_ntf_one\"\r\n"}) {
+    EXPECT_THAT(headers, HasSubstr(line));
+  }
+  EXPECT_THAT(headers, Not(HasSubstr("In-Reply-To")));
+  for (const char* text :
+       {"gradient/conv1.weight holds 17 values that are NaN or infinite.",
+        "non_finite =3D 17; limit: >=3D 1", "step 412 (train)", "Lower the learning rate",
+        "4e3046d4-8c1f-5278-82e3-ea3595bc5999, attempt 1"}) {
+    EXPECT_THAT(sent.message, HasSubstr(text));
+  }
+}
+
+TEST(Email, AnswersTheFirstMailOfItsIncident) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  const core::Outcome first = deliver(*mail, sample_notification());
+  ASSERT_EQ(first.handles.size(), 1u);
+  auto close = sample_notification("ntf_two", core::NotificationKind::close);
+  close.handles = first.handles;
+  deliver(*mail, close);
+  const std::string headers = headers_of(bench.mailer.mails[1].message);
+  EXPECT_THAT(headers, HasSubstr("Subject: [RESOLVED] exploding_tensor digits"));
+  EXPECT_THAT(headers, HasSubstr("Message-ID: <ntf_two@example.net>"));
+  EXPECT_THAT(headers, HasSubstr("In-Reply-To: <ntf_one@example.net>"));
+  EXPECT_THAT(headers, HasSubstr("References: <ntf_one@example.net>"));
+}
+
+TEST(Email, EveryLineIsShortEnoughAndHasNoBareLineBreak) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  auto notification = sample_notification();
+  notification.issues[0].issue.summary = std::string(3000, 'x') + "\n.\r\nBcc: evil@example.com";
+  deliver(*mail, notification);
+  const std::string& text = bench.mailer.mails[0].message;
+  std::size_t begin = 0;
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', begin)) {
+    ASSERT_GT(at, 0u);
+    EXPECT_EQ(text[at - 1], '\r');
+    EXPECT_LE(at - begin, 200u);
+    begin = at + 1;
+  }
+  EXPECT_EQ(begin, text.size());
+  EXPECT_THAT(headers_of(text), Not(HasSubstr("evil")));
+}
+
+TEST(Email, DataCannotAddHeadersRecipientsOrMarkup) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  auto notification = sample_notification();
+  notification.issues[0].issue.run.job = "digits\r\nBcc: evil@example.com";
+  notification.issues[0].issue.rule = "<script>alert(1)</script>";
+  deliver(*mail, notification);
+  const Mail& sent = bench.mailer.mails[0];
+  EXPECT_THAT(headers_of(sent.message), Not(HasSubstr("\nBcc")));
+  EXPECT_THAT(sent.message.substr(sent.message.find("text/html")), Not(HasSubstr("<script>")));
+  EXPECT_EQ(sent.to.size(), 2u);
+}
+
+TEST(Email, WritesForeignLettersInTheSubjectAsEncodedWords) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  auto notification = sample_notification();
+  notification.issues[0].issue.run.job = "schön";
+  deliver(*mail, notification);
+  // "[FIRING:1 error] exploding_tensor schön" in two words of at most 42 bytes each
+  EXPECT_THAT(headers_of(bench.mailer.mails[0].message),
+              HasSubstr("Subject: =?UTF-8?B?W0ZJUklORzox"));
+}
+
+TEST(Email, RetriesOnlyTheRecipientThatWasPutOff) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 450}}, ""});
+  const core::Outcome first = deliver(*mail, sample_notification());
+  EXPECT_EQ(first.outcome, OutcomeClass::transient);
+  EXPECT_EQ(first.code, "smtp 450");
+  EXPECT_EQ(deliver(*mail, sample_notification()).outcome, OutcomeClass::delivered);
+  EXPECT_THAT(bench.mailer.mails[1].to, ElementsAre("ada@example.org"));
+}
+
+TEST(Email, GivesUpOneRefusedRecipientAndDeliversToTheOther) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 550}}, ""});
+  const core::Outcome out = deliver(*mail, sample_notification());
+  EXPECT_EQ(out.outcome, OutcomeClass::delivered);
+  EXPECT_EQ(out.detail, "refused: ada@example.org (550)");
+}
+
+TEST(Email, HasAClassForEachAnswer) {
+  const auto outcome = [](MailFailure failure, int code) {
+    return classify(MailResult{failure, code, {}, ""}).outcome;
+  };
+  for (const int code : {421, 450, 451, 452}) {
+    EXPECT_EQ(outcome(MailFailure::refused, code), OutcomeClass::transient);
+  }
+  for (const int code : {550, 552, 553, 554}) {
+    EXPECT_EQ(outcome(MailFailure::refused, code), OutcomeClass::bad_payload);
+  }
+  EXPECT_EQ(outcome(MailFailure::refused, 530), OutcomeClass::configuration);
+  EXPECT_EQ(outcome(MailFailure::login, 535), OutcomeClass::configuration);
+  EXPECT_EQ(outcome(MailFailure::tls, 0), OutcomeClass::configuration);
+  EXPECT_EQ(outcome(MailFailure::unreachable, 0), OutcomeClass::transient);
+  EXPECT_EQ(outcome(MailFailure::no_answer, 0), OutcomeClass::unknown);
+}
+
+TEST(Email, ThePasswordAppearsInNoErrorAndNoStoredMessage) {
+  Workbench bench;
+  const auto mail = bench.make(
+      "email", "{to: a@b.c, username: u, password: canary-pw-55, host: smtp.example.com}");
+  bench.mailer.answers.push_back({MailFailure::login, 535, {}, "535 no: u canary-pw-55"});
+  auto notification = sample_notification();
+  notification.rendered = *mail->render(notification);
+  const core::Outcome out = mail->execute(notification, 1, 1s);
+  EXPECT_EQ(out.outcome, OutcomeClass::configuration);
+  EXPECT_THAT(out.detail + notification.rendered, Not(HasSubstr("canary")));
+  EXPECT_EQ(bench.mailer.mails[0].password, "canary-pw-55");
+}
+
+TEST(Email, RefusesToSendAPasswordInClear) {
+  EXPECT_THAT(
+      load("receivers: {a: {email: {to: a@b.c, username: u, password: p, tls: none}}}").errors,
+      HasSubstr("only sent over TLS"));
+}
+
+TEST(Email, UsesImplicitTlsOnItsPort) {
+  Workbench bench;
+  const auto mail = bench.make("email", "{to: a@b.c, port: 465}");
+  deliver(*mail, sample_notification());
+  EXPECT_EQ(bench.mailer.mails[0].tls, MailTls::implicit);
+  EXPECT_EQ(bench.mailer.mails[0].from, "tocsin@h1");
+}
+
+}  // namespace
+}  // namespace tocsin::actions

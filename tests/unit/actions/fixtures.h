@@ -1,0 +1,212 @@
+// What the tests of actions share: a notification to send, a clock moved by hand, fakes of the
+// ports.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "actions/actions.h"
+#include "actions/http_client.h"
+#include "actions/mailer.h"
+#include "actions/mqtt_client.h"
+#include "config/config.h"
+#include "core/clock.h"
+#include "core/notification.h"
+
+namespace tocsin::actions::testing_support {
+
+using namespace std::chrono_literals;
+
+inline const core::WallTime kStart = *core::parse_rfc3339("2026-01-02T03:04:05.678Z");
+inline const core::RunUid kRun = *core::parse_run_uid("4e3046d4-8c1f-5278-82e3-ea3595bc5999");
+inline constexpr char kSecret[] = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+class ManualClock final : public core::Clock {
+ public:
+  [[nodiscard]] core::WallTime now() const override { return now_; }
+  [[nodiscard]] core::Duration monotonic() const override { return now_ - kStart; }
+  void advance(core::Duration by) { now_ += by; }
+
+ private:
+  core::WallTime now_ = kStart;
+};
+
+inline core::NotifiedIssue sample_issue(const std::string& tensor = "gradient/conv1.weight") {
+  core::Issue issue;
+  issue.event_id = "iss_6c5duorosylmw5zjzjdy55lrk5";
+  issue.rule = issue.rule_type = "exploding_tensor";
+  issue.severity = core::Severity::error;
+  issue.labels = {{"rule", "exploding_tensor"},
+                  {"severity", "error"},
+                  {"job", "digits"},
+                  {"run_uid", to_text(kRun)},
+                  {"tensor", tensor},
+                  {"worker", "worker_0"},
+                  {"cluster", "c1"}};
+  issue.summary = tensor + " holds 17 values that are NaN or infinite.";
+  issue.recommendation = "Lower the learning rate or clip gradients.";
+  issue.time = issue.starts_at = kStart - 1s;
+  issue.measured_at = kStart - 1s;
+  issue.run.uid = kRun;
+  issue.run.attempt = 1;
+  issue.run.job = "digits";
+  issue.run.ref =
+      core::ValueMap{{"pid", 4711}, {"pid_start", 998877}, {"boot_id", "b"}, {"host", "h1"}};
+  issue.step = 412;
+  issue.mode = core::Mode::train;
+  issue.evidence.observed = {"non_finite", 17};
+  issue.evidence.op = ">=";
+  issue.evidence.threshold = core::NamedNumber{"limit", 1};
+  return {core::issue_key(issue.labels), 1, issue};
+}
+
+inline core::Notification sample_notification(
+    const std::string& id = "ntf_one", core::NotificationKind kind = core::NotificationKind::open) {
+  core::Notification out;
+  out.notification_id = id;
+  out.integration = "oncall/webhook";
+  out.type = "webhook";
+  out.receiver = "oncall";
+  out.group_key = "{}:{job=\"digits\"}";
+  out.reason = "first";
+  out.kind = kind;
+  out.firing = kind != core::NotificationKind::close;
+  out.group_labels = {{"job", "digits"}};
+  out.issues.push_back(sample_issue());
+  if (!out.firing) {
+    out.issues[0].issue.status = core::IssueStatus::resolved;
+    out.issues[0].issue.resolution = core::Resolution::recovered;
+    out.issues[0].issue.ends_at = kStart + 60s;
+  }
+  out.firing_count = out.firing ? 1 : 0;
+  out.resolved_count = out.firing ? 0 : 1;
+  out.decided_at = kStart;
+  return out;
+}
+
+class FakeHttpClient final : public HttpClient {
+ public:
+  HttpResult send(const HttpRequest& request) override {
+    requests.push_back(request);
+    if (answers.empty()) return {HttpFailure::none, "", {204, {}, ""}};
+    HttpResult out = answers.front();
+    answers.pop_front();
+    return out;
+  }
+  std::vector<HttpRequest> requests;
+  std::deque<HttpResult> answers;  // then 204
+};
+
+class FakeMailer final : public Mailer {
+ public:
+  MailResult send(const Mail& mail) override {
+    mails.push_back(mail);
+    if (answers.empty()) return {MailFailure::none, 250, {}, ""};
+    MailResult out = answers.front();
+    answers.pop_front();
+    return out;
+  }
+  std::vector<Mail> mails;
+  std::deque<MailResult> answers;  // then 250
+};
+
+class FakeMqtt final : public MqttConnector {
+ public:
+  core::Result<std::unique_ptr<MqttClient>> connect(const MqttOptions& given) override {
+    options = given;
+    return std::unique_ptr<MqttClient>(std::make_unique<Client>(*this));
+  }
+  MqttOptions options;
+  std::vector<MqttMessage> messages;
+  std::deque<MqttResult> answers;  // then acknowledged
+
+ private:
+  struct Client final : MqttClient {
+    explicit Client(FakeMqtt& owner) : fake(owner) {}
+    MqttResult publish(const MqttMessage& message, std::chrono::milliseconds) override {
+      fake.messages.push_back(message);
+      if (fake.answers.empty()) return {};
+      MqttResult out = fake.answers.front();
+      fake.answers.pop_front();
+      return out;
+    }
+    FakeMqtt& fake;
+  };
+};
+
+/// A file with the given `receivers` section, and what is wrong with it.
+struct Loaded {
+  ReceiversConfig receivers;
+  std::string errors;  // one per line
+};
+
+inline Loaded load(const std::string& yaml) {
+  Loaded out;
+  config::Diagnostics diagnostics;
+  const auto document = config::Document::parse(
+      yaml, "test.yaml", [](const std::string&) { return std::nullopt; }, diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& root) { read_receivers(root, out.receivers); });
+  }
+  for (const auto& item : diagnostics.items()) out.errors += to_text(item) + "\n";
+  return out;
+}
+
+/// Everything an action needs, faked; `make` builds one from its own YAML, as a user writes it.
+struct Workbench {
+  Workbench() {
+    environment.clock = &clock;
+    environment.log = &log;
+    environment.telemetry = &telemetry;
+    environment.cluster = "c1";
+    environment.host = "h1";
+    environment.http = &http;
+    environment.mailer = &mailer;
+    environment.mqtt = &mqtt;
+    environment.issue_metrics = &metrics;
+    environment.send_command = [this](const core::Command& command) {
+      commands.push_back(command);
+      return command_answer;
+    };
+    environment.publish = [this](const core::OutRecord& record) {
+      records.push_back(record);
+      return publish_answer;
+    };
+  }
+
+  std::unique_ptr<core::Action> make(const std::string& type, const std::string& settings) {
+    const Loaded loaded = load("receivers: {oncall: {" + type + ": " + settings + "}}\n");
+    if (!loaded.errors.empty()) throw std::runtime_error(loaded.errors);
+    auto action = loaded.receivers.integrations.at(0).build(environment);
+    if (!action) throw std::runtime_error(action.error().message);
+    return std::move(*action);
+  }
+
+  ManualClock clock;
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  FakeHttpClient http;
+  FakeMailer mailer;
+  FakeMqtt mqtt;
+  IssueMetrics metrics;
+  std::vector<core::Command> commands;
+  std::vector<core::OutRecord> records;
+  core::Status command_answer;
+  core::Status publish_answer;
+  Environment environment;
+};
+
+/// As a delivery does it: rendered once, carried out once.
+inline core::Outcome deliver(core::Action& action, core::Notification notification) {
+  if (notification.rendered.empty()) {
+    auto rendered = action.render(notification);
+    if (!rendered) throw std::runtime_error(rendered.error().message);
+    notification.rendered = *rendered;
+  }
+  return action.execute(notification, 1, 1s);
+}
+
+}  // namespace tocsin::actions::testing_support

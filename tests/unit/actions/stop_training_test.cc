@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/actions/fixtures.h"
+
+namespace tocsin::actions {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing_support;
+
+core::Notification of_run(const core::RunUid& uid, std::uint32_t attempt = 1) {
+  auto out = sample_notification();
+  out.issues[0].issue.run.uid = uid;
+  out.issues[0].issue.run.attempt = attempt;
+  return out;
+}
+
+TEST(StopTraining, WritesOneFencedCommandForARunAndAttempt) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true, grace: 30s}");
+  auto notification = sample_notification();
+  notification.issues.push_back(sample_issue("second"));
+  const core::Outcome out = deliver(*stop, notification);
+  EXPECT_EQ(out.outcome, core::OutcomeClass::delivered);
+  EXPECT_FALSE(out.declined);
+  EXPECT_EQ(out.code, "requested");
+  ASSERT_EQ(bench.commands.size(), 1u);
+  const core::Command& command = bench.commands[0];
+  EXPECT_EQ(command.command_id, "cmd_76sjzs23utzfmje34sq7tnw4rf");
+  EXPECT_EQ(command.action, "stop");
+  EXPECT_EQ(command.run, kRun);
+  EXPECT_EQ(command.attempt, 1u);
+  EXPECT_EQ(command.issued_at, kStart);
+  EXPECT_EQ(command.expires_at, kStart + 10min);
+  EXPECT_EQ(command.requested_by, "router");
+  EXPECT_EQ(command.reason.rule, "exploding_tensor");
+  EXPECT_FALSE(command.dry_run);
+  EXPECT_EQ(
+      core::to_json(command.args),
+      R"({"mode":"checkpoint_then_stop","deadline":{"ack":"30s","graceful":"10m","total":"15m"},)"
+      R"("grace":"30s","allow_force":false,)"
+      R"("fence":{"platform":"local","pid":4711,"pid_start":998877,"boot_id":"b","host":"h1"}})");
+}
+
+TEST(StopTraining, OnlySaysWhatItWouldDoUntilItIsArmed) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{}");
+  const core::Outcome out = deliver(*stop, sample_notification());
+  EXPECT_TRUE(out.declined);
+  EXPECT_EQ(out.code, "dry_run");
+  EXPECT_THAT(out.detail, HasSubstr("dry run, not armed: would ask digits"));
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+TEST(StopTraining, AsksAnAttemptOnlyOnce) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  deliver(*stop, sample_notification());
+  EXPECT_EQ(deliver(*stop, sample_notification("ntf_two")).code, "already_requested");
+  EXPECT_EQ(bench.commands.size(), 1u);
+  EXPECT_EQ(deliver(*stop, of_run(kRun, 2)).code, "requested");
+  EXPECT_EQ(bench.commands.size(), 2u);
+  EXPECT_GT(bench.commands[1].revision, bench.commands[0].revision);
+}
+
+TEST(StopTraining, AsksAgainWhenTheCommandCouldNotBeWritten) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  bench.command_answer = core::unavailable("broker is down");
+  EXPECT_EQ(deliver(*stop, sample_notification()).outcome, core::OutcomeClass::transient);
+  bench.command_answer = core::ok();
+  EXPECT_EQ(deliver(*stop, sample_notification()).code, "requested");
+}
+
+struct Guard {
+  const char* settings;
+  void (*change)(core::Issue&);
+  const char* reason;
+};
+
+class StopGuard : public ::testing::TestWithParam<Guard> {};
+
+TEST_P(StopGuard, RefusesWithItsReason) {
+  Workbench bench;
+  bench.environment.current_attempt = [](const core::RunUid&) {
+    return std::optional<std::uint32_t>(1);
+  };
+  const auto stop = bench.make("stop_training", GetParam().settings);
+  auto notification = sample_notification();
+  GetParam().change(notification.issues[0].issue);
+  const core::Outcome out = deliver(*stop, notification);
+  EXPECT_TRUE(out.declined);
+  EXPECT_EQ(out.code, "refused");
+  EXPECT_THAT(out.detail, HasSubstr(GetParam().reason));
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, StopGuard,
+    ::testing::Values(
+        Guard{"{armed: true}", [](core::Issue& i) { i.run.uid = {}; }, "names no run"},
+        Guard{"{armed: true}", [](core::Issue& i) { i.run.attempt = 0; }, "names no run"},
+        Guard{"{armed: true}", [](core::Issue& i) { i.shadow = true; }, "shadow"},
+        Guard{"{armed: true}", [](core::Issue& i) { i.labels.set("protected", "true"); },
+              "protected"},
+        Guard{"{armed: true, deny: [env=prod]}",
+              [](core::Issue& i) { i.labels.set("env", "prod"); }, "deny: env=prod"},
+        Guard{"{armed: true, allow: ['team=\"nlp\"']}", [](core::Issue&) {}, "is not met"},
+        Guard{"{armed: true, min_step: 413}", [](core::Issue&) {},
+              "step 412 is below min_step 413"},
+        Guard{"{armed: true, min_consecutive: 2}", [](core::Issue&) {}, "seen 1 times"},
+        Guard{"{armed: true}", [](core::Issue& i) { i.run.attempt = 2; }, "attempt 1 is running"}));
+
+TEST(StopTraining, MeetsItsGuardsAtTheirLimits) {
+  Workbench bench;
+  const auto stop = bench.make(
+      "stop_training",
+      "{armed: true, min_step: 412, min_consecutive: 1, allow: [job=digits], deny: [env=prod]}");
+  EXPECT_EQ(deliver(*stop, sample_notification()).code, "requested");
+}
+
+TEST(StopTraining, StopsAtMostSoManyRunsInATime) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true, max_stops: {count: 2, per: 10m}}");
+  for (const char* run : {"a", "b"}) {
+    EXPECT_EQ(deliver(*stop, of_run(core::run_uid_for("job", run))).code, "requested");
+  }
+  const core::Outcome out = deliver(*stop, of_run(core::run_uid_for("job", "c")));
+  EXPECT_EQ(out.code, "refused");
+  EXPECT_THAT(out.detail, HasSubstr("max_stops, 2 in the last 10m"));
+  bench.clock.advance(10min + 1s);
+  EXPECT_EQ(deliver(*stop, of_run(core::run_uid_for("job", "c"))).code, "requested");
+}
+
+TEST(StopTraining, DoesNothingWhenTheIssueIsOver) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  const core::Outcome out = deliver(*stop, sample_notification("n", core::NotificationKind::close));
+  EXPECT_TRUE(out.declined);
+  EXPECT_EQ(out.code, "not_firing");
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+TEST(StopTraining, RefusesDeadlinesThatContradictEachOther) {
+  EXPECT_THAT(load("receivers: {s: {stop_training: {deadline: {graceful: 20m}}}}").errors,
+              HasSubstr("graceful is longer than total"));
+}
+
+}  // namespace
+}  // namespace tocsin::actions
