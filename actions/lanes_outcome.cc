@@ -129,6 +129,8 @@ void DeliveryLanes::State::settle(Lane& lane, std::uint64_t ticket, const Attemp
     if (item.ticket != ticket) continue;
     item.in_flight = false;
     DeliveryState state = judge(lane, item, outcome, now);
+    // Switched off while this one was under way: it will not be tried again either.
+    if (state == DeliveryState::pending && !lane.disabled.empty()) state = DeliveryState::dead;
     const bool via_digest = attempt.ticket != ticket;
     Delivery record = record_of(*item.notification);
     record.attempt = item.attempts;

@@ -220,6 +220,17 @@ TEST(DeliveryLanes, AFarSideThatIsGoneIsNotAskedAgain) {
   EXPECT_THAT(lanes.finals(), ElementsAre("c:dead"));
 }
 
+TEST(DeliveryLanes, WhatWasUnderWayWhenTheFarSideWentIsNotTriedAgain) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  lanes.enqueue("b", NotificationKind::open, "h");
+  const auto a = lanes.lanes.next(lanes.now);
+  const auto b = lanes.lanes.next(lanes.now);
+  lanes.lanes.finished(*a, outcome(OutcomeClass::gone), lanes.now);
+  lanes.lanes.finished(*b, outcome(OutcomeClass::transient), lanes.now);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead", "b:dead"));
+}
+
 TEST(DeliveryLanes, AnUnknownOutcomeIsTriedAgainUnlessToldToDrop) {
   Lanes lanes;
   lanes.enqueue("a");
