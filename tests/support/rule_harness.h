@@ -110,6 +110,7 @@ class RuleHarness {
 
   /// Everything emitted so far, oldest first.
   const std::vector<rules::Event>& events();
+  const std::vector<rules::StateRecord>& log();  // entries for rules-state so far
   std::vector<core::Issue> issues();  // all of them
   std::vector<core::Issue> firing();  // first and repeated reports
   std::vector<core::Issue> resolved();
