@@ -279,7 +279,8 @@ struct Walk {
   using Raw = typename Source::Raw;
   using T = typename Source::Lane;
   T shift = 0;
-  bool sample = true;  // the next block's shift comes from a sample of itself
+  bool sample = true;   // the next block's shift comes from a sample of itself
+  bool broken = false;  // the last block was not finite: the next one hardly is
 
   enum class Verdict { good, bad_shift, careful };
 
@@ -294,8 +295,8 @@ struct Walk {
 
   void block(const Raw* p, std::size_t n, Moments& out) {
     const auto count = static_cast<double>(n);
-    if (sample) shift = sampled_shift<Source>(p, n);
-    for (int attempt = 0; attempt < 2; ++attempt) {
+    if (sample && !broken) shift = sampled_shift<Source>(p, n);
+    for (int attempt = 0; attempt < 2 && !broken; ++attempt) {
       const BlockSums<T> s = fast_block<Source>(p, n, shift);
       const auto k = static_cast<double>(shift);
       const double offset = s.d / count;
@@ -326,7 +327,9 @@ struct Walk {
     sample = true;
     HWY_ALIGN double widened[kBlock + HWY_MAX_BYTES / sizeof(double)];
     widen_block<Source>(p, n, widened);
-    out.merge(careful_block(widened, n));
+    const Moments part = careful_block(widened, n);
+    broken = !part.finite();
+    out.merge(part);
   }
 
   void all(const Raw* p, std::size_t count, Moments& out) {
