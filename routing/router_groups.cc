@@ -63,9 +63,10 @@ void Router::Impl::route_resolved(IssueState& state, WallTime now) {
   bool wanted = false;
   for (const Route* leaf : state.leaves) {
     const core::Labels labels = leaf->group_labels(state.issue.labels);
-    const auto found = groups_.find(group_hash(*leaf, labels));
+    const std::string hash = group_hash(*leaf, labels);
+    const auto found = groups_.find(hash);
     if (found == groups_.end() || !told_in(*found->second, state.key)) continue;
-    find_or_make(*leaf, labels, false);
+    find_or_make(*leaf, labels, hash, false);
     wanted = true;
     if (!found->second->active()) activate(*found->second, state, now);
     join(*found->second, state);
@@ -76,11 +77,12 @@ void Router::Impl::route_resolved(IssueState& state, WallTime now) {
   if (!wanted) ++stats_.orphan_resolves;
 }
 
-Group& Router::Impl::find_or_make(const Route& route, const core::Labels& labels, bool overflow) {
-  auto& slot = groups_[group_hash(route, labels)];
+Group& Router::Impl::find_or_make(const Route& route, const core::Labels& labels,
+                                  const std::string& hash, bool overflow) {
+  auto& slot = groups_[hash];
   if (!slot) {
     slot = std::make_unique<Group>();
-    slot->hash = group_hash(route, labels);
+    slot->hash = hash;
     slot->route_id = route.id;
     slot->labels = labels;
     slot->overflow = overflow;
@@ -99,18 +101,19 @@ Group& Router::Impl::group_for(IssueState& state, const Route& route, const core
   for (Group* group : state.groups) {
     if (group->route == &route && (group->overflow || group->labels == labels)) return *group;
   }
-  const auto found = groups_.find(group_hash(route, labels));
+  const std::string hash = group_hash(route, labels);
+  const auto found = groups_.find(hash);
   const bool active = found != groups_.end() && found->second->active();
   const Config& limits = options_.limits;
   const bool room = active ? found->second->members.size() < limits.max_members_per_group
                            : active_groups_ < limits.max_groups &&
                                  active_of_route_[route.id] < limits.max_groups_per_route;
-  if (room) return find_or_make(route, labels, false);
+  if (room) return find_or_make(route, labels, hash, false);
   ++stats_.groups_overflow;
   raise(kOverflowRule, {{"route", route.id}},
         "route " + route.id + " has more groups or members than allowed; see its overflow group",
         now);
-  return find_or_make(route, overflow_labels(), true);
+  return find_or_make(route, overflow_labels(), group_hash(route, overflow_labels()), true);
 }
 
 void Router::Impl::activate(Group& group, const IssueState& first, WallTime now) {

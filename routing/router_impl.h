@@ -68,7 +68,8 @@ class Router::Impl {
   // router_groups.cc
   void route(IssueState& state, core::WallTime now, bool new_episode);
   void route_resolved(IssueState& state, core::WallTime now);
-  Group& find_or_make(const Route& route, const core::Labels& labels, bool overflow);
+  Group& find_or_make(const Route& route, const core::Labels& labels, const std::string& hash,
+                      bool overflow);
   Group& group_for(IssueState& state, const Route& route, const core::Labels& labels,
                    core::WallTime now);
   void activate(Group& group, const IssueState& first, core::WallTime now);
