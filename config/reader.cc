@@ -64,6 +64,13 @@ std::string suggestion(const std::string& value, const Check<std::string>& check
 
 }  // namespace
 
+SchemaNode::SchemaNode() = default;
+SchemaNode::SchemaNode(const SchemaNode&) = default;
+SchemaNode::SchemaNode(SchemaNode&&) noexcept = default;
+SchemaNode& SchemaNode::operator=(const SchemaNode&) = default;
+SchemaNode& SchemaNode::operator=(SchemaNode&&) noexcept = default;
+SchemaNode::~SchemaNode() = default;
+
 SchemaNode& SchemaNode::property(std::string_view key) {
   for (auto& [name, node] : properties) {
     if (name == key) return node;

@@ -32,6 +32,14 @@ struct SchemaNode {
   std::vector<std::vector<std::string>> exactly_one_of;
 
   SchemaNode& property(std::string_view key);
+
+  // Defined where the type is complete: Clang 14 else asks pair<…, SchemaNode> about it too early.
+  SchemaNode();
+  SchemaNode(const SchemaNode&);
+  SchemaNode(SchemaNode&&) noexcept;
+  SchemaNode& operator=(const SchemaNode&);
+  SchemaNode& operator=(SchemaNode&&) noexcept;
+  ~SchemaNode();
 };
 
 struct Reader::Impl {
