@@ -185,7 +185,9 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   worker.idle = false;
   run.last_arrival = now;
   run.last_mode = header.mode;
-  if (header.step > run.last_step || header.mode == core::Mode::train) run.last_step = header.step;
+  if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
+    run.last_step = std::max(run.last_step, header.step);
+  }
   run.last_global_step = std::max(run.last_global_step, header.global_step);
   if (!worker.agent) {
     worker.active = static_cast<std::uint8_t>(worker.active | mode_bit(header.mode));
