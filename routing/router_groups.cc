@@ -241,9 +241,11 @@ void Router::Impl::tell(Group& group, const Integration& integration,
                         const std::vector<FlushMember>& members, WallTime tick, WallTime now) {
   const auto known = group.logs.find(integration.id);
   TellLog log = known == group.logs.end() ? TellLog{} : known->second;
+  stats_.owed -= log.owed.size();
   const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
                              options_.limits.owed_max_age};
   const Verdict verdict = decide(members, context, log, stats_.owed_dropped);
+  stats_.owed += log.owed.size();
   if (verdict.kind) {
     out_.notifications.push_back(
         compose(group, context, verdict, log, now, options_.config_version));
@@ -296,6 +298,7 @@ void Router::Impl::forget_group(const Agenda::Entry& due) {
   if (const WallTime end = *group.absent_since + kGenerationRetention; end > due.at) {
     for (const auto& [integration, log] : group.logs) {
       touch("log/" + group.hash + "/" + integration);
+      stats_.owed -= log.owed.size();
     }
     group.logs.clear();
     agenda_.set(Due::forget_group, group.hash, end);

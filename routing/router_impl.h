@@ -1,5 +1,6 @@
 // The inside of Router: issues, groups, runs, their agenda, and what of them has changed.
-// router.cc: intake; router_groups.cc: membership and flushes; router_state.cc: restore and take.
+// router.cc: the door and views; router_intake.cc: what comes in; router_groups.cc: membership and
+// flushes; router_state.cc: restore and take.
 #pragma once
 
 #include <map>
@@ -25,7 +26,7 @@ class Router::Impl {
   Impl(RouteTree tree, RouterOptions options)
       : tree_(std::move(tree)), options_(std::move(options)) {}
 
-  // Intake (router.cc).
+  // Intake (router_intake.cc).
   void on_issue(const core::Issue& issue, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
   void on_delivery(const core::Delivery& delivery);
@@ -46,7 +47,7 @@ class Router::Impl {
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
 
  private:
-  // router.cc
+  // router_intake.cc
   bool is_duplicate(const core::Issue& issue, core::WallTime now);
   void remember(const std::string& id, core::WallTime now);
   void forget_seen(core::WallTime now);

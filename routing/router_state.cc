@@ -161,6 +161,7 @@ void Router::Impl::close_unrouted(WallTime now) {
 
 void Router::Impl::arrange_all(WallTime now) {
   for (auto& [hash, group] : groups_) {
+    for (const auto& [id, log] : group->logs) stats_.owed += log.owed.size();
     hash_of_key_[group->route_id + '\x1f' + group->key] = hash;
     if (!group->active()) {
       const WallTime since = group->absent_since.value_or(now);
