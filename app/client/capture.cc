@@ -84,8 +84,8 @@ class CollectionReader {
     } else if (key == "steps") {
       ok = integers_from(value, out_.steps);
     } else if (key == "statistics") {
-      ok = texts_from(value, out_.statistics);
-      for (const std::string& statistic : out_.statistics) {
+      ok = texts_from(value, out_.statistics.emplace());
+      for (const std::string& statistic : *out_.statistics) {
         if (statistic != kDelta) {
           in_.warning("collections", out_.name + ": statistic " + statistic +
                                          " is not given by this client; `delta` is");
@@ -180,7 +180,7 @@ CollectionConfig built_in(std::string_view name) {
     out.modes = {"train"};
   } else if (name == "weights") {
     out.roles = {"weight"};
-    out.statistics = {std::string(kDelta)};
+    out.statistics = std::vector<std::string>{std::string(kDelta)};
   } else if (name == "biases") {
     out.roles = {"bias"};
   } else if (name == "losses") {
@@ -340,12 +340,12 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
       entry.roles = standard.roles;
     }
     if (entry.modes.empty()) entry.modes = standard.modes;
-    if (entry.statistics.empty()) entry.statistics = standard.statistics;
+    if (!entry.statistics) entry.statistics = standard.statistics;
     State::Collection collection;
     collection.every = entry.every.value_or(config.every);
     collection.every_eval = entry.every.value_or(config.every_eval.value_or(config.every));
-    collection.delta = std::find(entry.statistics.begin(), entry.statistics.end(), kDelta) !=
-                       entry.statistics.end();
+    const auto statistics = entry.statistics.value_or(std::vector<std::string>{});
+    collection.delta = std::find(statistics.begin(), statistics.end(), kDelta) != statistics.end();
     if (auto ok = compile_patterns(entry.name, entry.include, collection.include); !ok) {
       return ok.error();
     }

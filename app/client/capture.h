@@ -34,9 +34,9 @@ struct CollectionConfig {
   std::vector<std::string> roles;
   std::vector<std::string> modes;
   std::int64_t start_step = 0;
-  std::optional<std::int64_t> end_step;  // exclusive
-  std::vector<std::int64_t> steps;       // saved besides the grid
-  std::vector<std::string> statistics;   // "delta"
+  std::optional<std::int64_t> end_step;                // exclusive
+  std::vector<std::int64_t> steps;                     // saved besides the grid
+  std::optional<std::vector<std::string>> statistics;  // "delta"; nullopt: the collection's own
 };
 
 struct CaptureConfig {

@@ -41,6 +41,7 @@ std::vector<Value> plans_of(const Value& args) {
   return {*plans};
 }
 
+const std::vector<std::string> kNone;
 constexpr auto kMayWait = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -218,7 +219,7 @@ void Session::apply_pending_capture() {
     for (const CollectionConfig& collection : parsed->collections) {
       const Every every = collection.every.value_or(parsed->every);
       const bool known = plan_.has(collection.name);
-      for (const std::string& statistic : collection.statistics) {
+      for (const std::string& statistic : collection.statistics.value_or(kNone)) {
         if (statistic != "delta") refused += (refused.empty() ? "" : " ") + statistic;
       }
       if (!known || every.time.count() > 0) {

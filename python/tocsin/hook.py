@@ -288,6 +288,10 @@ class Hook:
         self._follow_model()
         if self._later:
             self._drain()
+        # Beside a watched optimizer, which ends its own steps, this must not count one more.
+        if (self._mode == "train" and not skipped and not self._open_after and not self._logged
+                and any(adapter.optimizer is not None for adapter in self._adapters)):
+            return
         self._end_step(_abi.STEP_OPTIMIZER_SKIPPED if skipped else 0)
 
     def _end_step(self, flags: int) -> None:

@@ -115,8 +115,10 @@ class TorchAdapter:
             hook._before_optimizer()
             rate = self.optimizer.param_groups[0].get("lr")
             if rate is not self._rate:
+                changed = type(rate) is not float or rate != self._rate
                 self._rate = rate
-                self._log_rate(rate)
+                if changed:
+                    self._log_rate(rate)
             if self._publishes and hook._is_due() and not _capturing():
                 self._sample()
         except Exception as error:  # noqa: BLE001

@@ -171,6 +171,19 @@ def test_a_step_ends_after_the_log_that_follows_the_optimizer(out):
     assert telemetry.steps() == [0, 1, 2]
 
 
+def test_step_beside_a_watched_optimizer_counts_nothing_twice(out):
+    model, optimizer = make()
+    hook = tocsin.watch(model, optimizer, out=out)
+    for log_first in (True, True, False, False):
+        loss = backward(model, optimizer)
+        if log_first:
+            hook.log(loss=loss)
+        optimizer.step()
+        hook.step()
+    hook.close()
+    assert Telemetry(out).steps() == [0, 1, 2, 3]
+
+
 def test_evaluation_counts_batches_in_passes_of_its_own(out):
     model, optimizer = make()
     hook = tocsin.watch(model, optimizer, out=out)

@@ -43,6 +43,13 @@ TEST(Capture, DefaultsSaveGradientsWeightsAndBiasesEveryTenSteps) {
   EXPECT_EQ(defaults.with_delta(), defaults.bit("weights"));
 }
 
+TEST(Capture, DeltaOfWeightsCanBeSwitchedOff) {
+  CapturePlan without = plan("{collections: {weights: {statistics: []}}}");
+  EXPECT_EQ(without.with_delta(), 0U);
+  CapturePlan with = plan("{collections: {mine: {include: [a], statistics: [delta]}}}");
+  EXPECT_EQ(with.with_delta(), with.bit("mine"));
+}
+
 TEST(Capture, GradientsAreNeverSavedOutsideTraining) {
   CapturePlan defaults = plan("{}");
   EXPECT_TRUE(saved(defaults, "gradients", 25, 1, Mode::eval).empty());
