@@ -15,7 +15,7 @@ constexpr auto kOpenAgain = std::chrono::seconds(1);
 constexpr auto kStuckWait = milliseconds(20);
 constexpr auto kLongestWait = milliseconds(100);
 // What close() needs beside the time for delivery: stopping threads, reporting.
-constexpr auto kGrace = milliseconds(250);
+constexpr auto kGrace = milliseconds(500);
 // A record is offered again when the other side may take it later.
 bool worth_waiting(const core::Error& error) {
   return error.retryable() || error.code == core::Code::not_found;

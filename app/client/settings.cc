@@ -17,6 +17,7 @@ using core::ValueMap;
 constexpr std::string_view kKafka = "kafka://";
 constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's own queue
 constexpr std::chrono::milliseconds kLinger{5};
+constexpr std::chrono::milliseconds kPingTimeout{300};
 
 // Sections of other programs: not ours to judge.
 constexpr std::array kForeign = {
@@ -100,11 +101,28 @@ struct SharedTransport {
   std::string writer;
   core::RunUid run;
   std::unique_ptr<ingest::Transport> transport;
+  bool reached = false;
+
+  Result<std::unique_ptr<ingest::Transport>> open() {
+    return ingest::Transport::open(settings.transport, settings.topics, *trouble, telemetry);
+  }
+
+  // Until a broker has answered, records wait in the client's own queue, where lanes decide what is
+  // dropped, and not in librdkafka's, which would lose `start` and the first names after its
+  // time-out. A client of its own: it is gone as soon as it has answered.
+  core::Status reach() {
+    if (reached) return core::ok();
+    auto probe = open();
+    if (!probe) return probe.error();
+    if (auto answered = (*probe)->ping(kPingTimeout); !answered) return answered;
+    reached = true;
+    return core::ok();
+  }
 
   Result<std::unique_ptr<core::RecordPublisher>> publisher() {
+    if (auto ok = reach(); !ok) return ok.error();
     if (transport == nullptr) {
-      auto opened =
-          ingest::Transport::open(settings.transport, settings.topics, *trouble, telemetry);
+      auto opened = open();
       if (!opened) return opened.error();
       transport = *std::move(opened);
     }
@@ -112,7 +130,11 @@ struct SharedTransport {
     options.writer = writer;
     options.linger = kLinger;
     options.max_queued_bytes = kPublisherBytes;
-    return transport->publisher(options);
+    auto made = transport->publisher(options);
+    if (!made) return made;
+    // A topic that does not exist yet is waited for in the same way.
+    if (auto partitions = (*made)->partitions("telemetry"); !partitions) return partitions.error();
+    return made;
   }
 
   Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) {
