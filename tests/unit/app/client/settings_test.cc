@@ -1,0 +1,94 @@
+#include "app/client/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+namespace tocsin::app::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+ProcessFacts with(std::map<std::string, std::string> variables) {
+  ProcessFacts facts;
+  facts.environment = [variables](const std::string& name) -> std::optional<std::string> {
+    const auto at = variables.find(name);
+    return at == variables.end() ? std::nullopt : std::optional(at->second);
+  };
+  return facts;
+}
+
+std::string write(const std::string& name, const std::string& text) {
+  const std::string path = ::testing::TempDir() + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(Settings, WithoutAnythingTelemetryGoesToADirectoryBesideTheScript) {
+  const auto settings = load_settings({}, with({}));
+  ASSERT_TRUE(settings);
+  EXPECT_TRUE(settings->transport.kafka.is_null());
+  EXPECT_EQ(settings->out, "./tocsin-data");
+}
+
+TEST(Settings, ArgumentBeatsBrokersBeatsOutBeatsTheFile) {
+  const std::string file = write("order.yaml", "transport: {journal: from-file}\n");
+  EXPECT_EQ(load_settings({}, with({{"TOCSIN_CONFIG", file}}))->out, "from-file");
+  EXPECT_EQ(load_settings({}, with({{"TOCSIN_CONFIG", file}, {"TOCSIN_OUT", "d"}}))->out, "d");
+  const auto both =
+      with({{"TOCSIN_CONFIG", file}, {"TOCSIN_OUT", "d"}, {"TOCSIN_BROKERS", "b:9092"}});
+  EXPECT_EQ(load_settings({}, both)->out, "kafka://b:9092");
+  EXPECT_EQ(load_settings({"e", "", "", ""}, both)->out, "e");
+  EXPECT_EQ(load_settings({"kafka://c:1", "", "", ""}, both)->out, "kafka://c:1");
+}
+
+TEST(Settings, OtherBrokersKeepTheFilesSecurity) {
+  const std::string file =
+      write("secure.yaml",
+            "transport: {kafka: {bootstrap.servers: 'a:1', security.protocol: plaintext}}\n");
+  const auto settings = load_settings({"kafka://b:2", file, "", ""}, with({}));
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(core::to_json(settings->transport.kafka),
+            R"({"security.protocol":"plaintext","bootstrap.servers":"b:2"})");
+}
+
+TEST(Settings, OneFileServesAllProgramsAndOnlyOurSectionsAreJudged) {
+  const std::string file = write("whole.yaml",
+                                 "transport: {journal: ./d}\n"
+                                 "cluster: c1\n"
+                                 "labels: {team: nlp}\n"
+                                 "capture: {every: 5 steps, collections: [gradients]}\n"
+                                 "rules: [{use: anything, with: {x: 1}}]\n"
+                                 "receivers: {a: {b: {c: 1}}}\n");
+  const auto settings = load_settings({"", file, "", R"({"owner":"me"})"}, with({}));
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->cluster, "c1");
+  EXPECT_EQ(settings->labels.get("team"), "nlp");
+  EXPECT_EQ(settings->labels.get("owner"), "me");
+  EXPECT_EQ(settings->capture.every.steps, 5);
+  const auto denser = load_settings({"", file, "{every: 2 steps}", ""}, with({}));
+  EXPECT_EQ(denser->capture.every.steps, 2);
+  ASSERT_EQ(denser->capture.collections.size(), 1U);
+}
+
+TEST(Settings, WrongFilesAreErrorsWithTheirPlace) {
+  const std::string file = write("wrong.yaml", "capture:\n  evry: 5 steps\n");
+  const auto settings = load_settings({"", file, "", ""}, with({}));
+  ASSERT_FALSE(settings);
+  EXPECT_THAT(settings.error().message, HasSubstr("wrong.yaml:2"));
+  EXPECT_FALSE(load_settings({"", "/does/not/exist.yaml", "", ""}, with({})));
+  EXPECT_FALSE(load_settings({"", "", "", "[1]"}, with({})));
+}
+
+TEST(Settings, JournalWriterNamesTheProcess) {
+  Identity identity;
+  identity.run = *core::parse_run_uid("4e3046d4-8c1f-5278-82e3-ea3595bc5999");
+  identity.attempt = 2;
+  identity.rank = 3;
+  EXPECT_EQ(journal_writer(identity, 0x1887abc), "hook-4e3046d4-2-3-0000000001887abc");
+}
+
+}  // namespace
+}  // namespace tocsin::app::client
