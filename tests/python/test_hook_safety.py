@@ -169,10 +169,14 @@ assert time.monotonic() - begin < 1.5
 
 
 def test_without_close_a_dead_broker_delays_the_exit_by_its_bound_only(tmp_path):
-    begin = time.monotonic()
-    result = run_script(script('train(tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d"), 5)' % closed_port()), tmp_path)
+    result = run_script(script("""
+import time
+train(tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d"), 5)
+print(time.time())
+""" % closed_port()), tmp_path)
+    ended = time.time()
     assert result.returncode == 0, result.stderr
-    assert time.monotonic() - begin < 15  # five seconds for delivery, the rest is starting torch
+    assert ended - float(result.stdout) < 8  # five seconds for delivery; the rest is the interpreter
 
 
 def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
