@@ -16,7 +16,6 @@ using core::RecordView;
 using core::Result;
 
 constexpr std::size_t kMaxCommandBytes = 64 * 1024;
-constexpr std::size_t kMaxOutboxItems = 400'000;  // our own records: many issues in one
 
 std::string source_of(std::string_view cluster, std::string_view rest) {
   std::string out;
@@ -350,7 +349,7 @@ Result<core::Delivery> decode_delivery(const RecordView& view) {
 
 Result<core::Notification> decode_notification(const RecordView& view) {
   if (view.tombstone) return core::invalid_argument("a tombstone is no notification");
-  const Result<Json> parsed = parse_json(view.text(), core::kMaxFrameBytes, kMaxOutboxItems);
+  const Result<Json> parsed = parse_json(view.text(), core::kMaxFrameBytes);
   if (!parsed) return parsed.error();
   std::string error;
   core::Notification out;

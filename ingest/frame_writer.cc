@@ -43,11 +43,13 @@ FrameWriter& FrameWriter::columns(FrameKind kind, const FrameHeader& header,
   if (core::kFrameHeaderBytes + rows.size_bytes() > kMaxRecordBytes) too_large_ = true;
   if (too_large_) return *this;  // finish() says so; nothing is copied for it
   buffer_.resize(core::kFrameHeaderBytes + rows.size_bytes());
-  std::byte* to = buffer_.data() + core::kFrameHeaderBytes;
-  const auto* from = reinterpret_cast<const std::byte*>(rows.data());
-  for (std::size_t k = 0; k < sizeof(Row) / core::kColumnBytes; ++k) {
-    for (std::size_t row = 0; row < rows.size(); ++row, to += core::kColumnBytes) {
-      std::memcpy(to, from + row * sizeof(Row) + k * core::kColumnBytes, core::kColumnBytes);
+  std::byte* const to = buffer_.data() + core::kFrameHeaderBytes;
+  const std::size_t column = rows.size() * core::kColumnBytes;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto* from = reinterpret_cast<const std::byte*>(&rows[row]);
+    for (std::size_t k = 0; k < sizeof(Row) / core::kColumnBytes; ++k) {
+      std::memcpy(to + k * column + row * core::kColumnBytes, from + k * core::kColumnBytes,
+                  core::kColumnBytes);
     }
   }
   return *this;

@@ -1,5 +1,6 @@
 #include "ingest/json_support.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -8,11 +9,11 @@ namespace {
 
 constexpr double kWholeLimit = 9007199254740992.0;  // 2^53: every whole double below is exact
 
-/// Depth and number of commas outside of texts; a parser's recursion and a linear search of keys
-/// must not be at a sender's mercy.
-core::Status within_bounds(std::string_view text, std::size_t max_items) {
+/// Depth, and keys per object, by counting outside of texts: neither a parser's recursion nor a
+/// linear search of keys must be at a sender's mercy.
+core::Status within_bounds(std::string_view text) {
+  std::array<std::size_t, kMaxJsonDepth + 1> keys{};  // of the objects open now, by depth
   std::size_t depth = 0;
-  std::size_t commas = 0;
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -26,10 +27,12 @@ core::Status within_bounds(std::string_view text, std::size_t max_items) {
         return core::invalid_argument("JSON deeper than " + std::to_string(kMaxJsonDepth) +
                                       " levels");
       }
+      keys[depth] = 0;
     } else if (c == '}' || c == ']') {
       if (depth > 0) --depth;
-    } else if (c == ',' && ++commas > max_items) {
-      return core::invalid_argument("JSON with more than " + std::to_string(max_items) + " items");
+    } else if (c == ':' && ++keys[depth] > kMaxJsonKeys) {
+      return core::invalid_argument("a JSON object with more than " + std::to_string(kMaxJsonKeys) +
+                                    " keys");
     }
   }
   return core::ok();
@@ -37,12 +40,12 @@ core::Status within_bounds(std::string_view text, std::size_t max_items) {
 
 }  // namespace
 
-core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes, std::size_t max_items) {
+core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes) {
   if (text.size() > max_bytes) {
     return core::invalid_argument("JSON of " + std::to_string(text.size()) + " bytes; at most " +
                                   std::to_string(max_bytes));
   }
-  if (core::Status bounded = within_bounds(text, max_items); !bounded) return bounded.error();
+  if (core::Status bounded = within_bounds(text); !bounded) return bounded.error();
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {

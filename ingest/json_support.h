@@ -21,12 +21,11 @@ namespace tocsin::ingest {
 using Json = nlohmann::ordered_json;  // keeps the order of keys, as core::ValueMap does
 
 inline constexpr std::size_t kMaxJsonDepth = 32;
-inline constexpr std::size_t kMaxJsonItems = 20'000;  // ordered maps search linearly
+inline constexpr std::size_t kMaxJsonKeys = 512;  // of one object: ordered maps search linearly
 
 /// The parsed text. invalid_argument: no JSON (with the place), not UTF-8, more than `max_bytes`,
-/// deeper than kMaxJsonDepth, more than `max_items` commas.
-core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes,
-                              std::size_t max_items = kMaxJsonItems);
+/// deeper than kMaxJsonDepth, an object with more than kMaxJsonKeys keys.
+core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes);
 
 /// The value of an enumeration with this name, among `values`.
 template <typename E, std::size_t N>

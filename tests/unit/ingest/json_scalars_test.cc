@@ -212,6 +212,17 @@ TEST(JsonScalars, WhatIsNoJsonSaysWhere) {
   EXPECT_THAT(refusal(R"({"run":"r","name":"a","value":1e999,"step":1})"), HasSubstr("bad_json"));
 }
 
+TEST(JsonScalars, KeysOfOneObjectAreBoundedAndMetricsOfOneRecordAreNot) {
+  std::string wide = R"({"run":"r","name":"a","value":1,"step":1)";
+  for (int i = 0; i < 508; ++i) wide += ",\"k" + std::to_string(i) + "\":0";
+  EXPECT_FALSE(decode(wide + "}").failure);
+  EXPECT_EQ(refusal(wide + R"(,"one_more":0})"), "bad_json a JSON object with more than 512 keys");
+  std::string many = "[";
+  for (int i = 0; i < 20'000; ++i) many += R"({"run":"r","name":"a","value":1,"step":1},)";
+  many.back() = ']';
+  EXPECT_EQ(decode(many).got.rows.size(), 20'000u);
+}
+
 TEST(JsonScalars, DepthAndSizeAreBounded) {
   EXPECT_THAT(refusal(std::string(100'000, '[')), HasSubstr("bad_json JSON deeper than 32 levels"));
   EXPECT_THAT(refusal("[" + std::string(core::kMaxFrameBytes, ' ') + "]"), HasSubstr("too_large"));
