@@ -1,0 +1,165 @@
+// The topics of contract §4, their export, and the sections `topics` and `transport`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ingest/ingest.h"
+
+namespace tocsin::ingest {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Pair;
+
+TopicSpec topic(const std::vector<TopicSpec>& plan, std::string_view name) {
+  const auto it = std::find_if(plan.begin(), plan.end(),
+                               [&](const TopicSpec& spec) { return spec.name == name; });
+  EXPECT_NE(it, plan.end()) << name;
+  return it == plan.end() ? TopicSpec{} : *it;
+}
+
+TEST(TopicPlan, HasEveryTopicOfTheContract) {
+  std::set<std::string> names;
+  for (const auto& spec : topic_plan({})) names.insert(spec.name);
+  EXPECT_EQ(names, (std::set<std::string>{"telemetry",
+                                          "tensors",
+                                          "issues",
+                                          "commands",
+                                          "acks",
+                                          "registry",
+                                          "definitions",
+                                          "rules-state",
+                                          "router-groupin",
+                                          "router-state",
+                                          "router-sources",
+                                          "router-control",
+                                          "router-outbox",
+                                          "router-parked",
+                                          "router-deliveries",
+                                          "router-deadletter",
+                                          "router-audit",
+                                          "metrics",
+                                          "dlq",
+                                          "health"}));
+}
+
+TEST(TopicPlan, SettingsFollowTheTable) {
+  TopicsConfig cfg;
+  cfg.prefix = "acme";
+  cfg.replication = 3;
+  const auto plan = topic_plan(cfg);
+  const auto commands = topic(plan, "commands");
+  EXPECT_EQ(commands.full_name, "acme.commands.v1");
+  EXPECT_EQ(commands.partitions, 24);
+  EXPECT_TRUE(commands.compacted);
+  EXPECT_THAT(commands.settings, Contains(Pair("cleanup.policy", "compact,delete")));
+  EXPECT_THAT(commands.settings, Contains(Pair("retention.ms", "604800000")));
+  EXPECT_THAT(commands.settings, Contains(Pair("min.insync.replicas", "2")));
+  const auto state = topic(plan, "rules-state");
+  EXPECT_THAT(state.settings, Contains(Pair("cleanup.policy", "compact")));
+  EXPECT_THAT(state.settings, testing::Not(Contains(Pair("retention.ms", testing::_))));
+  EXPECT_FALSE(topic(plan, "issues").compacted);
+  EXPECT_EQ(topic(plan, "definitions").partitions, 1);
+  EXPECT_EQ(topic(plan, "tensors").producer_compression, "none");
+  EXPECT_EQ(topic(plan, "rules-state").partitions, topic(plan, "telemetry").partitions);
+}
+
+TEST(TopicExport, SpeaksTheWordsOfEachTool) {
+  const auto shell = export_topics("shell", {}, "kafka:9092");
+  ASSERT_TRUE(shell);
+  EXPECT_THAT(*shell, HasSubstr("--bootstrap-server kafka:9092 --create --if-not-exists --topic "
+                                "tocsin.issues.v1 --partitions 24 --replication-factor 1 --config "
+                                "cleanup.policy=delete --config retention.ms=2592000000"));
+  const auto strimzi = export_topics("strimzi", {}, "");
+  ASSERT_TRUE(strimzi);
+  EXPECT_THAT(*strimzi, HasSubstr("kind: KafkaTopic\nmetadata:\n  name: tocsin.issues.v1\n"));
+  EXPECT_THAT(*strimzi, HasSubstr("    cleanup.policy: \"compact\"\n"));
+  const auto terraform = export_topics("terraform", {}, "");
+  ASSERT_TRUE(terraform);
+  EXPECT_THAT(*terraform, HasSubstr("resource \"kafka_topic\" \"tocsin_rules_state_v1\" {"));
+  const auto text = export_topics("text", {}, "");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), 20);
+  const auto wrong = export_topics("pulumi", {}, "");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, core::Code::invalid_argument);
+}
+
+struct Parsed {
+  TransportConfig transport;
+  TopicsConfig topics;
+  std::vector<std::string> problems;
+};
+
+Parsed parse(std::string_view yaml) {
+  Parsed parsed;
+  config::Diagnostics diagnostics;
+  const auto document =
+      config::Document::parse(yaml, "test.yaml", config::process_environment(), diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& root) {
+      root.section("transport", "", [&](config::Reader& in) { read(in, parsed.transport); });
+      root.section("topics", "", [&](config::Reader& in) { read(in, parsed.topics); });
+    });
+  }
+  for (const auto& item : diagnostics.items()) parsed.problems.push_back(to_text(item));
+  return parsed;
+}
+
+TEST(TransportSection, TakesLibrdkafkasOwnNames) {
+  const auto parsed = parse(R"(
+transport:
+  kafka:
+    bootstrap.servers: "kafka:9092"
+    security.protocol: sasl_plaintext
+    consumer: {fetch.wait.max.ms: 3}
+topics: {prefix: acme, partitions: 6, telemetry_retention: 24h}
+)");
+  EXPECT_THAT(parsed.problems, testing::IsEmpty());
+  EXPECT_FALSE(parsed.transport.kafka.is_null());
+  EXPECT_EQ(parsed.topics.prefix, "acme");
+  EXPECT_EQ(parsed.topics.partitions, 6);
+  EXPECT_EQ(parsed.topics.telemetry_retention, std::chrono::hours{24});
+}
+
+TEST(TransportSection, SaysWhatLibrdkafkaSaysAboutAWrongProperty) {
+  const auto parsed =
+      parse("transport: {kafka: {bootstrap.servers: 'k:1', fetch.wait.max.mss: 3}}");
+  ASSERT_THAT(parsed.problems, testing::SizeIs(1));
+  EXPECT_THAT(parsed.problems[0],
+              HasSubstr("transport.kafka.fetch.wait.max.mss: No such configuration property"));
+}
+
+TEST(TransportSection, RefusesWhatItsGuaranteesRestOn) {
+  const auto parsed = parse("transport: {kafka: {bootstrap.servers: 'k:1', group.id: mine}}");
+  ASSERT_THAT(parsed.problems, testing::SizeIs(1));
+  EXPECT_THAT(parsed.problems[0], HasSubstr("group.id: set by Tocsin itself"));
+}
+
+TEST(TransportSection, WantsServersAndReadsSecretsFromFiles) {
+  EXPECT_THAT(parse("transport: {kafka: {client.rack: a}}").problems,
+              testing::ElementsAre(HasSubstr("bootstrap.servers: missing")));
+  EXPECT_THAT(
+      parse("transport: {kafka: {bootstrap.servers: 'k:1', sasl.password_file: /no/such/file}}")
+          .problems,
+      testing::ElementsAre(HasSubstr("sasl.password_file")));
+}
+
+TEST(TransportSection, TakesOneOfKafkaAndJournal) {
+  EXPECT_THAT(parse("transport: {journal: ./data}").problems, testing::IsEmpty());
+  EXPECT_THAT(parse("transport: {journal: ./data, kafka: {bootstrap.servers: 'k:1'}}").problems,
+              testing::SizeIs(1));
+  EXPECT_THAT(parse("transport: {journal: ./data, journal_fsync: sometimes}").problems,
+              testing::SizeIs(1));
+}
+
+TEST(TopicsSection, RefusesPrefixesThatNameNoTopic) {
+  EXPECT_THAT(parse("topics: {prefix: 'a b'}").problems, testing::SizeIs(1));
+  EXPECT_THAT(parse("topics: {partitions: 0}").problems, testing::SizeIs(1));
+}
+
+}  // namespace
+}  // namespace tocsin::ingest
