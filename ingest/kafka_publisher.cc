@@ -27,6 +27,10 @@ core::Error too_late(std::string_view doing) {
   return {core::Code::deadline_exceeded, std::string(doing) + ": no answer in time"};
 }
 
+core::Error not_a_member() {
+  return {core::Code::failed_precondition, "the source left its group: its positions are not ours"};
+}
+
 bool is_fencing(rd_kafka_resp_err_t code) {
   return code == RD_KAFKA_RESP_ERR__FENCED || code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
          code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
@@ -162,9 +166,10 @@ core::Status KafkaPublisher::commit_at_least_once(std::span<const core::OutRecor
 /// The library's own synchronous commit has no deadline.
 core::Status KafkaPublisher::store_positions(std::span<const core::Position> positions,
                                              Deadline deadline) {
-  rd_kafka_t* group = source_ == nullptr ? nullptr : source_->group_client();
   const auto offsets = offsets_of(positions);
-  if (group == nullptr || offsets->cnt == 0) return core::ok();
+  if (!takes_positions() || offsets->cnt == 0) return core::ok();
+  rd_kafka_t* group = source_->group_client();
+  if (group == nullptr) return not_a_member();
   struct Queue {
     rd_kafka_queue_t* get;
     ~Queue() { rd_kafka_queue_destroy(get); }
@@ -247,14 +252,15 @@ core::Status KafkaPublisher::commit_transaction(std::span<const core::OutRecord>
 /// Before the commit even for one partition: it overlaps the registration of the outputs.
 core::Status KafkaPublisher::send_positions(std::span<const core::Position> positions,
                                             Deadline deadline) {
-  rd_kafka_t* group = source_ == nullptr ? nullptr : source_->group_client();
   const auto offsets = offsets_of(positions);
-  if (group == nullptr || offsets->cnt == 0) return core::ok();
+  if (!takes_positions() || offsets->cnt == 0) return core::ok();
+  rd_kafka_t* group = source_->group_client();
+  if (group == nullptr) return abort(not_a_member(), deadline);
   for (;;) {
     // Fresh each time: the generation in it is what fences a zombie.
     rd_kafka_consumer_group_metadata_t* member = rd_kafka_consumer_group_metadata(group);
     if (member == nullptr) {
-      return abort({core::Code::failed_precondition, "not a member of the group"}, deadline);
+      return abort(not_a_member(), deadline);
     }
     Kafka<rd_kafka_error_t> error(rd_kafka_send_offsets_to_transaction(
         transactional_->get(), offsets.get(), member, left_until(deadline)));

@@ -58,6 +58,7 @@ class KafkaPublisher final : public core::RecordPublisher {
   void note_committed(std::span<const core::Position> positions);
   void lose_producer();
   core::Result<KafkaProducer*> plain();
+  [[nodiscard]] bool takes_positions() const { return source_ != nullptr && source_->in_group(); }
   [[nodiscard]] Kafka<rd_kafka_topic_partition_list_t> offsets_of(
       std::span<const core::Position> positions) const;
 

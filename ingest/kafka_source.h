@@ -34,6 +34,7 @@ class KafkaSource final : public core::RecordSource {
 
   /// For the publisher that commits our positions; null when group-less or closed.
   [[nodiscard]] rd_kafka_t* group_client() const noexcept;
+  [[nodiscard]] bool in_group() const noexcept { return !options_.group.empty(); }
   /// Where the group stands at these positions' partitions.
   core::Result<std::vector<core::Position>> committed(std::span<const core::Position> positions,
                                                       std::chrono::milliseconds timeout) const;

@@ -1,0 +1,412 @@
+// What only Kafka promises: groups, fencing, and answers in time from a cluster that is frozen or
+// dies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "tests/contract/transport_backends.h"
+#include "tests/support/kafka_fixture.h"
+
+namespace tocsin::tests {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using Clock = std::chrono::steady_clock;
+
+/// Commits what was read when partitions go, as an engine does.
+class Member final : public core::AssignmentListener {
+ public:
+  Member(Backend& backend, const std::string& id) {
+    source_ = backend.member({"telemetry"}, this);
+    ingest::PublisherOptions options;
+    options.transactional_id = backend.topics().prefix + "-" + id;
+    options.source = source_.get();
+    auto publisher = backend.transport().publisher(options);
+    EXPECT_TRUE(publisher) << publisher.error().message;
+    publisher_ = std::move(*publisher);
+  }
+  void assigned(std::span<const core::Position> committed) override {
+    std::vector<core::StreamPartition> all;
+    for (const auto& position : committed) {
+      all.push_back(position.where);
+      owned.insert(position.where.partition);
+    }
+    EXPECT_TRUE(source_->resume(all));
+  }
+  void revoked(std::span<const core::StreamPartition> partitions) override {
+    const auto status = commit();
+    EXPECT_TRUE(status) << status.error().message;
+    for (const auto& where : partitions) owned.erase(where.partition);
+  }
+  void lost(std::span<const core::StreamPartition> partitions) override {
+    pending_.clear();
+    for (const auto& where : partitions) owned.erase(where.partition);
+  }
+  core::Status poll() {
+    const auto polled = source_->poll(milliseconds{20}, 10, [this](const core::RecordView& view) {
+      pending_.push_back(record("issues", std::string(*view.key), std::string(view.text())));
+    });
+    return polled ? core::ok() : core::Status(polled.error());
+  }
+  core::Status commit() {
+    auto status = publisher_->commit(pending_, source_->positions());
+    if (status) pending_.clear();
+    return status;
+  }
+  core::RecordSource& source() { return *source_; }
+  void close() { source_->close(seconds{5}); }
+
+  std::set<std::int32_t> owned;
+
+ private:
+  std::unique_ptr<core::RecordSource> source_;
+  std::unique_ptr<core::RecordPublisher> publisher_;
+  std::vector<core::OutRecord> pending_;
+};
+
+std::unique_ptr<Backend> open_kafka_backend() {
+  auto backend = Backend::open(BackendKind::kafka);
+  EXPECT_TRUE(backend) << backend.error().message;
+  return backend ? std::move(*backend) : nullptr;
+}
+
+TEST(KafkaGroup, PartitionsAreHandedOverWithoutLossOrRepetition) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  int sent = 0;
+  const auto send = [&](int count) {
+    for (int i = 0; i < count; ++i, ++sent) {
+      ASSERT_TRUE(producer->publish(
+          record("telemetry", "run-" + std::to_string(sent % 8), std::to_string(sent))));
+    }
+    ASSERT_TRUE(producer->flush(seconds{20}));
+  };
+  const auto turn = [](std::vector<Member*> members, const std::function<bool()>& until) {
+    const auto deadline = Clock::now() + seconds{30};
+    while (!until() && Clock::now() < deadline) {
+      for (auto* member : members) ASSERT_TRUE(member->poll());
+    }
+    EXPECT_TRUE(until());
+  };
+  send(200);
+  Member first(*backend, "a");
+  turn({&first}, [&] { return first.owned.size() == 2; });
+  Member second(*backend, "b");
+  turn({&first, &second}, [&] { return first.owned.size() == 1 && second.owned.size() == 1; });
+  send(200);
+  for (int i = 0; i < 10; ++i) turn({&first, &second}, [] { return true; });
+  first.close();  // revoked() commits what it has
+  EXPECT_TRUE(first.owned.empty());
+  turn({&second}, [&] { return second.owned.size() == 2; });
+  send(100);
+  turn({&second}, [&] { return second.source().at_end(); });
+  ASSERT_TRUE(second.commit());
+
+  auto reader = backend->observer({"issues"});
+  const auto all = read_to_end(*reader);
+  ASSERT_TRUE(all) << all.error().message;
+  std::set<std::string> distinct;
+  for (const auto& kept : *all) distinct.insert(kept.value);
+  EXPECT_EQ(distinct.size(), 500U);
+  EXPECT_EQ(all->size(), 500U);
+}
+
+TEST(KafkaGroup, APredecessorWithTheSameTransactionalIdIsFenced) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  ingest::PublisherOptions options;
+  options.transactional_id = backend->topics().prefix + "-same";
+  auto old = backend->transport().publisher(options);
+  auto successor = backend->transport().publisher(options);
+  ASSERT_TRUE(old);
+  ASSERT_TRUE(successor);
+  ASSERT_TRUE((*old)->commit(std::vector{record("issues", "k", "old")}, {}));
+  ASSERT_TRUE((*successor)->commit(std::vector{record("issues", "k", "new")}, {}));
+  const auto fenced = (*old)->commit(std::vector{record("issues", "k", "zombie")}, {});
+  ASSERT_FALSE(fenced);
+  EXPECT_EQ(fenced.error().code, core::Code::failed_precondition) << fenced.error().message;
+  const auto again = (*old)->commit(std::vector{record("issues", "k", "zombie")}, {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, core::Code::failed_precondition);
+  auto reader = backend->observer({"issues"});
+  const auto all = read_to_end(*reader);
+  ASSERT_TRUE(all);
+  ASSERT_THAT(*all, SizeIs(2));
+  EXPECT_EQ((*all)[1].value, "new");
+}
+
+TEST(KafkaGroup, PositionsOfAMemberThatLeftAreNotCommitted) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  ASSERT_TRUE(producer->publish(record("telemetry", "run", "x")));
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  auto source = backend->member({"telemetry"});
+  ASSERT_TRUE(read_records(*source, 1));
+  auto committer = backend->committer(*source);
+  const auto positions = source->positions();
+  source->close(seconds{5});
+  const auto status = committer->commit(std::vector{record("issues", "k", "v")}, positions);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::failed_precondition);
+  auto reader = backend->observer({"issues"});
+  const auto all = read_to_end(*reader);
+  ASSERT_TRUE(all);
+  EXPECT_THAT(*all, SizeIs(0));
+}
+
+TEST(KafkaGroup, AtLeastOnceStoresPositionsAfterTheRecords) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  ASSERT_TRUE(producer->publish(record("telemetry", "run", "x")));
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  {
+    auto source = backend->member({"telemetry"});
+    ASSERT_TRUE(read_records(*source, 1));
+    ingest::PublisherOptions options;
+    options.source = source.get();
+    auto plain = backend->transport().publisher(options);
+    ASSERT_TRUE(plain);
+    const auto status =
+        (*plain)->commit(std::vector{record("issues", "k", "v")}, source->positions());
+    ASSERT_TRUE(status) << status.error().message;
+    source->close(seconds{5});
+  }
+  ASSERT_TRUE(producer->publish(record("telemetry", "run", "y")));
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  auto successor = backend->member({"telemetry"});
+  const auto read = read_records(*successor, 1);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->front().value, "y");
+}
+
+TEST(KafkaPositions, APositionThatRetentionTookIsAGapAndReadingGoesOn) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(producer->publish(record("registry", "run", std::to_string(i))));
+  }
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  auto source = backend->observer({"registry"});
+  const auto all = read_records(*source, 5);
+  ASSERT_TRUE(all);
+  ASSERT_THAT(*all, SizeIs(5));
+  // Beyond the end is as little there as before the beginning.
+  ASSERT_TRUE(source->seek({{"registry", all->front().partition}, 1'000'000}));
+  core::Status lost = core::ok();
+  std::vector<std::string> again;
+  const auto deadline = Clock::now() + seconds{20};
+  while (again.size() < 5 && Clock::now() < deadline) {
+    const auto polled = source->poll(milliseconds{100}, 10, [&](const core::RecordView& view) {
+      again.emplace_back(view.text());
+    });
+    if (!polled) lost = polled.error();
+  }
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, core::Code::data_loss);
+  EXPECT_THAT(lost.error().message, HasSubstr("1000000"));
+  EXPECT_THAT(again, ElementsAre("0", "1", "2", "3", "4"));
+}
+
+TEST(KafkaTopics, WhatIsMissingIsNamedWhenItMayNotBeCreated) {
+  const auto servers = kafka_bootstrap_servers();
+  ASSERT_TRUE(servers) << servers.error().message;
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  ingest::TransportConfig cfg;
+  cfg.kafka = core::ValueMap{{"bootstrap.servers", *servers}};
+  ingest::TopicsConfig topics;
+  topics.prefix = unique_name("t");
+  topics.create = false;
+  auto transport = ingest::Transport::open(cfg, topics, log, telemetry);
+  ASSERT_TRUE(transport);
+  const auto status = (*transport)->ensure_topics();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::not_found);
+  EXPECT_THAT(status.error().message, HasSubstr(topics.prefix + ".issues.v1"));
+  EXPECT_THAT(status.error().message, HasSubstr("tocsin topics apply"));
+
+  // Producing creates nothing either, not even where brokers would.
+  auto publisher = (*transport)->publisher({});
+  ASSERT_TRUE(publisher);
+  auto sent = (*publisher)->publish(record("issues", "k", "v"));
+  if (sent) sent = (*publisher)->flush(seconds{20});
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, core::Code::not_found) << sent.error().message;
+  const auto states = (*transport)->topic_states();
+  ASSERT_TRUE(states);
+  for (const auto& state : *states) EXPECT_EQ(state.partitions, std::nullopt);
+}
+
+TEST(KafkaTopics, AnAddressWhereNobodyAnswersIsUnavailable) {
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  ingest::TransportConfig cfg;
+  cfg.kafka = core::ValueMap{{"bootstrap.servers", "127.0.0.1:1"}};
+  auto transport = ingest::Transport::open(cfg, {}, log, telemetry);
+  ASSERT_TRUE(transport);
+  const auto start = Clock::now();
+  const auto status = (*transport)->ping(milliseconds{500});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::unavailable);
+  EXPECT_THAT(status.error().message, HasSubstr("127.0.0.1:1"));
+  EXPECT_LT(Clock::now() - start, seconds{3});
+}
+
+/// A cluster of its own, to be frozen and killed.
+class KafkaFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto cluster = KafkaCluster::start("faults");
+    ASSERT_TRUE(cluster) << cluster.error().message;
+    cluster_ = std::move(*cluster);
+    ingest::TransportConfig cfg;
+    cfg.kafka = core::ValueMap{{"bootstrap.servers", cluster_->servers()}};
+    topics_.partitions = 1;
+    auto transport = ingest::Transport::open(cfg, topics_, log_, telemetry_);
+    ASSERT_TRUE(transport) << transport.error().message;
+    transport_ = std::move(*transport);
+    const auto ready = transport_->ensure_topics();
+    ASSERT_TRUE(ready) << ready.error().message;
+  }
+  std::unique_ptr<core::RecordPublisher> committer(core::RecordSource* source) {
+    ingest::PublisherOptions options;
+    options.transactional_id = "engine-0";
+    options.source = source;
+    options.commit_timeout = seconds{3};
+    auto publisher = transport_->publisher(options);
+    EXPECT_TRUE(publisher) << publisher.error().message;
+    return std::move(*publisher);
+  }
+  std::unique_ptr<core::RecordSource> open(ingest::SourceOptions options) {
+    auto source = transport_->source(std::move(options));
+    EXPECT_TRUE(source) << source.error().message;
+    return std::move(*source);
+  }
+  std::unique_ptr<core::RecordSource> member() {
+    ingest::SourceOptions options;
+    options.group = "engine";
+    options.topics = {"telemetry"};
+    return open(options);
+  }
+  void send(const std::string& value) {
+    auto producer = transport_->publisher({});
+    ASSERT_TRUE(producer);
+    ASSERT_TRUE((*producer)->publish(record("telemetry", "run", value)));
+    const auto flushed = (*producer)->flush(seconds{20});
+    ASSERT_TRUE(flushed) << flushed.error().message;
+  }
+  std::vector<std::string> issues() {
+    ingest::SourceOptions options;
+    options.topics = {"issues"};
+    auto source = open(options);
+    const auto all = read_to_end(*source);
+    EXPECT_TRUE(all) << all.error().message;
+    std::vector<std::string> values;
+    for (const auto& kept : *all) values.push_back(kept.value);
+    return values;
+  }
+  template <typename F>
+  static milliseconds time(F&& call) {
+    const auto start = Clock::now();
+    call();
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+  }
+
+  core::NullLog log_;
+  core::NullTelemetry telemetry_;
+  ingest::TopicsConfig topics_;
+  std::unique_ptr<KafkaCluster> cluster_;
+  std::unique_ptr<ingest::Transport> transport_;
+};
+
+TEST_F(KafkaFaults, AFrozenClusterIsAnsweredInTimeAndCommitsOnceAfterwards) {
+  send("a");
+  auto source = member();
+  ASSERT_TRUE(read_records(*source, 1));
+  auto publisher = committer(source.get());
+  ASSERT_TRUE(publisher->commit(std::vector{record("issues", "k", "0")}, source->positions()));
+  send("b");
+  ASSERT_TRUE(read_records(*source, 1));
+  ASSERT_TRUE(cluster_->pause());
+
+  const std::vector<core::OutRecord> out = {record("issues", "k", "1")};
+  const auto positions = source->positions();
+  core::Status status = core::ok();
+  EXPECT_LT(time([&] { status = publisher->commit(out, positions); }), seconds{8});
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(status.error().code == core::Code::unavailable ||
+              status.error().code == core::Code::deadline_exceeded)
+      << status.error().message;
+  EXPECT_LT(time([&] { (void)source->poll(milliseconds{200}, 1, [](const core::RecordView&) {}); }),
+            seconds{2});
+  EXPECT_LT(time([&] { status = transport_->ping(milliseconds{300}); }), seconds{2});
+  EXPECT_FALSE(status);
+  auto plain = transport_->publisher({});
+  ASSERT_TRUE(plain);
+  EXPECT_LT(time([&] {
+              (void)(*plain)->publish(record("telemetry", "run", "later"));
+              status = (*plain)->flush(milliseconds{300});
+            }),
+            seconds{2});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::deadline_exceeded);
+
+  ASSERT_TRUE(cluster_->resume());
+  const auto deadline = Clock::now() + seconds{40};
+  do {
+    status = publisher->commit(out, positions);
+  } while (!status && status.error().retryable() && Clock::now() < deadline);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(issues(), ElementsAre("0", "1"));
+}
+
+TEST_F(KafkaFaults, LeavingAFrozenClusterTakesNoLongerThanAllowed) {
+  send("a");
+  auto source = member();
+  ASSERT_TRUE(read_records(*source, 1));
+  auto publisher = committer(source.get());
+  ASSERT_TRUE(publisher->commit(std::vector{record("issues", "k", "0")}, source->positions()));
+  ASSERT_TRUE(cluster_->pause());
+  EXPECT_LT(time([&] {
+              source->close(milliseconds{1000});
+              publisher.reset();
+              source.reset();
+            }),
+            seconds{6});
+  ASSERT_TRUE(cluster_->resume());
+}
+
+TEST_F(KafkaFaults, ABrokerThatDiesDuringCommitsLosesAndRepeatsNothing) {
+  auto publisher = committer(nullptr);
+  std::vector<std::string> expected;
+  for (int i = 0; i < 30; ++i) {
+    if (i == 10) {
+      ASSERT_TRUE(cluster_->kill());
+      ASSERT_FALSE(publisher->commit(std::vector{record("issues", "k", std::to_string(i))}, {}));
+      ASSERT_TRUE(cluster_->restart());
+    }
+    const std::vector<core::OutRecord> out = {record("issues", "k", std::to_string(i))};
+    core::Status status = core::ok();
+    const auto deadline = Clock::now() + seconds{40};
+    do {
+      status = publisher->commit(out, {});
+    } while (!status && status.error().retryable() && Clock::now() < deadline);
+    ASSERT_TRUE(status) << i << ": " << status.error().message;
+    expected.push_back(std::to_string(i));
+  }
+  EXPECT_EQ(issues(), expected);
+}
+
+}  // namespace
+}  // namespace tocsin::tests
