@@ -29,16 +29,20 @@ std::vector<std::pair<std::string_view, std::string>> producer_settings(
       {"message.max.bytes", std::to_string(10 << 20)},  // the topics' own limits are lower
       {"socket.nagle.disable", "true"},
       {"socket.keepalive.enable", "true"},
-      {"socket.timeout.ms", "10000"},
       {"reconnect.backoff.max.ms", "2000"},
       {"retry.backoff.ms", "50"},
       {"allow.auto.create.topics", "false"},
       {"topic.metadata.propagation.max.ms", "3000"},
   };
   if (transactional_id.empty()) {
+    settings.emplace_back("socket.timeout.ms", "10000");
     settings.emplace_back("message.timeout.ms", "120000");
     return settings;
   }
+  // Some transactional calls of 2.0.2 mind this time-out more than the one they are given.
+  const auto half =
+      std::clamp(options.commit_timeout / 2, milliseconds{1000}, milliseconds{10'000});
+  settings.emplace_back("socket.timeout.ms", std::to_string(half.count()));
   settings.emplace_back("transactional.id", transactional_id);
   settings.emplace_back("transaction.timeout.ms", "15000");
   settings.emplace_back("message.timeout.ms", "8000");

@@ -119,7 +119,8 @@ core::Status KafkaSource::start_client() {
   return core::ok();
 }
 
-KafkaSource::~KafkaSource() { close(milliseconds{2000}); }
+/// Without close() the owner is not told: it may be half destroyed itself.
+KafkaSource::~KafkaSource() { leave(milliseconds{2000}); }
 
 rd_kafka_t* KafkaSource::group_client() const noexcept {
   return closed_ || options_.group.empty() || !client_ ? nullptr : client_->get();
@@ -325,17 +326,7 @@ core::Status KafkaSource::assign_without_group() {
   }
   ever_assigned_ = true;
   if (auto status = start_partitions(all); !status) return status;
-  auto list = list_of(all);
-  std::vector<core::StreamPartition> paused;
-  for (int i = 0; i < list->cnt; ++i) {
-    const Partition* one = find(all[static_cast<std::size_t>(i)]);
-    list->elems[i].offset = one->start;
-    if (one->paused) paused.push_back(one->where);
-  }
-  const auto error = rd_kafka_assign(client_->get(), list.get());
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "assigning partitions");
-  if (!paused.empty()) rd_kafka_pause_partitions(client_->get(), list_of(paused).get());
-  return core::ok();
+  return assign_all();
 }
 
 core::Result<std::vector<core::Position>> KafkaSource::committed(
@@ -487,9 +478,46 @@ core::Status KafkaSource::move(Partition& partition, std::int64_t offset) {
     error = rd_kafka_seek(topic.get(), partition.where.partition, offset,
                           static_cast<int>(kSeekTimeout.count()));
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return core::ok();
+    // After an offset out of range the partition is stopped, and a stopped one cannot seek.
+    if (error == RD_KAFKA_RESP_ERR__STATE) return restart(partition, offset);
   }
   return kafka_error(error, "seeking in " + partition.where.stream + "[" +
                                 std::to_string(partition.where.partition) + "]");
+}
+
+/// Takes the partition out of the assignment and back in at another offset.
+core::Status KafkaSource::restart(Partition& partition, std::int64_t offset) {
+  rd_kafka_t* client = client_->get();
+  if (std::string_view(rd_kafka_rebalance_protocol(client)) == "EAGER") {
+    for (auto& one : assigned_) {
+      if (one.next >= 0) one.start = one.next;
+    }
+    partition.start = offset;
+    return assign_all();
+  }
+  const auto list = list_of({&partition.where, 1});
+  list->elems[0].offset = offset;
+  Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, list.get()));
+  if (!error) error.reset(rd_kafka_incremental_assign(client, list.get()));
+  if (error) return core::unavailable(rd_kafka_error_string(error.get()));
+  if (partition.paused) rd_kafka_pause_partitions(client, list.get());
+  return core::ok();
+}
+
+/// Gives the library all partitions with their starts, and pauses those that are.
+core::Status KafkaSource::assign_all() {
+  std::vector<core::StreamPartition> all;
+  std::vector<core::StreamPartition> paused;
+  for (const auto& one : assigned_) {
+    all.push_back(one.where);
+    if (one.paused) paused.push_back(one.where);
+  }
+  const auto list = list_of(all);
+  for (std::size_t i = 0; i < assigned_.size(); ++i) list->elems[i].offset = assigned_[i].start;
+  const auto error = rd_kafka_assign(client_->get(), list.get());
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "assigning partitions");
+  if (!paused.empty()) rd_kafka_pause_partitions(client_->get(), list_of(paused).get());
+  return core::ok();
 }
 
 core::Status KafkaSource::seek(const core::Position& position) {
@@ -600,17 +628,21 @@ core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partitio
 }
 
 void KafkaSource::close(milliseconds deadline) {
-  if (closed_ || !client_) return;
+  if (closed_) return;
   // Handed over here, on the caller's thread and while the membership is valid; the library's own
   // close has no deadline, so it runs on a thread of its own and finds nothing left to tell.
-  if (!options_.group.empty() && options_.listener != nullptr && !assigned_.empty()) {
+  if (in_group() && options_.listener != nullptr && !assigned_.empty()) {
     std::vector<core::StreamPartition> all;
     for (const auto& one : assigned_) all.push_back(one.where);
     const bool lost = rd_kafka_assignment_lost(client_->get()) != 0;
     lost ? options_.listener->lost(all) : options_.listener->revoked(all);
   }
-  if (!options_.group.empty()) client_->leave_group(deadline, ever_assigned_);
-  closed_ = true;
+  leave(deadline);
+}
+
+void KafkaSource::leave(milliseconds deadline) {
+  if (std::exchange(closed_, true) || !client_) return;
+  if (in_group()) client_->leave_group(deadline, ever_assigned_);
   assigned_.clear();
   restore_.reset();
   client_.reset();

@@ -51,6 +51,7 @@ class KafkaSource final : public core::RecordSource {
 
   KafkaSource(const KafkaContext& context, SourceOptions options);
 
+  void leave(std::chrono::milliseconds deadline);
   core::Status start_client();
   core::Status assign_without_group();
   core::Status announce_late();
@@ -67,6 +68,8 @@ class KafkaSource final : public core::RecordSource {
   void take_error(const rd_kafka_message_t& message);
   void report_gap(Partition& partition, const rd_kafka_message_t& message);
   core::Status move(Partition& partition, std::int64_t offset);
+  core::Status restart(Partition& partition, std::int64_t offset);
+  core::Status assign_all();
 
   Partition* find(const core::StreamPartition& where);
   Partition* find(const rd_kafka_message_t& message);

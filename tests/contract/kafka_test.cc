@@ -271,7 +271,9 @@ class KafkaFaults : public testing::Test {
     ASSERT_TRUE(cluster) << cluster.error().message;
     cluster_ = std::move(*cluster);
     ingest::TransportConfig cfg;
-    cfg.kafka = core::ValueMap{{"bootstrap.servers", cluster_->servers()}};
+    // A membership that outlives the freeze.
+    cfg.kafka = core::ValueMap{{"bootstrap.servers", cluster_->servers()},
+                               {"consumer", core::ValueMap{{"session.timeout.ms", 40000}}}};
     topics_.partitions = 1;
     auto transport = ingest::Transport::open(cfg, topics_, log_, telemetry_);
     ASSERT_TRUE(transport) << transport.error().message;
