@@ -71,15 +71,15 @@ class RouteTree::Builder {
   explicit Builder(RouteTree& tree) : tree_(tree) {}
 
   Status integrations(std::vector<Integration> integrations) {
-    std::set<std::string> ids;
     for (Integration& integration : integrations) {
-      if (!ids.insert(integration.id).second) {
-        return core::invalid_argument("two integrations have the id '" + integration.id + "'");
-      }
       auto filter = Matchers::parse(integration.when);
       if (!filter) return filter.error().in("when of integration " + integration.id);
-      tree_.filters_.push_back(std::move(*filter));
-      tree_.integrations_.push_back(std::make_unique<Integration>(std::move(integration)));
+      const auto& kept =
+          tree_.integrations_.emplace_back(std::make_unique<Integration>(std::move(integration)));
+      if (!tree_.integration_of_id_.try_emplace(kept->id, kept.get()).second) {
+        return core::invalid_argument("two integrations have the id '" + kept->id + "'");
+      }
+      if (!filter->empty()) tree_.filters_.emplace(kept.get(), std::move(*filter));
     }
     return core::ok();
   }
@@ -124,13 +124,13 @@ class RouteTree::Builder {
     Route route;
     route.id = config.id.empty() ? id : config.id;
     route.path = path;
-    if (!ids_.insert(route.id).second) {
+    const std::size_t index = tree_.routes_.size();
+    if (!tree_.index_of_id_.try_emplace(route.id, index).second) {
       return core::invalid_argument("two routes have the id '" + route.id + "'");
     }
     if (Status status = inherit(config, parent, route); !status) {
       return status.error().in("route " + route.id);
     }
-    const std::size_t index = tree_.routes_.size();
     tree_.routes_.push_back(route);  // its place is taken before its children's
     std::vector<std::size_t> children;
     for (std::size_t i = 0; i < config.routes.size(); ++i) {
@@ -242,7 +242,6 @@ class RouteTree::Builder {
   }
 
   RouteTree& tree_;
-  std::set<std::string> ids_;
 };
 
 Result<RouteTree> RouteTree::build(const RouteConfig& root,
@@ -333,24 +332,18 @@ Explanation RouteTree::explain(const core::Labels& labels) const {
 }
 
 const Route* RouteTree::find(std::string_view route_id) const noexcept {
-  for (const Route& route : routes_) {
-    if (route.id == route_id) return &route;
-  }
-  return nullptr;
+  const auto found = index_of_id_.find(route_id);
+  return found == index_of_id_.end() ? nullptr : &routes_[found->second];
 }
 
 const Integration* RouteTree::find_integration(std::string_view id) const noexcept {
-  for (const auto& integration : integrations_) {
-    if (integration->id == id) return integration.get();
-  }
-  return nullptr;
+  const auto found = integration_of_id_.find(id);
+  return found == integration_of_id_.end() ? nullptr : found->second;
 }
 
 const Matchers* RouteTree::filter_of(const Integration& integration) const noexcept {
-  for (std::size_t i = 0; i < integrations_.size(); ++i) {
-    if (integrations_[i].get() == &integration) return filters_[i].empty() ? nullptr : &filters_[i];
-  }
-  return nullptr;
+  const auto found = filters_.find(&integration);
+  return found == filters_.end() ? nullptr : &found->second;
 }
 
 }  // namespace tocsin::routing

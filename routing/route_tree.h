@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "routing/routing.h"
@@ -70,8 +73,10 @@ class RouteTree {
   std::vector<std::size_t> beside_;  // routes of rule actions
   std::size_t root_ = 0;
   std::vector<std::string> names_;  // distinct label names that matchers ask for
+  std::map<std::string, std::size_t, std::less<>> index_of_id_;
   std::vector<std::unique_ptr<Integration>> integrations_;
-  std::vector<Matchers> filters_;  // per integration
+  std::map<std::string, const Integration*, std::less<>> integration_of_id_;
+  std::unordered_map<const Integration*, Matchers> filters_;  // of those that have one
 };
 
 }  // namespace tocsin::routing

@@ -305,6 +305,8 @@ TEST_F(Lifecycle, AnIssueOfTheNextAttemptSupersedesEvenBeforeItsJobEvent) {
   late.run.attempt = 1;
   h.report(late);
   EXPECT_TRUE(view(kRunA).firing);
+  h.job(JobPhase::ended, 1);
+  EXPECT_TRUE(view(kRunA).firing);
 }
 
 TEST_F(Lifecycle, AnIssueReportedAfterTheEndOfItsRunDoesNotStayOpen) {
