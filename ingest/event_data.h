@@ -32,6 +32,10 @@ void read_ack(const Fields& in, core::Ack& out);
 Json delivery_data(const core::Delivery& delivery);
 void read_delivery(const Fields& in, core::Delivery& out);
 
+/// One issue with everything that stands outside its data: nothing is lost.
+Json notified_json(const core::NotifiedIssue& issue);
+void read_notified(const Fields& in, core::NotifiedIssue& out);
+
 Json notification_data(const core::Notification& notification);
 void read_notification(const Fields& in, core::Notification& out);
 

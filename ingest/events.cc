@@ -360,4 +360,18 @@ Result<core::Notification> decode_notification(const RecordView& view) {
 
 std::string issue_json(const core::Issue& issue) { return dump(issue_data(issue)); }
 
+std::string encode_issue_state(const core::Issue& issue) {
+  return dump(notified_json({"", 0, issue}));
+}
+
+Result<core::Issue> decode_issue_state(std::string_view json) {
+  const Result<Json> parsed = parse_json(json, core::kMaxFrameBytes);
+  if (!parsed) return parsed.error();
+  std::string error;
+  core::NotifiedIssue out;
+  read_notified(Fields(*parsed, "", error), out);
+  if (!error.empty()) return core::invalid_argument(error);
+  return out.issue;
+}
+
 }  // namespace tocsin::ingest

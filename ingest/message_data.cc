@@ -34,6 +34,14 @@ void require_text(const Fields& in, std::string_view name, std::string& out) {
   if (out.empty()) in.missing(name);
 }
 
+Json notified_list(const std::vector<core::NotifiedIssue>& issues) {
+  Json out = Json::array();
+  for (const core::NotifiedIssue& issue : issues) out.push_back(notified_json(issue));
+  return out;
+}
+
+}  // namespace
+
 Json notified_json(const core::NotifiedIssue& issue) {
   Json out = Json::object();
   out["issue_key"] = issue.issue_key;
@@ -43,12 +51,6 @@ Json notified_json(const core::NotifiedIssue& issue) {
   out["sequence"] = issue.issue.sequence;
   out["time"] = time_or_null(issue.issue.time);
   out["data"] = issue_data(issue.issue);
-  return out;
-}
-
-Json notified_list(const std::vector<core::NotifiedIssue>& issues) {
-  Json out = Json::array();
-  for (const core::NotifiedIssue& issue : issues) out.push_back(notified_json(issue));
   return out;
 }
 
@@ -62,8 +64,6 @@ void read_notified(const Fields& in, core::NotifiedIssue& out) {
   if (!in.has("data")) in.missing("data");
   in.object("data", [&](const Fields& data) { read_issue(data, out.issue); });
 }
-
-}  // namespace
 
 Json command_data(const core::Command& command) {
   Json out = Json::object();

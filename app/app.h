@@ -1,0 +1,51 @@
+// The program as an object: roles on their threads, health and metrics; start, stop, address.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/app_config.h"
+#include "core/result.h"
+
+namespace tocsin::app {
+
+/// Which jobs this process does.
+struct Roles {
+  bool collect = false;
+  bool evaluate = false;
+  bool route = false;  // decides and delivers
+};
+
+struct AppOptions {
+  Roles roles;
+  std::string host;           // name of this machine
+  std::string notify_socket;  // $NOTIFY_SOCKET
+  std::chrono::milliseconds stop_deadline{10'000};
+};
+
+class App {
+ public:
+  /// Opens everything and starts the threads. `unavailable` when no broker or journal answers
+  /// (waits up to `patience` for it), not_found for missing topics with the command that creates
+  /// them.
+  static core::Result<std::unique_ptr<App>> start(AppConfig config, AppOptions options,
+                                                  core::Clock& clock, core::Log& log,
+                                                  std::chrono::milliseconds patience);
+  ~App();
+  /// Ends the roles in order: collectors, engine, router, deliverer. Safe twice. False when the
+  /// deadline passed: what was committed is safe, and the caller may exit at once.
+  bool stop();
+  /// Every role has restored its state and its last commit went through.
+  [[nodiscard]] bool ready() const;
+  /// Where /metrics and health are served.
+  [[nodiscard]] const std::string& address() const;
+
+ private:
+  struct Impl;
+  explicit App(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,112 @@
+#include "app/app_config.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "app/client/capture.h"
+#include "core/identity.h"
+#include "core/text.h"
+
+namespace tocsin::app {
+namespace {
+
+bool known(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_rule_receivers(const config::Reader& root, const AppConfig& config) {
+  for (const auto& rule : config.rules.rules) {
+    for (const auto& receiver : rule.actions) {
+      if (known(config.receivers.names, receiver)) continue;
+      std::string message =
+          "rule \"" + rule.name + "\" names receiver \"" + receiver + "\", which does not exist";
+      if (const auto near = core::nearest(receiver, config.receivers.names); !near.empty()) {
+        message += "; did you mean \"" + near + "\"?";
+      }
+      root.error("rules", std::move(message));
+    }
+  }
+}
+
+}  // namespace
+
+void read(config::Reader& root, AppConfig& out) {
+  root.section("transport",
+               "where records travel: a Kafka cluster, or a journal directory on this machine",
+               [&](config::Reader& in) { ingest::read(in, out.transport); });
+  root.section("topics", "names and settings of our topics",
+               [&](config::Reader& in) { ingest::read(in, out.topics); });
+  root.optional("cluster", out.cluster,
+                "name of this installation: label of every issue, part of event sources");
+  root.optional("labels", out.labels, "labels added to every issue");
+  root.section("collect", "system samples of this node",
+               [&](config::Reader& in) { collectors::read(in, out.collect); });
+  root.section("capture", "what the training hook captures (read by the hook, checked here)",
+               [](config::Reader& in) {
+                 client::CaptureConfig capture;
+                 client::read(in, capture);
+               });
+  rules::read_rules(root, out.rules);
+  rules::read_engine(root, out.engine);
+  actions::read_receivers(root, out.receivers);
+  out.has_route = routing::read_route(root, out.route, out.receivers.names);
+  root.section("router", "limits of the router",
+               [&](config::Reader& in) { routing::read(in, out.router); });
+  root.section("http", "metrics and health", [&](config::Reader& in) {
+    read(in, out.http);
+    in.optional("external_url", out.external_url, "base of links in messages");
+  });
+  root.section("log", "our own log", [&](config::Reader& in) { read(in, out.log); });
+  if (!root.describing()) {
+    check_rule_receivers(root, out);
+    if (!out.has_route && !out.receivers.names.empty()) {
+      root.warning("receivers",
+                   "there are receivers but no `route`: only rules with `actions:` reach them");
+    }
+  }
+}
+
+std::vector<routing::Integration> routing_integrations(const actions::ReceiversConfig& receivers) {
+  std::vector<routing::Integration> out;
+  for (const auto& configured : receivers.integrations) {
+    routing::Integration integration;
+    integration.id = configured.common.id;
+    integration.receiver = configured.receiver;
+    integration.type = configured.type;
+    integration.index = configured.index;
+    integration.send_resolved = configured.common.send_resolved;
+    integration.max_alerts = configured.common.max_alerts;
+    integration.max_age = configured.common.max_age;
+    for (const auto& matcher : configured.common.when) {
+      integration.when += (integration.when.empty() ? "" : ",") + matcher;
+    }
+    integration.enabled = configured.common.enabled;
+    integration.shadow = configured.common.shadow;
+    out.push_back(std::move(integration));
+  }
+  return out;
+}
+
+std::vector<routing::RuleActions> rule_actions(const rules::RulesConfig& rules) {
+  std::vector<routing::RuleActions> out;
+  for (const auto& rule : rules.rules) {
+    if (!rule.actions.empty()) out.push_back({rule.name, rule.actions});
+  }
+  return out;
+}
+
+AppConfig load_config(const std::string& path, const config::Environment& environment,
+                      config::Diagnostics& diagnostics) {
+  AppConfig out;
+  const auto document = config::Document::load(path, environment, diagnostics);
+  if (!document) return out;
+  document->read(diagnostics, [&](config::Reader& root) { read(root, out); });
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  out.version = core::params_hash(text.str());
+  return out;
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,49 @@
+// The whole configuration file: which room reads which section, and what they must agree on.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actions/actions.h"
+#include "app/http_server.h"
+#include "app/logging.h"
+#include "collectors/collectors.h"
+#include "config/config.h"
+#include "ingest/ingest.h"
+#include "routing/routing.h"
+#include "rules/rules.h"
+
+namespace tocsin::app {
+
+struct AppConfig {
+  ingest::TransportConfig transport;
+  ingest::TopicsConfig topics;
+  std::string cluster = "default";
+  std::map<std::string, std::string> labels;
+  collectors::Config collect;
+  rules::RulesConfig rules;
+  rules::EngineConfig engine;
+  routing::RouteConfig route;
+  bool has_route = false;
+  routing::Config router;
+  actions::ReceiversConfig receivers;
+  HttpConfig http;
+  std::string external_url;
+  LogConfig log;
+  std::string version;  // hash of what was read: stamped on every notification
+};
+
+/// Reads every section; cross-checks (receivers that rules and routes name) are reported at their
+/// place. Used for parsing, for the schema and for the docs tables alike.
+void read(config::Reader& root, AppConfig& out);
+
+/// What routing has to know of the configured integrations.
+std::vector<routing::Integration> routing_integrations(const actions::ReceiversConfig& receivers);
+std::vector<routing::RuleActions> rule_actions(const rules::RulesConfig& rules);
+
+/// Loads a file. Every problem is in `diagnostics`; the result is usable only without errors.
+AppConfig load_config(const std::string& path, const config::Environment& environment,
+                      config::Diagnostics& diagnostics);
+
+}  // namespace tocsin::app

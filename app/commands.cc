@@ -1,0 +1,235 @@
+#include "app/commands.h"
+
+#include <signal.h>
+#include <sys/utsname.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include "app/system_clock.h"
+
+#ifndef TOCSIN_VERSION
+#error "the build gives TOCSIN_VERSION"
+#endif
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string host_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+std::string config_path(const Invocation& call) {
+  if (!call.config_file.empty()) return call.config_file;
+  if (const char* path = std::getenv("TOCSIN_CONFIG"); path != nullptr && *path != '\0')
+    return path;
+  return "tocsin.yaml";
+}
+
+void print(const config::Diagnostics& diagnostics, const std::string& format, std::ostream& out) {
+  if (format == "json") {
+    core::ValueList list;
+    for (const auto& item : diagnostics.items()) {
+      list.push_back(
+          core::ValueMap{{"file", item.place.file},
+                         {"line", std::int64_t{item.place.line}},
+                         {"column", std::int64_t{item.place.column}},
+                         {"grade", item.grade == config::Grade::error ? "error" : "warning"},
+                         {"path", item.path},
+                         {"message", item.message}});
+    }
+    out << core::to_json(core::Value(std::move(list))) << "\n";
+    return;
+  }
+  for (const auto& item : diagnostics.items()) {
+    if (format == "github") {
+      out << "::" << (item.grade == config::Grade::error ? "error" : "warning")
+          << " file=" << item.place.file << ",line=" << item.place.line
+          << ",col=" << item.place.column << "::" << item.message << "\n";
+    } else {
+      out << config::to_text(item) << "\n";
+    }
+  }
+}
+
+// Loads and reports; nullopt when there are errors.
+std::optional<AppConfig> load_or_explain(const Invocation& call) {
+  config::Diagnostics diagnostics;
+  AppConfig config = load_config(config_path(call), config::process_environment(), diagnostics);
+  print(diagnostics, "text", std::cerr);
+  if (diagnostics.has_errors()) return std::nullopt;
+  return config;
+}
+
+int exit_code(const core::Error& error) {
+  switch (error.code) {
+    case core::Code::unavailable:
+    case core::Code::deadline_exceeded:
+      return kUnreachable;
+    case core::Code::invalid_argument:
+      return kConfiguration;
+    case core::Code::resource_exhausted:
+      return kTemporary;
+    default:
+      return kFailed;
+  }
+}
+
+}  // namespace
+
+int serve(const Invocation& call, Roles roles) {
+  // Blocked before any thread starts, so that only the wait below gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  auto config = load_or_explain(call);
+  if (!config) return kConfiguration;
+  if (!call.listen.empty()) config->http.listen = call.listen;
+  if (!call.log_level.empty()) config->log.level = call.log_level;
+  if (!call.log_format.empty()) config->log.format = call.log_format;
+
+  SystemClock clock;
+  const auto log = make_log(config->log, clock);
+  AppOptions options;
+  options.roles = roles;
+  options.host = host_name();
+  if (const char* socket = std::getenv("NOTIFY_SOCKET")) options.notify_socket = socket;
+  auto app = App::start(std::move(*config), options, clock, *log,
+                        std::chrono::seconds(call.start_timeout));
+  if (!app) {
+    log->error("start_failed", {{"code", std::string(core::to_string(app.error().code))},
+                                {"error", app.error().message}});
+    return exit_code(app.error());
+  }
+  log->info("started", {{"http", (*app)->address()}, {"version", TOCSIN_VERSION}});
+  int received = 0;
+  sigwait(&signals, &received);
+  log->info("stopping", {{"signal", received}});
+  std::signal(SIGINT, SIG_DFL);  // the second signal ends the process at once: safe at any instant
+  std::signal(SIGTERM, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  const bool in_time = (*app)->stop();
+  log->info("stopped", {{"in_time", in_time}});
+  if (!in_time) std::_Exit(kTemporary);
+  return kOk;
+}
+
+int check_command(const Invocation& call) {
+  config::Diagnostics diagnostics;
+  (void)load_config(call.config_file, config::process_environment(), diagnostics);
+  print(diagnostics, call.format, std::cout);
+  const bool bad = diagnostics.has_errors() || (call.strict && !diagnostics.items().empty());
+  if (!bad && call.format == "text") std::cout << call.config_file << ": ok\n";
+  return bad ? kConfiguration : kOk;
+}
+
+int topics_command(const Invocation& call, const std::string& verb) {
+  const auto config = load_or_explain(call);
+  if (!config) return kConfiguration;
+  if (verb == "export") {
+    std::string bootstrap = "localhost:9092";
+    if (const auto* map = std::get_if<core::ValueMap>(&config->transport.kafka.storage())) {
+      for (const auto& [key, value] : *map) {
+        const auto* text = std::get_if<std::string>(&value.storage());
+        if (key == "bootstrap.servers" && text != nullptr) bootstrap = *text;
+      }
+    }
+    const auto text = ingest::export_topics(call.format, config->topics, bootstrap);
+    if (!text) return std::cerr << "tocsin: " << text.error().message << "\n", kUsage;
+    std::cout << *text;
+    return kOk;
+  }
+  SystemClock clock;
+  const auto log = make_log({"warn", "logfmt"}, clock);
+  core::NullTelemetry telemetry;
+  auto transport = ingest::Transport::open(config->transport, config->topics, *log, telemetry);
+  if (!transport)
+    return std::cerr << "tocsin: " << transport.error().message << "\n",
+           exit_code(transport.error());
+  if (verb == "apply") {
+    auto topics = config->topics;
+    topics.create = true;
+    transport = ingest::Transport::open(config->transport, topics, *log, telemetry);
+    const auto status = (*transport)->ensure_topics();
+    if (!status)
+      return std::cerr << "tocsin: " << status.error().message << "\n", exit_code(status.error());
+  }
+  const auto states = (*transport)->topic_states();
+  if (!states)
+    return std::cerr << "tocsin: " << states.error().message << "\n", exit_code(states.error());
+  bool complete = true;
+  for (const auto& state : *states) {
+    const bool there = state.partitions.has_value();
+    const bool fits = there && *state.partitions == state.wanted.partitions;
+    complete = complete && fits;
+    std::cout << (fits    ? "ok       "
+                  : there ? "differs  "
+                          : "missing  ")
+              << state.wanted.full_name << "  partitions " << state.wanted.partitions;
+    if (there && !fits) std::cout << " (has " << *state.partitions << ")";
+    for (const auto& [key, value] : state.wanted.settings) std::cout << "  " << key << "=" << value;
+    std::cout << "\n";
+  }
+  return complete ? kOk : kFailed;
+}
+
+int schema_command(const Invocation& call) {
+  const auto declare = [](config::Reader& in) {
+    AppConfig defaults;
+    read(in, defaults);
+  };
+  std::cout << (call.markdown ? config::to_markdown(config::describe(declare))
+                              : config::schema("tocsin.yaml", declare));
+  return kOk;
+}
+
+int rules_list() {
+  for (const auto& rule : rules::builtin_rules()) {
+    std::printf("%-26s %-8s %s\n", std::string(rule.name).c_str(),
+                std::string(core::to_string(rule.severity)).c_str(),
+                std::string(rule.title).c_str());
+  }
+  return kOk;
+}
+
+int rules_describe(const Invocation& call) {
+  const auto* rule = rules::find_rule(call.name);
+  if (rule == nullptr) {
+    std::cerr << "tocsin: no rule \"" << call.name << "\"; see `tocsin rules list`\n";
+    return kFailed;
+  }
+  std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
+            << "\n\nneeds: " << rule->needs << "\nunit: " << rule->unit
+            << "\nseverity: " << core::to_string(rule->severity) << "\n\n";
+  const auto ours = rules::make_rule(rule->name, rules::Preset::tocsin);
+  const auto theirs = rules::make_rule(rule->name, rules::Preset::original);
+  if (ours) {
+    std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
+    for (const auto& parameter : ours->parameters) {
+      std::string original = "–";
+      if (theirs) {
+        for (const auto& other : theirs->parameters) {
+          if (other.name == parameter.name) original = core::to_json(other.value);
+        }
+      }
+      std::printf("%-28s %-22s %s\n", parameter.name.c_str(),
+                  core::to_json(parameter.value).c_str(), original.c_str());
+    }
+  }
+  if (!rule->presets.empty()) std::cout << "\n" << rule->presets << "\n";
+  return kOk;
+}
+
+int version_command() {
+  std::cout << "tocsin " << TOCSIN_VERSION << "\n";
+  return kOk;
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,42 @@
+// What each subcommand does; main.cc only parses. Results are exit codes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/app.h"
+
+namespace tocsin::app {
+
+enum ExitCode : int {
+  kOk = 0,
+  kFailed = 1,
+  kUsage = 2,
+  kConfiguration = 3,
+  kUnreachable = 4,
+  kTemporary = 75
+};
+
+struct Invocation {
+  std::string config_file;
+  std::string listen;
+  std::string log_level;
+  std::string log_format;
+  std::string format = "text";
+  std::string name;
+  int start_timeout = 300;  // seconds
+  bool strict = false;
+  bool markdown = false;
+  std::function<int()> run;
+};
+
+/// up, collect, evaluate, route: until SIGINT or SIGTERM; a second signal ends at once.
+int serve(const Invocation& call, Roles roles);
+int check_command(const Invocation& call);
+int topics_command(const Invocation& call, const std::string& verb);
+int schema_command(const Invocation& call);
+int rules_list();
+int rules_describe(const Invocation& call);
+int version_command();
+
+}  // namespace tocsin::app

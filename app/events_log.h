@@ -1,0 +1,22 @@
+// What operators and the demo read in the log: issues, jobs, decisions, deliveries, stops.
+#pragma once
+
+#include "core/command.h"
+#include "core/issue.h"
+#include "core/log.h"
+#include "core/notification.h"
+
+namespace tocsin::app {
+
+/// `issue_fired` / `issue_resolved`, once the event is durable.
+void log_issue(core::Log& log, const core::Issue& issue, core::WallTime committed);
+/// `job_started` / `job_ended`.
+void log_job(core::Log& log, const core::JobEvent& event);
+/// `notification_decided`.
+void log_notification(core::Log& log, const core::Notification& notification);
+/// `delivery_finished` for final states, `delivery_retried` else.
+void log_delivery(core::Log& log, const core::Delivery& delivery);
+/// `stop_progress`: one answer of a worker to a stop command.
+void log_ack(core::Log& log, const core::Ack& ack);
+
+}  // namespace tocsin::app

@@ -1,0 +1,45 @@
+// A small HTTP server for /metrics and health: Beast over one io thread of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+#include "core/log.h"
+#include "core/result.h"
+
+namespace tocsin::app {
+
+struct HttpConfig {
+  std::string listen = "127.0.0.1:9760";
+};
+void read(config::Reader& in, HttpConfig& out);
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+/// Serves GET and HEAD only; the handler runs on the io thread and must not block.
+class HttpServer {
+ public:
+  using Handler = std::function<HttpResponse(std::string_view path)>;
+
+  /// Binds and starts. Port 0 picks a free one. Errors: invalid_argument (address), unavailable
+  /// (port taken, with its number).
+  static core::Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, Handler handler,
+                                                         core::Log& log);
+  ~HttpServer();
+  /// "127.0.0.1:9760", with the port really bound.
+  [[nodiscard]] const std::string& address() const noexcept;
+
+ private:
+  struct Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin::app

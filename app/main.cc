@@ -1,0 +1,124 @@
+// tocsin: the command line. Parses, loads the configuration, hands over; decides nothing.
+#include <CLI/CLI.hpp>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "app/commands.h"
+
+namespace {
+
+using namespace tocsin::app;
+
+void add_serving(CLI::App& app, const std::string& name, const std::string& help, Roles roles,
+                 Invocation& out) {
+  auto* command = app.add_subcommand(name, help);
+  command->add_option("--config.file,-c", out.config_file,
+                      "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
+  command->add_option("--web.listen-address", out.listen,
+                      "address:port of /metrics and health; overrides http.listen");
+  command
+      ->add_option("--log.level", out.log_level, "debug | info | warn | error; overrides log.level")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  command->add_option("--log.format", out.log_format, "logfmt | json; overrides log.format")
+      ->check(CLI::IsMember({"logfmt", "json"}));
+  command->add_option("--start-timeout", out.start_timeout,
+                      "seconds to wait for the broker at start (default 300)");
+  command->callback([&out, roles] { out.run = [&out, roles] { return serve(out, roles); }; });
+}
+
+void add_topics(CLI::App& app, Invocation& out) {
+  auto* topics = app.add_subcommand(
+      "topics", "the Kafka topics: what is needed, what is there, how to create it");
+  topics->require_subcommand(1);
+  topics->footer(
+      "Examples:\n  tocsin topics plan -c tocsin.yaml\n  tocsin topics export --format strimzi > "
+      "topics.yaml");
+  for (const auto& [name, help] :
+       {std::pair{"plan", "show each topic, its settings, and whether it exists"},
+        {"apply", "create the missing ones"},
+        {"export", "write the plan for other tools"}}) {
+    auto* command = topics->add_subcommand(name, help);
+    command->add_option("--config.file,-c", out.config_file, "configuration file");
+    if (std::string(name) == "export") {
+      command->add_option("--format", out.format, "strimzi | shell | terraform | text")
+          ->check(CLI::IsMember({"strimzi", "shell", "terraform", "text"}))
+          ->required();
+    }
+    command->callback([&out, verb = std::string(name)] {
+      out.run = [&out, verb] { return topics_command(out, verb); };
+    });
+  }
+}
+
+void add_rules(CLI::App& app, Invocation& out) {
+  auto* rules = app.add_subcommand("rules", "the built-in rules");
+  rules->require_subcommand(1);
+  rules->add_subcommand("list", "name, severity and one sentence each")->callback([&out] {
+    out.run = [] { return rules_list(); };
+  });
+  auto* describe = rules->add_subcommand("describe", "parameters with both presets side by side");
+  describe->add_option("name", out.name, "rule")->required();
+  describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error code of write(), nothing to die of
+  CLI::App app{
+      "Tocsin: an alarm system for machine-learning training that runs on Kafka.\n"
+      "It reads what training jobs publish, judges it by rules, tells people, and stops broken "
+      "jobs."};
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 ok · 1 failed, or the answer is no · 2 usage · 3 configuration · 4 broker or "
+      "journal\n"
+      "unreachable · 75 temporary, try again. A training process that a rule stopped exits with "
+      "77.\n\n"
+      "Examples:\n  tocsin check tocsin.yaml\n  tocsin up -c tocsin.yaml\n  tocsin evaluate -c "
+      "tocsin.yaml --log.format json");
+  Invocation call;
+  add_serving(app, "up", "all roles in one process: collect, evaluate, route", {true, true, true},
+              call);
+  add_serving(app, "collect",
+              "the node agent: system samples, and signals to runs that do not answer a stop",
+              {true, false, false}, call);
+  add_serving(app, "evaluate", "the rule engine: telemetry in, issues out", {false, true, false},
+              call);
+  add_serving(app, "route", "the router and its deliveries: issues in, notifications out",
+              {false, false, true}, call);
+
+  auto* check = app.add_subcommand("check", "find every error of a configuration in one go");
+  check->add_option("file", call.config_file, "configuration file")->required();
+  check->add_option("--format", call.format, "text | json | github")
+      ->check(CLI::IsMember({"text", "json", "github"}));
+  check->add_flag("--strict", call.strict, "warnings count as errors");
+  check->callback([&] { call.run = [&] { return check_command(call); }; });
+
+  add_topics(app, call);
+  add_rules(app, call);
+
+  auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
+  schema->add_flag("--markdown", call.markdown, "a table of all keys instead");
+  schema->callback([&] { call.run = [&] { return schema_command(call); }; });
+  app.add_subcommand("version", "version and what it was built with")->callback([&] {
+    call.run = [] { return version_command(); };
+  });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  try {
+    return call.run();
+  } catch (const std::exception& error) {
+    std::cerr << "tocsin: internal error: " << error.what() << "\n";
+    return kFailed;
+  }
+}

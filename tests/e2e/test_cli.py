@@ -1,0 +1,139 @@
+"""The command line as a person meets it: help, errors with their place, exit codes."""
+import json
+import pathlib
+
+import pytest
+
+from conftest import ROOT, run_cli
+
+jsonschema = pytest.importorskip("jsonschema")
+yaml = pytest.importorskip("yaml")
+
+GOOD = "transport: {journal: ./data}\nrules: [exploding_tensor]\n"
+
+
+def check(tmp_path, text, *flags, env=None):
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    code, out, err = run_cli("check", path, *flags, env=env)
+    return code, out.replace(str(tmp_path) + "/", ""), err
+
+
+def test_help_names_every_command_and_the_exit_codes():
+    code, out, _ = run_cli("--help")
+    assert code == 0
+    for word in ("up", "collect", "evaluate", "route", "check", "topics", "schema", "version", "77"):
+        assert word in out
+
+
+def test_version_is_printed():
+    code, out, _ = run_cli("version")
+    assert code == 0 and out.startswith("tocsin ")
+
+
+def test_an_unknown_command_is_a_usage_error():
+    code, _, err = run_cli("upp")
+    assert code == 2 and "upp" in err
+
+
+def test_a_good_file_is_ok(tmp_path):
+    code, out, _ = check(tmp_path, GOOD)
+    assert code == 0, out
+    assert out == "t.yaml: ok\n"
+
+
+@pytest.mark.parametrize("text, where, words", [
+    ("rulez: []\n", "t.yaml:1:1", 'unknown key "rulez"; did you mean "rules"?'),
+    ("rules: [explodng_tensor]\n", "t.yaml:1:9", 'exploding_tensor'),
+    ("rules:\n  - use: vanishing_gradient\n    with: {treshold: 1}\n", "t.yaml:3:12", 'did you mean "threshold"?'),
+    ("rules:\n  - use: vanishing_gradient\n    with: {threshold: small}\n", "t.yaml:3:23", "expected a number"),
+    ("rules:\n  - use: vanishing_gradient\n    with: {threshold: -1}\n", "t.yaml:3:23", "> 0"),
+    ("log: {level: loud}\n", "t.yaml:1:14", "one of debug, info, warn, error"),
+    ("cluster: a\ncluster: b\n", "t.yaml:2:1", "duplicate key"),
+    ("route: {receiver: nobody}\nreceivers: {somebody: {publish_metric: {}}}\n", "t.yaml:1:", "somebody"),
+    ("receivers: {a: {webhok: {url: 'http://x'}}}\n", "t.yaml:1:", "webhook"),
+    ("rules:\n  - {use: exploding_tensor, actions: [stp]}\nreceivers: {stop: {stop_training: {}}}\n", "t.yaml:", "stop"),
+    ("route:\n  receiver: a\n  routes: [{matchers: ['severity=~\"(\"']}]\nreceivers: {a: {publish_metric: {}}}\n", "t.yaml:3:", ""),
+    ("transport: {kafka: {bootstrap.servers: x, no.such.property: 1}}\n", "t.yaml:1:", "no.such.property"),
+    ("transport: {kafka: {bootstrap.servers: x}, journal: d}\n", "t.yaml:1:", "exactly one of"),
+    ("a: [1, 2\n", "t.yaml:", "not valid YAML"),
+    ("include: nowhere.yaml\n", "t.yaml:1:10", "no file matches"),
+])
+def test_each_error_names_place_and_remedy(tmp_path, text, where, words):
+    code, out, _ = check(tmp_path, text)
+    assert code == 3, out
+    assert any(line.startswith(where) and words in line for line in out.splitlines()), out
+
+
+def test_all_errors_come_in_one_go(tmp_path):
+    code, out, _ = check(tmp_path, "rulez: []\nlog: {level: loud}\nhttp: {lisen: x}\n")
+    assert code == 3
+    assert len(out.splitlines()) == 3
+
+
+def test_errors_as_json_for_editors(tmp_path):
+    code, out, _ = check(tmp_path, "rulez: []\n", "--format", "json")
+    assert code == 3
+    assert json.loads(out)[0]["line"] == 1
+
+
+def test_a_secret_is_never_echoed(tmp_path):
+    _, out, err = check(tmp_path, "receivers: {a: {webhook: {url: 'http://x', secret: hunter2-canary}}}\n")
+    assert "hunter2-canary" not in out + err
+
+
+def test_the_schema_accepts_the_examples_and_refuses_a_misspelt_key(tmp_path):
+    code, out, _ = run_cli("schema")
+    assert code == 0
+    validator = jsonschema.Draft7Validator(json.loads(out))
+    examples = sorted((ROOT / "config" / "examples").glob("*.yaml"))
+    assert examples
+    for path in examples:
+        errors = [f"{path.name}: {e.message} at {list(e.path)}" for e in validator.iter_errors(yaml.safe_load(path.read_text()))]
+        assert not errors, errors
+    assert list(validator.iter_errors({"rulez": []}))
+
+
+def test_the_examples_pass_check():
+    for path in sorted((ROOT / "config" / "examples").glob("*.yaml")):
+        code, out, err = run_cli("check", path, env={
+            "DEMO_DIR": "/tmp", "SMTP_PORT": "25", "WEBHOOK_PORT": "80", "MQTT_PORT": "1883", "WEBHOOK_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+            "HTTP_PORT": "0", "JOURNAL": "/tmp/j", "KAFKA_BOOTSTRAP_SERVERS": "localhost:9092"})
+        assert code == 0, out + err
+
+
+def test_rules_are_listed_and_described_with_both_presets():
+    code, out, _ = run_cli("rules", "list")
+    assert code == 0 and "exploding_tensor" in out
+    code, out, _ = run_cli("rules", "describe", "loss_not_decreasing")
+    assert code == 0 and "preset: tocsin" in out and "preset: original" in out
+
+
+def test_topics_are_exported_for_other_tools(tmp_path):
+    path = tmp_path / "t.yaml"
+    path.write_text("transport: {kafka: {bootstrap.servers: 'k:9092'}}\n")
+    for form, word in (("shell", "kafka-topics"), ("strimzi", "KafkaTopic"), ("terraform", "kafka_topic")):
+        code, out, _ = run_cli("topics", "export", "--format", form, "-c", path)
+        assert code == 0 and word in out and "tocsin.telemetry.v1" in out
+
+
+def test_an_unreachable_broker_ends_with_exit_code_4(tmp_path):
+    path = tmp_path / "t.yaml"
+    path.write_text("transport: {kafka: {bootstrap.servers: '127.0.0.1:1'}}\nhttp: {listen: '127.0.0.1:0'}\n")
+    code, _, err = run_cli("evaluate", "-c", path, "--start-timeout", "1")
+    assert code == 4 and "127.0.0.1:1" in err
+
+
+def test_missing_topics_are_named_with_the_command_that_creates_them(tmp_path, kafka):
+    path = tmp_path / "t.yaml"
+    path.write_text(f"transport: {{kafka: {{bootstrap.servers: '{kafka}'}}}}\n"
+                    "topics: {prefix: absent, create: false}\nhttp: {listen: '127.0.0.1:0'}\nrules: [exploding_tensor]\n")
+    code, _, err = run_cli("evaluate", "-c", path, "--start-timeout", "5")
+    assert code == 1
+    assert "absent.telemetry.v1" in err and "tocsin topics apply" in err
+    code, out, _ = run_cli("topics", "plan", "-c", path)
+    assert code == 1 and "missing  absent.telemetry.v1" in out
+    code, out, err = run_cli("topics", "apply", "-c", path)
+    assert code == 0, out + err
+    code, out, _ = run_cli("topics", "plan", "-c", path)
+    assert code == 0 and "ok       absent.telemetry.v1" in out

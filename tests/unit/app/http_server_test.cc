@@ -1,0 +1,99 @@
+// The health server: real sockets on loopback, port 0.
+#include "app/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string>
+
+namespace tocsin::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string exchange(const std::string& address, const std::string& request) {
+  const std::size_t colon = address.rfind(':');
+  std::uint16_t port = 0;
+  std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  ::inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  EXPECT_EQ(::send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::recv(fd, buffer, sizeof buffer, 0)) > 0;)
+    answer.append(buffer, static_cast<std::size_t>(n));
+  ::close(fd);
+  return answer;
+}
+
+class Http : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = HttpServer::start(
+        {"127.0.0.1:0"},
+        [](std::string_view path) -> HttpResponse {
+          if (path == "/hello") return {200, "text/plain", "hi\n"};
+          return {404, "text/plain", "no\n"};
+        },
+        log_);
+    ASSERT_TRUE(made) << made.error().message;
+    server_ = std::move(*made);
+  }
+  std::string get(const std::string& line) {
+    return exchange(server_->address(), line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  core::NullLog log_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(Http, ServesWhatTheHandlerSays) {
+  const auto answer = get("GET /hello?x=1");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nhi\n"));
+}
+
+TEST_F(Http, AnswersHeadWithoutABody) {
+  const auto answer = get("HEAD /hello");
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 3"));
+  EXPECT_EQ(answer.substr(answer.size() - 4), "\r\n\r\n");
+}
+
+TEST_F(Http, RefusesWhatChangesState) {
+  EXPECT_THAT(get("POST /hello"), StartsWith("HTTP/1.1 405"));
+}
+
+TEST_F(Http, KeepsServingAfterGarbage) {
+  exchange(server_->address(), "\x01\x02garbage\r\n\r\n");
+  EXPECT_THAT(get("GET /nowhere"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(Http, SaysWhichPortIsTaken) {
+  const auto second = HttpServer::start(
+      {server_->address()}, [](std::string_view) { return HttpResponse{}; }, log_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, core::Code::unavailable);
+  EXPECT_THAT(second.error().message, HasSubstr(server_->address()));
+}
+
+TEST(HttpAddress, RefusesWhatIsNone) {
+  core::NullLog log;
+  for (const char* bad : {"localhost", "127.0.0.1:", "127.0.0.1:99999", "nowhere:1"}) {
+    const auto made = HttpServer::start(
+        {bad}, [](std::string_view) { return HttpResponse{}; }, log);
+    ASSERT_FALSE(made) << bad;
+    EXPECT_EQ(made.error().code, core::Code::invalid_argument) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tocsin::app
