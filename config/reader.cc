@@ -75,7 +75,7 @@ SchemaNode& SchemaNode::property(std::string_view key) {
   for (auto& [name, node] : properties) {
     if (name == key) return node;
   }
-  return properties.emplace_back(std::string(key), SchemaNode{}).second;
+  return properties.emplace_back(Property{std::string(key), {}}).node;
 }
 
 const Entry* Reader::Impl::take(std::string_view key) {

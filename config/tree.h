@@ -14,6 +14,8 @@ struct Document::Tree {
   Node root;
 };
 
+struct Property;
+
 /// One declared key, as a tree: what JSON Schema and the docs tables are made of.
 struct SchemaNode {
   std::string type;  // boolean integer number string duration bytes secret list-of-text map-of-text
@@ -26,7 +28,7 @@ struct SchemaNode {
   bool exclusive_minimum = false;
   bool required = false;
   std::vector<std::string> choices;
-  std::vector<std::pair<std::string, SchemaNode>> properties;
+  std::vector<Property> properties;
   std::vector<SchemaNode> item;  // 0 or 1: of a list or map
   std::string bare_key;
   std::vector<std::vector<std::string>> exactly_one_of;
@@ -40,6 +42,11 @@ struct SchemaNode {
   SchemaNode& operator=(const SchemaNode&);
   SchemaNode& operator=(SchemaNode&&) noexcept;
   ~SchemaNode();
+};
+
+struct Property {
+  std::string key;
+  SchemaNode node;
 };
 
 struct Reader::Impl {
