@@ -114,12 +114,9 @@ void DeliverRole::work(const std::stop_token& stop) {
     core::Outcome outcome;
     const auto action = actions_.find(attempt.integration);
     if (action == actions_.end()) {
-      outcome = {core::OutcomeClass::gone,
-                 true,
-                 "no_integration",
-                 "no such integration in this configuration",
-                 {},
-                 {}};
+      outcome.outcome = core::OutcomeClass::gone;
+      outcome.code = "no_integration";
+      outcome.detail = "no such integration in this configuration";
     } else {
       outcome = action->second->execute(*attempt.notification, attempt.number, attempt.budget);
     }
