@@ -87,7 +87,10 @@ class RouteTree::Builder {
   Status root(const RouteConfig& config) {
     if (!config.matchers.empty()) return core::invalid_argument("the root route has no matchers");
     if (config.proceed) return core::invalid_argument("the root route has no continue");
-    if (config.receivers.empty()) return core::invalid_argument("the root route needs a receiver");
+    // A configuration without `route` is an empty root: only rules with actions tell anybody.
+    if (config.receivers.empty() && !config.routes.empty()) {
+      return core::invalid_argument("the root route needs a receiver");
+    }
     Route defaults;
     defaults.group_by = {"rule", "job"};
     defaults.group_wait = std::chrono::seconds(30);
@@ -289,7 +292,7 @@ bool RouteTree::visit(std::size_t node, Walk& walk) const {
     refined = true;
     if (!routes_[child].proceed) break;
   }
-  if (!refined) walk.leaves->push_back(&route);
+  if (!refined && !route.integrations.empty()) walk.leaves->push_back(&route);
   return true;
 }
 

@@ -153,11 +153,23 @@ TEST_F(Tree, ActionsOfARuleAreARouteBesideTheTree) {
   EXPECT_EQ(leaf.group_labels, (core::Labels{{"rule", "nan"}, {"run_uid", "u"}}));
 }
 
+TEST_F(Tree, WithoutATreeOnlyRulesWithActionsTellAnybody) {
+  h.tree.receivers = {};
+  h.rule_actions = {{"nan", {"stop"}}};
+  EXPECT_THAT(receivers({{"rule", "nan"}}), ElementsAre("stop"));
+  EXPECT_THAT(receivers({{"rule", "other"}}), IsEmpty());
+  h.fire({{"rule", "other"}});
+  EXPECT_EQ(h.router().stats().firing, 1U);
+  EXPECT_EQ(h.router().stats().groups, 0U);
+}
+
 TEST_F(Tree, MistakesInATreeAreNamed) {
   h.tree.receivers = {"onkall"};
   EXPECT_THAT(problem(), HasSubstr("no receiver is called 'onkall'; did you mean 'oncall'?"));
   h.tree.receivers = {};
+  h.tree.routes = {node("a=x", "page")};
   EXPECT_THAT(problem(), HasSubstr("needs a receiver"));
+  h.tree.routes = {};
   h.tree.receivers = {"oncall"};
   h.tree.matchers = {"a=x"};
   EXPECT_THAT(problem(), HasSubstr("no matchers"));
