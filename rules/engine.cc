@@ -484,6 +484,10 @@ void Engine::set_silent(std::int32_t partition, bool silent) {
     for (const Entry& entry : rest) impl_->apply(entry);
   }
   state.silent = silent;
+  if (silent || state.farewell.empty()) return;
+  for (Event& event : state.farewell) impl_->output.events.push_back(std::move(event));
+  state.farewell.clear();
+  impl_->urgent = true;
 }
 
 void Engine::drop(std::int32_t partition) {

@@ -45,6 +45,7 @@ struct PartitionState {
   std::uint64_t log_next = 0;
   std::vector<Entry> replay;                      // waiting for their positions, oldest first
   std::map<std::string, std::string> restored{};  // key → value, until finish_restore
+  std::vector<Event> farewell;  // resolutions of rules that are gone, told when going live
 };
 
 /// The unit of an evaluation: its number, and its labels when somebody needs them.
@@ -155,9 +156,11 @@ struct Engine::Impl {
   void advance(Run& run, bool everything = false);
   void judge_gap(Run& run, std::uint32_t worker, const Place& place);
   void release(Run& run, std::vector<PendingScalar>& items);
-  void judge_step(Run& run, std::span<const PendingScalar> items);
-  void judge_pass(Run& run, std::span<const PendingScalar> items);
-  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place);
+  void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_pass(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+                  std::optional<std::size_t> only);
 
   // system.cc
   void on_system(Run& run, std::uint32_t worker, const core::FrameView& frame);
@@ -184,7 +187,11 @@ struct Engine::Impl {
             const Place& place, Explain explain);
   void resolve_open(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
   void resolve_all(Run& run, core::Resolution resolution);
-  core::Issue make_issue(Run& run, std::uint32_t rule, const Open& open, const Place& place) const;
+  core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
+                         const Place& place) const;
+  static void identify(const Run& run, core::Issue& issue, const Open& open, const Place& place);
+  void resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
+                    const Open& open, std::uint64_t sequence);
   void send_issue(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
                   const Place& place);
   void set_state(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {});
@@ -194,6 +201,10 @@ struct Engine::Impl {
   void log(Entry entry);
   void replay_entries();
   void forget(PartitionState& partition, const RunId& id);
+
+  // remap.cc
+  [[nodiscard]] std::string layout() const;
+  void remap(PartitionState& partition, Run& run, const std::string& before);
 };
 
 /// Marks the run's open positions with what a reader of `window_end` expects: s<step> or t<ns>.

@@ -129,7 +129,7 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
     life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
   } else {
     ++found->second.occurrences;
-    if (place.time - found->second.last_report < common.cooldown.count()) return;
+    if (distance(place.time, found->second.last_report) < common.cooldown.count()) return;
     --found->second.occurrences;
   }
   Open& open = found->second;
@@ -139,7 +139,7 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   open.severity = which.severity_set ? which.severity : finding.severity.value_or(which.severity);
   open.observed_name = finding.observed.name;
   open.observed = finding.observed.value;
-  core::Issue issue = make_issue(run, rule, open, place);
+  core::Issue issue = make_issue(run, which, open, place);
   issue.summary = std::move(finding.summary);
   issue.description = std::move(finding.description);
   issue.recommendation = std::move(finding.recommendation);
@@ -167,7 +167,7 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
   run.open.erase(found);
   const auto others = run.open_counts.find({key.rule, key.kind, open.worker});
   if (others != run.open_counts.end() && --others->second == 0) run.open_counts.erase(others);
-  core::Issue issue = make_issue(run, key.rule, open, place);
+  core::Issue issue = make_issue(run, settings(key.rule), open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = resolution;
   issue.ends_at = core::wall_time(place.time);
@@ -208,9 +208,8 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
   }
 }
 
-core::Issue Engine::Impl::make_issue(Run& run, std::uint32_t rule, const Open& open,
+core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, const Open& open,
                                      const Place& place) const {
-  const RuleSettings& which = settings(rule);
   core::Issue issue;
   issue.source = "/" + options.cluster + "/rules/" + which.name;
   issue.time = core::wall_time(place.time);
@@ -262,11 +261,35 @@ core::Issue Engine::Impl::make_issue(Run& run, std::uint32_t rule, const Open& o
 void Engine::Impl::send_issue(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
                               const Place& place) {
   issue.sequence = ++run.progress[rule].issue_sequence;
+  identify(run, issue, open, place);
+  emit(std::move(issue));
+}
+
+void Engine::Impl::identify(const Run& run, core::Issue& issue, const Open& open,
+                            const Place& place) {
   issue.event_id = core::make_id(
       "iss_", {issue.rule, issue.rule_version, issue.params_hash, core::to_text(run.id.uid),
                std::to_string(run.attempt), unit_text(open), open.kind, window_end(place),
                core::to_string(issue.status)});
-  emit(std::move(issue));
+}
+
+void Engine::Impl::resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
+                                const Open& open, std::uint64_t sequence) {
+  Place place;
+  place.step = run.last_step == kNever ? 0 : run.last_step;
+  place.global_step = run.last_global_step;
+  place.time = run.last_time;
+  core::Issue issue = make_issue(run, gone, open, place);
+  issue.status = core::IssueStatus::resolved;
+  issue.resolution = core::Resolution::superseded;
+  issue.ends_at = core::wall_time(place.time);
+  issue.evidence.observed = {open.observed_name, open.observed};
+  issue.evidence.data_refs.clear();
+  issue.summary = "The rule " + gone.name + " was removed or changed while this fired for " +
+                  spelled(open.unit) + ".";
+  issue.sequence = sequence;
+  identify(run, issue, open, place);
+  partition.farewell.push_back(std::move(issue));
 }
 
 }  // namespace tocsin::rules

@@ -198,8 +198,8 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
     emit(job_event(run, core::JobPhase::started, 1, header.time));
     request_capture(run, header.time);
   } else if (event == "heartbeat") {
-    if (run.id.shard != 0 ||
-        (run.last_heartbeat != kNever && header.time - run.last_heartbeat < kHeartbeatEvery)) {
+    if (run.id.shard != 0 || (run.last_heartbeat != kNever &&
+                              distance(header.time, run.last_heartbeat) < kHeartbeatEvery)) {
       return;
     }
     run.last_heartbeat = header.time;
@@ -240,6 +240,16 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution) {
   flush_nodes(run);
   resolve_all(run, resolution);
   run.ended = true;
+  // Nothing of an ended run is judged again; it is only remembered, so that it does not come back.
+  if (resolution == core::Resolution::job_ended) {
+    run.lanes.clear();
+    for (auto& numbers : run.lane_index) numbers.fill(kNoLane);
+    run.pending.clear();
+    run.nodes.clear();
+    run.series.clear();
+    run.names.clear();
+    run.units = 0;
+  }
   for (std::uint32_t rule = 0; rule < gap_rule; ++rule) {
     const RuleProgress& progress = run.progress[rule];
     if (progress.state == core::RuleState::issues_found) continue;
@@ -275,7 +285,7 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   fresh.names = std::move(run.names);
   fresh.names_version = run.names_version + 1;
   // Without a declared continuation the windows of the attempt before mean nothing any more.
-  if (continues_from) fresh.series = std::move(run.series);
+  if (continues_from && !run.series.empty()) fresh.series = std::move(run.series);
   run = std::move(fresh);
 }
 

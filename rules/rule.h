@@ -105,6 +105,7 @@ class Program {
   Selection selection;
   std::span<const std::string_view> kinds;  // empty: the rule names none
   std::vector<Need> needs;
+  std::vector<std::string> actions;  // receivers that a parameter of the original asks for
   /// Parameters that are left out of the parameter hash while they have their default: additions to
   /// the original's, so that adding one does not rename every issue.
   std::vector<std::string_view> extensions;

@@ -13,6 +13,14 @@
 
 namespace tocsin::rules {
 
+/// later − earlier, held at the ends of the range instead of wrapping: both come from the wire.
+constexpr std::int64_t distance(std::int64_t later, std::int64_t earlier) noexcept {
+  std::int64_t out = 0;
+  if (!__builtin_sub_overflow(later, earlier, &out)) return out;
+  return later < earlier ? std::numeric_limits<std::int64_t>::min()
+                         : std::numeric_limits<std::int64_t>::max();
+}
+
 /// What a dictionary entry says about a name.
 struct Name {
   std::string text;

@@ -49,6 +49,11 @@ void configure(const RuleDescriptor& rule, config::Reader& in, RuleSettings& out
   out.program = rule.read(in, out.preset);
   out.parameters = in.effective();
   out.params_hash = hash_parameters(out.parameters, *out.program, out.preset);
+  for (const std::string& receiver : out.program->actions) {
+    if (std::find(out.actions.begin(), out.actions.end(), receiver) == out.actions.end()) {
+      out.actions.push_back(receiver);
+    }
+  }
   if (out.program->common.severity && !out.severity_set) {
     out.severity = core::severity_from(*out.program->common.severity).value_or(rule.severity);
     out.severity_set = true;

@@ -17,7 +17,7 @@ struct Index {
   std::map<std::string, std::int64_t> next;
   std::vector<std::pair<RunId, std::uint32_t>> chunks;
   std::uint64_t log_first = 0;
-  std::string rules;  // which state layouts: names, versions and parameters
+  std::string rules;  // which rules the states belong to (Engine::Impl::layout)
 
   template <typename A>
   friend void io(A& a, Index& i) {
@@ -67,14 +67,6 @@ core::Status unpack(std::string_view bytes, T& value) {
     return core::Error{core::Code::data_loss, "a state record is damaged"};
   }
   return core::ok();
-}
-
-std::string layout(const std::vector<RuleSettings>& rules) {
-  std::string text;
-  for (const RuleSettings& rule : rules) {
-    text += rule.name + ":" + rule.type + ":" + rule.params_hash + ";";
-  }
-  return text;
 }
 
 }  // namespace
@@ -146,7 +138,7 @@ void Engine::snapshot(std::int32_t partition, core::FunctionRef<void(StateRecord
   Index index{{state.next.begin(), state.next.end()},
               {state.chunks.begin(), state.chunks.end()},
               state.log_next,
-              layout(impl_->all_rules)};
+              impl_->layout()};
   emit({partition, std::string(kIndexKey), pack(index)});
 }
 
@@ -173,9 +165,8 @@ core::Result<std::vector<core::Position>> Engine::finish_restore(std::int32_t pa
       return status.error().in("index of partition " + std::to_string(partition));
     }
   }
-  // Rules that were added, removed or changed have another state: it is built anew from the input.
-  const bool same_rules = index.rules == layout(impl_->all_rules);
-  if (have_index && same_rules) {
+  const bool same_rules = index.rules == impl_->layout();
+  {
     for (const auto& [id, chunks] : index.chunks) {
       std::string bytes;
       for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
@@ -186,7 +177,8 @@ core::Result<std::vector<core::Position>> Engine::finish_restore(std::int32_t pa
       if (core::Status status = unpack(bytes, *run); !status) {
         return status.error().in("run " + core::to_text(id.uid));
       }
-      run->dirty = false;
+      run->dirty = !same_rules;
+      if (!same_rules) impl_->remap(state, *run, index.rules);
       state.runs.emplace(id, std::move(run));
       state.chunks[id] = chunks;
     }
@@ -201,7 +193,6 @@ core::Result<std::vector<core::Position>> Engine::finish_restore(std::int32_t pa
     state.replay.push_back(std::move(entry));
   }
   state.silent = true;
-  state.incomplete = have_index && !same_rules;
   std::vector<core::Position> positions;
   for (const auto& [stream, next] : index.next) {
     state.next[stream] = next;

@@ -64,7 +64,7 @@ void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::Frame
   const auto ends = frame.column<std::int64_t>(core::step_end_column::end);
   for (std::size_t i = 0; i < frame.rows(); ++i) {
     Worker& from = run.workers[worker];
-    const std::int64_t took = ends[i] > starts[i] ? ends[i] - starts[i] : 0;
+    const std::int64_t took = std::max<std::int64_t>(distance(ends[i], starts[i]), 0);
     if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
     Place place;
     place.mode = header.mode;
@@ -188,16 +188,36 @@ void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
     const auto last = std::find_if(
         first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
     const std::span group(&*first, static_cast<std::size_t>(last - first));
-    if (by_passes(first->mode)) {
-      judge_pass(run, group);
-    } else {
-      judge_step(run, group);
+    judge_group(run, group, {});
+    for (std::size_t s = 0; s < series_rules.size(); ++s) {
+      const Common& common = series_rules[s].program->common;
+      if (common.workers.empty()) continue;
+      // A rule that looks at some workers only averages over those.
+      std::vector<PendingScalar> chosen;
+      std::copy_if(group.begin(), group.end(), std::back_inserter(chosen),
+                   [&](const PendingScalar& item) {
+                     return wants_worker(common, run.workers[item.worker]);
+                   });
+      if (!chosen.empty()) judge_group(run, chosen, s);
     }
+    run.partial.erase(
+        run.partial.begin(),
+        run.partial.upper_bound({static_cast<std::uint8_t>(group.back().mode), group.back().step}));
     first = last;
   }
 }
 
-void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items) {
+void Engine::Impl::judge_group(Run& run, std::span<const PendingScalar> items,
+                               std::optional<std::size_t> only) {
+  if (by_passes(items.front().mode)) {
+    judge_pass(run, items, only);
+  } else {
+    judge_step(run, items, only);
+  }
+}
+
+void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
+                              std::optional<std::size_t> only) {
   const PendingScalar& head = items.front();
   StepPoint point;
   point.mode = head.mode;
@@ -220,11 +240,12 @@ void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items) {
   }
   for (SeriesValue& value : values) value.value /= value.workers;
   place.step = head.step;
-  run_series(run, point, false, place);
+  run_series(run, point, false, place, only);
   run.closed[at(head.mode)] = std::max(run.closed[at(head.mode)], head.step);
 }
 
-void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items) {
+void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
+                              std::optional<std::size_t> only) {
   // Items come by step, then name, then rank: means over workers per step, then over steps.
   struct Mean {
     std::uint64_t name;
@@ -270,7 +291,7 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items) {
     const double value = mean.steps == 0 ? std::nan("") : mean.sum / mean.steps;
     values.push_back({mean.name, {}, mean.role, value, mean.workers});
   }
-  run_series(run, point, true, place);
+  run_series(run, point, true, place, only);
   run.closed[at(point.mode)] = std::max(run.closed[at(point.mode)], point.step);
 }
 
@@ -323,13 +344,13 @@ class Report final : public SeriesReport {
 
 }  // namespace
 
-void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place) {
+void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+                              std::optional<std::size_t> only) {
   Place here = place;
   const auto partial = run.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
   if (partial != run.partial.end()) {
     here.partial = true;
     here.missing_ranks = partial->second;
-    run.partial.erase(run.partial.begin(), std::next(partial));
   }
   for (const Worker& worker : run.workers) {
     if (worker.idle && !worker.gone && (worker.active & mode_bit(point.mode)) != 0) {
@@ -344,6 +365,7 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
   for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
   for (std::size_t s = 0; s < series_rules.size(); ++s) {
     const SeriesProgram& program = *series_rules[s].program;
+    if (only ? *only != s : !program.common.workers.empty()) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {

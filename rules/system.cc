@@ -52,11 +52,12 @@ Series parse(std::string_view name) {
 
 double percent(double ratio) { return std::round(ratio * 1e8) / 1e6; }
 
-// Floor division: times before 1970 have intervals too.
+// Floor division: times before 1970 have intervals too. Held at the end of the range.
 std::int64_t interval_end(std::int64_t time, std::int64_t period) {
   std::int64_t number = time / period;
   if (time % period < 0) --number;
-  return (number + 1) * period;
+  std::int64_t end = 0;
+  return __builtin_mul_overflow(number + 1, period, &end) ? kForever : end;
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameVi
       ++stats.late_rows;
       continue;
     }
-    if (node.started != kNever && time - node.started > kSnapshotWidth) {
+    if (node.started != kNever && distance(time, node.started) > kSnapshotWidth) {
       close_snapshot(run, node);
       for (std::size_t s = 0; s < system_rules.size(); ++s) {
         if (node.interval[s] != kNever && time >= node.interval[s]) judge_interval(run, node, s);
@@ -151,7 +152,7 @@ void Engine::Impl::judge_interval(Run& run, NodeState& node, std::size_t s) {
   Place place;
   place.step_clock = false;
   place.time = end;
-  place.first_time = end - program.scan_interval.count();
+  place.first_time = distance(end, program.scan_interval.count());
   const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
     return {{"node", name}};
   };

@@ -101,9 +101,9 @@ class CpuBottleneckProgram final : public SystemProgram {
     const State state = load(bytes);
     if (state.snapshots == 0) return kNotApplicable;
     const bool enough =
-        patience_seconds
-            ? static_cast<double>(state.last_time - state.first_time) / 1e9 >= *patience_seconds
-            : state.snapshots > patience;
+        patience_seconds ? static_cast<double>(distance(state.last_time, state.first_time)) / 1e9 >=
+                               *patience_seconds
+                         : state.snapshots > patience;
     if (!enough) return kInsufficient;
     return share(state) > threshold ? hit() : kOk;
   }

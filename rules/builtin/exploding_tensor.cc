@@ -100,7 +100,8 @@ struct ExplodingTensor {
     finding.values.emplace_back("posinf", row->posinf());
     finding.values.emplace_back("neginf", row->neginf());
     finding.values.emplace_back("share", static_cast<double>(bad) / row->n());
-    if (const auto first = batch->statistic(core::SparseStat::first_bad_index, row->index())) {
+    const auto first = batch->statistic(core::SparseStat::first_bad_index, row->index());
+    if (first && *first >= 0 && *first < 9e18) {
       finding.values.emplace_back("first_flat_index", static_cast<std::int64_t>(*first));
     }
     if (!subject.first_hit.empty()) finding.values.emplace_back("origin", subject.first_hit);

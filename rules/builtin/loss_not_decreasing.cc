@@ -143,13 +143,13 @@ struct LossNotDecreasing {
       state.kept = 1;
       return kInsufficient;
     }
-    if (step - state.evaluated < cfg.num_steps) {
+    if (distance(step, state.evaluated) < cfg.num_steps) {
       if (state.kept < kHistory) state.history[state.kept++] = {step, loss};
       return std::nullopt;  // not due
     }
     state.before = state.history[0];
     for (std::uint32_t i = 0; i < state.kept; ++i) {
-      if (state.history[i].step <= step - cfg.num_steps) state.before = state.history[i];
+      if (distance(step, state.history[i].step) >= cfg.num_steps) state.before = state.history[i];
     }
     state.now = {step, loss};
     state.evaluated = step;
@@ -214,7 +214,7 @@ struct LossNotDecreasing {
     if (!std::isfinite(loss)) return kInsufficient;
     state.sum += loss;
     ++state.values;
-    if (state.seen > 0 && step - state.last_point < cfg.num_steps) return std::nullopt;
+    if (state.seen > 0 && distance(step, state.last_point) < cfg.num_steps) return std::nullopt;
     const double point = state.sum / state.values;
     state.sum = 0;
     state.values = 0;

@@ -28,13 +28,14 @@ class StalledProgram final : public ClockProgram {
                 "accepted for old configurations; the run is known exactly");
     in.optional("scope", scope, config::one_of({"run", "worker"}),
                 "worker: one worker is silent while others make progress");
+    if (stop) actions.emplace_back("stop");
     threshold = std::chrono::seconds(seconds);
     per_worker = scope == "worker";
   }
 
   [[nodiscard]] Finding explain(const Silence& silence, const Subject& subject) const override {
     Finding finding;
-    const double seconds = static_cast<double>(silence.now - silence.last_message) / 1e9;
+    const double seconds = static_cast<double>(distance(silence.now, silence.last_message)) / 1e9;
     finding.observed = {"silence_seconds", seconds};
     finding.op = ">=";
     finding.threshold =

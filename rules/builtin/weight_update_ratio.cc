@@ -77,7 +77,7 @@ struct WeightUpdateRatio {
     if (!cfg.num_steps) return &state.saved[0];
     const Saved* found = nullptr;
     for (std::uint32_t i = 0; i < state.known; ++i) {
-      if (step - state.saved[i].step <= *cfg.num_steps) found = &state.saved[i];
+      if (distance(step, state.saved[i].step) <= *cfg.num_steps) found = &state.saved[i];
     }
     // With every remembered step in reach an earlier one may be, too.
     const bool unsure = found != nullptr && found == &state.saved.back();
@@ -91,7 +91,7 @@ struct WeightUpdateRatio {
   }
 
   static Verdict judge(const Config& cfg, State& state, std::int64_t step) {
-    const double steps = cfg.per_step ? static_cast<double>(step - state.from) : 1.0;
+    const double steps = cfg.per_step ? static_cast<double>(distance(step, state.from)) : 1.0;
     const double ratio = state.delta / (state.before + cfg.epsilon) / steps;
     if (!std::isfinite(ratio)) return kInsufficient;
     state.ratio = ratio;
@@ -177,7 +177,7 @@ struct WeightUpdateRatio {
     finding.values.emplace_back("delta_l2", state.delta);
     finding.values.emplace_back("prev_l2", state.before);
     finding.values.emplace_back("from_step", state.from);
-    finding.values.emplace_back("steps", state.step - state.from);
+    finding.values.emplace_back("steps", distance(state.step, state.from));
     if (!state.proven) finding.values.emplace_back("lower_bound", true);
     return finding;
   }

@@ -203,6 +203,21 @@ TEST(Engine, ASilentWorkerStopsHoldingTheOthersBack) {
   EXPECT_EQ(rule.firing()[0].evidence.window.missing_ranks, (std::vector<std::uint32_t>{1}));
 }
 
+TEST(Engine, ARuleForSomeWorkersAveragesOverThoseOnly) {
+  RuleHarness rule = RuleHarness::of(
+      "loss_not_decreasing", "{num_steps: 1, workers: [worker_1], cooldown: 0s}", "original");
+  FakeWorker one("digits", "exploding", 0, 2);
+  FakeWorker two("digits", "exploding", 1, 2);
+  for (int step = 0; step < 2; ++step) {
+    rule.feed(one.scalars(Mode::train, {{"loss", step, 100.0 - 90 * step}}));
+    rule.feed(one.step_end(Mode::train, step));
+    rule.feed(two.scalars(Mode::train, {{"loss", step, 1.0}}));
+    rule.feed(two.step_end(Mode::train, step));
+  }
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].kind, "plateau");
+}
+
 TEST(Engine, AsksForWhatTheRulesNeedAndTheCaptureLacks) {
   RuleHarness rule("  - weight_update_ratio\n  - vanishing_gradient");
   FakeWorker worker;

@@ -238,5 +238,35 @@ TEST(Replay, DamagedStateIsAnErrorAndNeverACrash) {
   }
 }
 
+TEST(Replay, ChangedRulesStartAnewAndWhatTheyHadFiredIsResolved) {
+  FakeWorker worker;
+  const auto bad = [&](std::int64_t step) {
+    return worker.tensors(Mode::train, step, {{"g", {std::nan(""), 0}}, {"b", {0}, Role::bias}});
+  };
+  RuleHarness before(
+      "  - exploding_tensor\n  - {use: all_zero, with: {collection_names: [biases]}}");
+  before.feed(bad(0));
+  ASSERT_EQ(before.firing().size(), 2U);
+  // all_zero is changed and moves to the front; exploding_tensor stays as it is.
+  RuleHarness after(
+      "  - {use: all_zero, with: {collection_names: [biases], threshold: 50}}\n"
+      "  - exploding_tensor");
+  before.engine().snapshot(3, [&](const StateRecord& record) {
+    ASSERT_TRUE(after.engine().restore(3, record.key, *record.value));
+  });
+  ASSERT_TRUE(after.engine().finish_restore(3));
+  EXPECT_TRUE(after.issues().empty());
+  after.engine().set_silent(3, false);
+  ASSERT_EQ(after.resolved().size(), 1U);
+  EXPECT_EQ(after.resolved()[0].rule, "all_zero");
+  EXPECT_EQ(after.resolved()[0].labels, before.firing()[1].labels);
+  after.offset = 1;
+  after.feed(bad(1));
+  // The changed rule fires anew; the other one's issue is still open and within its cooldown.
+  ASSERT_EQ(after.firing().size(), 1U);
+  EXPECT_EQ(after.firing()[0].rule, "all_zero");
+  EXPECT_NE(after.firing()[0].event_id, before.firing()[1].event_id);
+}
+
 }  // namespace
 }  // namespace tocsin::rules
