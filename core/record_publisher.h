@@ -26,9 +26,9 @@ class RecordPublisher {
   /// Writes all records and the reader's positions as one unit: readers see all of it or nothing,
   /// also after kill -9 at any instant. Kafka: one transaction with the source's group metadata;
   /// journal: one appended batch. Blocks until durable. Errors: unavailable and deadline_exceeded
-  /// (nothing visible; call again with the same arguments), failed_precondition (fenced or the
-  /// partitions are no longer ours: drop their state), internal (recreate the publisher, call
-  /// again).
+  /// (nothing visible yet; call again with the same records, or with more behind them),
+  /// failed_precondition (fenced or the partitions are no longer ours: drop their state), internal
+  /// (recreate the publisher, call again).
   virtual Status commit(std::span<const OutRecord> records,
                         std::span<const Position> positions) = 0;
 

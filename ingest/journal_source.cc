@@ -193,7 +193,9 @@ std::size_t JournalSource::hand_out(std::size_t max_records, core::RecordHandler
   while (count < max_records) {
     Writer* writer = oldest_ready();
     if (writer == nullptr) {
-      at_end_ = !pending_error_;
+      at_end_ = !pending_error_ && std::none_of(writers_.begin(), writers_.end(), [](auto& entry) {
+        return entry.second->paused && (entry.second->dirty || entry.second->tail.loaded());
+      });
       break;
     }
     at_end_ = false;

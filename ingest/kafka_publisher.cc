@@ -226,14 +226,59 @@ core::Status KafkaPublisher::commit_transaction(std::span<const core::OutRecord>
         core::Code::failed_precondition,
         "transactional id " + options_.transactional_id + " was taken over by a newer process"};
   }
-  if (left_ == Left::to_commit) return finish(deadline);
-  if (auto status = make_ready(deadline); !status) return status;
-  if (left_ == Left::in_doubt) {
-    auto done = was_committed(positions, deadline);
-    if (!done) return done.error();
-    left_ = Left::nothing;
-    if (*done) return core::ok();
+  const bool unanswered = left_ == Left::to_commit || left_ == Left::in_doubt;
+  if (!unanswered) return write_transaction(records, positions, deadline);
+  const Content before = content_;
+  const auto went_through = settle(records, deadline);
+  if (!went_through) return went_through.error();
+  if (!*went_through) return write_transaction(records, positions, deadline);
+  // The caller may have more to say by now than in the call whose answer got lost.
+  const auto rest = records.subspan(before.records);
+  if (rest.empty() && std::equal(positions.begin(), positions.end(), their_positions_.begin(),
+                                 their_positions_.end())) {
+    return core::ok();
   }
+  note_committed(their_positions_);
+  return write_transaction(rest, positions, deadline);
+}
+
+KafkaPublisher::Content KafkaPublisher::content_of(std::span<const core::OutRecord> records) {
+  Content content{records.size(), 0};
+  for (const auto& record : records) {
+    for (const std::string_view part :
+         {std::string_view(record.topic), std::string_view(record.key),
+          record.value ? std::string_view(*record.value) : std::string_view("null")}) {
+      content.hash = content.hash * 0x9E3779B97F4A7C15ULL + core::name_hash(part);
+    }
+  }
+  return content;
+}
+
+/// Learns what became of the transaction whose answer got lost: true when it went through.
+core::Result<bool> KafkaPublisher::settle(std::span<const core::OutRecord> records,
+                                          Deadline deadline) {
+  const bool begins_alike = records.size() >= content_.records &&
+                            content_of(records.first(content_.records)).hash == content_.hash;
+  if (!begins_alike) {
+    return core::Error{core::Code::internal,
+                       "the last commit has no answer yet: it must be repeated with the same "
+                       "records, or with more behind them"};
+  }
+  if (left_ == Left::to_commit) {
+    auto status = finish(deadline);
+    if (status) return true;
+    return status.error();
+  }
+  if (auto status = make_ready(deadline); !status) return status.error();
+  auto done = was_committed(their_positions_, deadline);
+  if (done) left_ = Left::nothing;
+  return done;
+}
+
+core::Status KafkaPublisher::write_transaction(std::span<const core::OutRecord> records,
+                                               std::span<const core::Position> positions,
+                                               Deadline deadline) {
+  if (auto status = make_ready(deadline); !status) return status;
   // Outside the transaction: what fails here leaves nothing to abort, and what is slow here (a
   // second for an unknown topic in 2.0.2) is not inside it.
   for (const auto& record : records) {
@@ -246,7 +291,12 @@ core::Status KafkaPublisher::commit_transaction(std::span<const core::OutRecord>
     return abort(status.error(), deadline);
   }
   if (auto status = send_positions(positions, deadline); !status) return status;
-  return finish(deadline);
+  auto status = finish(deadline);
+  if (left_ == Left::to_commit || left_ == Left::in_doubt) {
+    content_ = content_of(records);
+    their_positions_.assign(positions.begin(), positions.end());
+  }
+  return status;
 }
 
 /// Before the commit even for one partition: it overlaps the registration of the outputs.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,8 +42,18 @@ class KafkaPublisher final : public core::RecordPublisher {
 
   KafkaPublisher(const KafkaContext& context, PublisherOptions options, KafkaSource* source);
 
+  /// What the transaction that was left behind holds.
+  struct Content {
+    std::size_t records = 0;
+    std::uint64_t hash = 0;
+  };
+  static Content content_of(std::span<const core::OutRecord> records);
+
   core::Status commit_transaction(std::span<const core::OutRecord> records,
                                   std::span<const core::Position> positions, Deadline deadline);
+  core::Result<bool> settle(std::span<const core::OutRecord> records, Deadline deadline);
+  core::Status write_transaction(std::span<const core::OutRecord> records,
+                                 std::span<const core::Position> positions, Deadline deadline);
   core::Status commit_at_least_once(std::span<const core::OutRecord> records,
                                     std::span<const core::Position> positions, Deadline deadline);
   core::Status store_positions(std::span<const core::Position> positions, Deadline deadline);
@@ -75,6 +86,8 @@ class KafkaPublisher final : public core::RecordPublisher {
   std::unique_ptr<KafkaProducer> transactional_;
   bool initialised_ = false;
   Left left_ = Left::nothing;
+  Content content_;                              // of the one that is to_commit or in_doubt
+  std::vector<core::Position> their_positions_;  // and what it says about positions
   bool fenced_ = false;
   std::map<core::StreamPartition, std::int64_t> last_committed_;
 };

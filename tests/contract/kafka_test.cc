@@ -373,6 +373,28 @@ TEST_F(KafkaFaults, AFrozenClusterIsAnsweredInTimeAndCommitsOnceAfterwards) {
   EXPECT_THAT(issues(), ElementsAre("0", "1"));
 }
 
+TEST_F(KafkaFaults, ACommitWithoutAnswerIsFinishedAndWhatCameBehindItFollows) {
+  auto publisher = committer(nullptr);
+  ASSERT_TRUE(publisher->commit(std::vector{record("issues", "k", "0")}, {}));
+  ASSERT_TRUE(cluster_->pause());
+  const auto first = publisher->commit(std::vector{record("issues", "k", "1")}, {});
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, core::Code::deadline_exceeded) << first.error().message;
+  const auto other = publisher->commit(std::vector{record("issues", "k", "not one")}, {});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, core::Code::internal) << other.error().message;
+  ASSERT_TRUE(cluster_->resume());
+  const std::vector<core::OutRecord> longer = {record("issues", "k", "1"),
+                                               record("issues", "k", "2")};
+  core::Status status = core::ok();
+  const auto deadline = Clock::now() + seconds{40};
+  do {
+    status = publisher->commit(longer, {});
+  } while (!status && status.error().retryable() && Clock::now() < deadline);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(issues(), ElementsAre("0", "1", "2"));
+}
+
 TEST_F(KafkaFaults, LeavingAFrozenClusterTakesNoLongerThanAllowed) {
   send("a");
   auto source = member();

@@ -233,6 +233,37 @@ TEST_P(TransportContract, ASeekReadsAgainFromThere) {
   EXPECT_EQ(sorted(values(*read)), sorted(again));
 }
 
+TEST_P(TransportContract, ASeekWhilePausedDecidesWhereResumeGoesOn) {
+  publish(numbered(10));
+  {
+    auto source = backend_->member({"telemetry"});
+    ASSERT_TRUE(read_records(*source, 10));
+    auto committer = backend_->committer(*source);
+    ASSERT_TRUE(committer->commit({}, source->positions()));
+    source->close(seconds{5});
+  }
+  // As an owner that restores: told where the group stands, it goes back to its snapshot.
+  ResumingListener listener;
+  listener.hold = true;
+  auto source = backend_->member({"telemetry"}, &listener);
+  listener.source = source.get();
+  for (int i = 0; i < 200 && listener.assignments == 0; ++i) {
+    ASSERT_TRUE(source->poll(milliseconds{100}, 10, [](const core::RecordView&) {}));
+  }
+  for (const auto& position : listener.positions) {
+    if (position.next < 0) continue;
+    const auto status = source->seek({position.where, 0});
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  listener.resume_all();
+  const auto read = read_records(*source, 10);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_THAT(*read, SizeIs(10));
+  const auto more = read_to_end(*source);
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_THAT(*more, SizeIs(0));
+}
+
 TEST_P(TransportContract, SeekingWhatIsNotAssignedIsAnError) {
   publish(numbered(1));
   auto source = backend_->member({"telemetry"});
