@@ -85,6 +85,7 @@ class Hook:
         self._names: Dict[Any, int] = {}
         self._stop: Optional[StopRequest] = None
         self._stop_acknowledged = False
+        self._checkpoint_written = False
         self._functions: Dict[str, Any] = {}
         self._mode = "train"
         self._train_like = True
@@ -312,6 +313,10 @@ class Hook:
             self._drain()
         if self._open_after:
             self._end_step(0)
+        # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
+        # about modes.
+        if self._train_like and self._model is not None and not self._model.training:
+            self._train_like = False
         if self._mode != "train":
             self._set_mode("train")
 
@@ -405,6 +410,8 @@ class Hook:
 
     @_contained()
     def _wanted(self, wanted: int) -> Optional[StopRequest]:
+        if self._checkpoint_written:
+            self._checkpoint_done()
         if wanted & _abi.WANTS_ATTENTION:
             self._attend()
         if not wanted & _abi.WANTS_STOP:
@@ -471,14 +478,23 @@ class Hook:
 
     @contextmanager
     def checkpointing(self) -> Iterator[None]:
-        """Around writing a checkpoint for a stop: says that it has begun, and how it went."""
+        """Around writing a checkpoint for a stop: says that it has begun, and how it went.
+
+        ``checkpoint_done`` is held back for the path that ``acknowledge_stop(checkpoint=…)`` may add, at
+        most until the next ``should_stop()`` or ``close()``.
+        """
         self._phase("checkpointing")
         try:
             yield
         except BaseException as error:
             self._phase("checkpoint_failed", reason=str(error)[:200])
             raise
-        self._phase("checkpoint_done")
+        self._checkpoint_written = self._stop is not None
+
+    def _checkpoint_done(self, **more: Any) -> None:
+        if self._checkpoint_written or more:
+            self._checkpoint_written = False
+            self._phase("checkpoint_done", **more)
 
     @_contained()
     def _phase(self, phase: str, **more: Any) -> None:
@@ -496,9 +512,11 @@ class Hook:
                 size = os.path.getsize(checkpoint)
             except OSError:
                 size = 0
-            self._phase("checkpoint_done", checkpoint={"path": str(checkpoint), "bytes": size})
+            self._checkpoint_done(checkpoint={"path": str(checkpoint), "bytes": size})
         elif error is not None:
             self._phase("checkpoint_failed", reason=str(error)[:200])
+        else:
+            self._checkpoint_done()
         self._phase("stopping")
         self._stop_acknowledged = True
 
@@ -577,6 +595,7 @@ class Hook:
                 self._end_step(0)
             if outcome == "completed" and self._stop_acknowledged:
                 outcome = "stopped_by_rule"
+            self._checkpoint_done()
             if self._stop_acknowledged:
                 self._phase("stopped")
             end = {"outcome": outcome}

@@ -46,9 +46,11 @@ def test_a_checkpoint_is_reported_with_its_size(hook, tmp_path):
     assert wait_for(hook.should_stop)
     checkpoint = tmp_path / "model.pt"
     checkpoint.write_bytes(b"12345")
+    with hook.checkpointing():
+        pass
     hook.acknowledge_stop(checkpoint=str(checkpoint))
     hook.close()
-    done = [ack for ack in acks(tmp_path) if ack["phase"] == "checkpoint_done"][0]
+    done, = [ack for ack in acks(tmp_path) if ack["phase"] == "checkpoint_done"]
     assert done["checkpoint"] == {"path": str(checkpoint), "bytes": 5}
 
 

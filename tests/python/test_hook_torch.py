@@ -211,6 +211,19 @@ def test_evaluation_counts_batches_in_passes_of_its_own(out):
     assert numbers == list(range(8))
 
 
+def test_a_model_trained_in_its_eval_state_is_still_training(out):
+    model, optimizer = make()
+    model.eval()
+    hook = tocsin.watch(model, optimizer, out=out)
+    for _ in range(3):
+        loss = backward(model, optimizer)
+        optimizer.step()
+        hook.log(loss=loss)
+    hook.close()
+    telemetry = Telemetry(out)
+    assert telemetry.steps(wire.TRAIN) == [0, 1, 2] and telemetry.steps(wire.EVAL) == []
+
+
 def test_wrappers_leave_no_trace_in_names_and_frozen_or_tied_parameters_are_not_repeated(out):
     class Tied(torch.nn.Module):
         def __init__(self):
