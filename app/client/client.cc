@@ -12,6 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto kOpenAgain = std::chrono::seconds(1);
+constexpr auto kCheckDelivery = std::chrono::seconds(5);
 constexpr auto kStuckWait = milliseconds(20);
 constexpr auto kLongestWait = milliseconds(100);
 // What close() needs beside the time for delivery: stopping threads, reporting.
@@ -85,7 +86,19 @@ bool Sender::open() {
   return true;
 }
 
+// A record that the publisher took and could not deliver in its own time is told of here only.
+void Sender::check_delivery() {
+  const core::Duration now = clock_.monotonic();
+  if (publisher_ == nullptr || now < check_again_) return;
+  check_again_ = now + kCheckDelivery;
+  const auto delivered = publisher_->flush(milliseconds{0});
+  if (delivered || delivered.error().code == core::Code::deadline_exceeded) return;
+  trouble_.set(delivered.error().message);
+  session_.delivery_failed(delivered.error().message);
+}
+
 core::Duration Sender::turn() {
+  check_delivery();
   const core::Duration next = session_.tick();
   stuck_ = !open() || !publish_all();
   return std::min<core::Duration>(next, stuck_ ? kStuckWait : kLongestWait);

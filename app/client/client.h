@@ -69,6 +69,7 @@ class Sender {
  private:
   bool open();
   bool publish_all();
+  void check_delivery();
 
   Endpoints& endpoints_;
   Session& session_;
@@ -76,7 +77,8 @@ class Sender {
   const core::Clock& clock_;
   Trouble& trouble_;
   std::unique_ptr<core::RecordPublisher> publisher_;
-  core::Duration try_again_{0};  // monotonic
+  core::Duration try_again_{0};    // monotonic
+  core::Duration check_again_{0};  // monotonic
   bool stuck_ = false;
   std::atomic<std::uint64_t> sent_{0};
 };

@@ -87,6 +87,31 @@ std::int64_t first_bad_index(Dtype dtype, const void* data, std::uint64_t count)
   }
 }
 
+using collectors::DeltaNorms;
+
+// Norms of the difference to the stored value, which becomes the present one. Block by block, so
+// that what the norms have read is still in the cache when it is copied.
+DeltaNorms delta_and_store(Dtype dtype, const void* now, std::vector<std::byte>& previous,
+                           std::uint64_t count) {
+  constexpr std::uint64_t kBlock = 16 * 1024;  // elements: 64 KiB of f32, twice
+  const std::size_t width = core::size_of(dtype);
+  const auto* from = static_cast<const std::byte*>(now);
+  double delta = 0;
+  double before = 0;
+  for (std::uint64_t first = 0; first < count; first += kBlock) {
+    const std::uint64_t n = std::min(kBlock, count - first);
+    std::byte* stored = previous.data() + first * width;
+    const DeltaNorms norms = collectors::delta(dtype, from + first * width, stored, n);
+    delta += norms.delta_l2 * norms.delta_l2;
+    before += norms.prev_l2 * norms.prev_l2;
+    std::memcpy(stored, from + first * width, n * width);
+  }
+  DeltaNorms out;
+  out.delta_l2 = std::sqrt(delta);
+  out.prev_l2 = std::sqrt(before);
+  return out;
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& clock,
@@ -288,17 +313,18 @@ void Session::add_delta(const LentTensor& tensor, std::uint64_t count, std::uint
   DeltaStore::Previous* slot = deltas_.find(tensor.id);
   if (slot == nullptr) return;
   const std::size_t bytes = count * core::size_of(tensor.dtype);
-  if (slot->step >= 0 && slot->bytes.size() == bytes) {
-    const collectors::DeltaNorms norms =
-        collectors::delta(tensor.dtype, tensor.data, slot->bytes.data(), count);
-    const std::array<double, 3> values{norms.delta_l2, norms.prev_l2,
-                                       static_cast<double>(slot->step)};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      sparse_[i].rows.push_back(row);
-      sparse_[i].values.push_back(values[i]);
-    }
+  if (slot->step < 0 || slot->bytes.size() != bytes) {
+    deltas_.store(*slot, tensor.data, bytes, mode_step());
+    return;
   }
-  deltas_.store(*slot, tensor.data, bytes, mode_step());
+  const DeltaNorms norms = delta_and_store(tensor.dtype, tensor.data, slot->bytes, count);
+  const std::array<double, 3> values{norms.delta_l2, norms.prev_l2,
+                                     static_cast<double>(slot->step)};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sparse_[i].rows.push_back(row);
+    sparse_[i].values.push_back(values[i]);
+  }
+  slot->step = mode_step();
 }
 
 std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
@@ -374,9 +400,9 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   step_ends_.push_back({mode_step(), global_step_, step_started_, std::max(now, step_started_),
                         micro_steps, optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
   if (waiting_since_.count() < 0) waiting_since_ = monotonic;
-  if (published || monotonic - waiting_since_ >= kBatchTime) {
-    flush_rows();
-  }
+  // Making frames is the sending thread's work, which looks every kBatchTime; here only when it is
+  // held up, so that rows wait 100 ms at most.
+  if (published || monotonic - waiting_since_ >= 5 * kBatchTime) flush_rows();
   if (due_known_ && due_ != 0) ++sampled_steps_;
   if (mode_ == Mode::train) govern(monotonic);
   ++mode_step();

@@ -91,6 +91,9 @@ class Session {
   /// Sends what waited for kBatchTime, heartbeats, the dictionary again, gaps. Returns how long
   /// until the next call is due at the latest.
   core::Duration tick();
+  /// Records that had left the queue were lost: a `gap` without counts (sequence numbers have
+  /// them), and what every reader needs again.
+  void delivery_failed(std::string_view why);
   /// Puts rows that wait into frames now.
   void flush();
   void leave(std::string_view reason);
@@ -182,6 +185,7 @@ class Session {
   std::vector<core::SpanRow> spans_;
   std::vector<core::StepEndRow> step_ends_;
   bool published_this_step_ = false;
+  std::int64_t ticked_at_ = 0;        // global step at the last tick()
   core::Duration waiting_since_{-1};  // monotonic; of the oldest row that waits
   core::Duration opened_{0};
   core::Duration last_heartbeat_{0};

@@ -109,10 +109,25 @@ core::Duration Session::tick() {
     // Names may have been among what was dropped.
     if (gap.lane == Lane::control) send_dictionary(true);
   }
-  if (waiting_since_.count() >= 0)
+  if (waiting_since_.count() >= 0) {
     return std::max(waiting_since_ + kBatchTime - now, core::Duration{0});
+  }
+  // While training goes on, more rows are to be expected.
+  if (std::exchange(ticked_at_, global_step_) != global_step_) return kBatchTime;
   return started_ ? std::max(last_heartbeat_ + kHeartbeat - now, core::Duration{0})
                   : std::max(opened_ + kMayWait - now, core::Duration{0});
+}
+
+void Session::delivery_failed(std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !started_) return;
+  Lifecycle report;
+  report.event = LifecycleEvent::gap;
+  report.lane = to_string(Lane::control);
+  report.reason = "delivery_failed: " + std::string(why);
+  send_lifecycle(report);
+  send_dictionary(true);
+  send_start(std::nullopt);
 }
 
 void Session::govern(core::Duration monotonic) {

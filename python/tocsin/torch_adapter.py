@@ -43,7 +43,7 @@ class _Slot:
     """A parameter with the two descriptors that stand for it in the call of a sampled step."""
 
     __slots__ = ("parameter", "weight", "gradient", "weight_id", "gradient_id", "weight_pointer",
-                 "gradient_pointer", "keep")
+                 "gradient_pointer", "keep", "on_host")
 
 
 class TorchAdapter:
@@ -184,6 +184,7 @@ class TorchAdapter:
             slot.gradient, slot.weight = self._array[2 * i], self._array[2 * i + 1]
             slot.weight_pointer = slot.gradient_pointer = 0
             slot.keep = [None, None]
+            slot.on_host = parameter.device.type == "cpu"
             self._slots.append(slot)
         self._known_count = self._count()
 
@@ -204,7 +205,7 @@ class TorchAdapter:
         for slot in self._slots:
             parameter = slot.parameter
             gradient = parameter.grad
-            if parameter.is_cuda or not (parameter.device.type == "cpu"):
+            if not slot.on_host:
                 local = _local(parameter)
                 on_device.append((slot.weight_id, local))
                 if gradient is not None:

@@ -121,6 +121,27 @@ TEST_F(SenderTest, RecordThatCanNeverBeSentBecomesAGap) {
   EXPECT_TRUE(told);
 }
 
+TEST_F(SenderTest, LossBehindThePublisherIsReportedAndNamesAreSentAgain) {
+  step();
+  sender_.turn();
+  clock_.advance(seconds(4));
+  const std::size_t before = broker_.records("telemetry").size();
+  broker_.fail_next_flushes(core::unavailable("delivering: timed out"), 1);
+  clock_.advance(seconds(2));
+  sender_.turn();
+  const auto records = broker_.records("telemetry");
+  std::vector<core::FrameKind> kinds;
+  std::string reason;
+  for (std::size_t i = before; i < records.size(); ++i) {
+    const KeptFrame frame{*records[i].record.value};
+    kinds.push_back(frame.view().header().kind);
+    if (kinds.back() != core::FrameKind::lifecycle) continue;
+    if (frame.lifecycle().event == core::LifecycleEvent::gap) reason = frame.lifecycle().reason;
+  }
+  EXPECT_EQ(reason, "delivery_failed: delivering: timed out");
+  EXPECT_THAT(kinds, ::testing::Contains(core::FrameKind::dictionary));
+}
+
 TEST_F(SenderTest, TransportThatCannotBeOpenedIsTriedEverySecond) {
   int tries = 0;
   endpoints_.publisher = [&]() -> core::Result<std::unique_ptr<core::RecordPublisher>> {
