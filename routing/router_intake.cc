@@ -17,6 +17,8 @@ namespace {
 
 /// A run that says nothing more is forgotten after this long.
 constexpr core::Duration kRunMemory = std::chrono::hours(24 * 30);
+/// How exactly last_seen is kept when it only serves that memory.
+constexpr core::Duration kHeartbeatGrain = std::chrono::hours(1);
 
 std::string run_of(const Issue& issue) {
   return issue.run.uid.nil() ? issue.labels.get("run_uid") : core::to_text(issue.run.uid);
@@ -241,6 +243,11 @@ void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
   if (event.run.attempt < run.attempt) {
     ++stats_.stale;
     return;
+  }
+  const bool watched = options_.limits.job_lost_after > core::Duration::zero();
+  if (event.phase == core::JobPhase::heartbeat && event.run.attempt == run.attempt && !watched &&
+      now - run.last_seen < kHeartbeatGrain) {
+    return;  // nobody waits for it: no record for every beat
   }
   const WallTime time = event.time == WallTime{} ? now : std::min(event.time, now);
   if (event.run.attempt > run.attempt) {

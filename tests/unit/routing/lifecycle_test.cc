@@ -336,6 +336,26 @@ TEST_F(Lifecycle, ARunWithoutSignsOfLifeIsLostAndFoundAgain) {
   EXPECT_FALSE(view(lost).firing);
 }
 
+TEST_F(Lifecycle, AHeartbeatThatNobodyWaitsForWritesNoState) {
+  h.job(JobPhase::started, 1);
+  const auto before = h.changelog;
+  h.at(1min);
+  h.job(JobPhase::heartbeat, 1);
+  EXPECT_EQ(h.changelog, before);
+  h.at(2h);
+  h.job(JobPhase::heartbeat, 1);
+  EXPECT_NE(h.changelog, before);
+}
+
+TEST_F(Lifecycle, ARunIsForgottenSomeTimeAfterItsEnd) {
+  h.job(JobPhase::started, 1);
+  h.at(1min);
+  h.job(JobPhase::ended, 1);
+  EXPECT_EQ(h.changelog.count("run/" + kRun), 1U);
+  h.at(25h);
+  EXPECT_EQ(h.changelog.count("run/" + kRun), 0U);
+}
+
 TEST_F(Lifecycle, ResolvedIssuesAreForgottenAfterTheRetention) {
   h.fire(kA);
   h.at(30s);
