@@ -256,10 +256,11 @@ HWY_INLINE double near_mean(double mean, double variance) {
   return std::fabs(mean) * 4 < magic ? (mean + magic) - magic : mean;
 }
 
-// A first guess at the mean and deviation: up to 16 elements spread over the block.
+// A first guess at the mean and deviation: about 16 elements spread over the block, an odd number
+// apart, since matrices have columns that differ and rows of a power of two.
 template <class Source>
 HWY_NOINLINE typename Source::Lane sampled_shift(const typename Source::Raw* p, std::size_t n) {
-  const std::size_t step = std::max<std::size_t>(1, n / 16);
+  const std::size_t step = (n / 16) | 1;
   double sum = 0;
   double sumsq = 0;
   double taken = 0;

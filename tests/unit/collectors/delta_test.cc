@@ -114,6 +114,17 @@ TEST(Delta, NotANumberSpreads) {
   }
 }
 
+TEST(Delta, NotANumberSpreadsInDoublePrecision) {
+  std::vector<double> now(3000, 1.0);
+  std::vector<double> prev(3000, 0.5);
+  now[2] = std::numeric_limits<double>::quiet_NaN();
+  prev[2500] = 4.0;
+  const DeltaNorms norms = delta(Dtype::f64, now.data(), prev.data(), now.size());
+  EXPECT_TRUE(std::isnan(norms.delta_l2));
+  EXPECT_TRUE(std::isnan(norms.delta_max_abs));
+  EXPECT_DOUBLE_EQ(norms.prev_l2, std::sqrt(2999 * 0.25 + 16));
+}
+
 TEST(Delta, InfinityIsInfinitelyFar) {
   std::vector<float> now(3000, 1.0F);
   const std::vector<float> prev(3000, 0.5F);

@@ -129,6 +129,21 @@ TEST(ReduceSpecial, OneOutlierInTheSampleDoesNotSpoilTheRest) {
   on_every_target([&](const std::string& target) { check(x, 1e-6, target); });
 }
 
+// One block whose sample (every 257th element) sees nothing but the large column: around that
+// sample Σ(x − shift)² is 255 times m2, and a single reading would carry its rounding over.
+TEST(ReduceSpecial, ASampleThatSeesOnlyOneColumnIsNotBelieved) {
+  std::mt19937 generator(13);
+  std::normal_distribution<float> noise(0, 0.1F);
+  std::vector<float> x(4096);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = noise(generator) + (i % 257 == 0 ? 1003.7F : 0);
+  on_every_target([&](const std::string& target) {
+    check(x, 1e-6, target);
+    std::vector<float> tiny = x;
+    for (float& v : tiny) v *= 1e-3F;
+    check(tiny, 1e-6, target + " scaled");
+  });
+}
+
 TEST(ReduceSpecial, SumsBeyondTheRangeOfBinary32) {
   on_every_target([](const std::string& target) {
     check(ramp(5000, 1e36F), 1e-6, target + " squares overflow");
