@@ -24,6 +24,14 @@ bool told_in(const Group& group, const std::string& issue_key) {
   });
 }
 
+/// The job ended while the issue fired: it never recovered, so it is news although it is over. (A
+/// rule that stops a job within group_wait would otherwise never be heard of.)
+bool ended_with_its_job(const IssueState& state) {
+  const core::Resolution how = state.issue.resolution;
+  return !state.firing &&
+         (how == core::Resolution::job_ended || how == core::Resolution::superseded);
+}
+
 core::Labels overflow_labels() { return {{"overflow", "true"}}; }
 
 /// The last point of the grid that starts at `first` and is not after `now`.
@@ -201,7 +209,8 @@ void Router::Impl::flush(Group& group, WallTime tick, WallTime now) {
     const std::string& key = member.state->key;
     const bool owed = std::any_of(group.logs.begin(), group.logs.end(),
                                   [&](const auto& log) { return log.second.owed.count(key) > 0; });
-    const bool lost = member.firing && member.strayed && !told_in(group, key);
+    const bool lost = member.firing && (member.strayed || ended_with_its_job(*member.state)) &&
+                      !told_in(group, key);
     if ((!member.firing && !owed) || lost) leave(group, *group.members.at(key));
   }
   set_next(group, tick, now);
@@ -225,7 +234,8 @@ std::vector<FlushMember> Router::Impl::freeze(const Group& group, WallTime tick)
   for (const auto& [key, state] : group.members) {
     FlushMember member;
     member.state = state;
-    member.firing = state->firing || *state->issue.ends_at > tick;
+    const bool untold = ended_with_its_job(*state) && !told_in(group, key);
+    member.firing = state->firing || untold || *state->issue.ends_at > tick;
     member.strayed = !belongs(group, *state);
     for (const Suppressor& suppressor : options_.suppressors) {
       if (auto reason = suppressor(state->issue, tick))

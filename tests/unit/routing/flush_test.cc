@@ -57,6 +57,28 @@ TEST_F(Flush, SaysNothingOfAnIssueThatEndedBeforeTheFirstFlush) {
   EXPECT_EQ(h.decisions.front().reason, "none");
 }
 
+TEST_F(Flush, TellsOfAnIssueWhoseJobEndedBeforeTheFirstFlush) {
+  h.open();
+  h.fire(with(kA, "run_uid", kRun));
+  h.at(1s);
+  h.job(core::JobPhase::ended, 1);
+  h.at(30s);
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
+  h.at(30s + 5min);
+  EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"));
+  EXPECT_EQ(h.router().stats().groups, 0U);
+}
+
+TEST_F(Flush, AJobsEndThatNobodyWantsToHearOfLeavesTheGroup) {
+  h.integrations.front().when = "job=\"other\"";
+  h.open();
+  h.fire(with(kA, "run_uid", kRun));
+  h.job(core::JobPhase::ended, 1);
+  h.at(30s);
+  EXPECT_THAT(h.said(), IsEmpty());
+  EXPECT_EQ(h.router().stats().groups, 0U);
+}
+
 TEST_F(Flush, ANotificationNamesItsGroupItsIssuesAndItsLimits) {
   h.integrations.front().max_age = 1h;
   h.open();
