@@ -30,6 +30,12 @@ std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers) {
   return out;
 }
 
+std::size_t delivery_threads(const std::vector<LaneOptions>& lanes) {
+  std::size_t threads = 1;
+  for (const LaneOptions& lane : lanes) threads += lane.common.concurrency;
+  return std::min<std::size_t>(threads, 64);
+}
+
 DeliveryLanes::DeliveryLanes(std::vector<LaneOptions> lanes, Random random,
                              core::Telemetry& telemetry)
     : state_(std::make_unique<State>()) {
@@ -47,7 +53,10 @@ void DeliveryLanes::restore(const Delivery& delivery) {
   Lane* lane = found == state_->lanes.end() ? nullptr : &found->second;
   const bool up =
       delivery.outcome != OutcomeClass::transient && delivery.outcome != OutcomeClass::unknown;
-  if (lane != nullptr && delivery.attempt > 0) lane->breaker.finished(up, delivery.stages.answered);
+  if (lane != nullptr && delivery.attempt > 0) {
+    lane->breaker.started(delivery.stages.sent);
+    lane->breaker.finished(up, delivery.stages.answered);
+  }
 
   if (delivery.state != DeliveryState::pending) {
     state_->finished_ids.add(delivery.notification_id);
@@ -122,6 +131,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   }
   Lane& lane = found->second;
   item.expires = expiry_of(notification, lane.options.common);
+  item.rank = rank_of(notification);
   const std::string group = notification.group_key;
   item.notification = std::make_shared<core::Notification>(std::move(notification));
   if (!lane.options.common.enabled || lane.options.common.shadow) {
@@ -133,6 +143,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   if (!lane.disabled.empty()) {
     return state.end_without_attempt(lane, item, DeliveryState::dead, "disabled", lane.disabled);
   }
+  lane.first_expiry = std::min(lane.first_expiry, item.expires);
   lane.groups[group].push_back(std::move(item));
   state.merge(lane, group);
 }

@@ -31,6 +31,10 @@ struct LaneOptions {
 /// One lane per integration of the configuration.
 std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers);
 
+/// Threads with which no integration that hangs delays another: every lane may be full at once
+/// (at most 64).
+std::size_t delivery_threads(const std::vector<LaneOptions>& lanes);
+
 /// A call to make now: action(integration).execute(*notification, number, budget), on any thread.
 struct Attempt {
   std::string integration;

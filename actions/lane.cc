@@ -18,12 +18,14 @@ Severity severity_of(const core::Notification& notification) {
   return worst;
 }
 
+int rank_of(const core::Notification& notification) {
+  return notification.kind == NotificationKind::close ? static_cast<int>(Severity::critical) + 1
+                                                      : static_cast<int>(severity_of(notification));
+}
+
 int urgency(const Item& item, WallTime now) {
-  const int base = item.notification->kind == NotificationKind::close
-                       ? static_cast<int>(Severity::critical) + 1
-                       : static_cast<int>(severity_of(*item.notification));
   const auto aged = (now - item.enqueued) / std::chrono::minutes(10);
-  return base + static_cast<int>(std::clamp<std::int64_t>(aged, 0, 10));
+  return item.rank + static_cast<int>(std::clamp<std::int64_t>(aged, 0, 10));
 }
 
 WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg) {

@@ -27,6 +27,7 @@ struct Item {
   core::WallTime enqueued{};
   core::WallTime expires{};
   core::WallTime not_before{};
+  int rank = 0;                // rank_of() the notification
   std::uint32_t attempts = 0;  // of this notification id
   std::uint32_t failures = 0;  // in a row, also of what this one superseded: back-off
   bool in_flight = false;
@@ -36,7 +37,9 @@ struct Item {
 
 /// Most severe issue of the message; info when it names none.
 core::Severity severity_of(const core::Notification& notification);
-/// Waiting order: close > critical > error > warning > info, one class up per 10 minutes waited.
+/// Waiting order: close > critical > error > warning > info.
+int rank_of(const core::Notification& notification);
+/// The rank, one class up per 10 minutes waited.
 int urgency(const Item& item, core::WallTime now);
 /// When the notification is too old to be sent.
 core::WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg);
@@ -86,8 +89,9 @@ struct Lane {
   LaneProbe probe;
   std::map<std::string, std::deque<Item>> groups;  // by group key; none is empty
   std::map<std::string, Handles> incidents;        // far-side ids of open incidents, by group key
-  core::WallTime paused_until{};                   // the far side asked for it
-  std::string disabled;                            // why nothing is sent any more (410 gone)
+  core::WallTime first_expiry = core::WallTime::max();  // nothing expires before it
+  core::WallTime paused_until{};                        // the far side asked for it
+  std::string disabled;                                 // why nothing is sent any more (410 gone)
   std::uint32_t in_flight = 0;
 
   [[nodiscard]] std::size_t waiting() const;

@@ -89,10 +89,14 @@ void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
 }
 
 void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
+  if (now < lane.first_expiry) return;
+  lane.first_expiry = WallTime::max();
   for (auto group = lane.groups.begin(); group != lane.groups.end();) {
     std::deque<Item>& queue = group->second;
     for (std::size_t i = 0; i < queue.size();) {
       if (queue[i].in_flight || queue[i].expires > now) {
+        // One in flight that comes back is looked at again by the next call.
+        lane.first_expiry = std::min(lane.first_expiry, queue[i].expires);
         ++i;
         continue;
       }

@@ -18,11 +18,11 @@ namespace tocsin::core {
 struct Outcome {
   OutcomeClass outcome = OutcomeClass::delivered;
   bool confirmed = true;  // false: MQTT QoS 0, UDP: final state sent_unconfirmed
-  bool declined = false;  // nothing was sent on purpose (dry run, guard): final state cancelled
   std::string code;
   std::string detail;  // redacted
   std::optional<Duration> retry_after;
   std::vector<std::pair<std::string, std::string>> handles;
+  bool declined = false;  // nothing was sent on purpose (dry run, guard): final state cancelled
 };
 
 /// One integration of a receiver: configured once, used from delivery threads.

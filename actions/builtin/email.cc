@@ -26,7 +26,7 @@ struct Config final : ActionConfig {
   std::string from;
   std::string host = "localhost";
   std::uint32_t port = 587;
-  std::string tls;  // empty: by port
+  std::string tls = "auto";
   std::string username;
   config::Secret password;
   std::string ca_file;
@@ -38,8 +38,8 @@ struct Config final : ActionConfig {
   [[nodiscard]] MailTls mode() const {
     if (tls == "none") return MailTls::none;
     if (tls == "starttls_opportunistic") return MailTls::starttls_opportunistic;
-    return tls == "implicit" || (tls.empty() && port == 465) ? MailTls::implicit
-                                                             : MailTls::starttls_required;
+    return tls == "implicit" || (tls == "auto" && port == 465) ? MailTls::implicit
+                                                               : MailTls::starttls_required;
   }
 };
 
@@ -243,8 +243,8 @@ std::shared_ptr<const ActionConfig> read_email(config::Reader& in) {
   in.optional("port", cfg->port, config::between<std::uint32_t>(1, 65535), "its port");
   in.optional(
       "tls", cfg->tls,
-      config::one_of({"", "starttls_required", "starttls_opportunistic", "implicit", "none"}),
-      "default implicit on port 465, else starttls_required");
+      config::one_of({"auto", "starttls_required", "starttls_opportunistic", "implicit", "none"}),
+      "auto: implicit on port 465, else starttls_required");
   in.optional("username", cfg->username, "for AUTH");
   in.secret("password", cfg->password, "for AUTH");
   in.optional("ca_file", cfg->ca_file, "authorities to trust instead of the system's");

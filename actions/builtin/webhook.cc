@@ -189,6 +189,15 @@ void check(config::Reader& in, Config& cfg) {
     const auto text = secret->reveal();
     if (text && !webhook_key(*text)) in.error(key, webhook_key(*text).error().message);
   }
+  for (const auto& [name, value] : cfg.headers) {
+    const bool word = !name.empty() && name.find_first_of(" :\r\n\t") == std::string::npos;
+    if (!word || value.find_first_of("\r\n") != std::string::npos) {
+      in.error("headers",
+               "\"" + printable(name, 100) + "\" is no header, or its value has a line break");
+    } else if (name.starts_with("webhook-")) {
+      in.error("headers", "\"" + name + "\" is set by the signature");
+    }
+  }
   if (cfg.tls.cert_file.empty() != cfg.tls.key_file.empty()) {
     in.error("tls", "cert_file and key_file belong together");
   }

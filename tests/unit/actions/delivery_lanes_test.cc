@@ -514,6 +514,30 @@ TEST(DeliveryLanes, AfterARestartAnOpenBreakerSendsOneProbe) {
   EXPECT_FALSE(after.lanes.next(after.now));
 }
 
+TEST(DeliveryLanes, AfterARestartAFarSideThatHadRecoveredIsNotSlowedDown) {
+  Lanes before({}, {}, 0.0);
+  for (int i = 0; i < 5; ++i)
+    before.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  for (int i = 0; i < 5; ++i) before.step(OutcomeClass::transient);
+  before.now = kStart + 30s;
+  while (!before.step().empty()) {
+  }
+  Lanes after;
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.now = kStart + 31s;
+  after.enqueue("a", NotificationKind::open, "a");
+  after.enqueue("b", NotificationKind::open, "b");
+  EXPECT_TRUE(after.lanes.next(after.now));
+  EXPECT_TRUE(after.lanes.next(after.now));
+}
+
+TEST(DeliveryLanes, ThreadsForAllLanesAreEnoughAndBounded) {
+  LaneOptions lane{"a", {}, {}};
+  EXPECT_EQ(delivery_threads({}), 1u);
+  EXPECT_EQ(delivery_threads({lane, lane}), 9u);
+  EXPECT_EQ(delivery_threads(std::vector<LaneOptions>(100, lane)), 64u);
+}
+
 TEST(DeliveryLanes, AfterARestartAMergedOpenIsStillAnOpenAndTheThreadGoesOn) {
   Lanes before;
   before.enqueue("open");

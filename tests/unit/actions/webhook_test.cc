@@ -94,6 +94,18 @@ TEST(Webhook, SignsWithBothSecretsDuringARotation) {
                                            bench.http.requests[0].body)));
 }
 
+TEST(Webhook, RefusesHeadersThatWouldBreakTheRequestOrTheSignature) {
+  const auto errors = [](const std::string& headers) {
+    return load("receivers: {a: {webhook: {url: 'https://example.com/', headers: " + headers +
+                "}}}")
+        .errors;
+  };
+  EXPECT_EQ(errors("{X-Team: nlp}"), "");
+  EXPECT_THAT(errors("{X-Team: \"a\\r\\nb\"}"), HasSubstr("line break"));
+  EXPECT_THAT(errors("{'a b': c}"), HasSubstr("is no header"));
+  EXPECT_THAT(errors("{webhook-id: c}"), HasSubstr("set by the signature"));
+}
+
 TEST(Webhook, SpeaksAlertmanagersFormat) {
   Workbench bench;
   const auto hook = bench.make("webhook", settings(", format: alertmanager_v4"));
