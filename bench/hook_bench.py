@@ -66,7 +66,7 @@ def transformer():
     return model, torch.optim.Adam(model.parameters(), lr=1e-4), loss
 
 
-def perceptron(width=512, batch=256):
+def perceptron(width=512, batch=1024):
     model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU(),
                                 torch.nn.Linear(width, 10))
     x, y = torch.randn(batch, 64), torch.randint(0, 10, (batch,))
