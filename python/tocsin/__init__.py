@@ -11,7 +11,8 @@
 Importing the package starts nothing and loads no library; work begins at the first ``watch``.
 """
 
-from .hook import EXIT_STOPPED, Hook, StopRequest, get_hook, watch
+from ._commands import StopRequest
+from .hook import EXIT_STOPPED, Hook, get_hook, watch
 
 __version__ = "0.1.0"
 __all__ = ["EXIT_STOPPED", "Hook", "StopRequest", "__version__", "get_hook", "watch"]

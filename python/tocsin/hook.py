@@ -6,7 +6,6 @@ No method raises and none blocks beyond its stated bound. Errors are contained, 
 
 import atexit
 import ctypes
-import functools
 import json
 import os
 import sys
@@ -17,6 +16,9 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 from . import _abi
+from ._commands import Commands
+from ._contain import contained
+from ._process import distributed, framework
 
 EXIT_STOPPED = 77
 MAX_ERRORS = 20
@@ -25,54 +27,18 @@ _hook: Optional["Hook"] = None
 _registered = False
 
 
-class StopRequest:
-    """Why the loop should stop. True in a condition."""
-
-    __slots__ = ("mode", "reason", "rule", "deadline", "command_id")
-
-    def __init__(self, command: Mapping[str, Any]) -> None:
-        args = command.get("args") or {}
-        reason = command.get("reason") or {}
-        self.mode: str = args.get("mode", "stop")
-        self.reason: str = reason.get("summary", "")
-        self.rule: str = reason.get("rule", "")
-        self.deadline: Dict[str, Any] = args.get("deadline") or {}
-        self.command_id: str = command.get("command_id", "")
-
-    def __repr__(self) -> str:
-        return f"StopRequest(mode={self.mode!r}, rule={self.rule!r}, reason={self.reason!r})"
-
-
-def _contained(default: Any = None) -> Callable:
-    """No exception of ours reaches the training script."""
-
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def wrapper(self: "Hook", *args: Any, **kwargs: Any) -> Any:
-            if not self.enabled:
-                return default
-            try:
-                return function(self, *args, **kwargs)
-            except Exception as error:  # noqa: BLE001 - containment is the point
-                self._failed(function.__name__, error)
-                return default
-
-        return wrapper
-
-    return decorate
-
-
 def _text(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else str(value).encode("utf-8")
 
 
-class Hook:
+class Hook(Commands):
     """Made by :func:`watch`. A context manager: leaving it closes the hook."""
 
     def __init__(self, *, run: Optional[str] = None, job: Optional[str] = None,
                  labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
                  capture: Union[Mapping[str, Any], str, None] = None,
                  config: Optional[str] = None) -> None:
+        super().__init__()
         self.enabled = False
         self.run: Optional[str] = None
         self.attempt = 0
@@ -83,10 +49,6 @@ class Hook:
         self._adapters: List[Any] = []
         self._scalar_ids: Dict[str, int] = {}
         self._names: Dict[Any, int] = {}
-        self._stop: Optional[StopRequest] = None
-        self._stop_acknowledged = False
-        self._checkpoint_written = False
-        self._functions: Dict[str, Any] = {}
         self._mode = "train"
         self._train_like = True
         self._logged = False       # a log() since the last step ended
@@ -120,9 +82,9 @@ class Hook:
             options.capture = _text(capture if isinstance(capture, str) else json.dumps(capture))
         if labels:
             options.labels = _text(json.dumps({str(k): str(v) for k, v in labels.items()}))
-        options.framework = _text(_framework())
+        options.framework = _text(framework())
         options.script = _text(getattr(sys.modules.get("__main__"), "__file__", None))
-        options.rank, options.world_size = _distributed()
+        options.rank, options.world_size = distributed()
         handle = ctypes.c_void_p()
         result = self._fast.tocsin_open(ctypes.byref(options), ctypes.byref(handle))
         if result == _abi.DISABLED:
@@ -183,7 +145,7 @@ class Hook:
 
     # ---- values
 
-    @_contained()
+    @contained()
     def log(self, _values: Optional[Mapping[str, Any]] = None, /, *, step: Optional[int] = None,
             **scalars: Any) -> None:
         """Scalars of the present step: numbers, numpy scalars, tensors of one element.
@@ -228,7 +190,7 @@ class Hook:
         event.record(torch.cuda.current_stream(tensor.device))
         self._later.append((event, self._scalar_now, (scalar, kept)))
 
-    @_contained()
+    @contained()
     def save_tensor(self, name: str, value: Any, collection: str = "default") -> None:
         """Statistics of any array or tensor, when its collection is due at this step."""
         self._follow_model()
@@ -280,7 +242,7 @@ class Hook:
 
     # ---- steps and modes
 
-    @_contained()
+    @contained()
     def step(self, skipped: bool = False) -> None:
         """Ends a step where no optimizer does: evaluation batches, loops of their own.
 
@@ -353,7 +315,7 @@ class Hook:
             return
         self._fast.tocsin_set_mode(self._handle, code)
 
-    @_contained()
+    @contained()
     def set_mode(self, mode: str) -> None:
         """``train``, ``eval``, ``predict`` or ``global``; from now on the model's own flag is not
         looked at."""
@@ -391,134 +353,11 @@ class Hook:
         """An instant on the track ``phase``."""
         self._span(name, time.time_ns(), -1, args)
 
-    @_contained()
+    @contained()
     def _span(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
         arguments = self._named(_abi.NAME_SPAN_ARGS, json.dumps(args, default=str)) if args else 0
         self._fast.tocsin_span(self._handle, self._named(_abi.NAME_SPAN, name), 0, start, duration,
                                arguments)
-
-    # ---- commands
-
-    def should_stop(self) -> Optional[StopRequest]:
-        """One atomic read. The first true answer sends the acknowledgement ``accepted``."""
-        if not self.enabled:
-            return None
-        wanted = self._fast.tocsin_stop_requested(self._handle)
-        if wanted == 0:
-            return None
-        return self._wanted(wanted)
-
-    @_contained()
-    def _wanted(self, wanted: int) -> Optional[StopRequest]:
-        if self._checkpoint_written:
-            self._checkpoint_done()
-        if wanted & _abi.WANTS_ATTENTION:
-            self._attend()
-        if not wanted & _abi.WANTS_STOP:
-            return None
-        command = self._command(b"stop")
-        if command is None:
-            return None
-        if self._stop is None or self._stop.command_id != command.get("command_id"):
-            self._stop = StopRequest(command)
-            self._ack(self._stop.command_id, "stop", "accepted")
-        return self._stop
-
-    def _command(self, slot: Optional[bytes]) -> Any:
-        size = 4096
-        while True:
-            buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
-            result = self._fast.tocsin_command(self._handle, slot, buffer, size,
-                                               ctypes.byref(length))
-            if result == _abi.TOO_SMALL:
-                size = length.value + 1
-                continue
-            return json.loads(buffer.value) if result == _abi.OK else None
-
-    def _ack(self, command_id: str, action: str, phase: str, **more: Any) -> None:
-        text = json.dumps({"command_id": command_id, "action": action, "phase": phase, **more})
-        data = text.encode("utf-8")
-        self._fast.tocsin_ack(self._handle, data, len(data))
-
-    def _attend(self) -> None:
-        for slot in self._command(None) or []:
-            if slot == "stop" or slot not in self._functions:
-                continue
-            function, bounds = self._functions[slot]
-            command = self._command(slot.encode("utf-8"))
-            if command is None:
-                continue
-            identity = command.get("command_id", "")
-            args = command.get("args") or {}
-            value = args.get("value")
-            if bounds is not None and not (isinstance(value, (int, float))
-                                           and bounds[0] <= value <= bounds[1]):
-                self._ack(identity, slot, "refused", reason="out_of_bounds")
-                continue
-            try:
-                function(value if slot.startswith("adjust/") else args)
-            except Exception as error:  # noqa: BLE001 - the script's own function
-                self._failed("on_command", error)
-                self._ack(identity, slot, "refused", reason=str(error)[:200])
-                continue
-            self._ack(identity, slot, "applied")
-
-    @_contained()
-    def on_command(self, action_or_name: str, function: Callable[[Any], Any],
-                   bounds: Optional[Any] = None) -> None:
-        """Opts in to ``adjust/<name>`` (a bare name means that) or an action of the script's own.
-
-        ``function`` runs inside ``should_stop()``, on the training thread; ``bounds`` is (low, high).
-        """
-        slot = action_or_name
-        if "/" not in slot and slot not in ("profile",):
-            slot = "adjust/" + slot
-        self._functions[slot] = (function, bounds)
-        self._name(_abi.NAME_COMMAND, slot)
-
-    @contextmanager
-    def checkpointing(self) -> Iterator[None]:
-        """Around writing a checkpoint for a stop: says that it has begun, and how it went.
-
-        ``checkpoint_done`` is held back for the path that ``acknowledge_stop(checkpoint=…)`` may add, at
-        most until the next ``should_stop()`` or ``close()``.
-        """
-        self._phase("checkpointing")
-        try:
-            yield
-        except BaseException as error:
-            self._phase("checkpoint_failed", reason=str(error)[:200])
-            raise
-        self._checkpoint_written = self._stop is not None
-
-    def _checkpoint_done(self, **more: Any) -> None:
-        if self._checkpoint_written or more:
-            self._checkpoint_written = False
-            self._phase("checkpoint_done", **more)
-
-    @_contained()
-    def _phase(self, phase: str, **more: Any) -> None:
-        if self._stop is not None:
-            self._ack(self._stop.command_id, "stop", phase, **more)
-
-    @_contained()
-    def acknowledge_stop(self, checkpoint: Optional[str] = None,
-                         error: Optional[str] = None) -> None:
-        """The loop ends now: ``checkpoint_done`` if a path is given, then ``stopping``."""
-        if self._stop is None:
-            return
-        if checkpoint is not None:
-            try:
-                size = os.path.getsize(checkpoint)
-            except OSError:
-                size = 0
-            self._checkpoint_done(checkpoint={"path": str(checkpoint), "bytes": size})
-        elif error is not None:
-            self._phase("checkpoint_failed", reason=str(error)[:200])
-        else:
-            self._checkpoint_done()
-        self._phase("stopping")
-        self._stop_acknowledged = True
 
     # ---- state
 
@@ -526,14 +365,14 @@ class Hook:
     def step_number(self) -> int:
         return int(self.stats().get("step", 0))
 
-    @_contained({})
+    @contained({})
     def state_dict(self) -> Dict[str, Any]:
         """Step counters, for the script's own checkpoint."""
         self._drain(wait=True)
         counters = self._counters()
         return {"version": 1, "steps": counters["steps"], "global_step": counters["global_step"]}
 
-    @_contained()
+    @contained()
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on counting where the checkpoint was; tells the engine that the run continues."""
         if not state:
@@ -569,7 +408,7 @@ class Hook:
 
     # ---- ending
 
-    @_contained(False)
+    @contained(False)
     def flush(self, timeout: float = 5.0) -> bool:
         """True when everything so far is delivered; waits at most ``timeout`` seconds."""
         self._drain()
@@ -645,26 +484,6 @@ class Hook:
         self._handle = None
         self._later = []
         self._last_error = "disabled after fork"
-
-
-def _framework() -> str:
-    for name in ("torch", "tensorflow", "jax"):
-        module = sys.modules.get(name)
-        if module is not None:
-            return f"{name} {getattr(module, '__version__', '')}".strip()
-    return "python"
-
-
-def _distributed() -> Any:
-    """(rank, world size) of torch.distributed when it is up, else (-1, -1): the environment says."""
-    torch = sys.modules.get("torch")
-    distributed = getattr(torch, "distributed", None)
-    try:
-        if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank(), distributed.get_world_size()
-    except Exception:  # noqa: BLE001
-        pass
-    return -1, -1
 
 
 def _after_fork() -> None:

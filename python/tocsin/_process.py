@@ -1,0 +1,24 @@
+"""What can be known about the process without importing anything that it has not imported."""
+
+import sys
+from typing import Any
+
+
+def framework() -> str:
+    for name in ("torch", "tensorflow", "jax"):
+        module = sys.modules.get(name)
+        if module is not None:
+            return f"{name} {getattr(module, '__version__', '')}".strip()
+    return "python"
+
+
+def distributed() -> Any:
+    """(rank, world size) of torch.distributed when it is up, else (-1, -1): the environment says."""
+    torch = sys.modules.get("torch")
+    group = getattr(torch, "distributed", None)
+    try:
+        if group is not None and group.is_available() and group.is_initialized():
+            return group.get_rank(), group.get_world_size()
+    except Exception:  # noqa: BLE001
+        pass
+    return -1, -1
