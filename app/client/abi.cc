@@ -2,20 +2,16 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "app/client/client.h"
-#include "app/client/settings.h"
+#include "app/client/process.h"
 #include "app/client/tocsin_client.h"
 #include "collectors/collectors.h"
 
@@ -23,42 +19,18 @@ namespace client = tocsin::app::client;
 namespace core = tocsin::core;
 using Json = nlohmann::json;
 
-// Opaque to callers. `generation` tells the process that opened it from its children.
-struct tocsin_client {
-  std::shared_ptr<client::Client> client;
-  std::uint64_t generation = 0;
-};
-
 namespace {
 
-class SystemClock final : public core::Clock {
- public:
-  [[nodiscard]] core::WallTime now() const override {
-    return std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
-  }
-  [[nodiscard]] core::Duration monotonic() const override {
-    return std::chrono::duration_cast<core::Duration>(
-        std::chrono::steady_clock::now().time_since_epoch());
-  }
-};
-
-// State of the process. Never destroyed: threads may outlive main().
-struct Process {
-  std::mutex mutex;
-  SystemClock clock;
-  tocsin_client* open = nullptr;
-  std::atomic<std::uint64_t> generation{1};
-};
-
-Process& process() {
-  static Process* const made = new Process;  // leaked, see above
-  return *made;
-}
+using client::after_fork_in_child;
+using client::make_client;
+using client::process;
+using client::Process;
+using client::text;
 
 thread_local std::string last_error = "no error";
 
-std::int32_t fail(std::int32_t code, std::string text) {
-  last_error = std::move(text);
+std::int32_t fail(std::int32_t code, std::string words) {
+  last_error = std::move(words);
   return code;
 }
 
@@ -87,27 +59,6 @@ std::int32_t with(tocsin_client* handle, F&& call) noexcept {
   return guarded([&] { return call(*handle->client); });
 }
 
-// In the child: other threads do not exist, and their locks may be held forever. What the parent
-// opened is leaked here, never destroyed.
-void after_fork_in_child() {
-  Process& self = process();
-  self.generation.fetch_add(1);
-  new (&self.mutex) std::mutex;
-  self.open = nullptr;
-}
-
-std::string text(const char* given) {
-  return given == nullptr ? std::string() : std::string(given);
-}
-
-std::string script_name(const char* given) {
-  std::string name = text(given);
-  const std::size_t slash = name.find_last_of('/');
-  if (slash != std::string::npos) name.erase(0, slash + 1);
-  if (name.size() > 3 && name.ends_with(".py")) name.resize(name.size() - 3);
-  return name;
-}
-
 // Copies what both sides know of a struct that begins with its size.
 template <typename T>
 T known_part(const T* given) {
@@ -115,39 +66,6 @@ T known_part(const T* given) {
   std::memcpy(static_cast<void*>(&out), given,
               std::min<std::size_t>(sizeof out, static_cast<std::size_t>(given->size)));
   return out;
-}
-
-core::Result<std::shared_ptr<client::Client>> make_client(const tocsin_options& options) {
-  client::ProcessFacts facts = client::this_process();
-  facts.script = script_name(options.script);
-  auto settings = client::load_settings(
-      {text(options.out), text(options.config), text(options.capture), text(options.labels)},
-      facts);
-  if (!settings) return settings.error();
-  auto identity =
-      client::derive_identity({text(options.run), text(options.job), text(options.worker),
-                               options.rank, options.world_size, options.attempt},
-                              facts);
-  if (!identity) return identity.error();
-  auto plan = client::CapturePlan::compile(settings->capture);
-  if (!plan) return plan.error();
-  client::SessionOptions session;
-  session.identity = *identity;
-  session.labels = settings->labels;
-  session.framework = text(options.framework);
-  session.version = "0.1.0";
-  session.cluster = settings->cluster;
-  session.incarnation = static_cast<std::uint64_t>(core::nanoseconds(process().clock.now()));
-  const std::uint64_t incarnation = session.incarnation;
-  client::ClientOptions client_options;
-  if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
-  client_options.out = settings->out;
-  auto trouble = std::make_shared<client::Trouble>();
-  const core::Clock& clock = process().clock;
-  auto endpoints = client::make_endpoints(*settings, *identity, trouble, incarnation);
-  return std::make_shared<client::Client>(std::move(session), *std::move(plan),
-                                          std::move(endpoints), trouble, clock,
-                                          std::move(client_options));
 }
 
 std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,

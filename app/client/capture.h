@@ -26,6 +26,9 @@ struct Every {
 std::optional<Every> parse_every(std::string_view text);
 std::string to_text(const Every& every);
 
+/// The one statistic beyond the base columns that this client can give.
+inline constexpr std::string_view kDelta = "delta";
+
 struct CollectionConfig {
   std::string name;
   std::optional<Every> every;  // nullopt: that of the section

@@ -1,0 +1,254 @@
+// The compiled section `capture`: which collections a tensor belongs to, which are due at a step.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/client/capture.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Mode;
+using core::Role;
+using core::Value;
+
+// The built-in collections that a training loop fills; patterns search (RE2 has no look-around).
+CollectionConfig built_in(std::string_view name) {
+  CollectionConfig out;
+  out.name = std::string(name);
+  if (name == "gradients") {
+    out.roles = {"gradient"};
+    out.modes = {"train"};
+  } else if (name == "weights") {
+    out.roles = {"weight"};
+    out.statistics = std::vector<std::string>{std::string(kDelta)};
+  } else if (name == "biases") {
+    out.roles = {"bias"};
+  } else if (name == "losses") {
+    out.roles = {"loss"};
+  } else if (name == "metrics") {
+    out.roles = {"metric"};
+  } else if (name == "inputs") {
+    out.roles = {"input"};
+  } else if (name == "outputs") {
+    out.roles = {"label", "prediction", "output"};
+  } else if (name == "layers") {
+    out.roles = {"activation_in", "activation_out"};
+  } else if (name == "all") {
+    out.include = {".*"};
+  }
+  return out;
+}
+
+}  // namespace
+
+struct CapturePlan::State {
+  struct Collection {
+    CollectionConfig config;
+    Every every;
+    Every every_eval;
+    std::int64_t dense = 0;  // a command's grid; 0: none
+    std::vector<std::unique_ptr<re2::RE2>> include;
+    std::vector<std::unique_ptr<re2::RE2>> exclude;
+    std::uint32_t roles = 0;     // bit per role; 0: by pattern only
+    std::uint32_t modes = 0xff;  // bit per mode
+    core::Duration next{0};      // of grids in time
+    bool delta = false;
+
+    [[nodiscard]] bool wants(std::string_view name, Role role) const {
+      const re2::StringPiece text(name.data(), name.size());
+      const auto hit = [&](const auto& pattern) { return re2::RE2::PartialMatch(text, *pattern); };
+      if (std::any_of(exclude.begin(), exclude.end(), hit)) return false;
+      if ((roles >> static_cast<unsigned>(role) & 1U) != 0) return true;
+      return std::any_of(include.begin(), include.end(), hit);
+    }
+  };
+  CaptureConfig config;
+  std::vector<Collection> collections;
+};
+
+namespace {
+
+core::Status compile_patterns(const std::string& collection, const std::vector<std::string>& texts,
+                              std::vector<std::unique_ptr<re2::RE2>>& out) {
+  for (const std::string& text : texts) {
+    auto pattern = std::make_unique<re2::RE2>(text, re2::RE2::Quiet);
+    if (!pattern->ok()) {
+      return core::invalid_argument("collection " + collection + ": pattern " + text + ": " +
+                                    pattern->error());
+    }
+    out.push_back(std::move(pattern));
+  }
+  return core::ok();
+}
+
+}  // namespace
+
+core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
+  auto state = std::make_unique<State>();
+  state->config = config;
+  std::vector<CollectionConfig> wanted = config.collections;
+  if (wanted.empty()) {
+    for (const char* name : {"gradients", "weights", "biases", "losses"}) {
+      wanted.push_back(built_in(name));
+    }
+  }
+  if (wanted.size() > 63) return core::invalid_argument("more than 63 collections");
+  for (CollectionConfig& entry : wanted) {
+    const CollectionConfig standard = built_in(entry.name);
+    if (entry.include.empty() && entry.roles.empty()) {
+      entry.include = standard.include;
+      entry.roles = standard.roles;
+    }
+    if (entry.modes.empty()) entry.modes = standard.modes;
+    if (!entry.statistics) entry.statistics = standard.statistics;
+    State::Collection collection;
+    collection.every = entry.every.value_or(config.every);
+    collection.every_eval = entry.every.value_or(config.every_eval.value_or(config.every));
+    const auto statistics = entry.statistics.value_or(std::vector<std::string>{});
+    collection.delta = std::find(statistics.begin(), statistics.end(), kDelta) != statistics.end();
+    if (auto ok = compile_patterns(entry.name, entry.include, collection.include); !ok) {
+      return ok.error();
+    }
+    if (auto ok = compile_patterns(entry.name, entry.exclude, collection.exclude); !ok) {
+      return ok.error();
+    }
+    for (const std::string& text : entry.roles) {
+      const auto role = core::role_from(text);
+      if (!role)
+        return core::invalid_argument("collection " + entry.name + ": unknown role " + text);
+      collection.roles |= 1U << static_cast<unsigned>(*role);
+    }
+    if (!entry.modes.empty()) collection.modes = 0;
+    for (const std::string& text : entry.modes) {
+      const auto mode = core::mode_from(text);
+      if (!mode)
+        return core::invalid_argument("collection " + entry.name + ": unknown mode " + text);
+      collection.modes |= 1U << static_cast<unsigned>(*mode);
+    }
+    collection.config = std::move(entry);
+    state->collections.push_back(std::move(collection));
+  }
+  return CapturePlan(std::move(state));
+}
+
+CapturePlan::CapturePlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CapturePlan::CapturePlan(CapturePlan&&) noexcept = default;
+CapturePlan& CapturePlan::operator=(CapturePlan&&) noexcept = default;
+CapturePlan::~CapturePlan() = default;
+
+CollectionMask CapturePlan::collections_of(std::string_view name, Role role) const {
+  CollectionMask mask = 0;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    if (state_->collections[i].wants(name, role)) mask |= CollectionMask{1} << i;
+  }
+  return mask;
+}
+
+std::vector<std::string> CapturePlan::names(CollectionMask mask) const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    if ((mask >> i & 1U) != 0) out.push_back(state_->collections[i].config.name);
+  }
+  return out;
+}
+
+CollectionMask CapturePlan::bit(std::string_view name) {
+  auto& all = state_->collections;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].config.name == name) return CollectionMask{1} << i;
+  }
+  if (all.size() >= 64) return 0;
+  State::Collection added;
+  added.config.name = std::string(name);
+  added.every = state_->config.every;
+  added.every_eval = state_->config.every_eval.value_or(state_->config.every);
+  all.push_back(std::move(added));
+  return CollectionMask{1} << (all.size() - 1);
+}
+
+CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stretch,
+                                core::Duration now) {
+  CollectionMask mask = 0;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    State::Collection& collection = state_->collections[i];
+    if ((collection.modes >> static_cast<unsigned>(mode) & 1U) == 0) continue;
+    const CollectionConfig& config = collection.config;
+    const Every& every =
+        mode == Mode::eval || mode == Mode::predict ? collection.every_eval : collection.every;
+    bool hit = std::find(config.steps.begin(), config.steps.end(), step) != config.steps.end();
+    const bool inside = step >= config.start_step && (!config.end_step || step < *config.end_step);
+    if (inside && every.time > core::Duration{0}) {
+      if (now >= collection.next) {
+        collection.next = now + every.time * stretch;
+        hit = true;
+      }
+    } else if (inside) {
+      const std::int64_t grid =
+          collection.dense > 0 ? std::min(collection.dense, every.steps) : every.steps;
+      hit = hit || step % (grid * stretch) == 0;
+    }
+    if (hit) mask |= CollectionMask{1} << i;
+  }
+  return mask;
+}
+
+CollectionMask CapturePlan::with_delta() const {
+  CollectionMask mask = 0;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    if (state_->collections[i].delta) mask |= CollectionMask{1} << i;
+  }
+  return mask;
+}
+
+std::int64_t CapturePlan::smallest_every() const {
+  std::int64_t smallest = 0;
+  for (const State::Collection& collection : state_->collections) {
+    if (collection.every.time > core::Duration{0}) continue;
+    const std::int64_t steps = collection.dense > 0
+                                   ? std::min(collection.dense, collection.every.steps)
+                                   : collection.every.steps;
+    smallest = smallest == 0 ? steps : std::min(smallest, steps);
+  }
+  return std::max<std::int64_t>(smallest, 1);
+}
+
+bool CapturePlan::has(std::string_view name) const {
+  return std::any_of(state_->collections.begin(), state_->collections.end(),
+                     [&](const State::Collection& item) { return item.config.name == name; });
+}
+
+bool CapturePlan::densify(std::string_view name, std::int64_t every) {
+  for (State::Collection& collection : state_->collections) {
+    if (collection.config.name != name) continue;
+    const bool denser = collection.every.time > core::Duration{0} || every < collection.every.steps;
+    if (denser) collection.dense = std::max<std::int64_t>(every, 1);
+    return denser;
+  }
+  return false;
+}
+
+void CapturePlan::restore() {
+  for (State::Collection& collection : state_->collections) collection.dense = 0;
+}
+
+std::string CapturePlan::workers() const { return state_->config.workers; }
+const CaptureConfig& CapturePlan::config() const { return state_->config; }
+
+Value CapturePlan::describe() const {
+  core::ValueMap collections;
+  for (const State::Collection& collection : state_->collections) {
+    core::ValueList statistics;
+    if (collection.delta) statistics.emplace_back(std::string(kDelta));
+    collections.emplace_back(collection.config.name,
+                             core::ValueMap{{"every", to_text(collection.every)},
+                                            {"statistics", std::move(statistics)}});
+  }
+  return core::ValueMap{{"every", to_text(state_->config.every)},
+                        {"scalars", to_text(state_->config.scalars)},
+                        {"workers", state_->config.workers},
+                        {"collections", std::move(collections)}};
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,79 @@
+#include "app/client/process.h"
+
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "app/client/settings.h"
+
+namespace tocsin::app::client {
+namespace {
+
+// "train" for "/home/me/train.py".
+std::string script_name(const char* given) {
+  std::string name = text(given);
+  const std::size_t slash = name.find_last_of('/');
+  if (slash != std::string::npos) name.erase(0, slash + 1);
+  if (name.size() > 3 && name.ends_with(".py")) name.resize(name.size() - 3);
+  return name;
+}
+
+}  // namespace
+
+core::WallTime SystemClock::now() const {
+  return std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
+}
+
+core::Duration SystemClock::monotonic() const {
+  return std::chrono::duration_cast<core::Duration>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+
+Process& process() {
+  static Process* const made = new Process;  // leaked, see above
+  return *made;
+}
+
+void after_fork_in_child() {
+  Process& self = process();
+  self.generation.fetch_add(1);
+  new (&self.mutex) std::mutex;
+  self.open = nullptr;
+}
+
+std::string text(const char* given) {
+  return given == nullptr ? std::string() : std::string(given);
+}
+
+core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options) {
+  ProcessFacts facts = this_process();
+  facts.script = script_name(options.script);
+  auto settings = load_settings(
+      {text(options.out), text(options.config), text(options.capture), text(options.labels)},
+      facts);
+  if (!settings) return settings.error();
+  auto identity = derive_identity({text(options.run), text(options.job), text(options.worker),
+                                   options.rank, options.world_size, options.attempt},
+                                  facts);
+  if (!identity) return identity.error();
+  auto plan = CapturePlan::compile(settings->capture);
+  if (!plan) return plan.error();
+  SessionOptions session;
+  session.identity = *identity;
+  session.labels = settings->labels;
+  session.framework = text(options.framework);
+  session.version = "0.1.0";
+  session.cluster = settings->cluster;
+  session.incarnation = static_cast<std::uint64_t>(core::nanoseconds(process().clock.now()));
+  const std::uint64_t incarnation = session.incarnation;
+  ClientOptions client_options;
+  if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
+  client_options.out = settings->out;
+  auto trouble = std::make_shared<Trouble>();
+  const core::Clock& clock = process().clock;
+  auto endpoints = make_endpoints(*settings, *identity, trouble, incarnation);
+  return std::make_shared<Client>(std::move(session), *std::move(plan), std::move(endpoints),
+                                  trouble, clock, std::move(client_options));
+}
+
+}  // namespace tocsin::app::client

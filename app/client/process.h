@@ -1,0 +1,46 @@
+// The one client of a process: its state, what fork does to it, and how it is made from options.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "app/client/client.h"
+#include "app/client/tocsin_client.h"
+
+/// Opaque to callers. `generation` tells the process that opened it from its children.
+struct tocsin_client {
+  std::shared_ptr<tocsin::app::client::Client> client;
+  std::uint64_t generation = 0;
+};
+
+namespace tocsin::app::client {
+
+class SystemClock final : public core::Clock {
+ public:
+  [[nodiscard]] core::WallTime now() const override;
+  [[nodiscard]] core::Duration monotonic() const override;
+};
+
+/// State of the process. Never destroyed: threads may outlive main().
+struct Process {
+  std::mutex mutex;
+  SystemClock clock;
+  tocsin_client* open = nullptr;
+  std::atomic<std::uint64_t> generation{1};
+};
+Process& process();
+
+/// In the child: other threads do not exist, and their locks may be held forever. What the parent
+/// opened is leaked here, never destroyed.
+void after_fork_in_child();
+
+/// Empty for null.
+std::string text(const char* given);
+
+/// Starts nothing. Errors are those of settings, identity and capture.
+core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options);
+
+}  // namespace tocsin::app::client
