@@ -424,7 +424,8 @@ void Engine::on_frame(const core::FrameView& frame, const RecordRef& ref, core::
   if (next == partition.next.end()) {
     next = partition.next.emplace(std::string(ref.stream), kNever).first;
   }
-  if (ref.offset < next->second) return;
+  // The record just handled may hold several frames (a JSON array): only earlier ones are dropped.
+  if (ref.offset < next->second && ref.offset + 1 != next->second) return;
   impl.part = &partition;
   impl.ref = ref;
   if (impl.ref_topic != ref.topic) impl.ref_topic = ref.topic;

@@ -37,6 +37,14 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+void read_labels(const Json& object, std::vector<std::pair<std::string, std::string>>& labels) {
+  if (!object.is_object()) return;
+  labels.clear();
+  for (const auto& [name, value] : object.items()) {
+    labels.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
 // Worst first; what nobody knows counts as interrupted.
 int weight(const std::string& outcome) {
   if (outcome == "failed") return 3;
@@ -106,6 +114,9 @@ void Engine::Impl::on_dictionary(Run& run, const core::FrameView& frame) {
     if (attrs_bytes != 0) {
       const Json attrs = parse({entry + kHead + dims + name_bytes, attrs_bytes});
       if (attrs.is_object()) {
+        // JSON producers have no start record: job and labels come with their worker's name.
+        if (run.job.empty()) run.job = text_of(attrs, "job");
+        if (!run.started && attrs.contains("labels")) read_labels(attrs["labels"], run.labels);
         name.higher_is_better = text_of(attrs, "direction") == "max";
         const auto collections = attrs.find("collections");
         if (collections != attrs.end() && collections->is_array()) {
@@ -172,12 +183,7 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
     run.started_at = header.time;
     run.job = text_of(body, "job");
     const auto labels = body.find("labels");
-    if (labels != body.end() && labels->is_object()) {
-      run.labels.clear();
-      for (const auto& [name, value] : labels->items()) {
-        run.labels.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
-      }
-    }
+    if (labels != body.end()) read_labels(*labels, run.labels);
     const auto platform = body.find("platform");
     Json reference = Json::object();
     if (platform != body.end() && platform->is_object()) {
@@ -282,6 +288,8 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   fresh.last_any = now;
   fresh.progress.resize(all_rules.size());
   fresh.series.resize(series_rules.size());
+  fresh.job = run.job;  // until the new attempt's start says otherwise
+  fresh.labels = run.labels;
   fresh.names = std::move(run.names);
   fresh.names_version = run.names_version + 1;
   // Without a declared continuation the windows of the attempt before mean nothing any more.

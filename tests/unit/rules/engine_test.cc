@@ -291,6 +291,33 @@ TEST(Engine, FollowsTensorsThatChangeTheirOrder) {
   EXPECT_EQ(rule.engine().stats().units, 4U);
 }
 
+TEST(Engine, TakesSeveralFramesOfOneRecord) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor", "{cooldown: 0s}");
+  FakeWorker worker;
+  worker.header.flags = core::frame_flag::kUnsequenced;  // a JSON array of metrics
+  rule.feed_at(worker.scalars(Mode::train, {{"loss", 0, kNaN}}), 7);
+  rule.feed_at(worker.scalars(Mode::train, {{"accuracy", 0, kNaN}}), 7);
+  EXPECT_EQ(rule.firing().size(), 2U);
+  rule.feed_at(worker.scalars(Mode::train, {{"loss", 1, kNaN}}), 6);
+  EXPECT_EQ(rule.firing().size(), 2U);
+}
+
+TEST(Engine, JsonProducersNameTheirJobWithTheirWorker) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  worker.header.flags = core::frame_flag::kUnsequenced;
+  rule.feed(worker.dictionary({{core::DictionaryType::worker,
+                                "worker_0",
+                                Role::other,
+                                core::Dtype::unknown,
+                                {},
+                                R"({"job":"digits","labels":{"team":"nlp"}})"}}));
+  rule.feed(worker.scalars(Mode::train, {{"loss", 0, kNaN}}));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].labels.get("job"), "digits");
+  EXPECT_EQ(rule.firing()[0].labels.get("team"), "nlp");
+}
+
 TEST(Engine, JsonWorkersEndAStepWithTheirNextOne) {
   RuleHarness rule = RuleHarness::of("loss_not_decreasing", "{num_steps: 1}", "original");
   FakeWorker worker;
