@@ -79,9 +79,10 @@ class CapturePlan {
   [[nodiscard]] CollectionMask with_delta() const;
   /// Smallest step grid of all collections in this mode; the governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
-  [[nodiscard]] bool has(std::string_view collection) const;
-  /// Makes the grid of a collection denser (never wider). False when it already was as dense.
-  bool densify(std::string_view collection, std::int64_t every);
+  /// What a command asks for on top: a collection that is not captured (built-in ones only), a
+  /// denser grid (never a wider one), `delta`. Returns what cannot be given, by name; `changed` is
+  /// set when anything is new. Masks and names asked for before are then out of date.
+  std::vector<std::string> extend(const CollectionConfig& wanted, bool& changed);
   /// Back to what compile() gave.
   void restore();
   [[nodiscard]] std::string workers() const;

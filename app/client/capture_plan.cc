@@ -41,35 +41,6 @@ CollectionConfig built_in(std::string_view name) {
   return out;
 }
 
-}  // namespace
-
-struct CapturePlan::State {
-  struct Collection {
-    CollectionConfig config;
-    Every every;
-    Every every_eval;
-    std::int64_t dense = 0;  // a command's grid; 0: none
-    std::vector<std::unique_ptr<re2::RE2>> include;
-    std::vector<std::unique_ptr<re2::RE2>> exclude;
-    std::uint32_t roles = 0;     // bit per role; 0: by pattern only
-    std::uint32_t modes = 0xff;  // bit per mode
-    core::Duration next{0};      // of grids in time
-    bool delta = false;
-
-    [[nodiscard]] bool wants(std::string_view name, Role role) const {
-      const re2::StringPiece text(name.data(), name.size());
-      const auto hit = [&](const auto& pattern) { return re2::RE2::PartialMatch(text, *pattern); };
-      if (std::any_of(exclude.begin(), exclude.end(), hit)) return false;
-      if ((roles >> static_cast<unsigned>(role) & 1U) != 0) return true;
-      return std::any_of(include.begin(), include.end(), hit);
-    }
-  };
-  CaptureConfig config;
-  std::vector<Collection> collections;
-};
-
-namespace {
-
 core::Status compile_patterns(const std::string& collection, const std::vector<std::string>& texts,
                               std::vector<std::unique_ptr<re2::RE2>>& out) {
   for (const std::string& text : texts) {
@@ -84,6 +55,59 @@ core::Status compile_patterns(const std::string& collection, const std::vector<s
 }
 
 }  // namespace
+
+struct CapturePlan::State {
+  struct Collection {
+    CollectionConfig config;
+    Every every;
+    Every every_eval;
+    std::int64_t dense = 0;  // a command's grid; 0: none
+    std::vector<std::unique_ptr<re2::RE2>> include;
+    std::vector<std::unique_ptr<re2::RE2>> exclude;
+    std::uint32_t roles = 0;     // bit per role; 0: by pattern only
+    std::uint32_t modes = 0xff;  // bit per mode
+    core::Duration next{0};      // of grids in time
+    bool delta = false;
+    bool own_delta = false;  // as configured, without commands
+    bool added = false;      // by a command
+    bool active = true;
+
+    /// Compiles what `config` says.
+    core::Status understand();
+    [[nodiscard]] bool wants(std::string_view name, Role role) const {
+      if (!active) return false;
+      const re2::StringPiece text(name.data(), name.size());
+      const auto hit = [&](const auto& pattern) { return re2::RE2::PartialMatch(text, *pattern); };
+      if (std::any_of(exclude.begin(), exclude.end(), hit)) return false;
+      if ((roles >> static_cast<unsigned>(role) & 1U) != 0) return true;
+      return std::any_of(include.begin(), include.end(), hit);
+    }
+  };
+  CaptureConfig config;
+  std::vector<Collection> collections;
+};
+
+core::Status CapturePlan::State::Collection::understand() {
+  const auto statistics = config.statistics.value_or(std::vector<std::string>{});
+  own_delta = std::find(statistics.begin(), statistics.end(), kDelta) != statistics.end();
+  delta = own_delta;
+  if (auto ok = compile_patterns(config.name, config.include, include); !ok) return ok;
+  if (auto ok = compile_patterns(config.name, config.exclude, exclude); !ok) return ok;
+  for (const std::string& text : config.roles) {
+    const auto role = core::role_from(text);
+    if (!role)
+      return core::invalid_argument("collection " + config.name + ": unknown role " + text);
+    roles |= 1U << static_cast<unsigned>(*role);
+  }
+  if (!config.modes.empty()) modes = 0;
+  for (const std::string& text : config.modes) {
+    const auto mode = core::mode_from(text);
+    if (!mode)
+      return core::invalid_argument("collection " + config.name + ": unknown mode " + text);
+    modes |= 1U << static_cast<unsigned>(*mode);
+  }
+  return core::ok();
+}
 
 core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
   auto state = std::make_unique<State>();
@@ -106,28 +130,8 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
     State::Collection collection;
     collection.every = entry.every.value_or(config.every);
     collection.every_eval = entry.every.value_or(config.every_eval.value_or(config.every));
-    const auto statistics = entry.statistics.value_or(std::vector<std::string>{});
-    collection.delta = std::find(statistics.begin(), statistics.end(), kDelta) != statistics.end();
-    if (auto ok = compile_patterns(entry.name, entry.include, collection.include); !ok) {
-      return ok.error();
-    }
-    if (auto ok = compile_patterns(entry.name, entry.exclude, collection.exclude); !ok) {
-      return ok.error();
-    }
-    for (const std::string& text : entry.roles) {
-      const auto role = core::role_from(text);
-      if (!role)
-        return core::invalid_argument("collection " + entry.name + ": unknown role " + text);
-      collection.roles |= 1U << static_cast<unsigned>(*role);
-    }
-    if (!entry.modes.empty()) collection.modes = 0;
-    for (const std::string& text : entry.modes) {
-      const auto mode = core::mode_from(text);
-      if (!mode)
-        return core::invalid_argument("collection " + entry.name + ": unknown mode " + text);
-      collection.modes |= 1U << static_cast<unsigned>(*mode);
-    }
     collection.config = std::move(entry);
+    if (auto ok = collection.understand(); !ok) return ok.error();
     state->collections.push_back(std::move(collection));
   }
   return CapturePlan(std::move(state));
@@ -173,6 +177,7 @@ CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stret
   CollectionMask mask = 0;
   for (std::size_t i = 0; i < state_->collections.size(); ++i) {
     State::Collection& collection = state_->collections[i];
+    if (!collection.active) continue;
     if ((collection.modes >> static_cast<unsigned>(mode) & 1U) == 0) continue;
     const CollectionConfig& config = collection.config;
     const Every& every =
@@ -214,23 +219,48 @@ std::int64_t CapturePlan::smallest_every() const {
   return std::max<std::int64_t>(smallest, 1);
 }
 
-bool CapturePlan::has(std::string_view name) const {
-  return std::any_of(state_->collections.begin(), state_->collections.end(),
-                     [&](const State::Collection& item) { return item.config.name == name; });
-}
-
-bool CapturePlan::densify(std::string_view name, std::int64_t every) {
-  for (State::Collection& collection : state_->collections) {
-    if (collection.config.name != name) continue;
-    const bool denser = collection.every.time > core::Duration{0} || every < collection.every.steps;
-    if (denser) collection.dense = std::max<std::int64_t>(every, 1);
-    return denser;
+std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, bool& changed) {
+  auto& all = state_->collections;
+  auto at = std::find_if(all.begin(), all.end(),
+                         [&](const auto& item) { return item.config.name == wanted.name; });
+  if (at == all.end()) {
+    State::Collection added;
+    added.config = built_in(wanted.name);
+    if (added.config.roles.empty() || all.size() >= 63) return {wanted.name};
+    added.every = state_->config.every;
+    added.every_eval = state_->config.every_eval.value_or(state_->config.every);
+    added.added = true;
+    if (auto ok = added.understand(); !ok) return {wanted.name};
+    all.push_back(std::move(added));
+    at = all.end() - 1;
+    changed = true;
+  } else if (!std::exchange(at->active, true)) {
+    changed = true;
   }
-  return false;
+  std::vector<std::string> refused;
+  if (wanted.every && wanted.every->time > core::Duration{0}) {
+    refused.push_back(wanted.name + " every " + to_text(*wanted.every));
+  } else if (wanted.every &&
+             (at->every.time > core::Duration{0} || wanted.every->steps < at->every.steps)) {
+    at->dense = wanted.every->steps;
+    changed = true;
+  }
+  for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
+    if (statistic != kDelta) {
+      refused.push_back(wanted.name + "/" + statistic);
+    } else if (!std::exchange(at->delta, true)) {
+      changed = true;
+    }
+  }
+  return refused;
 }
 
 void CapturePlan::restore() {
-  for (State::Collection& collection : state_->collections) collection.dense = 0;
+  for (State::Collection& collection : state_->collections) {
+    collection.dense = 0;
+    collection.delta = collection.own_delta;
+    collection.active = !collection.added;
+  }
 }
 
 std::string CapturePlan::workers() const { return state_->config.workers; }

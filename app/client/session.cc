@@ -75,14 +75,13 @@ std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
   made.hash = core::name_hash(text);
   made.dims = info.dims;
   made.role = info.role.value_or(role_by_name(info.type, text));
-  std::vector<std::string> collections;
+  made.given_attrs = info.attrs;
   if (info.type == core::DictionaryType::tensor) {
-    made.collections = plan_.collections_of(text, made.role);
-    if (!info.collection.empty()) made.collections |= plan_.bit(info.collection);
-    collections = plan_.names(made.collections);
+    if (!info.collection.empty()) made.own = plan_.bit(info.collection);
+    made.collections = made.own | plan_.collections_of(text, made.role);
     due_known_ = false;
   }
-  made.attrs = name_attrs(info.attrs, collections);
+  made.attrs = name_attrs(info.attrs, plan_.names(made.collections));
   unsent_names_ = true;
   const std::uint64_t hash = made.hash;
   if (Name* known = find(hash)) {

@@ -117,7 +117,9 @@ class Session {
     std::uint64_t hash = 0;
     std::vector<std::int64_t> dims;
     std::string text;
-    std::string attrs;
+    std::string given_attrs;  // as the caller gave them
+    std::string attrs;        // with collections
+    CollectionMask own = 0;   // the collection that the caller named
     CollectionMask collections = 0;
     bool sent = false;
   };
@@ -141,6 +143,8 @@ class Session {
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);
   void govern(core::Duration monotonic);
   void apply_pending_capture();
+  void plan_changed();
+  void send_applied(const core::Command& command, const std::string& refused);
   void refuse_capture(const core::Command& command, std::string_view reason);
   void send_ack(core::Ack ack);
   CollectionMask due_now();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/client/attrs.h"
 #include "app/client/session.h"
 
 namespace tocsin::app::client {
@@ -41,7 +42,6 @@ std::vector<Value> plans_of(const Value& args) {
   return {*plans};
 }
 
-const std::vector<std::string> kNone;
 constexpr auto kMayWait = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -207,17 +207,31 @@ void Session::refuse_capture(const core::Command& command, std::string_view reas
   send_ack(std::move(ack));
 }
 
-// At a step boundary, so that a step is captured by one plan. Denser grids of collections that the
-// client has are taken; statistics other than delta are refused with their names.
+// Tensors may belong to other collections now; what the dictionary says of them has changed then.
+void Session::plan_changed() {
+  due_known_ = false;
+  for (Name& name : names_) {
+    if (name.type != core::DictionaryType::tensor) continue;
+    const CollectionMask mask = name.own | plan_.collections_of(name.text, name.role);
+    if (mask == name.collections) continue;
+    name.collections = mask;
+    name.attrs = name_attrs(name.given_attrs, plan_.names(mask));
+    name.sent = false;
+    unsent_names_ = true;
+  }
+}
+
+// At a step boundary, so that a step is captured by one plan. What a command asks for comes on top
+// of the client's own plan; statistics other than delta and collections that are not built in are
+// refused by name.
 void Session::apply_pending_capture() {
   if (capture_until_ && mode_step() >= *capture_until_) {
     capture_until_.reset();
-    plan_.restore();
-    due_known_ = false;
+    pending_withdrawal_ = true;
   }
   if (std::exchange(pending_withdrawal_, false)) {
     plan_.restore();
-    due_known_ = false;
+    plan_changed();
   }
   if (!pending_capture_) return;
   const core::Command command = *std::exchange(pending_capture_, std::nullopt);
@@ -231,22 +245,21 @@ void Session::apply_pending_capture() {
   for (const Value& plan : plans_of(command.args)) {
     const auto parsed = parse_capture(core::to_json(plan));
     if (!parsed) return refuse_capture(command, "out_of_bounds");
-    for (const CollectionConfig& collection : parsed->collections) {
-      const Every every = collection.every.value_or(parsed->every);
-      const bool known = plan_.has(collection.name);
-      for (const std::string& statistic : collection.statistics.value_or(kNone)) {
-        if (statistic != "delta") refused += (refused.empty() ? "" : " ") + statistic;
-      }
-      if (!known || every.time.count() > 0) {
-        refused += (refused.empty() ? "" : " ") + collection.name;
-      } else if (plan_.densify(collection.name, every.steps)) {
-        changed = true;
+    const bool common = member(plan, "every") != nullptr;
+    for (CollectionConfig collection : parsed->collections) {
+      if (!collection.every && common) collection.every = parsed->every;
+      for (const std::string& what : plan_.extend(collection, changed)) {
+        refused += (refused.empty() ? "" : ", ") + what;
       }
     }
   }
-  due_known_ = false;
+  plan_changed();
   if (!refused.empty() && !changed) return refuse_capture(command, "unsupported");
   capture_until_ = integer_of(member(command.args, "until_step"));
+  send_applied(command, refused);
+}
+
+void Session::send_applied(const core::Command& command, const std::string& refused) {
   core::Ack ack;
   ack.command_id = command.command_id;
   ack.action = command.action;

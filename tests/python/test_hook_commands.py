@@ -1,4 +1,5 @@
 """From a command in the journal to the end of the loop, and what the run answers."""
+import json
 import time
 
 import pytest
@@ -137,6 +138,24 @@ def test_a_denser_capture_takes_effect_at_the_next_step(hook, tmp_path):
     applied = [ack for ack in acks(tmp_path) if ack["phase"] == "applied"][0]
     assert applied["version"] == "v2" and applied["effective_step"] == 2
     assert telemetry.lifecycles("applied")[0]["command_id"] == "cmd_c"
+
+
+def test_a_collection_that_the_rules_need_is_captured_from_then_on(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    hook = tocsin.watch(out=str(tmp_path), run="needy", capture={"every": "1 step", "collections": ["gradients"]})
+    hook.step()
+    writer = CommandWriter(tmp_path)
+    writer.stop(hook.run, hook.attempt, action="capture", command_id="cmd_n",
+                args={"version": "v4", "plans": [{"collections": {"weights": {"statistics": ["delta"]}}}]})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    for step in range(4):
+        hook.save_tensor("layer.weight", numpy.full(4, step, dtype=numpy.float32), collection="mine")
+        hook.step()
+    hook.close()
+    telemetry = Telemetry(tmp_path)
+    assert telemetry.summaries()["layer.weight"]["extra"][7] == pytest.approx(2.0)
+    entry = [entry for entry in telemetry.entries.values() if entry["name"] == "layer.weight"][0]
+    assert sorted(json.loads(entry["attrs"])["collections"]) == ["mine", "weights"]
 
 
 def test_a_capture_that_cannot_be_given_is_refused(hook, tmp_path):

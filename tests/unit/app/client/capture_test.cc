@@ -100,15 +100,54 @@ TEST(Capture, PatternsSearchAndExclusionWins) {
   EXPECT_EQ(relu.collections_of("layer1.relu2_output_0", Role::other), 0U);
 }
 
+CollectionConfig wanted(const std::string& name) {
+  CollectionConfig out;
+  out.name = name;
+  return out;
+}
+
 TEST(Capture, CommandMakesAGridDenserAndNeverWider) {
   CapturePlan some = plan("{every: 10 steps, collections: [gradients]}");
-  EXPECT_FALSE(some.densify("gradients", 20));
-  EXPECT_FALSE(some.densify("nobody", 1));
-  EXPECT_TRUE(some.densify("gradients", 5));
+  bool changed = false;
+  CollectionConfig wider = wanted("gradients");
+  wider.every = Every{20, kStart};
+  EXPECT_TRUE(some.extend(wider, changed).empty());
+  EXPECT_FALSE(changed);
+  CollectionConfig denser = wanted("gradients");
+  denser.every = Every{5, kStart};
+  EXPECT_TRUE(some.extend(denser, changed).empty());
+  EXPECT_TRUE(changed);
   EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 5, 10));
   EXPECT_EQ(some.smallest_every(), 5);
   some.restore();
   EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 10));
+}
+
+TEST(Capture, CommandAddsABuiltInCollectionAndDeltaUntilItIsWithdrawn) {
+  CapturePlan some = plan("{collections: [gradients]}");
+  bool changed = false;
+  CollectionConfig weights = wanted("weights");
+  weights.statistics = std::vector<std::string>{"delta", "histogram"};
+  EXPECT_THAT(some.extend(weights, changed), ElementsAre("weights/histogram"));
+  EXPECT_TRUE(changed);
+  EXPECT_EQ(some.collections_of("a.weight", Role::weight), some.bit("weights"));
+  EXPECT_EQ(some.with_delta(), some.bit("weights"));
+  EXPECT_THAT(saved(some, "weights", 11), ElementsAre(0, 10));
+  some.restore();
+  EXPECT_EQ(some.collections_of("a.weight", Role::weight), 0U);
+  EXPECT_TRUE(saved(some, "weights", 11).empty());
+  changed = false;
+  some.extend(weights, changed);
+  EXPECT_TRUE(changed);
+  EXPECT_EQ(some.names(some.collections_of("a.weight", Role::weight)),
+            std::vector<std::string>{"weights"});
+}
+
+TEST(Capture, CollectionThatOnlyTheUserCouldDefineIsRefused) {
+  CapturePlan some = plan("{}");
+  bool changed = false;
+  EXPECT_THAT(some.extend(wanted("relu_output"), changed), ElementsAre("relu_output"));
+  EXPECT_FALSE(changed);
 }
 
 TEST(Capture, OverheadIsWrittenAsAPercentageOrARatio) {
