@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/commands.h"
+#include "core/text.h"
 
 namespace {
 
@@ -66,6 +67,22 @@ void add_rules(CLI::App& app, Invocation& out) {
   describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
 }
 
+// CLI11 would only say that a subcommand is required.
+int refuse_unknown(CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return kOk;
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return kOk;
+    names.push_back(command->get_name());
+  }
+  std::cerr << "tocsin: no command \"" << argv[1] << "\"";
+  if (const auto near = tocsin::core::nearest(argv[1], names); !near.empty()) {
+    std::cerr << "; did you mean \"" << near << "\"?";
+  }
+  std::cerr << " (see tocsin --help)\n";
+  return kUsage;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,6 +127,7 @@ int main(int argc, char** argv) {
     call.run = [] { return version_command(); };
   });
 
+  if (const int code = refuse_unknown(app, argc, argv); code != kOk) return code;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -66,6 +66,20 @@ std::string frame_of(const core::RunUid& uid, std::uint64_t sequence, std::int64
   return {reinterpret_cast<const char*>(frame->data()), frame->size()};
 }
 
+ingest::SourceOptions reading(const char* topic) {
+  ingest::SourceOptions options;
+  options.topics = {topic};
+  options.start = ingest::Start::beginning;
+  return options;
+}
+
+ingest::PublisherOptions writing(const char* name, std::chrono::milliseconds linger) {
+  ingest::PublisherOptions options;
+  options.writer = name;
+  options.linger = linger;
+  return options;
+}
+
 class Bench {
  public:
   Bench(std::string bootstrap, std::string delivery)
@@ -147,7 +161,7 @@ class Bench {
   // lagging.
   void load(ingest::Transport& transport, double per_second, const std::stop_token& stop,
             std::atomic<std::uint64_t>& sent) {
-    auto publisher = transport.publisher({.writer = "load", .linger = 5ms});
+    auto publisher = transport.publisher(writing("load", 5ms));
     const core::RunUid uid = core::run_uid_v5("load/" + prefix_);
     std::uint64_t sequence = 0;
     const auto start = Steady::now();
@@ -169,7 +183,7 @@ class Bench {
 
   void measure(ingest::Transport& transport) {
     std::jthread issues([&](const std::stop_token& stop) {
-      auto source = transport.source({.topics = {"issues"}, .start = ingest::Start::beginning});
+      auto source = transport.source(reading("issues"));
       while (!stop.stop_requested()) {
         (void)(*source)->poll(20ms, 256, [&](const core::RecordView& record) {
           const auto decoded = ingest::decode_event(record);
@@ -186,7 +200,7 @@ class Bench {
       }
     });
     std::jthread loop([&](const std::stop_token& stop) {
-      auto source = transport.source({.topics = {"commands"}, .start = ingest::Start::beginning});
+      auto source = transport.source(reading("commands"));
       while (!stop.stop_requested()) {
         (void)(*source)->poll(20ms, 256, [&](const core::RecordView& record) {
           if (const auto command = ingest::decode_command(record))
@@ -209,7 +223,7 @@ class Bench {
     load_ = saturation_ / 2;
     std::jthread half([&](const std::stop_token& stop) { load(transport, load_, stop, sent); });
     std::this_thread::sleep_for(1s);
-    auto publisher = transport.publisher({.writer = "job", .linger = 0ms});
+    auto publisher = transport.publisher(writing("job", 0ms));
     for (int i = 0; i < kSamples; ++i) {
       const core::RunUid uid = core::run_uid_v5("sample/" + prefix_ + "/" + std::to_string(i));
       core::OutRecord record{"telemetry", core::to_text(uid), frame_of(uid, 1, 1, true)};

@@ -42,7 +42,10 @@ double wall_seconds() {
 }
 
 void produce(ingest::Transport& transport) {
-  auto publisher = transport.publisher({.writer = "bench", .linger = 20ms});
+  ingest::PublisherOptions options;
+  options.writer = "bench";
+  options.linger = 20ms;
+  auto publisher = transport.publisher(options);
   if (!publisher) std::exit((std::cerr << publisher.error().message << "\n", 1));
   std::mt19937_64 random(1);
   std::normal_distribution<double> noise(0, 1);
@@ -151,8 +154,13 @@ Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t
   document->read(problems, [&](config::Reader& root) { rules::read_rules(root, config); });
   if (problems.has_errors())
     std::exit((std::cerr << config::to_text(problems.items().front()) << "\n", 1));
-  auto made = rules::Engine::create(std::move(config), {.cluster = "bench"});
-  auto source = transport.source({.topics = {"telemetry"}, .start = ingest::Start::beginning});
+  rules::EngineOptions engine_options;
+  engine_options.cluster = "bench";
+  auto made = rules::Engine::create(std::move(config), engine_options);
+  ingest::SourceOptions source_options;
+  source_options.topics = {"telemetry"};
+  source_options.start = ingest::Start::beginning;
+  auto source = transport.source(source_options);
   if (!made || !source) std::exit((std::cerr << "cannot open\n", 1));
   ingest::JsonScalarDecoder json;
   const Cost start{cpu_seconds(), wall_seconds(), 0};

@@ -89,6 +89,12 @@ bool JournalTail::grown() const {
   return static_cast<std::uint64_t>(info.st_size) > file_at_ + end_;
 }
 
+/// Is there no segment behind this one (the list is read again, it may be old)?
+bool JournalTail::newest(std::uint64_t first) {
+  segments_ = list_segments(directory_ + "/" + writer_);
+  return segments_.empty() || segments_.back() <= first;
+}
+
 bool JournalTail::open_segment(std::uint64_t first, bool contiguous) {
   FileDescriptor file(::open(path_of(first).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) {
@@ -97,8 +103,12 @@ bool JournalTail::open_segment(std::uint64_t first, bool contiguous) {
   }
   std::array<std::byte, kSegmentHeaderBytes> bytes{};
   const auto got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
-  const auto header = decode_segment_header(
-      std::span<const std::byte>(bytes).first(got > 0 ? static_cast<std::size_t>(got) : 0));
+  const std::size_t size = got > 0 ? static_cast<std::size_t>(got) : 0;
+  if (size < kSegmentHeaderBytes && newest(first)) {
+    relist_ = true;  // its writer has made the file and not yet written the header: wait
+    return false;
+  }
+  const auto header = decode_segment_header(std::span<const std::byte>(bytes).first(size));
   file_ = std::move(file);
   segment_ = first;
   located_ = true;

@@ -58,6 +58,7 @@ class JournalTail {
 
  private:
   bool open_at_next();
+  bool newest(std::uint64_t first);
   bool open_segment(std::uint64_t first, bool contiguous);
   void locate();
   bool next_batch();

@@ -439,6 +439,21 @@ TEST_F(Journal, AWriterThatAppearsLaterIsReadFromItsBeginning) {
   EXPECT_EQ((*read)[0].stream, "hook-2");
 }
 
+TEST_F(Journal, ASegmentWhoseHeaderIsNotWrittenYetIsWaitedFor) {
+  put(*writer("hook-1"), "telemetry", "run", "first");
+  const std::string made = segments("hook-1").at(0);
+  const std::string late = directory_ + "/hook-2/" + ingest::segment_name(0);
+  fs::create_directory(directory_ + "/hook-2");
+  std::ofstream(late).flush();  // created, still empty
+  auto source = reader({"telemetry"});
+  EXPECT_THAT(texts(*source), ElementsAre("first"));
+  fs::copy_file(made, late, fs::copy_options::overwrite_existing);
+  const auto read = read_records(*source, 1);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_THAT(*read, SizeIs(1));
+  EXPECT_EQ((*read)[0].stream, "hook-2");
+}
+
 TEST_F(Journal, RecordsOfOtherTopicsMoveThePositionWithoutBeingRead) {
   auto hook = writer("hook-1");
   put(*hook, "telemetry", "run", std::string(300'000, 'x'));

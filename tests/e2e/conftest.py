@@ -1,92 +1,11 @@
-"""Runs the built program as its users do. TOCSIN_BINARY and TOCSIN_BUILD come from tools/test."""
-import json
+"""Fixtures of the end-to-end tests: servers that end with the test, a real Kafka for the session."""
 import os
 import pathlib
-import signal
-import subprocess
-import sys
-import threading
-import time
-import urllib.request
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOCSIN_BUILD", ROOT / "build" / "release"))
-BINARY = pathlib.Path(os.environ.get("TOCSIN_BINARY", BUILD / "app" / "tocsin"))
-sys.path.insert(0, str(ROOT / "python"))
-sys.path.insert(0, str(ROOT))
-
-
-def run_cli(*arguments, env=None, timeout=60):
-    """The program's exit code, stdout and stderr."""
-    done = subprocess.run([str(BINARY), *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, **(env or {})}, timeout=timeout, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-class Server:
-    """A serving tocsin (`up`, `evaluate`, …): its log events, its address; killed at the end."""
-
-    def __init__(self, config, *arguments, role="up"):
-        self.events = []
-        self._new = threading.Condition()
-        self.process = subprocess.Popen(
-            [str(BINARY), role, "--config.file", str(config), "--log.format", "json", *map(str, arguments)],
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            try:
-                event = json.loads(line)
-            except ValueError:
-                event = {"msg": "not_json", "line": line}
-            with self._new:
-                self.events.append(event)
-                self._new.notify_all()
-
-    def wait_for(self, name, timeout=30, **fields):
-        """The first event of this name with these fields; fails the test when none comes."""
-        def find():
-            for event in self.events:
-                if event.get("msg") == name and all(event.get(k) == v for k, v in fields.items()):
-                    return event
-            return None
-        end = time.monotonic() + timeout
-        with self._new:
-            while True:
-                event = find()
-                if event:
-                    return event
-                left = end - time.monotonic()
-                if left <= 0 or (self.process.poll() is not None and not self._reader.is_alive()):
-                    break
-                self._new.wait(min(left, 0.2))
-        seen = "\n".join(json.dumps(e) for e in self.events[-25:])
-        raise AssertionError(f"no event {name} {fields} within {timeout} s; exit {self.process.poll()}; last events:\n{seen}")
-
-    def all(self, name):
-        with self._new:
-            return [e for e in self.events if e.get("msg") == name]
-
-    def get(self, path):
-        address = self.wait_for("started")["http"]
-        try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(10)
-
-    def stop(self, timeout=20):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout)
+from tests.support.kafka import Kafka
+from tests.support.program import Server
 
 
 @pytest.fixture
@@ -115,10 +34,5 @@ def kafka():
     if given:
         yield given
         return
-    name = f"e2e-{os.getpid()}"
-    done = subprocess.run([str(ROOT / "tools" / "kafka"), "start", "--name", name], capture_output=True, text=True,
-                          timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    line = next(l for l in done.stdout.splitlines() if l.startswith("KAFKA_BOOTSTRAP_SERVERS="))
-    yield line.split("=", 1)[1]
-    subprocess.run([str(ROOT / "tools" / "kafka"), "stop", "--name", name], timeout=60, check=False)
+    with Kafka(f"e2e-{os.getpid()}") as cluster:
+        yield cluster.bootstrap

@@ -1,10 +1,9 @@
 """The command line as a person meets it: help, errors with their place, exit codes."""
 import json
-import pathlib
 
 import pytest
 
-from conftest import ROOT, run_cli
+from tests.support.program import ROOT, run_cli
 
 jsonschema = pytest.importorskip("jsonschema")
 yaml = pytest.importorskip("yaml")
@@ -50,7 +49,7 @@ def test_a_good_file_is_ok(tmp_path):
     ("rules:\n  - use: vanishing_gradient\n    with: {threshold: -1}\n", "t.yaml:3:23", "> 0"),
     ("log: {level: loud}\n", "t.yaml:1:14", "one of debug, info, warn, error"),
     ("cluster: a\ncluster: b\n", "t.yaml:2:1", "duplicate key"),
-    ("route: {receiver: nobody}\nreceivers: {somebody: {publish_metric: {}}}\n", "t.yaml:1:", "somebody"),
+    ("route: {receiver: sombody}\nreceivers: {somebody: {publish_metric: {}}}\n", "t.yaml:1:", "somebody"),
     ("receivers: {a: {webhok: {url: 'http://x'}}}\n", "t.yaml:1:", "webhook"),
     ("rules:\n  - {use: exploding_tensor, actions: [stp]}\nreceivers: {stop: {stop_training: {}}}\n", "t.yaml:", "stop"),
     ("route:\n  receiver: a\n  routes: [{matchers: ['severity=~\"(\"']}]\nreceivers: {a: {publish_metric: {}}}\n", "t.yaml:3:", ""),
@@ -97,8 +96,8 @@ def test_the_schema_accepts_the_examples_and_refuses_a_misspelt_key(tmp_path):
 def test_the_examples_pass_check():
     for path in sorted((ROOT / "config" / "examples").glob("*.yaml")):
         code, out, err = run_cli("check", path, env={
-            "DEMO_DIR": "/tmp", "SMTP_PORT": "25", "WEBHOOK_PORT": "80", "MQTT_PORT": "1883", "WEBHOOK_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
-            "HTTP_PORT": "0", "JOURNAL": "/tmp/j", "KAFKA_BOOTSTRAP_SERVERS": "localhost:9092"})
+            "DEMO_JOURNAL": "/tmp/j", "DEMO_SMTP_PORT": "25", "DEMO_MQTT_PORT": "1883", "DEMO_HTTP_PORT": "0",
+            "DEMO_WEBHOOK_URL": "http://127.0.0.1:80/", "DEMO_WEBHOOK_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="})
         assert code == 0, out + err
 
 
