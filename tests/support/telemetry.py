@@ -41,8 +41,8 @@ def scalar(run, name, value, step, **more):
             json.dumps({"run": run, "name": name, "value": value, "step": step, **more}).encode())
 
 
-def journal_events(folder, topic):
-    """(key, data, attributes) of every committed event of a topic, oldest first per writer."""
+def journal_records(folder, topic):
+    """Every committed record of a topic as the reference codec gives it, oldest first per writer."""
     for path in sorted(pathlib.Path(folder).glob("*/*.tcj")):
         data, at = path.read_bytes(), 64
         while at < len(data):
@@ -51,10 +51,15 @@ def journal_events(folder, topic):
             except wire.WireError:
                 break  # not committed: a batch counts whole or not at all
             at += 8 + int.from_bytes(data[at:at + 4], "little")
-            for record in records:
-                if record["topic"] == topic and record["value"] is not None:
-                    headers = {name: text.decode() for name, text in record["headers"]}
-                    yield record["key"].decode(), json.loads(record["value"]), headers
+            yield from (record for record in records if record["topic"] == topic)
+
+
+def journal_events(folder, topic):
+    """(key, data, attributes) of every committed event of a topic."""
+    for record in journal_records(folder, topic):
+        if record["value"] is not None:
+            headers = {name: text.decode() for name, text in record["headers"]}
+            yield record["key"].decode(), json.loads(record["value"]), headers
 
 
 def kafka_produce(bootstrap, topic, records):
