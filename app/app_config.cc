@@ -85,6 +85,19 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.shadow = configured.common.shadow;
     out.push_back(std::move(integration));
   }
+  // A receiver without an action is how a route says "nobody"; routing wants something to name.
+  for (const auto& name : receivers.names) {
+    if (std::any_of(out.begin(), out.end(),
+                    [&](const routing::Integration& other) { return other.receiver == name; })) {
+      continue;
+    }
+    routing::Integration nobody;
+    nobody.id = name + "/nobody";
+    nobody.receiver = name;
+    nobody.type = "nobody";
+    nobody.enabled = false;
+    out.push_back(std::move(nobody));
+  }
   return out;
 }
 
