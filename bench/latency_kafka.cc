@@ -95,7 +95,7 @@ class Bench {
         << "engine: {threads: 1, delivery: " << delivery_ << "}\n"
         << "rules: [{use: exploding_tensor, actions: [stop]}]\n"
         << "route: {receiver: none}\n"
-        << "receivers: {none: {}, stop: {stop_training: {armed: true, mode: stop}}}\n"
+        << "receivers: {none: {}, stop: {stop_training: {armed: true, mode: stop, max_stops: {count: 100000}}}}\n"
         << "http: {listen: '127.0.0.1:0'}\n";
     config::Diagnostics problems;
     auto config = app::load_config(path.string(), config::process_environment(), problems);

@@ -83,9 +83,11 @@ void forward_log(const rd_kafka_t* client, int level, const char* facility,
   core::Log* log = callbacks == nullptr ? nullptr : callbacks->log.load();
   if (log == nullptr) return;
   // syslog levels; lost connections are normal life to us, so even "error" is only a warning.
-  const auto grade = level <= 4   ? core::Level::warn
-                     : level <= 6 ? core::Level::info
-                                  : core::Level::debug;
+  // What the library repeats by itself is nothing to look at.
+  const bool routine = std::string_view(text).find("retrying") != std::string_view::npos;
+  const auto grade = level <= 4 && !routine ? core::Level::warn
+                     : level <= 6           ? core::Level::info
+                                            : core::Level::debug;
   log->write(grade, "kafka_client_said",
              {{"client", rd_kafka_name(client)}, {"facility", facility}, {"text", text}});
 }
