@@ -73,8 +73,9 @@ core::Result<tcp::endpoint> parse_endpoint(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
   std::uint16_t port = 0;
   const char* last = listen.data() + listen.size();
-  if (colon == std::string::npos ||
-      std::from_chars(listen.data() + colon + 1, last, port).ptr != last) {
+  const char* digits = colon == std::string::npos ? last : listen.data() + colon + 1;
+  const auto [end, failure] = std::from_chars(digits, last, port);
+  if (failure != std::errc{} || end != last) {
     return core::invalid_argument("http.listen: expected ADDRESS:PORT, found \"" + listen + "\"");
   }
   std::string host = listen.substr(0, colon);

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string exchange(const std::string& address, const std::string& request) {
+std::string ask(const std::string& address, const std::string& request) {
   const std::size_t colon = address.rfind(':');
   std::uint16_t port = 0;
   std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
@@ -50,7 +50,7 @@ class Http : public ::testing::Test {
     server_ = std::move(*made);
   }
   std::string get(const std::string& line) {
-    return exchange(server_->address(), line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return ask(server_->address(), line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   }
   core::NullLog log_;
   std::unique_ptr<HttpServer> server_;
@@ -73,7 +73,7 @@ TEST_F(Http, RefusesWhatChangesState) {
 }
 
 TEST_F(Http, KeepsServingAfterGarbage) {
-  exchange(server_->address(), "\x01\x02garbage\r\n\r\n");
+  ask(server_->address(), "\x01\x02garbage\r\n\r\n");
   EXPECT_THAT(get("GET /nowhere"), StartsWith("HTTP/1.1 404"));
 }
 
