@@ -21,6 +21,7 @@ class Writer {
   static constexpr bool kReading = false;
   explicit Writer(std::string& out) : out_(out) {}
   void raw(const void* data, std::size_t size) {
+    if (size == 0) return;  // an empty vector has no address
     out_.append(static_cast<const char*>(data), size);
   }
 
@@ -35,6 +36,7 @@ class Loader {
   static constexpr bool kReading = true;
   explicit Loader(std::string_view in) : in_(in) {}
   void raw(void* data, std::size_t size) {
+    if (size == 0) return;
     if (size > in_.size()) {
       ok_ = false;
       in_ = {};
