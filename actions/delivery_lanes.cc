@@ -130,6 +130,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
     return;
   }
   Lane& lane = found->second;
+  ++lane.waiting;
   item.expires = expiry_of(notification, lane.options.common);
   item.rank = rank_of(notification);
   const std::string group = notification.group_key;
@@ -214,7 +215,7 @@ std::optional<Attempt> DeliveryLanes::State::start(Lane& lane, const std::vector
     out.notification =
         std::make_shared<core::Notification>(digest_of(items, lane.options.common.max_alerts));
     for (const Item* item : items) {
-      digests[out.ticket].push_back(item->ticket);
+      digests[out.ticket].push_back(item->notification->group_key);
       out.number = std::max(out.number, item->attempts);
     }
   }
@@ -246,7 +247,7 @@ std::optional<Attempt> DeliveryLanes::next(WallTime now) {
   }
   if (best == nullptr) return std::nullopt;
   std::vector<Item*> items{best};
-  if (best_lane->options.traits.human && best_lane->waiting() > kDigestAbove) {
+  if (best_lane->options.traits.human && best_lane->waiting > kDigestAbove) {
     items.clear();
     for (auto& [key, queue] : best_lane->groups) {
       if (!queue.front().in_flight && queue.front().not_before <= now)
@@ -288,11 +289,11 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::Outcome& outcom
   lane.probe.attempted(outcome.outcome, now - attempt.started);
   const auto digest = state_->digests.find(attempt.ticket);
   if (digest == state_->digests.end()) {
-    state_->settle(lane, attempt.ticket, attempt, outcome, now);
+    state_->settle(lane, attempt.notification->group_key, attempt, outcome, now);
   } else {
     const auto members = std::move(digest->second);
     state_->digests.erase(digest);
-    for (const std::uint64_t ticket : members) state_->settle(lane, ticket, attempt, outcome, now);
+    for (const std::string& group : members) state_->settle(lane, group, attempt, outcome, now);
   }
   if (outcome.outcome == OutcomeClass::gone) {
     state_->disable(lane, outcome.detail.empty() ? "the far side is gone (" + outcome.code + ")"
@@ -312,7 +313,7 @@ DeliveryLanes::Batch DeliveryLanes::take() {
 std::size_t DeliveryLanes::pending(std::string_view integration) const {
   if (integration.empty()) return state_->pending_ids.size();
   const auto lane = state_->lanes.find(integration);
-  return lane == state_->lanes.end() ? 0 : lane->second.waiting();
+  return lane == state_->lanes.end() ? 0 : lane->second.waiting;
 }
 
 std::size_t DeliveryLanes::in_flight() const {

@@ -137,12 +137,6 @@ void LaneProbe::delivered(const core::Notification& notification, WallTime now) 
   since_event_->observe(std::chrono::duration<double>(now - measured).count());
 }
 
-std::size_t Lane::waiting() const {
-  std::size_t count = 0;
-  for (const auto& [key, queue] : groups) count += queue.size();
-  return count;
-}
-
 bool Lane::ready(WallTime now) {
   return disabled.empty() && in_flight < options.common.concurrency && now >= paused_until &&
          breaker.ready(now) && bucket.ready(now);

@@ -93,8 +93,8 @@ struct Lane {
   core::WallTime paused_until{};                        // the far side asked for it
   std::string disabled;                                 // why nothing is sent any more (410 gone)
   std::uint32_t in_flight = 0;
+  std::size_t waiting = 0;  // notifications without a final state
 
-  [[nodiscard]] std::size_t waiting() const;
   /// Neither paused, nor limited, nor cut off, nor full.
   [[nodiscard]] bool ready(core::WallTime now);
   /// When ready() may hold by itself.

@@ -56,11 +56,12 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   record.state = state;
   deliveries.push_back(std::move(record));
   lane.probe.finished(state);
+  --lane.waiting;
   const std::string& id = item.notification->notification_id;
   pending_ids.erase(id);
   finished_ids.add(id);
   if (item.from) positions[item.from->where].close(item.from->next);
-  lane.probe.pending(lane.waiting());
+  lane.probe.pending(lane.waiting);
 }
 
 void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, DeliveryState state,
@@ -85,7 +86,7 @@ void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
     }
   }
   if (found->second.empty()) lane.groups.erase(found);
-  lane.probe.pending(lane.waiting());
+  lane.probe.pending(lane.waiting);
 }
 
 void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
@@ -126,48 +127,56 @@ void DeliveryLanes::State::disable(Lane& lane, const std::string& why) {
   std::erase_if(lane.groups, [](const auto& group) { return group.second.empty(); });
 }
 
-void DeliveryLanes::State::settle(Lane& lane, std::uint64_t ticket, const Attempt& attempt,
+namespace {
+
+Delivery attempt_record(const Item& item, const Attempt& attempt, const core::Outcome& outcome,
+                        WallTime now) {
+  Delivery out = record_of(*item.notification);
+  out.attempt = item.attempts;
+  out.outcome = outcome.outcome;
+  out.code = outcome.code;
+  out.detail = shortened(outcome.detail, kDetailBytes);
+  out.latency = now - attempt.started;
+  out.handles = outcome.handles;
+  out.stages.sent = attempt.started;
+  out.stages.answered = now;
+  return out;
+}
+
+}  // namespace
+
+void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const Attempt& attempt,
                                   const core::Outcome& outcome, WallTime now) {
-  for (auto& [key, queue] : lane.groups) {
-    Item& item = queue.front();  // only heads are in flight
-    if (item.ticket != ticket) continue;
-    item.in_flight = false;
-    DeliveryState state = judge(lane, item, outcome, now);
-    // Switched off while this one was under way: it will not be tried again either.
-    if (state == DeliveryState::pending && !lane.disabled.empty()) state = DeliveryState::dead;
-    const bool via_digest = attempt.ticket != ticket;
-    Delivery record = record_of(*item.notification);
-    record.attempt = item.attempts;
-    record.outcome = outcome.outcome;
-    record.code = outcome.code;
-    record.detail = shortened(outcome.detail, kDetailBytes);
-    record.latency = now - attempt.started;
-    record.handles = outcome.handles;
-    if (via_digest) record.handles.emplace_back("digest", attempt.notification->notification_id);
-    record.stages.sent = attempt.started;
-    record.stages.answered = now;
-    const std::string group = key;
-    if (state == DeliveryState::pending) {
-      record.state = state;
-      record.next_attempt_at = item.not_before;
-      deliveries.push_back(std::move(record));
-      return merge(lane, group);  // what came in while it was under way
-    }
-    if (state == DeliveryState::delivered && via_digest)
-      state = DeliveryState::delivered_via_digest;
-    if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
-      lane.probe.delivered(*item.notification, now);
-      if (item.notification->kind == NotificationKind::close) {
-        lane.incidents.erase(group);
-      } else {
-        lane.incidents.try_emplace(group, outcome.handles);
-      }
-    }
-    const Item done = std::move(item);
-    queue.pop_front();
-    if (queue.empty()) lane.groups.erase(group);
-    return end(lane, done, std::move(record), state);
+  const auto found = lane.groups.find(group);
+  if (found == lane.groups.end() || !found->second.front().in_flight) return;
+  Item& item = found->second.front();  // only heads are in flight
+  item.in_flight = false;
+  DeliveryState state = judge(lane, item, outcome, now);
+  // Switched off while this one was under way: it will not be tried again either.
+  if (state == DeliveryState::pending && !lane.disabled.empty()) state = DeliveryState::dead;
+  Delivery record = attempt_record(item, attempt, outcome, now);
+  if (attempt.ticket != item.ticket) {
+    record.handles.emplace_back("digest", attempt.notification->notification_id);
+    if (state == DeliveryState::delivered) state = DeliveryState::delivered_via_digest;
   }
+  if (state == DeliveryState::pending) {
+    record.state = state;
+    record.next_attempt_at = item.not_before;
+    deliveries.push_back(std::move(record));
+    return merge(lane, group);  // what came in while it was under way
+  }
+  if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
+    lane.probe.delivered(*item.notification, now);
+    if (item.notification->kind == NotificationKind::close) {
+      lane.incidents.erase(group);
+    } else {
+      lane.incidents.try_emplace(group, outcome.handles);
+    }
+  }
+  const Item done = std::move(item);
+  found->second.pop_front();
+  if (found->second.empty()) lane.groups.erase(found);
+  end(lane, done, std::move(record), state);
 }
 
 // The item's next attempt, or its final state when it has had all it may have.

@@ -81,7 +81,7 @@ struct DeliveryLanes::State {
   std::set<std::string> promoted;        // superseded an undelivered open before the restart
   std::map<core::StreamPartition, LowWater> positions;
   std::vector<core::Delivery> deliveries;
-  std::map<std::uint64_t, std::vector<std::uint64_t>> digests;  // ticket → tickets of its members
+  std::map<std::uint64_t, std::vector<std::string>> digests;  // ticket → groups whose heads it has
 
   void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
   void end_without_attempt(Lane& lane, const Item& item, core::DeliveryState state,
@@ -90,7 +90,7 @@ struct DeliveryLanes::State {
   void expire(Lane& lane, core::WallTime now);
   void disable(Lane& lane, const std::string& why);
   std::optional<Attempt> start(Lane& lane, const std::vector<Item*>& items, core::WallTime now);
-  void settle(Lane& lane, std::uint64_t ticket, const Attempt& attempt,
+  void settle(Lane& lane, const std::string& group, const Attempt& attempt,
               const core::Outcome& outcome, core::WallTime now);
   core::DeliveryState judge(Lane& lane, Item& item, const core::Outcome& outcome,
                             core::WallTime now);
