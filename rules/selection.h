@@ -21,6 +21,12 @@ constexpr std::int64_t distance(std::int64_t later, std::int64_t earlier) noexce
                          : std::numeric_limits<std::int64_t>::max();
 }
 
+/// time + by, held at the end of the range. `by` is not negative.
+constexpr std::int64_t add(std::int64_t time, core::Duration by) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return time > kMost - by.count() ? kMost : time + by.count();
+}
+
 /// What a dictionary entry says about a name.
 struct Name {
   std::string text;

@@ -23,21 +23,19 @@
 #include <array>
 #include <cmath>
 
+#include "rules/builtin/loss_curve.h"
 #include "rules/rule.h"
 
 namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kLossKinds[] = {"plateau", "increase", "stuck", "early", "rise", "lost"};
-enum Kind : unsigned { kPlateau, kIncrease, kStuck, kEarly, kRise, kLost };
 
 struct LossNotDecreasing {
   static constexpr std::span<const std::string_view> kKinds = kLossKinds;
   static constexpr std::string_view kExtensions[] = {"flat_evaluations"};
   static constexpr std::size_t kHistory = 64;
   static constexpr std::size_t kTail = 20;
-  static constexpr std::uint32_t kStuckPoints = 4;
-  static constexpr std::uint32_t kMedian = 5;
 
   struct Config {
     bool original = false;
@@ -48,16 +46,13 @@ struct LossNotDecreasing {
     std::optional<std::string> mode;
     std::uint32_t flat_evaluations = 0;
   };
-  struct Saved {
-    std::int64_t step = 0;
-    double loss = 0;
-  };
+  using Saved = LossPoint;
   /// Which modes have been evaluated: without `mode`, only the first of eval, train, global may
   /// hit.
   struct Shared {
     std::uint8_t evaluated = 0;
   };
-  struct State {
+  struct State : LossCurve {
     // original: the saved values since the last evaluation, oldest first; enough to find the newest
     // one at least num_steps back.
     std::array<Saved, kHistory> history{};
@@ -67,25 +62,10 @@ struct LossNotDecreasing {
     std::array<double, kHistory> reference{};  // of the latest evaluations, for flat_evaluations
     std::array<double, kHistory> loss{};
     std::uint32_t row = 0;  // evaluations without a break
-    // tocsin
-    double sum = 0;  // of the values since the last point
-    std::uint32_t values = 0;
-    std::array<double, kMedian> points{};  // newest last
-    std::uint32_t seen = 0;                // points so far
-    std::int64_t last_point = 0;
-    double first_point = 0;
-    double first = 0;
-    double best = 0;
-    double target = 0;  // what the next improvement is measured against
-    std::uint32_t without = 0;
-    std::uint32_t rising = 0;
-    std::uint32_t lost = 0;
-    std::int64_t best_step = 0;
     // evidence
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
     Saved before{};
-    Saved now{};
     double change = 0;
     double limit = 0;
   };
@@ -200,72 +180,6 @@ struct LossNotDecreasing {
     return true;
   }
 
-  // --------------------------------------------------------------------------------- tocsin
-
-  static double median(const State& state, std::uint32_t size) {
-    std::array<double, kMedian> sorted = state.points;
-    const auto begin = sorted.end() - static_cast<std::ptrdiff_t>(size);
-    std::sort(begin, sorted.end());
-    return *(begin + static_cast<std::ptrdiff_t>(size / 2));
-  }
-
-  static std::optional<Verdict> judge_tocsin(const Config& cfg, State& state, std::int64_t step,
-                                             double loss) {
-    if (!std::isfinite(loss)) return kInsufficient;
-    state.sum += loss;
-    ++state.values;
-    if (state.seen > 0 && distance(step, state.last_point) < cfg.num_steps) return std::nullopt;
-    const double point = state.sum / state.values;
-    state.sum = 0;
-    state.values = 0;
-    state.last_point = step;
-    std::rotate(state.points.begin(), state.points.begin() + 1, state.points.end());
-    state.points.back() = point;
-    ++state.seen;
-    state.now = {step, point};
-    if (state.seen == 1) {
-      state.first_point = point;
-      return kInsufficient;
-    }
-    std::uint8_t kinds = 0;
-    if (point > 2 * std::fabs(state.first_point)) kinds |= 1U << kEarly;
-    if (state.seen >= kMedian) kinds = static_cast<std::uint8_t>(kinds | judge_median(state));
-    if (kinds != 0) return Verdict{Outcome::hit, kinds};
-    return state.seen < kMedian ? kInsufficient : kOk;
-  }
-
-  static std::uint8_t judge_median(State& state) {
-    const double v = median(state, kMedian);
-    if (state.seen == kMedian) {
-      state.first = state.best = state.target = v;
-      state.best_step = state.now.step;
-      return 0;
-    }
-    if (v < state.best) {
-      state.best = v;
-      state.best_step = state.now.step;
-    }
-    if (v <= state.target - 0.01 * std::fabs(state.target)) {
-      state.target = v;
-      state.without = 0;
-    } else {
-      ++state.without;
-    }
-    unsigned kinds = 0;
-    // Written so that it means the same for negative losses: less than 10 % gained.
-    const bool gained = state.first - state.best >= 0.1 * std::fabs(state.first);
-    if (state.without >= kStuckPoints && !gained) kinds |= 1U << kStuck;
-    const double margin = 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first));
-    state.rising = v > state.best + margin ? state.rising + 1 : 0;
-    if (state.rising >= 3) kinds |= 1U << kRise;
-    const double gain = state.first - state.best;
-    const bool back =
-        gain > 0.05 * std::fabs(state.first) && median(state, 3) > state.best + 0.5 * gain;
-    state.lost = back ? state.lost + 1 : 0;
-    if (state.lost >= 2) kinds |= 1U << kLost;
-    return static_cast<std::uint8_t>(kinds);
-  }
-
   // ---------------------------------------------------------------------------------- engine
 
   // Losses of another data set that a script logs in its training mode.
@@ -309,7 +223,7 @@ struct LossNotDecreasing {
           if (!may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
         }
       } else if (own == 1) {
-        verdict = judge_tocsin(cfg, *state, point.step, value.value);
+        verdict = state->judge(point.step, value.value, cfg.num_steps);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {

@@ -1,0 +1,86 @@
+// Rows of a summary frame as rules see them.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "core/codes.h"
+#include "core/frame.h"
+
+namespace tocsin::rules {
+
+/// One row of a summary frame, read column by column: a rule pays only for what it looks at.
+class Row {
+ public:
+  Row(const std::byte* columns, std::size_t rows, std::size_t at) noexcept
+      : columns_(columns), rows_(rows), at_(at) {}
+  [[nodiscard]] std::size_t index() const noexcept { return at_; }
+  [[nodiscard]] std::uint64_t name() const noexcept { return whole(core::summary_column::name); }
+  [[nodiscard]] std::uint64_t count() const noexcept { return whole(core::summary_column::count); }
+  [[nodiscard]] double n() const noexcept { return static_cast<double>(count()); }
+  [[nodiscard]] double sum() const noexcept { return real(core::summary_column::sum); }
+  [[nodiscard]] double mean() const noexcept { return sum() / n(); }
+  [[nodiscard]] double sumsq() const noexcept { return real(core::summary_column::sumsq); }
+  [[nodiscard]] double l2() const noexcept { return std::sqrt(sumsq()); }
+  [[nodiscard]] double abs_sum() const noexcept { return real(core::summary_column::abs_sum); }
+  [[nodiscard]] double abs_mean() const noexcept { return abs_sum() / n(); }
+  [[nodiscard]] double min() const noexcept { return real(core::summary_column::min); }
+  [[nodiscard]] double max() const noexcept { return real(core::summary_column::max); }
+  [[nodiscard]] double abs_max() const noexcept {
+    const double low = min();
+    const double high = max();
+    return std::isnan(low) || std::isnan(high) ? std::nan("")
+                                               : std::fmax(std::fabs(low), std::fabs(high));
+  }
+  [[nodiscard]] std::uint64_t nan() const noexcept { return whole(core::summary_column::nan); }
+  [[nodiscard]] std::uint64_t posinf() const noexcept {
+    return whole(core::summary_column::posinf);
+  }
+  [[nodiscard]] std::uint64_t neginf() const noexcept {
+    return whole(core::summary_column::neginf);
+  }
+  [[nodiscard]] std::uint64_t non_finite() const noexcept { return nan() + posinf() + neginf(); }
+  [[nodiscard]] std::uint64_t zero() const noexcept { return whole(core::summary_column::zero); }
+  [[nodiscard]] std::uint64_t meta() const noexcept { return whole(core::summary_column::meta); }
+  [[nodiscard]] core::Role role() const noexcept { return core::meta::role(meta()); }
+  [[nodiscard]] core::Dtype dtype() const noexcept { return core::meta::dtype(meta()); }
+
+ private:
+  template <typename T>
+  [[nodiscard]] T load(std::size_t column) const noexcept {
+    T value;
+    std::memcpy(&value, columns_ + (column * rows_ + at_) * core::kColumnBytes, sizeof value);
+    return value;
+  }
+  [[nodiscard]] std::uint64_t whole(std::size_t column) const noexcept {
+    return load<std::uint64_t>(column);
+  }
+  [[nodiscard]] double real(std::size_t column) const noexcept { return load<double>(column); }
+
+  const std::byte* columns_;
+  std::size_t rows_;
+  std::size_t at_;
+};
+
+/// The rows of one frame with what they share. Valid during one call.
+struct RowBatch {
+  static constexpr std::uint32_t kSkip = 0xFFFFFFFFU;
+
+  const std::byte* columns = nullptr;
+  std::size_t rows = 0;
+  std::span<const std::uint32_t> slots;  // unit of each row; kSkip = not to be judged
+  core::Mode mode = core::Mode::global;
+  std::int64_t step = 0;
+  double loss_scale = 1;  // last one the worker stated; gradients are not yet divided by it
+  bool scalar = false;    // one logged value, count 1
+  std::span<const core::SparseColumn> sparse;
+
+  /// A statistic sent for this row on request.
+  [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,148 @@
+// What only a clock can decide: grace periods, idle workers, silence, runs to forget. Live these
+// come from tick() and are logged; in replays the records' times take the clock's place.
+#include <algorithm>
+
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+
+std::int64_t Engine::Impl::idle_limit(const Worker& worker) const {
+  const std::size_t timed = std::min<std::size_t>(worker.steps_timed, worker.step_times.size());
+  std::int64_t limit = options.config.idle_after.count();
+  if (timed > 0) {
+    std::array<std::int64_t, 8> times = worker.step_times;
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(timed / 2),
+                     times.begin() + static_cast<std::ptrdiff_t>(timed));
+    const std::int64_t median = times[timed / 2];
+    if (median > 0 && median < kForever / 5) limit = std::max(limit, 5 * median);
+  }
+  return limit;
+}
+
+void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due) {
+  for (const auto& clock : clock_rules) {
+    const auto check = [&](std::uint32_t who, std::int64_t last) {
+      const std::int64_t deadline = add(last, clock.program->threshold);
+      if (run.clocks[{clock.rule, who}].fired) return;
+      if (deadline > time) {
+        next_check = std::min(next_check, deadline);
+      } else {
+        due.push_back({Entry::What::silence, run.id, run.attempt, who, clock.rule, time, {}});
+      }
+    };
+    if (!clock.program->per_worker) {
+      check(kNoLane, run.last_arrival);
+      continue;
+    }
+    const bool alive = add(run.last_arrival, clock.program->threshold) > time;
+    for (std::uint32_t i = 0; i < run.workers.size() && alive; ++i) {
+      const Worker& worker = run.workers[i];
+      if (!worker.gone && !worker.agent) check(i, worker.last_arrival);
+    }
+  }
+}
+
+void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
+  const auto decide = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
+    if (deadline > time) {
+      next_check = std::min(next_check, deadline);
+    } else {
+      due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
+    }
+  };
+  decide(Entry::What::forget, kNoLane, add(run.last_any, options.config.forget_after));
+  if (run.ended) return;
+  if (!run.grace_over) {
+    const std::int64_t from =
+        run.first_train_arrival == kNever ? run.first_seen : run.first_train_arrival;
+    decide(Entry::What::grace_over, kNoLane, add(from, options.config.join_grace));
+  }
+  if (!zero_lag) return;
+  for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
+    const Worker& worker = run.workers[i];
+    // Only who is behind somebody else holds a step back.
+    if (worker.agent || worker.gone || worker.idle || worker.active == 0 ||
+        worker.last_arrival >= run.last_arrival) {
+      continue;
+    }
+    const std::int64_t limit = idle_limit(worker);
+    decide(Entry::What::idle, i, add(worker.last_arrival, core::Duration(limit)));
+  }
+  tick_silence(run, time, due);
+}
+
+void Engine::Impl::tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag) {
+  part = &partition;
+  std::vector<Entry> due;
+  for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
+  for (Entry& entry : due) {
+    apply(entry);
+    log(std::move(entry));
+  }
+}
+
+void Engine::Impl::apply(const Entry& entry) {
+  const auto found = part->runs.find(entry.run);
+  if (found == part->runs.end() || found->second->attempt != entry.attempt) return;
+  Run& run = *found->second;
+  run.dirty = true;
+  switch (entry.what) {
+    case Entry::What::grace_over:
+      run.grace_over = true;
+      advance(run);
+      check_end(run);
+      return;
+    case Entry::What::idle:
+      if (entry.worker >= run.workers.size()) return;
+      run.workers[entry.worker].idle = true;
+      advance(run);
+      return;
+    case Entry::What::silence:
+      apply_silence(run, entry);
+      return;
+    case Entry::What::forget:
+      finish(run, core::Resolution::expired);
+      forget(*part, entry.run);
+      return;
+  }
+}
+
+void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
+  for (const auto& clock : clock_rules) {
+    if (clock.rule != entry.rule) continue;
+    run.clocks[{entry.rule, entry.worker}].fired = true;
+    const bool one = entry.worker < run.workers.size();
+    const std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
+    Place place;
+    place.step_clock = false;
+    place.time = add(last, clock.program->threshold);
+    place.mode = run.last_mode;
+    place.step = run.last_step == kNever ? 0 : run.last_step;
+    place.global_step = run.last_global_step;
+    place.first_time = last;
+    const std::string who = one ? run.workers[entry.worker].name : std::string();
+    const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+      if (who.empty()) return {};
+      return {{"worker", who}};
+    };
+    const auto explain = [&](unsigned) -> std::pair<Finding, Extra> {
+      Subject subject;
+      subject.name = run.job;
+      subject.worker = who;
+      subject.mode = run.last_mode;
+      subject.step = place.step;
+      return {clock.program->explain({last, entry.now}, subject), {}};
+    };
+    Life life;
+    Unit unit{{entry.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
+    settle(run, entry.rule, life, unit, hit(), place, explain);
+  }
+}
+
+void Engine::Impl::advance_record_time() {
+  if (now < next_check) return;
+  next_check = kForever;
+  tick_partition(*part, now, true);
+}
+
+}  // namespace tocsin::rules
