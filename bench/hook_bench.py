@@ -184,6 +184,7 @@ def main():
     parser.add_argument("--out", help="kafka://host:port or a directory; default: a temporary journal")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # the losses become tiny in a long run; that must not make steps slow
     repeats = 10 if arguments.quick else 40
     with tempfile.TemporaryDirectory() as directory:
         out = arguments.out or os.path.join(directory, "journal")
