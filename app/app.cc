@@ -11,6 +11,7 @@
 #include "app/collect_role.h"
 #include "app/deliver_role.h"
 #include "app/engine_role.h"
+#include "app/instance_slot.h"
 #include "app/metrics.h"
 #include "app/router_role.h"
 #include "app/sd_notify.h"
@@ -55,6 +56,7 @@ struct App::Impl {
   std::mutex command_mutex;  // guards command_publisher: deliveries run on several threads
   std::unique_ptr<core::RecordPublisher> command_publisher;
   Actions actions;
+  std::vector<InstanceSlot> slots;  // one per engine: its part of the transactional id
   std::vector<std::unique_ptr<EngineRole>> engines;
   std::unique_ptr<RouterRole> router;
   std::unique_ptr<DeliverRole> deliver;
@@ -132,13 +134,12 @@ core::Status App::Impl::open_roles() {
   const std::string& prefix = config.topics.prefix;
   if (options.roles.evaluate) {
     for (std::size_t i = 0; i < engine_threads(config, transport->is_kafka()); ++i) {
-      EngineRoleOptions role{
-          config.rules,
-          config.engine,
-          config.cluster,
-          config.labels,
-          prefix,
-          transport->is_kafka() ? options.host + "-" + std::to_string(i) : std::to_string(i)};
+      auto slot = InstanceSlot::acquire(prefix + "/rules");
+      if (!slot) return slot.error().in("evaluate");
+      EngineRoleOptions role{config.rules,   config.engine,
+                             config.cluster, config.labels,
+                             prefix,         options.host + "-" + std::to_string(slot->number())};
+      slots.push_back(std::move(*slot));
       engines.push_back(
           std::make_unique<EngineRole>(*transport, std::move(role), clock, log, telemetry));
       if (const auto status = engines.back()->open(); !status) return status.error().in("evaluate");

@@ -204,6 +204,7 @@ void RouterRole::restore_if_assigned() {
     }
     router_->restored(clock_.now());
     restored_ = true;
+    restore_metrics();
   }
   std::erase_if(waiting_,
                 [](const core::StreamPartition& partition) { return partition.stream.empty(); });
@@ -212,6 +213,25 @@ void RouterRole::restore_if_assigned() {
     return;
   }
   waiting_.clear();
+}
+
+// State series live in memory: after a restart the issues that still fire are shown again.
+void RouterRole::restore_metrics() {
+  const auto published = [&](const std::string& id) {
+    return std::any_of(options_.integrations.begin(), options_.integrations.end(),
+                       [&](const auto& integration) {
+                         return integration.id == id && integration.type == "publish_metric";
+                       });
+  };
+  router_->for_each_issue([&](const routing::IssueView& view) {
+    if (!view.firing) return;
+    for (const auto& leaf : router_->explain(view.issue.labels).leaves) {
+      if (std::any_of(leaf.integrations.begin(), leaf.integrations.end(), published)) {
+        issue_metrics_.apply({view.issue_key, view.episodes, view.issue});
+        return;
+      }
+    }
+  });
 }
 
 void RouterRole::handle(const core::RecordView& record) {

@@ -57,6 +57,7 @@ class RouterRole final : public core::AssignmentListener {
 
   core::Status make_router();
   void restore_if_assigned();
+  void restore_metrics();
   void handle(const core::RecordView& record);
   void handle_event(const core::RecordView& record);
   void gather();

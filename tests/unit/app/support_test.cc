@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/instance_slot.h"
 #include "app/logging.h"
 #include "app/metrics.h"
 #include "app/sd_notify.h"
@@ -84,6 +85,18 @@ TEST(Metrics, GiveTheSameInstrumentForTheSameNameAndLabels) {
   EXPECT_THAT(text, HasSubstr("tocsin_x_total{reason=\"a\"} 5"));
   EXPECT_THAT(text, HasSubstr("tocsin_x_total{reason=\"b\"} 0"));
   EXPECT_THAT(text, HasSubstr("tocsin_y 1.5"));
+}
+
+TEST(InstanceSlot, GivesTheLowestFreeNumberAndTakesItBack) {
+  const std::string name = "test-" + std::to_string(::getpid());
+  auto first = InstanceSlot::acquire(name);
+  auto second = InstanceSlot::acquire(name);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->number(), 0);
+  EXPECT_EQ(second->number(), 1);
+  { const InstanceSlot gone = std::move(*first); }
+  EXPECT_EQ(InstanceSlot::acquire(name)->number(), 0);
+  EXPECT_EQ(InstanceSlot::acquire(name + "-other")->number(), 0);
 }
 
 TEST(SdNotify, SendsOneDatagramToTheSocket) {
