@@ -80,9 +80,9 @@ function(tocsin_test name)
   cmake_parse_arguments(ARG "" "TIER;TIMEOUT" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE tocsin_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  # GCC 12 at -O3 sees overflows in inlined vector copies that are none (GCC PR 105562, 107852).
-  target_compile_options(${name} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
+  # A test is compiled once and run for milliseconds: -O1 saves a third of its compile time, and GCC 12
+  # at -O3 sees overflows in inlined vector copies that are none (GCC PR 105562, 107852).
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
