@@ -29,6 +29,11 @@ std::size_t engine_threads(const AppConfig& config, bool kafka) {
   return cores > 2 ? cores - 1 : 1;
 }
 
+// Without a tree, rules with `actions:` still have routes of their own.
+bool routes_anything(const AppConfig& config) {
+  return config.has_route || !rule_actions(config.rules).empty();
+}
+
 }  // namespace
 
 struct App::Impl {
@@ -145,7 +150,7 @@ core::Status App::Impl::open_roles() {
       if (const auto status = engines.back()->open(); !status) return status.error().in("evaluate");
     }
   }
-  if (options.roles.route && config.has_route) {
+  if (options.roles.route && routes_anything(config)) {
     RouterRoleOptions role{config.route,
                            rule_actions(config.rules),
                            routing_integrations(config.receivers),

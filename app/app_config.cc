@@ -29,6 +29,14 @@ void check_rule_receivers(const config::Reader& root, const AppConfig& config) {
   }
 }
 
+void check_when(const config::Reader& root, const AppConfig& config) {
+  for (const auto& integration : config.receivers.integrations) {
+    const auto parsed = routing::Matchers::parse(integration.common.when);
+    if (parsed) continue;
+    root.error("receivers", "`when` of " + integration.common.id + ": " + parsed.error().message);
+  }
+}
+
 }  // namespace
 
 void read(config::Reader& root, AppConfig& out) {
@@ -60,6 +68,7 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("log", "our own log", [&](config::Reader& in) { read(in, out.log); });
   if (!root.describing()) {
     check_rule_receivers(root, out);
+    check_when(root, out);
     if (!out.has_route && !out.receivers.names.empty()) {
       root.warning("receivers",
                    "there are receivers but no `route`: only rules with `actions:` reach them");
@@ -78,8 +87,9 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.send_resolved = configured.common.send_resolved;
     integration.max_alerts = configured.common.max_alerts;
     integration.max_age = configured.common.max_age;
-    for (const auto& matcher : configured.common.when) {
-      integration.when += (integration.when.empty() ? "" : ",") + matcher;
+    // Each text stands alone, with or without braces; routing takes one.
+    if (const auto when = routing::Matchers::parse(configured.common.when)) {
+      integration.when = when->canonical();
     }
     integration.enabled = configured.common.enabled;
     integration.shadow = configured.common.shadow;

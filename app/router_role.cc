@@ -88,9 +88,15 @@ RouterRole::RouterRole(ingest::Transport& transport, RouterRoleOptions options,
       issue_metrics_(issue_metrics),
       clock_(clock),
       log_(log),
-      probe_(std::make_unique<Probe>(telemetry)) {}
+      probe_(std::make_unique<Probe>(telemetry)),
+      wall_anchor_(clock.now()),
+      monotonic_anchor_(clock.monotonic()) {}
 
 RouterRole::~RouterRole() = default;
+
+core::WallTime RouterRole::now() const {
+  return wall_anchor_ + (clock_.monotonic() - monotonic_anchor_);
+}
 
 core::Status RouterRole::make_router() {
   routing::RouterOptions options;
@@ -136,7 +142,7 @@ void RouterRole::run(const std::stop_token& stop) {
       std::this_thread::sleep_for(10ms);
     } else {
       const auto wait =
-          restored_ ? until(router_->next_deadline(), clock_.now()) : std::chrono::milliseconds(20);
+          restored_ ? until(router_->next_deadline(), now()) : std::chrono::milliseconds(20);
       const auto polled =
           source_->poll(wait, kBatch, [this](const core::RecordView& record) { handle(record); });
       if (!polled && polled.error().code == core::Code::failed_precondition) {
@@ -148,7 +154,7 @@ void RouterRole::run(const std::stop_token& stop) {
     }
     restore_if_assigned();
     if (!restored_) continue;
-    router_->tick(clock_.now());
+    router_->tick(now());
     gather();
     if (clock_.monotonic() < retry_at_) continue;
     if (const auto status = commit(); !status) {
@@ -202,7 +208,7 @@ void RouterRole::restore_if_assigned() {
         log_.error("state_record_refused", {{"key", key}, {"error", status.error().message}});
       }
     }
-    router_->restored(clock_.now());
+    router_->restored(now());
     restored_ = true;
     restore_metrics();
   }
@@ -238,7 +244,7 @@ void RouterRole::handle(const core::RecordView& record) {
   moved_ = true;
   if (record.topic == "router-deliveries") {
     if (const auto delivery = ingest::decode_delivery(record))
-      router_->on_delivery(*delivery, clock_.now());
+      router_->on_delivery(*delivery, now());
     return;
   }
   handle_event(record);
@@ -251,12 +257,12 @@ void RouterRole::handle_event(const core::RecordView& record) {
     pending_.push_back(ingest::dead_letter(record, "bad_event", decoded.error().message, "router"));
     return;
   }
-  const core::WallTime now = clock_.now();
+  const core::WallTime arrival = now();
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
-    if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
-    router_->on_issue(*issue, now);
+    if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(arrival);
+    router_->on_issue(*issue, arrival);
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
-    router_->on_job(*job, now);
+    router_->on_job(*job, arrival);
   }
 }
 

@@ -55,6 +55,7 @@ class RouterRole final : public core::AssignmentListener {
  private:
   struct Probe;
 
+  [[nodiscard]] core::WallTime now() const;
   core::Status make_router();
   void restore_if_assigned();
   void restore_metrics();
@@ -71,6 +72,8 @@ class RouterRole final : public core::AssignmentListener {
   core::Clock& clock_;
   core::Log& log_;
   std::unique_ptr<Probe> probe_;
+  core::WallTime wall_anchor_;  // steady wall time: a jump of the clock moves no timer
+  core::Duration monotonic_anchor_;
   std::unique_ptr<routing::Router> router_;
   std::unique_ptr<core::RecordSource> source_;
   std::unique_ptr<core::RecordPublisher> publisher_;
