@@ -192,7 +192,7 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
     }
     // A local process is stopped by its pid, so the run's identity carries it.
     if (reference.is_object()) {
-      for (const char* key : {"pid", "host"}) {
+      for (const char* key : {"pid", "pid_start", "host"}) {
         if (!reference.contains(key) && body.contains(key)) reference[key] = body[key];
       }
     }
