@@ -162,6 +162,7 @@ core::Status App::Impl::open_roles() {
                                           clock, log, telemetry);
     if (const auto status = router->open(); !status) return status.error().in("route");
     DeliverRoleOptions delivery{actions::lane_options(config.receivers), config.cluster, prefix};
+    delivery.threads = actions::delivery_threads(delivery.lanes);
     deliver = std::make_unique<DeliverRole>(*transport, std::move(delivery), actions, issue_metrics,
                                             clock, log, telemetry);
     if (const auto status = deliver->open(); !status) return status.error().in("deliver");

@@ -133,9 +133,8 @@ void DeliverRole::handle(const core::RecordView& record) {
         ingest::dead_letter(record, "bad_notification", notification.error().message, "deliver"));
     return;
   }
-  lanes_->enqueue(
-      std::move(*notification), now(),
-      core::Position{{std::string(record.stream), record.partition}, record.offset + 1});
+  lanes_->enqueue(std::move(*notification), now(),
+                  core::Position{{std::string(record.stream), record.partition}, record.offset});
 }
 
 void DeliverRole::start_attempts() {

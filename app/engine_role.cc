@@ -171,12 +171,14 @@ void EngineRole::handle(const core::RecordView& record) {
   }
   const rules::RecordRef ref{telemetry_topic_, record.stream, record.partition, record.offset,
                              core::wall_time(record.timestamp)};
-  const core::WallTime arrival = clock_.now();
+  const bool replaying = restoring != restoring_.end() && !restoring->second.committed.empty();
+  // In a replay, deadlines count from when the record came, not from now.
+  const core::WallTime arrival = replaying ? core::wall_time(record.timestamp) : clock_.now();
   const auto failure = ingest::decode_telemetry(
       record, json_, [&](const core::FrameView& frame) { engine_->on_frame(frame, ref, arrival); });
   if (!failure) return;
   engine_->skip(ref);
-  if (restoring != restoring_.end()) return;  // it went to the dlq before the restart
+  if (replaying) return;  // it went to the dlq before the restart
   probe_->undecodable(failure->code);
   pending_.push_back(ingest::dead_letter(record, *failure, "rules"));
 }
