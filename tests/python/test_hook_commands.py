@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-import hook_support as support
-from hook_support import CommandWriter, Telemetry, acks, wait_for
+from tests.support import hook_support as support
+from tests.support.hook_support import CommandWriter, Telemetry, acks, wait_for
 
 import tocsin
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-import hook_support as support
-from hook_support import MODEL, Telemetry, run_script
+from tests.support import hook_support as support
+from tests.support.hook_support import MODEL, Telemetry, run_script
 
 pytestmark = pytest.mark.skipif(support.library() is None, reason="libtocsin_client is not built")
 pytest.importorskip("torch")

@@ -8,8 +8,8 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
-import hook_support as support  # noqa: E402
-from hook_support import Telemetry, wire  # noqa: E402
+from tests.support import hook_support as support  # noqa: E402
+from tests.support.hook_support import Telemetry, wire  # noqa: E402
 
 import tocsin  # noqa: E402
 
