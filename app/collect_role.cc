@@ -225,7 +225,8 @@ void StopRole::run(const std::stop_token& stop) {
       std::this_thread::sleep_for(200ms);
     }
     // Until everything that was there is read, an old command may already be answered further on.
-    if (source_->at_end()) report(agent_.tick(clock_.now()));
+    caught_up_ = caught_up_ || source_->at_end();
+    if (caught_up_) report(agent_.tick(clock_.now()));
   }
   source_->close(2s);
 }

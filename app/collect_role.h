@@ -81,6 +81,7 @@ class StopRole {
   actions::LocalStopAgent agent_;
   std::unique_ptr<core::RecordSource> source_;
   core::WallTime started_{};
+  bool caught_up_ = false;
 };
 
 }  // namespace tocsin::app
