@@ -264,6 +264,9 @@ void RouterRole::handle_event(const core::RecordView& record) {
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     router_->on_job(*job, arrival);
   }
+  // What is due at once is decided now: a resolve further on in the same poll must not hide a
+  // firing that a route without group_wait tells immediately.
+  if (restored_) router_->tick(arrival);
 }
 
 void RouterRole::gather() {
