@@ -32,6 +32,9 @@ using Steady = std::chrono::steady_clock;
 constexpr int kSamples = 300;
 constexpr auto kEvery = 40ms;
 constexpr int kRows = 100;
+constexpr const char* kLight = "light load";
+constexpr double kLightLoad = 1000;          // frames/s: 100 000 tensors a second
+constexpr const char* kFloor = "no engine";  // broker, producer and a bare consumer alone
 
 struct Times {
   Steady::time_point produced;
@@ -83,20 +86,23 @@ ingest::PublisherOptions writing(const char* name, std::chrono::milliseconds lin
 class Bench {
  public:
   Bench(std::string bootstrap, std::string delivery)
-      : bootstrap_(std::move(bootstrap)), delivery_(std::move(delivery)) {}
+      : bootstrap_(std::move(bootstrap)),
+        delivery_(std::move(delivery)),
+        engine_(delivery_ != kFloor) {}
 
   bool run() {
     const auto path = std::filesystem::temp_directory_path() /
                       ("tocsin-latency-" + std::to_string(::getpid()) + ".yaml");
     prefix_ = "lat" + std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
-    std::ofstream(path)
-        << "transport: {kafka: {bootstrap.servers: '" << bootstrap_ << "'}}\n"
-        << "topics: {prefix: " << prefix_ << ", partitions: 4}\n"
-        << "engine: {threads: 1, delivery: " << delivery_ << "}\n"
-        << "rules: [{use: exploding_tensor, actions: [stop]}]\n"
-        << "route: {receiver: none}\n"
-        << "receivers: {none: {}, stop: {stop_training: {armed: true, mode: stop, max_stops: {count: 100000}}}}\n"
-        << "http: {listen: '127.0.0.1:0'}\n";
+    std::ofstream(path) << "transport: {kafka: {bootstrap.servers: '" << bootstrap_ << "'}}\n"
+                        << "topics: {prefix: " << prefix_ << ", partitions: 4}\n"
+                        << "engine: {threads: 1, delivery: "
+                        << (engine_ ? delivery_ : "exactly_once") << "}\n"
+                        << "rules: [{use: exploding_tensor, actions: [stop]}]\n"
+                        << "route: {receiver: none}\n"
+                        << "receivers: {none: {}, stop: {stop_training: {armed: true, mode: stop, "
+                           "max_stops: {count: 100000}}}}\n"
+                        << "http: {listen: '127.0.0.1:0'}\n";
     config::Diagnostics problems;
     auto config = app::load_config(path.string(), config::process_environment(), problems);
     std::filesystem::remove(path);
@@ -108,41 +114,91 @@ class Bench {
     app::AppOptions options;
     options.roles = {false, true, true};
     options.host = "bench";
-    auto app = app::App::start(std::move(config), options, clock_, *log_, 30s);
     auto transport = ingest::Transport::open(transport_config, topics, *log_, telemetry_);
-    if (!app || !transport)
-      return std::cerr << (app ? transport.error() : app.error()).message << "\n", false;
-    while (!(*app)->ready()) std::this_thread::sleep_for(10ms);
+    if (!transport) return std::cerr << transport.error().message << "\n", false;
+    if (const auto status = (*transport)->ensure_topics(); !status) {
+      return std::cerr << status.error().message << "\n", false;
+    }
+    std::unique_ptr<app::App> app;
+    if (engine_) {
+      auto started = app::App::start(std::move(config), options, clock_, *log_, 30s);
+      if (!started) return std::cerr << started.error().message << "\n", false;
+      app = std::move(*started);
+      while (!app->ready()) std::this_thread::sleep_for(10ms);
+    }
     measure(**transport);
-    (*app)->stop();
+    if (app) app->stop();
     return true;
   }
 
   void print() const {
-    for (const char* stage :
-         {"published", "evaluated", "issue readable", "stop seen by the loop"}) {
-      std::vector<double> values;
-      for (const auto& [uid, times] : times_) {
-        if (const auto at = times.stage_ms.find(stage); at != times.stage_ms.end())
-          values.push_back(at->second);
-      }
-      const std::string name = delivery_ + ": produce -> " + stage;
-      bench::figure(name + " p50 (n=" + std::to_string(values.size()) + ")",
-                    bench::quantile(values, 0.5), "ms");
-      const double p99 = bench::quantile(values, 0.99);
-      if (std::string(stage) == "issue readable") {
-        bench::judged(name + " p99", p99, "ms", delivery_ == "exactly_once" ? 40 : 15, false);
-      } else if (std::string(stage) == "stop seen by the loop" && delivery_ == "exactly_once") {
-        bench::judged(name + " p99", p99, "ms", 100, false);
-      } else {
-        bench::figure(name + " p99", p99, "ms");
+    for (const auto& phase : phases_) {
+      std::printf("%s, %s: %.0f frames/s of %d rows beside the samples\n", delivery_.c_str(),
+                  phase.name.c_str(), phase.load, kRows);
+      for (const char* stage :
+           {"frame readable", "evaluated", "issue readable", "stop seen by the loop"}) {
+        print(phase, stage);
       }
     }
-    bench::figure(delivery_ + ": load while measuring", load_, "frames/s");
     bench::figure(delivery_ + ": saturation of this machine", saturation_, "frames/s");
   }
 
  private:
+  using Samples = std::map<core::RunUid, Times>;
+  struct Phase {
+    std::string name;
+    double load = 0;
+    Samples samples;
+  };
+
+  void print(const Phase& phase, const std::string& stage) const {
+    std::vector<double> values;
+    for (const auto& [uid, times] : phase.samples) {
+      const auto at = times.stage_ms.find(stage);
+      if (at != times.stage_ms.end()) values.push_back(at->second);
+    }
+    if (values.empty()) return;
+    const std::string name = "  produce -> " + stage;
+    bench::figure(name + " p50 (n=" + std::to_string(values.size()) + ")",
+                  bench::quantile(values, 0.5), "ms");
+    const double p99 = bench::quantile(values, 0.99);
+    const bool light = phase.name == kLight;
+    if (light && stage == "issue readable") {
+      bench::judged(name + " p99", p99, "ms", delivery_ == "exactly_once" ? 40 : 15, false);
+    } else if (!light && stage == "stop seen by the loop" && delivery_ == "exactly_once") {
+      bench::judged(name + " p99", p99, "ms", 100, false);
+    } else {
+      bench::figure(name + " p99", p99, "ms");
+    }
+  }
+
+  // Bad frames of runs of their own, one every 40 ms, beside `per_second` good frames.
+  void sample(ingest::Transport& transport, const std::string& name, double per_second) {
+    {
+      const std::lock_guard lock(mutex_);
+      times_.clear();
+    }
+    std::atomic<std::uint64_t> sent{0};
+    std::jthread beside(
+        [&](const std::stop_token& stop) { load(transport, per_second, stop, sent); });
+    std::this_thread::sleep_for(1s);
+    auto publisher = transport.publisher(writing("job", 0ms));
+    for (int i = 0; i < kSamples; ++i) {
+      const core::RunUid uid =
+          core::run_uid_v5("sample/" + name + "/" + prefix_ + "/" + std::to_string(i));
+      const core::OutRecord record{"telemetry", core::to_text(uid), frame_of(uid, 1, 1, true)};
+      {
+        const std::lock_guard lock(mutex_);
+        times_[uid].produced = Steady::now();
+      }
+      (void)(*publisher)->publish(record);
+      std::this_thread::sleep_for(kEvery);
+    }
+    std::this_thread::sleep_for(2s);
+    const std::lock_guard lock(mutex_);
+    phases_.push_back({name, per_second, times_});
+  }
+
   void note(const core::RunUid& uid, const char* stage, double ms) {
     const std::lock_guard lock(mutex_);
     const auto at = times_.find(uid);
@@ -181,7 +237,49 @@ class Bench {
     (void)(*publisher)->flush(5s);
   }
 
+  // Frames per second that get through: a flood of 3 s, and the time until what was sent last
+  // shows.
+  double saturate(ingest::Transport& transport, std::atomic<std::uint64_t>& sent) {
+    const core::RunUid uid = core::run_uid_v5("load/" + prefix_);
+    {
+      const std::lock_guard lock(mutex_);
+      times_[uid].produced = Steady::now();
+    }
+    std::jthread flood([&](const std::stop_token& stop) { load(transport, 0, stop, sent); });
+    std::this_thread::sleep_for(3s);
+    flood.request_stop();
+    flood.join();
+    auto publisher = transport.publisher(writing("job", 0ms));
+    const core::OutRecord last{"telemetry", core::to_text(uid),
+                               frame_of(uid, sent + 1, static_cast<std::int64_t>(sent) + 1, true)};
+    (void)(*publisher)->publish(last);
+    const char* const shown = engine_ ? "issue readable" : "frame readable";
+    double ms = 0;
+    for (int i = 0; i < 6000 && ms == 0; ++i) {
+      std::this_thread::sleep_for(5ms);
+      const std::lock_guard lock(mutex_);
+      const auto& stages = times_[uid].stage_ms;
+      if (const auto at = stages.find(shown); at != stages.end()) ms = at->second;
+    }
+    const std::lock_guard lock(mutex_);
+    times_.erase(uid);
+    return ms == 0 ? 0 : static_cast<double>(sent) / (ms / 1000);
+  }
+
   void measure(ingest::Transport& transport) {
+    std::jthread frames([&](const std::stop_token& stop) {
+      if (engine_) return;  // the floor: what a consumer that does nothing sees
+      auto source = transport.source(reading("telemetry"));
+      while (!stop.stop_requested()) {
+        (void)(*source)->poll(20ms, 2048, [&](const core::RecordView& record) {
+          const auto decoded = ingest::decode_frame(record.value);
+          if (!decoded || decoded.frame().header().kind != core::FrameKind::summary) return;
+          if (decoded.frame().column<std::uint64_t>(core::summary_column::nan)[0] == 0) return;
+          const core::RunUid uid = decoded.frame().header().run;
+          note(uid, "frame readable", since(uid));
+        });
+      }
+    });
     std::jthread issues([&](const std::stop_token& stop) {
       auto source = transport.source(reading("issues"));
       while (!stop.stop_requested()) {
@@ -195,7 +293,6 @@ class Bench {
             return std::chrono::duration<double, std::milli>(a - b).count();
           };
           note(issue->run.uid, "evaluated", wall(issue->evaluated_at, issue->measured_at));
-          note(issue->run.uid, "published", wall(issue->published_at, issue->measured_at));
         });
       }
     });
@@ -209,44 +306,25 @@ class Bench {
       }
     });
     std::this_thread::sleep_for(1s);
+    sample(transport, "warm-up", kLightLoad);  // the broker's JIT, first transactions, coordinators
+    phases_.clear();
+    sample(transport, kLight, kLightLoad);
     std::atomic<std::uint64_t> sent{0};
-    {
-      const auto start = Steady::now();
-      std::jthread flood([&](const std::stop_token& stop) { load(transport, 0, stop, sent); });
-      std::this_thread::sleep_for(4s);
-      flood.request_stop();
-      flood.join();
-      saturation_ =
-          static_cast<double>(sent) / std::chrono::duration<double>(Steady::now() - start).count();
-    }
-    std::this_thread::sleep_for(3s);  // the engine catches up
-    load_ = saturation_ / 2;
-    std::jthread half([&](const std::stop_token& stop) { load(transport, load_, stop, sent); });
-    std::this_thread::sleep_for(1s);
-    auto publisher = transport.publisher(writing("job", 0ms));
-    for (int i = 0; i < kSamples; ++i) {
-      const core::RunUid uid = core::run_uid_v5("sample/" + prefix_ + "/" + std::to_string(i));
-      core::OutRecord record{"telemetry", core::to_text(uid), frame_of(uid, 1, 1, true)};
-      {
-        const std::lock_guard lock(mutex_);
-        times_[uid].produced = Steady::now();
-      }
-      (void)(*publisher)->publish(record);
-      std::this_thread::sleep_for(kEvery);
-    }
-    std::this_thread::sleep_for(2s);
+    saturation_ = saturate(transport, sent);
+    sample(transport, "half of what the machine takes", saturation_ / 2);
   }
 
   std::string bootstrap_;
   std::string delivery_;
+  bool engine_;
   std::string prefix_;
   app::SystemClock clock_;
   std::unique_ptr<core::Log> log_;
   core::NullTelemetry telemetry_;
   std::mutex mutex_;  // guards times_
-  std::map<core::RunUid, Times> times_;
+  Samples times_;
+  std::vector<Phase> phases_;
   double saturation_ = 0;
-  double load_ = 0;
 };
 
 }  // namespace
@@ -255,7 +333,7 @@ int main(int argc, char** argv) {
   const char* given = argc > 1 ? argv[1] : std::getenv("KAFKA_BOOTSTRAP_SERVERS");
   if (given == nullptr)
     return std::cerr << "no broker: set KAFKA_BOOTSTRAP_SERVERS (tools/kafka start)\n", 2;
-  for (const char* delivery : {"at_least_once", "exactly_once"}) {
+  for (const char* delivery : {kFloor, "at_least_once", "exactly_once"}) {
     Bench bench(given, delivery);
     if (!bench.run()) return 1;
     bench.print();
