@@ -187,7 +187,7 @@ void DeliveryLanes::State::wait(Item& item, WallTime until, std::uint32_t max_at
 }
 
 DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item, const core::Outcome& outcome,
-                                          WallTime now) {
+                                          WallTime now) const {
   const CommonConfig& cfg = lane.options.common;
   DeliveryState state = DeliveryState::pending;
   const Duration hint =

@@ -93,7 +93,7 @@ struct DeliveryLanes::State {
   void settle(Lane& lane, const std::string& group, const Attempt& attempt,
               const core::Outcome& outcome, core::WallTime now);
   core::DeliveryState judge(Lane& lane, Item& item, const core::Outcome& outcome,
-                            core::WallTime now);
+                            core::WallTime now) const;
   void wait(Item& item, core::WallTime until, std::uint32_t max_attempts,
             core::DeliveryState& state) const;
 };

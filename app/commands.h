@@ -8,14 +8,13 @@
 
 namespace tocsin::app {
 
-enum ExitCode : int {
-  kOk = 0,
-  kFailed = 1,
-  kUsage = 2,
-  kConfiguration = 3,
-  kUnreachable = 4,
-  kTemporary = 75
-};
+/// Exit codes (contract: documented for schedulers).
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kConfiguration = 3;
+inline constexpr int kUnreachable = 4;
+inline constexpr int kTemporary = 75;
 
 struct Invocation {
   std::string config_file;

@@ -20,7 +20,7 @@ constexpr const char* kStateTopic = "rules-state";
 
 struct EngineRole::Probe {
   explicit Probe(core::Telemetry& telemetry)
-      : telemetry_(telemetry),
+      : sink(telemetry),
         commits(telemetry.counter("tocsin_rules_commits_total",
                                   "commits of issues, state and positions")),
         failed(telemetry.counter("tocsin_rules_commit_failures_total",
@@ -41,8 +41,8 @@ struct EngineRole::Probe {
     }
   }
   core::Counter& undecodable_total(std::string_view reason) {
-    return telemetry_.counter("tocsin_ingest_undecodable_records_total",
-                              "records sent to the dead-letter topic", {{"reason", reason}});
+    return sink.counter("tocsin_ingest_undecodable_records_total",
+                        "records sent to the dead-letter topic", {{"reason", reason}});
   }
   void undecodable(ingest::DecodeError code) { undecodable_total(ingest::to_string(code)).add(); }
   void update(const rules::EngineStats& now) {
@@ -54,7 +54,7 @@ struct EngineRole::Probe {
     seen = now;
   }
 
-  core::Telemetry& telemetry_;
+  core::Telemetry& sink;
   core::Counter& commits;
   core::Counter& failed;
   core::Counter& issues;

@@ -83,9 +83,7 @@ int refuse_unknown(CLI::App& app, int argc, char** argv) {
   return kUsage;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error code of write(), nothing to die of
   CLI::App app{
       "Tocsin: an alarm system for machine-learning training that runs on Kafka.\n"
@@ -133,10 +131,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
+  return call.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    return call.run();
+    return run(argc, argv);
   } catch (const std::exception& error) {
-    std::cerr << "tocsin: internal error: " << error.what() << "\n";
-    return kFailed;
+    std::fprintf(stderr, "tocsin: internal error: %s\n", error.what());
+    return tocsin::app::kFailed;
   }
 }

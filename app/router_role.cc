@@ -27,7 +27,7 @@ std::chrono::milliseconds until(std::optional<core::WallTime> deadline, core::Wa
 
 struct RouterRole::Probe {
   explicit Probe(core::Telemetry& telemetry)
-      : telemetry_(telemetry),
+      : sink(telemetry),
         received(telemetry.counter("tocsin_router_events_received_total", "issue events read")),
         duplicate(
             telemetry.counter("tocsin_router_events_duplicate_total", "issue events seen before")),
@@ -46,14 +46,12 @@ struct RouterRole::Probe {
             telemetry.gauge("tocsin_router_issues", "issues firing now", {{"state", "firing"}})) {}
 
   void decided(const std::string& integration, const std::string& reason) {
-    telemetry_
-        .counter("tocsin_router_decisions_total", "looks at a group, per integration and reason",
+    sink.counter("tocsin_router_decisions_total", "looks at a group, per integration and reason",
                  {{"integration", integration}, {"reason", reason}})
         .add();
   }
   void transition(core::IssueStatus to, core::Resolution resolution) {
-    telemetry_
-        .counter("tocsin_router_issue_transitions_total", "episodes begun and ended",
+    sink.counter("tocsin_router_issue_transitions_total", "episodes begun and ended",
                  {{"to", core::to_string(to)}, {"resolution", core::to_string(resolution)}})
         .add();
   }
@@ -66,7 +64,7 @@ struct RouterRole::Probe {
     seen = now;
   }
 
-  core::Telemetry& telemetry_;
+  core::Telemetry& sink;
   core::Counter& received;
   core::Counter& duplicate;
   core::Counter& stale;

@@ -13,12 +13,11 @@ namespace tocsin::core {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {
-  }  // NOLINT(google-explicit-constructor): mirrors std::expected
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {
-  }  // NOLINT(google-explicit-constructor): mirrors std::expected
+  // Implicit, as in std::expected.
+  // NOLINTBEGIN(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
@@ -33,7 +32,7 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   [[nodiscard]] const Error& error() const {
-    return assert(!has_value()), *std::get_if<1>(&state_);
+    return std::get<1>(state_);  // throws where value() would be right: a defect of the caller
   }
 
  private:
@@ -44,8 +43,8 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error)
-      : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): mirrors std::expected
+  // NOLINTNEXTLINE(google-explicit-constructor): implicit, as in std::expected
+  Result(Error error) : error_(std::move(error)) {}
 
   [[nodiscard]] bool has_value() const noexcept { return !error_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }

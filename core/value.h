@@ -20,23 +20,18 @@ class Value {
       std::variant<std::monostate, bool, std::int64_t, double, std::string, ValueList, ValueMap>;
 
   Value() = default;
-  Value(bool value) : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(int value)
-      : storage_(std::int64_t{value}) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(std::int64_t value)
-      : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(std::uint64_t value)
-      : storage_(static_cast<std::int64_t>(value)) {
-  }                                         // NOLINT(google-explicit-constructor): a literal type
-  Value(double value) : storage_(value) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(const char* value)
-      : storage_(std::string(value)) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(std::string value)
-      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(ValueList value)
-      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
-  Value(ValueMap value)
-      : storage_(std::move(value)) {}  // NOLINT(google-explicit-constructor): a literal type
+  // Implicit on purpose: a value is written where a literal would be.
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value(bool value) : storage_(value) {}
+  Value(int value) : storage_(std::int64_t{value}) {}
+  Value(std::int64_t value) : storage_(value) {}
+  Value(std::uint64_t value) : storage_(static_cast<std::int64_t>(value)) {}
+  Value(double value) : storage_(value) {}
+  Value(const char* value) : storage_(std::string(value)) {}
+  Value(std::string value) : storage_(std::move(value)) {}
+  Value(ValueList value) : storage_(std::move(value)) {}
+  Value(ValueMap value) : storage_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   [[nodiscard]] const Storage& storage() const noexcept { return storage_; }
   [[nodiscard]] bool is_null() const noexcept { return storage_.index() == 0; }

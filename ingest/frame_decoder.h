@@ -29,8 +29,8 @@ std::string_view to_string(DecodeError error) noexcept;
 /// A frame, or why there is none. The frame borrows the record's bytes.
 class Decoded {
  public:
-  Decoded(const core::FrameView& frame)  // NOLINT(google-explicit-constructor): mirrors Result
-      : frame_(frame), ok_(true) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): mirrors Result
+  Decoded(const core::FrameView& frame) : frame_(frame), ok_(true) {}
   /// `detail` is text with static lifetime.
   Decoded(DecodeError error, std::string_view detail) : error_(error), detail_(detail) {}
 

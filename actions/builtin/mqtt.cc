@@ -192,6 +192,7 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
   options.status_topic = status_topic;
   const auto own = environment.mqtt == nullptr ? mosquitto_connector() : nullptr;
   MqttConnector& connector = own ? *own : *environment.mqtt;
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `own` is made where there is no other
   auto client = connector.connect(options);
   if (!client) return client.error().in(name.id);
   return std::unique_ptr<core::Action>(

@@ -323,7 +323,7 @@ int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length)
     if (event != "start") return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start or leave");
     const Json steps = given.value("steps", Json::object());
     std::array<std::int64_t, 4> counts{};
-    for (std::uint8_t mode = 0; mode < counts.size(); ++mode) {
+    for (std::size_t mode = 0; mode < counts.size(); ++mode) {
       counts[mode] =
           steps.value(std::string(core::to_string(static_cast<core::Mode>(mode))), std::int64_t{0});
     }

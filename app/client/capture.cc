@@ -9,8 +9,6 @@
 namespace tocsin::app::client {
 namespace {
 
-using core::Mode;
-using core::Role;
 using core::Value;
 
 std::optional<Every> every_from(const Value& value) {

@@ -10,7 +10,6 @@ namespace tocsin::app::client {
 namespace {
 
 using core::Command;
-using core::Value;
 using core::ValueMap;
 
 constexpr std::string_view kStop = "stop";

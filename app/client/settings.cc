@@ -137,7 +137,7 @@ struct SharedTransport {
     return made;
   }
 
-  Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) {
+  Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) const {
     const auto partitions = publisher.partitions("commands");
     if (!partitions) return partitions.error();
     ingest::SourceOptions options;

@@ -11,9 +11,11 @@
 #ifndef TOCSIN_CLIENT_H
 #define TOCSIN_CLIENT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers) */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
 
+/* C, with C's customs. */
+/* NOLINTBEGIN(modernize-*,readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -175,4 +177,5 @@ TOCSIN_API int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], in
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-*,readability-identifier-naming) */
 #endif /* TOCSIN_CLIENT_H */
