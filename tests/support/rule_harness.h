@@ -111,8 +111,8 @@ class RuleHarness {
   /// Everything emitted so far, oldest first.
   const std::vector<rules::Event>& events();
   const std::vector<rules::StateRecord>& log();  // entries for rules-state so far
-  std::vector<core::Issue> issues();  // all of them
-  std::vector<core::Issue> firing();  // first and repeated reports
+  std::vector<core::Issue> issues();             // all of them
+  std::vector<core::Issue> firing();             // first and repeated reports
   std::vector<core::Issue> resolved();
   std::vector<std::string> ids();                        // event ids of issues, sorted
   std::string rule_state(const std::string& rule = {});  // newest status; empty = none
