@@ -131,8 +131,7 @@ bool JournalTail::open_segment(std::uint64_t first, bool contiguous) {
 bool JournalTail::open_at_next() {
   if (!started_) {
     locate();
-    if (!started_) return false;
-    return true;
+    return started_;
   }
   segments_ = list_segments(directory_ + "/" + writer_);
   relist_ = false;
@@ -242,29 +241,23 @@ bool JournalTail::next_batch() {
   for (int looks = 0;;) {
     if (!located_ && !open_at_next()) return false;
     if (gap_) return false;  // told before what follows it
-    auto state = BatchState::incomplete;
     if (fill(kBatchHeaderBytes)) {
       const std::span<const std::byte> seen(buffer_.data() + begin_, end_ - begin_);
       const auto header = peek_batch(seen);
       const bool in_order = header && header->first_sequence == expected_;
-      if (!in_order) {
-        state = BatchState::damaged;
-      } else if (header->count == 1 && step_over_unread(*header)) {
+      if (in_order && header->count == 1 && step_over_unread(*header)) {
         expected_ += 1;
         next_ = std::max(next_, expected_);
         continue;
-      } else if (fill(header->total_bytes())) {
-        state = check_batch({buffer_.data() + begin_, end_ - begin_}).state;
-        if (state == BatchState::complete) {
-          enter_batch(*header);
-          const bool seen_before = (batch_is_snapshot_ && skip_snapshot_) || batch_last_ <= next_;
-          if (seen_before) {
-            next_ = std::max(next_, batch_last_);
-            batch_end_ = 0;
-            continue;
-          }
-          return true;
-        }
+      }
+      if (in_order && fill(header->total_bytes()) &&
+          check_batch({buffer_.data() + begin_, end_ - begin_}).state == BatchState::complete) {
+        enter_batch(*header);
+        const bool seen_before = (batch_is_snapshot_ && skip_snapshot_) || batch_last_ <= next_;
+        if (!seen_before) return true;
+        next_ = std::max(next_, batch_last_);
+        batch_end_ = 0;
+        continue;
       }
     }
     // What is there may be cut off and written anew by the writer: read it again next time.

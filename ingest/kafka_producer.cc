@@ -177,6 +177,7 @@ core::Status KafkaProducer::produce(const core::OutRecord& record) {
   fields[5].vtype = RD_KAFKA_VTYPE_TIMESTAMP;
   fields[5].u.i64 = record.timestamp / 1'000'000;
   fields[6].vtype = RD_KAFKA_VTYPE_OPAQUE;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an opaque number travels as librdkafka wants it
   fields[6].u.ptr = reinterpret_cast<void*>(hash);
   std::vector<rd_kafka_vu_t> with_headers;
   const rd_kafka_vu_t* all = fields.data();

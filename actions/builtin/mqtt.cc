@@ -191,8 +191,8 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
   options.key_file = key_file;
   options.status_topic = status_topic;
   const auto own = environment.mqtt == nullptr ? mosquitto_connector() : nullptr;
-  MqttConnector& connector = own ? *own : *environment.mqtt;
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `own` is made where there is no other
+  MqttConnector& connector = own ? *own : *environment.mqtt;
   auto client = connector.connect(options);
   if (!client) return client.error().in(name.id);
   return std::unique_ptr<core::Action>(
