@@ -1,7 +1,9 @@
 // The router thread: issues in, decided notifications out, one commit for both and for the state.
 //
 // One router is active at a time: groups may span runs, so all partitions of `issues` belong to it.
-// A second one that starts takes over (its transactional id fences the first).
+// On
+// Kafka a second one that starts takes over (its transactional id fences the first); on the journal
+// it does not start (the writer is taken).
 #pragma once
 
 #include <atomic>

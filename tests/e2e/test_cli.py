@@ -1,12 +1,11 @@
 """The command line as a person meets it: help, errors with their place, exit codes."""
 import json
 
+import jsonschema
 import pytest
+import yaml
 
 from tests.support.program import ROOT, run_cli
-
-jsonschema = pytest.importorskip("jsonschema")
-yaml = pytest.importorskip("yaml")
 
 GOOD = "transport: {journal: ./data}\nrules: [exploding_tensor]\n"
 

@@ -11,7 +11,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("TOCSIN_BINARY", ROOT / "build" / "release" / "app" / "tocsin"))
-pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="tocsin is not built")
 
 
 def started(*arguments):

@@ -14,7 +14,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CONFIGURATION = re.compile(r"^(# tocsin\.yaml|(rules|route|transport|receivers|collect|capture|router|engine):)", re.MULTILINE)
-pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="tocsin is not built")
 
 
 def blocks(language):

@@ -2,13 +2,7 @@
 import socket
 import time
 
-import pytest
-
-from tests.support import hook_support as support
 from tests.support.hook_support import MODEL, Telemetry, run_script
-
-pytestmark = pytest.mark.skipif(support.library() is None, reason="libtocsin_client is not built")
-pytest.importorskip("torch")
 
 
 def closed_port():

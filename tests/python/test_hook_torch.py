@@ -5,15 +5,13 @@ import warnings
 
 import pytest
 
-np = pytest.importorskip("numpy")
-torch = pytest.importorskip("torch")
+import numpy as np
+import torch
 
-from tests.support import hook_support as support  # noqa: E402
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
 
 import tocsin  # noqa: E402
 
-pytestmark = pytest.mark.skipif(support.library() is None, reason="libtocsin_client is not built")
 
 
 @pytest.fixture
