@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct Command {
   std::string action;      // stop | capture | profile | adjust/<name> | agent
   RunUid run;
   std::uint32_t attempt = 1;
+  /// JobEvent::launch as the writer has read it: a hook of a later launch refuses the command.
+  std::map<std::string, std::string> launch;
   std::vector<std::uint32_t> ranks;  // empty = all
   std::uint64_t revision = 1;
   WallTime issued_at{};
@@ -40,12 +43,15 @@ struct Command {
 /// other actions received → applied → ended; or refused with a reason.
 struct Ack {
   std::string command_id;
+  std::uint64_t revision = 1;
   std::string action;
   std::string phase;
   RunUid run;
   std::uint32_t attempt = 1;
   std::uint32_t rank = 0;
   std::string worker;
+  std::uint64_t incarnation = 0;
+  std::string node;
   std::int64_t step = 0;
   WallTime time{};
   std::string reason;
@@ -53,6 +59,7 @@ struct Ack {
   std::uint64_t checkpoint_bytes = 0;
   std::string version;
   std::optional<std::int64_t> effective_step;
+  std::optional<int> exit_code;  // what the script means to end with, or what its parent saw
 };
 
 }  // namespace tocsin::core

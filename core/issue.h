@@ -106,6 +106,10 @@ struct Issue {
   std::string description;
   std::string recommendation;
   std::string runbook_url;
+  std::vector<std::pair<std::string, std::string>> annotations;  // further ones, as they came
+  std::string generator_url;                                     // of other producers
+  std::string traceparent;                                       // W3C trace context, passed on
+  std::string tracestate;
   WallTime starts_at{};
   std::optional<WallTime> ends_at;
   bool explicit_expiry = true;
@@ -136,9 +140,12 @@ struct JobEvent {
   WallTime time{};
   std::optional<WallTime> started_at;
   std::optional<WallTime> ended_at;
-  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | lost
+  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | unknown | lost
   std::optional<int> exit_code;
-  std::optional<std::int64_t> step;
+  std::optional<std::int64_t> step;    // newest train step of the fastest worker
+  std::optional<double> step_seconds;  // median of a train step
+  /// node → "<boot id, 8 hex>/<opened>" of the newest worker that started there in this attempt.
+  std::map<std::string, std::string> launch;
 };
 
 enum class RuleState { no_data, in_progress, issues_found, no_issues_found, error, stopped };

@@ -10,7 +10,7 @@
 
 namespace tocsin::core {
 
-enum class LifecycleEvent { start, heartbeat, applied, gap, leave, end };
+enum class LifecycleEvent { start, heartbeat, preflight, died, applied, gap, leave, end };
 
 /// All fields of all events in one plain struct; each event uses the ones named with it. Who speaks
 /// (run, attempt, rank, worker, mode, time) stands in the frame's header.
@@ -24,9 +24,12 @@ struct Lifecycle {
   std::string version;    // of the client; `applied`: of the applied command
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> pid_start;  // start ticks of the process: fences a reused pid
+  std::string boot_id;                 // of the machine: `opened` counts from this boot
+  std::optional<std::int64_t> opened;  // boot-time ns at which the client opened
   std::string host;
   std::string node;
   std::string launcher;
+  std::string launch;  // what the ranks of one launch share (wire-and-api §1); also heartbeat
   std::string platform = "local";  // platform.kind
   Value platform_ref;              // platform.ref
   std::optional<std::int64_t> continues_from;
@@ -35,6 +38,14 @@ struct Lifecycle {
 
   // heartbeat
   std::optional<std::int64_t> step;
+
+  // preflight
+  Value findings;  // list of {kind, model, count, names}
+
+  // died (from the node agent; exit_code and error as with `end`)
+  std::string died_worker;
+  std::uint64_t died_incarnation = 0;
+  std::optional<int> signal;
 
   // applied
   std::string command_id;
@@ -50,7 +61,7 @@ struct Lifecycle {
   std::optional<std::int64_t> last_step;
 
   // end
-  std::string outcome;  // completed | failed | stopped_by_rule | interrupted
+  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | unknown
   std::optional<int> exit_code;
   std::string error;
 

@@ -51,6 +51,11 @@ class RecordSource {
   [[nodiscard]] virtual std::vector<Position> positions() const = 0;
   /// True when everything that existed at the last poll has been handed out (zero lag).
   [[nodiscard]] virtual bool at_end() const = 0;
+  /// The same for one assigned partition; false for others.
+  [[nodiscard]] virtual bool at_end(const StreamPartition& where) const = 0;
+
+  /// Makes a poll() that waits, or else the next one, return without waiting. Thread-safe.
+  virtual void wake() = 0;
 
   /// Reads one compacted topic partition from its beginning to its present end, committed records
   /// only, in order; the newest record of a key comes last. On the journal: all writers' records.

@@ -40,6 +40,8 @@ class JournalSource final : public core::RecordSource {
   core::Status resume(std::span<const core::StreamPartition> partitions) override;
   [[nodiscard]] std::vector<core::Position> positions() const override;
   [[nodiscard]] bool at_end() const override { return at_end_; }
+  [[nodiscard]] bool at_end(const core::StreamPartition&) const override { return at_end_; }
+  void wake() override {}
   core::Status read_all(std::string_view topic, std::int32_t partition,
                         core::RecordHandler handler) override;
   void close(std::chrono::milliseconds deadline) override;

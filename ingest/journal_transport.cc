@@ -20,6 +20,20 @@ std::int64_t wall_now() {
       std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now()));
 }
 
+/// The writer's lock of the journal already keeps a second router out.
+class LockedLease final : public core::Lease {
+ public:
+  core::Status step(core::Duration steady, std::chrono::milliseconds /*timeout*/) override {
+    valid_until_ = steady + kSession * 2 / 3;
+    return core::ok();
+  }
+  [[nodiscard]] std::optional<core::Duration> valid_until() const override { return valid_until_; }
+  void release() override { valid_until_.reset(); }
+
+ private:
+  std::optional<core::Duration> valid_until_;
+};
+
 class JournalTransport final : public Transport {
  public:
   JournalTransport(TransportConfig cfg, const TopicsConfig& topics, std::string machine,
@@ -68,6 +82,10 @@ class JournalTransport final : public Transport {
     auto opened = JournalPublisher::open(std::move(writer), log_, telemetry_);
     if (!opened) return opened.error();
     return std::unique_ptr<core::RecordPublisher>(std::move(*opened));
+  }
+
+  core::Result<std::unique_ptr<core::Lease>> lease(std::string_view /*name*/) override {
+    return std::unique_ptr<core::Lease>(std::make_unique<LockedLease>());
   }
 
   core::Status ensure_topics() override { return core::ok(); }

@@ -9,43 +9,12 @@ namespace {
 
 constexpr double kWholeLimit = 9007199254740992.0;  // 2^53: every whole double below is exact
 
-/// Depth, and keys per object, by counting outside of texts: neither a parser's recursion nor a
-/// linear search of keys must be at a sender's mercy.
-core::Status within_bounds(std::string_view text) {
-  std::array<std::size_t, kMaxJsonDepth + 1> keys{};  // of the objects open now, by depth
-  std::size_t depth = 0;
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (inside) {
-      if (c == '\\') ++i;
-      if (c == '"') inside = false;
-    } else if (c == '"') {
-      inside = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxJsonDepth) {
-        return core::invalid_argument("JSON deeper than " + std::to_string(kMaxJsonDepth) +
-                                      " levels");
-      }
-      keys[depth] = 0;
-    } else if (c == '}' || c == ']') {
-      if (depth > 0) --depth;
-    } else if (c == ':' && ++keys[depth] > kMaxJsonKeys) {
-      return core::invalid_argument("a JSON object with more than " + std::to_string(kMaxJsonKeys) +
-                                    " keys");
-    }
-  }
-  return core::ok();
-}
-
 }  // namespace
 
 core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes) {
-  if (text.size() > max_bytes) {
-    return core::invalid_argument("JSON of " + std::to_string(text.size()) + " bytes; at most " +
-                                  std::to_string(max_bytes));
+  if (const auto bounded = core::check_json_bounds(text, max_bytes); !bounded) {
+    return bounded.error();
   }
-  if (core::Status bounded = within_bounds(text); !bounded) return bounded.error();
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {

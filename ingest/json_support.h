@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/identity.h"
+#include "core/json.h"
 #include "core/labels.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -20,11 +21,11 @@ namespace tocsin::ingest {
 
 using Json = nlohmann::ordered_json;  // keeps the order of keys, as core::ValueMap does
 
-inline constexpr std::size_t kMaxJsonDepth = 32;
-inline constexpr std::size_t kMaxJsonKeys = 512;  // of one object: ordered maps search linearly
+using core::kMaxJsonDepth;
+using core::kMaxJsonKeys;
 
-/// The parsed text. invalid_argument: no JSON (with the place), not UTF-8, more than `max_bytes`,
-/// deeper than kMaxJsonDepth, an object with more than kMaxJsonKeys keys.
+/// The parsed text. invalid_argument: no JSON (with the place), not UTF-8, out of the bounds of
+/// core::check_json_bounds.
 core::Result<Json> parse_json(std::string_view text, std::size_t max_bytes);
 
 /// The value of an enumeration with this name, among `values`.

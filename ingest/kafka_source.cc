@@ -39,7 +39,8 @@ std::optional<std::string_view> header_of(const void* native, std::string_view n
 using Settings = std::vector<std::pair<std::string_view, std::string>>;
 
 /// streaming-on-kafka §6.13.
-Settings consumer_settings(const std::string& group, const std::string& client_id, bool small) {
+Settings consumer_settings(const std::string& group, const std::string& client_id, bool small,
+                           milliseconds fetch_wait) {
   Settings settings = {
       {"group.id", group},
       {"client.id", client_id},
@@ -57,7 +58,7 @@ Settings consumer_settings(const std::string& group, const std::string& client_i
       {"socket.keepalive.enable", "true"},
       {"reconnect.backoff.max.ms", "2000"},
       {"allow.auto.create.topics", "false"},
-      {"fetch.wait.max.ms", "10"},
+      {"fetch.wait.max.ms", std::to_string(fetch_wait.count())},
       {"fetch.error.backoff.ms", "100"},
       {"queued.min.messages", "1000000"},
   };
@@ -97,8 +98,9 @@ core::Status KafkaSource::start_client() {
   const bool grouped = !options_.group.empty();
   // The library wants a group even from those who never join one.
   const std::string group = grouped ? options_.group : "tocsin-reader";
-  const auto settings = consumer_settings(
-      group, kafka_client_id(grouped ? options_.group : "reader"), options_.partition.has_value());
+  const auto settings =
+      consumer_settings(group, kafka_client_id(grouped ? options_.group : "reader"),
+                        options_.partition.has_value(), options_.fetch_wait);
   auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   rd_kafka_conf_set_rebalance_cb(conf->get(), on_rebalance);
@@ -107,6 +109,10 @@ core::Status KafkaSource::start_client() {
   if (!client) return client.error();
   client_ = std::move(*client);
   rd_kafka_poll_set_consumer(client_->get());
+  {
+    const std::lock_guard lock(wake_mutex_);
+    queue_ = rd_kafka_queue_get_consumer(client_->get());
+  }
   if (!grouped) return core::ok();
   Kafka<rd_kafka_topic_partition_list_t> topics(
       rd_kafka_topic_partition_list_new(static_cast<int>(options_.topics.size())));
@@ -464,9 +470,15 @@ core::Result<std::size_t> KafkaSource::poll(milliseconds timeout, std::size_t ma
       continue;
     }
     if (pending_error_) continue;
-    if (count > 0 || left_until(deadline).count() == 0) break;
+    if (count > 0 || woken_.exchange(false) || left_until(deadline).count() == 0) break;
   }
   return count;
+}
+
+void KafkaSource::wake() {
+  woken_ = true;
+  const std::lock_guard lock(wake_mutex_);
+  if (queue_ != nullptr) rd_kafka_queue_yield(queue_);
 }
 
 core::Status KafkaSource::move(Partition& partition, std::int64_t offset) {
@@ -571,11 +583,17 @@ bool KafkaSource::at_end() const {
                      [](const Partition& one) { return one.at_end; });
 }
 
+bool KafkaSource::at_end(const core::StreamPartition& where) const {
+  return std::any_of(assigned_.begin(), assigned_.end(), [&](const Partition& one) {
+    return one.where == where && one.at_end;
+  });
+}
+
 // ── Restoring and leaving ────────────────────────────────────────────────────────────────────
 
 core::Result<rd_kafka_t*> KafkaSource::restore_client() {
   if (restore_) return restore_->get();
-  const auto settings = consumer_settings("tocsin-restore", kafka_client_id("restore"), false);
+  const auto settings = consumer_settings("tocsin-restore", kafka_client_id("restore"), false, milliseconds{10});
   auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   auto client = KafkaClient::start(std::move(*conf), KafkaRole::consumer, this, context_.log);
@@ -645,6 +663,11 @@ void KafkaSource::leave(milliseconds deadline) {
   if (in_group()) client_->leave_group(deadline, ever_assigned_);
   assigned_.clear();
   restore_.reset();
+  {
+    const std::lock_guard lock(wake_mutex_);
+    if (queue_ != nullptr) rd_kafka_queue_destroy(queue_);
+    queue_ = nullptr;
+  }
   client_.reset();
 }
 

@@ -1,9 +1,11 @@
 // RecordSource on Kafka: a member of a consumer group, or a group-less reader.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +15,7 @@
 
 namespace tocsin::ingest {
 
-/// Lives on one thread; only client() may be used from others. Offsets are never stored by the
+/// Lives on one thread; only group_client() and wake() may be used from others. Offsets are never stored by the
 /// library: what is committed is what commit() of a publisher is given.
 class KafkaSource final : public core::RecordSource {
  public:
@@ -28,6 +30,8 @@ class KafkaSource final : public core::RecordSource {
   core::Status resume(std::span<const core::StreamPartition> partitions) override;
   [[nodiscard]] std::vector<core::Position> positions() const override;
   [[nodiscard]] bool at_end() const override;
+  [[nodiscard]] bool at_end(const core::StreamPartition& where) const override;
+  void wake() override;
   core::Status read_all(std::string_view topic, std::int32_t partition,
                         core::RecordHandler handler) override;
   void close(std::chrono::milliseconds deadline) override;
@@ -83,6 +87,9 @@ class KafkaSource final : public core::RecordSource {
   core::Counter& gaps_;
   core::Counter& rebalances_;
   std::unique_ptr<KafkaClient> client_;
+  std::mutex wake_mutex_;                // guards queue_: wake() may come while we leave
+  rd_kafka_queue_t* queue_ = nullptr;    // of client_, for wake()
+  std::atomic<bool> woken_{false};
   std::unique_ptr<KafkaClient> restore_;
   std::vector<Partition> assigned_;
   std::size_t last_found_ = 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ingest/kafka_lease.h"
 #include "ingest/kafka_publisher.h"
 #include "ingest/kafka_source.h"
 
@@ -56,6 +57,10 @@ class KafkaTransport final : public Transport {
     auto publisher = KafkaPublisher::open(context_, std::move(options));
     if (!publisher) return publisher.error();
     return std::unique_ptr<core::RecordPublisher>(std::move(*publisher));
+  }
+
+  core::Result<std::unique_ptr<core::Lease>> lease(std::string_view name) override {
+    return std::unique_ptr<core::Lease>(std::make_unique<KafkaLease>(context_, std::string(name)));
   }
 
   core::Status ensure_topics() override {

@@ -12,9 +12,11 @@ namespace {
 using core::Lifecycle;
 using core::LifecycleEvent;
 
-constexpr std::array<std::pair<LifecycleEvent, std::string_view>, 6> kEvents{{
+constexpr std::array<std::pair<LifecycleEvent, std::string_view>, 8> kEvents{{
     {LifecycleEvent::start, "start"},
     {LifecycleEvent::heartbeat, "heartbeat"},
+    {LifecycleEvent::preflight, "preflight"},
+    {LifecycleEvent::died, "died"},
     {LifecycleEvent::applied, "applied"},
     {LifecycleEvent::gap, "gap"},
     {LifecycleEvent::leave, "leave"},
@@ -39,9 +41,12 @@ void put_start(Json& out, const Lifecycle& from) {
   put(out, "version", from.version);
   put(out, "pid", from.pid);
   put(out, "pid_start", from.pid_start);
+  put(out, "boot_id", from.boot_id);
+  put(out, "opened", from.opened);
   put(out, "host", from.host);
   put(out, "node", from.node);
   put(out, "launcher", from.launcher);
+  put(out, "launch", from.launch);
   put(out, "worker", from.worker_name);
   Json platform = Json::object();
   platform["kind"] = from.platform;
@@ -78,6 +83,17 @@ std::string encode_lifecycle(const Lifecycle& from) {
       put_start(out, from);
       break;
     case LifecycleEvent::heartbeat:
+      put(out, "launch", from.launch);
+      break;
+    case LifecycleEvent::preflight:
+      put(out, "findings", from.findings);
+      break;
+    case LifecycleEvent::died:
+      put(out, "worker", from.died_worker);
+      out["incarnation"] = from.died_incarnation;
+      put(out, "pid", from.pid);
+      out["exit_code"] = from.exit_code ? Json(*from.exit_code) : Json(nullptr);
+      out["signal"] = from.signal ? Json(*from.signal) : Json(nullptr);
       break;
     case LifecycleEvent::applied:
       put(out, "command_id", from.command_id);
@@ -113,17 +129,27 @@ core::Result<Lifecycle> parse_lifecycle(std::string_view json) {
     out.event = code;
     known = true;
   }
-  if (!known) in.wrong("event", "start, heartbeat, applied, gap, leave or end");
+  if (!known) in.wrong("event", "start, heartbeat, preflight, died, applied, gap, leave or end");
   in.text("job", out.job);
   in.labels("labels", out.labels);
   in.text("framework", out.framework);
   in.text("version", out.version);
   in.integer("pid", out.pid);
   in.integer("pid_start", out.pid_start);
+  in.text("boot_id", out.boot_id);
+  in.integer("opened", out.opened);
   in.text("host", out.host);
   in.text("node", out.node);
   in.text("launcher", out.launcher);
-  in.text("worker", out.worker_name);
+  in.text("launch", out.launch);
+  in.value("findings", out.findings);
+  if (out.event == LifecycleEvent::died) {
+    in.text("worker", out.died_worker);
+    in.integer("incarnation", out.died_incarnation);
+  } else {
+    in.text("worker", out.worker_name);
+  }
+  in.integer("signal", out.signal);
   in.object("platform", [&](const Fields& platform) {
     platform.text("kind", out.platform);
     platform.value("ref", out.platform_ref);

@@ -40,6 +40,11 @@ struct MemoryBroker::State {
   std::map<core::StreamPartition, Log> logs;
   std::map<std::string, std::map<core::StreamPartition, std::int64_t>> committed;
   std::map<std::string, Rebalance> rebalances;
+  struct Held {
+    const void* holder = nullptr;
+    core::Duration until{};
+  };
+  std::map<std::string, Held> leases;
   Failures commits, publishes, polls, flushes, pings;
   std::int64_t now = 0;
 
@@ -168,6 +173,12 @@ class MemorySource final : public core::RecordSource {
              return entry.second >= state_->logs[entry.first].end();
            });
   }
+  [[nodiscard]] bool at_end(const core::StreamPartition& where) const override {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = next_.find(where);
+    return found != next_.end() && found->second >= state_->logs[where].end();
+  }
+  void wake() override {}
   core::Status read_all(std::string_view topic, std::int32_t partition,
                         core::RecordHandler handler) override {
     std::vector<StoredRecord> newest;
@@ -310,6 +321,36 @@ class MemoryPublisher final : public core::RecordPublisher {
   std::string group_;
 };
 
+/// Held for a whole session; its holder trusts two thirds of it.
+class MemoryLease final : public core::Lease {
+ public:
+  MemoryLease(std::shared_ptr<MemoryBroker::State> state, std::string name)
+      : state_(std::move(state)), name_(std::move(name)) {}
+  ~MemoryLease() override { release(); }
+
+  core::Status step(core::Duration steady, std::chrono::milliseconds /*timeout*/) override {
+    const std::lock_guard lock(state_->mutex);
+    auto& held = state_->leases[name_];
+    valid_until_.reset();
+    if (held.holder != nullptr && held.holder != this && steady < held.until) return core::ok();
+    held = {this, steady + kSession};
+    valid_until_ = steady + kSession * 2 / 3;
+    return core::ok();
+  }
+  [[nodiscard]] std::optional<core::Duration> valid_until() const override { return valid_until_; }
+  void release() override {
+    const std::lock_guard lock(state_->mutex);
+    valid_until_.reset();
+    auto& held = state_->leases[name_];
+    if (held.holder == this) held = {};
+  }
+
+ private:
+  std::shared_ptr<MemoryBroker::State> state_;
+  std::string name_;
+  std::optional<core::Duration> valid_until_;
+};
+
 }  // namespace
 
 TopicsConfig MemoryBroker::one_partition() {
@@ -336,6 +377,10 @@ core::Result<std::unique_ptr<core::RecordPublisher>> MemoryBroker::publisher(
   }
   return std::unique_ptr<core::RecordPublisher>(
       std::make_unique<MemoryPublisher>(state_, std::move(group)));
+}
+
+core::Result<std::unique_ptr<core::Lease>> MemoryBroker::lease(std::string_view name) {
+  return std::unique_ptr<core::Lease>(std::make_unique<MemoryLease>(state_, std::string(name)));
 }
 
 core::Status MemoryBroker::ensure_topics() { return core::ok(); }

@@ -31,6 +31,7 @@ class MemoryBroker final : public Transport {
 
   core::Result<std::unique_ptr<core::RecordSource>> source(SourceOptions options) override;
   core::Result<std::unique_ptr<core::RecordPublisher>> publisher(PublisherOptions options) override;
+  core::Result<std::unique_ptr<core::Lease>> lease(std::string_view name) override;
   core::Status ensure_topics() override;
   core::Result<std::vector<TopicState>> topic_states() override;
   core::Status ping(std::chrono::milliseconds timeout) override;

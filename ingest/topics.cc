@@ -23,7 +23,7 @@ struct Row {
 
 constexpr core::Duration days(int count) { return hours{24 * count}; }
 
-std::array<Row, 20> rows(const TopicsConfig& cfg) {
+std::array<Row, 21> rows(const TopicsConfig& cfg) {
   using enum Spread;
   using enum Cleanup;
   return {{
@@ -36,6 +36,7 @@ std::array<Row, 20> rows(const TopicsConfig& cfg) {
       {"definitions", single, compact, {}},
       {"rules-state", keyed, compact, {}},
       {"router-groupin", keyed, remove, days(1)},
+      {"router-lease", single, remove, days(1)},
       {"router-state", keyed, compact, {}},
       {"router-sources", single, compact, {}},
       {"router-control", single, compact, {}},

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/lease.h"
 #include "core/log.h"
 #include "core/record_publisher.h"
 #include "core/record_source.h"
@@ -63,6 +64,10 @@ struct SourceOptions {
   core::AssignmentListener* listener = nullptr;
   std::optional<std::int32_t> partition;  // group-less: only this partition (the hook: commands)
   Start start = Start::committed_or_beginning;
+  /// Kafka: how long a fetch that finds nothing waits at the broker (fetch.wait.max.ms). What comes
+  /// is sent at once whatever it is; a short wait only bounds how late one partition's records are
+  /// when others of the same broker have none.
+  std::chrono::milliseconds fetch_wait{10};
   std::string own_writer;  // journal: the writer whose newest _positions are ours
 };
 
@@ -122,6 +127,9 @@ class Transport {
   /// Errors: failed_precondition (journal: another process holds the writer).
   virtual core::Result<std::unique_ptr<core::RecordPublisher>> publisher(
       PublisherOptions options) = 0;
+
+  /// The lease of this name (today only "router-lease"); opening it takes nothing yet.
+  virtual core::Result<std::unique_ptr<core::Lease>> lease(std::string_view name) = 0;
 
   /// Creates missing topics when topics.create is set; else not_found, naming the topics and the
   /// command that creates them. On the journal there is nothing to create.
