@@ -446,7 +446,7 @@ TEST_P(TransportContract, TheClusterAnswers) {
   EXPECT_TRUE(status) << status.error().message;
   const auto states = backend_->transport().topic_states();
   ASSERT_TRUE(states) << states.error().message;
-  EXPECT_THAT(*states, SizeIs(20));
+  EXPECT_THAT(*states, SizeIs(21));
   for (const auto& state : *states) EXPECT_EQ(state.partitions, state.wanted.partitions);
 }
 

@@ -33,6 +33,7 @@ TEST(TopicPlan, HasEveryTopicOfTheContract) {
                                           "definitions",
                                           "rules-state",
                                           "router-groupin",
+                                          "router-lease",
                                           "router-state",
                                           "router-sources",
                                           "router-control",
