@@ -83,7 +83,7 @@ TEST(TopicExport, SpeaksTheWordsOfEachTool) {
   EXPECT_THAT(*terraform, HasSubstr("resource \"kafka_topic\" \"tocsin_rules_state_v1\" {"));
   const auto text = export_topics("text", {}, "");
   ASSERT_TRUE(text);
-  EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), 20);
+  EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), 21);
   const auto wrong = export_topics("pulumi", {}, "");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, core::Code::invalid_argument);
