@@ -3,30 +3,27 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 #include <string_view>
-#include <vector>
+
+#include "app/client/launch.h"
+#include "app/client/variables.h"
 
 namespace tocsin::app::client {
 namespace {
 
 using core::Result;
 
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
 std::string read_file(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // Field 22 of /proc/<pid>/stat; the second field may hold blanks and parentheses.
@@ -40,44 +37,10 @@ std::int64_t start_ticks(std::int64_t pid) {
   return number(field).value_or(0);
 }
 
-std::int64_t boot_seconds() {
-  std::istringstream lines(read_file("/proc/stat"));
-  std::string key;
-  std::string line;
-  while (std::getline(lines, line)) {
-    if (line.rfind("btime ", 0) == 0) return number(line.substr(6)).value_or(0);
-  }
-  return 0;
-}
-
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
 }
-
-class Variables {
- public:
-  explicit Variables(const ProcessFacts& facts) : facts_(facts) {}
-  // The first of these that is set and not empty.
-  [[nodiscard]] std::string text(std::initializer_list<const char*> names) const {
-    for (const char* name : names) {
-      if (auto value = facts_.environment(name); value && !value->empty()) return *value;
-    }
-    return {};
-  }
-  [[nodiscard]] std::optional<std::int64_t> integer(
-      std::initializer_list<const char*> names) const {
-    for (const char* name : names) {
-      const auto value = facts_.environment(name);
-      if (!value) continue;
-      if (auto parsed = number(*value)) return parsed;
-    }
-    return std::nullopt;
-  }
-
- private:
-  const ProcessFacts& facts_;
-};
 
 struct Launcher {
   std::string name;  // platform kind
@@ -134,26 +97,17 @@ bool all_on_this_host(std::uint32_t world, const Variables& env) {
   return master == "localhost" || master == "127.0.0.1" || master == "::1";
 }
 
+// A count of restarts begins anew with every launch; the time does not. Ranks of one launch may
+// differ by seconds: the engine joins them (wire-and-api §7).
 std::uint32_t attempt_of(const IdentityOptions& options, const Variables& env,
-                         const ProcessFacts& facts, bool fresh, Identity& identity) {
+                         const ProcessFacts& facts, bool fresh) {
   if (options.attempt > 0) return options.attempt;
-  if (auto given = env.integer({"TOCSIN_ATTEMPT"}); given && *given > 0) {
+  if (const auto given = env.integer({"TOCSIN_ATTEMPT"});
+      given && *given > 0 && *given <= std::numeric_limits<std::uint32_t>::max()) {
     return static_cast<std::uint32_t>(*given);
   }
-  const bool elastic = !env.text({"TORCHELASTIC_RUN_ID"}).empty();
-  if (auto restarts = elastic ? env.integer({"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"})
-                              : env.integer({"SLURM_RESTART_COUNT"});
-      restarts && *restarts >= 0) {
-    return static_cast<std::uint32_t>(*restarts + 1);
-  }
-  if (fresh) return 1;
-  if (identity.world_size <= 1) {
-    return facts.start_seconds > 0 ? static_cast<std::uint32_t>(facts.start_seconds) : 1;
-  }
-  identity.warning =
-      "attempt unknown for a run of several ranks: counted as 1; set TOCSIN_ATTEMPT when it is a "
-      "restart";
-  return 1;
+  if (fresh || facts.opened_seconds <= 0) return 1;
+  return static_cast<std::uint32_t>(facts.opened_seconds);
 }
 
 }  // namespace
@@ -171,17 +125,22 @@ ProcessFacts this_process() {
   facts.start_ticks = start_ticks(facts.pid);
   facts.parent_pid = getppid();
   facts.parent_start_ticks = start_ticks(facts.parent_pid);
-  const std::int64_t ticks = sysconf(_SC_CLK_TCK);
-  if (ticks > 0) facts.start_seconds = boot_seconds() + facts.start_ticks / ticks;
+  timespec since_boot{};
+  if (clock_gettime(CLOCK_BOOTTIME, &since_boot) == 0) {
+    facts.opened = since_boot.tv_sec * kNanosecondsPerSecond + since_boot.tv_nsec;
+  }
+  facts.opened_seconds = std::time(nullptr);
   return facts;
 }
 
 Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFacts& facts) {
-  const Variables env(facts);
+  const Variables env(facts.environment);
   Identity identity;
   identity.host = facts.host;
   identity.pid = facts.pid;
   identity.pid_start = facts.start_ticks;
+  identity.boot_id = facts.boot_id;
+  identity.opened = facts.opened;
   identity.job = !options.job.empty() ? options.job : env.text({"TOCSIN_JOB"});
   if (identity.job.empty()) identity.job = facts.script.empty() ? "training" : facts.script;
   identity.rank = rank_of(options, env);
@@ -198,6 +157,7 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
     identity.platform_ref = core::ValueMap{{"pid", facts.pid}, {"start", facts.start_ticks}};
   }
 
+  const bool one_host = identity.world_size <= 1 || all_on_this_host(identity.world_size, env);
   bool fresh = false;
   const std::string run = !options.run.empty() ? options.run : env.text({"TOCSIN_RUN"});
   if (!run.empty()) {
@@ -207,7 +167,7 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
   } else if (identity.world_size <= 1) {
     identity.run = core::run_uid_v4();
     fresh = true;
-  } else if (all_on_this_host(identity.world_size, env)) {
+  } else if (one_host) {
     identity.run =
         core::run_uid_v5("local:" + facts.boot_id + "/" + std::to_string(facts.parent_pid) + "/" +
                          std::to_string(facts.parent_start_ticks));
@@ -216,7 +176,10 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
                        "several hosts take part and no launcher names the run: give run= or set "
                        "TOCSIN_RUN to the same text on all of them"};
   }
-  identity.attempt = attempt_of(options, env, facts, fresh, identity);
+  identity.attempt = attempt_of(options, env, facts, fresh);
+  identity.launch = launch_key({launcher.seed, facts.boot_id, facts.parent_pid,
+                                facts.parent_start_ticks, options.attempt, one_host},
+                               env);
   return identity;
 }
 

@@ -33,7 +33,8 @@ struct ProcessFacts {
   std::int64_t start_ticks = 0;  // since boot, from /proc: tells a reused pid
   std::int64_t parent_pid = 0;
   std::int64_t parent_start_ticks = 0;
-  std::int64_t start_seconds = 0;  // Unix time at which the process started
+  std::int64_t opened = 0;          // now, ns since boot (CLOCK_BOOTTIME)
+  std::int64_t opened_seconds = 0;  // now, Unix time
 };
 /// Reads /proc and the environment of this process.
 ProcessFacts this_process();
@@ -45,13 +46,15 @@ struct Identity {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 1;
   std::string worker;
-  std::string host;
+  std::string host;  // also the node's name
+  std::string boot_id;
+  std::int64_t opened = 0;         // ns since boot at which the client opened
   std::string launcher;            // "torchelastic", "slurm", …; empty: none
+  std::string launch;              // what the ranks of this launch share; empty: nothing
   std::string platform = "local";  // platform.kind of the start record
   core::Value platform_ref;        // platform.ref: what a stop by the platform needs
   std::int64_t pid = 0;
   std::int64_t pid_start = 0;
-  std::string warning;  // something guessed that the user should say; empty: nothing
 };
 
 /// Error: failed_precondition when several hosts take part and nothing names the run.

@@ -1,5 +1,6 @@
 #include "app/client/process.h"
 
+#include <algorithm>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -64,7 +65,11 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   session.framework = text(options.framework);
   session.version = "0.1.0";
   session.cluster = settings->cluster;
-  session.incarnation = static_cast<std::uint64_t>(core::nanoseconds(process().clock.now()));
+  // A clock that was set back must not make the second client of a process look like the first.
+  std::uint64_t& newest = process().incarnation;
+  newest =
+      std::max(newest + 1, static_cast<std::uint64_t>(core::nanoseconds(process().clock.now())));
+  session.incarnation = newest;
   const std::uint64_t incarnation = session.incarnation;
   ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;

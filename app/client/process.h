@@ -29,6 +29,7 @@ struct Process {
   std::mutex mutex;
   SystemClock clock;
   tocsin_client* open = nullptr;
+  std::uint64_t incarnation = 0;  // of the newest client
   std::atomic<std::uint64_t> generation{1};
 };
 Process& process();

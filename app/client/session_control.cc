@@ -63,9 +63,12 @@ void Session::send_start(std::optional<std::int64_t> continues_from) {
   start.version = options_.version;
   start.pid = identity.pid;
   start.pid_start = identity.pid_start;
+  start.boot_id = identity.boot_id;
+  if (identity.opened > 0) start.opened = identity.opened;
   start.host = identity.host;
   start.node = identity.host;
   start.launcher = identity.launcher;
+  start.launch = identity.launch;
   start.platform = identity.platform;
   start.platform_ref = identity.platform_ref;
   start.continues_from = continues_from;
@@ -90,6 +93,7 @@ core::Duration Session::tick() {
     Lifecycle heartbeat;
     heartbeat.event = LifecycleEvent::heartbeat;
     heartbeat.step = mode_step();
+    heartbeat.launch = options_.identity.launch;
     send_lifecycle(heartbeat);
   }
   if (started_ && now - last_dictionary_ >= kDictionaryAgain) {
@@ -172,6 +176,8 @@ void Session::send_ack(core::Ack ack) {
   ack.attempt = identity.attempt;
   ack.rank = identity.rank;
   ack.worker = identity.worker;
+  ack.incarnation = incarnation_;
+  ack.node = identity.host;
   ack.step = mode_step();
   ack.time = clock_.now();
   QueuedRecord item;
@@ -301,7 +307,7 @@ ValueMap Session::counters() const {
       {"effective_interval", plan_.smallest_every() * governor_.stretch()},
       {"delta_bytes", deltas_.used()},
       {"delta_left_out", std::move(left_out)},
-      {"warning", options_.identity.warning},
+      {"launch", options_.identity.launch},
   };
 }
 

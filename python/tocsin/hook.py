@@ -96,8 +96,6 @@ class Hook(Commands):
         counters = self._counters()
         self.run, self.attempt, self.rank = counters["run"], counters["attempt"], counters["rank"]
         self._workers = counters.get("workers", "auto")
-        if counters.get("warning"):
-            warnings.warn(f"tocsin: {counters['warning']}", RuntimeWarning, stacklevel=5)
         self._due = self._fast.tocsin_due
         self._value1 = (ctypes.c_double * 1)()
         self._id1 = (ctypes.c_uint64 * 1)()

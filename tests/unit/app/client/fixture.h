@@ -29,6 +29,10 @@ inline Identity make_identity() {
   identity.run = core::run_uid_for("digits", "exploding");
   identity.job = "digits";
   identity.worker = "worker_0";
+  identity.host = "n1";
+  identity.boot_id = "1f0c93ab-0000-4000-8000-000000000000";
+  identity.opened = 81'402'118'843'000;
+  identity.launch = "local:1f0c93ab/50/3";
   return identity;
 }
 

@@ -20,7 +20,8 @@ ProcessFacts machine(std::map<std::string, std::string> variables) {
   facts.start_ticks = 7;
   facts.parent_pid = 50;
   facts.parent_start_ticks = 3;
-  facts.start_seconds = 1'767'323'045;
+  facts.opened = 81'402'118'843'000;
+  facts.opened_seconds = 1'767'323'045;
   return facts;
 }
 
@@ -62,7 +63,7 @@ TEST(Identity, TorchrunRanksAgreeWithoutTalking) {
   const auto three = derive_identity({}, machine(variables));
   EXPECT_EQ(one->run, three->run);
   EXPECT_EQ(one->run, core::run_uid_v5("torchelastic:abc"));
-  EXPECT_EQ(one->attempt, 3U);
+  EXPECT_EQ(one->launch, three->launch);
   EXPECT_EQ(three->rank, 3U);
   EXPECT_EQ(three->worker, "worker_3");
   EXPECT_EQ(three->world_size, 4U);
@@ -77,15 +78,17 @@ TEST(Identity, TorchrunIdNoneOnOneHostFallsBackToTheParentProcess) {
   EXPECT_EQ(identity->run, core::run_uid_v5("local:boot/50/3"));
 }
 
-TEST(Identity, SlurmJobIsTheRunAndItsRestartsAreAttempts) {
+TEST(Identity, SlurmJobIsTheRunAndItsRestartsAreLaunches) {
   const auto identity = derive_identity({}, machine({{"SLURM_JOB_ID", "77"},
                                                      {"SLURM_CLUSTER_NAME", "c1"},
                                                      {"SLURM_PROCID", "5"},
                                                      {"SLURM_STEP_NUM_TASKS", "8"},
+                                                     {"SLURM_STEP_ID", "0"},
                                                      {"SLURM_RESTART_COUNT", "1"}}));
   EXPECT_EQ(identity->run, core::run_uid_v5("slurm:c1/77"));
   EXPECT_EQ(identity->rank, 5U);
-  EXPECT_EQ(identity->attempt, 2U);
+  EXPECT_EQ(identity->attempt, 1'767'323'045U);
+  EXPECT_EQ(identity->launch, "slurm:c1/77.0/1");
   EXPECT_EQ(identity->platform, "slurm");
 }
 
@@ -102,16 +105,31 @@ TEST(Identity, SeveralHostsWithoutANameAskForOne) {
   EXPECT_NE(identity.error().message.find("run="), std::string::npos);
 }
 
-TEST(Identity, NamedRunOfOneProcessIsAnAttemptPerStart) {
+TEST(Identity, AttemptOfANamedRunIsWhenItsClientOpenedUnlessSomebodyCounts) {
   EXPECT_EQ(derive_identity({"a", "", "", -1, -1, 0}, machine({}))->attempt, 1'767'323'045U);
   EXPECT_EQ(derive_identity({"a", "", "", -1, -1, 0}, machine({{"TOCSIN_ATTEMPT", "4"}}))->attempt,
             4U);
+  EXPECT_EQ(derive_identity({"a", "", "", -1, -1, 9}, machine({{"TOCSIN_ATTEMPT", "4"}}))->attempt,
+            9U);
 }
 
-TEST(Identity, NamedRunOfSeveralRanksWarnsThatRestartsLookAlike) {
-  const auto identity = derive_identity({"a", "", "", 0, 2, 0}, machine({}));
-  EXPECT_EQ(identity->attempt, 1U);
-  EXPECT_NE(identity->warning.find("TOCSIN_ATTEMPT"), std::string::npos);
+// Every launch under torchrun counts its restarts from 0: as an attempt, the second launch of a
+// named run would be the first again.
+TEST(Identity, RestartCountsAreNoAttempts) {
+  std::map<std::string, std::string> variables{{"TORCHELASTIC_RUN_ID", "none"},
+                                               {"TORCHELASTIC_RESTART_COUNT", "0"},
+                                               {"WORLD_SIZE", "2"},
+                                               {"LOCAL_WORLD_SIZE", "2"},
+                                               {"MASTER_ADDR", "localhost"},
+                                               {"MASTER_PORT", "29500"}};
+  ProcessFacts first = machine(variables);
+  ProcessFacts second = machine(variables);
+  second.opened_seconds += 60;
+  const auto one = derive_identity({"a", "", "", 0, 2, 0}, first);
+  const auto two = derive_identity({"a", "", "", 0, 2, 0}, second);
+  EXPECT_GT(two->attempt, one->attempt);
+  EXPECT_EQ(two->launch, one->launch);  // a fixed port and no id: the key alone does not tell
+  EXPECT_EQ(one->launch, "torchelastic:none/0@localhost:29500");
 }
 
 TEST(Identity, ThisProcessKnowsItsParent) {
@@ -119,7 +137,9 @@ TEST(Identity, ThisProcessKnowsItsParent) {
   EXPECT_GT(facts.pid, 0);
   EXPECT_GT(facts.start_ticks, 0);
   EXPECT_GT(facts.parent_start_ticks, 0);
-  EXPECT_GT(facts.start_seconds, 1'500'000'000);
+  EXPECT_GT(facts.opened_seconds, 1'500'000'000);
+  EXPECT_GT(facts.opened, 0);
+  EXPECT_EQ(facts.boot_id.size(), 36U);
 }
 
 }  // namespace

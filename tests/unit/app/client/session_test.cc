@@ -58,6 +58,9 @@ TEST_F(SessionTest, FirstThingsAreDictionaryAndStart) {
   EXPECT_EQ(drained.frames[0].view().header().kind, FrameKind::dictionary);
   EXPECT_EQ(drained.frames[1].lifecycle().event, LifecycleEvent::start);
   EXPECT_EQ(drained.frames[1].lifecycle().job, "digits");
+  EXPECT_EQ(drained.frames[1].lifecycle().launch, make_identity().launch);
+  EXPECT_EQ(drained.frames[1].lifecycle().boot_id, make_identity().boot_id);
+  EXPECT_EQ(drained.frames[1].lifecycle().opened, make_identity().opened);
   const auto header = drained.frames[2].view().header();
   EXPECT_EQ(header.incarnation, 42U);
   EXPECT_EQ(header.worker, core::name_hash("worker_0"));
@@ -168,13 +171,13 @@ TEST_F(SessionTest, NamesAreSentAgainAfterAGapAndEveryFiveMinutes) {
 TEST_F(SessionTest, HeartbeatsEveryFiveSeconds) {
   Session session = open();
   session.step_end(false, 1);
-  int beats = 0;
   for (int second = 0; second < 60; ++second) {
     clock_.advance(seconds(1));
     EXPECT_LE(session.tick(), Session::kHeartbeat);
   }
-  beats = static_cast<int>(Drained(*queue_).lifecycles(LifecycleEvent::heartbeat).size());
-  EXPECT_EQ(beats, 12);
+  const auto heartbeats = Drained(*queue_).lifecycles(LifecycleEvent::heartbeat);
+  EXPECT_EQ(heartbeats.size(), 12U);
+  EXPECT_EQ(heartbeats[0].launch, make_identity().launch);
 }
 
 TEST_F(SessionTest, StartIsSentEvenWhenTheFirstStepTakesMinutes) {

@@ -1,0 +1,35 @@
+// Which launch this process belongs to (wire-and-api §1): what all ranks of one start of a run
+// share, without one rank asking another. The engine settles attempts by it (§7).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "app/client/variables.h"
+
+namespace tocsin::app::client {
+
+/// What a launch key is made of beside the environment.
+struct LaunchFacts {
+  std::string_view launcher_seed;  // names the launcher's job ("slurm:c1/77"); empty: none
+  std::string_view boot_id;
+  std::int64_t parent_pid = 0;
+  std::int64_t parent_start_ticks = 0;
+  std::uint32_t given_attempt = 0;  // by the caller; 0: ask the environment
+  bool one_host = false;            // all ranks run here
+};
+
+/// The key; empty where the ranks share nothing that can be seen. A key may come again (torchrun
+/// with a fixed port and no id), so it never stands alone.
+std::string launch_key(const LaunchFacts& facts, const Variables& env);
+
+/// "<first 8 digits of the boot id>/<opened>": when and on which boot of its machine a worker
+/// opened, as it stands in JobEvent::launch and Command::launch.
+std::string launch_mark(std::string_view boot_id, std::int64_t opened);
+
+/// True when `mark` was written on the boot `boot_id` for a worker that opened at `opened` or
+/// later: what is bound to such a mark may concern the worker that opened then.
+bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_t opened);
+
+}  // namespace tocsin::app::client
