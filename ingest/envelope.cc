@@ -54,6 +54,7 @@ core::Result<Opened> from_structured(Json event) {
   in.text("causationid", out.envelope.causation_id);
   in.text("correlationid", out.envelope.correlation_id);
   in.text("traceparent", out.envelope.traceparent);
+  in.text("tracestate", out.envelope.tracestate);
   if (in.has("data_base64")) error = "data_base64 is not supported: the data is JSON";
   if (!error.empty()) return core::invalid_argument(error);
   out.envelope.sequence = parse_sequence(sequence);
@@ -74,6 +75,7 @@ core::Result<Opened> from_binary(const core::RecordView& record, std::size_t max
   out.envelope.causation_id = attribute("ce_causationid");
   out.envelope.correlation_id = attribute("ce_correlationid");
   out.envelope.traceparent = attribute("ce_traceparent");
+  out.envelope.tracestate = attribute("ce_tracestate");
   out.envelope.sequence = parse_sequence(attribute("ce_sequence"));
   if (const std::string time = attribute("ce_time"); !time.empty()) {
     out.envelope.time = core::parse_rfc3339(time);

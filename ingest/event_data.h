@@ -2,6 +2,9 @@
 // The readers leave the first wrong field in the Fields' error and never throw.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "core/command.h"
 #include "core/issue.h"
 #include "core/notification.h"
@@ -13,8 +16,17 @@ namespace tocsin::ingest {
 Json run_json(const core::RunRef& run);
 void read_run(const Fields& in, core::RunRef& out);
 
+Json evidence_json(const core::Evidence& from);
+void read_evidence(const Fields& in, core::Evidence& out);
+
+/// JobEvent::launch and Command::launch.
+Json launch_json(const std::map<std::string, std::string>& launch);
+void read_launch(const Fields& in, std::map<std::string, std::string>& out);
+
+/// Labels stand in it as they are. `severity` is a field of its own only where the label does not
+/// say the same.
 Json issue_data(const core::Issue& issue);
-/// `raw`: what the producer left out keeps its default; lifecycle is routing's.
+/// What the producer left out keeps its default; lifecycle is routing's. No attempt reads as 0.
 void read_issue(const Fields& in, core::Issue& out);
 
 Json job_data(const core::JobEvent& event);
@@ -39,6 +51,8 @@ void read_notified(const Fields& in, core::NotifiedIssue& out);
 Json notification_data(const core::Notification& notification);
 void read_notification(const Fields& in, core::Notification& out);
 
+/// Bytes of all annotations: texts, and names of the further ones.
+std::size_t annotation_bytes(const core::Issue& issue);
 /// Cuts the longest annotations until all together fit; true when something was cut.
 bool cut_annotations(core::Issue& issue, std::size_t max_bytes);
 

@@ -131,6 +131,8 @@ Result<DecodedEvent> issue_event(Opened opened, const EventLimits& limits) {
   issue.source = opened.envelope.source;
   issue.sequence = opened.envelope.sequence.value_or(0);
   issue.time = opened.envelope.time.value_or(core::WallTime{});
+  issue.traceparent = opened.envelope.traceparent;
+  issue.tracestate = opened.envelope.tracestate;
   find_run(opened.envelope, issue.labels, issue.run);
   out.annotations_cut = cut_annotations(issue, limits.annotation_bytes);
   out.envelope = std::move(opened.envelope);
@@ -142,6 +144,7 @@ template <typename Event, typename Read>
 Result<DecodedEvent> other_event(Opened opened, Read read) {
   std::string error;
   Event event;
+  event.run.attempt = 0;  // what is not said is no attempt
   read(Fields(opened.data, "", error), event);
   if (!error.empty()) return core::invalid_argument(error);
   find_run(opened.envelope, {}, event.run);
@@ -198,13 +201,13 @@ OutRecord encode_issue(const core::Issue& issue) {
   attributes.extensions = {{"sequence", sequence_text(issue.sequence)},
                            {"partitionkey", run},
                            {"severitytext", severity.text},
-                           {"severitynumber", severity.number}};
+                           {"severitynumber", severity.number},
+                           {"traceparent", issue.traceparent},
+                           {"tracestate", issue.tracestate}};
   const EventLimits limits;
   core::Issue bounded;
   const core::Issue* from = &issue;
-  if (issue.summary.size() + issue.description.size() + issue.recommendation.size() +
-          issue.runbook_url.size() >
-      limits.annotation_bytes) {
+  if (annotation_bytes(issue) > limits.annotation_bytes) {
     bounded = issue;
     cut_annotations(bounded, limits.annotation_bytes);
     from = &bounded;
@@ -271,7 +274,8 @@ OutRecord encode_ack(const core::Ack& ack, std::string_view cluster) {
   Attributes attributes;
   attributes.type = event_type::kAck;
   attributes.source = source_of(cluster, "hook/" + ack.worker);
-  attributes.id = core::make_id("ack_", {ack.command_id, ack.worker, ack.phase});
+  attributes.id = core::make_id("ack_", {ack.command_id, std::to_string(ack.revision), ack.worker,
+                                         std::to_string(ack.incarnation), ack.phase});
   attributes.time = ack.time;
   attributes.subject = run;
   attributes.schema = "ack.v1";

@@ -54,7 +54,8 @@ core::OutRecord encode_command(const core::Command& command, std::string_view so
                                std::string_view node = {});
 /// The tombstone that withdraws a command.
 core::OutRecord withdraw_command(const core::RunUid& run, std::string_view action);
-/// Topic `acks`; id `ack_…` over (command id, worker, phase); source "/<cluster>/hook/<worker>".
+/// Topic `acks`; id `ack_…` over (command id, revision, worker, incarnation, phase); source
+/// "/<cluster>/hook/<worker>".
 core::OutRecord encode_ack(const core::Ack& ack, std::string_view cluster);
 /// Topic `router-deliveries`; id `dlv_…` over (notification, attempt, state).
 core::OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
@@ -77,6 +78,7 @@ struct Envelope {
   std::string causation_id;
   std::string correlation_id;
   std::string traceparent;
+  std::string tracestate;
 };
 
 using AnyEvent = std::variant<core::Issue, core::JobEvent, core::RuleStatusEvent>;
@@ -93,7 +95,8 @@ struct DecodedEvent {
 /// One record of `issues` or `registry`. An issue needs `status` and `labels` and nothing else;
 /// what is missing keeps its default, except: rule, kind and severity come from the labels, the run
 /// from `run`, the subject or label run_uid, in this order; a severity outside the set stays a
-/// label and counts as error; expiry defaults to timeout.
+/// label and counts as error; expiry defaults to timeout; an attempt that is not said is 0. Labels
+/// and further annotations come through as they are.
 core::Result<DecodedEvent> decode_event(const core::RecordView& record,
                                         const EventLimits& limits = {});
 /// One event in structured mode (`application/cloudevents+json`).

@@ -8,7 +8,6 @@
 namespace tocsin::ingest {
 namespace {
 
-using core::Evidence;
 using core::Issue;
 
 constexpr core::Resolution kResolutions[] = {
@@ -29,162 +28,10 @@ Json optional_json(const std::optional<core::WallTime>& time) {
 }
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json named_json(const core::NamedNumber& number) {
-  Json out = Json::object();
-  out["name"] = number.name;
-  out["value"] = number_json(number.value);
-  return out;
-}
-
-void read_named(const Fields& in, core::NamedNumber& out) {
-  in.text("name", out.name);
-  in.number("value", out.value);
-}
-
-Json window_json(const core::WindowRef& window) {
-  Json out = Json::object();
-  out["clock"] = window.clock;
-  out["first"] = window.first;
-  out["last"] = window.last;
-  out["first_time"] = time_or_null(window.first_time);
-  out["last_time"] = time_or_null(window.last_time);
-  out["points"] = window.points;
-  out["partial"] = window.partial;
-  out["missing_ranks"] = window.missing_ranks;
-  return out;
-}
-
-template <typename T>
-void read_numbers(const Fields& in, std::string_view name, std::vector<T>& out) {
-  in.each(name, [&](const Json& item) {
-    if (!item.is_number_integer()) return in.wrong(name, "a list of whole numbers");
-    if constexpr (std::is_unsigned_v<T>) {
-      const auto number = item.get<std::int64_t>();
-      if (number < 0 || number > std::int64_t{std::numeric_limits<T>::max()}) {
-        return in.wrong(name, "a list of ranks");
-      }
-    }
-    out.push_back(item.get<T>());
-  });
-}
-
-void read_window(const Fields& in, core::WindowRef& out) {
-  in.text("clock", out.clock);
-  in.integer("first", out.first);
-  in.integer("last", out.last);
-  in.time("first_time", out.first_time);
-  in.time("last_time", out.last_time);
-  in.integer("points", out.points);
-  in.boolean("partial", out.partial);
-  read_numbers(in, "missing_ranks", out.missing_ranks);
-}
-
-Json tensor_json(const core::TensorRef& tensor) {
-  Json out = Json::object();
-  out["name"] = tensor.name;
-  out["collection"] = text_or_null(tensor.collection);
-  out["dtype"] = core::to_string(tensor.dtype);
-  out["shape"] = tensor.shape;
-  return out;
-}
-
-void read_tensor(const Fields& in, core::TensorRef& out) {
-  in.text("name", out.name);
-  in.text("collection", out.collection);
-  in.word("dtype", out.dtype, [](const std::string& text) { return core::dtype_from(text); });
-  read_numbers(in, "shape", out.shape);
-}
-
-Json affected_json(const core::Affected& affected) {
-  Json worst = Json::array();
-  for (const auto& [unit, value] : affected.worst) {
-    Json item = Json::object();
-    item["unit"] = unit;
-    item["value"] = number_json(value);
-    worst.push_back(std::move(item));
-  }
-  Json out = Json::object();
-  out["hit"] = affected.hit;
-  out["evaluated"] = affected.evaluated;
-  out["worst"] = std::move(worst);
-  return out;
-}
-
-void read_affected(const Fields& in, core::Affected& out) {
-  in.integer("hit", out.hit);
-  in.integer("evaluated", out.evaluated);
-  in.objects("worst", [&](const Fields& item) {
-    auto& [unit, value] = out.worst.emplace_back();
-    item.text("unit", unit);
-    item.number("value", value);
-  });
-}
-
-Json evidence_json(const Evidence& from) {
-  Json out = Json::object();
-  out["observed"] = named_json(from.observed);
-  out["operator"] = from.op;
-  out["threshold"] = from.threshold ? named_json(*from.threshold) : Json(nullptr);
-  if (from.tensor) out["tensor"] = tensor_json(*from.tensor);
-  out["window"] = window_json(from.window);
-  Json parameters = Json::object();
-  for (const core::Parameter& parameter : from.parameters) {
-    parameters[parameter.name] = {{"value", value_json(parameter.value)},
-                                  {"origin", parameter.origin}};
-  }
-  out["parameters"] = std::move(parameters);
-  out["first_seen"] = time_or_null(from.first_seen);
-  out["occurrences"] = from.occurrences;
-  out["affected"] = affected_json(from.affected);
-  Json refs = Json::array();
-  for (const core::DataRef& ref : from.data_refs) {
-    refs.push_back({{"topic", ref.topic},
-                    {"partition", ref.partition},
-                    {"first", ref.first},
-                    {"last", ref.last}});
-  }
-  out["data_refs"] = std::move(refs);
-  out["values"] = value_json(core::Value(from.values));
-  return out;
-}
-
-void read_evidence(const Fields& in, Evidence& out) {
-  in.object("observed", [&](const Fields& found) { read_named(found, out.observed); });
-  in.text("operator", out.op);
-  in.object("threshold", [&](const Fields& found) { read_named(found, out.threshold.emplace()); });
-  in.object("tensor", [&](const Fields& found) { read_tensor(found, out.tensor.emplace()); });
-  in.object("window", [&](const Fields& found) { read_window(found, out.window); });
-  if (const Json* parameters = in.find("parameters"); parameters && parameters->is_object()) {
-    for (const auto& [name, parameter] : parameters->items()) {
-      core::Parameter& read = out.parameters.emplace_back();
-      read.name = name;
-      if (!parameter.is_object()) {
-        read.value = value_from(parameter);  // the short form of other producers
-        continue;
-      }
-      if (const auto value = parameter.find("value"); value != parameter.end()) {
-        read.value = value_from(*value);
-      }
-      if (const auto origin = parameter.find("origin");
-          origin != parameter.end() && origin->is_string()) {
-        read.origin = origin->get<std::string>();
-      }
-    }
-  }
-  in.time("first_seen", out.first_seen);
-  in.integer("occurrences", out.occurrences);
-  in.object("affected", [&](const Fields& found) { read_affected(found, out.affected); });
-  in.objects("data_refs", [&](const Fields& item) {
-    core::DataRef& ref = out.data_refs.emplace_back();
-    item.text("topic", ref.topic);
-    item.integer("partition", ref.partition);
-    item.integer("first", ref.first);
-    item.integer("last", ref.last);
-  });
-  if (const Json* values = in.find("values")) {
-    core::Value value = value_from(*values);
-    if (const auto* map = std::get_if<core::ValueMap>(&value.storage())) out.values = *map;
-  }
+/// What the label says: a word outside the set counts as error, none as a warning.
+core::Severity severity_of(const core::Labels& labels) {
+  if (!labels.has("severity")) return core::Severity::warning;
+  return core::severity_from(labels.get("severity")).value_or(core::Severity::error);
 }
 
 /// The longest prefix of at most `bytes` that ends between two characters.
@@ -196,14 +43,28 @@ std::string_view cut_text(std::string_view text, std::size_t bytes) {
 
 }  // namespace
 
+std::size_t annotation_bytes(const Issue& issue) {
+  std::size_t total = issue.summary.size() + issue.description.size() +
+                      issue.recommendation.size() + issue.runbook_url.size();
+  for (const auto& [name, text] : issue.annotations) total += name.size() + text.size();
+  return total;
+}
+
 bool cut_annotations(Issue& issue, std::size_t max_bytes) {
   constexpr std::string_view kMarker = " … (cut)";
-  const std::array<std::string*, 4> all{&issue.summary, &issue.description, &issue.recommendation,
-                                        &issue.runbook_url};
   bool cut = false;
+  std::size_t names = 0;
+  for (const auto& [name, text] : issue.annotations) names += name.size() + kMarker.size();
+  while (names > max_bytes / 2) {  // so many that cutting their texts is not enough
+    names -= issue.annotations.back().first.size() + kMarker.size();
+    issue.annotations.pop_back();
+    cut = true;
+  }
+  std::vector<std::string*> all{&issue.summary, &issue.description, &issue.recommendation,
+                                &issue.runbook_url};
+  for (auto& [name, text] : issue.annotations) all.push_back(&text);
   for (std::size_t round = 0; round < all.size(); ++round) {
-    std::size_t total = 0;
-    for (const std::string* text : all) total += text->size();
+    const std::size_t total = annotation_bytes(issue);
     if (total <= max_bytes) return cut;
     std::string& longest = **std::max_element(
         all.begin(), all.end(), [](const auto* a, const auto* b) { return a->size() < b->size(); });
@@ -218,7 +79,7 @@ bool cut_annotations(Issue& issue, std::size_t max_bytes) {
 Json run_json(const core::RunRef& run) {
   Json out = Json::object();
   out["uid"] = run.uid.nil() ? Json(nullptr) : Json(core::to_text(run.uid));
-  out["attempt"] = run.attempt;
+  out["attempt"] = run.attempt == 0 ? Json(nullptr) : Json(run.attempt);
   out["job"] = run.job;
   out["platform"] = run.platform;
   out["ref"] = value_json(run.ref);
@@ -227,32 +88,57 @@ Json run_json(const core::RunRef& run) {
 
 void read_run(const Fields& in, core::RunRef& out) {
   in.uid("uid", out.uid);
+  out.attempt = 0;  // not said: nothing may be stopped for it
   in.integer("attempt", out.attempt);
   in.text("job", out.job);
   in.text("platform", out.platform);
   in.value("ref", out.ref);
 }
 
-Json issue_data(const Issue& issue) {
-  core::Labels labels = issue.labels;
-  if (!labels.has("rule")) labels.set("rule", issue.rule);
-  if (!labels.has("severity")) labels.set("severity", core::to_string(issue.severity));
-  Json annotations = Json::object();
-  annotations["summary"] = issue.summary;
-  if (!issue.description.empty()) annotations["description"] = issue.description;
-  if (!issue.recommendation.empty()) annotations["recommendation"] = issue.recommendation;
-  if (!issue.runbook_url.empty()) annotations["runbook_url"] = issue.runbook_url;
+Json annotations_json(const Issue& issue) {
+  Json out = Json::object();
+  out["summary"] = issue.summary;
+  if (!issue.description.empty()) out["description"] = issue.description;
+  if (!issue.recommendation.empty()) out["recommendation"] = issue.recommendation;
+  if (!issue.runbook_url.empty()) out["runbook_url"] = issue.runbook_url;
+  for (const auto& [name, text] : issue.annotations) out.emplace(name, text);
+  return out;
+}
 
+void read_annotations(const Json& from, Issue& out) {
+  for (const auto& [name, value] : from.items()) {
+    std::string text = value.is_string() ? value.get<std::string>() : dump(value);
+    if (name == "summary") {
+      out.summary = std::move(text);
+    } else if (name == "description") {
+      out.description = std::move(text);
+    } else if (name == "recommendation") {
+      out.recommendation = std::move(text);
+    } else if (name == "runbook_url") {
+      out.runbook_url = std::move(text);
+    } else {
+      out.annotations.emplace_back(name, std::move(text));
+    }
+  }
+}
+
+/// Labels are identity and address: what is only a field is never added to them.
+Json issue_data(const Issue& issue) {
   Json out = Json::object();
   out["status"] = core::to_string(issue.status);
   out["rule"] = issue.rule;
   out["rule_type"] = issue.rule_type;
   out["rule_version"] = issue.rule_version;
   out["params_hash"] = issue.params_hash;
-  out["kind"] = text_or_null(issue.kind);
+  // An empty text is said where a label would be read in its place.
+  out["kind"] = issue.labels.has("kind") ? Json(issue.kind) : text_or_null(issue.kind);
   out["shadow"] = issue.shadow;
-  out["labels"] = labels_json(labels);
-  out["annotations"] = std::move(annotations);
+  if (severity_of(issue.labels) != issue.severity) {
+    out["severity"] = core::to_string(issue.severity);
+  }
+  out["labels"] = labels_json(issue.labels);
+  out["annotations"] = annotations_json(issue);
+  if (!issue.generator_url.empty()) out["generator_url"] = issue.generator_url;
   out["starts_at"] = time_or_null(issue.starts_at);
   out["ends_at"] = optional_json(issue.ends_at);
   out["expiry"] = issue.explicit_expiry ? "explicit" : "timeout";
@@ -286,15 +172,14 @@ void read_issue(const Fields& in, Issue& out) {
   in.text("params_hash", out.params_hash);
   in.text("kind", out.kind);
   in.boolean("shadow", out.shadow);
-  if (out.labels.has("severity")) {  // a word outside the set counts as error, the label stays
-    out.severity = core::severity_from(out.labels.get("severity")).value_or(core::Severity::error);
+  std::string severity;
+  in.text("severity", severity);
+  out.severity = core::severity_from(severity).value_or(severity_of(out.labels));
+  if (const Json* found = in.find("annotations")) {
+    if (!found->is_object()) return in.wrong("annotations", "an object of texts");
+    read_annotations(*found, out);
   }
-  in.object("annotations", [&](const Fields& found) {
-    found.text("summary", out.summary);
-    found.text("description", out.description);
-    found.text("recommendation", out.recommendation);
-    found.text("runbook_url", out.runbook_url);
-  });
+  in.text("generator_url", out.generator_url);
   in.time("starts_at", out.starts_at);
   in.time("ends_at", out.ends_at);
   std::string expiry;
@@ -305,6 +190,7 @@ void read_issue(const Fields& in, Issue& out) {
   }
   in.word("resolution", out.resolution,
           [](const std::string& text) { return enum_from(kResolutions, text); });
+  out.run.attempt = 0;
   in.object("run", [&](const Fields& found) { read_run(found, out.run); });
   in.integer("step", out.step);
   in.integer("global_step", out.global_step);
@@ -316,6 +202,22 @@ void read_issue(const Fields& in, Issue& out) {
     found.time("published_at", out.published_at);
     found.time("evaluated_at", out.evaluated_at);
   });
+}
+
+Json launch_json(const std::map<std::string, std::string>& launch) {
+  Json out = Json::object();
+  for (const auto& [node, opened] : launch) out[node] = opened;
+  return out;
+}
+
+void read_launch(const Fields& in, std::map<std::string, std::string>& out) {
+  const Json* found = in.find("launch");
+  if (found == nullptr) return;
+  if (!found->is_object()) return in.wrong("launch", "an object of texts");
+  for (const auto& [node, opened] : found->items()) {
+    if (!opened.is_string()) return in.wrong("launch", "an object of texts");
+    out[node] = opened.get<std::string>();
+  }
 }
 
 Json job_data(const core::JobEvent& event) {
@@ -331,6 +233,8 @@ Json job_data(const core::JobEvent& event) {
   out["outcome"] = text_or_null(event.outcome);
   out["exit_code"] = optional_json(event.exit_code);
   out["step"] = optional_json(event.step);
+  out["step_seconds"] = event.step_seconds ? number_json(*event.step_seconds) : Json(nullptr);
+  out["launch"] = launch_json(event.launch);
   return out;
 }
 
@@ -350,6 +254,8 @@ void read_job(const Fields& in, core::JobEvent& out) {
   in.text("outcome", out.outcome);
   in.integer("exit_code", out.exit_code);
   in.integer("step", out.step);
+  if (in.has("step_seconds")) in.number("step_seconds", out.step_seconds.emplace());
+  read_launch(in, out.launch);
 }
 
 Json rule_data(const core::RuleStatusEvent& event) {

@@ -18,11 +18,13 @@ constexpr double kNanosecondsPerMillisecond = 1e6;
 Json run_of(const core::RunUid& uid, std::uint32_t attempt) {
   Json out = Json::object();
   out["uid"] = uid.nil() ? Json(nullptr) : Json(core::to_text(uid));
-  out["attempt"] = attempt;
+  out["attempt"] = attempt == 0 ? Json(nullptr) : Json(attempt);
   return out;
 }
 
+/// An attempt that is not said reads as 0, which is nobody's.
 void read_run_of(const Fields& in, core::RunUid& uid, std::uint32_t& attempt) {
+  attempt = 0;
   in.object("run", [&](const Fields& run) {
     run.uid("uid", uid);
     run.integer("attempt", attempt);
@@ -50,6 +52,8 @@ Json notified_json(const core::NotifiedIssue& issue) {
   out["source"] = issue.issue.source;
   out["sequence"] = issue.issue.sequence;
   out["time"] = time_or_null(issue.issue.time);
+  if (!issue.issue.traceparent.empty()) out["traceparent"] = issue.issue.traceparent;
+  if (!issue.issue.tracestate.empty()) out["tracestate"] = issue.issue.tracestate;
   out["data"] = issue_data(issue.issue);
   return out;
 }
@@ -61,6 +65,8 @@ void read_notified(const Fields& in, core::NotifiedIssue& out) {
   in.text("source", out.issue.source);
   in.integer("sequence", out.issue.sequence);
   in.time("time", out.issue.time);
+  in.text("traceparent", out.issue.traceparent);
+  in.text("tracestate", out.issue.tracestate);
   if (!in.has("data")) in.missing("data");
   in.object("data", [&](const Fields& data) { read_issue(data, out.issue); });
 }
@@ -70,6 +76,7 @@ Json command_data(const core::Command& command) {
   out["command_id"] = command.command_id;
   out["action"] = command.action;
   out["run"] = run_of(command.run, command.attempt);
+  if (!command.launch.empty()) out["run"]["launch"] = launch_json(command.launch);
   out["ranks"] = command.ranks.empty() ? Json("all") : Json(command.ranks);
   out["revision"] = command.revision;
   out["issued_at"] = time_or_null(command.issued_at);
@@ -91,6 +98,7 @@ void read_command(const Fields& in, core::Command& out) {
   require_text(in, "command_id", out.command_id);
   require_text(in, "action", out.action);
   read_run_of(in, out.run, out.attempt);
+  in.object("run", [&](const Fields& run) { read_launch(run, out.launch); });
   if (const Json* ranks = in.find("ranks"); ranks != nullptr && *ranks != "all") {
     in.each("ranks", [&](const Json& item) {
       const bool rank = item.is_number_unsigned() && item.get<std::uint64_t>() <= 0xFFFFFFFFU;
@@ -116,11 +124,14 @@ void read_command(const Fields& in, core::Command& out) {
 Json ack_data(const core::Ack& ack) {
   Json out = Json::object();
   out["command_id"] = ack.command_id;
+  out["revision"] = ack.revision;
   out["action"] = ack.action;
   out["phase"] = ack.phase;
   out["run"] = run_of(ack.run, ack.attempt);
   out["rank"] = ack.rank;
   out["worker"] = ack.worker;
+  out["incarnation"] = ack.incarnation;
+  if (!ack.node.empty()) out["node"] = ack.node;
   out["step"] = ack.step;
   out["time"] = time_or_null(ack.time);
   if (!ack.reason.empty()) out["reason"] = ack.reason;
@@ -129,16 +140,20 @@ Json ack_data(const core::Ack& ack) {
   }
   if (!ack.version.empty()) out["version"] = ack.version;
   if (ack.effective_step) out["effective_step"] = *ack.effective_step;
+  if (ack.exit_code) out["exit_code"] = *ack.exit_code;
   return out;
 }
 
 void read_ack(const Fields& in, core::Ack& out) {
   require_text(in, "command_id", out.command_id);
   require_text(in, "phase", out.phase);
+  in.integer("revision", out.revision);
   in.text("action", out.action);
   read_run_of(in, out.run, out.attempt);
   in.integer("rank", out.rank);
   in.text("worker", out.worker);
+  in.integer("incarnation", out.incarnation);
+  in.text("node", out.node);
   in.integer("step", out.step);
   in.time("time", out.time);
   in.text("reason", out.reason);
@@ -148,6 +163,7 @@ void read_ack(const Fields& in, core::Ack& out) {
   });
   in.text("version", out.version);
   in.integer("effective_step", out.effective_step);
+  in.integer("exit_code", out.exit_code);
 }
 
 Json delivery_data(const core::Delivery& delivery) {

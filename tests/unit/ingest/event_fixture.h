@@ -67,6 +67,10 @@ inline core::Issue full_issue() {
   issue.description = "two\nlines";
   issue.recommendation = "lower the learning rate";
   issue.runbook_url = "https://example.com/runbook";
+  issue.annotations = {{"dashboard_url", "https://example.com/d"}, {"owner", "größe"}};
+  issue.generator_url = "https://example.com/graph?g0.expr=up";
+  issue.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  issue.tracestate = "vendor=value";
   issue.starts_at = at(-7);
   issue.ends_at = at(8);
   issue.explicit_expiry = true;
@@ -97,6 +101,8 @@ inline core::JobEvent full_job() {
   event.outcome = "stopped_by_rule";
   event.exit_code = 77;
   event.step = 412;
+  event.step_seconds = 0.125;
+  event.launch = {{"node-a", "0011aabb/7"}, {"node-b", "0011aabc/9"}};
   return event;
 }
 
@@ -119,6 +125,7 @@ inline core::Command stop_command() {
   core::Command command;
   command.run = core::run_uid_for("digits", "exploding");
   command.attempt = 1;
+  command.launch = {{"node-a", "0011aabb/7"}};
   command.action = "stop";
   command.command_id = core::command_id(command.run, 1, "stop");
   command.ranks = {0, 4294967294U};
@@ -150,6 +157,10 @@ inline core::Ack full_ack() {
   ack.checkpoint_bytes = 5'000'000'000;
   ack.version = "v1";
   ack.effective_step = 416;
+  ack.revision = 4;
+  ack.incarnation = 1767323045678;
+  ack.node = "node-a";
+  ack.exit_code = 77;
   return ack;
 }
 

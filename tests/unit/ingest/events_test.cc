@@ -92,13 +92,43 @@ TEST(IssueEvent, AnEmptyIssueComesBackAsEmptyAsItWas) {
   core::Issue issue;
   issue.event_id = "iss_1";
   issue.rule = "r";
+  issue.labels = {{"team", "nlp"}};
   const core::Issue back = issue_of(encode_issue(issue));
-  EXPECT_EQ(back.labels, (core::Labels{{"rule", "r"}, {"severity", "warning"}}))
-      << "the writer adds the two labels that every issue has";
+  EXPECT_EQ(back.labels, issue.labels);
   EXPECT_EQ(back.source, "/rules/r");
   EXPECT_TRUE(back.run.uid.nil());
   EXPECT_FALSE(back.step || back.mode || back.epoch || back.ends_at || back.evidence.tensor);
   EXPECT_EQ(back.resolution, core::Resolution::none);
+}
+
+TEST(IssueEvent, LabelsAreNeverAddedNeitherByAnEventNorByTheState) {
+  core::Issue issue;
+  issue.event_id = "iss_1";
+  issue.source = "/mine";
+  issue.rule = "r";
+  issue.severity = core::Severity::critical;
+  issue.labels = {{"alertname", "Down"}, {"kind", "x"}};
+  const auto state = decode_issue_state(encode_issue_state(issue));
+  ASSERT_TRUE(state) << state.error().message;
+  for (const core::Issue& back : {issue_of(encode_issue(issue)), *state}) {
+    EXPECT_EQ(back.labels, issue.labels);
+    EXPECT_EQ(core::issue_key(back.labels), core::issue_key(issue.labels));
+    EXPECT_EQ(back.rule, "r");
+    EXPECT_EQ(back.severity, core::Severity::critical) << "carried by a field";
+    EXPECT_EQ(back.kind, "") << "the label is not the field";
+  }
+}
+
+TEST(IssueEvent, SeverityIsAFieldOnlyWhereTheLabelDoesNotSayIt) {
+  EXPECT_FALSE(json::parse(*encode_issue(full_issue()).value).contains("severity"))
+      << "the bytes of our own events stay";
+}
+
+TEST(IssueEvent, TraceContextTravelsInTheHeadersOfTheEvent) {
+  const core::OutRecord record = encode_issue(full_issue());
+  EXPECT_EQ(header_of(record, "ce_traceparent"), full_issue().traceparent);
+  EXPECT_EQ(header_of(record, "ce_tracestate"), full_issue().tracestate);
+  EXPECT_FALSE(json::parse(*record.value).contains("traceparent"));
 }
 
 TEST(IssueEvent, AnyTextOfLabelsAndAnnotationsIsValidUtf8Afterwards) {
@@ -106,7 +136,7 @@ TEST(IssueEvent, AnyTextOfLabelsAndAnnotationsIsValidUtf8Afterwards) {
     core::Issue issue;
     issue.event_id = "iss_1";
     issue.rule = "r";
-    issue.labels.set("x", value);
+    issue.labels = {{"x", "1"}, {"y", value}};
     issue.summary = summary;
     const core::OutRecord record = encode_issue(issue);
     RC_ASSERT(json::accept(*record.value));
@@ -161,6 +191,24 @@ TEST(ForeignIssue, TheRunIsLookedForInDataThenSubjectThenLabel) {
   record.headers.emplace_back("ce_subject", "my run");
   EXPECT_EQ(core::to_text(issue_of(record).run.uid), other)
       << "a subject that is no UUID is passed over";
+}
+
+TEST(ForeignIssue, AnAttemptThatIsNotSaidIsNone) {
+  const std::string uid(kRun);
+  const std::string labels = R"({"status":"firing","labels":{"run_uid":")" + uid + "\"}";
+  EXPECT_EQ(issue_of(foreign(labels + "}")).run.attempt, 0u);
+  EXPECT_EQ(issue_of(foreign(labels + R"(,"run":{"uid":")" + uid + "\"}}")).run.attempt, 0u);
+  EXPECT_EQ(issue_of(foreign(labels + R"(,"run":{"attempt":3}})")).run.attempt, 3u);
+}
+
+TEST(ForeignIssue, AnnotationsAndLinksComeAsTheyAre) {
+  const core::Issue issue = issue_of(foreign(
+      R"({"status":"firing","labels":{"a":"b"},"generator_url":"https://g/x",
+          "annotations":{"summary":"s","value":3,"dashboard":"https://d"}})"));
+  EXPECT_EQ(issue.summary, "s");
+  EXPECT_EQ(issue.generator_url, "https://g/x");
+  EXPECT_EQ(issue.annotations, (std::vector<std::pair<std::string, std::string>>{
+                                   {"value", "3"}, {"dashboard", "https://d"}}));
 }
 
 TEST(ForeignIssue, EmptyLabelValuesAreAbsentLabels) {
@@ -269,6 +317,22 @@ TEST(EventLimit, LongAnnotationsAreCutBetweenCharacters) {
   EXPECT_GT(issue.description.size(), 32'000u);
   EXPECT_TRUE(json::accept("\"" + issue.description + "\"")) << "still UTF-8";
   EXPECT_TRUE(issue.description.ends_with(" … (cut)"));
+}
+
+TEST(EventLimit, FurtherAnnotationsCountToo) {
+  core::Issue issue = full_issue();
+  issue.annotations.assign(1, {"log", std::string(40 * 1024, 'x')});
+  const core::Issue back = issue_of(encode_issue(issue));
+  EXPECT_EQ(back.summary, issue.summary) << "the longest is cut";
+  ASSERT_EQ(back.annotations.size(), 1u);
+  EXPECT_LE(back.annotations[0].second.size(), EventLimits{}.annotation_bytes);
+  issue.annotations.clear();
+  for (int i = 0; i < 400; ++i) {
+    issue.annotations.emplace_back(std::to_string(i) + std::string(100, 'n'), "text");
+  }
+  const core::Issue fewer = issue_of(encode_issue(issue));
+  EXPECT_LT(fewer.annotations.size(), 400u) << "names alone are too long: the last ones go";
+  EXPECT_EQ(fewer.annotations.front(), issue.annotations.front());
 }
 
 TEST(EventLimit, OurOwnLongAnnotationsAreCutBeforeTheyAreSent) {

@@ -113,8 +113,9 @@ TEST(AckEvent, ComesBackWhole) {
   EXPECT_EQ(record.topic, "acks");
   EXPECT_EQ(record.key, kRun);
   EXPECT_EQ(header_of(record, "ce_source"), "/c1/hook/worker_1");
-  EXPECT_EQ(header_of(record, "ce_id"),
-            core::make_id("ack_", {ack.command_id, "worker_1", "checkpoint_done"}));
+  EXPECT_EQ(
+      header_of(record, "ce_id"),
+      core::make_id("ack_", {ack.command_id, "4", "worker_1", "1767323045678", "checkpoint_done"}));
   const auto back = decode_ack(view_of(record));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(encode_ack(*back, "c1").value, record.value);
