@@ -1,4 +1,4 @@
-// Door of the room `ingest`: getting records in and out (transport.h: Kafka, journal, memory) and
+// Door of the room `ingest`: getting records in and out (transport.h: Kafka, journal) and
 // the bytes they are made of (frames, JSON scalars, events, dead letters). Rooms of the middle row
 // never include it; app joins.
 #pragma once

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/simulation/broker.h"
 #include "tests/support/kafka_fixture.h"
 
 namespace tocsin::tests {
@@ -29,7 +30,7 @@ core::Result<std::unique_ptr<Backend>> Backend::open(BackendKind kind) {
   backend->topics_.partitions = 2;
   backend->topics_.prefix = unique_name("t");
   if (kind == BackendKind::memory) {
-    backend->transport_ = std::make_unique<ingest::MemoryBroker>(backend->topics_);
+    backend->transport_ = std::make_unique<simulation::MemoryBroker>(backend->topics_);
     return backend;
   }
   if (kind == BackendKind::journal) {

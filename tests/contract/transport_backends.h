@@ -12,7 +12,6 @@
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
-#include "ingest/memory.h"
 
 namespace tocsin::tests {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ingest/memory.h"
+#include "tests/simulation/broker.h"
 #include "tests/unit/app/client/fixture.h"
 
 namespace tocsin::app::client {
@@ -23,7 +23,7 @@ class SteadyClock final : public core::Clock {
   }
 };
 
-Endpoints endpoints_of(ingest::MemoryBroker& broker) {
+Endpoints endpoints_of(simulation::MemoryBroker& broker) {
   Endpoints out;
   out.publisher = [&broker] { return broker.publisher({}); };
   out.commands = [&broker](core::RecordPublisher&) {
@@ -58,7 +58,7 @@ class SenderTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  ingest::MemoryBroker broker_;
+  simulation::MemoryBroker broker_;
   SendQueue queue_{1 << 20};
   Session session_{session_options(), make_plan(), clock_, queue_};
   Trouble trouble_;
@@ -158,7 +158,7 @@ TEST_F(SenderTest, TransportThatCannotBeOpenedIsTriedEverySecond) {
 }
 
 TEST(Client, DeliversEverythingAndEndsWhenClosed) {
-  ingest::MemoryBroker broker;
+  simulation::MemoryBroker broker;
   SteadyClock clock;
   auto client = std::make_shared<Client>(session_options(), make_plan(), endpoints_of(broker),
                                          std::make_shared<Trouble>(), clock, ClientOptions{});
@@ -171,7 +171,7 @@ TEST(Client, DeliversEverythingAndEndsWhenClosed) {
 }
 
 TEST(Client, CommandReachesTheAtomicAndIsAcknowledged) {
-  ingest::MemoryBroker broker;
+  simulation::MemoryBroker broker;
   SteadyClock clock;
   auto client = std::make_shared<Client>(session_options(), make_plan(), endpoints_of(broker),
                                          std::make_shared<Trouble>(), clock, ClientOptions{});
