@@ -131,7 +131,8 @@ void EngineRole::run(const std::stop_token& stop) {
         log_.warn("source_failed", {{"code", std::string(core::to_string(polled.error().code))},
                                     {"error", polled.error().message}});
         if (polled.error().code == core::Code::data_loss) {
-          for (const std::int32_t partition : live_) engine_->mark_incomplete(partition);
+          for (const std::int32_t partition : live_)
+            engine_->mark_incomplete(partition, polled.error().message);
         } else {
           std::this_thread::sleep_for(100ms);
         }
@@ -142,7 +143,8 @@ void EngineRole::run(const std::stop_token& stop) {
     const core::Duration now = clock_.monotonic();
     if (now - last_tick_ >= kTickEvery) {
       last_tick_ = now;
-      engine_->tick(clock_.now(), source_->at_end() && restoring_.empty());
+      const bool at_end = source_->at_end() && restoring_.empty();
+      engine_->tick(clock_.now(), [&](std::int32_t) { return at_end; });
       probe_->update(engine_->stats());
     }
     gather();
@@ -174,8 +176,17 @@ void EngineRole::handle(const core::RecordView& record) {
   const bool replaying = restoring != restoring_.end() && !restoring->second.committed.empty();
   // In a replay, deadlines count from when the record came, not from now.
   const core::WallTime arrival = replaying ? core::wall_time(record.timestamp) : clock_.now();
-  const auto failure = ingest::decode_telemetry(
-      record, json_, [&](const core::FrameView& frame) { engine_->on_frame(frame, ref, arrival); });
+  std::optional<ingest::DecodeFailure> bad_body;
+  auto failure = ingest::decode_telemetry(record, json_, [&](const core::FrameView& frame) {
+    if (frame.header().kind != core::FrameKind::lifecycle) {
+      engine_->on_frame(frame, ref, arrival);
+    } else if (const auto body = ingest::parse_lifecycle(frame.body_text())) {
+      engine_->on_lifecycle(frame, *body, ref, arrival);
+    } else {
+      bad_body = ingest::DecodeFailure{ingest::DecodeError::bad_json, body.error().message};
+    }
+  });
+  if (!failure) failure = std::move(bad_body);
   if (!failure) return;
   engine_->skip(ref);
   if (replaying) return;  // it went to the dlq before the restart
@@ -217,25 +228,26 @@ core::Status EngineRole::begin_restore(std::int32_t partition, Restoring& state)
   if (!problem)
     log_.warn("state_record_refused",
               {{"partition", partition}, {"error", problem.error().message}});
-  const auto positions = engine_->finish_restore(partition);
+  const auto positions = engine_->finish_restore(partition, state.committed);
   state.begun = true;
   std::vector<core::StreamPartition> streams;
   for (const auto& position : state.committed) streams.push_back(position.where);
   if (!positions) {
     log_.error("state_incomplete",
                {{"partition", partition}, {"error", positions.error().message}});
-    engine_->mark_incomplete(partition);
-  } else if (!positions->empty()) {
+    engine_->mark_incomplete(partition, positions.error().message);
+  } else if (positions->positions) {
     for (const auto& committed : state.committed) {
       const auto at =
-          std::find_if(positions->begin(), positions->end(),
+          std::find_if(positions->positions->begin(), positions->positions->end(),
                        [&](const core::Position& other) { return other.where == committed.where; });
-      const core::Position from = at != positions->end() ? *at : core::Position{committed.where, 0};
+      const core::Position from =
+          at != positions->positions->end() ? *at : core::Position{committed.where, 0};
       if (committed.next < 0 || from.next >= committed.next) continue;
       if (const auto status = source_->seek(from); !status) return status;
     }
   } else {
-    engine_->set_silent(partition, false);
+    engine_->go_live(partition, clock_.now());
     state.committed.clear();  // nothing to replay: live from here
     last_snapshot_ = {};      // the first commit carries a snapshot: a restart never lacks one
   }
@@ -274,7 +286,7 @@ void EngineRole::go_live(std::int32_t partition, Restoring& state) {
       log_.warn("seek_failed", {{"partition", partition}, {"error", status.error().message}});
     }
   }
-  engine_->set_silent(partition, false);
+  engine_->go_live(partition, clock_.now());
   live_.insert(partition);
   const double seconds = std::chrono::duration<double>(clock_.monotonic() - state.since).count();
   probe_->restore_seconds.observe(seconds);
@@ -282,8 +294,10 @@ void EngineRole::go_live(std::int32_t partition, Restoring& state) {
 }
 
 void EngineRole::gather() {
-  rules::Output output = engine_->take();
-  if (output.empty()) return;
+  for (const std::int32_t partition : engine_->pending()) gather(engine_->take(partition));
+}
+
+void EngineRole::gather(rules::Output output) {
   const std::string source =
       "/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + std::string("engine");
   for (const auto& event : output.events) {
@@ -310,7 +324,7 @@ void EngineRole::snapshot_all() {
   last_snapshot_ = clock_.monotonic();
   gather();  // what the snapshot stands for has to be in the same commit
   for (const std::int32_t partition : live_) {
-    engine_->snapshot(partition, [&](rules::StateRecord entry) {
+    engine_->snapshot(partition, std::size_t{1} << 40, [&](rules::StateRecord entry) {
       core::OutRecord record{kStateTopic, std::move(entry.key), std::move(entry.value)};
       record.partition = entry.partition;
       pending_.push_back(std::move(record));

@@ -57,6 +57,7 @@ class EngineRole final : public core::AssignmentListener {
   void advance_restore();
   void go_live(std::int32_t partition, Restoring& state);
   void gather();
+  void gather(rules::Output output);
   void snapshot_all();
   core::Status commit_pending();
   void commit_or_keep();

@@ -174,7 +174,7 @@ Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t
         (*made)->on_frame(frame, ref, core::wall_time(record.timestamp));
       });
     });
-    (void)(*made)->take();
+    for (const std::int32_t partition : (*made)->pending()) (void)(*made)->take(partition);
   }
   const Cost cost{cpu_seconds() - start.cpu, wall_seconds() - start.wall, seen};
   const auto stats = (*made)->stats();

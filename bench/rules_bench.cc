@@ -144,7 +144,7 @@ void rows(benchmark::State& state, const char* rules) {
   Stream stream(static_cast<std::size_t>(state.range(0)));
   const std::unique_ptr<Engine> engine = make_engine(rules);
   for (int i = 0; i < 20; ++i) stream.step(*engine);
-  engine->take();
+  engine->take(0);
   const std::uint64_t before = allocations.load();
   std::uint64_t steps = 0;
   for (auto _ : state) {
@@ -156,7 +156,7 @@ void rows(benchmark::State& state, const char* rules) {
   state.counters["rows/s"] = benchmark::Counter(judged, benchmark::Counter::kIsRate);
   state.counters["allocations/row"] = made / judged;
   state.counters["allocations/step"] = made / static_cast<double>(steps);
-  state.counters["issues"] = static_cast<double>(engine->take().events.size());
+  state.counters["issues"] = static_cast<double>(engine->take(0).events.size());
 }
 
 BENCHMARK_CAPTURE(rows, one_rule, kOne)->Arg(100)->Arg(1000)->Arg(100000);

@@ -62,6 +62,12 @@ bool Engine::Impl::wants_worker(const Common& common, const Worker& worker) cons
                                              worker.name) != common.workers.end();
 }
 
+PartitionState& Engine::Impl::partition(std::int32_t number) {
+  PartitionState& found = partitions[number];
+  found.number = number;
+  return found;
+}
+
 Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   const RunId id{header.run, header.shard};
   const auto found = part->runs.find(id);
@@ -88,24 +94,15 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   return part->runs.emplace(id, std::move(run)).first->second.get();
 }
 
-bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame) {
+bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
+                                 const core::Lifecycle* body) {
   const core::FrameHeader& header = frame.header();
   if (header.attempt < run.attempt || (header.attempt == run.attempt && run.ended)) {
     ++stats.stale_frames;
     return false;
   }
   if (header.attempt > run.attempt) {
-    std::optional<std::int64_t> continues_from;
-    if (header.kind == core::FrameKind::lifecycle) {
-      const core::Value start = value_from_json(frame.body_text());
-      if (const auto* map = std::get_if<core::ValueMap>(&start.storage())) {
-        for (const auto& [key, value] : *map) {
-          const auto* step = std::get_if<std::int64_t>(&value.storage());
-          if (key == "continues_from" && step != nullptr) continues_from = *step;
-        }
-      }
-    }
-    supersede(run, header.attempt, continues_from);
+    supersede(run, header.attempt, body == nullptr ? std::nullopt : body->continues_from);
   }
   if (header.world_size != 0) run.world_size = header.world_size;
   return true;
@@ -217,13 +214,13 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   }
 }
 
-void Engine::Impl::on_frame(const core::FrameView& frame) {
+void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle* body) {
   const core::FrameHeader& header = frame.header();
   ++stats.frames;
   stats.rows += frame.rows();
   if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
   Run* run = find_run(header);
-  if (run == nullptr || !enter_attempt(*run, frame)) return;
+  if (run == nullptr || !enter_attempt(*run, frame, body)) return;
   run->dirty = true;
   run->last_any = now;
   run->last_time = std::max(run->last_time, header.time);
@@ -240,7 +237,8 @@ void Engine::Impl::on_frame(const core::FrameView& frame) {
     case core::FrameKind::step_end:
       return on_step_end(*run, number, frame);
     case core::FrameKind::lifecycle:
-      return on_lifecycle(*run, number, frame);
+      if (body != nullptr) on_lifecycle(*run, number, frame, *body);
+      return;
     case core::FrameKind::system:
       return on_system(*run, number, frame);
     case core::FrameKind::dictionary:
@@ -274,39 +272,48 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
 void Engine::on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival) {
-  Impl& impl = *impl_;
-  PartitionState& partition = impl.partitions[ref.partition];
-  auto next = partition.next.find(ref.stream);
+  impl_->on_record(frame, nullptr, ref, arrival);
+}
+
+void Engine::on_lifecycle(const core::FrameView& frame, const core::Lifecycle& body,
+                          const RecordRef& ref, core::WallTime arrival) {
+  impl_->on_record(frame, &body, ref, arrival);
+}
+
+void Engine::Impl::on_record(const core::FrameView& frame, const core::Lifecycle* body,
+                             const RecordRef& from, core::WallTime arrival) {
+  PartitionState& partition = this->partition(from.partition);
+  auto next = partition.next.find(from.stream);
   if (next == partition.next.end()) {
-    next = partition.next.emplace(std::string(ref.stream), kNever).first;
+    next = partition.next.emplace(std::string(from.stream), kNever).first;
   }
   // The record just handled may hold several frames (a JSON array): only earlier ones are dropped.
-  if (ref.offset < next->second && ref.offset + 1 != next->second) return;
-  impl.part = &partition;
-  impl.ref = ref;
-  if (impl.ref_topic != ref.topic) impl.ref_topic = ref.topic;
-  const std::int64_t record_time = core::nanoseconds(ref.timestamp);
-  impl.now = impl.options.record_time ? record_time : core::nanoseconds(arrival);
-  impl.evaluated = core::nanoseconds(arrival);
-  if (!partition.replay.empty()) impl.replay_entries();
-  if (impl.options.record_time) impl.advance_record_time();
-  impl.on_frame(frame);
-  next->second = ref.offset + 1;
+  if (from.offset < next->second && from.offset + 1 != next->second) return;
+  part = &partition;
+  ref = from;
+  if (ref_topic != from.topic) ref_topic = from.topic;
+  const std::int64_t record_time = core::nanoseconds(from.timestamp);
+  now = options.record_time ? record_time : core::nanoseconds(arrival);
+  evaluated = core::nanoseconds(arrival);
+  if (!partition.replay.empty()) replay_entries();
+  if (options.record_time) advance_record_time();
+  on_frame(frame, body);
+  next->second = from.offset + 1;
 }
 
 void Engine::skip(const RecordRef& ref) {
-  StreamPositions& next = impl_->partitions[ref.partition].next;
+  StreamPositions& next = impl_->partition(ref.partition).next;
   auto found = next.find(ref.stream);
   if (found == next.end()) found = next.emplace(std::string(ref.stream), kNever).first;
   found->second = std::max(found->second, ref.offset + 1);
 }
 
-void Engine::tick(core::WallTime now, bool zero_lag) {
+void Engine::tick(core::WallTime now, core::FunctionRef<bool(std::int32_t)> live) {
   if (impl_->options.record_time) return;
   impl_->now = core::nanoseconds(now);
   impl_->evaluated = impl_->now;
   for (auto& [number, partition] : impl_->partitions) {
-    if (!partition.silent) impl_->tick_partition(partition, impl_->now, zero_lag);
+    if (!partition.silent) impl_->tick_partition(partition, impl_->now, live(number));
   }
 }
 
@@ -324,27 +331,41 @@ void Engine::end_of_input() {
   }
 }
 
-Output Engine::take() {
-  impl_->urgent = false;
-  return std::exchange(impl_->output, {});
+Output Engine::take(std::int32_t partition) {
+  const auto found = impl_->partitions.find(partition);
+  if (found == impl_->partitions.end()) return {};
+  found->second.urgent = false;
+  return std::exchange(found->second.output, {});
 }
 
-bool Engine::wants_commit_now() const noexcept { return impl_->urgent; }
+std::vector<std::int32_t> Engine::pending() const {
+  std::vector<std::int32_t> out;
+  for (const auto& [number, partition] : impl_->partitions) {
+    if (!partition.output.empty()) out.push_back(number);
+  }
+  return out;
+}
 
-void Engine::set_silent(std::int32_t partition, bool silent) {
-  PartitionState& state = impl_->partitions[partition];
-  if (!silent && state.silent) {
+bool Engine::wants_commit_now() const noexcept {
+  return std::any_of(impl_->partitions.begin(), impl_->partitions.end(),
+                     [](const auto& entry) { return entry.second.urgent; });
+}
+
+void Engine::go_live(std::int32_t partition, core::WallTime now) {
+  (void)now;
+  PartitionState& state = impl_->partition(partition);
+  if (state.silent) {
     impl_->part = &state;
     impl_->replay_entries();
     // What is left was decided at the very position where we go on.
     std::vector<Entry> rest = std::exchange(state.replay, {});
     for (const Entry& entry : rest) impl_->apply(entry);
   }
-  state.silent = silent;
-  if (silent || state.farewell.empty()) return;
-  for (Event& event : state.farewell) impl_->output.events.push_back(std::move(event));
+  state.silent = false;
+  if (state.farewell.empty()) return;
+  for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();
-  impl_->urgent = true;
+  state.urgent = true;
 }
 
 void Engine::drop(std::int32_t partition) {
@@ -352,8 +373,9 @@ void Engine::drop(std::int32_t partition) {
   impl_->partitions.erase(partition);
 }
 
-void Engine::mark_incomplete(std::int32_t partition) {
-  impl_->partitions[partition].incomplete = true;
+void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
+  (void)why;
+  impl_->partition(partition).incomplete = true;
 }
 
 const RulesConfig& Engine::rules() const noexcept { return impl_->configured; }

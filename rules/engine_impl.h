@@ -36,7 +36,10 @@ struct Entry {
 using StreamPositions = std::map<std::string, std::int64_t, std::less<>>;
 
 struct PartitionState {
+  std::int32_t number = 0;
   StreamPositions next;
+  Output output;        // since the last take()
+  bool urgent = false;  // something in it should not wait
   bool silent = false;
   bool incomplete = false;
   std::map<RunId, std::unique_ptr<Run>> runs;
@@ -94,8 +97,6 @@ struct Engine::Impl {
   std::uint32_t gap_rule = 0;  // the built-in telemetry_gap, behind the configured ones
 
   std::map<std::int32_t, PartitionState> partitions;
-  Output output;
-  bool urgent = false;
   EngineStats stats;
 
   // The record or tick being worked on.
@@ -114,9 +115,12 @@ struct Engine::Impl {
 
   // engine.cc
   void bind();
-  void on_frame(const core::FrameView& frame);
+  PartitionState& partition(std::int32_t number);
+  void on_record(const core::FrameView& frame, const core::Lifecycle* body, const RecordRef& from,
+                 core::WallTime arrival);
+  void on_frame(const core::FrameView& frame, const core::Lifecycle* body);
   Run* find_run(const core::FrameHeader& header);
-  bool enter_attempt(Run& run, const core::FrameView& frame);
+  bool enter_attempt(Run& run, const core::FrameView& frame, const core::Lifecycle* body);
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
   bool accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header);
   void progress(Run& run, Worker& worker, const core::FrameHeader& header);
@@ -169,7 +173,10 @@ struct Engine::Impl {
   void flush_nodes(Run& run);
 
   // lifecycle.cc
-  void on_lifecycle(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void on_lifecycle(Run& run, std::uint32_t worker, const core::FrameView& frame,
+                    const core::Lifecycle& body);
+  void on_start(Run& run, Worker& worker, const core::FrameHeader& header,
+                const core::Lifecycle& body);
   void check_end(Run& run);
   void finish(Run& run, core::Resolution resolution);
   void supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from);

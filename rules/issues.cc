@@ -36,8 +36,8 @@ std::string window_end(const Place& place) {
 
 void Engine::Impl::emit(Event event) {
   if (part->silent) return;
-  urgent = true;
-  output.events.push_back(std::move(event));
+  part->urgent = true;
+  part->output.events.push_back(std::move(event));
 }
 
 void Engine::Impl::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts) {

@@ -1,48 +1,32 @@
 // Jobs: lifecycle and dictionary frames, starts, heartbeats, ends, superseded attempts, and the
-// request to capture what the rules need. The only file of this room that reads JSON.
+// request to capture what the rules need.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "rules/engine_impl.h"
 
 namespace tocsin::rules {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::int64_t kHeartbeatEvery = 10'000'000'000;  // event time between job heartbeats
+constexpr std::size_t kMaxAttrs = 64 * 1024;              // of one dictionary entry
 
-Json parse(std::string_view text) { return Json::parse(text, nullptr, false); }
-
-core::Value to_value(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_unsigned() || json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
-  if (json.is_array()) {
-    core::ValueList list;
-    for (const Json& item : json) list.push_back(to_value(item));
-    return list;
-  }
-  if (json.is_object()) {
-    core::ValueMap map;
-    for (const auto& [key, item] : json.items()) map.emplace_back(key, to_value(item));
-    return map;
-  }
-  return {};
+std::string text_of(const core::Value& object, std::string_view key) {
+  const core::Value* found = core::find(object, key);
+  const auto* text = found == nullptr ? nullptr : std::get_if<std::string>(&found->storage());
+  return text == nullptr ? std::string() : *text;
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-void read_labels(const Json& object, std::vector<std::pair<std::string, std::string>>& labels) {
-  if (!object.is_object()) return;
+void read_labels(const core::Value& object,
+                 std::vector<std::pair<std::string, std::string>>& labels) {
+  const auto* map = std::get_if<core::ValueMap>(&object.storage());
+  if (map == nullptr) return;
   labels.clear();
-  for (const auto& [name, value] : object.items()) {
-    labels.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [name, value] : *map) {
+    const auto* text = std::get_if<std::string>(&value.storage());
+    labels.emplace_back(name, text != nullptr ? *text : core::to_json(value));
   }
+  std::sort(labels.begin(), labels.end());
 }
 
 // Worst first; what nobody knows counts as interrupted.
@@ -53,32 +37,52 @@ int weight(const std::string& outcome) {
   return 1;
 }
 
-std::vector<std::string> captured_collections(const Json& capture) {
+void add_texts(const core::Value& list, const std::string& prefix,
+               std::vector<std::string>& names) {
+  const auto* items = std::get_if<core::ValueList>(&list.storage());
+  if (items == nullptr) return;
+  for (const core::Value& item : *items) {
+    if (const auto* text = std::get_if<std::string>(&item.storage()))
+      names.push_back(prefix + *text);
+  }
+}
+
+std::vector<std::string> captured_collections(const core::Value& capture) {
   std::vector<std::string> names;
-  const auto collections = capture.find("collections");
-  if (collections == capture.end()) return names;
-  if (collections->is_array()) {
-    for (const Json& name : *collections) {
-      if (name.is_string()) names.push_back(name.get<std::string>());
-    }
-  } else if (collections->is_object()) {
-    for (const auto& [name, body] : collections->items()) {
-      names.push_back(name);
-      const auto statistics = body.is_object() ? body.find("statistics") : body.end();
-      if (!body.is_object() || statistics == body.end() || !statistics->is_array()) continue;
-      for (const Json& one : *statistics) {
-        if (one.is_string()) names.push_back(name + "/" + one.get<std::string>());
-      }
+  const core::Value* collections = core::find(capture, "collections");
+  if (collections == nullptr) return names;
+  add_texts(*collections, "", names);
+  const auto* bodies = std::get_if<core::ValueMap>(&collections->storage());
+  if (bodies == nullptr) return names;
+  for (const auto& [name, body] : *bodies) {
+    names.push_back(name);
+    if (const core::Value* statistics = core::find(body, "statistics")) {
+      add_texts(*statistics, name + "/", names);
     }
   }
   return names;
 }
 
+// A local process is stopped by its pid, so the run's identity carries it.
+std::string platform_reference(const core::Lifecycle& body) {
+  core::ValueMap reference;
+  if (const auto* map = std::get_if<core::ValueMap>(&body.platform_ref.storage())) reference = *map;
+  const auto add = [&](std::string_view key, core::Value value) {
+    const bool there = std::any_of(reference.begin(), reference.end(),
+                                   [&](const auto& entry) { return entry.first == key; });
+    if (!there) reference.emplace_back(key, std::move(value));
+  };
+  if (body.pid) add("pid", *body.pid);
+  if (body.pid_start) add("pid_start", *body.pid_start);
+  if (!body.host.empty()) add("host", body.host);
+  return core::to_json(reference, true);
+}
+
 }  // namespace
 
 core::Value value_from_json(std::string_view text) {
-  const Json json = parse(text);
-  return json.is_discarded() ? core::Value() : to_value(json);
+  auto parsed = core::parse_json(text, core::kMaxFrameBytes);
+  return parsed ? std::move(*parsed) : core::Value();
 }
 
 void Engine::Impl::on_dictionary(Run& run, const core::FrameView& frame) {
@@ -112,18 +116,19 @@ void Engine::Impl::on_dictionary(Run& run, const core::FrameView& frame) {
     name.shape.resize(codes[3]);
     if (dims != 0) std::memcpy(name.shape.data(), entry + kHead, dims);
     if (attrs_bytes != 0) {
-      const Json attrs = parse({entry + kHead + dims + name_bytes, attrs_bytes});
-      if (attrs.is_object()) {
+      const auto attrs =
+          core::parse_json({entry + kHead + dims + name_bytes, attrs_bytes}, kMaxAttrs);
+      if (attrs) {
         // JSON producers have no start record: job and labels come with their worker's name.
-        if (run.job.empty()) run.job = text_of(attrs, "job");
-        if (!run.started && attrs.contains("labels")) read_labels(attrs["labels"], run.labels);
-        name.higher_is_better = text_of(attrs, "direction") == "max";
-        const auto collections = attrs.find("collections");
-        if (collections != attrs.end() && collections->is_array()) {
-          for (const Json& one : *collections) {
-            if (one.is_string()) name.collections.push_back(one.get<std::string>());
-          }
+        if (run.job.empty()) run.job = text_of(*attrs, "job");
+        const core::Value* labels = core::find(*attrs, "labels");
+        if (!run.started && labels != nullptr) read_labels(*labels, run.labels);
+        name.higher_is_better = text_of(*attrs, "direction") == "max";
+        if (const core::Value* collections = core::find(*attrs, "collections")) {
+          add_texts(*collections, "", name.collections);
         }
+      } else {
+        ++stats.bad_attrs;
       }
     }
     const auto type = static_cast<core::DictionaryType>(codes[0]);
@@ -165,66 +170,57 @@ core::JobEvent Engine::Impl::job_event(const Run& run, core::JobPhase phase, std
   return event;
 }
 
-void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame) {
+void Engine::Impl::on_start(Run& run, Worker& worker, const core::FrameHeader& header,
+                            const core::Lifecycle& body) {
+  worker.gone = false;
+  worker.node = body.node.empty() ? body.host : body.node;
+  if (run.started || worker.agent) return;
+  run.started = true;
+  run.started_at = header.time;
+  run.job = body.job;
+  if (!body.labels.empty()) run.labels = body.labels.entries();
+  if (!body.platform.empty()) run.platform = body.platform;
+  run.platform_ref = platform_reference(body);
+  run.captured = captured_collections(body.capture);
+  emit(job_event(run, core::JobPhase::started, 1, header.time));
+  request_capture(run, header.time);
+}
+
+void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                                const core::Lifecycle& body) {
   const core::FrameHeader& header = frame.header();
-  const Json body = parse(frame.body_text());
-  if (!body.is_object()) {
-    ++stats.bad_lifecycle;
-    return;
-  }
   Worker& worker = run.workers[number];
-  const std::string event = text_of(body, "event");
-  if (event == "start") {
-    worker.gone = false;
-    worker.node = text_of(body, "node");
-    if (worker.node.empty()) worker.node = text_of(body, "host");
-    if (run.started || worker.agent) return;
-    run.started = true;
-    run.started_at = header.time;
-    run.job = text_of(body, "job");
-    const auto labels = body.find("labels");
-    if (labels != body.end()) read_labels(*labels, run.labels);
-    const auto platform = body.find("platform");
-    Json reference = Json::object();
-    if (platform != body.end() && platform->is_object()) {
-      if (const std::string kind = text_of(*platform, "kind"); !kind.empty()) run.platform = kind;
-      if (platform->contains("ref")) reference = platform->at("ref");
-    }
-    // A local process is stopped by its pid, so the run's identity carries it.
-    if (reference.is_object()) {
-      for (const char* key : {"pid", "pid_start", "host"}) {
-        if (!reference.contains(key) && body.contains(key)) reference[key] = body[key];
+  switch (body.event) {
+    case core::LifecycleEvent::start:
+      return on_start(run, worker, header, body);
+    case core::LifecycleEvent::heartbeat:
+      if (run.id.shard != 0 || (run.last_heartbeat != kNever &&
+                                distance(header.time, run.last_heartbeat) < kHeartbeatEvery)) {
+        return;
       }
-    }
-    run.platform_ref = reference.dump(-1, ' ', false, Json::error_handler_t::replace);
-    const auto capture = body.find("capture");
-    if (capture != body.end() && capture->is_object()) {
-      run.captured = captured_collections(*capture);
-    }
-    emit(job_event(run, core::JobPhase::started, 1, header.time));
-    request_capture(run, header.time);
-  } else if (event == "heartbeat") {
-    if (run.id.shard != 0 || (run.last_heartbeat != kNever &&
-                              distance(header.time, run.last_heartbeat) < kHeartbeatEvery)) {
+      run.last_heartbeat = header.time;
+      emit(job_event(run, core::JobPhase::heartbeat, ++run.heartbeats, header.time));
       return;
-    }
-    run.last_heartbeat = header.time;
-    emit(job_event(run, core::JobPhase::heartbeat, ++run.heartbeats, header.time));
-  } else if (event == "leave" || event == "end") {
-    if (worker.agent) return;
-    worker.gone = true;
-    if (event == "end") {
-      const std::string outcome = text_of(body, "outcome");
-      if (run.outcome.empty() || weight(outcome) > weight(run.outcome)) run.outcome = outcome;
-      const auto code = body.find("exit_code");
-      if (code != body.end() && code->is_number_integer() &&
-          (!run.exit_code || *run.exit_code == 0)) {
-        run.exit_code = code->get<int>();
+    case core::LifecycleEvent::leave:
+    case core::LifecycleEvent::end:
+      if (worker.agent) return;
+      worker.gone = true;
+      if (body.event == core::LifecycleEvent::end) {
+        if (run.outcome.empty() || weight(body.outcome) > weight(run.outcome)) {
+          run.outcome = body.outcome;
+        }
+        if (body.exit_code && (!run.exit_code || *run.exit_code == 0)) {
+          run.exit_code = body.exit_code;
+        }
       }
-    }
-    run.ended_at = std::max(run.ended_at, header.time);
-    advance(run);
-    check_end(run);
+      run.ended_at = std::max(run.ended_at, header.time);
+      advance(run);
+      return check_end(run);
+    case core::LifecycleEvent::preflight:
+    case core::LifecycleEvent::died:
+    case core::LifecycleEvent::applied:
+    case core::LifecycleEvent::gap:
+      return;
   }
 }
 

@@ -20,9 +20,11 @@
 #include "core/frame.h"
 #include "core/function_ref.h"
 #include "core/issue.h"
+#include "core/lifecycle.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "rules/stats.h"
 
 namespace tocsin::rules {
 
@@ -81,6 +83,8 @@ struct EngineConfig {
   core::Duration join_grace = std::chrono::seconds(10);
   core::Duration idle_after = std::chrono::seconds(30);
   core::Duration forget_after = std::chrono::hours(24);
+  core::Duration lost_after = std::chrono::minutes(2);
+  core::Duration max_clock_skew = std::chrono::minutes(5);
   std::uint32_t max_open_units = 20;
   std::uint32_t max_units_per_run = 1U << 20;
   std::uint32_t max_runs = 10000;
@@ -113,33 +117,19 @@ struct StateRecord {
 
 using Event = std::variant<core::Issue, core::RuleStatusEvent, core::JobEvent, core::Command>;
 
-/// What the engine decided since the last take(), oldest first.
+/// What one partition decided since its last take(), oldest first.
 struct Output {
   std::vector<Event> events;
   std::vector<StateRecord> log;  // non-deterministic entries: same transaction as the events
   [[nodiscard]] bool empty() const noexcept { return events.empty() && log.empty(); }
 };
 
-/// Counters since the engine was made; what was not used is always counted.
-struct EngineStats {
-  std::uint64_t frames = 0;
-  std::uint64_t rows = 0;
-  std::uint64_t duplicate_frames = 0;   // sequence not new
-  std::uint64_t stale_frames = 0;       // earlier attempt or incarnation, ended run
-  std::uint64_t duplicate_rows = 0;     // step not later than the unit's last
-  std::uint64_t late_rows = 0;          // their step was already judged
-  std::uint64_t missing_frames = 0;     // gaps in sequences
-  std::uint64_t refused_units = 0;      // beyond max_units_per_run
-  std::uint64_t refused_runs = 0;       // beyond max_runs
-  std::uint64_t discarded_samples = 0;  // NaN or negative system samples
-  std::uint64_t bad_lifecycle = 0;      // lifecycle bodies that are no JSON object
-  std::uint64_t partial_steps = 0;
-  std::uint64_t open_steps_closed = 0;     // closed early: more open steps than allowed
-  std::uint64_t runs = 0;                  // now
-  std::uint64_t units = 0;                 // now
-  std::uint64_t open_issues = 0;           // now
-  std::vector<std::uint64_t> evaluations;  // per configured rule
-  std::vector<std::uint64_t> hits;         // per configured rule
+/// What finish_restore() found.
+struct Restored {
+  /// Where to read on from; streams that are not named are read from their beginning. nullopt:
+  /// there was no state, and what was committed is the place to start. A state with no positions
+  /// in it is a state: it stands before the first record.
+  std::optional<std::vector<core::Position>> positions;
 };
 
 struct EngineOptions {
@@ -160,43 +150,53 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// One validated frame of topic telemetry, in the order of its stream. An offset that was already
-  /// handled is dropped. Total: any content, also NaN and negative steps.
+  /// One validated frame of topic telemetry, in the order of its stream; lifecycle frames go to
+  /// on_lifecycle(). An offset that was already handled is dropped. Total: any content, also NaN
+  /// and negative steps. `arrival`: now, and while replaying the record's time.
   void on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival);
+  /// A lifecycle frame with its body, which the caller has decoded.
+  void on_lifecycle(const core::FrameView& frame, const core::Lifecycle& body, const RecordRef& ref,
+                    core::WallTime arrival);
   /// A record that holds no frame (JSON error, foreign): only moves the position.
   void skip(const RecordRef& ref);
-  /// Call at least every second. `zero_lag`: everything that existed has been read
-  /// (RecordSource::at_end); without it silence proves nothing and no clock rule judges.
-  void tick(core::WallTime now, bool zero_lag);
+  /// Call at least every second. `live`: the newest record of that partition, or its end, was seen
+  /// within the last seconds; without it silence proves nothing there and no clock rule judges.
+  void tick(core::WallTime now, core::FunctionRef<bool(std::int32_t partition)> live);
   /// The recording is over: judges what waits for a later record. For replays only.
   void end_of_input();
 
-  /// Takes everything decided so far.
-  Output take();
-  /// An issue, job event or command waits in take(): commit after the gathering delay.
+  /// Takes everything that this partition decided so far.
+  Output take(std::int32_t partition);
+  /// Partitions for which take() would give something.
+  [[nodiscard]] std::vector<std::int32_t> pending() const;
+  /// An issue or command waits in take(): commit after the gathering delay.
   [[nodiscard]] bool wants_commit_now() const noexcept;
 
-  /// Writes the changed runs of one partition, tombstones of forgotten ones and, last, the index
-  /// with the input positions that this state stands for. All of it belongs in one transaction with
-  /// those positions and with what take() gave before.
-  void snapshot(std::int32_t partition, core::FunctionRef<void(StateRecord)> emit);
+  /// Writes about `budget` bytes of a snapshot of the partition: what changed since the last one,
+  /// as it was at the first call, and last the record that makes it valid. Returns whether more is
+  /// due: call again in the next turn, until false. Asks for an empty take(): what was decided
+  /// before the snapshot began must not be committed after its last record. Nothing while silent.
+  bool snapshot(std::int32_t partition, std::size_t budget,
+                core::FunctionRef<void(StateRecord)> emit);
   /// One record of `rules-state`, in log order; later ones of a key replace earlier ones.
   core::Status restore(std::int32_t partition, std::string_view key,
                        std::optional<std::string_view> value);
-  /// Builds the partition's runs from what restore() got and makes the partition silent. Returns
-  /// the positions to read on from: seek there, hand in frames up to the committed positions, then
-  /// set_silent(partition, false). Streams that are not named are read from their beginning; empty:
-  /// there was no state, and what was committed is the place to start. data_loss: a record is
-  /// damaged or of an unknown version.
-  core::Result<std::vector<core::Position>> finish_restore(std::int32_t partition);
-  /// While silent, state changes but nothing is emitted or logged, and tick() leaves it alone.
-  void set_silent(std::int32_t partition, bool silent);
+  /// Builds the partition's runs from what restore() got and makes the partition silent: state
+  /// changes, but nothing is emitted or logged, and tick() leaves it alone. Seek to the positions
+  /// returned, hand in frames up to the committed positions, then go_live(). data_loss: a record is
+  /// damaged, missing, or of an unknown version or layout; the partition then starts empty at
+  /// `committed` and is marked incomplete.
+  core::Result<Restored> finish_restore(std::int32_t partition,
+                                        std::span<const core::Position> committed);
+  /// Everything committed has been handled again: from here on output counts. Times in the state
+  /// that lie behind `now` (a clock stepped back) are brought to it.
+  void go_live(std::int32_t partition, core::WallTime now);
   /// Forgets a partition that is not ours any more. Its undelivered output goes with it.
   void drop(std::int32_t partition);
 
   /// The input of this partition no longer reaches back to the state: every issue of its runs says
   /// so from now on (label-free, in `values.state_incomplete`).
-  void mark_incomplete(std::int32_t partition);
+  void mark_incomplete(std::int32_t partition, std::string_view why);
 
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] const RulesConfig& rules() const noexcept;

@@ -172,6 +172,11 @@ void read_engine(config::Reader& root, EngineConfig& out) {
         "silence after which a step no longer waits for a worker (at least 5 median steps)");
     in.optional("forget_after", out.forget_after, config::positive(),
                 "silence after which a run's state is dropped");
+    in.optional(
+        "lost_after", out.lost_after, config::positive(),
+        "silence of all its processes, heartbeats included, after which a job counts as lost");
+    in.optional("max_clock_skew", out.max_clock_skew, config::positive(),
+                "times further ahead than this are not believed");
     in.optional("max_open_units", out.max_open_units, config::at_least(std::uint32_t{1}),
                 "open issues per rule, kind, worker and attempt");
     in.optional("max_units_per_run", out.max_units_per_run, config::at_least(std::uint32_t{1}),

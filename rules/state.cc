@@ -74,13 +74,7 @@ core::Status unpack(std::string_view bytes, T& value) {
 void Engine::Impl::log(Entry entry) {
   if (part->silent || options.record_time) return;
   entry.next = {part->next.begin(), part->next.end()};
-  const std::int32_t number = [&] {
-    for (const auto& [partition, state] : partitions) {
-      if (&state == part) return partition;
-    }
-    return 0;
-  }();
-  output.log.push_back({number, log_key(part->log_next++), pack(entry)});
+  part->output.log.push_back({part->number, log_key(part->log_next++), pack(entry)});
 }
 
 void Engine::Impl::replay_entries() {
@@ -104,9 +98,11 @@ void Engine::Impl::forget(PartitionState& partition, const RunId& id) {
   partition.runs.erase(id);  // its records in rules-state go with the next snapshot
 }
 
-void Engine::snapshot(std::int32_t partition, core::FunctionRef<void(StateRecord)> emit) {
+bool Engine::snapshot(std::int32_t partition, std::size_t budget,
+                      core::FunctionRef<void(StateRecord)> emit) {
+  (void)budget;
   const auto found = impl_->partitions.find(partition);
-  if (found == impl_->partitions.end() || found->second.silent) return;
+  if (found == impl_->partitions.end() || found->second.silent) return false;
   PartitionState& state = found->second;
   for (auto& [id, run] : state.runs) {
     if (!run->dirty) continue;
@@ -140,11 +136,12 @@ void Engine::snapshot(std::int32_t partition, core::FunctionRef<void(StateRecord
               state.log_next,
               impl_->layout()};
   emit({partition, std::string(kIndexKey), pack(index)});
+  return false;
 }
 
 core::Status Engine::restore(std::int32_t partition, std::string_view key,
                              std::optional<std::string_view> value) {
-  auto& restored = impl_->partitions[partition].restored;
+  auto& restored = impl_->partition(partition).restored;
   if (value) {
     restored[std::string(key)] = *value;
   } else {
@@ -153,10 +150,13 @@ core::Status Engine::restore(std::int32_t partition, std::string_view key,
   return core::ok();
 }
 
-core::Result<std::vector<core::Position>> Engine::finish_restore(std::int32_t partition) {
-  PartitionState& state = impl_->partitions[partition];
+core::Result<Restored> Engine::finish_restore(std::int32_t partition,
+                                              std::span<const core::Position> committed) {
+  (void)committed;
+  PartitionState& state = impl_->partition(partition);
   const std::map<std::string, std::string> records = std::exchange(state.restored, {});
   state = PartitionState{};
+  state.number = partition;
   Index index;
   const auto head = records.find(std::string(kIndexKey));
   const bool have_index = head != records.end();
@@ -198,7 +198,9 @@ core::Result<std::vector<core::Position>> Engine::finish_restore(std::int32_t pa
     state.next[stream] = next;
     positions.push_back({{stream, partition}, next});
   }
-  return positions;
+  Restored out;
+  if (have_index) out.positions = std::move(positions);
+  return out;
 }
 
 }  // namespace tocsin::rules

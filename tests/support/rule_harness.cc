@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ingest/ingest.h"
+
 namespace tocsin::testing_support {
 namespace {
 
@@ -218,18 +220,25 @@ RuleHarness& RuleHarness::feed(const OwnedFrame& frame) { return feed_at(frame, 
 
 RuleHarness& RuleHarness::feed_at(const OwnedFrame& frame, std::int64_t at) {
   const core::WallTime time = core::wall_time(frame.header.time);
-  engine_->on_frame(frame.view(), {"tocsin.telemetry.v1", "telemetry", 3, at, time}, time);
+  const rules::RecordRef ref{"tocsin.telemetry.v1", "telemetry", 3, at, time};
+  if (frame.header.kind != core::FrameKind::lifecycle) {
+    engine_->on_frame(frame.view(), ref, time);
+  } else if (const auto body = ingest::parse_lifecycle(frame.body)) {
+    engine_->on_lifecycle(frame.view(), *body, ref, time);
+  } else {
+    engine_->skip(ref);
+  }
   return *this;
 }
 
 void RuleHarness::tick(std::int64_t now, bool zero_lag) {
-  engine_->tick(core::wall_time(now), zero_lag);
+  engine_->tick(core::wall_time(now), [&](std::int32_t) { return zero_lag; });
 }
 
 void RuleHarness::end_of_input() { engine_->end_of_input(); }
 
 const std::vector<rules::Event>& RuleHarness::events() {
-  rules::Output output = engine_->take();
+  rules::Output output = engine_->take(3);
   for (rules::Event& event : output.events) events_.push_back(std::move(event));
   for (rules::StateRecord& record : output.log) log_.push_back(std::move(record));
   return events_;

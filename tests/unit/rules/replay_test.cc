@@ -16,6 +16,8 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 
+constexpr std::size_t kWhole = std::size_t{1} << 40;  // a snapshot in one piece
+
 constexpr char kRules[] =
     "  - {use: exploding_tensor, with: {cooldown: 500ms}}\n"
     "  - {use: vanishing_gradient, with: {min_hits: 2}}\n"
@@ -191,8 +193,8 @@ RC_GTEST_PROP(Replay, ARestartAtAnyPointContinuesAsIfNothingHadHappened,
   std::vector<std::string> expected;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     step(before, i, true);
-    if (i == snapshot_at) before.engine().snapshot(3, store);
-    Output output = before.engine().take();
+    if (i == snapshot_at) before.engine().snapshot(3, kWhole, store);
+    Output output = before.engine().take(3);
     if (i <= crash_at) {
       for (const StateRecord& record : output.log) {
         if (i > snapshot_at) store(record);  // older ones are part of the snapshot
@@ -206,20 +208,20 @@ RC_GTEST_PROP(Replay, ARestartAtAnyPointContinuesAsIfNothingHadHappened,
   for (const auto& [key, value] : state) {
     RC_ASSERT(after.engine().restore(3, key, value).has_value());
   }
-  const auto positions = after.engine().finish_restore(3);
+  const auto positions = after.engine().finish_restore(3, {});
   RC_ASSERT(positions.has_value());
-  RC_ASSERT(positions->size() == 1U);
-  RC_ASSERT((*positions)[0].where.stream == "telemetry");
-  RC_ASSERT((*positions)[0].next == static_cast<std::int64_t>(snapshot_at) + 1);
-  for (auto i = static_cast<std::size_t>((*positions)[0].next); i <= crash_at; ++i) {
+  RC_ASSERT(positions->positions->size() == 1U);
+  RC_ASSERT(positions->positions->front().where.stream == "telemetry");
+  RC_ASSERT(positions->positions->front().next == static_cast<std::int64_t>(snapshot_at) + 1);
+  for (auto i = static_cast<std::size_t>(positions->positions->front().next); i <= crash_at; ++i) {
     step(after, i, false);
   }
   RC_ASSERT(after.events().empty());
-  after.engine().set_silent(3, false);
+  after.engine().go_live(3, core::wall_time(kStart));
   std::vector<std::string> actual;
   for (std::size_t i = crash_at + 1; i < frames.size(); ++i) {
     step(after, i, true);
-    for (const Event& event : after.engine().take().events) actual.push_back(text(event));
+    for (const Event& event : after.engine().take(3).events) actual.push_back(text(event));
   }
   RC_ASSERT(actual == expected);
 }
@@ -228,13 +230,13 @@ TEST(Replay, DamagedStateIsAnErrorAndNeverACrash) {
   RuleHarness rule(kRules);
   for (const OwnedFrame& frame : story("a", 0, 1, {1, 2, 3, 7, 8})) rule.feed(frame);
   std::vector<StateRecord> records;
-  rule.engine().snapshot(3, [&](const StateRecord& record) { records.push_back(record); });
+  rule.engine().snapshot(3, kWhole, [&](const StateRecord& record) { records.push_back(record); });
   ASSERT_EQ(records.size(), 2U);
   for (std::size_t cut = 0; cut < records[0].value->size(); cut += 97) {
     RuleHarness other(kRules);
     ASSERT_TRUE(other.engine().restore(3, records[0].key, records[0].value->substr(0, cut)));
     ASSERT_TRUE(other.engine().restore(3, records[1].key, *records[1].value));
-    EXPECT_FALSE(other.engine().finish_restore(3).has_value()) << cut;
+    EXPECT_FALSE(other.engine().finish_restore(3, {}).has_value()) << cut;
   }
 }
 
@@ -251,12 +253,12 @@ TEST(Replay, ChangedRulesStartAnewAndWhatTheyHadFiredIsResolved) {
   RuleHarness after(
       "  - {use: all_zero, with: {collection_names: [biases], threshold: 50}}\n"
       "  - exploding_tensor");
-  before.engine().snapshot(3, [&](const StateRecord& record) {
+  before.engine().snapshot(3, kWhole, [&](const StateRecord& record) {
     ASSERT_TRUE(after.engine().restore(3, record.key, *record.value));
   });
-  ASSERT_TRUE(after.engine().finish_restore(3));
+  ASSERT_TRUE(after.engine().finish_restore(3, {}));
   EXPECT_TRUE(after.issues().empty());
-  after.engine().set_silent(3, false);
+  after.engine().go_live(3, core::wall_time(kStart));
   ASSERT_EQ(after.resolved().size(), 1U);
   EXPECT_EQ(after.resolved()[0].rule, "all_zero");
   EXPECT_EQ(after.resolved()[0].labels, before.firing()[1].labels);
