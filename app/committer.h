@@ -27,9 +27,8 @@ class Committer {
 };
 
 /// Makes the committer of one loop. `finished` is called (on any thread) when an outcome is there.
-using CommitterFactory =
-    std::function<std::unique_ptr<Committer>(std::unique_ptr<core::RecordPublisher> publisher,
-                                             std::function<void()> finished)>;
+using CommitterFactory = std::function<std::unique_ptr<Committer>(
+    std::unique_ptr<core::RecordPublisher> publisher, std::function<void()> finished)>;
 
 /// A thread of its own per committer: what the program uses.
 CommitterFactory thread_committer();

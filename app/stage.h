@@ -32,14 +32,17 @@ enum class StateScope {
 
 /// What the loop opens for a stage.
 struct StageWiring {
-  std::string name;                 // "evaluate", "route", …: thread, metrics, log
+  std::string name;                 // "evaluate", "route", …: label of metrics, word in the log
+  std::string part;                 // of metric names: "rules", "router", "collectors"
   std::string group;                // empty: group-less; reads all from the beginning, commits none
   std::vector<std::string> topics;  // short names
   std::string transactional_id;     // empty: plain producer, at least once
+  std::string writer;               // of the publisher: client id
   std::string state_topic;          // compacted; empty with StateScope::none
   StateScope state = StateScope::none;
-  bool writes = true;   // false: take() never gives anything, no publisher is opened
-  bool leader = false;  // runs only while this process holds the lease
+  std::int32_t state_partitions = 0;  // StateScope::whole: the first so many; 0 = all there are
+  bool writes = true;                 // false: take() never gives anything, no publisher is opened
+  bool leader = false;                // runs only while this process holds the lease
   std::size_t batch = 2048;
   core::Duration commit_every{};  // of positions without records; records are committed at once
   core::Duration fetch_wait = std::chrono::milliseconds(10);
@@ -59,6 +62,12 @@ struct StageOutput {
   [[nodiscard]] bool empty() const noexcept {
     return records.empty() && (!positions || positions->empty());
   }
+};
+
+/// Why a record cannot be used; it goes to the dlq with this.
+struct Refusal {
+  std::string code;    // "bad_crc", "bad_event", …: few and fixed, a label of metrics
+  std::string detail;  // for the person who produced it
 };
 
 /// What a stage is told with each record and each tick.
@@ -86,7 +95,7 @@ class Stage {
   virtual core::Status open(const Instant& now) = 0;
 
   /// One record of the state topic, in log order; the newest of a key comes last. An error is a
-  /// damaged or unknown record: the loop tells it by state_fault().
+  /// damaged or unknown record: the loop goes on with the others and tells it by state_fault().
   virtual core::Status restore(std::int32_t partition, const core::RecordView& record);
   /// The state of this partition is complete. Returns where to read on from so that the state and
   /// what follows fit together: positions before `committed` are replayed, none means `committed`.
@@ -98,23 +107,28 @@ class Stage {
   /// before started(), or later when a reader meets a gap.
   virtual void state_fault(std::int32_t partition, const core::Error& error, const Instant& now);
 
-  /// One record, in the order of its stream. Errors are dead letters: the loop writes the record to
-  /// the dlq with the error's code and goes on. May throw: that is a dead letter too.
-  virtual core::Status handle(const core::RecordView& record, const StageContext& context) = 0;
+  /// One record, in the order of its stream. What is refused goes to the dlq, and so does a record
+  /// whose handling throws: it is written there once and never read again.
+  virtual std::optional<Refusal> handle(const core::RecordView& record,
+                                        const StageContext& context) = 0;
   /// Called at least every 100 ms. Returns when it must be called next (steady).
   virtual std::optional<core::Duration> tick(const StageTick& tick);
-  /// Hands over what is to be written since the last call. Bounded: what is left comes next time,
-  /// with its positions.
-  virtual StageOutput take() = 0;
-  /// What take() gave before is durable.
+  /// Hands over what is to be written since the last call.
+  virtual StageOutput take(const Instant& now) = 0;
+  /// A commit begins with everything that take() gave and that is not durable yet …
+  virtual void committing();
+  /// … and this says that it is durable now. A commit that failed begins again with more behind it.
   virtual void committed(const Instant& now);
 
   /// These are no longer ours, after a last commit.
   virtual void revoked(std::span<const core::StreamPartition> partitions);
   /// These were taken without a last commit.
   virtual void lost(std::span<const core::StreamPartition> partitions);
-  /// A clean end: the last chance to put something into take().
+  /// A clean end: nothing new is begun; take() is asked until it has nothing more, and, up to a
+  /// grace, until nothing is busy() any more.
   virtual void finish(const Instant& now);
+  /// Something begun outside is still to come back.
+  [[nodiscard]] virtual bool busy() const;
 };
 
 }  // namespace tocsin::app

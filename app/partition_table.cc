@@ -1,0 +1,54 @@
+#include "app/partition_table.h"
+
+#include <algorithm>
+
+namespace tocsin::app {
+
+void PartitionTable::assign(std::span<const core::Position> committed, core::Duration steady) {
+  for (const auto& position : committed) {
+    LoopPartition& one = partitions_[position.where.partition];
+    one.phase = LoopPartition::Phase::assigned;
+    one.since = steady;
+    std::erase_if(one.committed, [&](const auto& known) { return known.where == position.where; });
+    one.committed.push_back(position);
+  }
+}
+
+void PartitionTable::take(std::span<const core::StreamPartition> partitions) {
+  for (const auto& gone : partitions) {
+    const auto found = partitions_.find(gone.partition);
+    if (found == partitions_.end()) continue;
+    std::erase_if(found->second.committed, [&](const auto& known) { return known.where == gone; });
+    if (found->second.committed.empty()) partitions_.erase(found);
+  }
+}
+
+LoopPartition* PartitionTable::find(std::int32_t number) {
+  const auto found = partitions_.find(number);
+  return found == partitions_.end() ? nullptr : &found->second;
+}
+
+bool PartitionTable::live(std::int32_t number, core::Duration steady) const {
+  const auto found = partitions_.find(number);
+  return found != partitions_.end() && found->second.phase == LoopPartition::Phase::live &&
+         found->second.fresh_at.count() >= 0 && steady - found->second.fresh_at <= kFresh;
+}
+
+bool PartitionTable::all_live() const {
+  return std::all_of(partitions_.begin(), partitions_.end(), [](const auto& entry) {
+    return entry.second.phase == LoopPartition::Phase::live;
+  });
+}
+
+bool PartitionTable::reached(const LoopPartition& partition,
+                             std::span<const core::Position> positions) {
+  return std::all_of(
+      partition.committed.begin(), partition.committed.end(), [&](const core::Position& target) {
+        if (target.next < 0 || partition.passed.contains(target.where)) return true;
+        return std::any_of(positions.begin(), positions.end(), [&](const core::Position& now) {
+          return now.where == target.where && now.next >= target.next;
+        });
+      });
+}
+
+}  // namespace tocsin::app

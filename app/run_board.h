@@ -1,0 +1,37 @@
+// What is known of each run at this moment, for whoever must not act on an old one.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "actions/actions.h"
+#include "core/issue.h"
+
+namespace tocsin::app {
+
+/// Thread-safe: written by the stages that read `registry` and `issues`, read by delivery threads.
+class RunBoard {
+ public:
+  /// The newest attempt wins; within one attempt the newest event, and an end is never taken back.
+  void note(const core::JobEvent& event);
+  /// An issue speaks of this attempt: it exists, whether or not its job event was read yet.
+  void note_attempt(const core::RunUid& run, std::uint32_t attempt);
+  [[nodiscard]] std::optional<actions::CurrentRun> find(const core::RunUid& run) const;
+
+  /// Has everything been read that was there? Until then nobody is stopped.
+  void set_complete(bool complete) { complete_ = complete; }
+  [[nodiscard]] bool complete() const { return complete_; }
+
+ private:
+  struct Known {
+    actions::CurrentRun run;
+    core::WallTime time{};
+  };
+  mutable std::mutex mutex_;  // guards runs_
+  std::map<core::RunUid, Known> runs_;
+  std::atomic<bool> complete_{false};
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,112 @@
+#include "app/stages/deliver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/events_log.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+
+DeliverStage::DeliverStage(DeliverOptions options, CallerFactory callers,
+                           std::function<bool()> may_start, actions::DeliveryLanes::Random random,
+                           core::Log& log, core::Telemetry& telemetry)
+    : options_(std::move(options)),
+      callers_(std::move(callers)),
+      may_start_(std::move(may_start)),
+      random_(std::move(random)),
+      log_(log),
+      telemetry_(telemetry) {
+  wiring_.name = "deliver";
+  wiring_.part = "router";
+  wiring_.group = options_.topic_prefix + "-deliver";
+  wiring_.topics = {"router-outbox"};
+  wiring_.transactional_id = options_.topic_prefix + "-deliver";
+  wiring_.writer = "deliver";
+  wiring_.state_topic = "router-deliveries";
+  wiring_.state = StateScope::whole;
+  wiring_.leader = true;
+  wiring_.batch = 256;
+}
+
+DeliverStage::~DeliverStage() = default;
+
+core::Status DeliverStage::open(const Instant& /*now*/) {
+  // Calls under way belong to lanes that are gone; their threads end with them.
+  if (caller_ && caller_->in_flight() > 0) retired_.push_back(std::move(caller_));
+  lanes_ = std::make_unique<actions::DeliveryLanes>(options_.lanes, random_, telemetry_);
+  caller_ = callers_();
+  started_ = ending_ = false;
+  unreported_.clear();
+  return core::ok();
+}
+
+core::Status DeliverStage::restore(std::int32_t /*partition*/, const core::RecordView& record) {
+  const auto delivery = ingest::decode_delivery(record);
+  if (!delivery) return delivery.error();
+  lanes_->restore(*delivery);
+  return core::ok();
+}
+
+void DeliverStage::started(std::int32_t /*partition*/, const Instant& /*now*/) { started_ = true; }
+
+std::optional<Refusal> DeliverStage::handle(const core::RecordView& record,
+                                            const StageContext& context) {
+  auto notification = ingest::decode_notification(record);
+  if (!notification) return Refusal{"bad_notification", notification.error().message};
+  lanes_->enqueue(std::move(*notification), context.now.wall,
+                  core::Position{{std::string(record.stream), record.partition}, record.offset});
+  return std::nullopt;
+}
+
+void DeliverStage::collect(core::WallTime now) {
+  for (auto& [attempt, outcome] : caller_->take()) {
+    if (outcome) {
+      lanes_->finished(attempt, *outcome, now);
+    } else {
+      lanes_->not_started(attempt, now);
+    }
+  }
+  std::erase_if(retired_, [](const auto& caller) {
+    (void)caller->take();  // what came too late is told by the next attempt's record
+    return caller->in_flight() == 0;
+  });
+}
+
+std::optional<core::Duration> DeliverStage::tick(const StageTick& tick) {
+  const core::WallTime now = tick.now.wall;
+  if (tick.now.steady - measured_ >= std::chrono::seconds(1)) {
+    measured_ = tick.now.steady;
+    lanes_->measure(now);
+  }
+  const auto deadline = lanes_->next_deadline(now);
+  if (!deadline || !started_ || ending_) return std::nullopt;
+  return tick.now.steady + std::max<core::Duration>(*deadline - now, std::chrono::milliseconds(1));
+}
+
+StageOutput DeliverStage::take(const Instant& now) {
+  StageOutput out;
+  if (!lanes_) return out;
+  collect(now.wall);
+  if (started_ && !ending_ && may_start_()) {
+    while (auto attempt = lanes_->next(now.wall)) caller_->submit(std::move(*attempt));
+  }
+  auto batch = lanes_->take();
+  for (auto& delivery : batch.deliveries) {
+    out.records.push_back({0, ingest::encode_delivery(delivery, now.wall, options_.cluster)});
+    unreported_.add(std::move(delivery));
+  }
+  for (const auto& issue : batch.issues) out.records.push_back({0, ingest::encode_issue(issue)});
+  out.positions = std::move(batch.positions);
+  return out;
+}
+
+void DeliverStage::committed(const Instant& /*now*/) {
+  unreported_.committed([this](const core::Delivery& delivery) { log_delivery(log_, delivery); });
+}
+
+void DeliverStage::finish(const Instant& /*now*/) { ending_ = true; }
+
+bool DeliverStage::busy() const { return caller_ && caller_->in_flight() > 0; }
+
+}  // namespace tocsin::app

@@ -1,0 +1,67 @@
+// The outbox in, effects on the outside: lanes decide what goes out next, a caller carries it out
+// (routing-and-actions §5.3 stage 3).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actions/actions.h"
+#include "app/stage.h"
+#include "app/unreported.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+
+namespace tocsin::app {
+
+struct DeliverOptions {
+  std::vector<actions::LaneOptions> lanes;
+  std::string cluster;
+  std::string topic_prefix = "tocsin";
+};
+
+/// A caller for one term of leadership: after it nothing that is still queued is started.
+using CallerFactory = std::function<std::unique_ptr<actions::Caller>()>;
+
+class DeliverStage final : public Stage {
+ public:
+  /// `may_start`: may an attempt begin now (the board of runs is complete)? `random`: jitter in
+  /// [0, 1).
+  DeliverStage(DeliverOptions options, CallerFactory callers, std::function<bool()> may_start,
+               actions::DeliveryLanes::Random random, core::Log& log, core::Telemetry& telemetry);
+  ~DeliverStage() override;
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  core::Status restore(std::int32_t partition, const core::RecordView& record) override;
+  void started(std::int32_t partition, const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+  void committing() override { unreported_.committing(); }
+  void committed(const Instant& now) override;
+  void finish(const Instant& now) override;
+  [[nodiscard]] bool busy() const override;
+
+ private:
+  void collect(core::WallTime now);
+
+  DeliverOptions options_;
+  StageWiring wiring_;
+  CallerFactory callers_;
+  std::function<bool()> may_start_;
+  actions::DeliveryLanes::Random random_;
+  core::Log& log_;
+  core::Telemetry& telemetry_;
+  std::unique_ptr<actions::DeliveryLanes> lanes_;
+  std::unique_ptr<actions::Caller> caller_;
+  std::vector<std::unique_ptr<actions::Caller>> retired_;  // with calls under way
+  bool started_ = false;
+  bool ending_ = false;
+  core::Duration measured_{};
+  Unreported<core::Delivery> unreported_;
+};
+
+}  // namespace tocsin::app

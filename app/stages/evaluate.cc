@@ -1,0 +1,192 @@
+#include "app/stages/evaluate.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "app/events_log.h"
+
+namespace tocsin::app {
+namespace {
+
+constexpr const char* kStateTopic = "rules-state";
+// One piece of a snapshot: small enough that evaluation never stands still for long, and that a
+// transaction stays far below what a broker takes in one go.
+constexpr std::size_t kPieceBytes = 2U << 20;
+
+}  // namespace
+
+EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Telemetry& telemetry)
+    : options_(std::move(options)),
+      log_(log),
+      stats_(telemetry),
+      piece_seconds_(telemetry.histogram("tocsin_rules_snapshot_piece_seconds",
+                                         "evaluation stood still for a piece of a snapshot")),
+      telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, "telemetry")),
+      source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine") {
+  wiring_.name = "evaluate";
+  wiring_.part = "rules";
+  wiring_.group = options_.topic_prefix + "-rules";
+  wiring_.topics = {"telemetry"};
+  if (options_.engine.delivery == "exactly_once") {
+    wiring_.transactional_id = options_.topic_prefix + "-rules-" + options_.instance;
+  }
+  wiring_.writer = "engine";
+  wiring_.state_topic = kStateTopic;
+  wiring_.state = StateScope::input_partition;
+  wiring_.commit_every = options_.engine.commit_interval;
+}
+
+EvaluateStage::~EvaluateStage() = default;
+
+core::Status EvaluateStage::open(const Instant& /*now*/) {
+  rules::EngineOptions engine_options{options_.cluster, {}, options_.engine};
+  engine_options.labels.assign(options_.labels.begin(), options_.labels.end());
+  auto engine = rules::Engine::create(options_.rules, engine_options);
+  if (!engine) return engine.error();
+  engine_ = std::move(*engine);
+  live_.clear();
+  faults_.clear();
+  unreported_.clear();
+  stats_.start_over();
+
+  return core::ok();
+}
+
+core::Status EvaluateStage::restore(std::int32_t partition, const core::RecordView& record) {
+  return engine_->restore(
+      partition, record.key.value_or(""),
+      record.tombstone ? std::nullopt : std::optional<std::string_view>(record.text()));
+}
+
+core::Result<std::vector<core::Position>> EvaluateStage::restored(
+    std::int32_t partition, std::span<const core::Position> committed, const Instant& /*now*/) {
+  auto state = engine_->finish_restore(partition, committed);
+  if (!state) return state.error();
+  if (!state->positions) return std::vector<core::Position>(committed.begin(), committed.end());
+  // Streams that the state does not name stood before their first record.
+  std::vector<core::Position> from = *state->positions;
+  for (const auto& position : committed) {
+    const bool named = std::any_of(from.begin(), from.end(), [&](const core::Position& one) {
+      return one.where == position.where;
+    });
+    if (!named) from.push_back({position.where, 0});
+  }
+  return from;
+}
+
+void EvaluateStage::started(std::int32_t partition, const Instant& now) {
+  engine_->go_live(partition, now.wall);
+  // The first commit carries a snapshot, so that a restart never lacks one.
+  live_[partition] = {now.steady, false};
+}
+
+void EvaluateStage::state_fault(std::int32_t partition, const core::Error& error,
+                                const Instant& /*now*/) {
+  engine_->mark_incomplete(partition, error.message);
+}
+
+std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
+                                             const StageContext& context) {
+  const rules::RecordRef ref{telemetry_topic_, record.stream, record.partition, record.offset,
+                             core::wall_time(record.timestamp)};
+  // In a replay, deadlines count from when the record came, not from now.
+  const core::WallTime arrival =
+      context.replaying ? core::wall_time(record.timestamp) : context.now.wall;
+  std::optional<Refusal> refusal;
+  const auto take_frame = [&](const core::FrameView& frame) {
+    if (frame.header().kind != core::FrameKind::lifecycle) {
+      engine_->on_frame(frame, ref, arrival);
+      return;
+    }
+    const auto body = ingest::parse_lifecycle(frame.body_text());
+    if (body) {
+      engine_->on_lifecycle(frame, *body, ref, arrival);
+    } else {
+      refusal = Refusal{"bad_lifecycle", body.error().message};
+    }
+  };
+  try {
+    if (const auto failure = ingest::decode_telemetry(record, json_, take_frame)) {
+      refusal = Refusal{std::string(ingest::to_string(failure->code)), failure->detail};
+    }
+  } catch (const std::exception& e) {
+    refusal = Refusal{"handler_failed", e.what()};
+  }
+  if (refusal) engine_->skip(ref);
+  return refusal;
+}
+
+std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
+  engine_->tick(tick.now.wall, tick.live);
+  stats_.update(engine_->stats());
+  bool pieces = false;
+  for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
+  if (pieces) return tick.now.steady;
+  return std::nullopt;
+}
+
+void EvaluateStage::write(std::int32_t partition, const rules::Event& event,
+                          StageOutput& out) const {
+  const auto add = [&](core::OutRecord record) {
+    out.records.push_back({partition, std::move(record)});
+  };
+  if (const auto* issue = std::get_if<core::Issue>(&event)) {
+    add(ingest::encode_issue(*issue));
+  } else if (const auto* status = std::get_if<core::RuleStatusEvent>(&event)) {
+    add(ingest::encode_rule_status(*status, options_.cluster));
+  } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
+    add(ingest::encode_job(*job, options_.cluster));
+    add(ingest::encode_registry(*job, options_.cluster));
+  } else if (const auto* command = std::get_if<core::Command>(&event)) {
+    add(ingest::encode_command(*command, source_));
+  }
+}
+
+StageOutput EvaluateStage::take(const Instant& now) {
+  StageOutput out;
+  const auto add_state = [&](rules::StateRecord entry) {
+    core::OutRecord record{kStateTopic, std::move(entry.key), std::move(entry.value)};
+    record.partition = entry.partition;
+    out.records.push_back({entry.partition, std::move(record)});
+  };
+  for (const std::int32_t partition : engine_->pending()) {
+    rules::Output decided = engine_->take(partition);
+    for (auto& event : decided.events) {
+      write(partition, event, out);
+      unreported_.add(std::move(event));
+    }
+    for (auto& entry : decided.log) add_state(std::move(entry));
+  }
+  // One piece of one partition's snapshot at a time, behind what was decided before it.
+  for (auto& [partition, snapshot] : live_) {
+    if (!snapshot.running && now.steady < snapshot.due) continue;
+    snapshot.running = engine_->snapshot(partition, kPieceBytes, add_state);
+    if (!snapshot.running) snapshot.due = now.steady + options_.engine.snapshot_interval;
+    break;
+  }
+  return out;
+}
+
+void EvaluateStage::committed(const Instant& now) {
+  unreported_.committed([&](const rules::Event& event) {
+    if (const auto* issue = std::get_if<core::Issue>(&event)) {
+      log_issue(log_, *issue, now.wall);
+    } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
+      log_job(log_, *job);
+    }
+  });
+}
+
+void EvaluateStage::revoked(std::span<const core::StreamPartition> partitions) {
+  for (const auto& gone : partitions) {
+    live_.erase(gone.partition);
+    engine_->drop(gone.partition);
+  }
+}
+
+void EvaluateStage::finish(const Instant& now) {
+  for (auto& [partition, snapshot] : live_) snapshot.due = now.steady;
+}
+
+}  // namespace tocsin::app

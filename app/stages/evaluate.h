@@ -1,0 +1,77 @@
+// Telemetry in, issues out: the windowed rule engine, its state and its positions
+// (streaming-on-kafka §6.8).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "app/counter_table.h"
+#include "app/stage.h"
+#include "app/unreported.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+#include "ingest/ingest.h"
+#include "rules/rules.h"
+
+namespace tocsin::app {
+
+struct EvaluateOptions {
+  rules::RulesConfig rules;
+  rules::EngineConfig engine;
+  std::string cluster;
+  std::map<std::string, std::string> labels;
+  std::string topic_prefix = "tocsin";
+  std::string instance = "0";  // of several threads or processes: part of the transactional id
+};
+
+class EvaluateStage final : public Stage {
+ public:
+  EvaluateStage(EvaluateOptions options, core::Log& log, core::Telemetry& telemetry);
+  ~EvaluateStage() override;
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  core::Status restore(std::int32_t partition, const core::RecordView& record) override;
+  core::Result<std::vector<core::Position>> restored(std::int32_t partition,
+                                                     std::span<const core::Position> committed,
+                                                     const Instant& now) override;
+  void started(std::int32_t partition, const Instant& now) override;
+  void state_fault(std::int32_t partition, const core::Error& error, const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+  void committing() override { unreported_.committing(); }
+  void committed(const Instant& now) override;
+  void revoked(std::span<const core::StreamPartition> partitions) override;
+  void lost(std::span<const core::StreamPartition> partitions) override { revoked(partitions); }
+  void finish(const Instant& now) override;
+
+  /// For tests and the simulated world; null before open().
+  [[nodiscard]] rules::Engine* engine() { return engine_.get(); }
+
+ private:
+  /// Of a partition whose output counts.
+  struct Snapshot {
+    core::Duration due{};  // steady
+    bool running = false;  // pieces of it are still to be written
+  };
+
+  void write(std::int32_t partition, const rules::Event& event, StageOutput& out) const;
+
+  EvaluateOptions options_;
+  StageWiring wiring_;
+  core::Log& log_;
+  CounterTable<rules::EngineStats> stats_;
+  core::Histogram& piece_seconds_;
+  std::string telemetry_topic_;
+  std::string source_;  // CloudEvents source of commands
+  std::unique_ptr<rules::Engine> engine_;
+  ingest::JsonScalarDecoder json_;
+  std::map<std::int32_t, Snapshot> live_;
+  std::map<std::int32_t, std::string> faults_;  // of partitions that are being restored
+  Unreported<rules::Event> unreported_;
+};
+
+}  // namespace tocsin::app

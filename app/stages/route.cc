@@ -1,0 +1,197 @@
+#include "app/stages/route.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "app/events_log.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+namespace {
+
+constexpr const char* kStateTopic = "router-state";
+constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
+
+}  // namespace
+
+class RouteStage::Probe {
+ public:
+  explicit Probe(core::Telemetry& telemetry)
+      : sink_(telemetry),
+        flush_late_(telemetry.histogram("tocsin_router_flush_late_seconds",
+                                        "a group's flush behind its tick")),
+        render_failures_(telemetry.counter("tocsin_router_render_failures_total",
+                                           "messages that could not be rendered")) {}
+
+  void report(const routing::Output& output) {
+    for (const auto& one : output.decisions) {
+      sink_
+          .counter("tocsin_router_decisions_total", "looks at a group, per integration and reason",
+                   {{"integration", one.integration}, {"reason", one.reason}})
+          .add();
+    }
+    for (const auto delay : output.flush_delays) {
+      flush_late_.observe(std::chrono::duration<double>(delay).count());
+    }
+    for (const auto& one : output.transitions) {
+      sink_
+          .counter(
+              "tocsin_router_issue_transitions_total", "episodes begun and ended",
+              {{"to", core::to_string(one.to)}, {"resolution", core::to_string(one.resolution)}})
+          .add();
+    }
+  }
+  void render_failed() { render_failures_.add(); }
+
+ private:
+  core::Telemetry& sink_;
+  core::Histogram& flush_late_;
+  core::Counter& render_failures_;
+};
+
+RouteStage::RouteStage(RouteOptions options, Render render, ShowAgain show_again, core::Log& log,
+                       core::Telemetry& telemetry)
+    : options_(std::move(options)),
+      render_(std::move(render)),
+      show_again_(std::move(show_again)),
+      log_(log),
+      stats_(telemetry),
+      probe_(std::make_unique<Probe>(telemetry)) {
+  wiring_.name = "route";
+  wiring_.part = "router";
+  wiring_.group = options_.topic_prefix + "-router";
+  wiring_.topics = {"issues", "router-deliveries"};
+  wiring_.transactional_id = options_.topic_prefix + "-router";
+  wiring_.writer = "router";
+  wiring_.state_topic = kStateTopic;
+  wiring_.state = StateScope::whole;
+  wiring_.state_partitions = kStatePartition + 1;
+  wiring_.leader = true;
+  wiring_.batch = 512;
+}
+
+RouteStage::~RouteStage() = default;
+
+core::Status RouteStage::open(const Instant& /*now*/) {
+  routing::RouterOptions options;
+  options.limits = options_.limits;
+  options.config_version = options_.config_version;
+  options.source =
+      "/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + std::string("router");
+  options.encode_issue = [](const core::Issue& issue) { return ingest::encode_issue_state(issue); };
+  options.decode_issue = [](std::string_view text) { return ingest::decode_issue_state(text); };
+  auto router = routing::Router::create(options_.route, options_.rule_actions,
+                                        options_.integrations, options);
+  if (!router) return router.error();
+  router_ = std::move(*router);
+  inputs_.clear();
+  restored_ = false;
+  stats_.start_over();
+  unreported_.clear();
+  return core::ok();
+}
+
+core::Status RouteStage::restore(std::int32_t /*partition*/, const core::RecordView& record) {
+  // Newest per key wins; read_all gives them in log order, and a tombstone takes back.
+  const std::string key(record.key.value_or(""));
+  if (record.tombstone) {
+    newest_.erase(key);
+  } else {
+    newest_[key] = std::string(record.text());
+  }
+  return core::ok();
+}
+
+core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t partition,
+                                                               std::span<const core::Position>,
+                                                               const Instant& now) {
+  inputs_.insert(partition);
+  if (restored_) return std::vector<core::Position>{};
+  std::optional<core::Error> damaged;
+  for (const auto& [key, value] : std::exchange(newest_, {})) {
+    const auto status = router_->restore(key, value);
+    if (!status && !damaged) damaged = status.error().in(key);
+  }
+  router_->restored(now.wall);
+  restored_ = true;
+  show_firing();
+  if (damaged) return *damaged;
+  return std::vector<core::Position>{};
+}
+
+void RouteStage::show_firing() const {
+  if (!show_again_) return;
+  router_->for_each_issue([&](const routing::IssueView& view) {
+    if (!view.firing) return;
+    std::vector<std::string> integrations;
+    for (const auto& leaf : router_->explain(view.issue.labels).leaves) {
+      integrations.insert(integrations.end(), leaf.integrations.begin(), leaf.integrations.end());
+    }
+    show_again_(view, integrations);
+  });
+}
+
+std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
+                                          const StageContext& context) {
+  const core::WallTime now = context.now.wall;
+  if (record.topic == "router-deliveries") {
+    const auto delivery = ingest::decode_delivery(record);
+    if (!delivery) return Refusal{"bad_delivery", delivery.error().message};
+    router_->on_delivery(*delivery, now);
+    return std::nullopt;
+  }
+  auto decoded = ingest::decode_event(record);
+  if (!decoded) return Refusal{"bad_event", decoded.error().message};
+  if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
+    if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
+    router_->on_issue(*issue, now);
+  } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+    router_->on_job(*job, now);
+  }
+  return std::nullopt;
+}
+
+std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
+  if (!restored_) return std::nullopt;
+  const bool live =
+      std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
+  router_->set_behind(!live, tick.now.wall);
+  router_->tick(tick.now.wall);
+  stats_.update(router_->stats());
+  const auto deadline = router_->next_deadline();
+  if (!deadline) return std::nullopt;
+  return tick.now.steady + (*deadline - tick.now.wall);
+}
+
+StageOutput RouteStage::take(const Instant& /*now*/) {
+  StageOutput out;
+  if (!restored_) return out;
+  routing::Output decided = router_->take();
+  probe_->report(decided);
+  for (auto& notification : decided.notifications) {
+    auto rendered = render_(notification);
+    if (rendered) {
+      notification.rendered = std::move(*rendered);
+    } else {
+      probe_->render_failed();
+      log_.error("render_failed",
+                 {{"integration", notification.integration}, {"error", rendered.error().message}});
+    }
+    out.records.push_back({kStatePartition, ingest::encode_notification(notification)});
+    unreported_.add(std::move(notification));
+  }
+  for (auto& entry : decided.state) {
+    core::OutRecord record{kStateTopic, std::move(entry.key), std::move(entry.value)};
+    record.partition = kStatePartition;
+    out.records.push_back({kStatePartition, std::move(record)});
+  }
+  return out;
+}
+
+void RouteStage::committed(const Instant& /*now*/) {
+  unreported_.committed(
+      [this](const core::Notification& notification) { log_notification(log_, notification); });
+}
+
+}  // namespace tocsin::app

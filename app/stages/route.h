@@ -1,0 +1,80 @@
+// Issues in, decided notifications out: whether and when somebody is told (routing-and-actions
+// §5.3, stages 1, 2 and 4).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actions/actions.h"
+#include "app/counter_table.h"
+#include "app/stage.h"
+#include "app/unreported.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+#include "routing/routing.h"
+
+namespace tocsin::app {
+
+struct RouteOptions {
+  routing::RouteConfig route;
+  std::vector<routing::RuleActions> rule_actions;
+  std::vector<routing::Integration> integrations;
+  routing::Config limits;
+  std::string config_version;
+  std::string cluster;
+  std::string topic_prefix = "tocsin";
+};
+
+/// The message of an integration as it will be sent; what fails is told and sent without.
+using Render = std::function<core::Result<std::string>(const core::Notification& notification)>;
+
+/// State series live in memory: after a restart the issues that still fire are shown again.
+using ShowAgain =
+    std::function<void(const routing::IssueView& view, std::span<const std::string> integrations)>;
+
+class RouteStage final : public Stage {
+ public:
+  RouteStage(RouteOptions options, Render render, ShowAgain show_again, core::Log& log,
+             core::Telemetry& telemetry);
+  ~RouteStage() override;
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  core::Status restore(std::int32_t partition, const core::RecordView& record) override;
+  core::Result<std::vector<core::Position>> restored(std::int32_t partition,
+                                                     std::span<const core::Position> committed,
+                                                     const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+  void committing() override { unreported_.committing(); }
+  void committed(const Instant& now) override;
+
+  /// The whole state, for tests and listings; null before open().
+  [[nodiscard]] const routing::Router* router() const { return router_.get(); }
+
+ private:
+  class Probe;
+  void show_firing() const;
+
+  RouteOptions options_;
+  StageWiring wiring_;
+  Render render_;
+  ShowAgain show_again_;
+  core::Log& log_;
+  CounterTable<routing::Stats> stats_;
+  std::unique_ptr<Probe> probe_;
+  std::unique_ptr<routing::Router> router_;
+  std::map<std::string, std::string> newest_;  // state records by key, until restored()
+  std::set<std::int32_t> inputs_;              // partitions that are ours
+  bool restored_ = false;
+  Unreported<core::Notification> unreported_;
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,46 @@
+// Answers to stop commands as they come, and signals to processes of this host when a run does not
+// answer in time. What people must be told of a stop that came to nothing goes to `issues`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actions/actions.h"
+#include "app/stage.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+
+namespace tocsin::app {
+
+struct StopsOptions {
+  std::string host;
+  std::string cluster;
+};
+
+class StopsStage final : public Stage {
+ public:
+  StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessControl> processes,
+             core::Log& log, core::Telemetry& telemetry);
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  void started(std::int32_t partition, const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+
+ private:
+  void report(const std::vector<actions::StopTransition>& transitions);
+
+  StopsOptions options_;
+  StageWiring wiring_;
+  core::Log& log_;
+  actions::LocalStopAgent agent_;
+  std::set<std::int32_t> inputs_;
+  core::WallTime opened_{};
+  bool caught_up_ = false;
+  std::vector<StageRecord> out_;
+};
+
+}  // namespace tocsin::app
