@@ -299,10 +299,12 @@ int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
     ack.command_id = given["command_id"].get<std::string>();
     ack.phase = given["phase"].get<std::string>();
     ack.action = given.value("action", "stop");
+    ack.revision = self.commands().revision_of(ack.action, ack.command_id);
     ack.reason = given.value("reason", "");
     ack.version = given.value("version", "");
     if (given.contains("effective_step"))
       ack.effective_step = given["effective_step"].get<std::int64_t>();
+    if (given.contains("exit_code")) ack.exit_code = given["exit_code"].get<int>();
     if (given.contains("checkpoint") && given["checkpoint"].is_object()) {
       ack.checkpoint_path = given["checkpoint"].value("path", "");
       ack.checkpoint_bytes = given["checkpoint"].value("bytes", std::uint64_t{0});

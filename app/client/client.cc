@@ -15,6 +15,7 @@ constexpr auto kOpenAgain = std::chrono::seconds(1);
 constexpr auto kCheckDelivery = std::chrono::seconds(5);
 constexpr auto kStuckWait = milliseconds(20);
 constexpr auto kLongestWait = milliseconds(100);
+constexpr auto kCommandWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 // What close() needs beside the time for delivery: stopping threads, reporting.
 constexpr auto kGrace = milliseconds(500);
 // A record is offered again when the other side may take it later.
@@ -141,6 +142,10 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
       queue_(options_.queue_bytes),
       session_(std::move(session), std::move(plan), clock, queue_),
       board_(session_),
+      reader_(
+          options_.command_share, core::to_text(session_.identity().run) + "/",
+          [this] { return open_commands(); },
+          [this](const core::RecordView& record) { board_.take(record, clock_.now()); }),
       endpoints_(std::move(endpoints)),
       trouble_(std::move(trouble)),
       sender_(endpoints_, session_, queue_, clock, *trouble_) {}
@@ -204,37 +209,25 @@ void Client::leave_send_loop() {
   changed_.notify_all();
 }
 
+// The number of partitions comes from the publisher, which the other thread opens.
+core::Result<std::unique_ptr<core::RecordSource>> Client::open_commands() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kOpenAgain, [&] { return publisher_ != nullptr || closing_.load(); });
+  core::RecordPublisher* publisher = publisher_;
+  lock.unlock();
+  if (publisher == nullptr || closing_.load()) return core::Error{core::Code::cancelled, "not yet"};
+  return endpoints_.commands(*publisher);
+}
+
 void Client::command_loop() {
-  std::unique_ptr<core::RecordSource> source;
   while (!closing_.load()) {
-    if (source == nullptr) {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kLongestWait,
-                        [&] { return publisher_ != nullptr || closing_.load(); });
-      core::RecordPublisher* publisher = publisher_;
-      lock.unlock();
-      if (publisher == nullptr || closing_.load()) continue;
-      auto opened = endpoints_.commands(*publisher);
-      if (opened) {
-        source = *std::move(opened);
-      } else {
-        trouble_->set("commands: " + opened.error().message);
-        lock.lock();
-        changed_.wait_for(lock, kOpenAgain, [&] { return closing_.load(); });
-      }
-      continue;
-    }
-    const auto polled = source->poll(kLongestWait, 100, [&](const core::RecordView& record) {
-      if (record.topic == "commands") board_.take(record, clock_.now());
-    });
-    board_.expire(clock_.now());
-    if (!polled) {
-      trouble_->set("commands: " + polled.error().message);
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kLongestWait, [&] { return closing_.load(); });
-    }
+    const core::WallTime now = clock_.now();
+    const core::WallTime next =
+        std::min(board_.expire(now).value_or(now + kCommandWait), now + kCommandWait);
+    const auto read = reader_.turn(std::chrono::ceil<milliseconds>(next - now));
+    if (!read) trouble_->set("commands: " + read.error().message);
   }
-  if (source != nullptr) source->close(milliseconds(100));
+  reader_.close();
   {
     const std::lock_guard lock(mutex_);
     --threads_;
@@ -267,6 +260,8 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
     self->session_.end(end);
   }
   self->closing_.store(true);
+  self->changed_.notify_all();
+  self->reader_.wake();
   const bool delivered = self->request(Request::close, timeout);
   // The last thread to leave destroys the transport; give that a moment, so that a program which
   // ends right after close() does not race with it.
@@ -291,6 +286,7 @@ std::string Client::counters() const {
   out.emplace_back("queued_records_total", std::move(pushed));
   out.emplace_back("dropped_records_total", std::move(dropped));
   out.emplace_back("queue_bytes", queue_.bytes());
+  out.emplace_back("command_reader", std::string(to_string(reader_.role())));
   out.emplace_back("commands_received_total", board_.received());
   out.emplace_back("commands_refused_total", board_.refused());
   out.emplace_back("transport_errors_total", trouble_->count());

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "app/client/command_reader.h"
 #include "app/client/commands.h"
 #include "app/client/send_queue.h"
 #include "app/client/session.h"
@@ -86,6 +87,8 @@ class Sender {
 struct ClientOptions {
   std::uint64_t queue_bytes = 64ULL << 20;
   std::string out;  // for people: where telemetry goes
+  /// Clients of a node with the same text share one reader of `commands`; empty: none.
+  std::string command_share;
 };
 
 class Client {
@@ -115,6 +118,7 @@ class Client {
   void send_loop();
   void leave_send_loop();
   void command_loop();
+  core::Result<std::unique_ptr<core::RecordSource>> open_commands();
   bool request(Request what, std::chrono::milliseconds timeout);
 
   const core::Clock& clock_;
@@ -122,6 +126,7 @@ class Client {
   SendQueue queue_;
   Session session_;
   CommandBoard board_;
+  CommandReader reader_;
   Endpoints endpoints_;
   std::shared_ptr<Trouble> trouble_;
   Sender sender_;

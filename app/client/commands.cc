@@ -3,40 +3,37 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/client/launch.h"
 #include "app/client/tocsin_client.h"
+#include "core/json.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app::client {
 namespace {
 
 using core::Command;
-using core::ValueMap;
 
 constexpr std::string_view kStop = "stop";
 constexpr std::string_view kCapture = "capture";
 constexpr std::string_view kAdjust = "adjust/";
 
 std::int64_t not_before_step(const Command& command) {
-  const auto* args = std::get_if<ValueMap>(&command.args.storage());
-  if (args == nullptr) return 0;
-  for (const auto& [key, value] : *args) {
-    const auto* step = std::get_if<std::int64_t>(&value.storage());
-    if (key == "not_before_step" && step != nullptr) return *step;
-  }
-  return 0;
+  const core::Value* given = core::find(command.args, "not_before_step");
+  const auto* step = given == nullptr ? nullptr : std::get_if<std::int64_t>(&given->storage());
+  return step == nullptr ? 0 : *step;
 }
 
 std::string to_json(const Command& command) {
-  ValueMap out{{"command_id", command.command_id},
-               {"action", command.action},
-               {"revision", command.revision},
-               {"requested_by", command.requested_by},
-               {"reason", ValueMap{{"rule", command.reason.rule},
-                                   {"issue_key", command.reason.issue_key},
-                                   {"event_id", command.reason.event_id},
-                                   {"summary", command.reason.summary}}},
-               {"dry_run", command.dry_run},
-               {"args", command.args}};
+  core::ValueMap out{{"command_id", command.command_id},
+                     {"action", command.action},
+                     {"revision", command.revision},
+                     {"requested_by", command.requested_by},
+                     {"reason", core::ValueMap{{"rule", command.reason.rule},
+                                               {"issue_key", command.reason.issue_key},
+                                               {"event_id", command.reason.event_id},
+                                               {"summary", command.reason.summary}}},
+                     {"dry_run", command.dry_run},
+                     {"args", command.args}};
   if (command.issued_at != core::WallTime{}) {
     out.emplace_back("issued_at", core::to_rfc3339(command.issued_at));
   }
@@ -49,17 +46,39 @@ std::string to_json(const Command& command) {
 void CommandBoard::answer(const Command& command, std::string_view phase, std::string_view reason) {
   core::Ack ack;
   ack.command_id = command.command_id;
+  ack.revision = command.revision;
   ack.action = command.action;
   ack.phase = std::string(phase);
   ack.reason = std::string(reason);
+  if (command.action == kStop && phase == "received") {
+    ack.effective_step = std::max(not_before_step(command), session_.step());
+  }
   session_.ack(std::move(ack));
 }
 
-// Why a command to this worker and attempt is not taken; empty: it is.
+void CommandBoard::refuse(const Command& command, std::string_view reason) {
+  ++refused_;
+  refusals_[command.action] = {command.command_id, command.revision};
+  answer(command, "refused", reason);
+}
+
+// What could end or change training must have been issued for a launch that this process belongs
+// to: the writer knew of a worker on this node, on this boot, that opened no earlier than we did.
+// Clocks of two machines are never compared.
+bool CommandBoard::for_this_launch(const Command& command) const {
+  const bool capture = command.action == kCapture;  // what it asks for, every launch may give
+  if (capture && command.launch.empty()) return true;
+  const Identity& me = session_.identity();
+  const auto mark = command.launch.find(me.host);
+  return mark != command.launch.end() && marks_at_least(mark->second, me.boot_id, me.opened);
+}
+
+// Why a command to this worker is not taken; empty: it is.
 std::string_view CommandBoard::refusal(const Command& command, core::WallTime now) const {
+  if (!for_this_launch(command)) return "stale";
   if (command.expires_at && *command.expires_at <= now) return "expired";
-  const auto newest = revisions_.find(command.action);
-  if (newest != revisions_.end() && command.revision < newest->second) return "stale";
+  const auto newest = taken_.find(command.action);
+  if (newest != taken_.end() && command.revision < newest->second.revision) return "stale";
   if (command.action == kStop || command.action == kCapture) return {};
   if (command.action.starts_with(kAdjust)) {
     return registered_.count(command.action) != 0 ? "" : "not_registered";
@@ -76,39 +95,30 @@ void CommandBoard::take(const core::RecordView& record, core::WallTime now) {
     return;
   }
   const Command& command = *decoded->command;
-  if (command.attempt > me.attempt) return;
   if (!command.ranks.empty() &&
       std::find(command.ranks.begin(), command.ranks.end(), me.rank) == command.ranks.end()) {
     return;
   }
-  if (command.attempt < me.attempt) {
-    // What an earlier attempt was told is its own affair; a sender that has not noticed the restart
-    // gets an answer.
-    if (static_cast<std::uint64_t>(core::nanoseconds(command.issued_at)) > session_.incarnation()) {
-      ++refused_;
-      answer(command, "refused", "stale");
-    }
-    return;
-  }
   const std::unique_lock lock(mutex_);
+  const auto taken = taken_.find(command.action);
+  const auto refused = refusals_.find(command.action);
+  if ((taken != taken_.end() && taken->second.same(command)) ||
+      (refused != refusals_.end() && refused->second.same(command))) {
+    return;  // read again
+  }
   const auto held = slots_.find(command.action);
   if (held != slots_.end() && held->second.command.revision == command.revision) {
-    if (held->second.command.command_id == command.command_id) return;  // read again
-    ++refused_;
-    answer(command, "refused", "duplicate");
-    return;
+    return refuse(command, "duplicate");
   }
   if (const std::string_view reason = refusal(command, now); !reason.empty()) {
-    ++refused_;
-    answer(command, "refused", reason);
-    return;
+    return refuse(command, reason);
   }
   accept(command);
 }
 
 void CommandBoard::accept(const Command& command) {
   ++received_;
-  revisions_[command.action] = command.revision;
+  taken_[command.action] = {command.command_id, command.revision};
   answer(command, "received", command.dry_run ? "dry_run" : "");
   if (command.dry_run) return;
   Slot& slot = slots_[command.action];
@@ -129,21 +139,25 @@ void CommandBoard::withdraw(const std::string& action) {
   refresh();
 }
 
-void CommandBoard::expire(core::WallTime now) {
+std::optional<core::WallTime> CommandBoard::expire(core::WallTime now) {
   const std::lock_guard lock(mutex_);
   bool changed = false;
+  std::optional<core::WallTime> next;
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const Command& command = slot->second.command;
     if (slot->second.seen || !command.expires_at || *command.expires_at > now) {
+      if (!slot->second.seen && command.expires_at) {
+        next = std::min(next.value_or(*command.expires_at), *command.expires_at);
+      }
       ++slot;
       continue;
     }
-    ++refused_;
-    answer(command, "refused", "expired");
+    refuse(command, "expired");
     slot = slots_.erase(slot);
     changed = true;
   }
   if (changed) refresh();
+  return next;
 }
 
 void CommandBoard::refresh() {
@@ -189,6 +203,13 @@ std::vector<std::string> CommandBoard::unseen() const {
 void CommandBoard::register_slot(std::string_view slot) {
   const std::lock_guard lock(mutex_);
   registered_.emplace(slot);
+}
+
+std::uint64_t CommandBoard::revision_of(std::string_view slot, std::string_view command_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto newest = taken_.find(slot);
+  return newest != taken_.end() && newest->second.command_id == command_id ? newest->second.revision
+                                                                           : 1;
 }
 
 }  // namespace tocsin::app::client

@@ -24,11 +24,14 @@ class CommandBoard {
  public:
   explicit CommandBoard(Session& session) : session_(session) {}
 
-  /// One record of `commands`: checks run, attempt, ranks, expiry and duplicates, acknowledges
-  /// `received`, or answers `refused` with the reason. Records of other runs are ignored.
+  /// One record of `commands`: checks run, launch, ranks, expiry and duplicates, acknowledges
+  /// `received`, or answers `refused` with the reason. Records of other runs are ignored; the same
+  /// command read again is not answered again. The attempt of a command is not judged: the engine
+  /// settles it, and what was issued for an earlier launch shows in Command::launch.
   void take(const core::RecordView& record, core::WallTime now);
-  /// Withdraws commands whose time is over and that training has not seen.
-  void expire(core::WallTime now);
+  /// Withdraws commands whose time is over and that training has not seen; when to call again, if
+  /// there are others.
+  std::optional<core::WallTime> expire(core::WallTime now);
 
   /// TOCSIN_WANTS_… bits; one atomic read.
   [[nodiscard]] std::int32_t wanted(std::int64_t step) const noexcept;
@@ -40,6 +43,8 @@ class CommandBoard {
   std::vector<std::string> unseen() const;
   /// Training handles this slot ("adjust/lr"); commands to others are refused as not_registered.
   void register_slot(std::string_view slot);
+  /// Revision that this worker holds or held of a command; 1 for one that it does not know.
+  [[nodiscard]] std::uint64_t revision_of(std::string_view slot, std::string_view command_id) const;
   [[nodiscard]] std::uint64_t received() const noexcept { return received_.load(); }
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.load(); }
 
@@ -50,14 +55,25 @@ class CommandBoard {
   };
   void withdraw(const std::string& action);
   void accept(const core::Command& command);
+  void refuse(const core::Command& command, std::string_view reason);
   void answer(const core::Command& command, std::string_view phase, std::string_view reason);
+  [[nodiscard]] bool for_this_launch(const core::Command& command) const;
   std::string_view refusal(const core::Command& command, core::WallTime now) const;
   void refresh();
 
   Session& session_;
   mutable std::mutex mutex_;
   std::map<std::string, Slot, std::less<>> slots_;
-  std::map<std::string, std::uint64_t, std::less<>> revisions_;  // newest seen per slot
+  struct Handled {
+    std::string command_id;
+    std::uint64_t revision = 0;
+    [[nodiscard]] bool same(const core::Command& command) const {
+      return command_id == command.command_id && revision == command.revision;
+    }
+  };
+  // Newest per slot. When another client of the node takes over, everything is read again.
+  std::map<std::string, Handled, std::less<>> taken_;
+  std::map<std::string, Handled, std::less<>> refusals_;
   std::set<std::string, std::less<>> registered_;
   std::atomic<std::int32_t> bits_{0};
   std::atomic<std::int64_t> stop_not_before_{0};

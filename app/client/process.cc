@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/client/local_socket.h"
 #include "app/client/settings.h"
 
 namespace tocsin::app::client {
@@ -40,6 +41,7 @@ void after_fork_in_child() {
   self.generation.fetch_add(1);
   new (&self.mutex) std::mutex;
   self.open = nullptr;
+  close_sockets_in_child();
 }
 
 std::string text(const char* given) {
@@ -74,6 +76,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
   client_options.out = settings->out;
+  client_options.command_share = command_share(*settings, identity->run);
   auto trouble = std::make_shared<Trouble>();
   const core::Clock& clock = process().clock;
   auto endpoints = make_endpoints(*settings, *identity, trouble, incarnation);

@@ -4,6 +4,7 @@
 
 #include "app/client/attrs.h"
 #include "app/client/session.h"
+#include "core/json.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -12,15 +13,6 @@ using core::Lifecycle;
 using core::LifecycleEvent;
 using core::Value;
 using core::ValueMap;
-
-const Value* member(const Value& value, std::string_view key) {
-  const auto* map = std::get_if<ValueMap>(&value.storage());
-  if (map == nullptr) return nullptr;
-  for (const auto& [name, item] : *map) {
-    if (name == key) return &item;
-  }
-  return nullptr;
-}
 
 std::string text_of(const Value* value) {
   if (value == nullptr) return {};
@@ -36,7 +28,7 @@ std::optional<std::int64_t> integer_of(const Value* value) {
 
 // `plans`: one capture section or a list of them.
 std::vector<Value> plans_of(const Value& args) {
-  const Value* plans = member(args, "plans");
+  const Value* plans = core::find(args, "plans");
   if (plans == nullptr) return {};
   if (const auto* list = std::get_if<core::ValueList>(&plans->storage())) return *list;
   return {*plans};
@@ -206,10 +198,11 @@ void Session::withdraw_capture() {
 void Session::refuse_capture(const core::Command& command, std::string_view reason) {
   core::Ack ack;
   ack.command_id = command.command_id;
+  ack.revision = command.revision;
   ack.action = command.action;
   ack.phase = "refused";
   ack.reason = std::string(reason);
-  ack.version = text_of(member(command.args, "version"));
+  ack.version = text_of(core::find(command.args, "version"));
   send_ack(std::move(ack));
 }
 
@@ -241,7 +234,7 @@ void Session::apply_pending_capture() {
   }
   if (!pending_capture_) return;
   const core::Command command = *std::exchange(pending_capture_, std::nullopt);
-  const auto not_before = integer_of(member(command.args, "not_before_step"));
+  const auto not_before = integer_of(core::find(command.args, "not_before_step"));
   if (not_before && mode_step() < *not_before) {
     pending_capture_ = command;
     return;
@@ -251,7 +244,7 @@ void Session::apply_pending_capture() {
   for (const Value& plan : plans_of(command.args)) {
     const auto parsed = parse_capture(core::to_json(plan));
     if (!parsed) return refuse_capture(command, "out_of_bounds");
-    const bool common = member(plan, "every") != nullptr;
+    const bool common = core::find(plan, "every") != nullptr;
     for (CollectionConfig collection : parsed->collections) {
       if (!collection.every && common) collection.every = parsed->every;
       for (const std::string& what : plan_.extend(collection, changed)) {
@@ -261,17 +254,18 @@ void Session::apply_pending_capture() {
   }
   plan_changed();
   if (!refused.empty() && !changed) return refuse_capture(command, "unsupported");
-  capture_until_ = integer_of(member(command.args, "until_step"));
+  capture_until_ = integer_of(core::find(command.args, "until_step"));
   send_applied(command, refused);
 }
 
 void Session::send_applied(const core::Command& command, const std::string& refused) {
   core::Ack ack;
   ack.command_id = command.command_id;
+  ack.revision = command.revision;
   ack.action = command.action;
   ack.phase = "applied";
   ack.reason = refused.empty() ? "" : "without " + refused;
-  ack.version = text_of(member(command.args, "version"));
+  ack.version = text_of(core::find(command.args, "version"));
   ack.effective_step = mode_step();
   Lifecycle applied;
   applied.event = LifecycleEvent::applied;

@@ -1,8 +1,12 @@
 #include "app/client/settings.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "config/config.h"
@@ -18,6 +22,7 @@ constexpr std::string_view kKafka = "kafka://";
 constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's own queue
 constexpr std::chrono::milliseconds kLinger{5};
 constexpr std::chrono::milliseconds kPingTimeout{300};
+constexpr std::chrono::milliseconds kFetchWait{1'000};
 
 // Sections of other programs: not ours to judge.
 constexpr std::array kForeign = {
@@ -143,6 +148,8 @@ struct SharedTransport {
     ingest::SourceOptions options;
     options.topics = {"commands"};
     options.start = ingest::Start::beginning;
+    // The broker holds the request until something comes: an idle run asks it once a second.
+    options.fetch_wait = kFetchWait;
     // The partition of the run's uid, whatever the key's suffix (wire-and-api §1).
     options.partition = core::partition_for(core::to_text(run), std::max(*partitions, 1));
     return transport->source(options);
@@ -191,6 +198,17 @@ std::string journal_writer(const Identity& identity, std::uint64_t incarnation) 
   std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(incarnation));
   return "hook-" + core::to_text(identity.run).substr(0, 8) + "-" +
          std::to_string(identity.attempt) + "-" + std::to_string(identity.rank) + "-" + hex.data();
+}
+
+std::string command_share(const Settings& settings, const core::RunUid& run) {
+  std::string place = settings.out;
+  if (settings.transport.kafka.is_null()) {
+    std::error_code ignored;
+    place = std::filesystem::weakly_canonical(place, ignored).string();
+  }
+  const auto digest =
+      core::sha256(place + '\x1f' + settings.topics.prefix + '\x1f' + core::to_text(run));
+  return "tocsin/" + std::to_string(geteuid()) + "/" + core::hex(std::span(digest).first(16));
 }
 
 Endpoints make_endpoints(const Settings& settings, const Identity& identity,

@@ -38,6 +38,10 @@ core::Result<Settings> load_settings(const SettingsInput& input, const ProcessFa
 /// Writer name of a hook in a journal (wire-and-api §8).
 std::string journal_writer(const Identity& identity, std::uint64_t incarnation);
 
+/// What clients of one node have in common that read the same commands:
+/// ClientOptions::command_share.
+std::string command_share(const Settings& settings, const core::RunUid& run);
+
 /// Opens nothing yet: the functions do, on the client's threads.
 Endpoints make_endpoints(const Settings& settings, const Identity& identity,
                          std::shared_ptr<Trouble> trouble, std::uint64_t incarnation);

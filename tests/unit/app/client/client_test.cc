@@ -46,6 +46,7 @@ core::Command stop_command() {
   command.command_id = "cmd_1";
   command.action = "stop";
   command.run = make_identity().run;
+  command.launch = {{"n1", "1f0c93ab/81402118843000"}};
   command.args = core::ValueMap{{"mode", "stop"}};
   return command;
 }

@@ -42,6 +42,26 @@ inline CapturePlan make_plan(const std::string& capture = "{}") {
   return std::move(plan).value();
 }
 
+/// The record as a reader would see it.
+template <typename F>
+void with_view(const core::OutRecord& record, F&& use) {
+  core::RecordView view;
+  view.topic = record.topic;
+  view.key = record.key;
+  view.tombstone = !record.value;
+  if (record.value)
+    view.value = std::as_bytes(std::span(record.value->data(), record.value->size()));
+  view.native = &record.headers;
+  view.find_header = [](const void* native, std::string_view name) {
+    const auto& headers = *static_cast<const decltype(record.headers)*>(native);
+    for (const auto& [key, value] : headers) {
+      if (key == name) return std::optional<std::string_view>(value);
+    }
+    return std::optional<std::string_view>();
+  };
+  use(view);
+}
+
 /// A frame with the bytes it borrows from.
 struct KeptFrame {
   std::string bytes;

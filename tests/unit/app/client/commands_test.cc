@@ -1,0 +1,171 @@
+// Which commands a worker obeys, and what it answers to the others.
+#include "app/client/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/client/tocsin_client.h"
+#include "tests/unit/app/client/fixture.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+class CommandsTest : public ::testing::Test {
+ protected:
+  static SessionOptions options() {
+    SessionOptions out;
+    out.identity = make_identity();
+    out.incarnation = 42;
+    return out;
+  }
+  static core::Command stop() {
+    core::Command command;
+    command.command_id = "cmd_1";
+    command.action = "stop";
+    command.run = make_identity().run;
+    command.launch = {{"n1", "1f0c93ab/81402118843000"}};
+    command.args = core::ValueMap{{"mode", "stop"}};
+    return command;
+  }
+  void take(const core::Command& command) { take(ingest::encode_command(command, "/test")); }
+  void take(const core::OutRecord& record) {
+    with_view(record, [&](const core::RecordView& view) { board_.take(view, clock_.now()); });
+  }
+  /// "phase reason" of every answer since the last call.
+  std::vector<std::string> answers() {
+    std::vector<std::string> out;
+    for (const core::OutRecord& record : Drained(queue_).others) {
+      with_view(record, [&](const core::RecordView& view) {
+        const auto ack = ingest::decode_ack(view);
+        ASSERT_TRUE(ack) << ack.error().message;
+        acks_.push_back(*ack);
+        out.push_back(ack->phase + (ack->reason.empty() ? "" : " " + ack->reason));
+      });
+    }
+    return out;
+  }
+
+  ManualClock clock_;
+  SendQueue queue_{1 << 20};
+  Session session_{options(), make_plan(), clock_, queue_};
+  CommandBoard board_{session_};
+  std::vector<core::Ack> acks_;
+};
+
+TEST_F(CommandsTest, StopForThisLaunchIsTakenAndSaysWhoAnswers) {
+  take(stop());
+  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+  EXPECT_THAT(answers(), ElementsAre("received"));
+  EXPECT_EQ(acks_[0].revision, 1U);
+  EXPECT_EQ(acks_[0].incarnation, 42U);
+  EXPECT_EQ(acks_[0].node, "n1");
+  EXPECT_EQ(acks_[0].effective_step, 0);
+}
+
+// The launch before this one was stopped by a rule; its command is still in the topic.
+TEST_F(CommandsTest, StopOfAnEarlierLaunchDoesNotStopThisOne) {
+  core::Command old = stop();
+  old.launch = {{"n1", "1f0c93ab/81402118842999"}};
+  take(old);
+  EXPECT_EQ(board_.bits(), 0);
+  EXPECT_THAT(answers(), ElementsAre("refused stale"));
+  take(old);  // read again
+  EXPECT_TRUE(answers().empty());
+}
+
+TEST_F(CommandsTest, StopForAnotherBootOrAnotherNodeOrNoLaunchIsStale) {
+  core::Command command = stop();
+  command.launch = {{"n1", "2f0c93ab/99402118843000"}};
+  take(command);
+  command.command_id = "cmd_2";
+  command.launch = {{"n2", "1f0c93ab/99402118843000"}};
+  take(command);
+  command.command_id = "cmd_3";
+  command.launch.clear();
+  take(command);
+  EXPECT_EQ(board_.bits(), 0);
+  EXPECT_THAT(answers(), ElementsAre("refused stale", "refused stale", "refused stale"));
+}
+
+TEST_F(CommandsTest, TheLaunchDecidesAndNotTheAttempt) {
+  core::Command command = stop();
+  command.attempt = 1'767'323'999;  // as the engine settled it: not what our frames say
+  take(command);
+  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+}
+
+// A rank of the same attempt started after the writer had read who runs: it writes again.
+TEST_F(CommandsTest, NextRevisionThatKnowsThisWorkerIsObeyed) {
+  core::Command command = stop();
+  command.launch = {{"n1", "1f0c93ab/1"}};
+  take(command);
+  command.revision = 2;
+  command.launch = stop().launch;
+  take(command);
+  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+  EXPECT_THAT(answers(), ElementsAre("refused stale", "received"));
+  EXPECT_EQ(board_.revision_of("stop", "cmd_1"), 2U);
+  EXPECT_EQ(board_.revision_of("stop", "cmd_other"), 1U);
+}
+
+TEST_F(CommandsTest, CaptureNeedsNoLaunchButObeysOne) {
+  core::Command command = stop();
+  command.action = "capture";
+  command.launch.clear();
+  command.args = core::ValueMap{};
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("received"));
+  command.revision = 2;
+  command.launch = {{"n1", "1f0c93ab/1"}};
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("refused stale"));
+}
+
+// Another client of the node takes over reading and begins at the beginning.
+TEST_F(CommandsTest, ReadingAgainBringsNoWithdrawnStopBack) {
+  take(stop());
+  take(ingest::withdraw_command(make_identity().run, "stop"));
+  EXPECT_EQ(board_.bits(), 0);
+  (void)answers();
+  take(stop());
+  EXPECT_EQ(board_.bits(), 0);
+  EXPECT_TRUE(answers().empty());
+}
+
+TEST_F(CommandsTest, OlderRevisionsAndOtherCommandsOfTheSameRevisionAreRefused) {
+  core::Command command = stop();
+  command.revision = 3;
+  take(command);
+  command.command_id = "cmd_2";
+  take(command);
+  command.revision = 2;
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("received", "refused duplicate", "refused stale"));
+}
+
+TEST_F(CommandsTest, WhatIsNotSeenInTimeExpiresAndIsNotTakenAgain) {
+  core::Command command = stop();
+  command.expires_at = clock_.now() + std::chrono::seconds(10);
+  take(command);
+  EXPECT_EQ(board_.expire(clock_.now()), command.expires_at);
+  clock_.advance(std::chrono::seconds(10));
+  EXPECT_EQ(board_.expire(clock_.now()), std::nullopt);
+  EXPECT_EQ(board_.bits(), 0);
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("received", "refused expired"));
+}
+
+TEST_F(CommandsTest, StopForALaterStepSaysWhereThisRankWillLeave) {
+  core::Command command = stop();
+  command.args = core::ValueMap{{"mode", "stop"}, {"not_before_step", std::int64_t{5}}};
+  take(command);
+  EXPECT_EQ(board_.wanted(4), 0);
+  EXPECT_EQ(board_.wanted(5), TOCSIN_WANTS_STOP);
+  (void)answers();
+  EXPECT_EQ(acks_[0].effective_step, 5);
+}
+
+}  // namespace
+}  // namespace tocsin::app::client
