@@ -204,7 +204,8 @@ std::string command_share(const Settings& settings, const core::RunUid& run) {
   std::string place = settings.out;
   if (settings.transport.kafka.is_null()) {
     std::error_code ignored;
-    place = std::filesystem::weakly_canonical(place, ignored).string();
+    place = std::filesystem::weakly_canonical(std::filesystem::absolute(place, ignored), ignored)
+                .string();
   }
   const auto digest =
       core::sha256(place + '\x1f' + settings.topics.prefix + '\x1f' + core::to_text(run));

@@ -1,5 +1,6 @@
 """From a command in the journal to the end of the loop, and what the run answers."""
 import json
+import os
 import time
 
 import pytest
@@ -169,3 +170,65 @@ def test_a_capture_that_cannot_be_given_is_refused(hook, tmp_path):
 def support_array():
     import numpy
     return numpy.ones(4, dtype=numpy.float32)
+
+
+def test_a_stop_that_an_earlier_launch_was_given_does_not_stop_this_one(tmp_path):
+    writer = CommandWriter(tmp_path)
+    earlier = support.launch_now()
+    hook = tocsin.watch(out=str(tmp_path), run="commanded", job="digits")
+    hook.log(loss=1.0)
+    hook.step()
+    writer.stop(hook.run, hook.attempt, launch=earlier)
+    assert wait_for(lambda: acks(tmp_path))
+    assert acks(tmp_path)[0]["reason"] == "stale" and hook.should_stop() is None
+    writer.stop(hook.run, hook.attempt, revision=2)
+    assert wait_for(hook.should_stop)
+    answer = acks(tmp_path)[-1] if wait_for(lambda: len(acks(tmp_path)) == 3) else None
+    assert answer["phase"] == "accepted" and answer["revision"] == 2 and answer["node"] == os.uname().nodename
+    hook.close(timeout=1)
+
+
+RANK = """
+import os, sys, time
+import tocsin
+hook = tocsin.watch(out="data", run="shared", job="digits")
+hook.log(loss=1.0); hook.step(); hook.flush()
+end = time.monotonic() + 30
+while not hook.should_stop() and time.monotonic() < end:
+    role = hook.stats()["command_reader"]
+    with open(f"role-{hook.rank}", "w") as out:
+        out.write(role)
+    time.sleep(0.02)
+hook.acknowledge_stop()
+hook.close()
+sys.exit(tocsin.EXIT_STOPPED if time.monotonic() < end else 1)
+"""
+
+
+def test_when_the_reading_rank_is_killed_another_takes_over(tmp_path):
+    """Of the ranks of a node one reads `commands`; kill -9 of it costs the others nothing."""
+    import signal
+    import subprocess
+    import sys
+    environment = {**os.environ, "PYTHONPATH": support.PACKAGE, "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}
+    ranks = [subprocess.Popen([sys.executable, "-c", RANK], cwd=tmp_path, env={**environment, "RANK": str(rank)}) for rank in range(4)]
+
+    def role(rank):
+        path = tmp_path / f"role-{rank}"
+        return path.read_text() if path.exists() else ""
+
+    try:
+        assert wait_for(lambda: sorted(role(rank) for rank in range(4)) == ["follower"] * 3 + ["leader"], 20), [role(r) for r in range(4)]
+        leader = next(rank for rank in range(4) if role(rank) == "leader")
+        ranks[leader].send_signal(signal.SIGKILL)
+        ranks[leader].wait()
+        others = [rank for rank in range(4) if rank != leader]
+        assert wait_for(lambda: sorted(role(rank) for rank in others) == ["follower", "follower", "leader"], 10)
+        CommandWriter(tmp_path / "data").stop(Telemetry(tmp_path / "data").run())
+        assert [ranks[rank].wait(20) for rank in others] == [77, 77, 77]
+        answered = {ack["rank"] for ack in acks(tmp_path / "data") if ack["phase"] == "stopping"}
+        assert answered == set(others)
+    finally:
+        for process in ranks:
+            if process.poll() is None:
+                process.kill()

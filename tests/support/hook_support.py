@@ -76,6 +76,10 @@ class Telemetry:
     def steps(self, mode=wire.TRAIN):
         return [row["step"] for frame in self.of_kind(wire.STEP_END) if frame.header["mode"] == mode for row in frame.rows]
 
+    def run(self):
+        """Uid of the run whose frames these are."""
+        return str(self.frames[0].header["run"])
+
     def lifecycles(self, event):
         return [frame.lifecycle for frame in self.of_kind(wire.LIFECYCLE) if frame.lifecycle["event"] == event]
 
@@ -111,13 +115,20 @@ class CommandWriter:
             out.write(wire.journal_batch(self.sequence, time.time_ns(), [record]))
         self.sequence += 1
 
-    def stop(self, run, attempt=1, **more):
-        command = {"command_id": "cmd_test", "action": "stop", "run": {"uid": run, "attempt": attempt}, "ranks": "all", "revision": 1,
+    def stop(self, run, attempt=1, launch=None, **more):
+        command = {"command_id": "cmd_test", "action": "stop", "run": {"uid": run, "attempt": attempt, "launch": launch or launch_now()},
+                   "ranks": "all", "revision": 1,
                    "issued_at": rfc3339(time.time()), "requested_by": "test",
                    "reason": {"rule": "exploding_tensor", "summary": "too large"},
                    "dry_run": False, "args": {"mode": "stop"}}
         command.update(more)
         self.write(run, command["action"], command)
+
+
+def launch_now():
+    """The `launch` of a command to whatever is open on this node now."""
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    return {os.uname().nodename: f"{boot}/{time.clock_gettime_ns(time.CLOCK_BOOTTIME)}"}
 
 
 def rfc3339(seconds):

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <set>
+#include <cstddef>
 #include <thread>
 
 #include "app/client/command_message.h"
@@ -98,7 +100,9 @@ class Listening {
 
 class CommandReaderTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Listening> open() { return std::make_unique<Listening>(broker_, share_, opened_); }
+  std::unique_ptr<Listening> open() {
+    return std::make_unique<Listening>(broker_, share_, opened_);
+  }
   bool settled(const std::unique_ptr<Listening>& reader) {
     return within(seconds(5), [&] { return reader->role() != CommandReader::Role::none; });
   }
@@ -143,8 +147,8 @@ TEST_F(CommandReaderTest, RecordsOfOtherRunsAreNotGivenOn) {
   broker_.append(foreign);
   broker_.append(record("stop", "{}"));
   for (const auto* one : {leader.get(), other.get()}) {
-    EXPECT_TRUE(
-        within(seconds(5), [&] { return const_cast<Listening*>(one)->told("stop") == "{}|cmd_1"; }));
+    EXPECT_TRUE(within(seconds(5),
+                       [&] { return const_cast<Listening*>(one)->told("stop") == "{}|cmd_1"; }));
     EXPECT_EQ(const_cast<Listening*>(one)->told_keys(), 1U);
   }
 }
@@ -194,14 +198,18 @@ TEST_F(CommandReaderTest, KilledProcessFreesTheNameEvenWhenItsChildLives) {
   for (const int end : {ready[0], ready[1], hold[0], hold[1]}) close(end);
 }
 
-TEST_F(CommandReaderTest, HolderThatNeverAnswersIsGivenUp) {
-  // Bound by hand and never listening: connecting is refused for ever.
-  const auto holder = listen_locally(share_);
-  ASSERT_TRUE(holder);
+TEST_F(CommandReaderTest, HolderThatNeverListensIsGivenUp) {
+  const LocalSocket holder(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  std::copy(share_.begin(), share_.end(), where.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + share_.size());
+  ASSERT_EQ(bind(holder.get(), reinterpret_cast<const sockaddr*>(&where), size), 0);
   const auto reader = open();
   ASSERT_TRUE(settled(reader));
-  EXPECT_EQ(reader->role(), CommandReader::Role::follower);  // connected; nobody accepts
-  EXPECT_EQ(opened_, 0);
+  EXPECT_EQ(reader->role(), CommandReader::Role::alone);
+  broker_.append(record("stop", "{}"));
+  EXPECT_TRUE(within(seconds(5), [&] { return reader->told("stop") == "{}|cmd_1"; }));
 }
 
 TEST_F(CommandReaderTest, WithoutANameToShareItReadsForItself) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -80,6 +83,27 @@ TEST(Settings, WrongFilesAreErrorsWithTheirPlace) {
   EXPECT_THAT(settings.error().message, HasSubstr("wrong.yaml:2"));
   EXPECT_FALSE(load_settings({"", "/does/not/exist.yaml", "", ""}, with({})));
   EXPECT_FALSE(load_settings({"", "", "", "[1]"}, with({})));
+}
+
+// The first rank asks before the folder exists, the second afterwards.
+TEST(Settings, CommandsAreSharedByRunAndPlaceHoweverThePlaceIsWritten) {
+  const core::RunUid run = core::run_uid_for("j", "a");
+  const std::string folder = ::testing::TempDir() + "share" + std::to_string(getpid());
+  const auto at = [&](const std::string& out) {
+    return load_settings({out, "", "", ""}, with({})).value();
+  };
+  const std::string before = command_share(at(folder), run);
+  EXPECT_EQ(command_share(at(std::filesystem::relative(folder).string()), run), before);
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(
+      command_share(at(folder + "/../" + std::filesystem::path(folder).filename().string()), run),
+      before);
+  EXPECT_EQ(command_share(at(std::filesystem::relative(folder).string()), run), before);
+  EXPECT_NE(command_share(at(folder), core::run_uid_for("j", "b")), before);
+  EXPECT_NE(command_share(at(folder + "2"), run), before);
+  EXPECT_NE(command_share(at("kafka://a:1"), run), command_share(at("kafka://b:1"), run));
+  EXPECT_LT(before.size(), 100U);  // of an abstract socket's 107
+  std::filesystem::remove(folder);
 }
 
 TEST(Settings, JournalWriterNamesTheProcess) {
