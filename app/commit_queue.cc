@@ -1,0 +1,129 @@
+#include "app/commit_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace tocsin::app {
+namespace {
+
+// One commit carries at most this much, and reading stops until it is through.
+constexpr std::size_t kMaxPending = 10'000;
+constexpr std::size_t kMaxPendingBytes = 16U << 20;
+
+std::size_t bytes_of(const core::OutRecord& record) {
+  return record.key.size() + (record.value ? record.value->size() : 0) + 64;
+}
+
+void raise(std::map<core::StreamPartition, std::int64_t>& positions,
+           const core::StreamPartition& where, std::int64_t next) {
+  auto& newest = positions[where];
+  newest = std::max(newest, next);
+}
+
+}  // namespace
+
+void CommitQueue::clear() {
+  committer_.reset();
+  pending_.clear();
+  pending_bytes_ = 0;
+  positions_.clear();
+  stage_says_positions_ = false;
+  owners_.clear();
+  positions_under_way_.clear();
+  backoff_ = {};
+}
+
+void CommitQueue::add(StageRecord record) {
+  pending_bytes_ += bytes_of(record.record);
+  pending_.push_back(std::move(record));
+}
+
+void CommitQueue::add(StageOutput output) {
+  for (auto& one : output.records) add(std::move(one));
+  if (!output.positions) return;
+  stage_says_positions_ = true;
+  for (const auto& position : *output.positions) raise(positions_, position.where, position.next);
+}
+
+bool CommitQueue::full() const {
+  return pending_.size() >= kMaxPending || pending_bytes_ >= kMaxPendingBytes;
+}
+
+void CommitQueue::start(core::Duration now, std::vector<core::Position> positions) {
+  if (stage_says_positions_) {
+    positions.clear();
+    for (const auto& [where, next] : positions_) positions.push_back({where, next});
+  }
+  std::vector<core::OutRecord> records;
+  records.reserve(pending_.size());
+  owners_.clear();
+  for (auto& one : pending_) {
+    owners_.push_back(one.partition);
+    records.push_back(std::move(one.record));
+  }
+  pending_.clear();
+  pending_bytes_ = 0;
+  positions_under_way_ = std::exchange(positions_, {});
+  began_ = now;
+  committer_->start(std::move(records), std::move(positions));
+}
+
+CommitQueue::Outcome CommitQueue::poll(core::Duration now) {
+  if (!committer_) return Outcome::none;
+  const auto outcome = committer_->poll();
+  return outcome ? settle(*outcome, now) : Outcome::none;
+}
+
+CommitQueue::Outcome CommitQueue::wait(core::Duration now) {
+  if (!busy()) return Outcome::none;
+  return settle(committer_->wait(), now);
+}
+
+CommitQueue::Outcome CommitQueue::settle(const core::Status& status, core::Duration now) {
+  if (status) {
+    probe_.commits.add();
+    probe_.commit_seconds.observe(std::chrono::duration<double>(now - began_).count());
+    owners_.clear();
+    positions_under_way_.clear();
+    backoff_ = {};
+    return Outcome::committed;
+  }
+  error_ = status.error();
+  probe_.failures.add();
+  log_.warn("commit_failed", {{"stage", stage_},
+                              {"code", std::string(core::to_string(error_.code))},
+                              {"error", error_.message}});
+  // Fenced, or nobody knows what became of it: the log knows, so it is read back.
+  if (!error_.retryable()) return Outcome::broken;
+  put_back();
+  backoff_.grow(now);
+  return Outcome::again;
+}
+
+void CommitQueue::put_back() {
+  auto records = committer_->take_back();
+  std::vector<StageRecord> all;
+  all.reserve(records.size() + pending_.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    pending_bytes_ += bytes_of(records[i]);
+    all.push_back({owners_[i], std::move(records[i])});
+  }
+  std::move(pending_.begin(), pending_.end(), std::back_inserter(all));
+  pending_ = std::move(all);
+  for (const auto& [where, next] : positions_under_way_) raise(positions_, where, next);
+  owners_.clear();
+  positions_under_way_.clear();
+}
+
+void CommitQueue::take_away(const std::function<bool(std::int32_t partition)>& gone) {
+  std::erase_if(pending_, [&](const StageRecord& one) {
+    if (!gone(one.partition)) return false;
+    pending_bytes_ -= bytes_of(one.record);
+    return true;
+  });
+  std::erase_if(positions_, [&](const auto& entry) { return gone(entry.first.partition); });
+}
+
+}  // namespace tocsin::app

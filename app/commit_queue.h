@@ -1,0 +1,77 @@
+// What waits to be committed, and the commit under way: records, whose they are, and positions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/backoff.h"
+#include "app/committer.h"
+#include "app/loop_probe.h"
+#include "app/stage.h"
+#include "core/log.h"
+
+namespace tocsin::app {
+
+/// Lives on the loop's thread. What a failed commit carried stands before everything newer again.
+class CommitQueue {
+ public:
+  CommitQueue(std::string stage, LoopProbe& probe, core::Log& log)
+      : stage_(std::move(stage)), probe_(probe), log_(log) {}
+
+  void open(std::unique_ptr<Committer> committer) { committer_ = std::move(committer); }
+  [[nodiscard]] bool is_open() const { return committer_ != nullptr; }
+  /// Forgets everything, waits for the commit under way.
+  void clear();
+
+  void add(StageOutput output);
+  void add(StageRecord record);
+  /// So much waits that nothing more should be read.
+  [[nodiscard]] bool full() const;
+  [[nodiscard]] bool empty() const { return pending_.empty() && positions_.empty(); }
+  [[nodiscard]] bool has_records() const { return !pending_.empty(); }
+  /// The stage says itself where reading may go on from.
+  [[nodiscard]] bool stage_says_positions() const { return stage_says_positions_; }
+  [[nodiscard]] bool busy() const { return committer_ && committer_->busy(); }
+  [[nodiscard]] const Backoff& backoff() const { return backoff_; }
+  void forgive() { backoff_ = {}; }
+
+  /// Begins a commit of everything that waits. `positions`: of the loop, where the stage says none.
+  void start(core::Duration now, std::vector<core::Position> positions);
+
+  enum class Outcome { none, committed, again, broken };
+  /// What came of the commit begun last; `broken`: fenced, or nobody knows, see error().
+  Outcome poll(core::Duration now);
+  /// The same, and waits for it.
+  Outcome wait(core::Duration now);
+  [[nodiscard]] const core::Error& error() const { return error_; }
+
+  /// Drops what belongs to partitions that are `gone`.
+  void take_away(const std::function<bool(std::int32_t partition)>& gone);
+
+ private:
+  using Positions = std::map<core::StreamPartition, std::int64_t>;
+  Outcome settle(const core::Status& status, core::Duration now);
+  void put_back();
+
+  std::string stage_;
+  LoopProbe& probe_;
+  core::Log& log_;
+  std::unique_ptr<Committer> committer_;
+  std::vector<StageRecord> pending_;
+  std::size_t pending_bytes_ = 0;
+  Positions positions_;  // that the stage said
+  bool stage_says_positions_ = false;
+  // Of the commit under way.
+  std::vector<std::int32_t> owners_;  // of each record: its input partition
+  Positions positions_under_way_;
+  core::Duration began_{};
+  Backoff backoff_;
+  core::Error error_;
+};
+
+}  // namespace tocsin::app

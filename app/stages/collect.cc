@@ -1,0 +1,124 @@
+#include "app/stages/collect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actions/actions.h"
+#include "core/json.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+namespace {
+
+// What waits while the transport is away: after that the oldest samples go.
+constexpr std::size_t kMaxWaiting = 4096;
+
+std::int64_t integer(const core::Value* value) {
+  const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(&value->storage());
+  return number == nullptr ? 0 : *number;
+}
+
+std::string text(const core::Value* value) {
+  const auto* words = value == nullptr ? nullptr : std::get_if<std::string>(&value->storage());
+  return words == nullptr ? std::string() : *words;
+}
+
+}  // namespace
+
+CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log& log,
+                           core::Telemetry& telemetry)
+    : options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      telemetry_(telemetry),
+      dropped_(telemetry.counter("tocsin_collectors_dropped_frames_total",
+                                 "frames the transport did not take")) {
+  if (options_.collect.node.empty()) options_.collect.node = options_.host;
+  wiring_.name = "collect";
+  wiring_.part = "collectors";
+  wiring_.topics = {"registry"};  // compacted: the present state of every run
+  wiring_.writer = "node-" + options_.collect.node;
+  wiring_.batch = 256;
+  wiring_.fetch_wait = std::chrono::milliseconds(500);
+}
+
+CollectStage::~CollectStage() = default;
+
+core::Status CollectStage::open(const Instant& now) {
+  runs_.clear();
+  out_.clear();
+  // The collectors keep what they have counted; only what is known of runs is read again.
+  if (!node_) {
+    auto node = collectors::NodeCollector::open(options_.collect, {&telemetry_, &log_, &clock_});
+    if (!node) return node.error();
+    node_ = std::move(*node);
+  }
+  incarnation_ =
+      std::max(incarnation_ + 1, static_cast<std::uint64_t>(core::nanoseconds(now.wall)));
+  unattributed_ = std::make_unique<NodeTarget>(core::RunUid{}, options_.collect.node, incarnation_);
+  return core::ok();
+}
+
+std::optional<Refusal> CollectStage::handle(const core::RecordView& record,
+                                            const StageContext& /*context*/) {
+  if (record.tombstone) return std::nullopt;
+  const auto decoded = ingest::decode_event(record);
+  if (!decoded) return Refusal{"bad_event", decoded.error().message};
+  if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) on_job(*job);
+  return std::nullopt;
+}
+
+bool CollectStage::lives_here(const core::JobEvent& event) const {
+  if (event.launch.contains(options_.collect.node) || event.launch.contains(options_.host)) {
+    return true;
+  }
+  return text(core::find(event.run.ref, "host")) == options_.host;
+}
+
+void CollectStage::on_job(const core::JobEvent& event) {
+  const auto known = runs_.find(event.run.uid);
+  if (event.phase == core::JobPhase::ended || !lives_here(event)) {
+    if (known == runs_.end()) return;
+    if (known->second.pid > 0) node_->forget_process(known->second.pid);
+    runs_.erase(known);
+    return;
+  }
+  const std::int64_t pid = integer(core::find(event.run.ref, "pid"));
+  if (pid > 0 && text(core::find(event.run.ref, "host")) == options_.host) {
+    // The registry may still hold runs that ended without a word.
+    const auto fence = actions::process_fence(event.run.ref);
+    if (fence && !actions::LocalProcess::open(*fence, options_.host)) return;
+  }
+  auto [entry, fresh] = runs_.try_emplace(
+      event.run.uid, Run{NodeTarget(event.run.uid, options_.collect.node, incarnation_), 0});
+  Run& run = entry->second;
+  run.target.set_attempt(event.run.attempt);
+  if (run.pid == pid) return;
+  if (run.pid > 0) node_->forget_process(run.pid);
+  run.pid = pid;
+  if (pid > 0) node_->watch_process(pid);
+}
+
+void CollectStage::queue(std::vector<core::OutRecord> records) {
+  for (auto& record : records) out_.push_back(std::move(record));
+  while (out_.size() > kMaxWaiting) {
+    out_.pop_front();
+    dropped_.add();
+  }
+}
+
+std::optional<core::Duration> CollectStage::tick(const StageTick& tick) {
+  return node_->tick(tick.now.wall, tick.now.steady, [this](const collectors::Sweep& sweep) {
+    if (runs_.empty()) queue(unattributed_->sweep(sweep));
+    for (auto& [uid, run] : runs_) queue(run.target.sweep(sweep));
+  });
+}
+
+StageOutput CollectStage::take(const Instant& /*now*/) {
+  StageOutput out;
+  for (auto& record : out_) out.records.push_back({0, std::move(record)});
+  out_.clear();
+  return out;
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,61 @@
+// The node agent: system samples out, on the route key of every run of this node.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/node_target.h"
+#include "app/stage.h"
+#include "collectors/collectors.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+
+namespace tocsin::app {
+
+struct CollectOptions {
+  collectors::Config collect;
+  std::string host;
+};
+
+/// Learns from `registry` which runs live on this host and sends each of them every sweep, so that
+/// joins of tensor and system data need no repartition.
+class CollectStage final : public Stage {
+ public:
+  CollectStage(CollectOptions options, core::Clock& clock, core::Log& log,
+               core::Telemetry& telemetry);
+  ~CollectStage() override;
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+
+ private:
+  struct Run {
+    NodeTarget target;
+    std::int64_t pid = 0;
+  };
+  void on_job(const core::JobEvent& event);
+  [[nodiscard]] bool lives_here(const core::JobEvent& event) const;
+  void queue(std::vector<core::OutRecord> records);
+
+  CollectOptions options_;
+  StageWiring wiring_;
+  core::Clock& clock_;
+  core::Log& log_;
+  core::Telemetry& telemetry_;
+  core::Counter& dropped_;
+  std::unique_ptr<collectors::NodeCollector> node_;
+  std::uint64_t incarnation_ = 0;
+  std::map<core::RunUid, Run> runs_;
+  std::unique_ptr<NodeTarget> unattributed_;
+  std::deque<core::OutRecord> out_;
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,103 @@
+// Inside of the loop: topic_loop.cc (opening, one turn, commits), topic_loop_partitions.cc
+// (restoring, replaying, handing over).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "app/anchored_clock.h"
+#include "app/backoff.h"
+#include "app/commit_queue.h"
+#include "app/loop_probe.h"
+#include "app/partition_table.h"
+#include "app/topic_loop.h"
+
+namespace tocsin::app {
+
+class TopicLoop::Impl final : private core::AssignmentListener {
+ public:
+  Impl(Stage& stage, LoopPorts ports)
+      : stage_(stage),
+        wiring_(stage.wiring()),
+        ports_(std::move(ports)),
+        clock_(*ports_.clock),
+        log_(*ports_.log),
+        time_(clock_),
+        probe_(*ports_.telemetry, wiring_),
+        queue_(wiring_.name, probe_, log_) {}
+
+  core::Duration step(std::chrono::milliseconds longest);
+  void close();
+  void wake();
+  [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_relaxed); }
+
+ private:
+  // Opening and starting over.
+  bool may_run();
+  core::Status open();
+  void drop();
+  void start_over(const core::Error& error);
+  // One turn.
+  void pause(core::Duration until, std::chrono::milliseconds longest);
+  void read(std::chrono::milliseconds longest);
+  void handle(const core::RecordView& record);
+  bool hold_back(const core::RecordView& record, LoopPartition& partition);
+  void refuse(const core::RecordView& record, const Refusal& refusal);
+  void judge_failed_poll(const core::Error& error);
+  void look_for_ends(core::Duration steady);
+  void tick();
+  void gather();
+  // Partitions.
+  void restore_assigned();
+  core::Status restore(std::int32_t number, LoopPartition& partition);
+  core::Status read_state(std::int32_t number);
+  core::Status read_state_partition(std::int32_t number, std::int32_t state_partition);
+  void advance_replays();
+  void go_live(std::int32_t number, LoopPartition& partition);
+  void fault(std::int32_t number, const core::Error& error);
+  void assigned(std::span<const core::Position> committed) override;
+  void revoked(std::span<const core::StreamPartition> partitions) override;
+  void lost(std::span<const core::StreamPartition> partitions) override;
+  void take_away(std::span<const core::StreamPartition> partitions);
+  // Commits.
+  void settle(CommitQueue::Outcome outcome);
+  void start_commit(bool all);
+  void commit_now();
+  [[nodiscard]] std::vector<core::Position> positions() const;
+
+  Stage& stage_;
+  const StageWiring wiring_;
+  LoopPorts ports_;
+  core::Clock& clock_;
+  core::Log& log_;
+  AnchoredClock time_;
+  LoopProbe probe_;
+
+  std::mutex wake_mutex_;  // guards wake_asked_, and source_ towards wake()
+  std::condition_variable waked_;
+  bool wake_asked_ = false;
+  std::unique_ptr<core::RecordSource> source_;
+  CommitQueue queue_;  // after source_: its committer ends first
+  std::int32_t state_partitions_ = 0;
+  std::uint64_t term_ = 0;             // of the leadership under which all this is open
+  std::optional<core::Error> broken_;  // nothing here is ours any more: start over after the poll
+
+  PartitionTable partitions_;
+  bool whole_state_read_ = false;
+  bool moved_ = false;                // records were handled since the last commit began
+  bool polled_ = false;               // since the last tick, with success
+  std::optional<Instant> batch_now_;  // of the records of one poll
+  core::Duration handled_until_{};    // steady: when the record before was through
+  core::Duration last_commit_{};
+  core::Duration next_tick_{};
+  Backoff open_backoff_;
+  Backoff read_backoff_;
+  std::atomic<bool> ready_{false};
+};
+
+}  // namespace tocsin::app
