@@ -31,6 +31,12 @@ core::Error not_a_member() {
   return {core::Code::failed_precondition, "the source left its group: its positions are not ours"};
 }
 
+core::Error in_doubt() {
+  return {core::Code::failed_precondition,
+          "the producer was lost in a commit: only what stands in the topics tells what became of "
+          "it"};
+}
+
 bool is_fencing(rd_kafka_resp_err_t code) {
   return code == RD_KAFKA_RESP_ERR__FENCED || code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
          code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
@@ -60,7 +66,13 @@ core::Result<std::unique_ptr<KafkaPublisher>> KafkaPublisher::open(const KafkaCo
       new KafkaPublisher(context, std::move(options), source));
   if (publisher->options_.transactional_id.empty()) {
     if (auto opened = publisher->plain(); !opened) return opened.error();
+    return publisher;
   }
+  // Now, not with the first commit: from here on a predecessor with this id can commit nothing any
+  // more, so that what the owner reads back next is the last word; and a transaction that it left
+  // open is aborted instead of holding everybody back until it times out.
+  const auto deadline = Clock::now() + publisher->options_.commit_timeout;
+  if (auto status = publisher->make_ready(deadline); !status) return status.error();
   return publisher;
 }
 
@@ -108,12 +120,7 @@ core::Status KafkaPublisher::commit(std::span<const core::OutRecord> records,
                     : commit_transaction(records, positions, deadline);
   duration_.observe(std::chrono::duration<double>(Clock::now() - start).count());
   (status ? committed_ : failed_).add();
-  if (status) note_committed(positions);
   return status;
-}
-
-void KafkaPublisher::note_committed(std::span<const core::Position> positions) {
-  for (const auto& position : positions) last_committed_[position.where] = position.next;
 }
 
 Kafka<rd_kafka_topic_partition_list_t> KafkaPublisher::offsets_of(
@@ -226,19 +233,16 @@ core::Status KafkaPublisher::commit_transaction(std::span<const core::OutRecord>
         core::Code::failed_precondition,
         "transactional id " + options_.transactional_id + " was taken over by a newer process"};
   }
-  const bool unanswered = left_ == Left::to_commit || left_ == Left::in_doubt;
-  if (!unanswered) return write_transaction(records, positions, deadline);
+  if (left_ == Left::in_doubt) return in_doubt();
+  if (left_ != Left::to_commit) return write_transaction(records, positions, deadline);
   const Content before = content_;
-  const auto went_through = settle(records, deadline);
-  if (!went_through) return went_through.error();
-  if (!*went_through) return write_transaction(records, positions, deadline);
+  if (const auto settled = settle(records, deadline); !settled) return settled;
   // The caller may have more to say by now than in the call whose answer got lost.
   const auto rest = records.subspan(before.records);
   if (rest.empty() && std::equal(positions.begin(), positions.end(), their_positions_.begin(),
                                  their_positions_.end())) {
     return core::ok();
   }
-  note_committed(their_positions_);
   return write_transaction(rest, positions, deadline);
 }
 
@@ -254,25 +258,14 @@ KafkaPublisher::Content KafkaPublisher::content_of(std::span<const core::OutReco
   return content;
 }
 
-/// Learns what became of the transaction whose answer got lost: true when it went through.
-core::Result<bool> KafkaPublisher::settle(std::span<const core::OutRecord> records,
-                                          Deadline deadline) {
+/// The transaction whose answer did not come in time: asked again, with the same content.
+core::Status KafkaPublisher::settle(std::span<const core::OutRecord> records, Deadline deadline) {
   const bool begins_alike = records.size() >= content_.records &&
                             content_of(records.first(content_.records)).hash == content_.hash;
-  if (!begins_alike) {
-    return core::Error{core::Code::internal,
-                       "the last commit has no answer yet: it must be repeated with the same "
-                       "records, or with more behind them"};
-  }
-  if (left_ == Left::to_commit) {
-    auto status = finish(deadline);
-    if (status) return true;
-    return status.error();
-  }
-  if (auto status = make_ready(deadline); !status) return status.error();
-  auto done = was_committed(their_positions_, deadline);
-  if (done) left_ = Left::nothing;
-  return done;
+  if (begins_alike) return finish(deadline);
+  return core::Error{core::Code::internal,
+                     "the last commit has no answer yet: it must be repeated with the same "
+                     "records, or with more behind them"};
 }
 
 core::Status KafkaPublisher::write_transaction(std::span<const core::OutRecord> records,
@@ -292,7 +285,7 @@ core::Status KafkaPublisher::write_transaction(std::span<const core::OutRecord> 
   }
   if (auto status = send_positions(positions, deadline); !status) return status;
   auto status = finish(deadline);
-  if (left_ == Left::to_commit || left_ == Left::in_doubt) {
+  if (left_ == Left::to_commit) {
     content_ = content_of(records);
     their_positions_.assign(positions.begin(), positions.end());
   }
@@ -383,7 +376,11 @@ core::Status KafkaPublisher::failed(Kafka<rd_kafka_error_t> error, std::string_v
   }
   // Fatal, or nothing we know: state is ours, so a new producer can say all of it again.
   lose_producer();
-  left_ = was_commit ? Left::in_doubt : Left::nothing;
+  if (was_commit && !is_fencing(code)) {
+    left_ = Left::in_doubt;
+    return in_doubt();
+  }
+  left_ = Left::nothing;
   if (is_fencing(code)) {
     fenced_ = true;
     what.code = core::Code::failed_precondition;
@@ -392,26 +389,6 @@ core::Status KafkaPublisher::failed(Kafka<rd_kafka_error_t> error, std::string_v
     what.code = core::Code::unavailable;
   }
   return what;
-}
-
-/// Whether the transaction whose answer got lost went through: then the group stands where it put
-/// it. When its positions moved nothing, this cannot be told, and it is written again.
-core::Result<bool> KafkaPublisher::was_committed(std::span<const core::Position> positions,
-                                                 Deadline deadline) {
-  if (source_ == nullptr || source_->group_client() == nullptr) return false;
-  std::vector<core::Position> moved;
-  for (const auto& position : positions) {
-    if (position.next < 0) continue;
-    const auto last = last_committed_.find(position.where);
-    if (last == last_committed_.end() || last->second < position.next) moved.push_back(position);
-  }
-  if (moved.empty()) return false;
-  const auto stands = source_->committed(moved, milliseconds{left_until(deadline)});
-  if (!stands) return stands.error();
-  return std::equal(moved.begin(), moved.end(), stands->begin(), stands->end(),
-                    [](const core::Position& ours, const core::Position& theirs) {
-                      return theirs.next >= ours.next;
-                    });
 }
 
 }  // namespace tocsin::ingest

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -37,7 +36,7 @@ class KafkaPublisher final : public core::RecordPublisher {
     nothing,
     to_abort,   // the abort did not come through
     to_commit,  // the commit was asked for, no answer came: ask again
-    in_doubt,   // as to_commit, but the producer was lost: only the group's positions can tell
+    in_doubt,   // as to_commit, but the producer was lost: the owner reads back what is there
   };
 
   KafkaPublisher(const KafkaContext& context, PublisherOptions options, KafkaSource* source);
@@ -51,7 +50,7 @@ class KafkaPublisher final : public core::RecordPublisher {
 
   core::Status commit_transaction(std::span<const core::OutRecord> records,
                                   std::span<const core::Position> positions, Deadline deadline);
-  core::Result<bool> settle(std::span<const core::OutRecord> records, Deadline deadline);
+  core::Status settle(std::span<const core::OutRecord> records, Deadline deadline);
   core::Status write_transaction(std::span<const core::OutRecord> records,
                                  std::span<const core::Position> positions, Deadline deadline);
   core::Status commit_at_least_once(std::span<const core::OutRecord> records,
@@ -65,8 +64,6 @@ class KafkaPublisher final : public core::RecordPublisher {
   core::Status abort(core::Error why, Deadline deadline);
   core::Status failed(Kafka<rd_kafka_error_t> error, std::string_view doing, bool was_commit,
                       Deadline deadline);
-  core::Result<bool> was_committed(std::span<const core::Position> positions, Deadline deadline);
-  void note_committed(std::span<const core::Position> positions);
   void lose_producer();
   core::Result<KafkaProducer*> plain();
   [[nodiscard]] bool takes_positions() const { return source_ != nullptr && source_->in_group(); }
@@ -86,10 +83,9 @@ class KafkaPublisher final : public core::RecordPublisher {
   std::unique_ptr<KafkaProducer> transactional_;
   bool initialised_ = false;
   Left left_ = Left::nothing;
-  Content content_;                              // of the one that is to_commit or in_doubt
+  Content content_;                              // of the one that is to_commit
   std::vector<core::Position> their_positions_;  // and what it says about positions
   bool fenced_ = false;
-  std::map<core::StreamPartition, std::int64_t> last_committed_;
 };
 
 }  // namespace tocsin::ingest

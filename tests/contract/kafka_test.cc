@@ -125,17 +125,18 @@ TEST(KafkaGroup, APredecessorWithTheSameTransactionalIdIsFenced) {
   ingest::PublisherOptions options;
   options.transactional_id = backend->topics().prefix + "-same";
   auto old = backend->transport().publisher(options);
-  auto successor = backend->transport().publisher(options);
   ASSERT_TRUE(old);
-  ASSERT_TRUE(successor);
   ASSERT_TRUE((*old)->commit(std::vector{record("issues", "k", "old")}, {}));
-  ASSERT_TRUE((*successor)->commit(std::vector{record("issues", "k", "new")}, {}));
+  auto successor = backend->transport().publisher(options);
+  ASSERT_TRUE(successor);
+  // Opening it is enough: what the successor reads back from here on is the last word.
   const auto fenced = (*old)->commit(std::vector{record("issues", "k", "zombie")}, {});
   ASSERT_FALSE(fenced);
   EXPECT_EQ(fenced.error().code, core::Code::failed_precondition) << fenced.error().message;
   const auto again = (*old)->commit(std::vector{record("issues", "k", "zombie")}, {});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, core::Code::failed_precondition);
+  ASSERT_TRUE((*successor)->commit(std::vector{record("issues", "k", "new")}, {}));
   auto reader = backend->observer({"issues"});
   const auto all = read_to_end(*reader);
   ASSERT_TRUE(all);
