@@ -4,14 +4,21 @@
 //                     they need from outside
 //   receivers.h       the `receivers` section
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
+//   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
+//   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
+//   stop_failed.h     the issue by which people hear of a stop that did not come about
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
 #pragma once
 
+#include "actions/caller.h"
 #include "actions/common_config.h"
 #include "actions/delivery_lanes.h"
+#include "actions/delivery_pool.h"
 #include "actions/descriptor.h"
 #include "actions/issue_metrics.h"
 #include "actions/local_process.h"
 #include "actions/receivers.h"
+#include "actions/stop_failed.h"
 #include "actions/stop_ladder.h"
+#include "actions/stop_ledger.h"

@@ -22,18 +22,14 @@ constexpr std::size_t kDigestAbove = 20;
 
 }  // namespace
 
-std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers) {
+std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers,
+                                      const std::string& cluster) {
   std::vector<LaneOptions> out;
   for (const auto& integration : receivers.integrations) {
-    out.push_back({integration.common.id, integration.common, integration.traits});
+    out.push_back({integration.common.id, integration.common, integration.traits,
+                   integration.config, cluster});
   }
   return out;
-}
-
-std::size_t delivery_threads(const std::vector<LaneOptions>& lanes) {
-  std::size_t threads = 1;
-  for (const LaneOptions& lane : lanes) threads += lane.common.concurrency;
-  return std::min<std::size_t>(threads, 64);
 }
 
 DeliveryLanes::DeliveryLanes(std::vector<LaneOptions> lanes, Random random,
@@ -42,7 +38,9 @@ DeliveryLanes::DeliveryLanes(std::vector<LaneOptions> lanes, Random random,
   state_->random = std::move(random);
   for (auto& options : lanes) {
     std::string id = options.integration;
-    state_->lanes.try_emplace(std::move(id), std::move(options), telemetry);
+    const auto [lane, added] = state_->lanes.try_emplace(std::move(id), std::move(options),
+                                                         telemetry, state_->numbered.size());
+    if (added) state_->numbered.push_back(&lane->second);
   }
 }
 
@@ -60,7 +58,19 @@ void DeliveryLanes::restore(const Delivery& delivery) {
 
   if (delivery.state != DeliveryState::pending) {
     state_->finished_ids.add(delivery.notification_id);
-    state_->retries.erase(delivery.notification_id);
+    const auto retry = state_->retries.find(delivery.notification_id);
+    const bool maybe_announced = retry != state_->retries.end() && retry->second.maybe_announced;
+    if (retry != state_->retries.end()) state_->retries.erase(retry);
+    if (lane != nullptr) {
+      const bool lost =
+          delivery.state == DeliveryState::dead || delivery.state == DeliveryState::expired;
+      if (!lost) {
+        lane->unopened.erase(delivery.group_key);
+      } else if (delivery.kind == NotificationKind::open && !maybe_announced &&
+                 lane->options.traits.coalesce) {
+        lane->unopened.add(delivery.group_key);
+      }
+    }
     for (const auto& [name, value] : delivery.handles) {
       if (name == kSupersededBy && delivery.kind == NotificationKind::open)
         state_->promoted.insert(value);
@@ -93,6 +103,7 @@ void DeliveryLanes::restore(const Delivery& delivery) {
 void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
                             std::optional<core::Position> from) {
   State& state = *state_;
+  state.called_at = now;
   const std::string id = notification.notification_id;
   if (state.finished_ids.has(id) || state.pending_ids.contains(id)) {
     if (from) state.positions[from->where].pass(*from);
@@ -131,6 +142,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   }
   Lane& lane = found->second;
   ++lane.waiting;
+  lane.ages.emplace(notification.decided_at, item.ticket);
   item.expires = expiry_of(notification, lane.options.common);
   item.rank = rank_of(notification);
   const std::string group = notification.group_key;
@@ -144,7 +156,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   if (!lane.disabled.empty()) {
     return state.end_without_attempt(lane, item, DeliveryState::dead, "disabled", lane.disabled);
   }
-  lane.first_expiry = std::min(lane.first_expiry, item.expires);
+  if (!lane.groups.contains(group) && state.joins_unopened(lane, item)) return;
   lane.groups[group].push_back(std::move(item));
   state.merge(lane, group);
 }
@@ -226,54 +238,51 @@ std::optional<Attempt> DeliveryLanes::State::start(Lane& lane, const std::vector
   return out;
 }
 
-std::optional<Attempt> DeliveryLanes::next(WallTime now) {
-  Lane* best_lane = nullptr;
-  Item* best = nullptr;
-  int best_urgency = 0;
-  for (auto& [id, lane] : state_->lanes) {
-    state_->expire(lane, now);
-    if (lane.groups.empty() || !lane.ready(now)) continue;
-    for (auto& [key, queue] : lane.groups) {
-      Item& head = queue.front();
-      if (head.in_flight || head.not_before > now) continue;
-      const int rank = urgency(head, now);
-      if (best == nullptr || rank > best_urgency ||
-          (rank == best_urgency && head.ticket < best->ticket)) {
-        best_lane = &lane;
-        best = &head;
-        best_urgency = rank;
-      }
-    }
-  }
+std::optional<Attempt> DeliveryLanes::State::attempt_of(Lane& lane, WallTime now) {
+  expire(lane, now);
+  if (lane.index.empty() || !lane.ready(now)) return std::nullopt;
+  const std::string* best = lane.index.best(now);
   if (best == nullptr) return std::nullopt;
-  std::vector<Item*> items{best};
-  if (best_lane->options.traits.human && best_lane->waiting > kDigestAbove) {
-    items.clear();
-    for (auto& [key, queue] : best_lane->groups) {
-      if (!queue.front().in_flight && queue.front().not_before <= now)
-        items.push_back(&queue.front());
-    }
-    std::sort(items.begin(), items.end(),
-              [](const Item* a, const Item* b) { return a->ticket < b->ticket; });
-    if (items.size() <= kDigestAbove) items.assign(1, best);  // few incidents with many messages
+  std::vector<std::string> groups{*best};
+  if (lane.options.traits.human && lane.waiting > kDigestAbove) {
+    groups = lane.index.due(now);
+    if (groups.size() <= kDigestAbove) groups = {*best};  // few incidents with many messages
   }
-  return state_->start(*best_lane, items, now);
+  std::vector<Item*> items;
+  for (const std::string& group : groups) items.push_back(&lane.groups.at(group).front());
+  auto out = start(lane, items, now);
+  for (const std::string& group : groups) reindex(lane, group);
+  return out;
+}
+
+void DeliveryLanes::State::arm(Lane& lane, std::optional<WallTime> at) {
+  if (lane.armed) timers.erase({*lane.armed, lane.number});
+  lane.armed = at;
+  if (at) timers.emplace(*at, lane.number);
+}
+
+std::optional<Attempt> DeliveryLanes::next(WallTime now) {
+  State& state = *state_;
+  state.called_at = now;
+  while (!state.timers.empty() && state.timers.begin()->first <= now) {
+    state.changed.insert(state.timers.begin()->second);
+    state.arm(*state.numbered[state.timers.begin()->second], std::nullopt);
+  }
+  while (!state.changed.empty()) {
+    Lane& lane = *state.numbered[*state.changed.begin()];
+    if (auto attempt = state.attempt_of(lane, now)) return attempt;
+    state.changed.erase(lane.number);
+    state.arm(lane, lane.wake(now));
+  }
+  return std::nullopt;
 }
 
 std::optional<WallTime> DeliveryLanes::next_deadline(WallTime now) const {
   std::optional<WallTime> out;
   const auto offer = [&](WallTime at) { out = out ? std::min(*out, at) : at; };
-  for (auto& [id, lane] : state_->lanes) {
-    const bool full = lane.in_flight >= lane.options.common.concurrency ||
-                      (lane.breaker.state() == Breaker::State::half_open);
-    const WallTime ready = const_cast<Lane&>(lane).next_ready(now);
-    for (const auto& [key, queue] : lane.groups) {
-      for (const Item& item : queue) {
-        if (!item.in_flight) offer(std::max(now, item.expires));
-      }
-      const Item& head = queue.front();
-      if (!head.in_flight && !full) offer(std::max(ready, head.not_before));
-    }
+  if (!state_->timers.empty()) offer(std::max(now, state_->timers.begin()->first));
+  for (const std::size_t number : state_->changed) {
+    if (const auto at = state_->numbered[number]->wake(now)) offer(*at);
   }
   return out;
 }
@@ -282,7 +291,10 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::Outcome& outcom
   const auto found = state_->lanes.find(attempt.integration);
   if (found == state_->lanes.end()) return;
   Lane& lane = found->second;
+  state_->called_at = now;
+  state_->changed.insert(lane.number);
   if (lane.in_flight > 0) --lane.in_flight;
+  state_->issues.insert(state_->issues.end(), outcome.issues.begin(), outcome.issues.end());
   lane.breaker.finished(
       outcome.outcome != OutcomeClass::transient && outcome.outcome != OutcomeClass::unknown, now);
   lane.probe.breaker(lane.breaker.state());
@@ -301,9 +313,35 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::Outcome& outcom
   }
 }
 
+void DeliveryLanes::not_started(const Attempt& attempt, WallTime now) {
+  const auto found = state_->lanes.find(attempt.integration);
+  if (found == state_->lanes.end()) return;
+  Lane& lane = found->second;
+  state_->called_at = now;
+  if (lane.in_flight > 0) --lane.in_flight;
+  lane.breaker.withdrawn();
+  lane.probe.breaker(lane.breaker.state());
+  std::vector<std::string> groups{attempt.notification->group_key};
+  if (const auto digest = state_->digests.extract(attempt.ticket)) groups = digest.mapped();
+  for (const std::string& group : groups) {
+    const auto queue = lane.groups.find(group);
+    if (queue == lane.groups.end() || !queue->second.front().in_flight) continue;
+    queue->second.front().in_flight = false;
+    --queue->second.front().attempts;
+    state_->merge(lane, group);  // what came in while it was queued
+  }
+}
+
+void DeliveryLanes::measure(WallTime now) {
+  for (Lane* lane : state_->numbered) {
+    lane->probe.oldest(lane->ages.empty() ? Duration{} : now - lane->ages.begin()->first);
+  }
+}
+
 DeliveryLanes::Batch DeliveryLanes::take() {
   Batch out;
   out.deliveries = std::exchange(state_->deliveries, {});
+  out.issues = std::exchange(state_->issues, {});
   for (auto& [where, low_water] : state_->positions) {
     if (const auto next = low_water.moved()) out.positions.push_back({where, *next});
   }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actions/caller.h"
 #include "actions/common_config.h"
 #include "actions/descriptor.h"
 #include "actions/receivers.h"
@@ -26,24 +27,13 @@ struct LaneOptions {
   std::string integration;
   CommonConfig common;
   Traits traits;
+  std::shared_ptr<const ActionConfig> config = nullptr;  // says what is told of what is abandoned
+  std::string cluster = "default";
 };
 
 /// One lane per integration of the configuration.
-std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers);
-
-/// Threads with which no integration that hangs delays another: every lane may be full at once
-/// (at most 64).
-std::size_t delivery_threads(const std::vector<LaneOptions>& lanes);
-
-/// A call to make now: action(integration).execute(*notification, number, budget), on any thread.
-struct Attempt {
-  std::string integration;
-  std::uint64_t ticket = 0;
-  std::uint32_t number = 1;  // from 1; goes on across restarts
-  std::chrono::milliseconds budget{};
-  core::WallTime started{};
-  std::shared_ptr<const core::Notification> notification;
-};
+std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers,
+                                      const std::string& cluster = "default");
 
 /// Pure scheduler: no thread, no clock, no I/O. Lives on one strand; the attempts it hands out run
 /// elsewhere and come back by finished().
@@ -55,6 +45,10 @@ struct Attempt {
 /// for the records of `router-outbox`, then in turn next() until it has nothing, finished() as
 /// answers come, take() to write what happened. Every notification enqueued gets exactly one final
 /// Delivery, also across restarts.
+///
+/// Heads are indexed by due time and rank, lanes by when they can go on: a call costs the logarithm
+/// of what waits. An integration has its own share of calls (`concurrency`), so that one that hangs
+/// delays no other.
 class DeliveryLanes {
  public:
   /// Uniform in [0, 1): the jitter's source.
@@ -76,21 +70,28 @@ class DeliveryLanes {
   void enqueue(core::Notification notification, core::WallTime now,
                std::optional<core::Position> from = std::nullopt);
 
-  /// The most urgent attempt that may start now; nullopt: nothing until next_deadline().
+  /// An attempt that may start now, the most urgent of its lane; nullopt: nothing until
+  /// next_deadline().
   std::optional<Attempt> next(core::WallTime now);
 
   /// When next() may have something that no finished() announces; nullopt: never by itself.
   [[nodiscard]] std::optional<core::WallTime> next_deadline(core::WallTime now) const;
 
-  /// What an attempt came to. Each attempt exactly once.
+  /// What an attempt came to. Each attempt exactly once: finished() or not_started().
   void finished(const Attempt& attempt, const core::Outcome& outcome, core::WallTime now);
+  /// The attempt was handed out and never carried out (no longer the leader): it has not been.
+  void not_started(const Attempt& attempt, core::WallTime now);
 
-  /// What happened since the last take(), to be committed as one unit: the delivery records, and
-  /// where the outbox reader stands when they are durable (lowest unfinished record).
+  /// What happened since the last take(), to be committed as one unit: the delivery records, what
+  /// people must be told of them (topic `issues`), and where the outbox reader stands when they are
+  /// durable (lowest unfinished record).
   struct Batch {
     std::vector<core::Delivery> deliveries;
+    std::vector<core::Issue> issues;
     std::vector<core::Position> positions;
-    [[nodiscard]] bool empty() const noexcept { return deliveries.empty() && positions.empty(); }
+    [[nodiscard]] bool empty() const noexcept {
+      return deliveries.empty() && issues.empty() && positions.empty();
+    }
   };
   Batch take();
 
@@ -98,6 +99,8 @@ class DeliveryLanes {
   [[nodiscard]] std::size_t pending(std::string_view integration = {}) const;
   /// Attempts handed out and not finished.
   [[nodiscard]] std::size_t in_flight() const;
+  /// Brings the gauges that move by themselves (age of the oldest) up to date; every second or so.
+  void measure(core::WallTime now);
 
  private:
   struct State;

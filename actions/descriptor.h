@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actions/common_config.h"
 #include "config/config.h"
@@ -25,6 +27,16 @@ class HttpClient;
 class Mailer;
 class MqttConnector;
 class IssueMetrics;
+class StopLedger;
+
+/// A run as its newest job event shows it.
+struct CurrentRun {
+  std::uint32_t attempt = 0;
+  std::map<std::string, std::string> launch;  // JobEvent::launch
+  bool ended = false;
+  std::optional<std::int64_t> step;    // newest train step of the fastest worker
+  std::optional<double> step_seconds;  // median of a train step
+};
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
 struct Environment {
@@ -39,9 +51,13 @@ struct Environment {
   std::function<core::Status(const core::Command&)> send_command;
   /// Writes one record to a topic durably (publish_metric, transport kafka: topic `metrics`).
   std::function<core::Status(const core::OutRecord&)> publish;
-  /// The attempt of a run that is going on now, as far as is known (stop_training refuses stale
-  /// ones); may be empty.
-  std::function<std::optional<std::uint32_t>(const core::RunUid&)> current_attempt;
+  /// What is going on in a run now: the newest attempt read from `issues` or `registry`, whichever
+  /// is newer. nullopt: nothing was ever heard of the run. Called from delivery threads. Empty:
+  /// nobody knows, which stop_training takes as nullopt.
+  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run;
+  /// What was asked of whom, restored from `commands` before the first attempt. null: an own one
+  /// that knows nothing of the time before (a command sent by hand, tests).
+  StopLedger* stops = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
 
@@ -66,6 +82,13 @@ class ActionConfig {
   [[nodiscard]] virtual core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const = 0;
+  /// What people must be told when a notification ends `expired` or `dead` without an attempt that
+  /// could say so itself; mostly nothing, its record says it.
+  [[nodiscard]] virtual std::vector<core::Issue> abandoned(
+      const core::Notification& /*notification*/, core::DeliveryState /*state*/,
+      const std::string& /*cluster*/, core::WallTime /*now*/) const {
+    return {};
+  }
 };
 
 /// How the lanes treat this type.

@@ -23,11 +23,6 @@ int rank_of(const core::Notification& notification) {
                                                       : static_cast<int>(severity_of(notification));
 }
 
-int urgency(const Item& item, WallTime now) {
-  const auto aged = (now - item.enqueued) / std::chrono::minutes(10);
-  return item.rank + static_cast<int>(std::clamp<std::int64_t>(aged, 0, 10));
-}
-
 WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg) {
   if (notification.expires_at != WallTime{}) return notification.expires_at;
   return notification.decided_at +
@@ -112,12 +107,38 @@ LaneProbe::LaneProbe(core::Telemetry& telemetry, const LaneOptions& options) {
   since_event_ =
       &telemetry.histogram("tocsin_router_event_to_delivery_seconds",
                            "from the measurement to the far side's answer", {{"integration", id}});
+  for (int i = 0; i <= static_cast<int>(core::OutcomeClass::unknown); ++i) {
+    dead_.push_back(&telemetry.counter(
+        "tocsin_router_dead_letters_total", "notifications given up, by the class of the last try",
+        {{"integration", id}, {"reason", to_string(static_cast<core::OutcomeClass>(i))}}));
+  }
+  retry_after_ = &telemetry.histogram("tocsin_router_retry_after_seconds",
+                                      "waits that the far side asked for", {{"integration", id}});
   pending_ = &telemetry.gauge("tocsin_router_notifications_pending", "not ended yet",
                               {{"integration", id}});
+  oldest_ = &telemetry.gauge("tocsin_router_notification_oldest_pending_seconds",
+                             "age of the oldest decision not ended yet", {{"integration", id}});
   breaker_ = &telemetry.gauge("tocsin_router_breaker_state", "0 closed, 1 half-open, 2 open",
                               {{"integration", id}});
+  breaker_moves_ = &telemetry.counter("tocsin_router_breaker_transitions_total",
+                                      "changes of the breaker's state", {{"integration", id}});
   limited_ = &telemetry.counter("tocsin_router_rate_limited_seconds_total",
                                 "time the far side told us to wait", {{"integration", id}});
+  repeated_ =
+      &telemetry.counter("tocsin_router_duplicates_possible_total",
+                         "attempts after one whose outcome nobody knows", {{"integration", id}});
+}
+
+void LaneProbe::breaker(Breaker::State state) {
+  if (state != breaker_was_) breaker_moves_->add();
+  breaker_was_ = state;
+  breaker_->set(static_cast<double>(state));
+}
+
+void LaneProbe::throttled(Duration wait) {
+  const double seconds = std::chrono::duration<double>(wait).count();
+  limited_->add(seconds);
+  retry_after_->observe(seconds);
 }
 
 void LaneProbe::finished(core::DeliveryState state) {
@@ -142,8 +163,17 @@ bool Lane::ready(WallTime now) {
          breaker.ready(now) && bucket.ready(now);
 }
 
-WallTime Lane::next_ready(WallTime now) {
-  return std::max({now, paused_until, breaker.next(now), bucket.next(now)});
+std::optional<WallTime> Lane::wake(WallTime now) {
+  std::optional<WallTime> out = index.next_expiry();
+  // A full lane, or a probe under way, goes on when an attempt comes back.
+  const bool held = !disabled.empty() || in_flight >= options.common.concurrency ||
+                    breaker.state() == Breaker::State::half_open;
+  if (const auto due = index.next_due(); due && !held) {
+    const WallTime at = std::max({*due, paused_until, breaker.next(now), bucket.next(now)});
+    out = out ? std::min(*out, at) : at;
+  }
+  if (out) out = std::max(*out, now);
+  return out;
 }
 
 }  // namespace tocsin::actions

@@ -6,11 +6,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "actions/delivery_lanes.h"
+#include "actions/head_index.h"
 #include "actions/pacing.h"
 #include "core/notification.h"
 #include "core/telemetry.h"
@@ -39,8 +42,6 @@ struct Item {
 core::Severity severity_of(const core::Notification& notification);
 /// Waiting order: close > critical > error > warning > info.
 int rank_of(const core::Notification& notification);
-/// The rank, one class up per 10 minutes waited.
-int urgency(const Item& item, core::WallTime now);
 /// When the notification is too old to be sent.
 core::WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg);
 
@@ -60,45 +61,79 @@ class LaneProbe {
   void attempted(core::OutcomeClass outcome, core::Duration latency);
   void delivered(const core::Notification& notification, core::WallTime now);
   void pending(std::size_t count) { pending_->set(static_cast<double>(count)); }
-  void breaker(Breaker::State state) { breaker_->set(static_cast<double>(state)); }
-  void throttled(core::Duration wait) {
-    limited_->add(std::chrono::duration<double>(wait).count());
-  }
+  void oldest(core::Duration age) { oldest_->set(std::chrono::duration<double>(age).count()); }
+  void breaker(Breaker::State state);
+  void throttled(core::Duration wait);
+  void dead(core::OutcomeClass reason) { dead_[static_cast<std::size_t>(reason)]->add(); }
+  /// An outcome that nobody knows is tried again: the far side may act twice.
+  void repeated() { repeated_->add(); }
 
  private:
   std::vector<core::Counter*> states_;
   std::vector<core::Counter*> outcomes_;
+  std::vector<core::Counter*> dead_;
   core::Histogram* latency_;
   core::Histogram* since_decision_;
   core::Histogram* since_event_;
+  core::Histogram* retry_after_;
   core::Gauge* pending_;
+  core::Gauge* oldest_;
   core::Gauge* breaker_;
+  core::Counter* breaker_moves_;
   core::Counter* limited_;
+  core::Counter* repeated_;
+  Breaker::State breaker_was_ = Breaker::State::closed;
+};
+
+/// Names, the oldest of which are forgotten beyond a limit.
+class Remembered {
+  static constexpr std::size_t kLimit = 100'000;
+
+ public:
+  void add(const std::string& name) {
+    if (!names_.insert(name).second) return;
+    order_.push_back(name);
+    if (order_.size() > kLimit) {
+      names_.erase(order_.front());
+      order_.pop_front();
+    }
+  }
+  bool erase(const std::string& name) { return names_.erase(name) > 0; }
+  [[nodiscard]] bool has(const std::string& name) const { return names_.contains(name); }
+
+ private:
+  std::unordered_set<std::string> names_;
+  std::deque<std::string> order_;
 };
 
 struct Lane {
-  Lane(LaneOptions lane_options, core::Telemetry& telemetry)
+  Lane(LaneOptions lane_options, core::Telemetry& telemetry, std::size_t lane_number)
       : options(std::move(lane_options)),
+        number(lane_number),
         bucket(options.common.rate_limit),
         breaker(options.common.breaker),
         probe(telemetry, options) {}
 
   LaneOptions options;
+  std::size_t number;  // place among the lanes
   TokenBucket bucket;
   Breaker breaker;
   LaneProbe probe;
   std::map<std::string, std::deque<Item>> groups;  // by group key; none is empty
   std::map<std::string, Handles> incidents;        // far-side ids of open incidents, by group key
-  core::WallTime first_expiry = core::WallTime::max();  // nothing expires before it
-  core::WallTime paused_until{};                        // the far side asked for it
-  std::string disabled;                                 // why nothing is sent any more (410 gone)
+  HeadIndex index;                                 // of groups
+  std::optional<core::WallTime> armed;             // when the lane is looked at again by itself
+  Remembered unopened;                             // groups whose open was never delivered
+  std::set<std::pair<core::WallTime, std::uint64_t>> ages;  // decided at, ticket: of what waits
+  core::WallTime paused_until{};                            // the far side asked for it
+  std::string disabled;  // why nothing is sent any more (410 gone)
   std::uint32_t in_flight = 0;
   std::size_t waiting = 0;  // notifications without a final state
 
   /// Neither paused, nor limited, nor cut off, nor full.
   [[nodiscard]] bool ready(core::WallTime now);
-  /// When ready() may hold by itself.
-  [[nodiscard]] core::WallTime next_ready(core::WallTime now);
+  /// When something may happen that no finished attempt announces; nullopt: never by itself.
+  [[nodiscard]] std::optional<core::WallTime> wake(core::WallTime now);
 };
 
 }  // namespace tocsin::actions

@@ -1,5 +1,6 @@
 // What an outcome means for a notification, and the record of it.
 #include <algorithm>
+#include <iterator>
 
 #include "actions/lanes_state.h"
 
@@ -54,10 +55,23 @@ Delivery record_of(const core::Notification& notification) {
 
 void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, DeliveryState state) {
   record.state = state;
-  deliveries.push_back(std::move(record));
   lane.probe.finished(state);
+  if (state == DeliveryState::dead) lane.probe.dead(record.outcome);
+  deliveries.push_back(std::move(record));
   --lane.waiting;
-  const std::string& id = item.notification->notification_id;
+  lane.ages.erase({item.notification->decided_at, item.ticket});
+  const core::Notification& notification = *item.notification;
+  const std::string& id = notification.notification_id;
+  const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
+  if (lost && lane.options.config != nullptr) {
+    auto told =
+        lane.options.config->abandoned(notification, state, lane.options.cluster, called_at);
+    std::move(told.begin(), told.end(), std::back_inserter(issues));
+  }
+  if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
+      lane.options.traits.coalesce) {
+    lane.unopened.add(notification.group_key);
+  }
   pending_ids.erase(id);
   finished_ids.add(id);
   if (item.from) positions[item.from->where].close(item.from->next);
@@ -86,29 +100,76 @@ void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
     }
   }
   if (found->second.empty()) lane.groups.erase(found);
+  reindex(lane, group);
   lane.probe.pending(lane.waiting);
 }
 
-void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
-  if (now < lane.first_expiry) return;
-  lane.first_expiry = WallTime::max();
-  for (auto group = lane.groups.begin(); group != lane.groups.end();) {
-    std::deque<Item>& queue = group->second;
-    for (std::size_t i = 0; i < queue.size();) {
-      if (queue[i].in_flight || queue[i].expires > now) {
-        // One in flight that comes back is looked at again by the next call.
-        lane.first_expiry = std::min(lane.first_expiry, queue[i].expires);
-        ++i;
-        continue;
-      }
-      const Item item = std::move(queue[i]);
-      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
-      end_without_attempt(
-          lane, item, DeliveryState::expired, "expired",
-          "not delivered within max_age, after " + std::to_string(item.attempts) + " attempts");
-    }
-    group = queue.empty() ? lane.groups.erase(group) : std::next(group);
+void DeliveryLanes::State::reindex(Lane& lane, const std::string& group) {
+  changed.insert(lane.number);
+  const auto found = lane.groups.find(group);
+  if (found == lane.groups.end()) return lane.index.erase(group);
+  const Item& first = found->second.front();
+  Head head{first.ticket,     first.rank,      first.enqueued,
+            first.not_before, WallTime::max(), first.in_flight};
+  for (const Item& item : found->second) {
+    if (!item.in_flight) head.expires = std::min(head.expires, item.expires);
   }
+  lane.index.put(group, head);
+}
+
+// The far side keeps state and never heard of the incident (§4.4): an update becomes the open, a
+// close has nothing to close. True: the item was such a close and has its final state.
+bool DeliveryLanes::State::joins_unopened(Lane& lane, Item& item) {
+  if (!lane.unopened.erase(item.notification->group_key)) return false;
+  if (item.notification->kind == NotificationKind::close) {
+    end_without_attempt(lane, item, DeliveryState::superseded, "never_announced",
+                        "its incident was never opened at the far side");
+    return true;
+  }
+  if (item.notification->kind != NotificationKind::open) {
+    auto opens = std::make_shared<core::Notification>(*item.notification);
+    opens->kind = NotificationKind::open;
+    opens->rendered.clear();  // was written as an update
+    item.notification = std::move(opens);
+  }
+  return false;
+}
+
+void DeliveryLanes::State::after_unopened(Lane& lane, const std::string& group) {
+  const auto found = lane.groups.find(group);
+  if (found == lane.groups.end()) return;
+  std::deque<Item>& queue = found->second;
+  while (!queue.empty() && !queue.front().in_flight && lane.unopened.has(group)) {
+    if (!joins_unopened(lane, queue.front())) break;
+    queue.pop_front();
+  }
+  if (queue.empty()) lane.groups.erase(found);
+}
+
+void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
+  while (const std::string* group = lane.index.expired(now)) expire(lane, std::string(*group), now);
+}
+
+void DeliveryLanes::State::expire(Lane& lane, const std::string& group, WallTime now) {
+  const auto found = lane.groups.find(group);
+  std::deque<Item>& queue = found->second;
+  for (std::size_t i = 0; i < queue.size();) {
+    if (queue[i].in_flight || queue[i].expires > now) {
+      ++i;
+      continue;
+    }
+    const Item item = std::move(queue[i]);
+    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+    end_without_attempt(
+        lane, item, DeliveryState::expired, "expired",
+        "not delivered within max_age, after " + std::to_string(item.attempts) + " attempts");
+  }
+  if (queue.empty()) {
+    lane.groups.erase(found);
+  } else {
+    after_unopened(lane, group);
+  }
+  reindex(lane, group);
 }
 
 void DeliveryLanes::State::disable(Lane& lane, const std::string& why) {
@@ -124,7 +185,10 @@ void DeliveryLanes::State::disable(Lane& lane, const std::string& why) {
       end_without_attempt(lane, item, DeliveryState::dead, "disabled", why);
     }
   }
+  std::vector<std::string> groups;
+  for (const auto& [key, queue] : lane.groups) groups.push_back(key);
   std::erase_if(lane.groups, [](const auto& group) { return group.second.empty(); });
+  for (const std::string& group : groups) reindex(lane, group);
 }
 
 namespace {
@@ -177,6 +241,8 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
   found->second.pop_front();
   if (found->second.empty()) lane.groups.erase(found);
   end(lane, done, std::move(record), state);
+  after_unopened(lane, group);
+  reindex(lane, group);
 }
 
 // The item's next attempt, or its final state when it has had all it may have.
@@ -200,6 +266,7 @@ DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item, const core::Ou
     case OutcomeClass::unknown:
       item.maybe_announced = true;
       if (!cfg.retry_unknown && !lane.options.traits.dedup) return DeliveryState::sent_unconfirmed;
+      lane.probe.repeated();
       [[fallthrough]];
     case OutcomeClass::transient:
       ++item.failures;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "actions/delivery_lanes.h"
@@ -16,26 +17,6 @@ namespace tocsin::actions {
 
 /// Handle of a superseded record: the notification that took its place.
 inline constexpr std::string_view kSupersededBy = "superseded_by";
-
-// Ids with a final state, so that a record read again is not carried out again.
-class Remembered {
-  static constexpr std::size_t kRememberedIds = 100'000;
-
- public:
-  void add(const std::string& id) {
-    if (!ids_.insert(id).second) return;
-    order_.push_back(id);
-    if (order_.size() > kRememberedIds) {
-      ids_.erase(order_.front());
-      order_.pop_front();
-    }
-  }
-  [[nodiscard]] bool has(const std::string& id) const { return ids_.contains(id); }
-
- private:
-  std::unordered_set<std::string> ids_;
-  std::deque<std::string> order_;
-};
 
 // Where the outbox reader may commit: the lowest record that is not finished.
 class LowWater {
@@ -73,22 +54,33 @@ core::Delivery record_of(const core::Notification& notification);
 
 struct DeliveryLanes::State {
   std::map<std::string, Lane, std::less<>> lanes;
+  std::vector<Lane*> numbered;
+  std::set<std::size_t> changed;                            // lanes next() has to look at
+  std::set<std::pair<core::WallTime, std::size_t>> timers;  // when it has to look by itself
   Random random;
+  core::WallTime called_at{};  // of the call under way
   std::uint64_t last_ticket = 0;
-  std::set<std::string> pending_ids;
+  std::unordered_set<std::string> pending_ids;
   Remembered finished_ids;
   std::map<std::string, Retry> retries;  // by notification id
   std::set<std::string> promoted;        // superseded an undelivered open before the restart
   std::map<core::StreamPartition, LowWater> positions;
   std::vector<core::Delivery> deliveries;
+  std::vector<core::Issue> issues;
   std::map<std::uint64_t, std::vector<std::string>> digests;  // ticket → groups whose heads it has
 
   void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
   void end_without_attempt(Lane& lane, const Item& item, core::DeliveryState state,
                            std::string code, std::string detail);
   void merge(Lane& lane, const std::string& group);
+  void reindex(Lane& lane, const std::string& group);
+  void arm(Lane& lane, std::optional<core::WallTime> at);
   void expire(Lane& lane, core::WallTime now);
+  void expire(Lane& lane, const std::string& group, core::WallTime now);
   void disable(Lane& lane, const std::string& why);
+  bool joins_unopened(Lane& lane, Item& item);
+  void after_unopened(Lane& lane, const std::string& group);
+  std::optional<Attempt> attempt_of(Lane& lane, core::WallTime now);
   std::optional<Attempt> start(Lane& lane, const std::vector<Item*>& items, core::WallTime now);
   void settle(Lane& lane, const std::string& group, const Attempt& attempt,
               const core::Outcome& outcome, core::WallTime now);

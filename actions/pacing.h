@@ -46,6 +46,11 @@ class Breaker {
     return state_ == State::closed || until_ < now ? now : until_;
   }
   void started(core::WallTime now);
+  /// What started() announced was not carried out: the next may be the probe.
+  void withdrawn() {
+    if (state_ == State::half_open) state_ = State::open;
+    probing_ = false;
+  }
   /// `up`: the far side answered, whatever it said.
   void finished(bool up, core::WallTime now);
   [[nodiscard]] State state() const noexcept { return state_; }

@@ -161,8 +161,8 @@ core::Status App::Impl::open_roles() {
     router = std::make_unique<RouterRole>(*transport, std::move(role), actions, issue_metrics,
                                           clock, log, telemetry);
     if (const auto status = router->open(); !status) return status.error().in("route");
-    DeliverRoleOptions delivery{actions::lane_options(config.receivers), config.cluster, prefix};
-    delivery.threads = actions::delivery_threads(delivery.lanes);
+    DeliverRoleOptions delivery{actions::lane_options(config.receivers, config.cluster),
+                                config.cluster, prefix};
     deliver = std::make_unique<DeliverRole>(*transport, std::move(delivery), actions, issue_metrics,
                                             clock, log, telemetry);
     if (const auto status = deliver->open(); !status) return status.error().in("deliver");

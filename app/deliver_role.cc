@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "app/events_log.h"
 
@@ -61,9 +62,12 @@ core::Status DeliverRole::open() {
 }
 
 void DeliverRole::run(const std::stop_token& stop) {
-  for (std::size_t i = 0; i < options_.threads; ++i) {
-    pool_.emplace_back([this](const std::stop_token& token) { work(token); });
-  }
+  actions::PoolOptions pool;
+  pool.action = [this](std::string_view integration) -> core::Action* {
+    const auto found = actions_.find(std::string(integration));
+    return found == actions_.end() ? nullptr : found->second.get();
+  };
+  pool_ = std::make_unique<actions::DeliveryPool>(std::move(pool));
   while (!stop.stop_requested()) {
     const bool busy = lanes_->in_flight() > 0;
     const auto deadline = lanes_->next_deadline(now());
@@ -91,39 +95,13 @@ void DeliverRole::run(const std::stop_token& stop) {
     collect_finished();
     std::this_thread::sleep_for(5ms);
   }
-  for (auto& worker : pool_) worker.request_stop();
-  wake_.notify_all();
   collect_finished();
   gather();
   if (const auto status = commit(); !status)
     log_.warn("last_commit_failed", {{"error", status.error().message}});
   ready_ = false;
   source_->close(5s);
-  pool_.clear();
-}
-
-void DeliverRole::work(const std::stop_token& stop) {
-  while (true) {
-    actions::Attempt attempt;
-    {
-      std::unique_lock lock(mutex_);
-      if (!wake_.wait(lock, stop, [this] { return !todo_.empty(); })) return;
-      attempt = std::move(todo_.front());
-      todo_.pop_front();
-    }
-    core::Outcome outcome;
-    const auto action = actions_.find(attempt.integration);
-    if (action == actions_.end()) {
-      outcome.outcome = core::OutcomeClass::gone;
-      outcome.code = "no_integration";
-      outcome.detail = "no such integration in this configuration";
-    } else {
-      outcome = action->second->execute(*attempt.notification, attempt.number, attempt.budget);
-    }
-    const std::lock_guard lock(mutex_);
-    finished_.emplace_back(std::move(attempt), std::move(outcome));
-    has_finished_ = true;
-  }
+  pool_.reset();
 }
 
 void DeliverRole::handle(const core::RecordView& record) {
@@ -139,24 +117,13 @@ void DeliverRole::handle(const core::RecordView& record) {
 
 void DeliverRole::start_attempts() {
   if (!restored_) return;
-  bool any = false;
-  while (auto attempt = lanes_->next(now())) {
-    const std::lock_guard lock(mutex_);
-    todo_.push_back(std::move(*attempt));
-    any = true;
-  }
-  if (any) wake_.notify_all();
+  while (auto attempt = lanes_->next(now())) pool_->submit(std::move(*attempt));
 }
 
 void DeliverRole::collect_finished() {
-  if (!has_finished_) return;
-  std::deque<Finished> done;
-  {
-    const std::lock_guard lock(mutex_);
-    done.swap(finished_);
-    has_finished_ = false;
+  for (const auto& [attempt, outcome] : pool_->take()) {
+    if (outcome) lanes_->finished(attempt, *outcome, now());
   }
-  for (const auto& [attempt, outcome] : done) lanes_->finished(attempt, outcome, now());
 }
 
 void DeliverRole::gather() {
@@ -166,6 +133,7 @@ void DeliverRole::gather() {
     pending_.push_back(ingest::encode_delivery(delivery, time, options_.cluster));
     unreported_.push_back(std::move(delivery));
   }
+  for (const auto& issue : batch.issues) pending_.push_back(ingest::encode_issue(issue));
   for (auto& position : batch.positions) {
     const auto same =
         std::find_if(pending_positions_.begin(), pending_positions_.end(),

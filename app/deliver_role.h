@@ -3,13 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,7 +21,6 @@ struct DeliverRoleOptions {
   std::vector<actions::LaneOptions> lanes;
   std::string cluster;
   std::string topic_prefix = "tocsin";
-  std::size_t threads = 4;
   core::Duration shutdown_grace = std::chrono::seconds(5);  // for calls in flight
 };
 
@@ -45,8 +40,6 @@ class DeliverRole final : public core::AssignmentListener {
   void lost(std::span<const core::StreamPartition> partitions) override;
 
  private:
-  using Finished = std::pair<actions::Attempt, core::Outcome>;
-
   void restore_if_assigned();
   void handle(const core::RecordView& record);
   void start_attempts();
@@ -55,7 +48,6 @@ class DeliverRole final : public core::AssignmentListener {
   core::Status commit();
   void commit_or_keep();
   void start_over(const core::Error& error);
-  void work(const std::stop_token& stop);
   [[nodiscard]] core::WallTime now() const;
 
   ingest::Transport& transport_;
@@ -80,12 +72,9 @@ class DeliverRole final : public core::AssignmentListener {
   core::Duration backoff_{};
   std::atomic<bool> ready_{false};
 
-  std::mutex mutex_;  // guards todo_ and finished_
-  std::condition_variable_any wake_;
-  std::deque<actions::Attempt> todo_;
-  std::deque<Finished> finished_;
-  std::atomic<bool> has_finished_{false};
-  std::vector<std::jthread> pool_;
+  std::unique_ptr<actions::DeliveryPool> pool_;
+};
+std::vector<std::jthread> pool_;
 };
 
 }  // namespace tocsin::app

@@ -23,6 +23,8 @@ struct Outcome {
   std::optional<Duration> retry_after;
   std::vector<std::pair<std::string, std::string>> handles;
   bool declined = false;  // nothing was sent on purpose (dry run, guard): final state cancelled
+  /// What people must be told of it (a stop that was held back): written with the attempt's record.
+  std::vector<Issue> issues;
 };
 
 /// One integration of a receiver: configured once, used from delivery threads.

@@ -4,17 +4,19 @@
 // Sends       one command per (run, attempt) to `commands`, slot <run uid>/stop.
 // Retries     while the topic cannot be written, until the command would have expired.
 // Idempotent  the command id is a hash of run and attempt: all issues of one attempt share it.
+// Fenced      by the attempt and the launch that run now: a late issue of an older attempt stops
+//             nothing, and says so as the issue stop_failed.
 // Needs       armed: true; without it everything is decided and nothing is sent (dry run).
 // Source      our own: routing-and-actions §6.
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <mutex>
+#include <optional>
 
 #include "actions/descriptor.h"
 #include "actions/local_process.h"
 #include "actions/message.h"
+#include "actions/stop_failed.h"
+#include "actions/stop_ledger.h"
 
 namespace tocsin::actions {
 namespace {
@@ -58,6 +60,10 @@ struct Config final : ActionConfig {
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const override;
+  [[nodiscard]] std::vector<core::Issue> abandoned(const core::Notification& notification,
+                                                   core::DeliveryState state,
+                                                   const std::string& cluster,
+                                                   WallTime now) const override;
 };
 
 bool meets(const core::Issue& issue, const std::string& text) {
@@ -69,13 +75,63 @@ bool meets(const core::Issue& issue, const std::string& text) {
   return found == wanted->value;
 }
 
+// The first firing issue of each (run, attempt): the most severe one. A stop that failed asks for
+// no other stop.
+std::vector<core::NotifiedIssue> targets(const core::Notification& notification) {
+  std::vector<core::NotifiedIssue> out;
+  for (const auto& notified : notification.issues) {
+    if (notified.issue.status != core::IssueStatus::firing) continue;
+    if (notified.issue.rule == kStopFailedRule) continue;
+    const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
+      return other.issue.run.uid == notified.issue.run.uid &&
+             other.issue.run.attempt == notified.issue.run.attempt;
+    });
+    if (!known) out.push_back(notified);
+  }
+  return out;
+}
+
+std::string name_of(const core::RunRef& run) {
+  return (run.job.empty() ? "run " : run.job + ", run ") + to_text(run.uid) + " attempt " +
+         std::to_string(run.attempt);
+}
+
+core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string detail,
+                        const std::string& cluster, WallTime now) {
+  FailedStop out;
+  out.run = issue.run;
+  out.labels = issue.labels;
+  out.cluster = cluster;
+  out.why = why;
+  out.detail = std::move(detail);
+  out.command_id = core::command_id(issue.run.uid, issue.run.attempt, "stop");
+  out.caused_by_rule = issue.rule;
+  out.at = now;
+  return stop_failed_issue(out);
+}
+
+/// Why a run is not stopped now.
+struct Refusal {
+  enum class Then {
+    told,     // it should have been: people hear of it
+    silent,   // there is nothing to stop, or nobody wanted it to have effects
+    not_yet,  // what is known is older than the issue: asked again
+  };
+  Then then = Then::told;
+  StopFailure why = StopFailure::refused;
+  std::string code = "refused";
+  std::string text;
+};
+
 class StopTraining final : public core::Action {
  public:
   StopTraining(const Config& cfg, const Environment& environment)
       : cfg_(cfg),
         clock_(*environment.clock),
+        cluster_(environment.cluster),
         send_(environment.send_command),
-        current_attempt_(environment.current_attempt) {}
+        current_run_(environment.current_run),
+        ledger_(environment.stops != nullptr ? environment.stops : &own_) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -101,12 +157,13 @@ class StopTraining final : public core::Action {
     std::string said;
     bool sent = false;
     for (const auto& notified : all) {
-      const core::Outcome one = stop(notified);
+      core::Outcome one = stop(notified);
       if (one.outcome != core::OutcomeClass::delivered) return one;
       sent = sent || !one.declined;
       if (out.code.empty() || !one.declined) out.code = one.code;
       said += (said.empty() ? "" : "; ") + one.detail;
       out.handles.insert(out.handles.end(), one.handles.begin(), one.handles.end());
+      std::move(one.issues.begin(), one.issues.end(), std::back_inserter(out.issues));
     }
     out.declined = !sent;
     out.detail = said;
@@ -122,92 +179,123 @@ class StopTraining final : public core::Action {
     return out;
   }
 
-  // The first firing issue of each (run, attempt): the most severe one.
-  static std::vector<core::NotifiedIssue> targets(const core::Notification& notification) {
-    std::vector<core::NotifiedIssue> out;
-    for (const auto& notified : notification.issues) {
-      if (notified.issue.status != core::IssueStatus::firing) continue;
-      const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
-        return other.issue.run.uid == notified.issue.run.uid &&
-               other.issue.run.attempt == notified.issue.run.attempt;
-      });
-      if (!known) out.push_back(notified);
-    }
-    return out;
-  }
-
   core::Outcome stop(const core::NotifiedIssue& notified) {
     const core::Issue& issue = notified.issue;
-    const std::string who = (issue.run.job.empty() ? "run " : issue.run.job + ", run ") +
-                            to_text(issue.run.uid) + " attempt " +
-                            std::to_string(issue.run.attempt);
-    if (const std::string why = refusal(issue); !why.empty()) {
-      return declined("refused", who + " is not stopped: " + why);
-    }
-    const core::Command command = command_for(notified);
+    const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
+    if (const auto why = refusal(issue, current)) return refused(issue, *why);
+    core::Command command = command_for(notified);
+    if (current) command.launch = current->launch;
     if (!cfg_.armed) {
-      return declined("dry_run", "dry run, not armed: would ask " + who + " to " + cfg_.mode +
-                                     " (" + command.command_id + ") because " +
+      return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +
+                                     cfg_.mode + " (" + command.command_id + ") because " +
                                      command.reason.summary);
     }
+    const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
+    if (answer.verdict != StopLedger::Verdict::send) return not_sent(command, answer, issue);
+    command.revision = answer.revision;
     core::Outcome out;
     out.handles = {{"command_id", command.command_id}};
-    const std::lock_guard lock(mutex_);
-    const WallTime now = command.issued_at;
-    std::erase_if(sent_, [&](const auto& one) { return now - one.second > keep(); });
-    if (sent_.contains(command.command_id)) {
-      out.code = "already_requested";
-      out.detail = who + " was asked before by " + command.command_id;
-      return out;
-    }
-    const auto recent = std::count_if(sent_.begin(), sent_.end(), [&](const auto& one) {
-      return now - one.second <= cfg_.max_per;
-    });
-    if (static_cast<std::uint64_t>(recent) >= cfg_.max_count) {
-      return declined("refused", who + " is not stopped: max_stops, " + std::to_string(recent) +
-                                     " in the last " + core::to_text(cfg_.max_per));
-    }
     if (const auto written = send_(command); !written) {
+      ledger_->release(command);
       out.outcome = written.error().retryable() ? core::OutcomeClass::transient
                                                 : core::OutcomeClass::configuration;
       out.code = to_string(written.error().code);
       out.detail = written.error().message;
       return out;
     }
-    sent_.emplace(command.command_id, now);
     out.code = "requested";
     out.detail =
-        "asked " + who + " to " + cfg_.mode + " by " + command.command_id +
+        "asked " + name_of(issue.run) + " to " + cfg_.mode + " by " + command.command_id +
         (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known");
     return out;
   }
 
-  [[nodiscard]] Duration keep() const { return std::max(cfg_.max_per, 2 * cfg_.total); }
+  core::Outcome refused(const core::Issue& issue, const Refusal& why) const {
+    core::Outcome out = declined(why.code, name_of(issue.run) + " is not stopped: " + why.text);
+    if (!cfg_.armed) return out;
+    if (why.then == Refusal::Then::not_yet) {
+      out.declined = false;
+      out.outcome = core::OutcomeClass::transient;
+    } else if (why.then == Refusal::Then::told) {
+      out.issues.push_back(failed_stop(issue, why.why, why.text, cluster_, clock_.now()));
+    }
+    return out;
+  }
 
-  // Why this run must not be stopped; empty: it may (routing-and-actions §6.3).
-  [[nodiscard]] std::string refusal(const core::Issue& issue) const {
-    if (issue.run.uid.nil() || issue.run.attempt == 0) return "the issue names no run and attempt";
-    if (issue.shadow) return "the rule is in shadow";
-    if (issue.labels.get("protected") == "true") return "it is protected";
+  // What the ledger says against it.
+  core::Outcome not_sent(const core::Command& command, const StopLedger::Answer& answer,
+                         const core::Issue& issue) const {
+    switch (answer.verdict) {
+      case StopLedger::Verdict::newer_attempt:
+        return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
+      case StopLedger::Verdict::held_back:
+        return refused(issue, {Refusal::Then::told, StopFailure::held_back, "refused",
+                               "max_stops, " + std::to_string(answer.recent) + " in the last " +
+                                   core::to_text(cfg_.max_per)});
+      default: {
+        core::Outcome out;
+        const bool withdrawn = answer.verdict == StopLedger::Verdict::withdrawn;
+        out.declined = withdrawn;
+        out.code = withdrawn ? "withdrawn" : "already_requested";
+        out.detail = name_of(issue.run) + " was asked before by " + command.command_id +
+                     (withdrawn ? ", and that was withdrawn" : "");
+        out.handles = {{"command_id", command.command_id}};
+        return out;
+      }
+    }
+  }
+
+  static Refusal stale(std::uint32_t newest, const std::string& what) {
+    return {Refusal::Then::told, StopFailure::stale, "stale",
+            "stale, attempt " + std::to_string(newest) + " " + what};
+  }
+
+  // Why this run must not be stopped (routing-and-actions §6.3).
+  [[nodiscard]] std::optional<Refusal> refusal(const core::Issue& issue,
+                                               const std::optional<CurrentRun>& current) const {
+    const auto guard = [](std::string text) {
+      return Refusal{Refusal::Then::told, StopFailure::refused, "refused", std::move(text)};
+    };
+    if (issue.run.uid.nil() || issue.run.attempt == 0)
+      return guard("the issue names no run and attempt");
+    if (issue.shadow) {
+      Refusal out = guard("the rule is in shadow");
+      out.then = Refusal::Then::silent;
+      return out;
+    }
+    if (issue.labels.get("protected") == "true") return guard("it is protected");
     for (const std::string& text : cfg_.deny) {
-      if (meets(issue, text)) return "deny: " + text;
+      if (meets(issue, text)) return guard("deny: " + text);
     }
     for (const std::string& text : cfg_.allow) {
-      if (!meets(issue, text)) return "allow: " + text + " is not met";
+      if (!meets(issue, text)) return guard("allow: " + text + " is not met");
     }
     if (issue.step.value_or(0) < cfg_.min_step) {
-      return "step " + std::to_string(issue.step.value_or(0)) + " is below min_step " +
-             std::to_string(cfg_.min_step);
+      return guard("step " + std::to_string(issue.step.value_or(0)) + " is below min_step " +
+                   std::to_string(cfg_.min_step));
     }
     if (issue.evidence.occurrences < cfg_.min_consecutive) {
-      return "seen " + std::to_string(issue.evidence.occurrences) + " times, min_consecutive is " +
-             std::to_string(cfg_.min_consecutive);
+      return guard("seen " + std::to_string(issue.evidence.occurrences) +
+                   " times, min_consecutive is " + std::to_string(cfg_.min_consecutive));
     }
-    const auto now = current_attempt_ ? current_attempt_(issue.run.uid) : std::nullopt;
-    if (now && *now != issue.run.attempt) {
-      return "stale, attempt " + std::to_string(*now) + " is running";
+    return fenced(issue.run.attempt, current);
+  }
+
+  // The fence. Of a run that nobody has heard of nothing newer is known either (the ledger is asked
+  // too): its command carries no launch, and a hook that has one refuses it.
+  static std::optional<Refusal> fenced(std::uint32_t attempt,
+                                       const std::optional<CurrentRun>& current) {
+    if (!current) return std::nullopt;
+    if (current->attempt > attempt) return stale(current->attempt, "is running");
+    if (current->attempt < attempt) {
+      return Refusal{Refusal::Then::not_yet, StopFailure::stale, "launch_unknown",
+                     "attempt " + std::to_string(attempt) + " is not in the registry yet"};
     }
-    return {};
+    if (current->ended) {
+      return Refusal{Refusal::Then::silent, StopFailure::stale, "already_ended",
+                     "it has ended already"};
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified) const {
@@ -217,7 +305,7 @@ class StopTraining final : public core::Action {
     out.action = "stop";
     out.run = issue.run.uid;
     out.attempt = issue.run.attempt;
-    out.revision = issue.run.attempt;  // grows in the slot, and is the same when sent again
+    out.revision = issue.run.attempt;  // the ledger raises it where the slot stands higher
     out.issued_at = clock_.now();
     out.expires_at = out.issued_at + cfg_.expires;
     out.requested_by = "router";
@@ -240,10 +328,11 @@ class StopTraining final : public core::Action {
 
   Config cfg_;
   core::Clock& clock_;
+  std::string cluster_;
   std::function<core::Status(const core::Command&)> send_;
-  std::function<std::optional<std::uint32_t>(const core::RunUid&)> current_attempt_;
-  std::mutex mutex_;                      // guards sent_
-  std::map<std::string, WallTime> sent_;  // command id → when, for max_stops
+  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;
+  StopLedger own_;  // where nobody keeps one
+  StopLedger* ledger_;
 };
 
 core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
@@ -254,6 +343,22 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
                        name.id + ": no commands topic to write to"};
   }
   return std::unique_ptr<core::Action>(std::make_unique<StopTraining>(*this, environment));
+}
+
+std::vector<core::Issue> Config::abandoned(const core::Notification& notification,
+                                           core::DeliveryState state, const std::string& cluster,
+                                           WallTime now) const {
+  std::vector<core::Issue> out;
+  if (!armed) return out;
+  const bool late = state == core::DeliveryState::expired;
+  for (const auto& notified : targets(notification)) {
+    if (notified.issue.shadow) continue;
+    out.push_back(failed_stop(notified.issue, late ? StopFailure::expired : StopFailure::failed,
+                              late ? "the command could not be written within max_age"
+                                   : "the command could not be written",
+                              cluster, now));
+  }
+  return out;
 }
 
 void check(config::Reader& in, const Config& cfg) {

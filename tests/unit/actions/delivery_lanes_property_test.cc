@@ -28,7 +28,8 @@ struct World {
     common.retry.max = 30s;
     common.rate_limit = {30, 1min, 5};
     std::vector<LaneOptions> options;
-    for (const char* id : {"x", "y"}) options.push_back({id, common, {coalesce, human, true}});
+    for (const char* id : {"x", "y"})
+      options.push_back({id, common, {coalesce, human, true}, nullptr, "c1"});
     return std::make_unique<DeliveryLanes>(
         std::move(options), [this] { return std::uniform_real_distribution<>(0, 1)(random); },
         telemetry);

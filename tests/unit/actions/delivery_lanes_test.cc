@@ -26,8 +26,8 @@ core::Outcome outcome(OutcomeClass what, std::optional<core::Duration> retry_aft
 struct Lanes {
   explicit Lanes(CommonConfig common = {}, Traits traits = {}, double jitter = 1.0)
       : lanes(
-            {{"oncall/webhook", common, traits}, {"other", {}, {}}}, [jitter] { return jitter; },
-            telemetry) {}
+            {{"oncall/webhook", common, traits, nullptr, "c1"}, {"other", {}, {}, nullptr, "c1"}},
+            [jitter] { return jitter; }, telemetry) {}
 
   void enqueue(const std::string& id, NotificationKind kind = NotificationKind::open,
                const std::string& group = "g", core::Severity severity = core::Severity::error) {
@@ -529,13 +529,6 @@ TEST(DeliveryLanes, AfterARestartAFarSideThatHadRecoveredIsNotSlowedDown) {
   after.enqueue("b", NotificationKind::open, "b");
   EXPECT_TRUE(after.lanes.next(after.now));
   EXPECT_TRUE(after.lanes.next(after.now));
-}
-
-TEST(DeliveryLanes, ThreadsForAllLanesAreEnoughAndBounded) {
-  LaneOptions lane{"a", {}, {}};
-  EXPECT_EQ(delivery_threads({}), 1u);
-  EXPECT_EQ(delivery_threads({lane, lane}), 9u);
-  EXPECT_EQ(delivery_threads(std::vector<LaneOptions>(100, lane)), 64u);
 }
 
 TEST(DeliveryLanes, AfterARestartAMergedOpenIsStillAnOpenAndTheThreadGoesOn) {

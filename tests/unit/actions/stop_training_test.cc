@@ -83,8 +83,8 @@ class StopGuard : public ::testing::TestWithParam<Guard> {};
 
 TEST_P(StopGuard, RefusesWithItsReason) {
   Workbench bench;
-  bench.environment.current_attempt = [](const core::RunUid&) {
-    return std::optional<std::uint32_t>(1);
+  bench.environment.current_run = [](const core::RunUid&) {
+    return std::optional(CurrentRun{1, {}, false, {}, {}});
   };
   const auto stop = bench.make("stop_training", GetParam().settings);
   auto notification = sample_notification();
@@ -110,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
         Guard{"{armed: true, min_step: 413}", [](core::Issue&) {},
               "step 412 is below min_step 413"},
         Guard{"{armed: true, min_consecutive: 2}", [](core::Issue&) {}, "seen 1 times"},
-        Guard{"{armed: true}", [](core::Issue& i) { i.run.attempt = 2; }, "attempt 1 is running"}));
+        Guard{"{armed: true, allow: [team=vision]}",
+              [](core::Issue& i) { i.labels.set("team", "nlp"); }, "allow: team=vision"}));
 
 TEST(StopTraining, MeetsItsGuardsAtTheirLimits) {
   Workbench bench;

@@ -1,0 +1,72 @@
+// Which stops were asked for: one per attempt, so many in a time, never an older attempt over a
+// newer one (routing-and-actions §6.3).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/command.h"
+#include "core/issue.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+/// Blast radius: at most `count` stops of the router in `per`, over all runs and integrations.
+struct StopLimit {
+  std::uint64_t count = 3;
+  core::Duration per = std::chrono::minutes(10);
+};
+
+/// The slots <run uid>/stop of the topic `commands`, as far as they have been read or written here.
+/// No clock, no I/O: a restart rebuilds it from the topic, which keeps the newest command of each
+/// run (7 days). Thread-safe.
+class StopLedger {
+ public:
+  /// A record of `commands`, at start and later, whoever wrote it. Other actions and dry runs are
+  /// passed over.
+  void on_command(const core::Command& command);
+  /// The slot was withdrawn: the attempt is not asked again, and still counts.
+  void on_withdrawn(const core::RunUid& run);
+
+  enum class Verdict {
+    send,               // reserved: write it with `revision`, release() it if that fails
+    already_requested,  // this attempt was asked, of this launch
+    withdrawn,          // this attempt was asked, and somebody took it back
+    newer_attempt,      // the slot belongs to a newer attempt
+    held_back,          // by the limit
+  };
+  struct Answer {
+    Verdict verdict = Verdict::send;
+    std::uint64_t revision = 0;        // grows per slot
+    std::uint64_t recent = 0;          // stops in the last StopLimit::per
+    std::uint32_t newest_attempt = 0;  // of the slot
+  };
+  /// May this stop be written? Whoever may not be sent is not recorded. A stop of an attempt that
+  /// was asked before is written again when workers have started since (another launch).
+  Answer reserve(const core::Command& wanted, const StopLimit& limit);
+  /// The command of the last reserve() or resend() for this slot could not be written.
+  void release(const core::Command& command);
+
+  /// The stop to be written again because workers of the same attempt have started since it was
+  /// written: the same command, the new launch, revision + 1. Recorded as reserve() does.
+  std::optional<core::Command> resend(const core::JobEvent& event, core::WallTime now);
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Slot {
+    core::Command command;
+    std::optional<core::Command> before;  // what stood there before the last reservation
+    bool withdrawn = false;
+  };
+  void forget_old(core::WallTime now);
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::map<core::RunUid, Slot> slots_;
+  std::map<std::string, core::WallTime> asked_;  // by the router: command id → issued at
+};
+
+}  // namespace tocsin::actions
