@@ -31,11 +31,13 @@ class AddressGuard {
   /// local addresses and what embeds one (v4-mapped, NAT64, 6to4), unless allowed by name; always
   /// false for metadata services (169.254.169.254, fd00:ec2::254).
   [[nodiscard]] bool allows(const Address& address) const;
+  friend bool operator==(const AddressGuard&, const AddressGuard&) = default;
 
  private:
   struct Network {
     Address base{};
     int bits = 0;  // of 128
+    friend bool operator==(const Network&, const Network&) = default;
   };
   std::vector<Network> allowed_;
 };

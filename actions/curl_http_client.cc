@@ -1,11 +1,16 @@
-// HTTP by libcurl: one easy handle per call, the connection pinned to a checked address.
+// HTTP by libcurl, each connection pinned to a checked address and kept by the thread that made it:
+// the threads of a delivery pool belong to one integration and end when they are idle, so that
+// connections are neither shared between integrations nor left open for ever.
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <memory>
+#include <optional>
 
 #include "actions/curl_global.h"
 #include "actions/http_client.h"
@@ -14,6 +19,8 @@ namespace tocsin::actions {
 namespace {
 
 constexpr std::size_t kMaxBody = 64 * 1024;
+constexpr long kMaxIdle = 60;   // seconds; many servers and gateways close after that
+constexpr long kMaxLife = 300;  // seconds; then the name is looked up again
 
 struct Exchange {
   const HttpRequest* request = nullptr;
@@ -99,13 +106,33 @@ HttpFailure failure_of(CURLcode code, CURL* handle, const Exchange& exchange) {
   }
 }
 
+// A handle and its connections, kept between the calls of one thread.
+struct Kept {
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle{nullptr, curl_easy_cleanup};
+  std::uint64_t client = 0;
+  AddressGuard guard;  // what the addresses behind its connections were checked with
+
+  // Nothing of another client or of another guard is used again.
+  CURL* take(std::uint64_t of, const AddressGuard& checked_with) {
+    if (handle && client == of && guard == checked_with) {
+      return handle.get();
+    }
+    handle.reset(curl_easy_init());
+    client = of;
+    guard = checked_with;
+    return handle.get();
+  }
+};
+
+thread_local Kept kept;
+
 class CurlHttpClient final : public HttpClient {
  public:
   HttpResult send(const HttpRequest& request) override {
     curl_global();
     HttpResult out;
-    std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(curl_easy_init(), curl_easy_cleanup);
-    if (!handle) return {HttpFailure::unreachable, "no memory for a request", {}};
+    CURL* const handle = kept.take(number_, request.guard);
+    if (handle == nullptr) return {HttpFailure::unreachable, "no memory for a request", {}};
     std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr,
                                                                         curl_slist_free_all);
     for (const auto& [name, value] : request.headers) {
@@ -120,18 +147,20 @@ class CurlHttpClient final : public HttpClient {
     }
     Exchange exchange;
     exchange.request = &request;
-    configure(handle.get(), request, headers.get(), exchange);
+    configure(handle, request, headers.get(), exchange);
     std::array<char, CURL_ERROR_SIZE> words{};
-    curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
-    const CURLcode code = curl_easy_perform(handle.get());
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words.data());
+    const CURLcode code = curl_easy_perform(handle);
+    // Everything the options point to lies on this stack; the next call sets its own.
+    const std::unique_ptr<CURL, decltype(&curl_easy_reset)> reset(handle, curl_easy_reset);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && exchange.cut)) {
       long status = 0;
-      curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+      curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
       exchange.response.status = static_cast<int>(status);
       out.response = std::move(exchange.response);
       return out;
     }
-    out.failure = failure_of(code, handle.get(), exchange);
+    out.failure = failure_of(code, handle, exchange);
     out.detail = words[0] != '\0' ? words.data() : curl_easy_strerror(code);
     if (out.failure == HttpFailure::blocked) {
       out.detail = "the host's address is not public; name its network in allow_private";
@@ -143,6 +172,9 @@ class CurlHttpClient final : public HttpClient {
   static void configure(CURL* handle, const HttpRequest& request, curl_slist* headers,
                         Exchange& exchange) {
     curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+    curl_easy_setopt(handle, CURLOPT_MAXCONNECTS, 2L);
+    curl_easy_setopt(handle, CURLOPT_MAXAGE_CONN, kMaxIdle);
+    curl_easy_setopt(handle, CURLOPT_MAXLIFETIME_CONN, kMaxLife);
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_PROXY, "");
@@ -172,6 +204,10 @@ class CurlHttpClient final : public HttpClient {
     curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
   }
+
+  // Never given again, as an address may be.
+  static inline std::atomic<std::uint64_t> clients{0};
+  const std::uint64_t number_ = ++clients;
 };
 
 }  // namespace

@@ -74,7 +74,5 @@ class DeliverRole final : public core::AssignmentListener {
 
   std::unique_ptr<actions::DeliveryPool> pool_;
 };
-std::vector<std::jthread> pool_;
-};
 
 }  // namespace tocsin::app

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/integration/child_program.h"
+#include "tests/support/http_sink.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {
@@ -128,6 +129,32 @@ TEST(RealWebhook, AReceiverThatHangsCostsTheBudgetAndNoMore) {
   }
   EXPECT_EQ(out.outcome, OutcomeClass::unknown);
   EXPECT_EQ(out.code, "no_answer");
+}
+
+TEST(RealWebhook, ConnectionsAreKeptPerIntegrationAndThread) {
+  tests::HttpSink sink;
+  RealBench bench;
+  const std::string settings = "{url: '" + sink.url() + "', allow_private: [127.0.0.0/8]}";
+  const auto one = bench.make("webhook", settings);
+  const auto two = bench.make("webhook", settings);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(deliver_within(*one, sample_notification(), 5s).outcome, OutcomeClass::delivered);
+  }
+  EXPECT_EQ(sink.connections(), 1u);
+  EXPECT_EQ(deliver_within(*two, sample_notification(), 5s).outcome, OutcomeClass::delivered);
+  EXPECT_EQ(sink.connections(), 2u);  // never through what another integration opened
+  EXPECT_EQ(sink.requests(), 6u);
+}
+
+TEST(RealWebhook, AConnectionThatTheFarSideClosedIsMadeAgain) {
+  RealBench bench;
+  auto sink = std::make_unique<tests::HttpSink>();
+  const std::string settings = "{url: '" + sink->url() + "', allow_private: [127.0.0.0/8]}";
+  const auto hook = bench.make("webhook", settings);
+  EXPECT_EQ(deliver_within(*hook, sample_notification(), 5s).outcome, OutcomeClass::delivered);
+  sink->drop_connections();
+  EXPECT_EQ(deliver_within(*hook, sample_notification(), 5s).outcome, OutcomeClass::delivered);
+  EXPECT_EQ(sink->connections(), 2u);
 }
 
 TEST(RealWebhook, ARefusedConnectionIsTransient) {

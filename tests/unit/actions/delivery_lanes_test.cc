@@ -554,6 +554,121 @@ TEST(DeliveryLanes, AfterARestartAMergedOpenIsStillAnOpenAndTheThreadGoesOn) {
   EXPECT_EQ(third.lanes.next(third.now)->notification->handles.size(), 1u);
 }
 
+// An open that nobody got is followed by nothing the far side cannot place.
+TEST(DeliveryLanes, AfterAnOpenThatExpiredAnUpdateOpensTheIncidentAndACloseIsDropped) {
+  for (const bool restarted : {false, true}) {
+    Lanes before;
+    before.enqueue("open");
+    before.step(OutcomeClass::transient);
+    before.now = kStart + 24h;
+    EXPECT_EQ(before.step(), "");
+    EXPECT_THAT(before.finals(), ElementsAre("open:expired"));
+    Lanes after;
+    for (const auto& record : before.batch.deliveries) after.lanes.restore(record);
+    after.now = before.now;
+    Lanes& lanes = restarted ? after : before;
+    if (restarted) lanes.offset = 1;
+
+    lanes.enqueue("update", NotificationKind::update);
+    const auto attempt = lanes.lanes.next(lanes.now);
+    ASSERT_TRUE(attempt);
+    EXPECT_EQ(attempt->notification->kind, NotificationKind::open);
+    lanes.lanes.finished(*attempt, outcome(OutcomeClass::bad_payload), lanes.now);
+    EXPECT_EQ(lanes.step(OutcomeClass::bad_payload), "update");
+    EXPECT_THAT(lanes.finals(), ElementsAre("update:dead"));
+    lanes.enqueue("close", NotificationKind::close);
+    EXPECT_EQ(lanes.step(), "");
+    EXPECT_THAT(lanes.finals(), ElementsAre("close:superseded"));
+    EXPECT_EQ(lanes.batch.deliveries[0].code, "never_announced");
+    lanes.enqueue("next");  // the next episode is told as ever
+    EXPECT_EQ(lanes.step(), "next");
+    lanes.enqueue("its_close", NotificationKind::close);
+    EXPECT_EQ(lanes.step(), "its_close");
+  }
+}
+
+TEST(DeliveryLanes, WhatWaitsBehindAnOpenThatDiesIsJudgedAnew) {
+  CommonConfig once;
+  once.retry.max_attempts = 1;
+  for (const auto kind : {NotificationKind::update, NotificationKind::close}) {
+    Lanes lanes(once);
+    lanes.enqueue("open");
+    const auto open = lanes.lanes.next(lanes.now);
+    lanes.enqueue("second", kind);  // while the open is under way
+    lanes.lanes.finished(*open, outcome(OutcomeClass::transient), lanes.now);
+    const auto next = lanes.lanes.next(lanes.now);
+    if (kind == NotificationKind::close) {
+      EXPECT_FALSE(next);
+      EXPECT_THAT(lanes.finals(), ElementsAre("open:dead", "second:superseded"));
+    } else {
+      ASSERT_TRUE(next);
+      EXPECT_EQ(next->notification->kind, NotificationKind::open);
+    }
+  }
+}
+
+TEST(DeliveryLanes, ACloseIsStillOwedWhenTheLostOpenMayHaveArrived) {
+  Lanes lanes;
+  lanes.enqueue("open");
+  lanes.step(OutcomeClass::unknown);
+  lanes.now = kStart + 24h;
+  EXPECT_EQ(lanes.step(), "");
+  EXPECT_THAT(lanes.finals(), ElementsAre("open:expired"));
+  lanes.enqueue("close", NotificationKind::close);
+  EXPECT_EQ(lanes.step(), "close");
+}
+
+TEST(DeliveryLanes, AnAttemptThatWasNotStartedDoesNotCount) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  const auto first = lanes.lanes.next(lanes.now);
+  lanes.lanes.not_started(*first, lanes.now);
+  EXPECT_EQ(lanes.lanes.in_flight(), 0u);
+  EXPECT_TRUE(lanes.lanes.take().deliveries.empty());
+  const auto again = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->number, 1u);
+}
+
+TEST(DeliveryLanes, AProbeThatWasNotStartedDoesNotBlockTheLane) {
+  Lanes lanes({}, {}, 0.0);
+  lanes.enqueue("a");
+  for (int i = 0; i < 5; ++i) lanes.step(OutcomeClass::transient);
+  lanes.now = kStart + 30s;
+  const auto probe = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(probe);
+  lanes.lanes.not_started(*probe, lanes.now);
+  EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), lanes.now);
+  EXPECT_EQ(lanes.step(), "a");
+}
+
+TEST(DeliveryLanes, HandsOnWhatPeopleMustBeTold) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  auto answer = outcome(OutcomeClass::delivered);
+  answer.issues.push_back(sample_issue().issue);
+  lanes.step(answer);
+  EXPECT_EQ(lanes.lanes.take().issues.size(), 1u);
+  EXPECT_TRUE(lanes.lanes.take().issues.empty());
+}
+
+// Each call looks at what is due, not at all that waits: with a scan per call this takes minutes.
+TEST(DeliveryLanes, ManyGroupsCostNoMoreEachThanFew) {
+  Lanes lanes;
+  constexpr int kGroups = 40'000;
+  for (int i = 0; i < kGroups; ++i) {
+    lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  int sent = 0;
+  while (!lanes.step().empty()) {
+    ++sent;
+    (void)lanes.lanes.next_deadline(lanes.now);
+  }
+  EXPECT_EQ(sent, kGroups);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+
 TEST(DeliveryLanes, TheSameRecordTwiceIsOneMessage) {
   Lanes lanes;
   lanes.enqueue("a");

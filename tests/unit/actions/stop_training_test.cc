@@ -113,6 +113,146 @@ INSTANTIATE_TEST_SUITE_P(
         Guard{"{armed: true, allow: [team=vision]}",
               [](core::Issue& i) { i.labels.set("team", "nlp"); }, "allow: team=vision"}));
 
+// What is known of the run when an issue of attempt 5 comes, and what follows.
+struct Fence {
+  const char* name;
+  std::optional<CurrentRun> current;
+  const char* code;
+  core::OutcomeClass outcome;
+  bool sent;
+  const char* told;  // label `reason` of the issue people get; empty: none
+};
+
+class StopFence : public ::testing::TestWithParam<Fence> {};
+
+TEST_P(StopFence, OnlyTheAttemptThatRunsIsStopped) {
+  Workbench bench;
+  bench.environment.current_run = [](const core::RunUid&) { return GetParam().current; };
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  const core::Outcome out = deliver(*stop, of_run(kRun, 5));
+  EXPECT_EQ(out.code, GetParam().code);
+  EXPECT_EQ(out.outcome, GetParam().outcome);
+  ASSERT_EQ(bench.commands.size(), GetParam().sent ? 1u : 0u);
+  if (GetParam().sent && GetParam().current) {
+    EXPECT_EQ(bench.commands[0].launch, GetParam().current->launch);
+  }
+  if (std::string_view(GetParam().told).empty()) {
+    EXPECT_TRUE(out.issues.empty());
+  } else {
+    ASSERT_EQ(out.issues.size(), 1u);
+    EXPECT_EQ(out.issues[0].rule, "stop_failed");
+    EXPECT_EQ(out.issues[0].labels.get("reason"), GetParam().told);
+    EXPECT_EQ(out.issues[0].run.attempt, 5u);
+  }
+}
+
+const std::map<std::string, std::string> kLaunch{{"n1", "1f0c93ab/81402118843000"}};
+constexpr auto kDelivered = core::OutcomeClass::delivered;
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, StopFence,
+    ::testing::Values(Fence{"running", CurrentRun{5, kLaunch, false, {}, {}}, "requested",
+                            kDelivered, true, ""},
+                      Fence{"relaunched", CurrentRun{6, kLaunch, false, {}, {}}, "stale",
+                            kDelivered, false, "stale"},
+                      Fence{"relaunched_and_over", CurrentRun{6, kLaunch, true, {}, {}}, "stale",
+                            kDelivered, false, "stale"},
+                      Fence{"ended", CurrentRun{5, kLaunch, true, {}, {}}, "already_ended",
+                            kDelivered, false, ""},
+                      Fence{"registry_behind", CurrentRun{4, kLaunch, false, {}, {}},
+                            "launch_unknown", core::OutcomeClass::transient, false, ""},
+                      Fence{"producer_without_launch", CurrentRun{5, {}, false, {}, {}},
+                            "requested", kDelivered, true, ""},
+                      Fence{"never_heard_of", std::nullopt, "requested", kDelivered, true, ""}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST(StopTraining, OfARunNobodyHasHeardOfTheLedgerStillKnowsANewerAttempt) {
+  Workbench bench;
+  StopLedger ledger;
+  core::Command newer;
+  newer.action = "stop";
+  newer.run = kRun;
+  newer.attempt = 9;
+  newer.issued_at = kStart;
+  ledger.on_command(newer);
+  bench.environment.stops = &ledger;
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  const core::Outcome out = deliver(*stop, of_run(kRun, 5));
+  EXPECT_EQ(out.code, "stale");
+  EXPECT_THAT(out.detail, HasSubstr("attempt 9 was asked to stop"));
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+TEST(StopTraining, ALedgerReadBackKeepsAStopFromBeingSentTwice) {
+  Workbench bench;
+  deliver(*bench.make("stop_training", "{armed: true}"), sample_notification());
+  StopLedger read_back;
+  read_back.on_command(bench.commands.at(0));
+  bench.environment.stops = &read_back;
+  EXPECT_EQ(deliver(*bench.make("stop_training", "{armed: true}"), sample_notification()).code,
+            "already_requested");
+  EXPECT_EQ(bench.commands.size(), 1u);
+}
+
+TEST(StopTraining, WhatItRefusesIsToldOnceAndAsksForNoOtherStop) {
+  Workbench bench;
+  const auto stop = bench.make("stop_training", "{armed: true, deny: [env=prod]}");
+  auto notification = sample_notification();
+  notification.issues[0].issue.labels.set("env", "prod");
+  const auto first = deliver(*stop, notification);
+  ASSERT_EQ(first.issues.size(), 1u);
+  const core::Issue& told = first.issues[0];
+  EXPECT_EQ(told.labels, (core::Labels{{"rule", "stop_failed"},
+                                       {"severity", "error"},
+                                       {"job", "digits"},
+                                       {"run_uid", to_text(kRun)},
+                                       {"cluster", "c1"},
+                                       {"env", "prod"},
+                                       {"reason", "refused"}}));
+  EXPECT_EQ(told.severity, core::Severity::error);
+  EXPECT_EQ(told.run.uid, kRun);
+  EXPECT_EQ(told.summary, "digits was not stopped (attempt 1): deny: env=prod");
+  bench.clock.advance(1min);
+  EXPECT_EQ(deliver(*stop, notification).issues.at(0).event_id, told.event_id);
+
+  auto again = sample_notification("n2");
+  again.issues[0].issue = told;
+  const auto loop = deliver(*bench.make("stop_training", "{armed: true}"), again);
+  EXPECT_EQ(loop.code, "not_firing");
+  EXPECT_TRUE(loop.issues.empty());
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+TEST(StopTraining, NothingIsToldOfAStopNobodyArmedAndOfARuleInShadow) {
+  Workbench bench;
+  EXPECT_TRUE(deliver(*bench.make("stop_training", "{deny: [job=digits]}"), sample_notification())
+                  .issues.empty());
+  auto shadow = sample_notification();
+  shadow.issues[0].issue.shadow = true;
+  EXPECT_TRUE(deliver(*bench.make("stop_training", "{armed: true}"), shadow).issues.empty());
+}
+
+TEST(StopTraining, ANotificationThatExpiresIsAStopThatFailed) {
+  const auto loaded = load("receivers: {s: {stop_training: {armed: true}}}");
+  core::NullTelemetry telemetry;
+  DeliveryLanes lanes(
+      lane_options(loaded.receivers, "c1"), [] { return 1.0; }, telemetry);
+  auto notification = sample_notification();
+  notification.integration = "s/stop_training";
+  lanes.enqueue(notification, kStart);
+  core::Outcome down;
+  down.outcome = core::OutcomeClass::transient;
+  const auto attempt = lanes.next(kStart);
+  ASSERT_TRUE(attempt);
+  lanes.finished(*attempt, down, kStart + 1s);
+  EXPECT_TRUE(lanes.take().issues.empty());
+  EXPECT_FALSE(lanes.next(kStart + 10min));
+  const auto batch = lanes.take();
+  ASSERT_EQ(batch.issues.size(), 1u);
+  EXPECT_EQ(batch.issues[0].labels.get("reason"), "expired");
+  EXPECT_EQ(batch.issues[0].source, "/c1/rules/stop_failed");
+}
+
 TEST(StopTraining, MeetsItsGuardsAtTheirLimits) {
   Workbench bench;
   const auto stop = bench.make(
@@ -130,6 +270,7 @@ TEST(StopTraining, StopsAtMostSoManyRunsInATime) {
   const core::Outcome out = deliver(*stop, of_run(core::run_uid_for("job", "c")));
   EXPECT_EQ(out.code, "refused");
   EXPECT_THAT(out.detail, HasSubstr("max_stops, 2 in the last 10m"));
+  EXPECT_EQ(out.issues.at(0).labels.get("reason"), "held_back");
   bench.clock.advance(10min + 1s);
   EXPECT_EQ(deliver(*stop, of_run(core::run_uid_for("job", "c"))).code, "requested");
 }

@@ -1,0 +1,142 @@
+#include "actions/stop_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/actions/fixtures.h"
+
+namespace tocsin::actions {
+namespace {
+
+using namespace testing_support;
+using Verdict = StopLedger::Verdict;
+
+core::Command stop_of(const core::RunUid& run, std::uint32_t attempt = 1,
+                      core::WallTime at = kStart, const std::string& launch = "aa/1") {
+  core::Command out;
+  out.command_id = core::command_id(run, attempt, "stop");
+  out.action = "stop";
+  out.run = run;
+  out.attempt = attempt;
+  out.revision = attempt;
+  out.issued_at = at;
+  out.expires_at = at + 10min;
+  out.requested_by = "router";
+  if (!launch.empty()) out.launch = {{"n1", launch}};
+  return out;
+}
+
+core::RunUid run(int number) { return core::run_uid_for("job", std::to_string(number)); }
+
+core::JobEvent running(std::uint32_t attempt, const std::string& launch) {
+  core::JobEvent out;
+  out.phase = core::JobPhase::heartbeat;
+  out.run.uid = run(1);
+  out.run.attempt = attempt;
+  out.launch = {{"n1", launch}};
+  return out;
+}
+
+TEST(StopLedger, AnAttemptIsAskedOnce) {
+  StopLedger ledger;
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::already_requested);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).verdict, Verdict::send);
+}
+
+TEST(StopLedger, AnOlderAttemptNeverTakesTheSlotOfANewerOne) {
+  StopLedger ledger;
+  ledger.on_command(stop_of(run(1), 7));
+  const auto answer = ledger.reserve(stop_of(run(1), 5), {});
+  EXPECT_EQ(answer.verdict, Verdict::newer_attempt);
+  EXPECT_EQ(answer.newest_attempt, 7u);
+  ledger.on_command(stop_of(run(1), 5));  // a late record of the topic
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 5), {}).verdict, Verdict::newer_attempt);
+}
+
+TEST(StopLedger, TheLimitAndWhatWasSentSurviveARestart) {
+  const StopLimit two{2, 10min};
+  StopLedger before;
+  std::vector<core::Command> topic;
+  for (int i = 0; i < 2; ++i) {
+    topic.push_back(stop_of(run(i), 1, kStart + i * 1min));
+    EXPECT_EQ(before.reserve(topic.back(), two).verdict, Verdict::send);
+  }
+  StopLedger after;
+  for (const auto& command : topic) after.on_command(command);
+  EXPECT_EQ(after.reserve(stop_of(run(0), 1, kStart + 2min), two).verdict,
+            Verdict::already_requested);
+  const auto third = after.reserve(stop_of(run(2), 1, kStart + 2min), two);
+  EXPECT_EQ(third.verdict, Verdict::held_back);
+  EXPECT_EQ(third.recent, 2u);
+  EXPECT_EQ(after.reserve(stop_of(run(2), 1, kStart + 10min + 1s), two).verdict, Verdict::send);
+}
+
+TEST(StopLedger, CommandsOfPeopleDryRunsAndOtherActionsDoNotUseTheLimitUp) {
+  StopLedger ledger;
+  auto by_hand = stop_of(run(1));
+  by_hand.requested_by = "ada";
+  auto dry = stop_of(run(2));
+  dry.dry_run = true;
+  auto capture = stop_of(run(3));
+  capture.action = "capture";
+  for (const auto& one : {by_hand, dry, capture}) ledger.on_command(one);
+  EXPECT_EQ(ledger.size(), 1u);
+  EXPECT_EQ(ledger.reserve(stop_of(run(4)), {1, 10min}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {9, 10min}).verdict, Verdict::already_requested);
+}
+
+TEST(StopLedger, WhatCouldNotBeWrittenIsNotRemembered) {
+  StopLedger ledger;
+  auto first = stop_of(run(1));
+  EXPECT_EQ(ledger.reserve(first, {1, 10min}).verdict, Verdict::send);
+  ledger.release(first);
+  EXPECT_EQ(ledger.size(), 0u);
+  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {1, 10min}).verdict, Verdict::send);
+  auto second = stop_of(run(2), 2);
+  second.revision = ledger.reserve(second, {9, 10min}).revision;
+  ledger.release(second);  // what stood there before is there again
+  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {9, 10min}).verdict, Verdict::already_requested);
+}
+
+TEST(StopLedger, TheRevisionOfASlotAlwaysGrows) {
+  StopLedger ledger;
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 1), {9, 1h}).revision, 1u);
+  EXPECT_EQ(ledger.resend(running(1, "aa/2"), kStart)->revision, 2u);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {9, 1h}).revision, 3u);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 1'764'000'000), {9, 1h}).revision, 1'764'000'000u);
+}
+
+TEST(StopLedger, WorkersThatStartLaterAreToldToo) {
+  StopLedger ledger;
+  ledger.reserve(stop_of(run(1)), {});
+  EXPECT_FALSE(ledger.resend(running(1, "aa/1"), kStart));          // the launch that was asked
+  EXPECT_FALSE(ledger.resend(running(2, "aa/2"), kStart));          // another attempt
+  EXPECT_FALSE(ledger.resend(running(1, "aa/2"), kStart + 10min));  // void by now
+  const auto again = ledger.resend(running(1, "aa/2"), kStart + 1min);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->command_id, stop_of(run(1)).command_id);
+  EXPECT_EQ(again->launch.at("n1"), "aa/2");
+  EXPECT_EQ(again->issued_at, kStart);  // its deadlines stay
+  EXPECT_FALSE(ledger.resend(running(1, "aa/2"), kStart + 1min));
+  ledger.release(*again);
+  EXPECT_TRUE(ledger.resend(running(1, "aa/2"), kStart + 1min));
+}
+
+TEST(StopLedger, AWithdrawnStopIsNotAskedAgain) {
+  StopLedger ledger;
+  ledger.reserve(stop_of(run(1)), {});
+  ledger.on_withdrawn(run(1));
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::withdrawn);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 1, kStart, "aa/2"), {}).verdict, Verdict::withdrawn);
+  EXPECT_FALSE(ledger.resend(running(1, "aa/2"), kStart));
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).verdict, Verdict::send);
+}
+
+TEST(StopLedger, ForgetsWhatTheTopicHasForgotten) {
+  StopLedger ledger;
+  for (int i = 0; i < 100; ++i) ledger.on_command(stop_of(run(i), 1, kStart + i * 24h));
+  EXPECT_EQ(ledger.size(), 8u);
+}
+
+}  // namespace
+}  // namespace tocsin::actions
