@@ -10,9 +10,11 @@
 #include <limits>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "app/client/launch.h"
 #include "app/client/variables.h"
+#include "collectors/collectors.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -45,7 +47,7 @@ std::string trimmed(std::string text) {
 struct Launcher {
   std::string name;  // platform kind
   std::string seed;  // text of the UUIDv5; empty: this launcher names no run
-  core::Value ref;
+  core::ValueMap ref;
 };
 
 Launcher find_launcher(const Variables& env) {
@@ -123,6 +125,7 @@ ProcessFacts this_process() {
   if (gethostname(host.data(), host.size() - 1) == 0) facts.host = host.data();
   facts.pid = getpid();
   facts.start_ticks = start_ticks(facts.pid);
+  facts.pid_namespace = collectors::own_pid_namespace();
   facts.parent_pid = getppid();
   facts.parent_start_ticks = start_ticks(facts.parent_pid);
   timespec since_boot{};
@@ -150,12 +153,15 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
 
   const Launcher launcher = find_launcher(env);
   identity.launcher = launcher.name;
+  core::ValueMap reference;
   if (!launcher.name.empty() && launcher.name != "torchelastic") {
     identity.platform = launcher.name;
-    identity.platform_ref = launcher.ref;
+    reference = launcher.ref;
   } else {
-    identity.platform_ref = core::ValueMap{{"pid", facts.pid}, {"start", facts.start_ticks}};
+    reference = {{"pid", facts.pid}, {"start", facts.start_ticks}};
   }
+  if (facts.pid_namespace > 0) reference.emplace_back("pid_namespace", facts.pid_namespace);
+  identity.platform_ref = std::move(reference);
 
   const bool one_host = identity.world_size <= 1 || all_on_this_host(identity.world_size, env);
   bool fresh = false;

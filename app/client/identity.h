@@ -30,7 +30,8 @@ struct ProcessFacts {
   std::string host;
   std::string script;  // default of `job`
   std::int64_t pid = 0;
-  std::int64_t start_ticks = 0;  // since boot, from /proc: tells a reused pid
+  std::int64_t start_ticks = 0;    // since boot, from /proc: tells a reused pid
+  std::int64_t pid_namespace = 0;  // inode; a pid means something only together with it
   std::int64_t parent_pid = 0;
   std::int64_t parent_start_ticks = 0;
   std::int64_t opened = 0;          // now, ns since boot (CLOCK_BOOTTIME)

@@ -1,0 +1,165 @@
+#include "collectors/process_watch.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3  // since Linux 5.4; older headers lack the name
+#endif
+
+namespace tocsin::collectors {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+// Field 22 of /proc/<pid>/stat; the second field may hold blanks and parentheses. A process that
+// has ended and is not waited for yet still has its time.
+std::optional<std::int64_t> start_ticks(std::int64_t pid) {
+  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::string_view left = std::string_view(stat).substr(name_end + 1);
+  for (int field = 3; field <= 22; ++field) {
+    const std::size_t begin = left.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return std::nullopt;
+    left.remove_prefix(begin);
+    const std::size_t end = std::min(left.find(' '), left.size());
+    if (field == 22) {
+      std::int64_t ticks = 0;
+      std::from_chars(left.data(), left.data() + end, ticks);
+      return ticks;
+    }
+    left.remove_prefix(end);
+  }
+  return std::nullopt;
+}
+
+// Only of a child; leaves the child to be waited for.
+void read_status(int descriptor, Death& death) {
+  siginfo_t info{};
+  if (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(descriptor), &info,
+             WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
+    return;
+  }
+  if (info.si_code == CLD_EXITED) {
+    death.exit_code = info.si_status;
+  } else {
+    death.signal = info.si_status;
+  }
+}
+
+bool readable(int descriptor) {
+  pollfd one{descriptor, POLLIN, 0};
+  return ::poll(&one, 1, 0) == 1;
+}
+
+}  // namespace
+
+std::int64_t own_pid_namespace() {
+  struct stat facts {};
+  if (stat("/proc/self/ns/pid", &facts) != 0) return 0;
+  return static_cast<std::int64_t>(facts.st_ino);
+}
+
+core::Lifecycle to_lifecycle(const Death& death) {
+  core::Lifecycle out;
+  out.event = core::LifecycleEvent::died;
+  out.died_worker = death.worker.name;
+  out.died_incarnation = death.worker.incarnation;
+  out.pid = death.pid;
+  out.exit_code = death.exit_code;
+  out.signal = death.signal;
+  return out;
+}
+
+ProcessWatch::ProcessWatch(std::size_t max_descriptors)
+    : max_descriptors_(max_descriptors),
+      boot_id_(read_text("/proc/sys/kernel/random/boot_id")),
+      pid_namespace_(own_pid_namespace()) {}
+
+ProcessWatch::~ProcessWatch() {
+  for (auto& [key, entry] : entries_) release(entry);
+}
+
+void ProcessWatch::release(Entry& entry) {
+  if (entry.descriptor < 0) return;
+  close(entry.descriptor);
+  entry.descriptor = -1;
+  --descriptors_;
+}
+
+Watching ProcessWatch::watch(const WatchedWorker& worker, const WatchedProcess& process) {
+  if (process.pid < 2 || process.pid_start <= 0) return Watching::hidden;  // names no process
+  const Key key{worker.run, worker.name};
+  if (const auto known = entries_.find(key); known != entries_.end()) {
+    Entry& entry = known->second;
+    if (worker.incarnation < entry.worker.incarnation) return Watching::dead;
+    if (worker.incarnation == entry.worker.incarnation) {
+      return entry.told || entry.dead ? Watching::dead : Watching::alive;
+    }
+  }
+  Entry made{worker, process};
+  if (!process.boot_id.empty() && !boot_id_.empty() && process.boot_id != boot_id_) {
+    made.dead = true;
+  } else {
+    if (process.pid_namespace != 0 && process.pid_namespace != pid_namespace_) {
+      return Watching::hidden;
+    }
+    // Pinned first and then compared: what the descriptor stands for cannot change any more.
+    if (descriptors_ < max_descriptors_) {
+      made.descriptor =
+          static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(process.pid), 0U));
+      if (made.descriptor >= 0) ++descriptors_;
+    }
+    if (start_ticks(process.pid) != process.pid_start) {
+      release(made);
+      // The number may mean another process where the worker runs.
+      if (process.pid_namespace == 0) return Watching::hidden;
+      made.dead = true;
+    }
+  }
+  if (const auto known = entries_.find(key); known != entries_.end()) release(known->second);
+  const bool dead = made.dead;
+  entries_.insert_or_assign(key, std::move(made));
+  return dead ? Watching::dead : Watching::alive;
+}
+
+void ProcessWatch::forget(const core::RunUid& run) {
+  for (auto at = entries_.lower_bound({run, ""}); at != entries_.end() && at->first.first == run;) {
+    release(at->second);
+    at = entries_.erase(at);
+  }
+}
+
+std::vector<Death> ProcessWatch::poll() {
+  std::vector<Death> out;
+  for (auto& [key, entry] : entries_) {
+    if (entry.told) continue;
+    const bool ended = entry.dead || (entry.descriptor >= 0 ? readable(entry.descriptor)
+                                                            : start_ticks(entry.process.pid) !=
+                                                                  entry.process.pid_start);
+    if (!ended) continue;
+    Death death{entry.worker, entry.process.pid, std::nullopt, std::nullopt};
+    if (entry.descriptor >= 0) read_status(entry.descriptor, death);
+    entry.told = true;
+    release(entry);
+    out.push_back(std::move(death));
+  }
+  return out;
+}
+
+}  // namespace tocsin::collectors
