@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/client/at_exit.h"
+#include "app/client/bounded_json.h"
 #include "app/client/process.h"
 #include "app/client/tocsin_client.h"
 #include "collectors/collectors.h"
@@ -93,21 +95,6 @@ bool lend(const tocsin_tensor& given, client::LentTensor& out) {
   return std::any_of(out.shape.begin(), out.shape.end(), [](std::int64_t n) { return n == 0; });
 }
 
-struct Ending {
-  std::string outcome;
-  std::string error;
-  std::optional<int> exit_code;
-};
-
-// A bare word, or a JSON object.
-Ending ending_of(const std::string& given) {
-  const Json json = Json::parse(given, nullptr, false);
-  if (!json.is_object()) return {given, "", std::nullopt};
-  Ending out{json.value("outcome", "completed"), json.value("error", ""), std::nullopt};
-  if (json.contains("exit_code")) out.exit_code = json["exit_code"].get<int>();
-  return out;
-}
-
 bool known_dtype(std::int32_t dtype) {
   return dtype >= 0 && dtype < 64 &&
          (dtype == 0 || core::to_string(static_cast<core::Dtype>(dtype)) != "unknown");
@@ -169,6 +156,11 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
       return TOCSIN_OK;
     }
     if (type < 1 || type > 8) return fail(TOCSIN_INVALID, "tocsin_name: unknown type of name");
+    if (type == TOCSIN_NAME_SPAN_ARGS) {
+      if (auto fits = core::check_json_bounds(view, client::kMaxGivenJson); !fits) {
+        return fail(TOCSIN_INVALID, "arguments of a span: " + fits.error().message);
+      }
+    }
     client::NameInfo info;
     info.type = static_cast<core::DictionaryType>(type);
     if (given != nullptr) {
@@ -180,6 +172,9 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
       if (known.role >= 0) info.role = static_cast<core::Role>(known.role);
       if (known.dims != nullptr) info.dims.assign(known.dims, known.dims + known.ndim);
       info.attrs = text(known.attrs);
+      if (auto fits = core::check_json_bounds(info.attrs, client::kMaxGivenJson); !fits) {
+        return fail(TOCSIN_INVALID, "attributes of a name: " + fits.error().message);
+      }
       info.collection = text(known.collection);
     }
     *id = self.session().name(view, info);
@@ -290,7 +285,7 @@ int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, si
 
 int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = Json::parse(json, json + length, nullptr, false);
+    const Json given = client::parse_given({json, length});
     if (!given.is_object() || !given.value("command_id", Json()).is_string() ||
         !given.value("phase", Json()).is_string()) {
       return fail(TOCSIN_INVALID, "tocsin_ack: an object with command_id and phase");
@@ -309,6 +304,7 @@ int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
       ack.checkpoint_path = given["checkpoint"].value("path", "");
       ack.checkpoint_bytes = given["checkpoint"].value("bytes", std::uint64_t{0});
     }
+    if (ack.phase == "stopping") self.stopping();
     self.session().ack(std::move(ack));
     return TOCSIN_OK;
   });
@@ -316,7 +312,7 @@ int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
 
 int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = Json::parse(json, json + length, nullptr, false);
+    const Json given = client::parse_given({json, length});
     const std::string event = given.is_object() ? given.value("event", "") : "";
     if (event == "leave") {
       self.session().leave(given.value("reason", ""));
@@ -351,22 +347,36 @@ int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
 }
 
 int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
-  if (handle == nullptr) return TOCSIN_DISABLED;
-  if (handle->generation != process().generation.load()) return TOCSIN_DISABLED;  // leaked
-  const std::int32_t result = with(handle, [&](client::Client&) -> std::int32_t {
+  return with(handle, [&](client::Client&) -> std::int32_t {
     {
       const std::lock_guard lock(process().mutex);
       if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
-      process().open = nullptr;
     }
-    const Ending ending = ending_of(text(outcome));
-    return client::Client::close(handle->client, ending.outcome, ending.error, ending.exit_code,
-                                 std::chrono::milliseconds(milliseconds))
+    return client::close_open_client(client::ending_of(text(outcome)),
+                                     std::chrono::milliseconds(milliseconds))
                ? TOCSIN_OK
                : TOCSIN_TIMEOUT;
   });
-  if (result >= 0) delete handle;
-  return result;
+}
+
+int32_t tocsin_close_at_exit(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
+  return with(handle, [&](client::Client&) -> std::int32_t {
+    const std::chrono::milliseconds timeout(milliseconds);
+    if (client::close_at_exit(client::ending_of(text(outcome)), timeout)) return TOCSIN_OK;
+    // Nobody will ever say how this process ended.
+    return client::close_open_client({"unknown", "", std::nullopt}, timeout) ? TOCSIN_OK
+                                                                             : TOCSIN_TIMEOUT;
+  });
+}
+
+int32_t tocsin_closed(char* buffer, size_t size, size_t* length) {
+  return guarded([&]() -> std::int32_t {
+    const std::lock_guard lock(process().mutex);
+    if (process().last_counters.empty()) return TOCSIN_NOT_FOUND;
+    Json out = Json::parse(process().last_counters, nullptr, false);
+    out["loss"] = process().loss;
+    return copy_out(out.dump(), buffer, size, length);
+  });
 }
 
 int32_t tocsin_after_fork(tocsin_client* handle) {

@@ -1,6 +1,6 @@
 #include "app/client/attrs.h"
 
-#include <nlohmann/json.hpp>
+#include "app/client/bounded_json.h"
 
 namespace tocsin::app::client {
 
@@ -13,7 +13,7 @@ std::string worker_attrs(std::string_view job, const core::Labels& labels) {
 }
 
 std::string name_attrs(std::string_view given, const std::vector<std::string>& collections) {
-  Json out = Json::parse(given.begin(), given.end(), nullptr, false);
+  Json out = parse_given(given);
   if (!out.is_object()) out = Json::object();
   if (!collections.empty()) out["collections"] = collections;
   if (out.empty()) return {};

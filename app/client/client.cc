@@ -93,7 +93,11 @@ void Sender::check_delivery() {
   if (publisher_ == nullptr || now < check_again_) return;
   check_again_ = now + kCheckDelivery;
   const auto delivered = publisher_->flush(milliseconds{0});
+  if (delivered) confirmed_ = sent_.load();
   if (delivered || delivered.error().code == core::Code::deadline_exceeded) return;
+  // Which ones it was the publisher does not say: all that were not confirmed may be gone.
+  lost_ += sent_ - confirmed_;
+  confirmed_ = sent_.load();
   trouble_.set(delivered.error().message);
   session_.delivery_failed(delivered.error().message);
 }
@@ -132,7 +136,9 @@ bool Sender::flush(core::Duration timeout) {
   session_.flush();
   if (!open() || !publish_all()) return false;
   const auto left = std::chrono::duration_cast<milliseconds>(std::max(timeout, core::Duration{0}));
-  return publisher_->flush(left).has_value();
+  const bool delivered = publisher_->flush(left).has_value();
+  if (delivered) confirmed_ = sent_.load();
+  return delivered;
 }
 
 Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
@@ -148,7 +154,8 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
           [this](const core::RecordView& record) { board_.take(record, clock_.now()); }),
       endpoints_(std::move(endpoints)),
       trouble_(std::move(trouble)),
-      sender_(endpoints_, session_, queue_, clock, *trouble_) {}
+      sender_(endpoints_, session_, queue_, clock, *trouble_),
+      report_(options_.report) {}
 
 void Client::start(const std::shared_ptr<Client>& self) {
   const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
@@ -164,6 +171,7 @@ void Client::start(const std::shared_ptr<Client>& self) {
 }
 
 void Client::send_loop() {
+  report_.opened(session_.identity(), session_.incarnation());
   while (true) {
     const core::Duration wait = sender_.turn();
     Request request = Request::none;
@@ -267,7 +275,22 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
   // ends right after close() does not race with it.
   std::unique_lock lock(self->mutex_);
   self->changed_.wait_for(lock, kGrace, [&] { return self->threads_ == 0; });
+  self->report_.ended(self->session_.incarnation(), delivered);
   return delivered;
+}
+
+std::string Client::loss() const {
+  std::uint64_t dropped = 0;
+  for (const std::uint64_t frames : queue_.dropped()) dropped += frames;
+  const std::uint64_t waiting = queue_.size();
+  const std::uint64_t unconfirmed = sender_.unconfirmed();
+  if (dropped + waiting + unconfirmed == 0) return {};
+  std::string out = std::to_string(dropped + waiting) + " records did not reach " + options_.out;
+  if (unconfirmed > 0) {
+    out += ", and up to " + std::to_string(unconfirmed) + " that were sent are not confirmed";
+  }
+  const std::string why = trouble_->text();
+  return why.empty() ? out : out + ": " + why;
 }
 
 std::string Client::counters() const {
@@ -286,6 +309,8 @@ std::string Client::counters() const {
   out.emplace_back("queued_records_total", std::move(pushed));
   out.emplace_back("dropped_records_total", std::move(dropped));
   out.emplace_back("queue_bytes", queue_.bytes());
+  out.emplace_back("waiting_records", std::uint64_t{queue_.size()});
+  out.emplace_back("unconfirmed_records", sender_.unconfirmed());
   out.emplace_back("command_reader", std::string(to_string(reader_.role())));
   out.emplace_back("commands_received_total", board_.received());
   out.emplace_back("commands_refused_total", board_.refused());

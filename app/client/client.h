@@ -14,6 +14,7 @@
 
 #include "app/client/command_reader.h"
 #include "app/client/commands.h"
+#include "app/client/run_report.h"
 #include "app/client/send_queue.h"
 #include "app/client/session.h"
 #include "core/clock.h"
@@ -66,6 +67,10 @@ class Sender {
   /// Gives up the publisher and whatever it still holds.
   void release() { publisher_.reset(); }
   [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(); }
+  /// Of those sent: at most so many were not confirmed, or are known to be lost.
+  [[nodiscard]] std::uint64_t unconfirmed() const noexcept {
+    return lost_.load() + sent_.load() - confirmed_.load();
+  }
 
  private:
   bool open();
@@ -82,11 +87,14 @@ class Sender {
   core::Duration check_again_{0};  // monotonic
   bool stuck_ = false;
   std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> confirmed_{0};  // or counted in lost_
+  std::atomic<std::uint64_t> lost_{0};
 };
 
 struct ClientOptions {
   std::uint64_t queue_bytes = 64ULL << 20;
-  std::string out;  // for people: where telemetry goes
+  std::string out;     // for people: where telemetry goes
+  std::string report;  // path of a RunReport; empty: none
   /// Clients of a node with the same text share one reader of `commands`; empty: none.
   std::string command_share;
 };
@@ -104,6 +112,10 @@ class Client {
   [[nodiscard]] Session& session() noexcept { return session_; }
   [[nodiscard]] CommandBoard& commands() noexcept { return board_; }
   [[nodiscard]] std::string counters() const;
+  /// What did not reach the other side, in one sentence; empty: nothing. Final after close().
+  [[nodiscard]] std::string loss() const;
+  /// The script has acknowledged a stop.
+  void stopping() const { report_.stopping(session_.incarnation()); }
   bool flush(std::chrono::milliseconds timeout);
   /// Empty outcome: `leave` instead of `end`. False: not everything was delivered in time; the rest
   /// is dropped. The threads then hold `self` until they are through, so the caller never waits
@@ -130,6 +142,7 @@ class Client {
   Endpoints endpoints_;
   std::shared_ptr<Trouble> trouble_;
   Sender sender_;
+  const RunReport report_;
   std::atomic<bool> closing_{false};
 
   mutable std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/client/local_socket.h"
+#include "app/client/run_report.h"
 #include "app/client/settings.h"
 
 namespace tocsin::app::client {
@@ -76,6 +77,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
   client_options.out = settings->out;
+  client_options.report = facts.environment(kReportVariable).value_or("");
   client_options.command_share = command_share(*settings, identity->run);
   auto trouble = std::make_shared<Trouble>();
   const core::Clock& clock = process().clock;

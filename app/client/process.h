@@ -30,6 +30,8 @@ struct Process {
   SystemClock clock;
   tocsin_client* open = nullptr;
   std::uint64_t incarnation = 0;  // of the newest client
+  std::string last_counters;      // of the client that was closed last
+  std::string loss;               // what it could not deliver, in words; empty: nothing
   std::atomic<std::uint64_t> generation{1};
 };
 Process& process();

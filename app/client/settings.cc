@@ -5,10 +5,11 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "app/client/bounded_json.h"
+#include "app/client/variables.h"
 #include "config/config.h"
 
 namespace tocsin::app::client {
@@ -72,7 +73,7 @@ core::Status read_file(const std::string& path, const ProcessFacts& facts, Setti
 }
 
 core::Status add_labels(const std::string& json, core::Labels& labels) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto parsed = parse_given(json);
   if (!parsed.is_object()) return core::invalid_argument("labels: expected an object of texts");
   for (const auto& [name, value] : parsed.items()) {
     labels.set(name, value.is_string() ? value.get<std::string>() : value.dump());
@@ -89,13 +90,44 @@ void use_brokers(const std::string& brokers, ingest::TransportConfig& transport)
   transport.kafka = std::move(kafka);
 }
 
-void use_out(const std::string& out, ingest::TransportConfig& transport) {
-  if (out.rfind(kKafka, 0) == 0) {
-    use_brokers(out.substr(kKafka.size()), transport);
-  } else {
-    transport.kafka = Value();
-    transport.journal = out;
+core::Error unusable(const std::string& what, const std::string& given, const char* why) {
+  return core::invalid_argument(what + " \"" + given + "\": " + why +
+                                "; give \"kafka://host:9092[,host:9092]\" or a directory");
+}
+
+// "host:9092,[::1]:9092": no scheme, no path, nothing empty; ports are numbers.
+bool are_brokers(std::string_view text) {
+  while (true) {
+    const std::string_view one = text.substr(0, text.find(','));
+    const std::size_t colon = one.rfind(':');
+    const std::string_view host = one.substr(0, colon);
+    if (host.empty() || one.find_first_of(" /\t") != one.npos) return false;
+    if (colon != one.npos && one.back() != ']') {
+      const auto port = number(one.substr(colon + 1));
+      if (!port || *port < 1 || *port > 65'535) return false;
+    }
+    if (one.size() == text.size()) return true;
+    text.remove_prefix(one.size() + 1);
   }
+}
+
+core::Status use_out(const std::string& what, const std::string& out,
+                     ingest::TransportConfig& transport) {
+  if (out.rfind(kKafka, 0) == 0) {
+    const std::string brokers = out.substr(kKafka.size());
+    if (!are_brokers(brokers)) return unusable(what, out, "no list of brokers");
+    use_brokers(brokers, transport);
+    return core::ok();
+  }
+  // A folder of that name would be made, filled, and looked for in vain.
+  if (out.find("://") != out.npos) return unusable(what, out, "no such kind of place");
+  std::error_code ignored;
+  if (std::filesystem::exists(out, ignored) && !std::filesystem::is_directory(out, ignored)) {
+    return unusable(what, out, "a file");
+  }
+  transport.kafka = Value();
+  transport.journal = out;
+  return core::ok();
 }
 
 // Opened at the first try and then shared by publisher and source.
@@ -167,11 +199,15 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
     if (auto ok = read_file(file, facts, out); !ok) return ok.error();
   }
   if (!input.out.empty()) {
-    use_out(input.out, out.transport);
+    if (auto ok = use_out("out", input.out, out.transport); !ok) return ok.error();
   } else if (const std::string brokers = variable("TOCSIN_BROKERS"); !brokers.empty()) {
+    if (!are_brokers(brokers)) {
+      return core::invalid_argument("TOCSIN_BROKERS \"" + brokers +
+                                    "\": no list of brokers; give \"host:9092[,host:9092]\"");
+    }
     use_brokers(brokers, out.transport);
-  } else if (const std::string directory = variable("TOCSIN_OUT"); !directory.empty()) {
-    use_out(directory, out.transport);
+  } else if (const std::string given = variable("TOCSIN_OUT"); !given.empty()) {
+    if (auto ok = use_out("TOCSIN_OUT", given, out.transport); !ok) return ok.error();
   }
   if (!input.capture.empty()) {
     auto capture = parse_capture(input.capture, out.capture);

@@ -154,7 +154,7 @@ TOCSIN_API int32_t tocsin_stop_requested(tocsin_client* client);
 TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer,
                                   size_t size, size_t* length);
 /* {"command_id","phase"[,"action","reason","checkpoint":{"path","bytes"},"version",
- * "effective_step"]}; the client adds run, attempt, rank, worker, step and time. */
+ * "effective_step","exit_code"]}; the client adds the command's revision and who answers. */
 TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
 /* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
  * run; {"event":"leave","reason":…}: this worker takes no further part. */
@@ -163,11 +163,19 @@ TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, siz
 TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,
                                    size_t* length);
 TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
-/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted; or a JSON
- * object
- * {"outcome"[,"error","exit_code"]}), delivers what it can within the time, drops the rest, frees
- * the handle. Null outcome: leaves without `end`. */
+/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted | unknown; or a
+ * JSON object {"outcome"[,"error","exit_code"]}), delivers what it can within the time, drops the
+ * rest, frees the handle. Null outcome: leaves without `end`. */
 TOCSIN_API int32_t tocsin_close(tocsin_client* client, const char* outcome, uint32_t milliseconds);
+/* Closes the client when the process calls exit(), which alone knows the status: with this outcome
+ * for status 0 (and for 77 if it is stopped_by_rule), else as failed with the status as exit_code.
+ * What could not be delivered is one line on stderr unless TOCSIN_QUIET is set. The handle stays
+ * open until then. Where a system does not tell handlers the status: closes now, as unknown. */
+TOCSIN_API int32_t tocsin_close_at_exit(tocsin_client* client, const char* outcome,
+                                        uint32_t milliseconds);
+/* The counters of the client that this process closed last, and `loss`: what it could not deliver,
+ * in one sentence. TOCSIN_NOT_FOUND: none was closed. */
+TOCSIN_API int32_t tocsin_closed(char* buffer, size_t size, size_t* length);
 /* In a child process: forgets the parent's client, so that a new one may be opened here. */
 TOCSIN_API int32_t tocsin_after_fork(tocsin_client* client);
 /* Pure: columns 1 … 13 of a row as doubles (count … meta). tier: 0, the base columns; others are

@@ -168,6 +168,8 @@ class Library:
             "tocsin_counters": [p, text, size, length],
             "tocsin_flush": [p, u32],
             "tocsin_close": [p, text, u32],
+            "tocsin_close_at_exit": [p, text, u32],
+            "tocsin_closed": [text, size, length],
             "tocsin_after_fork": [p],
             "tocsin_reduce": [ctypes.POINTER(Tensor), ctypes.POINTER(ctypes.c_double), i32],
         }

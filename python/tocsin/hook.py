@@ -1,7 +1,7 @@
 """The hook object: what a training script talks to.
 
-No method raises and none blocks beyond its stated bound. Errors are contained, counted, and after
-``MAX_ERRORS`` of them the hook switches itself off and says so once.
+No method raises and none blocks beyond its stated bound. A value that cannot be logged is skipped,
+counted, and said once; the hook stays on.
 """
 
 import atexit
@@ -21,7 +21,7 @@ from ._contain import contained
 from ._process import distributed, framework
 
 EXIT_STOPPED = 77
-MAX_ERRORS = 20
+MAX_SPAN_ARGS = 1000  # distinct ones; each is a name that every reader keeps
 
 _hook: Optional["Hook"] = None
 _registered = False
@@ -58,6 +58,7 @@ class Hook(Commands):
         self._lock = threading.RLock()
         self._model: Any = None
         self._final: Dict[str, Any] = {}
+        self._span_args_known = 0
         if os.environ.get("TOCSIN_DISABLED", "0") not in ("", "0"):
             self._last_error = "disabled by TOCSIN_DISABLED"
             return
@@ -158,16 +159,29 @@ class Hook(Commands):
         if _values:
             scalars = {**_values, **scalars}
         for name, value in scalars.items():
-            scalar = self._scalar_ids.get(name)
-            if scalar is None:
-                scalar = self._scalar_ids[name] = self._name(_abi.NAME_SCALAR, name)
-            if type(value) is not float and getattr(value, "is_cuda", False):
-                self._log_later(scalar, value)
-                continue
-            self._scalar(scalar, float(value.detach() if hasattr(value, "detach") else value))
+            try:
+                self._log_one(name, value)
+            except Exception as error:  # noqa: BLE001 - the others are logged all the same
+                self._failed("log", error)
         self._logged = True
         if self._open_after and self._mode == "train":
             self._end_step(0)
+
+    def _log_one(self, name: str, value: Any) -> None:
+        scalar = self._scalar_ids.get(name)
+        if type(value) is float and scalar is not None:
+            self._scalar(scalar, value)
+            return
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
+        on_device = getattr(value, "is_cuda", False)
+        number = value if on_device else float(value.detach() if hasattr(value, "detach") else value)
+        if scalar is None:  # only now: what is not logged needs no name
+            scalar = self._scalar_ids[name] = self._name(_abi.NAME_SCALAR, name)
+        if on_device:
+            self._log_later(scalar, value)
+        else:
+            self._scalar(scalar, number)
 
     def _scalar(self, scalar: int, value: float) -> None:
         if self._later:
@@ -353,9 +367,17 @@ class Hook(Commands):
 
     @contained()
     def _span(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
-        arguments = self._named(_abi.NAME_SPAN_ARGS, json.dumps(args, default=str)) if args else 0
+        arguments = self._span_args(args) if args else 0
         self._fast.tocsin_span(self._handle, self._named(_abi.NAME_SPAN, name), 0, start, duration,
                                arguments)
+
+    def _span_args(self, args: Mapping[str, Any]) -> int:
+        text = json.dumps(args, default=str)
+        if (_abi.NAME_SPAN_ARGS, text) not in self._names:
+            if self._span_args_known >= MAX_SPAN_ARGS:
+                return 0
+            self._span_args_known += 1
+        return self._named(_abi.NAME_SPAN_ARGS, text)
 
     # ---- state
 
@@ -381,10 +403,13 @@ class Hook(Commands):
         self._fast.tocsin_lifecycle(self._handle, text, len(text))
 
     def _counters(self) -> Dict[str, Any]:
+        return self._text_of(lambda *place: self._fast.tocsin_counters(self._handle, *place))
+
+    def _text_of(self, call: Callable[..., int]) -> Dict[str, Any]:
         size = 8192
         while True:
             buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
-            result = self._fast.tocsin_counters(self._handle, buffer, size, ctypes.byref(length))
+            result = call(buffer, size, ctypes.byref(length))
             if result == _abi.TOO_SMALL:
                 size = length.value + 1
                 continue
@@ -414,7 +439,32 @@ class Hook(Commands):
 
     def close(self, outcome: str = "completed", timeout: float = 5.0, *,
               error: Optional[str] = None, exit_code: Optional[int] = None) -> None:
-        """Ends the run's record and delivers what it can within ``timeout`` seconds. Idempotent."""
+        """Ends the run's record and delivers what it can within ``timeout`` seconds. Idempotent.
+
+        What could not be delivered stands in ``stats()`` and in one line on stderr (not with
+        ``TOCSIN_QUIET=1``).
+        """
+        handle = self._finish()
+        if handle is None:
+            return
+        end = self._ending(outcome, error, exit_code)
+        self._slow.tocsin_close(handle, end, max(int(timeout * 1000), 0))
+        try:
+            self._final = self._text_of(self._fast.tocsin_closed)
+            if self._final.get("loss") and os.environ.get("TOCSIN_QUIET", "0") in ("", "0"):
+                print(f"tocsin: {self._final['loss']}", file=sys.stderr)
+        except Exception:  # noqa: BLE001 - stderr may be closed
+            pass
+
+    def _close_at_exit(self, timeout: float = 5.0) -> None:
+        """The interpreter ends, and does not say with which status: the library asks ``exit()``."""
+        handle = self._finish()
+        if handle is not None:
+            self._fast.tocsin_close_at_exit(handle, self._ending("completed", None, None),
+                                            int(timeout * 1000))
+
+    def _finish(self) -> Optional[int]:
+        """Says what is left to say; the handle if there is something to close. The hook is off."""
         global _hook
         if _hook is self:
             _hook = None
@@ -422,7 +472,7 @@ class Hook(Commands):
             handle, self._handle = self._handle, None
         if handle is None or not self.enabled:
             self.enabled = False
-            return
+            return None
         self._handle = handle
         try:
             for adapter in self._adapters:
@@ -430,26 +480,28 @@ class Hook(Commands):
             self._drain(wait=True)
             if self._open_after:
                 self._end_step(0)
-            if outcome == "completed" and self._stop_acknowledged:
-                outcome = "stopped_by_rule"
             self._checkpoint_done()
-            if self._stop_acknowledged:
-                self._phase("stopped")
-            end = {"outcome": outcome}
-            if error is not None:
-                end["error"] = error
-            if exit_code is not None:
-                end["exit_code"] = exit_code
             self._final = self._counters()
         except Exception as problem:  # noqa: BLE001
             self._failed("close", problem)
-            end = {"outcome": outcome}
+        return handle
+
+    def _ending(self, outcome: str, error: Optional[str], exit_code: Optional[int]) -> bytes:
+        """The last record as JSON; from here on the hook is off."""
+        if outcome == "completed" and self._stop_acknowledged:
+            outcome = "stopped_by_rule"
+        end: Dict[str, Any] = {"outcome": outcome}
+        if error is not None:
+            end["error"] = error
+        if exit_code is not None:
+            end["exit_code"] = exit_code
+        if self._stop_acknowledged:
+            self._phase("stopped", **({} if exit_code is None else {"exit_code": exit_code}))
         self.enabled = False
         self._handle = None
         self._adapters = []
         self._model = None
-        self._slow.tocsin_close(handle, json.dumps(end).encode("utf-8"),
-                                max(int(timeout * 1000), 0))
+        return json.dumps(end).encode("utf-8")
 
     def __enter__(self) -> "Hook":
         return self
@@ -469,12 +521,12 @@ class Hook(Commands):
     # ---- errors and forks
 
     def _failed(self, where: str, error: BaseException) -> None:
+        first = not self._errors
         self._errors[where] = self._errors.get(where, 0) + 1
         self._last_error = f"{where}: {type(error).__name__}: {error}"
-        if sum(self._errors.values()) == MAX_ERRORS:
-            warnings.warn(f"tocsin switched itself off after {MAX_ERRORS} errors, last in "
-                          f"{self._last_error}", RuntimeWarning, stacklevel=4)
-            self.close("completed", timeout=1.0, error=self._last_error)
+        if first:
+            warnings.warn(f"tocsin skips what it cannot use, first in {self._last_error} "
+                          "(counted in stats())", RuntimeWarning, stacklevel=4)
 
     def _forked(self) -> None:
         """In a child process: this hook is the parent's. Nothing is freed, nothing is sent."""
@@ -497,7 +549,7 @@ def _at_exit() -> None:
         return
     kind = getattr(sys, "last_type", None)
     if kind is None:
-        hook.close()
+        hook._close_at_exit()
     elif issubclass(kind, KeyboardInterrupt):
         hook.close("interrupted")
     else:

@@ -2,6 +2,8 @@
 import socket
 import time
 
+import pytest
+
 from tests.support.hook_support import MODEL, Telemetry, run_script
 
 
@@ -143,7 +145,7 @@ assert opened < 1.0, opened
 assert looped < 5.0, looped
 assert closed < 1.5, closed
 assert stats["hook_errors_total"] == {}, stats
-""" % closed_port()), tmp_path)
+""" % closed_port()), tmp_path, TOCSIN_QUIET="1")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
@@ -158,7 +160,7 @@ train(hook, 50)
 begin = time.monotonic()
 hook.close(timeout=0.5)
 assert time.monotonic() - begin < 1.5
-""" % silent.getsockname()[1]), tmp_path)
+""" % silent.getsockname()[1]), tmp_path, TOCSIN_QUIET="1")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
@@ -171,6 +173,7 @@ print(time.time())
     ended = time.time()
     assert result.returncode == 0, result.stderr
     assert ended - float(result.stdout) < 8  # five seconds for delivery; the rest is the interpreter
+    assert result.stderr.startswith("tocsin: ") and result.stderr.count("\n") == 1
 
 
 def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
@@ -188,21 +191,104 @@ hook.close(timeout=0.2)
     assert result.returncode == 0, result.stderr
 
 
-def test_nonsense_values_are_counted_and_never_raised(tmp_path):
+def test_nonsense_values_are_skipped_and_counted_and_the_hook_stays_on(tmp_path):
     result = run_script(script("""
-import warnings
-warnings.simplefilter("ignore")
 hook = tocsin.watch(model, optimizer, out="data")
 hook.log(loss="not a number"); hook.log({1: object()}); hook.save_tensor("x", None); hook.set_mode("sideways")
 hook.load_state_dict({"steps": 3}); hook.log(loss=torch.randn(3))
-train(hook, 2)
-assert hook.enabled and sum(hook.stats()["hook_errors_total"].values()) == 6, hook.stats()
+deep = []
 for _ in range(100):
-    hook.log(loss="again")
-assert not hook.enabled
+    deep = [deep]
+with hook.span("deep", value=deep):
+    pass
+train(hook, 2)
+assert hook.enabled and sum(hook.stats()["hook_errors_total"].values()) == 7, hook.stats()
+for _ in range(100):
+    hook.log(loss="again", kept=1.5)
+    hook.step()
+assert hook.enabled and hook.stats()["hook_errors_total"]["log"] == 103, hook.stats()
 train(hook, 2)
 """), tmp_path)
     assert result.returncode == 0, result.stderr
+    assert result.stderr.count("tocsin skips what it cannot use") == 1
+    telemetry = Telemetry(tmp_path / "data")
+    assert len(telemetry.scalars("kept")) == 100  # what stood beside a bad value is there
+    assert telemetry.lifecycles("end")[0]["outcome"] == "completed"
+
+
+ENDINGS = [
+    ("pass", 0, {"outcome": "completed", "exit_code": 0}),
+    ("sys.exit()", 0, {"outcome": "completed", "exit_code": 0}),
+    ("sys.exit(3)", 3, {"outcome": "failed", "exit_code": 3}),
+    ("raise SystemExit(4)", 4, {"outcome": "failed", "exit_code": 4}),
+    ("exit(5)", 5, {"outcome": "failed", "exit_code": 5}),
+    ("sys.exit('gone wrong')", 1, {"outcome": "failed", "exit_code": 1}),
+    ("raise ValueError('bad batch')", 1, {"outcome": "failed", "exit_code": 1, "error": "ValueError: bad batch"}),
+    ("sys.exit(tocsin.EXIT_STOPPED)", 77, {"outcome": "failed", "exit_code": 77}),  # no stop was asked for
+    ("os._exit(3)", 3, None),
+    ("os._exit(0)", 0, None),
+    ("os.kill(os.getpid(), 9)", -9, None),
+]
+
+
+@pytest.mark.parametrize("last_words, status, end", ENDINGS, ids=[ending[0] for ending in ENDINGS])
+def test_a_hook_that_nobody_closed_tells_how_the_process_ended(tmp_path, last_words, status, end):
+    """Completed only for status 0; who cannot know says nothing."""
+    result = run_script(f"""
+        import os, sys, tocsin
+        hook = tocsin.watch(out="data")
+        hook.log(loss=1.0); hook.step(); assert hook.flush()
+        {last_words}
+    """, tmp_path)
+    assert result.returncode == status, result.stderr
+    told = Telemetry(tmp_path / "data").lifecycles("end")
+    assert [{key: one[key] for key in one if key in ("outcome", "exit_code", "error")} for one in told] == ([end] if end else [])
+
+
+@pytest.mark.parametrize("out", ["redis://localhost:6379", "s3://bucket/path", "kafka://", "kafka://host:port", "kafka://host:9092/topic",
+                                 "file.txt"])
+def test_a_place_that_cannot_be_used_is_said_and_makes_no_folder(tmp_path, out):
+    (tmp_path / "file.txt").write_text("in the way")
+    before = sorted(tmp_path.iterdir())
+    for argument, environment in ((repr(out), {}), ("None", {"TOCSIN_OUT": out})):
+        result = run_script(f"""
+            import tocsin
+            hook = tocsin.watch(out={argument})
+            assert not hook.enabled
+            hook.log(loss=1.0)
+        """, tmp_path, **environment)
+        assert result.returncode == 0, result.stderr
+        assert out in result.stderr and "kafka://host:9092" in result.stderr and "directory" in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_a_dead_broker_swallowed_is_said_and_counted(tmp_path):
+    body = script("""
+hook = tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d")
+train(hook, 20)
+hook.close(timeout=0.3)
+stats = hook.stats()
+assert sum(stats["dropped_records_total"].values()) + stats["waiting_records"] == stats["frames_total"] > 0, stats
+assert "did not reach kafka://127.0.0.1" in stats["loss"], stats
+""" % closed_port())
+    told = run_script(body, tmp_path)
+    assert told.returncode == 0 and told.stdout == "", told.stderr
+    assert told.stderr.startswith("tocsin: ") and told.stderr.count("\n") == 1 and "did not reach" in told.stderr
+    quiet = run_script(body, tmp_path, TOCSIN_QUIET="1")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_span_arguments_that_never_repeat_do_not_grow_without_bound(tmp_path):
+    result = run_script("""
+        import tocsin
+        hook = tocsin.watch(out="data")
+        for i in range(1500):
+            hook.event("batch", number=i)
+        hook.close()
+    """, tmp_path)
+    assert result.returncode == 0, result.stderr
+    entries = Telemetry(tmp_path / "data").entries.values()
+    assert len([entry for entry in entries if '"number"' in entry["name"]]) == 1000
 
 
 def test_a_wrong_setting_is_one_warning_and_no_hook(tmp_path):
