@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "app/app.h"
 
@@ -23,7 +24,9 @@ struct Invocation {
   std::string log_format;
   std::string format = "text";
   std::string name;
-  int start_timeout = 300;  // seconds
+  std::string out;                     // run
+  std::vector<std::string> arguments;  // run: the command
+  int start_timeout = 300;             // seconds
   bool strict = false;
   bool markdown = false;
   std::function<int()> run;

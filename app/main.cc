@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/commands.h"
+#include "app/run_command.h"
 #include "core/text.h"
 
 namespace {
@@ -67,6 +68,22 @@ void add_rules(CLI::App& app, Invocation& out) {
   describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
 }
 
+void add_run(CLI::App& app, Invocation& out) {
+  auto* run = app.add_subcommand("run", "run a training command and say how it ended");
+  run->add_option("command", out.arguments, "the command with its arguments, after --")->required();
+  run->add_option("--out", out.out,
+                  "kafka://host:9092 or a directory, as for the hook (default: TOCSIN_BROKERS, "
+                  "TOCSIN_OUT, the configuration, ./tocsin-data)");
+  run->add_option("--config.file,-c", out.config_file, "configuration file");
+  run->footer(
+      "Gives the command's own exit code back; 128 + n for signal n; 77 when a rule's stop was "
+      "acknowledged\nand the command ended with 0, or a launcher with 1.\n\n"
+      "Example:\n  tocsin run -- torchrun --nproc-per-node 8 train.py");
+  run->callback([&out] {
+    out.run = [&out] { return run_command({out.arguments, out.out, out.config_file}); };
+  });
+}
+
 // CLI11 would only say that a subcommand is required.
 int refuse_unknown(CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return kOk;
@@ -117,6 +134,7 @@ int run(int argc, char** argv) {
 
   add_topics(app, call);
   add_rules(app, call);
+  add_run(app, call);
 
   auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
   schema->add_flag("--markdown", call.markdown, "a table of all keys instead");

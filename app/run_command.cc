@@ -1,0 +1,232 @@
+#include "app/run_command.h"
+
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "app/client/run_report.h"
+#include "app/client/settings.h"
+#include "app/commands.h"
+#include "app/system_clock.h"
+#include "collectors/collectors.h"
+
+namespace tocsin::app {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr int kCannotExecute = 126;
+constexpr int kNoSuchCommand = 127;
+constexpr seconds kDeliver{5};
+
+/// The file that hooks append to; gone with this object.
+class ReportFile {
+ public:
+  ReportFile() {
+    std::error_code ignored;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(ignored);
+    if (ignored) folder = "/tmp";
+    path_ = (folder / "tocsin-run-XXXXXX").string();
+    const int file = mkstemp(path_.data());
+    if (file < 0) {
+      path_.clear();
+    } else {
+      close(file);
+    }
+  }
+  ~ReportFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] LaunchReport read() const {
+    std::ifstream in(path_);
+    return read_launch_report({std::istreambuf_iterator<char>(in), {}});
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string host_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+void tell(const std::string& words) { std::fprintf(stderr, "tocsin: %s\n", words.c_str()); }
+
+/// In the new process; does not return.
+[[noreturn]] void execute(const std::vector<std::string>& command, const sigset_t& mask) {
+  std::vector<char*> arguments;
+  for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
+  arguments.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execvp(arguments[0], arguments.data());
+  const int why = errno;
+  tell(command[0] + ": " + std::strerror(why));
+  _exit(why == ENOENT ? kNoSuchCommand : kCannotExecute);
+}
+
+/// Waits for the child and passes on what is sent to us meanwhile. A terminal sends its signals to
+/// the whole group, so the child has those already.
+int wait_for(pid_t child, const sigset_t& waited) {
+  while (true) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) return status;
+    siginfo_t info{};
+    const int number = sigwaitinfo(&waited, &info);
+    if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(child, number);
+  }
+}
+
+/// `died` frames of the workers that ended without a word, under an identity of their own: beside
+/// the node's agent, which may say the same.
+class DeathNotices {
+ public:
+  DeathNotices(std::int64_t child, int wait_status, core::WallTime now)
+      : child_(child), status_(wait_status), now_(now), node_(host_name() + "/run") {}
+
+  /// Empty when everybody is alive or has spoken.
+  std::vector<core::OutRecord> of(const LaunchReport& report) {
+    std::vector<core::OutRecord> out;
+    collectors::ProcessWatch watch;
+    for (const ReportedWorker& worker : report.workers) {
+      if (worker.told) continue;
+      const collectors::Death death{
+          {worker.run, worker.worker, worker.incarnation}, worker.pid, std::nullopt, std::nullopt};
+      const collectors::WatchedProcess process{worker.pid, worker.pid_start, worker.boot_id,
+                                               collectors::own_pid_namespace()};
+      // One that a launcher left behind is alive and speaks for itself.
+      if (worker.pid != child_ &&
+          watch.watch(death.worker, process) == collectors::Watching::alive) {
+        continue;
+      }
+      add(worker, death, out);
+    }
+    return out;
+  }
+
+ private:
+  void add(const ReportedWorker& worker, collectors::Death death,
+           std::vector<core::OutRecord>& out) {
+    if (worker.pid == child_) {  // of others we are not the parent: nobody tells us
+      if (WIFSIGNALED(status_)) {
+        death.signal = WTERMSIG(status_);
+      } else {
+        death.exit_code = WEXITSTATUS(status_);
+      }
+    }
+    core::FrameHeader header;
+    header.mode = core::Mode::global;
+    header.run = worker.run;
+    header.attempt = worker.attempt;
+    header.rank = core::kNodeAgentRank;
+    header.worker = core::name_hash(node_);
+    header.incarnation = static_cast<std::uint64_t>(core::nanoseconds(now_));
+    header.time = core::nanoseconds(now_);
+    std::uint64_t& sequence = sequences_[worker.run];
+    if (sequence == 0) {
+      header.sequence = ++sequence;
+      core::DictionaryEntry name;
+      name.hash = header.worker;
+      name.type = core::DictionaryType::node;
+      name.name = node_;
+      put(writer_.dictionary(header, std::span(&name, 1)).finish(), worker.run, out);
+    }
+    header.sequence = ++sequence;
+    const std::string body = ingest::encode_lifecycle(collectors::to_lifecycle(death));
+    put(writer_.lifecycle(header, body).finish(), worker.run, out);
+  }
+
+  static void put(const core::Result<std::span<const std::byte>>& frame, const core::RunUid& run,
+                  std::vector<core::OutRecord>& out) {
+    if (!frame) return;
+    core::OutRecord record;
+    record.topic = "telemetry";
+    record.key = core::route_key(run);
+    record.value.emplace(reinterpret_cast<const char*>(frame->data()), frame->size());
+    out.push_back(std::move(record));
+  }
+
+  std::int64_t child_;
+  int status_;
+  core::WallTime now_;
+  std::string node_;
+  ingest::FrameWriter writer_;
+  std::map<core::RunUid, std::uint64_t> sequences_;
+};
+
+core::Status publish(const client::Settings& settings,
+                     const std::vector<core::OutRecord>& records) {
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  auto transport = ingest::Transport::open(settings.transport, settings.topics, log, telemetry);
+  if (!transport) return transport.error();
+  ingest::PublisherOptions options;
+  options.writer = "run-" + std::to_string(getpid());
+  auto publisher = (*transport)->publisher(options);
+  if (!publisher) return publisher.error();
+  for (const core::OutRecord& record : records) {
+    if (auto published = (*publisher)->publish(record); !published) return published;
+  }
+  return (*publisher)->flush(kDeliver);
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  if (options.command.empty()) return tell("run: give the command after --"), kUsage;
+  const auto settings =
+      client::load_settings({options.out, options.config_file, "", ""}, client::this_process());
+  if (!settings) return tell(settings.error().message), kConfiguration;
+  const ReportFile report;
+  if (report.path().empty()) return tell("run: no temporary file can be made"), kFailed;
+
+  // One id for all processes of this launch, unless a launcher of launchers has given one.
+  setenv("TOCSIN_LAUNCH", core::to_text(core::run_uid_v4()).c_str(), 0);
+  setenv(client::kReportVariable, report.path().c_str(), 1);
+  if (!options.config_file.empty()) setenv("TOCSIN_CONFIG", options.config_file.c_str(), 1);
+  if (!options.out.empty()) {
+    unsetenv("TOCSIN_BROKERS");  // would go before it
+    setenv("TOCSIN_OUT", options.out.c_str(), 1);
+  }
+
+  sigset_t waited;
+  sigset_t before;
+  sigemptyset(&waited);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    sigaddset(&waited, number);
+  }
+  sigprocmask(SIG_BLOCK, &waited, &before);
+  const pid_t child = fork();
+  if (child < 0) return tell(std::string("run: ") + std::strerror(errno)), kTemporary;
+  if (child == 0) execute(options.command, before);
+  const int status = wait_for(child, waited);
+
+  const LaunchReport facts = report.read();
+  const SystemClock clock;
+  const auto notices = DeathNotices(child, status, clock.now()).of(facts);
+  if (!notices.empty()) {
+    if (const auto told = publish(*settings, notices); !told) {
+      tell("how the command ended could not be told to " + settings->out + ": " +
+           told.error().message);
+    }
+  }
+  return launch_exit_code(status, child, facts);
+}
+
+}  // namespace tocsin::app
