@@ -96,6 +96,7 @@ struct Traits {
   bool coalesce = true;  // false: every notification is carried out (stop commands)
   bool human = false;    // people read it: many waiting messages become one digest
   bool dedup = false;    // the far side recognises a repeated id, so an unknown outcome is retried
+  bool keeps_state = false;  // shows what fires from memory: what still fires is shown after a start
 };
 
 struct ActionDescriptor {

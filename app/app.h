@@ -2,12 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "app/app_config.h"
+#include "core/clock.h"
+#include "core/log.h"
 #include "core/result.h"
+#include "core/telemetry.h"
 
 namespace tocsin::app {
 
@@ -25,12 +29,17 @@ struct AppOptions {
   std::chrono::milliseconds stop_deadline{10'000};
 };
 
+/// How a process gets at its topics; called once.
+using OpenTransport =
+    std::function<core::Result<std::unique_ptr<ingest::Transport>>(core::Telemetry& telemetry)>;
+
 class App {
  public:
   /// Opens everything and starts the threads. `unavailable` when no broker or journal answers
   /// (waits up to `patience` for it), not_found for missing topics with the command that creates
   /// them.
   static core::Result<std::unique_ptr<App>> start(AppConfig config, AppOptions options,
+                                                  const OpenTransport& open_transport,
                                                   core::Clock& clock, core::Log& log,
                                                   std::chrono::milliseconds patience);
   ~App();

@@ -101,7 +101,11 @@ int serve(const Invocation& call, Roles roles) {
   options.roles = roles;
   options.host = host_name();
   if (const char* socket = std::getenv("NOTIFY_SOCKET")) options.notify_socket = socket;
-  auto app = App::start(std::move(*config), options, clock, *log,
+  const auto open_transport = [transport = config->transport, topics = config->topics,
+                               log = log.get()](core::Telemetry& telemetry) {
+    return ingest::Transport::open(transport, topics, *log, telemetry);
+  };
+  auto app = App::start(std::move(*config), options, open_transport, clock, *log,
                         std::chrono::seconds(call.start_timeout));
   if (!app) {
     log->error("start_failed", {{"code", std::string(core::to_string(app.error().code))},

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "core/telemetry.h"
+#include "core/time.h"
 
 namespace tocsin::app {
 
 /// `Stats` has, in its namespace, for_each_counter(stats, each) for what only grows and
-/// for_each_gauge(stats, each) for what goes up and down; each(name, help, value) is called in a
-/// fixed order with complete metric names. start_over() when the object that counts was made anew.
+/// for_each_gauge(stats[, now], each) for what goes up and down; each(name, help, value) is called
+/// in a fixed order with complete metric names. start_over() when the object that counts was made
+/// anew.
 template <typename Stats>
 class CounterTable {
  public:
@@ -20,12 +22,13 @@ class CounterTable {
     for_each_counter(Stats{}, [&](std::string_view name, std::string_view help, auto) {
       counters_.push_back({&telemetry.counter(name, help), 0});
     });
-    for_each_gauge(Stats{}, [&](std::string_view name, std::string_view help, auto) {
+    gauges(Stats{}, {}, [&](std::string_view name, std::string_view help, auto) {
       gauges_.push_back(&telemetry.gauge(name, help));
     });
   }
 
-  void update(const Stats& stats) {
+  /// `now`: for ages.
+  void update(const Stats& stats, core::WallTime now) {
     std::size_t i = 0;
     for_each_counter(stats, [&](std::string_view, std::string_view, auto value) {
       Row& row = counters_[i++];
@@ -33,7 +36,7 @@ class CounterTable {
       row.seen = value;
     });
     i = 0;
-    for_each_gauge(stats, [&](std::string_view, std::string_view, auto value) {
+    gauges(stats, now, [&](std::string_view, std::string_view, auto value) {
       gauges_[i++]->set(static_cast<double>(value));
     });
   }
@@ -42,6 +45,14 @@ class CounterTable {
   }
 
  private:
+  template <typename Each>
+  static void gauges(const Stats& stats, core::WallTime now, Each&& each) {
+    if constexpr (requires { for_each_gauge(stats, now, each); }) {
+      for_each_gauge(stats, now, each);
+    } else {
+      for_each_gauge(stats, each);
+    }
+  }
   struct Row {
     core::Counter* counter = nullptr;
     std::uint64_t seen = 0;

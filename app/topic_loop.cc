@@ -80,7 +80,7 @@ void TopicLoop::Impl::drop() {
   if (gone) gone->close(2s);
   broken_.reset();
   partitions_.clear();
-  whole_state_read_ = false;
+  whole_state_read_ = assigned_ = false;
   moved_ = polled_ = false;
   next_tick_ = {};
   read_backoff_ = {};

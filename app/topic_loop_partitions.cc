@@ -16,6 +16,8 @@ using Phase = LoopPartition::Phase;
 
 void TopicLoop::Impl::assigned(std::span<const core::Position> committed) {
   partitions_.assign(committed, clock_.monotonic());
+  if (committed.empty()) partitions_.assign_nothing(clock_.monotonic());
+  assigned_ = true;
   ready_ = false;
 }
 
@@ -119,7 +121,7 @@ void TopicLoop::Impl::advance_replays() {
     partition.passed.clear();
     go_live(number, partition);
   }
-  if (partitions_.all_live() && !queue_.backoff().failing() && !read_backoff_.failing()) {
+  if (assigned_ && partitions_.all_live() && !queue_.backoff().failing() && !read_backoff_.failing()) {
     open_backoff_ = {};
     ready_ = true;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectors/collector.h"
+#include "collectors/presence.h"
 #include "collectors/process_watch.h"
 #include "collectors/reduce.h"
 #include "config/config.h"

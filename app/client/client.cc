@@ -170,9 +170,20 @@ void Client::start(const std::shared_ptr<Client>& self) {
   }).detach();
 }
 
+/// The agents of this machine learn whose process to hold on to.
+void Client::announce() {
+  const core::Duration now = clock_.monotonic();
+  if (announced_.count() >= 0 && now - announced_ < Session::kHeartbeat) return;
+  announced_ = now;
+  const Identity& identity = session_.identity();
+  presence_.announce({identity.run, identity.worker, session_.incarnation()},
+                     {identity.pid, identity.pid_start, identity.boot_id, presence_namespace_});
+}
+
 void Client::send_loop() {
   report_.opened(session_.identity(), session_.incarnation());
   while (true) {
+    announce();
     const core::Duration wait = sender_.turn();
     Request request = Request::none;
     core::Duration until{0};

@@ -17,6 +17,7 @@
 #include "app/client/run_report.h"
 #include "app/client/send_queue.h"
 #include "app/client/session.h"
+#include "collectors/collectors.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/record_publisher.h"
@@ -127,6 +128,7 @@ class Client {
 
  private:
   enum class Request { none, flush, close };
+  void announce();
   void send_loop();
   void leave_send_loop();
   void command_loop();
@@ -144,6 +146,9 @@ class Client {
   Sender sender_;
   const RunReport report_;
   std::atomic<bool> closing_{false};
+  const collectors::PresenceSender presence_;
+  const std::int64_t presence_namespace_ = collectors::own_pid_namespace();
+  core::Duration announced_{-1};  // monotonic; of the sending thread
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -12,6 +12,7 @@ namespace {
 
 // What waits while the transport is away: after that the oldest samples go.
 constexpr std::size_t kMaxWaiting = 4096;
+constexpr std::size_t kMaxUntold = 1024;
 
 std::int64_t integer(const core::Value* value) {
   const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(&value->storage());
@@ -32,7 +33,12 @@ CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log
       log_(log),
       telemetry_(telemetry),
       dropped_(telemetry.counter("tocsin_collectors_dropped_frames_total",
-                                 "frames the transport did not take")) {
+                                 "frames the transport did not take")),
+      deaths_(telemetry.counter("tocsin_collectors_worker_deaths_total",
+                                "worker processes of this node that were seen to end")),
+      hidden_(telemetry.counter("tocsin_collectors_hidden_workers_total",
+                                "times a worker was heard of whose process cannot be seen from "
+                                "here: another PID namespace")) {
   if (options_.collect.node.empty()) options_.collect.node = options_.host;
   wiring_.name = "collect";
   wiring_.part = "collectors";
@@ -52,6 +58,13 @@ core::Status CollectStage::open(const Instant& now) {
     auto node = collectors::NodeCollector::open(options_.collect, {&telemetry_, &log_, &clock_});
     if (!node) return node.error();
     node_ = std::move(*node);
+  }
+  if (!presence_) {
+    if (auto listener = collectors::PresenceListener::open()) {
+      presence_ = std::move(*listener);
+    } else {
+      log_.warn("deaths_not_watched", {{"reason", listener.error().message}});
+    }
   }
   incarnation_ =
       std::max(incarnation_ + 1, static_cast<std::uint64_t>(core::nanoseconds(now.wall)));
@@ -81,6 +94,7 @@ void CollectStage::on_job(const core::JobEvent& event) {
     if (known == runs_.end()) return;
     if (known->second.pid > 0) node_->forget_process(known->second.pid);
     runs_.erase(known);
+    if (event.phase == core::JobPhase::ended) watch_.forget(event.run.uid);
     return;
   }
   const std::int64_t pid = integer(core::find(event.run.ref, "pid"));
@@ -107,7 +121,34 @@ void CollectStage::queue(std::vector<core::OutRecord> records) {
   }
 }
 
+void CollectStage::listen() {
+  if (!presence_) return;
+  for (const auto& [worker, process] : presence_->poll()) {
+    if (watch_.watch(worker, process) == collectors::Watching::hidden) hidden_.add();
+  }
+}
+
+// A death is told to the run that `registry` shows here; of a run that is not there yet it waits.
+void CollectStage::tell_deaths(core::WallTime now) {
+  for (auto& death : watch_.poll()) {
+    deaths_.add();
+    log_.info("worker_process_ended", {{"run", core::to_text(death.worker.run)},
+                                       {"worker", death.worker.name},
+                                       {"pid", death.pid}});
+    untold_.push_back(std::move(death));
+  }
+  while (untold_.size() > kMaxUntold) untold_.pop_front();
+  std::erase_if(untold_, [&](const collectors::Death& death) {
+    const auto run = runs_.find(death.worker.run);
+    if (run == runs_.end()) return false;
+    queue({run->second.target.died(collectors::to_lifecycle(death), now)});
+    return true;
+  });
+}
+
 std::optional<core::Duration> CollectStage::tick(const StageTick& tick) {
+  listen();
+  tell_deaths(tick.now.wall);
   return node_->tick(tick.now.wall, tick.now.steady, [this](const collectors::Sweep& sweep) {
     if (runs_.empty()) queue(unattributed_->sweep(sweep));
     for (auto& [uid, run] : runs_) queue(run.target.sweep(sweep));

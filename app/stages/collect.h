@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ class CollectStage final : public Stage {
     std::int64_t pid = 0;
   };
   void on_job(const core::JobEvent& event);
+  void listen();
+  void tell_deaths(core::WallTime now);
   [[nodiscard]] bool lives_here(const core::JobEvent& event) const;
   void queue(std::vector<core::OutRecord> records);
 
@@ -51,10 +54,15 @@ class CollectStage final : public Stage {
   core::Log& log_;
   core::Telemetry& telemetry_;
   core::Counter& dropped_;
+  core::Counter& deaths_;
+  core::Counter& hidden_;
   std::unique_ptr<collectors::NodeCollector> node_;
   std::uint64_t incarnation_ = 0;
   std::map<core::RunUid, Run> runs_;
   std::unique_ptr<NodeTarget> unattributed_;
+  std::optional<collectors::PresenceListener> presence_;
+  collectors::ProcessWatch watch_;
+  std::deque<collectors::Death> untold_;  // of runs that `registry` has not shown yet
   std::deque<core::OutRecord> out_;
 };
 

@@ -119,7 +119,7 @@ std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
 
 std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   engine_->tick(tick.now.wall, tick.live);
-  stats_.update(engine_->stats());
+  stats_.update(engine_->stats(), tick.now.wall);
   bool pieces = false;
   for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
   if (pieces) return tick.now.steady;

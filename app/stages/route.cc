@@ -50,13 +50,13 @@ class RouteStage::Probe {
   core::Counter& render_failures_;
 };
 
-RouteStage::RouteStage(RouteOptions options, Render render, ShowAgain show_again, core::Log& log,
-                       core::Telemetry& telemetry)
+RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, ShowAgain show_again,
+                       core::Log& log, core::Telemetry& telemetry)
     : options_(std::move(options)),
+      board_(board),
       render_(std::move(render)),
       show_again_(std::move(show_again)),
       log_(log),
-      stats_(telemetry),
       probe_(std::make_unique<Probe>(telemetry)) {
   wiring_.name = "route";
   wiring_.part = "router";
@@ -87,7 +87,6 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   router_ = std::move(*router);
   inputs_.clear();
   restored_ = false;
-  stats_.start_over();
   unreported_.clear();
   return core::ok();
 }
@@ -145,8 +144,10 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
     if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
+    if (board_ != nullptr) board_->note_attempt(issue->run.uid, issue->run.attempt);
     router_->on_issue(*issue, now);
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+    if (board_ != nullptr) board_->note(*job);
     router_->on_job(*job, now);
   }
   return std::nullopt;
@@ -157,8 +158,9 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   const bool live =
       std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
   router_->set_behind(!live, tick.now.wall);
+  const bool more = false;
   router_->tick(tick.now.wall);
-  stats_.update(router_->stats());
+  if (more) return tick.now.steady;
   const auto deadline = router_->next_deadline();
   if (!deadline) return std::nullopt;
   return tick.now.steady + (*deadline - tick.now.wall);

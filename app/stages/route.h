@@ -12,6 +12,7 @@
 
 #include "actions/actions.h"
 #include "app/counter_table.h"
+#include "app/run_board.h"
 #include "app/stage.h"
 #include "app/unreported.h"
 #include "core/log.h"
@@ -39,8 +40,9 @@ using ShowAgain =
 
 class RouteStage final : public Stage {
  public:
-  RouteStage(RouteOptions options, Render render, ShowAgain show_again, core::Log& log,
-             core::Telemetry& telemetry);
+  /// `board` is told of the attempts that issues and jobs name; may be null.
+  RouteStage(RouteOptions options, RunBoard* board, Render render, ShowAgain show_again,
+             core::Log& log, core::Telemetry& telemetry);
   ~RouteStage() override;
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
@@ -65,10 +67,10 @@ class RouteStage final : public Stage {
 
   RouteOptions options_;
   StageWiring wiring_;
+  RunBoard* board_;
   Render render_;
   ShowAgain show_again_;
   core::Log& log_;
-  CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<routing::Router> router_;
   std::map<std::string, std::string> newest_;  // state records by key, until restored()

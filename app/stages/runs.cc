@@ -1,21 +1,27 @@
 #include "app/stages/runs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
 
-RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger)
-    : board_(board), ledger_(ledger) {
+RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string cluster,
+                     std::function<bool()> leads)
+    : board_(board),
+      ledger_(ledger),
+      source_("/" + std::move(cluster) + "/router"),
+      leads_(std::move(leads)) {
   wiring_.name = "runs";
   wiring_.part = "router";
   wiring_.topics = {"registry", "commands"};
-  wiring_.writes = false;
+  wiring_.writer = "runs";
 }
 
 core::Status RunsStage::open(const Instant& /*now*/) {
   inputs_.clear();
+  again_.clear();
   board_.set_complete(false);
   return core::ok();
 }
@@ -25,18 +31,39 @@ void RunsStage::started(std::int32_t partition, const Instant& /*now*/) {
 }
 
 std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
-                                         const StageContext& /*context*/) {
+                                         const StageContext& context) {
   if (record.topic == "commands") {
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
-    if (decoded->command) ledger_.on_command(*decoded->command);
+    if (decoded->command) {
+      ledger_.on_command(*decoded->command);
+    } else if (decoded->action == "stop") {
+      ledger_.on_withdrawn(decoded->run);
+    }
     return std::nullopt;
   }
   if (record.tombstone) return std::nullopt;
   const auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
-  if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) board_.note(*job);
+  if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+    board_.note(*job);
+    // What was there before we knew everything was written by somebody who saw it.
+    if (board_.complete() && leads_()) {
+      if (auto command = ledger_.resend(*job, context.now.wall)) {
+        again_.push_back(std::move(*command));
+      }
+    }
+  }
   return std::nullopt;
+}
+
+StageOutput RunsStage::take(const Instant& /*now*/) {
+  StageOutput out;
+  for (const auto& command : again_) {
+    out.records.push_back({0, ingest::encode_command(command, source_)});
+  }
+  again_.clear();
+  return out;
 }
 
 std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {

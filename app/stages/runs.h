@@ -1,9 +1,12 @@
 // What is going on and what was asked of whom: keeps the board of runs and the ledger of stops up
-// to date from `registry` and `commands`. Writes nothing.
+// to date from `registry` and `commands`. Writes
+// only stops, again, for workers of the same attempt that started after one was written.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "actions/actions.h"
 #include "app/run_board.h"
@@ -13,8 +16,10 @@ namespace tocsin::app {
 
 class RunsStage final : public Stage {
  public:
-  /// Both outlive the stage.
-  RunsStage(RunBoard& board, actions::StopLedger& ledger);
+  /// `leads`: does this process lead routing? Only then does it write stops again for workers that
+  /// started after one was written. Everything outlives the stage.
+  RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string cluster,
+            std::function<bool()> leads);
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -22,12 +27,15 @@ class RunsStage final : public Stage {
   std::optional<Refusal> handle(const core::RecordView& record,
                                 const StageContext& context) override;
   std::optional<core::Duration> tick(const StageTick& tick) override;
-  StageOutput take(const Instant& /*now*/) override { return {}; }
+  StageOutput take(const Instant& now) override;
 
  private:
   StageWiring wiring_;
   RunBoard& board_;
   actions::StopLedger& ledger_;
+  std::string source_;  // CloudEvents source of commands
+  std::function<bool()> leads_;
+  std::vector<core::Command> again_;  // stops for workers that started after them
   std::set<std::int32_t> inputs_;
 };
 

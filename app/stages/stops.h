@@ -2,6 +2,8 @@
 // answer in time. What people must be told of a stop that came to nothing goes to `issues`.
 #pragma once
 
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 

@@ -1,0 +1,187 @@
+#include "app/roles.h"
+
+#include <algorithm>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "app/stages/collect.h"
+#include "app/stages/deliver.h"
+#include "app/stages/evaluate.h"
+#include "app/stages/route.h"
+#include "app/stages/runs.h"
+#include "app/stages/stops.h"
+
+namespace tocsin::app {
+namespace {
+
+class Maker {
+ public:
+  Maker(const AppConfig& config, const AppOptions& options, LoopPorts ports, RoleParts& parts)
+      : config_(config), options_(options), ports_(std::move(ports)), parts_(parts) {}
+
+  core::Status evaluate();
+  core::Status route();
+  void collect();
+  std::vector<RunningStage> take() { return std::move(stages_); }
+
+ private:
+  void add(std::string thread, std::unique_ptr<Stage> stage);
+  core::Status prepare_routing();
+  void add_route();
+  void add_deliver();
+
+  const AppConfig& config_;
+  const AppOptions& options_;
+  LoopPorts ports_;
+  RoleParts& parts_;
+  std::vector<RunningStage> stages_;
+};
+
+// Kafka allows many engine threads (one group member each); the journal has one partition.
+std::size_t engine_threads(const AppConfig& config, bool kafka) {
+  if (!kafka) return 1;
+  if (config.engine.threads > 0) return config.engine.threads;
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return cores > 2 ? cores - 1 : 1;
+}
+
+// Without a tree, rules with `actions:` still have routes of their own.
+bool routes_anything(const AppConfig& config) {
+  return config.has_route || !rule_actions(config.rules).empty();
+}
+
+void Maker::add(std::string thread, std::unique_ptr<Stage> stage) {
+  RunningStage one;
+  one.thread = std::move(thread);
+  one.loop = std::make_unique<TopicLoop>(*stage, ports_);
+  one.stage = std::move(stage);
+  stages_.push_back(std::move(one));
+}
+
+core::Status Maker::evaluate() {
+  const std::string& prefix = config_.topics.prefix;
+  for (std::size_t i = 0; i < engine_threads(config_, ports_.transport->is_kafka()); ++i) {
+    auto slot = InstanceSlot::acquire(prefix + "/rules");
+    if (!slot) return slot.error().in("evaluate");
+    EvaluateOptions stage{config_.rules,   config_.engine,
+                          config_.cluster, config_.labels,
+                          prefix,          options_.host + "-" + std::to_string(slot->number())};
+    parts_.slots.push_back(std::move(*slot));
+    add("engine",
+        std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry));
+  }
+  return core::ok();
+}
+
+core::Status Maker::prepare_routing() {
+  actions::Environment environment;
+  environment.clock = ports_.clock;
+  environment.log = ports_.log;
+  environment.telemetry = ports_.telemetry;
+  environment.cluster = config_.cluster;
+  environment.external_url = config_.external_url;
+  environment.host = options_.host;
+  environment.issue_metrics = &parts_.issue_metrics;
+  environment.stops = &parts_.ledger;
+  environment.current_run = [board = &parts_.board](const core::RunUid& run) {
+    return board->find(run);
+  };
+  auto actions = ActionSet::build(config_, *ports_.transport, environment);
+  if (!actions) return actions.error();
+  parts_.actions = std::move(*actions);
+  auto lease = ports_.transport->lease("router-lease");
+  if (!lease) return lease.error();
+  parts_.leadership = std::make_unique<Leadership>(std::move(*lease), *ports_.clock, *ports_.log,
+                                                   *ports_.telemetry);
+  ports_.leadership = parts_.leadership.get();
+  return core::ok();
+}
+
+void Maker::add_route() {
+  RouteOptions stage{config_.route,
+                     rule_actions(config_.rules),
+                     routing_integrations(config_.receivers),
+                     config_.router,
+                     config_.version,
+                     config_.cluster,
+                     config_.topics.prefix};
+  const auto render = [set = parts_.actions.get()](const core::Notification& notification) {
+    return set->render(notification);
+  };
+  std::set<std::string> picturing;  // integrations that keep a picture of what fires
+  for (const auto& lane : actions::lane_options(config_.receivers, config_.cluster)) {
+    if (lane.traits.keeps_state) picturing.insert(lane.integration);
+  }
+  const auto show_again = [metrics = &parts_.issue_metrics, picturing](
+                              const routing::IssueView& view,
+                              std::span<const std::string> integrations) {
+    const bool shown = std::any_of(integrations.begin(), integrations.end(),
+                                   [&](const auto& one) { return picturing.contains(one); });
+    if (shown) metrics->apply({view.issue_key, view.episodes, view.issue});
+  };
+  add("router", std::make_unique<RouteStage>(std::move(stage), &parts_.board, render, show_again,
+                                             *ports_.log, *ports_.telemetry));
+}
+
+void Maker::add_deliver() {
+  DeliverOptions stage{actions::lane_options(config_.receivers, config_.cluster), config_.cluster,
+                       config_.topics.prefix};
+  // The loop is made after its stage, and the pool after both.
+  auto loop = std::make_shared<TopicLoop*>(nullptr);
+  const auto callers = [parts = &parts_, loop]() -> std::unique_ptr<actions::Caller> {
+    actions::PoolOptions pool;
+    pool.action = [set = parts->actions.get()](std::string_view integration) {
+      return set->find(integration);
+    };
+    pool.gate = [leadership = parts->leadership.get(), term = parts->leadership->term()] {
+      return term != 0 && leadership->term() == term;
+    };
+    pool.on_finished = [loop] { (*loop)->wake(); };
+    return std::make_unique<actions::DeliveryPool>(std::move(pool));
+  };
+  auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
+  add("deliver",
+      std::make_unique<DeliverStage>(
+          std::move(stage), callers, [board = &parts_.board] { return board->complete(); },
+          [random] { return std::uniform_real_distribution<double>(0, 1)(*random); }, *ports_.log,
+          *ports_.telemetry));
+  *loop = stages_.back().loop.get();
+}
+
+core::Status Maker::route() {
+  if (!routes_anything(config_)) return core::ok();
+  if (const auto status = prepare_routing(); !status) return status;
+  add("runs", std::make_unique<RunsStage>(
+                  parts_.board, parts_.ledger, config_.cluster,
+                  [leadership = parts_.leadership.get()] { return leadership->term() != 0; }));
+  add_route();
+  add_deliver();
+  return core::ok();
+}
+
+void Maker::collect() {
+  add("collect", std::make_unique<CollectStage>(CollectOptions{config_.collect, options_.host},
+                                                *ports_.clock, *ports_.log, *ports_.telemetry));
+  add("stops", std::make_unique<StopsStage>(StopsOptions{options_.host, config_.cluster},
+                                            actions::local_process_control(options_.host),
+                                            *ports_.log, *ports_.telemetry));
+}
+
+}  // namespace
+
+core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
+                                                    const AppOptions& options, LoopPorts ports,
+                                                    RoleParts& parts) {
+  Maker maker(config, options, std::move(ports), parts);
+  if (options.roles.collect) maker.collect();
+  if (options.roles.evaluate) {
+    if (const auto status = maker.evaluate(); !status) return status.error();
+  }
+  if (options.roles.route) {
+    if (const auto status = maker.route(); !status) return status.error().in("route");
+  }
+  return maker.take();
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,43 @@
+// From the configuration to the stages of this process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/action_set.h"
+#include "app/app.h"
+#include "app/app_config.h"
+#include "app/instance_slot.h"
+#include "app/leadership.h"
+#include "app/metrics.h"
+#include "app/run_board.h"
+#include "app/topic_loop.h"
+
+namespace tocsin::app {
+
+/// One stage in its loop, on a thread of its own.
+struct RunningStage {
+  std::string thread;  // its name in top -H, behind "tocsin-"
+  std::unique_ptr<Stage> stage;
+  std::unique_ptr<TopicLoop> loop;
+};
+
+/// What the stages of a process share. Declared before the loops that use it.
+struct RoleParts {
+  actions::IssueMetrics issue_metrics;
+  RunBoard board;
+  actions::StopLedger ledger;
+  std::unique_ptr<Leadership> leadership;  // null: this process does not route
+  std::unique_ptr<ActionSet> actions;
+  std::vector<InstanceSlot> slots;  // one per engine: its part of the transactional id
+};
+
+/// Makes the stages that `options.roles` asks for, in the order in which they are started. `ports`
+/// lacks only the leadership.
+core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
+                                                    const AppOptions& options, LoopPorts ports,
+                                                    RoleParts& parts);
+
+}  // namespace tocsin::app

@@ -1,0 +1,90 @@
+#include "app/stages/stops.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "app/events_log.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+
+StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessControl> processes,
+                       core::Log& log, core::Telemetry& telemetry)
+    : options_(std::move(options)),
+      log_(log),
+      agent_(options_.host, std::move(processes), log, telemetry) {
+  wiring_.name = "stops";
+  wiring_.part = "router";
+  wiring_.topics = {"commands", "acks", "registry"};
+  wiring_.writer = "stops-" + options_.host;
+  wiring_.batch = 256;
+}
+
+core::Status StopsStage::open(const Instant& now) {
+  inputs_.clear();
+  caught_up_ = false;
+  out_.clear();
+  if (opened_ == core::WallTime{}) opened_ = now.wall;
+  return core::ok();
+}
+
+void StopsStage::started(std::int32_t partition, const Instant& /*now*/) {
+  inputs_.insert(partition);
+}
+
+std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
+                                          const StageContext& context) {
+  const core::WallTime now = context.now.wall;
+  if (record.topic == "commands") {
+    const auto decoded = ingest::decode_command(record);
+    if (!decoded) return Refusal{"bad_command", decoded.error().message};
+    if (decoded->command) {
+      report(agent_.on_command(*decoded->command, now));
+    } else if (decoded->action == "stop") {
+      report(agent_.on_withdrawn(decoded->run, now));
+    }
+  } else if (record.topic == "acks") {
+    const auto ack = ingest::decode_ack(record);
+    if (!ack) return Refusal{"bad_ack", ack.error().message};
+    if (ack->time >= opened_) log_ack(log_, *ack);
+    report(agent_.on_ack(*ack, now));
+  } else if (!record.tombstone) {
+    const auto decoded = ingest::decode_event(record);
+    if (!decoded) return Refusal{"bad_event", decoded.error().message};
+    if (const auto* job = std::get_if<core::JobEvent>(&decoded->event))
+      report(agent_.on_job(*job, now));
+  }
+  return std::nullopt;
+}
+
+std::optional<core::Duration> StopsStage::tick(const StageTick& tick) {
+  // Until everything that was there is read, an old command may already be answered further on.
+  caught_up_ = caught_up_ ||
+               (!inputs_.empty() && std::all_of(inputs_.begin(), inputs_.end(),
+                                                [&](std::int32_t one) { return tick.live(one); }));
+  if (caught_up_) report(agent_.tick(tick.now.wall));
+  return std::nullopt;
+}
+
+StageOutput StopsStage::take(const Instant& /*now*/) {
+  StageOutput out;
+  out.records = std::exchange(out_, {});
+  return out;
+}
+
+void StopsStage::report(const std::vector<actions::StopTransition>& transitions) {
+  for (const auto& transition : transitions) {
+    // What happened before we came was told by whoever was here then; ids say what is the same.
+    if (transition.at < opened_) continue;
+    log_.info("stop_state_changed", {{"command_id", transition.command_id},
+                                     {"run", core::to_text(transition.run)},
+                                     {"attempt", std::int64_t{transition.attempt}},
+                                     {"from", std::string(actions::to_string(transition.from))},
+                                     {"to", std::string(actions::to_string(transition.to))},
+                                     {"reason", transition.reason},
+                                     {"at", core::to_rfc3339(transition.at)}});
+  }
+}
+
+}  // namespace tocsin::app
