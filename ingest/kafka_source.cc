@@ -221,6 +221,16 @@ void KafkaSource::on_assigned(rd_kafka_topic_partition_list_t& list) {
   }
   // Still inside the callback: nothing is handed out in between.
   if (!paused.empty()) rd_kafka_pause_partitions(client, list_of(paused).get());
+  feel_pulse();
+}
+
+void KafkaSource::feel_pulse() {
+  std::vector<KafkaPulse::Topic> topics;
+  for (const auto& one : assigned_) {
+    topics.emplace_back(context_.full_name(one.where.stream), one.where.partition);
+  }
+  if (!pulse_) pulse_ = std::make_unique<KafkaPulse>(client_->get());
+  pulse_->watch(std::move(topics));
 }
 
 /// Makes entries for new partitions and lets the owner say where they start.
@@ -301,6 +311,7 @@ void KafkaSource::on_revoked(rd_kafka_topic_partition_list_t& list) {
   std::erase_if(assigned_, [&](const Partition& one) { return is_gone(one.where); });
   std::erase_if(unannounced_, is_gone);
   last_found_ = 0;
+  feel_pulse();
   if (std::string_view(rd_kafka_rebalance_protocol(client)) == "COOPERATIVE") {
     const Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, &list));
     if (error) {
@@ -584,16 +595,17 @@ bool KafkaSource::at_end() const {
 }
 
 bool KafkaSource::at_end(const core::StreamPartition& where) const {
-  return std::any_of(assigned_.begin(), assigned_.end(), [&](const Partition& one) {
-    return one.where == where && one.at_end;
-  });
+  if (pulse_ && !pulse_->steady()) return false;  // cut off: what is there now nobody knows
+  return std::any_of(assigned_.begin(), assigned_.end(),
+                     [&](const Partition& one) { return one.where == where && one.at_end; });
 }
 
 // ── Restoring and leaving ────────────────────────────────────────────────────────────────────
 
 core::Result<rd_kafka_t*> KafkaSource::restore_client() {
   if (restore_) return restore_->get();
-  const auto settings = consumer_settings("tocsin-restore", kafka_client_id("restore"), false, milliseconds{10});
+  const auto settings =
+      consumer_settings("tocsin-restore", kafka_client_id("restore"), false, milliseconds{10});
   auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   auto client = KafkaClient::start(std::move(*conf), KafkaRole::consumer, this, context_.log);
@@ -663,6 +675,7 @@ void KafkaSource::leave(milliseconds deadline) {
   if (in_group()) client_->leave_group(deadline, ever_assigned_);
   assigned_.clear();
   restore_.reset();
+  pulse_.reset();
   {
     const std::lock_guard lock(wake_mutex_);
     if (queue_ != nullptr) rd_kafka_queue_destroy(queue_);

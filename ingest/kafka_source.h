@@ -12,11 +12,12 @@
 
 #include "core/record_source.h"
 #include "ingest/kafka_config.h"
+#include "ingest/kafka_pulse.h"
 
 namespace tocsin::ingest {
 
-/// Lives on one thread; only group_client() and wake() may be used from others. Offsets are never stored by the
-/// library: what is committed is what commit() of a publisher is given.
+/// Lives on one thread; only group_client() and wake() may be used from others. Offsets are never
+/// stored by the library: what is committed is what commit() of a publisher is given.
 class KafkaSource final : public core::RecordSource {
  public:
   static core::Result<std::unique_ptr<KafkaSource>> open(const KafkaContext& context,
@@ -63,6 +64,7 @@ class KafkaSource final : public core::RecordSource {
   void hand_to_owner(std::span<const core::Position> committed);
   void on_assigned(rd_kafka_topic_partition_list_t& list);
   void on_revoked(rd_kafka_topic_partition_list_t& list);
+  void feel_pulse();
   static void on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t error,
                            rd_kafka_topic_partition_list_t* list, void* opaque) noexcept;
   static void on_error(rd_kafka_t* client, int error, const char* reason, void* opaque) noexcept;
@@ -87,10 +89,11 @@ class KafkaSource final : public core::RecordSource {
   core::Counter& gaps_;
   core::Counter& rebalances_;
   std::unique_ptr<KafkaClient> client_;
-  std::mutex wake_mutex_;                // guards queue_: wake() may come while we leave
-  rd_kafka_queue_t* queue_ = nullptr;    // of client_, for wake()
+  std::mutex wake_mutex_;              // guards queue_: wake() may come while we leave
+  rd_kafka_queue_t* queue_ = nullptr;  // of client_, for wake()
   std::atomic<bool> woken_{false};
   std::unique_ptr<KafkaClient> restore_;
+  std::unique_ptr<KafkaPulse> pulse_;  // of a member: behind client_, it ends first
   std::vector<Partition> assigned_;
   std::size_t last_found_ = 0;
   std::vector<core::StreamPartition> unannounced_;  // committed positions could not be read yet

@@ -396,6 +396,27 @@ TEST_F(KafkaFaults, ACommitWithoutAnswerIsFinishedAndWhatCameBehindItFollows) {
   EXPECT_THAT(issues(), ElementsAre("0", "1", "2"));
 }
 
+TEST_F(KafkaFaults, WhoIsCutOffSeesNoEnd) {
+  send("a");
+  auto source = member();
+  ASSERT_TRUE(read_records(*source, 1));
+  const core::StreamPartition where = source->positions().front().where;
+  const auto sees_end = [&](bool wanted, seconds within) {
+    const auto deadline = Clock::now() + within;
+    while (Clock::now() < deadline) {
+      (void)source->poll(milliseconds{50}, 10, [](const core::RecordView&) {});
+      if (source->at_end(where) == wanted) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(sees_end(true, seconds{10}));
+  ASSERT_TRUE(cluster_->pause());
+  EXPECT_TRUE(sees_end(false, seconds{6}));  // silence proves nothing now
+  EXPECT_FALSE(sees_end(true, seconds{3}));
+  ASSERT_TRUE(cluster_->resume());
+  EXPECT_TRUE(sees_end(true, seconds{20}));
+}
+
 TEST_F(KafkaFaults, LeavingAFrozenClusterTakesNoLongerThanAllowed) {
   send("a");
   auto source = member();
