@@ -12,7 +12,7 @@ export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e bench fuzz lint format docs image clean
+.PHONY: help demo build test unit contract integration e2e sanitize bench fuzz lint format docs image clean
 
 help: ## This list
 	@echo "Tocsin. Targets:"
@@ -45,6 +45,10 @@ unit: ## Only unit tests (seconds; no broker, no network)
 contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
+
+sanitize: ## Unit, contract and simulation tests under ASan+UBSan; client and app under TSan
+	@tools/setup test
+	@tools/sanitize
 
 bench: ## Benchmarks, each beside its baseline
 	@tools/setup bench

@@ -74,16 +74,27 @@ ${entries}  };
   target_sources(tocsin_${room} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/builtin_table.cc)
 endfunction()
 
-# tocsin_test(<name> TIER unit|contract|integration|e2e SOURCES <cc…> LINK <targets…>): a GoogleTest
+# tocsin_test(<name> TIER unit|contract|integration|e2e [THREADED] SOURCES <cc…> LINK <targets…>): a GoogleTest
 # program, registered with ctest as one test under the label of its tier.
 function(tocsin_test name)
-  cmake_parse_arguments(ARG "" "TIER;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED" "TIER;TIMEOUT" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE tocsin_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
   # A test is compiled once and run for milliseconds: -O1 saves a third of its compile time, and GCC 12
   # at -O3 sees overflows in inlined vector copies that are none (GCC PR 105562, 107852).
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # tests_unit, tests_contract, …: the programs of one tier; tests_threaded: those with threads of ours.
+  set(groups ${ARG_TIER})
+  if(ARG_THREADED)
+    list(APPEND groups threaded)
+  endif()
+  foreach(group ${groups})
+    if(NOT TARGET tests_${group})
+      add_custom_target(tests_${group})
+    endif()
+    add_dependencies(tests_${group} ${name})
+  endforeach()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()

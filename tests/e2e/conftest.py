@@ -13,12 +13,12 @@ def server(tmp_path):
     """server(config_text, ...) starts one; everything started ends with the test."""
     started = []
 
-    def start(config, *arguments, role="up"):
+    def start(config, *arguments, role="up", preexec=None):
         path = config
         if not isinstance(config, pathlib.Path):
             path = tmp_path / f"tocsin-{len(started)}.yaml"
             path.write_text(config)
-        started.append(Server(path, *arguments, role=role))
+        started.append(Server(path, *arguments, role=role, preexec=preexec))
         return started[-1]
 
     yield start

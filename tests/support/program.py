@@ -23,12 +23,13 @@ def run_cli(*arguments, env=None, timeout=60):
 class Server:
     """A serving tocsin (`up`, `evaluate`, …): its log events, its address; killed at the end."""
 
-    def __init__(self, config, *arguments, role="up"):
+    def __init__(self, config, *arguments, role="up", preexec=None):
         self.events = []
         self._new = threading.Condition()
         self.process = subprocess.Popen(
             [str(BINARY), role, "--config.file", str(config), "--log.format", "json", *map(str, arguments)],
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+            preexec_fn=preexec)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
