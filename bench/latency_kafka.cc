@@ -121,7 +121,11 @@ class Bench {
     }
     std::unique_ptr<app::App> app;
     if (engine_) {
-      auto started = app::App::start(std::move(config), options, clock_, *log_, 30s);
+      const auto open_transport = [&](core::Telemetry& telemetry) {
+        return ingest::Transport::open(transport_config, topics, *log_, telemetry);
+      };
+      auto started =
+          app::App::start(std::move(config), options, open_transport, clock_, *log_, 30s);
       if (!started) return std::cerr << started.error().message << "\n", false;
       app = std::move(*started);
       while (!app->ready()) std::this_thread::sleep_for(10ms);
