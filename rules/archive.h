@@ -2,6 +2,7 @@
 // directions cannot drift apart. Little-endian host order, no padding between fields.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace tocsin::rules {
 class Writer {
  public:
   static constexpr bool kReading = false;
+  static constexpr bool kLayout = false;
   explicit Writer(std::string& out) : out_(out) {}
   void raw(const void* data, std::size_t size) {
     if (size == 0) return;  // an empty vector has no address
@@ -34,6 +36,7 @@ class Writer {
 class Loader {
  public:
   static constexpr bool kReading = true;
+  static constexpr bool kLayout = false;
   explicit Loader(std::string_view in) : in_(in) {}
   void raw(void* data, std::size_t size) {
     if (size == 0) return;
@@ -54,6 +57,10 @@ class Loader {
     }
     return static_cast<std::size_t>(wanted);
   }
+  void fail() noexcept {
+    ok_ = false;
+    in_ = {};
+  }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
   [[nodiscard]] std::size_t left() const noexcept { return in_.size(); }
 
@@ -64,7 +71,13 @@ class Loader {
 
 template <typename A, typename T>
 requires std::is_trivially_copyable_v<T>
-void io(A& archive, T& value) { archive.raw(&value, sizeof value); }
+void io(A& archive, T& value) {
+  if constexpr (A::kLayout) {
+    archive.template leaf<T>();
+  } else {
+    archive.raw(&value, sizeof value);
+  }
+}
 
 template <typename A>
 void io(A& archive, std::string& value);
@@ -95,6 +108,7 @@ std::size_t io_size(A& archive, std::size_t size, std::size_t each) {
 
 template <typename A>
 void io(A& archive, std::string& value) {
+  if constexpr (A::kLayout) return archive.open('s');
   const std::size_t size = io_size(archive, value.size(), 1);
   if constexpr (A::kReading) value.resize(size);
   archive.raw(value.data(), size);
@@ -103,6 +117,11 @@ void io(A& archive, std::string& value) {
 template <typename A, typename T>
 void io(A& archive, std::vector<T>& value) {
   constexpr bool kFlat = std::is_trivially_copyable_v<T>;
+  if constexpr (A::kLayout) {
+    archive.open('v');
+    T item{};
+    return io(archive, item);
+  }
   const std::size_t size = io_size(archive, value.size(), kFlat ? sizeof(T) : 1);
   if constexpr (A::kReading) value.resize(size);
   if constexpr (kFlat) {
@@ -114,6 +133,13 @@ void io(A& archive, std::vector<T>& value) {
 
 template <typename A, typename K, typename V>
 void io(A& archive, std::map<K, V>& value) {
+  if constexpr (A::kLayout) {
+    archive.open('m');
+    K key{};
+    V item{};
+    io(archive, key);
+    return io(archive, item);
+  }
   const std::size_t size = io_size(archive, value.size(), 1);
   if constexpr (A::kReading) {
     value.clear();
@@ -128,6 +154,26 @@ void io(A& archive, std::map<K, V>& value) {
       io(archive, copy);
       io(archive, item);
     }
+  }
+}
+
+/// Elements from…to of a vector, as far as they exist; reading appends them.
+template <typename A, typename T>
+void io_slice(A& archive, std::vector<T>& value, std::size_t from, std::size_t to) {
+  constexpr bool kFlat = std::is_trivially_copyable_v<T>;
+  if constexpr (A::kLayout) return io(archive, value);
+  const std::size_t end = std::min(to, value.size());
+  const std::size_t size =
+      io_size(archive, end > from ? end - from : 0, kFlat ? sizeof(T) : std::size_t{1});
+  if constexpr (A::kReading) {
+    from = value.size();
+    value.resize(from + size);
+  }
+  if (size == 0) return;
+  if constexpr (kFlat) {
+    archive.raw(value.data() + from, size * sizeof(T));
+  } else {
+    for (std::size_t i = 0; i < size; ++i) io(archive, value[from + i]);
   }
 }
 

@@ -7,19 +7,6 @@
 namespace tocsin::rules {
 namespace {
 
-/// Engine-made rules such as telemetry_gap: no parameters beyond the shared ones.
-class Operational final : public Program {};
-
-RuleSettings gap_settings() {
-  RuleSettings rule;
-  rule.name = "telemetry_gap";
-  rule.type = "telemetry_gap";
-  rule.severity = core::Severity::warning;
-  rule.params_hash = core::params_hash("{}");
-  rule.program = std::make_shared<Operational>();
-  return rule;
-}
-
 bool is_progress(core::FrameKind kind) {
   return kind == core::FrameKind::summary || kind == core::FrameKind::scalar ||
          kind == core::FrameKind::step_end;
@@ -29,9 +16,11 @@ bool is_progress(core::FrameKind kind) {
 
 void Engine::Impl::bind() {
   all_rules = configured.rules;
-  gap_rule = static_cast<std::uint32_t>(all_rules.size());
-  all_rules.push_back(gap_settings());
-  for (std::uint32_t i = 0; i < gap_rule; ++i) {
+  first_own = static_cast<std::uint32_t>(all_rules.size());
+  for (const OperationalRule& rule : operational_rules()) {
+    all_rules.push_back(operational_settings(rule));
+  }
+  for (std::uint32_t i = 0; i < first_own; ++i) {
     const Program* program = all_rules[i].program.get();
     if (const auto* row = dynamic_cast<const RowProgram*>(program)) {
       row_rules.push_back({i, row});
@@ -48,8 +37,7 @@ void Engine::Impl::bind() {
 }
 
 std::string Engine::Impl::name_of(const Run& run, std::uint64_t hash) const {
-  const auto found = run.names.find(hash);
-  if (found != run.names.end()) return found->second.text;
+  if (const Name* name = run.names.find(hash)) return name->text;
   std::array<std::uint8_t, 8> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::uint8_t>(hash >> (56 - 8 * i));
@@ -63,18 +51,46 @@ bool Engine::Impl::wants_worker(const Common& common, const Worker& worker) cons
 }
 
 PartitionState& Engine::Impl::partition(std::int32_t number) {
-  PartitionState& found = partitions[number];
-  found.number = number;
-  return found;
+  const auto known = partitions.find(number);
+  if (known != partitions.end()) return known->second;
+  PartitionState& fresh = partitions[number];
+  fresh.number = number;
+  fresh.cut.configure(number, slots_per_part());
+  return fresh;
+}
+
+// An ended run of this partition, the one heard of longest ago, makes room for another.
+bool Engine::Impl::make_room() {
+  const Run* oldest = nullptr;
+  for (const auto& [id, run] : part->runs) {
+    if (run->ended && (oldest == nullptr || run->last_any < oldest->last_any)) oldest = run.get();
+  }
+  if (oldest == nullptr) return false;
+  ++stats.evicted_runs;
+  decide({Entry::What::forget, oldest->id, oldest->attempt, kNoLane, 0, now, {}});
+  return true;
+}
+
+// What is decided by more than the records: applied and logged.
+void Engine::Impl::decide(Entry entry) {
+  apply(entry);
+  log(std::move(entry));
 }
 
 Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   const RunId id{header.run, header.shard};
   const auto found = part->runs.find(id);
   if (found != part->runs.end()) return found->second.get();
-  std::size_t known = 0;
-  for (const auto& [number, partition] : partitions) known += partition.runs.size();
-  if (known >= options.config.max_runs) {
+  // How many runs other partitions hold is not in this one's log: while replaying, entries say it.
+  if (!part->silent) {
+    std::size_t known = 0;
+    for (const auto& [number, partition] : partitions) known += partition.runs.size();
+    const bool room = known < options.config.max_runs || make_room();
+    const bool refused = part->refused.contains(id);
+    if (!room && !refused) decide({Entry::What::refuse, id, 0, kNoLane, 0, now, {}});
+    if (room && refused) decide({Entry::What::admit, id, 0, kNoLane, 0, now, {}});
+  }
+  if (part->refused.contains(id)) {
     ++stats.refused_runs;
     return nullptr;
   }
@@ -94,18 +110,82 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   return part->runs.emplace(id, std::move(run)).first->second.get();
 }
 
+// False: the frame is of an attempt that is over.
 bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
                                  const core::Lifecycle* body) {
   const core::FrameHeader& header = frame.header();
-  if (header.attempt < run.attempt || (header.attempt == run.attempt && run.ended)) {
-    ++stats.stale_frames;
-    return false;
+  if (header.rank == core::kNodeAgentRank) return !run.ended || run.lost;
+  const bool over = run.ended && !run.lost;
+  const ProcessId process{header.worker, header.rank, header.incarnation};
+  const bool first = run.launches.attempt() == 0;
+  Launches::Verdict verdict = Launches::Verdict::current;
+  if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
+    // Shards beyond the first see no starts: they go by what the frames state.
+    verdict = run.launches.stated(header.attempt, over);
+  } else if (body != nullptr && body->event == core::LifecycleEvent::start) {
+    verdict = run.launches.start(process, body->launch, header.attempt, over);
+  } else if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
+    verdict = run.launches.heartbeat(process, body->launch, header.attempt, over);
+  } else {
+    const auto known = run.worker_index.find({header.worker, header.rank});
+    if (over || known == run.worker_index.end() ||
+        run.workers[known->second].incarnation != header.incarnation) {
+      verdict = run.launches.frame(process, header.attempt, over);
+    }
   }
-  if (header.attempt > run.attempt) {
-    supersede(run, header.attempt, body == nullptr ? std::nullopt : body->continues_from);
+  switch (verdict) {
+    case Launches::Verdict::opened:
+      if (first) {
+        run.attempt = run.launches.attempt();
+      } else {
+        supersede(run, run.launches.attempt(),
+                  body == nullptr ? std::nullopt : body->continues_from);
+      }
+      break;
+    case Launches::Verdict::moved:
+      ++stats.moved_launches;
+      break;
+    case Launches::Verdict::current:
+      break;
+    case Launches::Verdict::late:
+      ++stats.late_launches;
+      [[fallthrough]];
+    case Launches::Verdict::stale:
+      ++stats.stale_frames;
+      if (is_progress(header.kind) && run.launches.first_of_unwatched(process)) {
+        unwatched(run, header);
+      }
+      return false;
   }
+  if (run.lost) revive(run, header.time);
   if (header.world_size != 0) run.world_size = header.world_size;
   return true;
+}
+
+void Engine::Impl::unwatched(Run& run, const core::FrameHeader& header) {
+  Finding finding;
+  finding.observed = {"attempt", static_cast<double>(header.attempt)};
+  finding.op = "<";
+  finding.threshold = core::NamedNumber{"newest_attempt", static_cast<double>(run.attempt)};
+  finding.summary = "Rank " + std::to_string(header.rank) + " of " +
+                    (run.job.empty() ? "a run" : run.job) +
+                    " sends data that belongs to an earlier launch: nothing of it is judged.";
+  raise(run, Operational::run_unwatched, kNoLane, header.time, std::move(finding));
+}
+
+// Whether a worker's clock can be believed is seen against ours, which is not in the log.
+void Engine::Impl::check_clock(Run& run, std::uint32_t number, const core::FrameHeader& header) {
+  const std::int64_t most = add(now, options.config.max_clock_skew);
+  const bool ahead = header.time > most;
+  if (ahead) ++stats.future_times;
+  if (part->silent || options.record_time || ahead == run.workers[number].skewed) return;
+  decide({ahead ? Entry::What::skew : Entry::What::skew_over,
+          run.id,
+          run.attempt,
+          number,
+          0,
+          now,
+          {}});
 }
 
 std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& header) {
@@ -117,6 +197,7 @@ std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& heade
     return kNoLane;
   }
   const auto number = static_cast<std::uint32_t>(run.workers.size());
+  part->cut.touch_worker(run, number);
   Worker worker;
   worker.name_hash = header.worker;
   worker.rank = header.rank;
@@ -124,9 +205,8 @@ std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& heade
   worker.last_arrival = now;
   // Workers have a default name, so that most runs need no dictionary to speak of them.
   const std::string usual = "worker_" + std::to_string(header.rank);
-  const auto name = run.names.find(header.worker);
-  if (name != run.names.end()) {
-    worker.name = name->second.text;
+  if (const Name* name = run.names.find(header.worker)) {
+    worker.name = name->text;
     worker.named = true;
   } else {
     worker.name = core::name_hash(usual) == header.worker ? usual : name_of(run, header.worker);
@@ -175,13 +255,14 @@ bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHe
 void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& header) {
   worker.last_arrival = now;
   worker.idle = false;
+  if (worker.agent) return;
   run.last_arrival = now;
   run.last_mode = header.mode;
   if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
     run.last_step = std::max(run.last_step, header.step);
   }
   run.last_global_step = std::max(run.last_global_step, header.global_step);
-  if (!worker.agent) {
+  {
     worker.active = static_cast<std::uint8_t>(worker.active | mode_bit(header.mode));
     run.seen_modes = static_cast<std::uint8_t>(run.seen_modes | mode_bit(header.mode));
     if (header.mode == core::Mode::train && run.first_train_arrival == kNever) {
@@ -219,30 +300,53 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle*
   ++stats.frames;
   stats.rows += frame.rows();
   if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
+  current = kNoLane;
   Run* run = find_run(header);
-  if (run == nullptr || !enter_attempt(*run, frame, body)) return;
-  run->dirty = true;
-  run->last_any = now;
-  run->last_time = std::max(run->last_time, header.time);
+  if (run == nullptr) return;
+  part->cut.touch_head(*run);
+  const bool agent = header.rank == core::kNodeAgentRank;
+  if (body != nullptr && body->event == core::LifecycleEvent::died) {
+    on_died(*run, *body, header.time);
+    if (!agent) return;  // its parent says so: no worker of the run
+  }
+  if (!enter_attempt(*run, frame, body)) return;
   const std::uint32_t number = find_worker(*run, header);
   if (number == kNoLane) return;
-  Worker& worker = run->workers[number];
-  if (!accept_sequence(*run, worker, header)) return;
-  if (is_progress(header.kind)) progress(*run, worker, header);
+  part->cut.touch_worker(*run, number);
+  if (!accept_sequence(*run, run->workers[number], header)) return;
+  if (!agent) {
+    current = number;
+    check_clock(*run, number, header);
+    run->last_any = now;  // what a node's agent sends is no sign of life of the run
+    run->beats = run->beats || body != nullptr;
+    // Times from the far future move nothing.
+    run->last_time =
+        std::max(run->last_time, std::min(header.time, add(core::nanoseconds(ref.timestamp),
+                                                           options.config.max_clock_skew)));
+  }
+  if (is_progress(header.kind)) progress(*run, run->workers[number], header);
+  handle(*run, number, frame, body);
+  if (current < run->workers.size()) sync(*run, current);
+  current = kNoLane;
+}
+
+void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                          const core::Lifecycle* body) {
+  const core::FrameHeader& header = frame.header();
   switch (header.kind) {
     case core::FrameKind::summary:
-      return on_summary(*run, number, frame);
+      return on_summary(run, number, frame);
     case core::FrameKind::scalar:
-      return on_scalars(*run, number, frame);
+      return on_scalars(run, number, frame);
     case core::FrameKind::step_end:
-      return on_step_end(*run, number, frame);
+      return on_step_end(run, number, frame);
     case core::FrameKind::lifecycle:
-      if (body != nullptr) on_lifecycle(*run, number, frame, *body);
+      if (body != nullptr) on_lifecycle(run, number, frame, *body);
       return;
     case core::FrameKind::system:
-      return on_system(*run, number, frame);
+      return on_system(run, number, frame);
     case core::FrameKind::dictionary:
-      return on_dictionary(*run, frame);
+      return on_dictionary(run, frame);
     case core::FrameKind::span:
     case core::FrameKind::tensor_chunk:
     case core::FrameKind::snapshot:
@@ -322,7 +426,7 @@ void Engine::end_of_input() {
     impl_->part = &partition;
     for (auto& [id, run] : partition.runs) {
       if (run->ended) continue;
-      run->dirty = true;
+      partition.cut.touch_head(*run);
       run->grace_over = true;
       impl_->advance(*run, true);
       impl_->flush_nodes(*run);
@@ -352,16 +456,22 @@ bool Engine::wants_commit_now() const noexcept {
 }
 
 void Engine::go_live(std::int32_t partition, core::WallTime now) {
-  (void)now;
   PartitionState& state = impl_->partition(partition);
+  impl_->part = &state;
+  impl_->now = impl_->evaluated = core::nanoseconds(now);
   if (state.silent) {
-    impl_->part = &state;
     impl_->replay_entries();
     // What is left was decided at the very position where we go on.
-    std::vector<Entry> rest = std::exchange(state.replay, {});
+    const std::deque<Entry> rest = std::exchange(state.replay, {});
     for (const Entry& entry : rest) impl_->apply(entry);
   }
+  for (auto& [id, run] : state.runs) impl_->clamp_times(*run, core::nanoseconds(now));
   state.silent = false;
+  if (!state.incomplete.empty()) impl_->tell_incomplete();
+  if (state.first_index) {
+    state.output.log.push_back(std::move(*state.first_index));
+    state.first_index.reset();
+  }
   if (state.farewell.empty()) return;
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();
@@ -374,16 +484,26 @@ void Engine::drop(std::int32_t partition) {
 }
 
 void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
-  (void)why;
-  impl_->partition(partition).incomplete = true;
+  PartitionState& state = impl_->partition(partition);
+  const bool known = !state.incomplete.empty();
+  state.incomplete = why.empty() ? "its input does not reach back to it" : why;
+  if (known || state.silent) return;  // told already, or when it goes live
+  impl_->part = &state;
+  impl_->tell_incomplete();
+}
+
+void Engine::Impl::tell_incomplete() {
+  raise_plain(Operational::state_incomplete, {}, now,
+              "The rule state of partition " + std::to_string(part->number) +
+                  " is not what it was: " + part->incomplete + ".");
 }
 
 const RulesConfig& Engine::rules() const noexcept { return impl_->configured; }
 
 EngineStats Engine::stats() const {
   EngineStats out = impl_->stats;
-  out.evaluations.resize(impl_->gap_rule);
-  out.hits.resize(impl_->gap_rule);
+  out.evaluations.resize(impl_->first_own);
+  out.hits.resize(impl_->first_own);
   for (const auto& [number, partition] : impl_->partitions) {
     out.runs += partition.runs.size();
     for (const auto& [id, run] : partition.runs) {

@@ -3,13 +3,17 @@
 // (snapshots and logged entries).
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/function_ref.h"
+#include "rules/cut.h"
+#include "rules/operational.h"
 #include "rules/rules.h"
 #include "rules/run.h"
 
@@ -18,7 +22,17 @@ namespace tocsin::rules {
 /// A decision that does not follow from the records: written to rules-state, applied again on
 /// replay.
 struct Entry {
-  enum class What : std::uint8_t { grace_over, idle, silence, forget };
+  enum class What : std::uint8_t {
+    grace_over,
+    idle,
+    silence,
+    forget,
+    lost,
+    skew,
+    skew_over,
+    refuse,
+    admit,
+  };
   What what = What::grace_over;
   RunId run;
   std::uint32_t attempt = 0;
@@ -41,13 +55,15 @@ struct PartitionState {
   Output output;        // since the last take()
   bool urgent = false;  // something in it should not wait
   bool silent = false;
-  bool incomplete = false;
+  std::string incomplete;  // why the state is not what it should be; empty: it is
   std::map<RunId, std::unique_ptr<Run>> runs;
-  std::map<RunId, std::uint32_t> chunks;  // records of each run in rules-state
-  std::uint64_t log_first = 0;            // logged entries that the last snapshot does not cover
+  std::set<RunId> refused;  // runs that found no room
+  Cut cut;
+  std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
   std::uint64_t log_next = 0;
-  std::vector<Entry> replay;                      // waiting for their positions, oldest first
+  std::deque<Entry> replay;                       // waiting for their positions, oldest first
   std::map<std::string, std::string> restored{};  // key → value, until finish_restore
+  std::optional<StateRecord> first_index;         // of a partition that had no state
   std::vector<Event> farewell;  // resolutions of rules that are gone, told when going live
 };
 
@@ -88,13 +104,14 @@ struct Engine::Impl {
   };
 
   RulesConfig configured;
-  std::vector<RuleSettings> all_rules;  // configured ones, then telemetry_gap
+  std::vector<RuleSettings> all_rules;  // configured ones, then the operational ones
   EngineOptions options;
   std::vector<Bound<RowProgram>> row_rules;
   std::vector<Bound<SeriesProgram>> series_rules;
   std::vector<Bound<SystemProgram>> system_rules;
   std::vector<Bound<ClockProgram>> clock_rules;
-  std::uint32_t gap_rule = 0;  // the built-in telemetry_gap, behind the configured ones
+  std::uint32_t first_own = 0;       // of all_rules: the first operational one
+  std::uint64_t plain_sequence = 0;  // of issues that belong to no run
 
   std::map<std::int32_t, PartitionState> partitions;
   EngineStats stats;
@@ -112,6 +129,7 @@ struct Engine::Impl {
   std::vector<core::SparseColumn> sparse;
   std::vector<RowHit> noted;
   std::vector<SeriesValue> values;
+  std::uint32_t current = kNoLane;  // the worker whose frame is being handled
 
   // engine.cc
   void bind();
@@ -119,9 +137,19 @@ struct Engine::Impl {
   void on_record(const core::FrameView& frame, const core::Lifecycle* body, const RecordRef& from,
                  core::WallTime arrival);
   void on_frame(const core::FrameView& frame, const core::Lifecycle* body);
+  void handle(Run& run, std::uint32_t worker, const core::FrameView& frame,
+              const core::Lifecycle* body);
+  void tell_incomplete();
   Run* find_run(const core::FrameHeader& header);
+  [[nodiscard]] bool make_room();
+  void decide(Entry entry);
   bool enter_attempt(Run& run, const core::FrameView& frame, const core::Lifecycle* body);
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
+  void unwatched(Run& run, const core::FrameHeader& header);
+  void check_clock(Run& run, std::uint32_t worker, const core::FrameHeader& header);
+  void sync(Run& run, std::uint32_t worker) {
+    run.clock.update(worker, standing_of(run.workers[worker]));
+  }
   bool accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header);
   void progress(Run& run, Worker& worker, const core::FrameHeader& header);
   void on_dictionary(Run& run, const core::FrameView& frame);
@@ -129,6 +157,8 @@ struct Engine::Impl {
   void tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due);
   void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
   void apply(const Entry& entry);
+  void apply_run(const Entry& entry, Run& run);
+  void clamp_times(Run& run, std::int64_t time);
   void apply_silence(Run& run, const Entry& entry);
   [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
   void advance_record_time();
@@ -158,7 +188,6 @@ struct Engine::Impl {
                    std::uint64_t name, double value, core::Role role);
   void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);
   void advance(Run& run, bool everything = false);
-  void judge_gap(Run& run, std::uint32_t worker, const Place& place);
   void release(Run& run, std::vector<PendingScalar>& items);
   void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
   void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
@@ -177,8 +206,14 @@ struct Engine::Impl {
                     const core::Lifecycle& body);
   void on_start(Run& run, Worker& worker, const core::FrameHeader& header,
                 const core::Lifecycle& body);
+  void on_died(Run& run, const core::Lifecycle& body, std::int64_t time);
+  void heartbeat(Run& run, std::int64_t time, bool due);
+  void finish_again(Run& run, std::int64_t time);
+  void tell_end(Run& run, const std::string& outcome);
+  void revive(Run& run, std::int64_t time);
   void check_end(Run& run);
-  void finish(Run& run, core::Resolution resolution);
+  void finish(Run& run, core::Resolution resolution, bool lost = false);
+  void give_up_parts(Run& run, bool names);
   void supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from);
   void request_capture(Run& run, std::int64_t time);
   [[nodiscard]] core::RunRef run_ref(const Run& run) const;
@@ -204,10 +239,26 @@ struct Engine::Impl {
   void set_state(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {});
   void emit(Event event);
 
+  // operational.cc
+  [[nodiscard]] std::uint32_t own(Operational which) const {
+    return first_own + static_cast<std::uint32_t>(which);
+  }
+  void raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time, Finding finding);
+  void lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time);
+  void raise_plain(Operational which, const core::RunUid& run, std::int64_t time,
+                   std::string summary);
+  void judge_gap(Run& run, std::uint32_t worker, const Place& place);
+
   // state.cc
   void log(Entry entry);
   void replay_entries();
-  void forget(PartitionState& partition, const RunId& id);
+  [[nodiscard]] std::uint32_t slots_per_part() const;
+
+  // restore.cc
+  core::Status read_state(PartitionState& state, Index& index,
+                          std::map<std::string, std::string>& records);
+  static core::Status read_log(PartitionState& state, const Index& index,
+                               std::map<std::string, std::string>& records);
 
   // remap.cc
   [[nodiscard]] std::string layout() const;

@@ -36,7 +36,8 @@ std::string window_end(const Place& place) {
 
 void Engine::Impl::emit(Event event) {
   if (part->silent) return;
-  part->urgent = true;
+  const auto* job = std::get_if<core::JobEvent>(&event);
+  if (job == nullptr || job->phase != core::JobPhase::heartbeat) part->urgent = true;
   part->output.events.push_back(std::move(event));
 }
 
@@ -61,7 +62,7 @@ void Engine::Impl::set_state(Run& run, std::uint32_t rule, core::RuleState state
   RuleProgress& progress = run.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
-  if (rule == gap_rule || run.id.shard != 0) return;
+  if (rule >= first_own || run.id.shard != 0) return;
   const RuleSettings& which = settings(rule);
   core::RuleStatusEvent event;
   event.rule = which.name;
@@ -129,7 +130,9 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
     life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
   } else {
     ++found->second.occurrences;
-    if (distance(place.time, found->second.last_report) < common.cooldown.count()) return;
+    // A report from long after now is one of a clock that was set right since: it holds nothing.
+    const std::int64_t since = distance(place.time, found->second.last_report);
+    if (since < common.cooldown.count() && since > -options.config.max_clock_skew.count()) return;
     --found->second.occurrences;
   }
   Open& open = found->second;
@@ -191,7 +194,11 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
 
 void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
   std::vector<std::pair<std::string, OpenKey>> keys;
-  for (const auto& [key, open] : run.open) keys.emplace_back(unit_text(open), key);
+  for (const auto& [key, open] : run.open) {
+    const bool stays = resolution == core::Resolution::job_ended && key.rule >= first_own &&
+                       operational_rules()[key.rule - first_own].outlives_job;
+    if (!stays) keys.emplace_back(unit_text(open), key);
+  }
   // Numbers of units depend on who came first; their texts do not.
   std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
@@ -202,6 +209,7 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
   place.time = run.last_time;
   for (const auto& [text, key] : keys) {
     place.step_clock =
+        (key.rule < first_own || operational_rules()[key.rule - first_own].step_clock) &&
         dynamic_cast<const ClockProgram*>(settings(key.rule).program.get()) == nullptr &&
         dynamic_cast<const SystemProgram*>(settings(key.rule).program.get()) == nullptr;
     resolve_open(run, key, resolution, place);
@@ -251,7 +259,7 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
   const bool own = place.first_offset < 0 || place.first_offset == kForever;
   evidence.data_refs.push_back({ref_topic, ref.partition, own ? ref.offset : place.first_offset,
                                 own ? ref.offset : place.last_offset});
-  if (part->incomplete) evidence.values.emplace_back("state_incomplete", true);
+  if (!part->incomplete.empty()) evidence.values.emplace_back("state_incomplete", true);
   issue.measured_at = core::wall_time(place.time);
   issue.published_at = ref.timestamp;
   issue.evaluated_at = core::wall_time(evaluated);

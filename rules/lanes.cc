@@ -18,6 +18,7 @@ void grow(const RowProgram& program, Block& block, const Lane& lane) {
   const std::size_t ready = block.lives.size();
   if (ready == lane.slots.size()) return;
   const std::size_t size = program.state_bytes();
+  block.state_size = static_cast<std::uint32_t>(size);
   block.lives.resize(lane.slots.size());
   block.states.resize(lane.slots.size() * size);
   for (std::size_t i = ready; i < lane.slots.size(); ++i) {
@@ -31,6 +32,7 @@ Lane& Engine::Impl::lane(Run& run, std::uint32_t worker, core::Mode mode, bool s
   std::uint32_t& number = run.lane_index[worker][at(mode) * 2 + (scalars ? 1 : 0)];
   if (number == kNoLane) {
     number = static_cast<std::uint32_t>(run.lanes.size());
+    part->cut.touch_lane(run, number);
     Lane& fresh = run.lanes.emplace_back();
     fresh.worker = worker;
     fresh.mode = mode;
@@ -51,6 +53,7 @@ std::uint32_t Engine::Impl::slot(Run& run, Lane& lane, std::uint64_t name, std::
   }
   ++run.units;
   const auto number = static_cast<std::uint32_t>(lane.slots.size());
+  part->cut.touch_slot(run, static_cast<std::uint32_t>(&lane - run.lanes.data()), number);
   lane.index.insert(name, number);
   lane.slots.push_back({name, kNever});
   const auto type = static_cast<std::uint16_t>(meta & 0xFFFF);
@@ -64,12 +67,14 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
   const bool again = lane.unresolved && lane.names_version != run.names_version;
   const std::size_t first = again ? 0 : lane.wanted.size();
   if (first == lane.slots.size()) return;
+  const auto lane_number = static_cast<std::uint32_t>(&lane - run.lanes.data());
+  part->cut.touch_lane(run, lane_number);
+  part->cut.touch_slots(run, lane_number, first);
   lane.names_version = run.names_version;
   if (again) lane.unresolved = false;
   lane.wanted.resize(lane.slots.size());
   for (std::size_t i = first; i < lane.slots.size(); ++i) {
-    const auto found = run.names.find(lane.slots[i].name);
-    const Name* name = found == run.names.end() ? nullptr : &found->second;
+    const Name* name = run.names.find(lane.slots[i].name);
     auto role = static_cast<core::Role>(lane.types[i] >> 8);
     if (role == core::Role::other && name != nullptr) role = name->role;
     for (std::size_t r = 0; r < row_rules.size(); ++r) {
@@ -79,6 +84,9 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
         continue;
       }
       Block& block = lane.blocks[r];
+      if (block.applies.size() < first || block.lives.size() < first) {
+        part->cut.touch_slots(run, lane_number);  // older units get what they had no use for
+      }
       block.applies.resize(lane.slots.size());
       if (block.applies[i] == Match::unknown) {
         block.applies[i] = program.selection.matches(role, name);
@@ -100,6 +108,8 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
 void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   Lane& here = lane(run, worker, header.mode, false);
+  const auto lane_number = static_cast<std::uint32_t>(&here - run.lanes.data());
+  part->cut.touch_lane(run, lane_number);
   const std::size_t rows = frame.rows();
   if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
   run.workers[worker].seen[at(header.mode)] =
@@ -118,6 +128,7 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
       guess = 0;
       continue;
     }
+    part->cut.touch_slot(run, lane_number, guess);
     Slot& unit = here.slots[guess];
     if (header.step <= unit.last_step) {
       slots[i] = RowBatch::kSkip;
@@ -157,7 +168,7 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
   place.global_step = header.global_step;
   place.time = header.time;
   place.partial = run.workers[worker].gap;
-  judge_rows(run, static_cast<std::uint32_t>(&here - run.lanes.data()), batch, place);
+  judge_rows(run, lane_number, batch, place);
 }
 
 void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
@@ -165,6 +176,7 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
   if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
   const auto lane_number =
       static_cast<std::uint32_t>(&lane(run, worker, header.mode, true) - run.lanes.data());
+  part->cut.touch_lane(run, lane_number);
   const auto names = frame.column<std::uint64_t>(core::scalar_column::name);
   const auto steps = frame.column<std::int64_t>(core::scalar_column::step);
   const auto global_steps = frame.column<std::int64_t>(core::scalar_column::global_step);
@@ -181,6 +193,7 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     }
     guess = slot(run, here, names[i], metas[i], guess);
     if (guess == RowBatch::kSkip) continue;
+    part->cut.touch_slot(run, lane_number, guess);
     Slot& unit = here.slots[guess];
     if (steps[i] <= unit.last_step) {
       ++stats.duplicate_rows;
@@ -283,6 +296,7 @@ void Engine::Impl::end_row_step(Run& run, std::uint32_t worker, core::Mode mode,
   for (std::size_t r = 0; r < row_rules.size(); ++r) {
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
+    part->cut.touch_lane(run, lane_number);
     std::vector<RowHit> waiting = std::exchange(block.waiting, {});
     const double needed =
         row_rules[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
@@ -308,6 +322,7 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
   const std::uint32_t worker = run.lanes[lane_number].worker;
   const std::size_t size = program.state_bytes();
   for (const RowHit& one : hits) {
+    part->cut.touch_slot(run, lane_number, one.slot);
     Lane& here = run.lanes[lane_number];
     Block& block = here.blocks[row_rule];
     const std::byte* state = block.states.data() + one.slot * size;
@@ -354,9 +369,7 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
         tensor.name = subject.name;
         tensor.collection = collection_of(static_cast<core::Role>(here.types[one.slot] >> 8));
         tensor.dtype = subject.dtype;
-        if (const auto known = run.names.find(name); known != run.names.end()) {
-          tensor.shape = known->second.shape;
-        }
+        if (const Name* known = run.names.find(name)) tensor.shape = known->shape;
         extra.tensor = std::move(tensor);
       }
       return {program.explain(state, row ? &*row : nullptr, batch, subject, kind),
@@ -368,8 +381,11 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
 }
 
 void Engine::Impl::reset_units(Run& run, std::uint32_t worker) {
-  for (Lane& each : run.lanes) {
+  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
+    Lane& each = run.lanes[i];
     if (each.worker != worker) continue;
+    part->cut.touch_lane(run, i);
+    part->cut.touch_slots(run, i);
     for (Slot& unit : each.slots) unit.last_step = kNever;
     for (Block& block : each.blocks) block.waiting.clear();
   }

@@ -124,7 +124,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
     map = std::move(out);
   };
   // Told with the names and parameters of the rules as they were.
-  PartitionState* const current = std::exchange(part, &partition);
+  PartitionState* const before_part = std::exchange(part, &partition);
   for (const auto& [key, open] : run.open) {
     if (place(key.rule) != kGone || key.rule >= before.size()) continue;
     const Known& old = before[key.rule];
@@ -136,7 +136,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
         key.rule < run.progress.size() ? run.progress[key.rule].issue_sequence : 0;
     resolve_gone(partition, run, gone, open, last + 1);
   }
-  part = current;
+  part = before_part;
   rekey(run.open, [](OpenKey& key) -> std::uint32_t& { return key.rule; });
   rekey(run.open_counts,
         [](std::array<std::uint32_t, 3>& key) -> std::uint32_t& { return key[0]; });

@@ -7,14 +7,16 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/identity.h"
 #include "core/issue.h"
 #include "rules/archive.h"
 #include "rules/flat_index.h"
+#include "rules/launches.h"
+#include "rules/names.h"
 #include "rules/rule.h"
+#include "rules/step_clock.h"
 
 namespace tocsin::rules {
 
@@ -31,6 +33,14 @@ struct RunId {
   friend auto operator<=>(const RunId&, const RunId&) = default;
 };
 
+/// Where a part of a run stands among the snapshots (rules/cut.h).
+struct PartMark {
+  std::uint64_t changed = 0;  // the epoch of its last change
+  std::uint64_t saved = 0;    // the cut that wrote it last; 0 = never
+  std::uint32_t chunks = 0;   // records it was written to
+  std::uint8_t slot = 0;      // which of its two sets of keys those are
+};
+
 /// One training process, or a node's agent.
 struct Worker {
   std::uint64_t name_hash = 0;
@@ -45,6 +55,7 @@ struct Worker {
   bool agent = false;
   bool gone = false;  // left or ended
   bool idle = false;
+  bool skewed = false;             // its clock is far ahead: its times are not believed
   bool gap = false;                // frames were lost since its last step-end
   std::int64_t last_arrival = 0;   // of progress, engine time
   std::int64_t last_progress = 0;  // of progress, record time
@@ -62,7 +73,7 @@ struct Worker {
   template <typename A>
   friend void io(A& a, Worker& w) {
     io_all(a, w.name_hash, w.rank, w.name, w.node, w.named, w.incarnation, w.sequence,
-           w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.gap, w.last_arrival,
+           w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.skewed, w.gap, w.last_arrival,
            w.last_progress, w.mark, w.seen, w.pass, w.active, w.mode, w.loss_scale, w.step_times,
            w.steps_timed, w.gap_life, w.gap_frames);
   }
@@ -86,13 +97,9 @@ struct Block {
   std::vector<std::byte> states;
   std::vector<Life> lives;
   std::vector<Match> applies;
+  std::uint32_t state_size = 0;  // bytes of each in `states`
   StepTally tally;
   std::vector<RowHit> waiting;  // verdicts that wait for the end of the step
-
-  template <typename A>
-  friend void io(A& a, Block& b) {
-    io_all(a, b.states, b.lives, b.applies, b.tally, b.waiting);
-  }
 };
 
 /// The units of one (worker, mode): dense, in the order in which they first came.
@@ -107,17 +114,32 @@ struct Lane {
   std::vector<Match> wanted;         // per slot: some series rule may want it
   bool unresolved = false;           // some `applies` is unknown
   std::uint64_t names_version = 0;
-  FlatIndex index;  // rebuilt after a restore
-
-  template <typename A>
-  friend void io(A& a, Lane& l) {
-    io_all(a, l.worker, l.mode, l.scalars, l.slots, l.types, l.blocks, l.losses, l.wanted,
-           l.unresolved, l.names_version);
-    if constexpr (A::kReading) {
-      for (std::uint32_t i = 0; i < l.slots.size(); ++i) l.index.insert(l.slots[i].name, i);
-    }
-  }
+  FlatIndex index;              // rebuilt after a restore
+  std::vector<PartMark> marks;  // per range of slots; not in snapshots
 };
+
+/// What a lane has once.
+template <typename A>
+void io_lane_head(A& a, Lane& l) {
+  io_all(a, l.worker, l.mode, l.scalars, l.losses, l.unresolved, l.names_version);
+  const std::size_t blocks = io_size(a, l.blocks.size(), 1);
+  if constexpr (A::kReading) l.blocks.resize(blocks);
+  for (Block& block : l.blocks) io_all(a, block.state_size, block.tally, block.waiting);
+}
+
+/// What a lane has per slot, for the slots from…to. Reading appends; the head was read before.
+template <typename A>
+void io_lane_slots(A& a, Lane& l, std::size_t from, std::size_t to) {
+  io_slice(a, l.slots, from, to);
+  io_slice(a, l.types, from, to);
+  io_slice(a, l.wanted, from, to);
+  for (Block& block : l.blocks) {
+    const std::size_t size = block.state_size;
+    io_slice(a, block.states, from * size, to * size);
+    io_slice(a, block.lives, from, to);
+    io_slice(a, block.applies, from, to);
+  }
+}
 
 /// A scalar whose step is not complete yet.
 struct PendingScalar {
@@ -196,16 +218,42 @@ struct ClockState {
   bool fired = false;
 };
 
+/// The newest process that started on a node.
+struct Opened {
+  std::string boot;         // first 8 hex digits of the machine's boot id
+  std::int64_t opened = 0;  // boot-time ns
+
+  template <typename A>
+  friend void io(A& a, Opened& o) {
+    io_all(a, o.boot, o.opened);
+  }
+};
+
+/// How many parts the head of a run stands with.
+struct RunShape {
+  std::uint64_t workers = 0;
+  std::uint64_t names = 0;
+  std::vector<std::uint32_t> slots;  // per lane
+
+  template <typename A>
+  friend void io(A& a, RunShape& s) {
+    io_all(a, s.workers, s.names, s.slots);
+  }
+};
+
 /// One shard of one run.
 struct Run {
   RunId id;
+  std::uint32_t life = 1;  // grows when its parts begin anew: their keys never mean two things
+  std::uint32_t names_life = 1;
   std::int32_t partition = 0;
   std::uint32_t attempt = 0;
   std::uint32_t world_size = 0;
   bool started = false;  // a start record was seen
   bool ended = false;
+  bool lost = false;   // ended because nothing was heard any more: may be heard of again
+  bool beats = false;  // a process with a hook: its heartbeats prove that it lives
   bool grace_over = false;
-  bool dirty = true;
   std::string outcome;  // of the worst `end` so far
   std::optional<int> exit_code;
   std::string job;
@@ -218,8 +266,15 @@ struct Run {
   std::int64_t first_train_arrival = kNever;  // engine time: the grace starts here
   std::int64_t first_seen = 0;                // engine time
   std::int64_t last_arrival = 0;              // engine time, of progress
-  std::int64_t last_any = 0;                  // engine time, of anything
+  std::int64_t last_any = 0;                  // engine time, of any sign of life of its processes
   std::int64_t last_heartbeat = kNever;       // event time of the newest job heartbeat sent on
+  std::int64_t told_step = kNever;            // what that said
+  bool job_changed = false;                   // something that it says besides is new
+  std::map<std::string, Opened> launch;       // per node
+  std::array<std::int64_t, 16> step_times{};  // latest durations of train steps, of any worker
+  std::uint32_t steps_timed = 0;
+  std::uint64_t ends = 0;  // ended events so far
+  Launches launches;
   std::int64_t last_step = kNever;
   std::int64_t last_global_step = 0;
   std::int64_t last_time = 0;  // newest measurement
@@ -238,11 +293,19 @@ struct Run {
   std::vector<RuleProgress> progress;
   std::map<OpenKey, Open> open;
   std::map<std::array<std::uint32_t, 3>, std::uint32_t> open_counts;  // rule, kind, worker
-  std::unordered_map<std::uint64_t, Name> names;
+  NameTable names;
   std::uint64_t names_version = 0;
   std::uint64_t units = 0;
 
-  // Not in snapshots: places that are found again.
+  // Not in snapshots: marks, and places that are found again.
+  PartMark head_mark;
+  std::vector<PartMark> worker_marks;  // per range
+  std::vector<PartMark> name_marks;
+  std::vector<PartMark> lane_marks;
+  RunShape shape;  // while being restored
+  StepClock clock;
+  bool release_due = true;                             // some pending value may be ready
+  std::array<std::int64_t, kModes + 3> released_at{};  // what readiness was last judged by
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> worker_index;
   std::vector<std::array<std::uint32_t, kModes * 2>> lane_index;  // per worker
 };
@@ -251,31 +314,61 @@ template <typename A>
 void io(A& a, Name& n) {
   io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.higher_is_better);
 }
+template <typename A>
+void io(A& a, NameTable::Entry& e) {
+  io_all(a, e.hash, e.name, e.lasting);
+}
 
-/// Writes or reads everything but the index structures; the reader rebuilds those.
+/// The head: everything but workers, names and lanes, which are parts of their own.
 template <typename A>
 void io(A& a, Run& r) {
-  io_all(a, r.id, r.partition, r.attempt, r.world_size, r.started, r.ended, r.grace_over, r.outcome,
-         r.exit_code, r.job, r.platform, r.platform_ref, r.labels, r.captured, r.started_at,
-         r.ended_at, r.first_train_arrival, r.first_seen, r.last_arrival, r.last_any,
-         r.last_heartbeat, r.last_step, r.last_global_step, r.last_time, r.last_mode, r.heartbeats,
-         r.closed, r.seen_modes, r.workers, r.lanes, r.pending, r.partial, r.series, r.series_lives,
-         r.nodes, r.clocks, r.progress, r.open, r.open_counts, r.names_version, r.units);
-  std::map<std::uint64_t, Name> names(r.names.begin(), r.names.end());
-  io(a, names);
-  if constexpr (A::kReading) {
-    r.names = {names.begin(), names.end()};
-    for (std::uint32_t i = 0; i < r.workers.size(); ++i) {
-      r.worker_index[{r.workers[i].name_hash, r.workers[i].rank}] = i;
+  io_all(a, r.id, r.life, r.names_life, r.partition, r.attempt, r.world_size, r.started, r.ended,
+         r.lost, r.beats, r.grace_over, r.outcome, r.exit_code, r.job, r.platform, r.platform_ref,
+         r.labels, r.captured, r.started_at, r.ended_at, r.first_train_arrival, r.first_seen,
+         r.last_arrival, r.last_any, r.last_heartbeat, r.told_step, r.job_changed, r.launch,
+         r.step_times, r.steps_timed, r.ends, r.launches, r.last_step, r.last_global_step,
+         r.last_time, r.last_mode, r.heartbeats, r.closed, r.seen_modes, r.pending, r.partial,
+         r.series, r.series_lives, r.nodes, r.clocks, r.progress, r.open, r.open_counts,
+         r.names_version, r.units);
+  RunShape shape;
+  if constexpr (!A::kReading && !A::kLayout) {
+    shape.workers = r.workers.size();
+    shape.names = r.names.size();
+    for (const Lane& lane : r.lanes) {
+      shape.slots.push_back(static_cast<std::uint32_t>(lane.slots.size()));
     }
-    std::array<std::uint32_t, kModes * 2> none;
-    none.fill(kNoLane);
-    r.lane_index.assign(r.workers.size(), none);
-    for (std::uint32_t i = 0; i < r.lanes.size(); ++i) {
-      const Lane& lane = r.lanes[i];
-      if (lane.worker < r.lane_index.size()) {
-        r.lane_index[lane.worker][at(lane.mode) * 2 + (lane.scalars ? 1 : 0)] = i;
-      }
+  }
+  io(a, shape);
+  if constexpr (A::kReading) r.shape = std::move(shape);
+}
+
+/// What the step clock needs to know of a worker.
+inline StepClock::Standing standing_of(const Worker& worker) {
+  StepClock::Standing out;
+  out.present = !worker.agent;
+  out.gone = worker.gone;
+  out.counted = !worker.agent && !worker.gone && !worker.idle;
+  out.active = worker.active;
+  out.pass = worker.pass;
+  out.mark = worker.mark;
+  out.seen = worker.seen;
+  return out;
+}
+
+/// Rebuilds what is not in snapshots.
+inline void index_run(Run& r) {
+  for (std::uint32_t i = 0; i < r.workers.size(); ++i) {
+    r.worker_index[{r.workers[i].name_hash, r.workers[i].rank}] = i;
+    r.clock.update(i, standing_of(r.workers[i]));
+  }
+  std::array<std::uint32_t, kModes * 2> none;
+  none.fill(kNoLane);
+  r.lane_index.assign(r.workers.size(), none);
+  for (std::uint32_t i = 0; i < r.lanes.size(); ++i) {
+    Lane& lane = r.lanes[i];
+    for (std::uint32_t k = 0; k < lane.slots.size(); ++k) lane.index.insert(lane.slots[k].name, k);
+    if (lane.worker < r.lane_index.size()) {
+      r.lane_index[lane.worker][at(lane.mode) * 2 + (lane.scalars ? 1 : 0)] = i;
     }
   }
 }

@@ -181,8 +181,10 @@ void read_engine(config::Reader& root, EngineConfig& out) {
                 "open issues per rule, kind, worker and attempt");
     in.optional("max_units_per_run", out.max_units_per_run, config::at_least(std::uint32_t{1}),
                 "tensors × workers × modes that one run may have; more are refused and counted");
-    in.optional("max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
-                "runs known at once per engine thread; more are refused and counted");
+    in.optional(
+        "max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
+        "runs known at once per engine thread; ended ones make room, more are refused, counted "
+        "and told");
     in.optional("delivery", out.delivery, config::one_of({"exactly_once", "at_least_once"}),
                 "exactly_once commits outputs and positions in one transaction");
   });

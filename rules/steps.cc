@@ -8,9 +8,8 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::size_t kMaxPending = 1U << 16;  // values that wait for their step, per run
-
-bool counted(const Worker& worker) { return !worker.agent && !worker.gone && !worker.idle; }
+constexpr std::size_t kMaxPending = 1U << 16;  // values that wait for their step, per run,
+constexpr std::size_t kMaxPerWorker = 64;      // or as many per worker, if that is more
 
 bool by_passes(core::Mode mode) { return mode == core::Mode::eval; }
 
@@ -29,6 +28,17 @@ bool same_group(const PendingScalar& a, const PendingScalar& b) {
   return a.step == b.step;
 }
 
+// `by`: closed steps per mode, the oldest open pass, everything, trains (Run::released_at).
+bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>& by) {
+  const bool trains = by[6] != 0;
+  const std::int64_t trained = by[at(core::Mode::train)];
+  if (by[5] != 0) return true;
+  if (item.mode == core::Mode::train) return item.step <= trained;
+  // A pass is over when everybody has ended a later train step: nobody can still add to it.
+  if (by_passes(item.mode)) return trains ? trained > item.after_train : item.pass < by[4];
+  return item.step <= by[at(item.mode)] && (!trains || trained >= item.after_train);
+}
+
 }  // namespace
 
 void Engine::Impl::add_pending(Run& run, std::uint32_t worker, const core::FrameHeader& header,
@@ -42,7 +52,8 @@ void Engine::Impl::add_pending(Run& run, std::uint32_t worker, const core::Frame
   const Worker& from = run.workers[worker];
   run.pending.push_back({header.mode, header.pass, step, global_step, time,
                          from.mark[at(core::Mode::train)], name, value, ref.offset, worker, role});
-  if (run.pending.size() > kMaxPending) {
+  run.release_due = run.release_due || ready(run.pending.back(), run.released_at);
+  if (run.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
     ++stats.open_steps_closed;
     advance(run, true);
   }
@@ -66,6 +77,9 @@ void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::Frame
     Worker& from = run.workers[worker];
     const std::int64_t took = std::max<std::int64_t>(distance(ends[i], starts[i]), 0);
     if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
+    if (took > 0 && header.mode == core::Mode::train) {
+      run.step_times[run.steps_timed++ % run.step_times.size()] = took;
+    }
     Place place;
     place.mode = header.mode;
     place.step = steps[i];
@@ -75,6 +89,7 @@ void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::Frame
     end_step(run, worker, header.mode, steps[i], place);
   }
   advance(run);
+  heartbeat(run, header.time, false);
 }
 
 void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
@@ -94,83 +109,37 @@ void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std
   from.gap = false;
 }
 
-void Engine::Impl::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
-  Worker& from = run.workers[worker];
-  if (!from.gap && !from.gap_life.active()) return;
-  const std::uint64_t missing = std::exchange(from.gap_frames, 0);
-  const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
-    return {{"worker", from.name}};
-  };
-  const auto explain = [&](unsigned) -> std::pair<Finding, Extra> {
-    Finding finding;
-    finding.observed = {"missing_frames", static_cast<double>(missing)};
-    finding.op = ">=";
-    finding.threshold = core::NamedNumber{"limit", 1};
-    finding.summary = std::to_string(missing) + (missing == 1 ? " frame" : " frames") + " of " +
-                      from.name + " did not arrive before " +
-                      std::string(core::to_string(*place.mode)) + " step " +
-                      std::to_string(place.step) + " ended; its data of that step is incomplete.";
-    finding.recommendation =
-        "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a "
-        "queue "
-        "that is too small.";
-    return {finding, {}};
-  };
-  Verdict verdict = kOk;
-  if (from.gap) verdict = hit();
-  const Unit unit{{gap_rule, kNoLane, worker, 0xFF, 0}, worker, labels};
-  settle(run, gap_rule, from.gap_life, unit, verdict, place, explain);
-}
-
 void Engine::Impl::advance(Run& run, bool everything) {
-  std::size_t trainers = 0;
-  std::array<std::int64_t, kModes> watermark;
-  std::array<bool, kModes> waiting{};
-  watermark.fill(kForever);
-  std::array<std::int64_t, kModes> newest{kNever, kNever, kNever, kNever};
-  bool anyone = false;
-  for (const Worker& worker : run.workers) {
-    if (worker.agent) continue;
-    if (worker.seen[at(core::Mode::train)] != kNever) ++trainers;
-    anyone = anyone || (counted(worker) && worker.active != 0);
-    for (std::size_t m = 0; m < kModes; ++m) {
-      newest[m] = std::max(newest[m], worker.seen[m]);
-      if (!counted(worker) || (worker.active & (1U << m)) == 0) continue;
-      waiting[m] = true;
-      watermark[m] = std::min(watermark[m], worker.mark[m]);
-    }
-  }
-  const bool joined = run.world_size == 0 || trainers >= run.world_size || run.grace_over;
+  if (current < run.workers.size()) sync(run, current);
+  const StepClock& clock = run.clock;
+  constexpr std::size_t kTrain = 1;
+  const bool joined =
+      run.world_size == 0 || clock.trainers(kTrain) >= run.world_size || run.grace_over;
   const bool trains = (run.seen_modes & mode_bit(core::Mode::train)) != 0;
-  const bool all = everything || (!anyone && joined);
+  const bool all = everything || (!clock.anyone() && joined);
   for (const core::Mode mode : {core::Mode::global, core::Mode::train, core::Mode::predict}) {
     const std::size_t m = at(mode);
-    if (!waiting[m] || all) watermark[m] = newest[m];
+    const std::int64_t reached = !clock.waiting(m) || all ? clock.newest(m) : clock.watermark(m);
     const bool first = run.closed[m] == kNever;
     if (mode == core::Mode::train && first && !joined && !everything) continue;
-    run.closed[m] = std::max(run.closed[m], watermark[m]);
+    run.closed[m] = std::max(run.closed[m], reached);
   }
   if (run.pending.empty()) {
     run.partial.clear();
     return;
   }
-  const std::int64_t trained = run.closed[at(core::Mode::train)];
-  std::int64_t pass_open = kForever;  // the oldest pass that somebody is still in
-  for (const Worker& worker : run.workers) {
-    if (counted(worker) && (worker.active & mode_bit(core::Mode::eval)) != 0) {
-      pass_open = std::min<std::int64_t>(pass_open, worker.pass);
-    }
-  }
-  const auto ready = [&](const PendingScalar& item) {
-    if (all) return true;
-    if (item.mode == core::Mode::train) return item.step <= trained;
-    // A pass is over when everybody has ended a later train step: nobody can still add to it.
-    if (by_passes(item.mode)) return trains ? trained > item.after_train : item.pass < pass_open;
-    return item.step <= run.closed[at(item.mode)] && (!trains || trained >= item.after_train);
-  };
+  // Readiness depends on nothing else: as long as this stands, only new values can be ready.
+  const std::int64_t pass = trains ? 0 : clock.open_pass(at(core::Mode::eval));
+  const std::array<std::int64_t, kModes + 3> by{run.closed[0], run.closed[1], run.closed[2],
+                                                run.closed[3], pass,          all ? 1 : 0,
+                                                trains ? 1 : 0};
+  if (by == run.released_at && !run.release_due) return;
+  run.released_at = by;
+  run.release_due = false;
   std::vector<PendingScalar> items;
-  const auto rest = std::stable_partition(run.pending.begin(), run.pending.end(),
-                                          [&](const PendingScalar& item) { return !ready(item); });
+  const auto rest = std::stable_partition(
+      run.pending.begin(), run.pending.end(),
+      [&](const PendingScalar& item) { return !ready(item, run.released_at); });
   if (rest == run.pending.end()) return;
   items.assign(rest, run.pending.end());
   run.pending.erase(rest, run.pending.end());
@@ -369,8 +338,7 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto found = run.names.find(all[i].name);
-      const Name* name = found == run.names.end() ? nullptr : &found->second;
+      const Name* name = run.names.find(all[i].name);
       if (program.selection.matches(all[i].role, name) != Match::yes) continue;
       chosen.push_back(all[i]);
       chosen.back().text = texts[i];

@@ -79,11 +79,22 @@ void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameVi
   const auto times = frame.column<std::int64_t>(core::system_column::time);
   const auto ratios = frame.column<double>(core::system_column::value);
   for (std::size_t i = 0; i < frame.rows(); ++i) {
-    const auto found = run.names.find(names[i]);
-    if (found == run.names.end()) continue;
-    const Series series = parse(found->second.text);
+    const Name* const name = run.names.find(names[i]);
+    if (name == nullptr) continue;
+    const Series series = parse(name->text);
     if (series.what == Series::What::other) continue;
     const std::int64_t time = times[i];
+    if (time > add(core::nanoseconds(ref.timestamp), options.config.max_clock_skew)) {
+      ++stats.discarded_samples;  // the far future: it would make every later sample a late one
+      continue;
+    }
+    if (node.started != kNever &&
+        distance(node.started, time) > options.config.max_clock_skew.count()) {
+      // The node's clock has stepped back: what is open belongs to a time that does not come again.
+      node.started = kNever;
+      node.gpus.clear();
+      node.cores.clear();
+    }
     if (node.started != kNever && time < node.started) {
       ++stats.late_rows;
       continue;

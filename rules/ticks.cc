@@ -23,7 +23,8 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
   for (const auto& clock : clock_rules) {
     const auto check = [&](std::uint32_t who, std::int64_t last) {
       const std::int64_t deadline = add(last, clock.program->threshold);
-      if (run.clocks[{clock.rule, who}].fired) return;
+      const auto known = run.clocks.find({clock.rule, who});
+      if (known != run.clocks.end() && known->second.fired) return;
       if (deadline > time) {
         next_check = std::min(next_check, deadline);
       } else {
@@ -43,19 +44,22 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
 }
 
 void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
-  const auto decide = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
+  const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
     if (deadline > time) {
       next_check = std::min(next_check, deadline);
     } else {
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
   };
-  decide(Entry::What::forget, kNoLane, add(run.last_any, options.config.forget_after));
+  check(Entry::What::forget, kNoLane, add(run.last_any, options.config.forget_after));
   if (run.ended) return;
+  if (zero_lag && run.beats) {
+    check(Entry::What::lost, kNoLane, add(run.last_any, options.config.lost_after));
+  }
   if (!run.grace_over) {
     const std::int64_t from =
         run.first_train_arrival == kNever ? run.first_seen : run.first_train_arrival;
-    decide(Entry::What::grace_over, kNoLane, add(from, options.config.join_grace));
+    check(Entry::What::grace_over, kNoLane, add(from, options.config.join_grace));
   }
   if (!zero_lag) return;
   for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
@@ -66,7 +70,7 @@ void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vec
       continue;
     }
     const std::int64_t limit = idle_limit(worker);
-    decide(Entry::What::idle, i, add(worker.last_arrival, core::Duration(limit)));
+    check(Entry::What::idle, i, add(worker.last_arrival, core::Duration(limit)));
   }
   tick_silence(run, time, due);
 }
@@ -75,35 +79,82 @@ void Engine::Impl::tick_partition(PartitionState& partition, std::int64_t time, 
   part = &partition;
   std::vector<Entry> due;
   for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
-  for (Entry& entry : due) {
-    apply(entry);
-    log(std::move(entry));
-  }
+  for (Entry& entry : due) decide(std::move(entry));
 }
 
 void Engine::Impl::apply(const Entry& entry) {
+  if (entry.what == Entry::What::refuse) {
+    part->refused.insert(entry.run);
+    raise_plain(Operational::run_unwatched, entry.run.uid, entry.now,
+                "Run " + core::to_text(entry.run.uid) + " is not watched: " +
+                    std::to_string(options.config.max_runs) + " runs are followed already.");
+    return;
+  }
+  if (entry.what == Entry::What::admit) {
+    part->refused.erase(entry.run);
+    return;
+  }
   const auto found = part->runs.find(entry.run);
   if (found == part->runs.end() || found->second->attempt != entry.attempt) return;
-  Run& run = *found->second;
-  run.dirty = true;
+  part->cut.touch_head(*found->second);
+  if (entry.what != Entry::What::forget) return apply_run(entry, *found->second);
+  finish(*found->second, core::Resolution::expired);
+  resolve_all(*found->second, core::Resolution::expired);
+  part->cut.retire(std::move(found->second));
+  part->runs.erase(found);
+}
+
+void Engine::Impl::apply_run(const Entry& entry, Run& run) {
+  if (run.ended) return;  // by an entry of the same tick
   switch (entry.what) {
     case Entry::What::grace_over:
       run.grace_over = true;
       advance(run);
-      check_end(run);
-      return;
+      return check_end(run);
     case Entry::What::idle:
       if (entry.worker >= run.workers.size()) return;
+      part->cut.touch_worker(run, entry.worker);
       run.workers[entry.worker].idle = true;
-      advance(run);
-      return;
+      sync(run, entry.worker);
+      return advance(run);
     case Entry::What::silence:
-      apply_silence(run, entry);
-      return;
+      return apply_silence(run, entry);
+    case Entry::What::lost:
+      run.ended_at = std::max(run.ended_at, run.last_time);
+      return finish(run, core::Resolution::job_ended, true);
+    case Entry::What::skew:
+    case Entry::What::skew_over: {
+      if (entry.worker >= run.workers.size()) return;
+      part->cut.touch_worker(run, entry.worker);
+      run.workers[entry.worker].skewed = entry.what == Entry::What::skew;
+      if (entry.what == Entry::What::skew_over) {
+        return lower(run, Operational::clock_skew, entry.worker, entry.now);
+      }
+      Finding finding;
+      finding.summary = "The clock of " + run.workers[entry.worker].name + " is more than " +
+                        core::to_text(options.config.max_clock_skew) + " ahead of ours.";
+      return raise(run, Operational::clock_skew, entry.worker, entry.now, std::move(finding));
+    }
     case Entry::What::forget:
-      finish(run, core::Resolution::expired);
-      forget(*part, entry.run);
+    case Entry::What::refuse:
+    case Entry::What::admit:
       return;
+  }
+}
+
+// Our own clock may have stepped back since the state was written: nothing in it may lie ahead.
+void Engine::Impl::clamp_times(Run& run, std::int64_t time) {
+  if (std::max({run.first_seen, run.last_arrival, run.last_any, run.first_train_arrival}) > time) {
+    part->cut.touch_head(run);
+    for (std::int64_t* one :
+         {&run.first_seen, &run.last_arrival, &run.last_any, &run.first_train_arrival}) {
+      *one = std::min(*one, time);
+    }
+  }
+  for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
+    if (run.workers[i].last_arrival <= time) continue;
+    part->cut.touch_worker(run, i);
+    run.workers[i].last_arrival = time;
   }
 }
 

@@ -1,0 +1,141 @@
+// A cut: one partition's state as it was at one moment, written piece by piece while its runs go
+// on. Whatever is about to change is written as it was first (copy on write), so nothing ever
+// stops; and never over the newest valid records of its part (two sets of keys), so that until the
+// last record, the index, everything restored is the cut before.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/function_ref.h"
+#include "rules/rules.h"
+#include "rules/run.h"
+#include "rules/state_record.h"
+
+namespace tocsin::rules {
+
+/// The last record of a cut: what makes the others valid.
+struct Index {
+  std::map<std::string, std::int64_t> next;           // input positions that the state stands for
+  std::vector<std::pair<RunId, std::uint32_t>> runs;  // and their lives
+  std::uint64_t log_first = 0;                        // logged entries from here on come on top
+  std::vector<RunId> refused;                         // runs that found no room
+  std::uint32_t slots = 0;                            // units per part
+  std::string rules;  // which rules the states belong to (Engine::Impl::layout)
+
+  template <typename A>
+  friend void io(A& a, Index& i) {
+    io_all(a, i.next, i.runs, i.log_first, i.refused, i.slots, i.rules);
+  }
+};
+
+class Cut {
+ public:
+  using Runs = std::map<RunId, std::unique_ptr<Run>>;
+  using Emit = core::FunctionRef<void(StateRecord)>;
+
+  static constexpr std::uint32_t kWorkers = 256;  // per part
+  static constexpr std::uint32_t kNames = 1024;
+  static constexpr std::uint32_t kLanes = 32;
+
+  /// `slots`: units per part.
+  void configure(std::int32_t partition, std::uint32_t slots) {
+    partition_ = partition;
+    slots_ = slots;
+  }
+
+  // To be called before the change, with the number of what is about to change or to be added.
+  void touch_head(Run& run) { touch(run, run.head_mark, {PartKind::head, 0, 0}); }
+  void touch_worker(Run& run, std::uint32_t number) {
+    touch(run, at_range(run.worker_marks, number / kWorkers),
+          {PartKind::workers, 0, number / kWorkers});
+  }
+  void touch_name(Run& run, std::uint32_t number) {
+    touch(run, at_range(run.name_marks, number / kNames), {PartKind::names, 0, number / kNames});
+  }
+  void touch_lane(Run& run, std::uint32_t lane) {
+    touch(run, at_range(run.lane_marks, lane / kLanes), {PartKind::lanes, 0, lane / kLanes});
+  }
+  void touch_slot(Run& run, std::uint32_t lane, std::uint32_t slot) {
+    touch(run, at_range(run.lanes[lane].marks, slot / slots_),
+          {PartKind::slots, lane, slot / slots_});
+  }
+  void touch_slots(Run& run, std::uint32_t lane, std::size_t from = 0) {
+    const std::size_t size = run.lanes[lane].slots.size();
+    for (std::size_t slot = from / slots_ * slots_; slot < size; slot += slots_) {
+      touch_slot(run, lane, static_cast<std::uint32_t>(slot));
+    }
+  }
+  /// Marks all parts of a run as changed (it was remapped). Not while a cut is under way.
+  void touch_all(Run& run);
+
+  /// What was a run, or the parts that it has given up: kept until the cut under way has them.
+  void retire(std::unique_ptr<Run> gone);
+
+  [[nodiscard]] bool writing() const noexcept { return index_.has_value(); }
+  [[nodiscard]] bool changed() const noexcept { return changed_; }
+  /// A cut is under way, or tombstones of what it has replaced are still due.
+  [[nodiscard]] bool busy() const noexcept {
+    return writing() || !staged_.empty() || !unused_.empty() || !replaced_.empty();
+  }
+
+  /// A new cut begins with the state as it is now. `old_log`: the entries that it contains.
+  void begin(Index index, std::uint64_t old_log_first);
+  /// Writes about `budget` bytes. True: more is due.
+  bool write(Runs& runs, std::size_t budget, Emit emit, EngineStats& stats);
+  /// A cut without any part: where a partition without state begins.
+  StateRecord begin_empty(Index index);
+
+  // While restoring.
+  void resume_after(std::uint64_t generation) { epoch_ = std::max(epoch_, generation + 1); }
+  void unused(std::string key) { unused_.insert(std::move(key)); }
+  void outdated(std::string key) { outdated_.insert(std::move(key)); }
+  /// Gives a run's parts other keys: its ranges are not the old ones any more.
+  void rename(Run& run);
+  /// A part as the log has it.
+  void restored(Run& run, const PartId& part, const PartMark& mark);
+  [[nodiscard]] std::uint32_t slots_per_part() const noexcept { return slots_; }
+
+ private:
+  static PartMark& at_range(std::vector<PartMark>& marks, std::size_t range) {
+    if (range >= marks.size()) marks.resize(range + 1);
+    return marks[range];
+  }
+  void touch(Run& run, PartMark& mark, const PartId& part) {
+    if (mark.changed != epoch_) before_change(run, mark, part);
+  }
+  [[nodiscard]] bool due(const PartMark& mark) const noexcept {
+    return mark.changed > mark.saved && mark.changed < epoch_;
+  }
+  void before_change(Run& run, PartMark& mark, const PartId& part);
+  void save(Run& run, PartMark& mark, const PartId& part);
+  void stage(std::string key, std::string value);
+  void forget_keys(const Run& run, const PartMark& mark, const PartId& part);
+  void discard(Run& run);
+  void stage_index();
+  bool save_due(Run& run, std::size_t budget);
+  bool clean(std::set<std::string>& keys, std::size_t budget, std::size_t& spent, Emit emit);
+
+  std::int32_t partition_ = 0;
+  std::uint32_t slots_ = 512;
+  std::uint64_t epoch_ = 1;  // the cut under way is epoch − 1
+  bool changed_ = false;
+  std::optional<Index> index_;  // of the cut under way
+  RunId cursor_;                // runs before it are written
+  std::vector<std::unique_ptr<Run>> gone_;
+  std::deque<StateRecord> staged_;
+  std::size_t staged_bytes_ = 0;
+  std::set<std::string> unused_;    // keys that no valid cut needs: may go at any time
+  std::set<std::string> replaced_;  // that only the cut before this one needs
+  std::set<std::string> outdated_;  // that the next cut will not need
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,282 @@
+// The way back: from the records of rules-state to the runs of a partition. All or nothing: what is
+// damaged, missing, or of another version or layout is an error, never "no state".
+#include <algorithm>
+#include <charconv>
+
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+namespace {
+
+core::Error damaged(std::string message) { return {core::Code::data_loss, std::move(message)}; }
+
+/// The newest complete set of records of each part, not newer than the index.
+class Parts {
+ public:
+  Parts(std::map<std::string, std::string>& records, std::uint64_t newest)
+      : records_(records), newest_(newest) {}
+
+  /// The part's bytes and where they stand. data_loss: not there, or damaged.
+  core::Result<std::string> read(const std::string& part, PartMark& mark) {
+    std::optional<core::Error> problem;
+    std::uint8_t chosen = 0;
+    std::optional<RecordHead> best;
+    for (const std::uint8_t slot : {std::uint8_t{0}, std::uint8_t{1}}) {
+      const auto first = records_.find(chunk_key(part, slot, 0));
+      if (first == records_.end()) continue;
+      std::string_view bytes = first->second;
+      const auto head = unseal(bytes);
+      if (!head) {
+        problem = head.error();
+      } else if (head->generation <= newest_ && (!best || head->generation > best->generation)) {
+        best = *head;
+        chosen = slot;
+      }
+    }
+    if (problem) return problem->in(part);
+    if (!best) return damaged(part + ": not there");
+    std::string out;
+    for (std::uint32_t chunk = 0; chunk < best->chunks; ++chunk) {
+      const std::string key = chunk_key(part, chosen, chunk);
+      const auto record = records_.find(key);
+      if (record == records_.end()) return damaged(key + ": not there");
+      std::string_view bytes = record->second;
+      const auto head = unseal(bytes);
+      if (!head) return head.error().in(key);
+      if (head->generation != best->generation || head->chunk != chunk ||
+          head->chunks != best->chunks) {
+        return damaged(key + ": belongs to another snapshot");
+      }
+      out += bytes;
+      records_.erase(record);
+    }
+    mark = {best->generation, best->generation, best->chunks, chosen};
+    return out;
+  }
+
+ private:
+  std::map<std::string, std::string>& records_;
+  std::uint64_t newest_;
+};
+
+template <typename F>
+core::Status load(const std::string& bytes, std::string_view what, F&& read) {
+  Loader loader(bytes);
+  read(loader);
+  if (loader.ok() && loader.left() == 0) return core::ok();
+  return damaged(std::string(what) + " of a run does not fit its layout");
+}
+
+core::Status read_ranges(Parts& parts, Cut& cut, Run& run, PartId part, std::uint64_t size,
+                         std::uint32_t per_part,
+                         core::FunctionRef<void(Loader&, std::size_t, std::size_t)> read) {
+  for (std::uint64_t from = 0; from < size; from += per_part) {
+    part.range = static_cast<std::uint32_t>(from / per_part);
+    const std::uint32_t life = part.kind == PartKind::names ? run.names_life : run.life;
+    const std::string key = part_key(run.id, life, part);
+    PartMark mark;
+    const auto bytes = parts.read(key, mark);
+    if (!bytes) return bytes.error();
+    const std::size_t to = std::min<std::uint64_t>(size, from + per_part);
+    const auto status = load(
+        *bytes, key, [&](Loader& loader) { read(loader, static_cast<std::size_t>(from), to); });
+    if (!status) return status;
+    cut.restored(run, part, mark);
+  }
+  return core::ok();
+}
+
+core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId& id,
+                                            std::uint32_t life, std::uint32_t slots) {
+  auto run = std::make_unique<Run>();
+  PartMark mark;
+  const auto head = parts.read(part_key(id, life, {PartKind::head, 0, 0}), mark);
+  if (!head) return head.error();
+  if (auto status = load(*head, "the head", [&](Loader& in) { io(in, *run); }); !status) {
+    return status.error();
+  }
+  if (run->id != id || run->life != life) return damaged("the head of a run names another run");
+  run->head_mark = mark;
+  const RunShape shape = std::exchange(run->shape, {});
+  core::Status status =
+      read_ranges(parts, cut, *run, {PartKind::workers, 0, 0}, shape.workers, Cut::kWorkers,
+                  [&](Loader& in, std::size_t from, std::size_t to) {
+                    for (; from < to && in.ok(); ++from) io(in, run->workers.emplace_back());
+                  });
+  if (!status) return status.error();
+  status = read_ranges(parts, cut, *run, {PartKind::names, 0, 0}, shape.names, Cut::kNames,
+                       [&](Loader& in, std::size_t from, std::size_t to) {
+                         for (; from < to && in.ok(); ++from) {
+                           NameTable::Entry entry;
+                           io(in, entry);
+                           if (in.ok())
+                             run->names.set(entry.hash, std::move(entry.name), entry.lasting);
+                         }
+                       });
+  if (!status) return status.error();
+  if (run->names.size() != shape.names) return damaged("names of a run are not distinct");
+  status = read_ranges(parts, cut, *run, {PartKind::lanes, 0, 0}, shape.slots.size(), Cut::kLanes,
+                       [&](Loader& in, std::size_t from, std::size_t to) {
+                         for (; from < to && in.ok(); ++from) {
+                           io_lane_head(in, run->lanes.emplace_back());
+                         }
+                       });
+  if (!status) return status.error();
+  for (std::uint32_t i = 0; i < run->lanes.size(); ++i) {
+    status = read_ranges(parts, cut, *run, {PartKind::slots, i, 0}, shape.slots[i], slots,
+                         [&](Loader& in, std::size_t from, std::size_t to) {
+                           io_lane_slots(in, run->lanes[i], from, to);
+                         });
+    if (!status) return status.error();
+    if (run->lanes[i].slots.size() != shape.slots[i] ||
+        run->lanes[i].types.size() != shape.slots[i]) {
+      return damaged("a lane of a run is shorter than its head says");
+    }
+  }
+  index_run(*run);
+  return run;
+}
+
+std::uint64_t newest_generation(const std::map<std::string, std::string>& records) {
+  std::uint64_t newest = 0;
+  for (const auto& [key, value] : records) {
+    std::string_view bytes = value;
+    if (const auto head = unseal(bytes)) newest = std::max(newest, head->generation);
+  }
+  return newest;
+}
+
+core::Result<Index> read_index(Parts& parts, const std::map<std::string, std::string>& records,
+                               PartMark& mark) {
+  // One of an earlier program has another key: it is told by its version, not taken for nothing.
+  if (const auto old = records.find(std::string(kIndexKey)); old != records.end()) {
+    std::string_view bytes = old->second;
+    const auto head = unseal(bytes);
+    return head ? damaged("the index has an unknown key") : head.error();
+  }
+  const auto bytes = parts.read(std::string(kIndexKey), mark);
+  if (!bytes) return bytes.error();
+  Index index;
+  if (auto status = load(*bytes, "the index", [&](Loader& in) { io(in, index); }); !status) {
+    return status.error();
+  }
+  return index;
+}
+
+}  // namespace
+
+core::Status Engine::Impl::read_log(PartitionState& state, const Index& index,
+                                    std::map<std::string, std::string>& records) {
+  state.log_first = state.log_next = index.log_first;
+  for (auto it = records.begin(); it != records.end();) {
+    const std::string& key = it->first;
+    if (!key.starts_with("log/") || key < log_key(index.log_first)) {
+      ++it;
+      continue;
+    }
+    std::string_view bytes = it->second;
+    if (const auto head = unseal(bytes); !head) return head.error().in(key);
+    Entry entry;
+    if (auto status = load(std::string(bytes), key, [&](Loader& in) { io(in, entry); }); !status) {
+      return status;
+    }
+    std::uint64_t number = 0;
+    std::from_chars(key.data() + 4, key.data() + key.size(), number);
+    if (number != state.log_next) return damaged(key + ": the entry before it is not there");
+    ++state.log_next;
+    state.replay.push_back(std::move(entry));
+    it = records.erase(it);
+  }
+  return core::ok();
+}
+
+core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
+                                      std::map<std::string, std::string>& records) {
+  state.cut.resume_after(newest_generation(records));
+  PartMark mark;
+  {
+    Parts head(records, ~std::uint64_t{0});
+    auto read = read_index(head, records, mark);
+    if (!read) return read.error();
+    index = std::move(*read);
+  }
+  Parts parts(records, mark.saved);
+  const bool same_rules = index.rules == layout();
+  for (const auto& [id, life] : index.runs) {
+    auto run = read_run(parts, state.cut, id, life, index.slots);
+    if (!run) return run.error().in("run " + core::to_text(id.uid));
+    if (index.slots != state.cut.slots_per_part()) state.cut.rename(**run);
+    if (!same_rules) remap(state, **run, index.rules);
+    if (!same_rules || index.slots != state.cut.slots_per_part()) state.cut.touch_all(**run);
+    state.runs.emplace(id, std::move(*run));
+  }
+  if (auto status = read_log(state, index, records); !status) return status;
+  for (auto& [stream, next] : index.next) state.next[stream] = next;
+  state.refused.insert(index.refused.begin(), index.refused.end());
+  // Of snapshots that were never finished, and entries that are part of this one.
+  for (auto& [key, value] : records) state.cut.unused(key);
+  return core::ok();
+}
+
+core::Status Engine::restore(std::int32_t partition, std::string_view key,
+                             std::optional<std::string_view> value) {
+  auto& restored = impl_->partition(partition).restored;
+  if (value) {
+    restored[std::string(key)] = *value;
+  } else {
+    restored.erase(std::string(key));
+  }
+  return core::ok();
+}
+
+core::Result<Restored> Engine::finish_restore(std::int32_t partition,
+                                              std::span<const core::Position> committed) {
+  std::map<std::string, std::string> records =
+      std::exchange(impl_->partition(partition).restored, {});
+  const auto fresh = [&]() -> PartitionState& {
+    impl_->partitions.erase(partition);
+    PartitionState& state = impl_->partition(partition);
+    state.silent = true;
+    return state;
+  };
+  PartitionState* state = &fresh();
+  std::optional<core::Error> problem;
+  if (!records.empty()) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : records) keys.push_back(key);
+    const std::uint64_t newest = newest_generation(records);
+    Index index;
+    const core::Status read = impl_->read_state(*state, index, records);
+    if (read) {
+      Restored out;
+      out.positions.emplace();
+      for (const auto& [stream, next] : index.next) {
+        out.positions->push_back({{stream, partition}, next});
+      }
+      return out;
+    }
+    problem = read.error().in("state of partition " + std::to_string(partition));
+    state = &fresh();
+    state->cut.resume_after(newest);
+    for (std::string& key : keys) {
+      if (!key.starts_with(kIndexKey)) state->cut.unused(std::move(key));
+    }
+    ++impl_->stats.state_faults;
+    state->incomplete = problem->message;
+  }
+  // From here on there is a state, the empty one at these positions: said with the first output, so
+  // that a restart before the first snapshot does not take it for none.
+  Index empty;
+  for (const core::Position& position : committed) {
+    if (position.where.partition != partition || position.next < 0) continue;
+    empty.next[position.where.stream] = position.next;
+    state->next[position.where.stream] = position.next;
+  }
+  empty.slots = state->cut.slots_per_part();
+  empty.rules = impl_->layout();
+  state->first_index = state->cut.begin_empty(std::move(empty));
+  if (problem) return *problem;
+  return Restored{};
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,182 @@
+// Which launch a record belongs to: the cases of wire-and-api §7, one table each.
+#include "rules/launches.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tocsin::rules {
+namespace {
+
+using V = Launches::Verdict;
+
+/// A process of a rank; `opened` stands for the launch it comes from.
+ProcessId process(std::uint32_t rank, std::uint64_t opened) { return {1000 + rank, rank, opened}; }
+
+struct Step {
+  enum class What { start, heartbeat, frame, json } what;
+  std::uint32_t rank;
+  std::uint64_t opened;
+  std::string key;
+  std::uint32_t header;
+  V expected;
+  std::uint32_t attempt;  // the newest, after it
+  bool ended = false;     // the newest attempt was over before it
+};
+
+void play(const std::vector<Step>& steps) {
+  Launches launches;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    const ProcessId who = process(step.rank, step.opened);
+    V verdict{};
+    switch (step.what) {
+      case Step::What::start:
+        verdict = launches.start(who, step.key, step.header, step.ended);
+        break;
+      case Step::What::heartbeat:
+        verdict = launches.heartbeat(who, step.key, step.header, step.ended);
+        break;
+      case Step::What::frame:
+        verdict = launches.frame(who, step.header, step.ended);
+        break;
+      case Step::What::json:
+        verdict = launches.stated(step.header, step.ended);
+        break;
+    }
+    EXPECT_EQ(verdict, step.expected) << "step " << i;
+    EXPECT_EQ(launches.attempt(), step.attempt) << "step " << i;
+  }
+}
+
+constexpr auto kStart = Step::What::start;
+constexpr auto kBeat = Step::What::heartbeat;
+constexpr auto kFrame = Step::What::frame;
+constexpr auto kJson = Step::What::json;
+
+TEST(Launches, ANamedRunLaunchedAgainWithTheSameHeaderIsTheNextAttempt) {
+  play({{kStart, 0, 10, "", 1, V::opened, 1},
+        {kFrame, 0, 10, "", 1, V::current, 1},
+        {kStart, 0, 20, "", 1, V::opened, 2, true},
+        {kFrame, 0, 20, "", 1, V::current, 2},
+        {kFrame, 0, 10, "", 1, V::stale, 2}});
+}
+
+TEST(Launches, TorchrunAgainWithAFixedPortAndTheSameKey) {
+  play({{kStart, 0, 10, "none:29500", 100, V::opened, 100},
+        {kStart, 1, 10, "none:29500", 101, V::current, 100},
+        // The first launch was killed: no end was seen.
+        {kStart, 1, 20, "none:29500", 200, V::opened, 200},
+        {kStart, 0, 20, "none:29500", 203, V::current, 200},
+        {kFrame, 0, 10, "none:29500", 100, V::stale, 200},
+        {kFrame, 1, 20, "none:29500", 200, V::current, 200}});
+}
+
+TEST(Launches, AgentsThatStartSecondsApartAreOneLaunch) {
+  play({{kStart, 0, 10, "host:1", 1000, V::opened, 1000},
+        {kFrame, 0, 10, "host:1", 1000, V::current, 1000},
+        {kStart, 1, 17, "host:1", 1007, V::current, 1000},
+        {kFrame, 1, 17, "host:1", 1007, V::current, 1000},
+        {kStart, 2, 18, "", 1008, V::current, 1000}});
+}
+
+TEST(Launches, TwoLaunchesInQuickSuccessionWithStartsMixed) {
+  play({{kStart, 0, 10, "k", 1, V::opened, 1},
+        {kStart, 1, 10, "k", 1, V::current, 1},
+        {kStart, 0, 20, "k", 1, V::opened, 2},   // second launch
+        {kStart, 0, 30, "k", 1, V::opened, 3},   // third
+        {kStart, 1, 20, "k", 1, V::current, 3},  // second's, late: taken for the third's …
+        {kStart, 1, 30, "k", 1, V::opened, 4},   // … until that comes
+        {kFrame, 0, 30, "k", 1, V::moved, 4},    // and the third is together again
+        {kFrame, 0, 30, "k", 1, V::current, 4},
+        {kFrame, 1, 30, "k", 1, V::current, 4},
+        {kFrame, 1, 20, "k", 1, V::stale, 4},
+        {kFrame, 0, 20, "k", 1, V::stale, 4}});
+}
+
+TEST(Launches, AProcessThatMovedIsReplacedByItsWorkersNextStart) {
+  play({{kStart, 0, 10, "", 1, V::opened, 1},
+        {kStart, 1, 10, "", 1, V::current, 1},
+        {kStart, 0, 20, "", 1, V::opened, 2},
+        {kFrame, 1, 10, "", 1, V::moved, 2},
+        {kStart, 1, 20, "", 1, V::current, 2},
+        {kFrame, 1, 20, "", 1, V::current, 2}});
+}
+
+TEST(Launches, RestartInPlace) {
+  play({{kStart, 0, 10, "boot/1/2", 1, V::opened, 1},
+        {kStart, 1, 10, "boot/1/2", 1, V::current, 1},
+        {kStart, 0, 11, "boot/1/2", 1, V::opened, 2},
+        {kStart, 1, 11, "boot/1/2", 1, V::current, 2},
+        {kFrame, 1, 10, "boot/1/2", 1, V::stale, 2}});
+}
+
+TEST(Launches, ResumeOnAnotherNodeHasAnotherKey) {
+  play({{kStart, 0, 10, "nodeA", 500, V::opened, 500},
+        {kStart, 0, 20, "nodeB", 400, V::opened, 501},  // its clock is behind: still later
+        {kFrame, 0, 10, "nodeA", 500, V::stale, 501},
+        {kStart, 1, 12, "nodeA", 502, V::late, 501},
+        {kFrame, 1, 12, "nodeA", 502, V::stale, 501}});
+}
+
+TEST(Launches, AKeyThatComesAgainLaterIsANewLaunch) {
+  play({{kStart, 0, 10, "a", 1, V::opened, 1},
+        {kStart, 0, 20, "b", 1, V::opened, 2},
+        {kStart, 0, 30, "a", 1, V::opened, 3},
+        {kFrame, 0, 30, "a", 1, V::current, 3}});
+}
+
+TEST(Launches, WithoutAStartTheHeartbeatTellsTheKey) {
+  play({{kStart, 0, 10, "a", 1, V::opened, 1},
+        {kStart, 0, 20, "b", 2, V::opened, 2},
+        {kFrame, 1, 12, "", 1, V::current, 2},  // start not seen: the newest, for now
+        {kBeat, 1, 12, "a", 1, V::stale, 2},    // it is the first launch's
+        {kFrame, 1, 12, "", 1, V::stale, 2},
+        {kFrame, 2, 22, "", 2, V::current, 2},
+        {kBeat, 2, 22, "b", 2, V::current, 2},
+        {kFrame, 3, 30, "", 3, V::current, 2},
+        {kBeat, 3, 30, "c", 3, V::opened, 3}});
+}
+
+TEST(Launches, AfterTheEndWhoeverIsNewOpensTheNextAttempt) {
+  play({{kStart, 0, 10, "k", 1, V::opened, 1},
+        {kFrame, 0, 10, "k", 1, V::stale, 1, true},
+        {kStart, 1, 20, "k", 1, V::opened, 2, true},  // of a larger launch with the same key
+        {kStart, 0, 20, "k", 1, V::current, 2}});
+}
+
+TEST(Launches, JsonBelongsToTheAttemptThatItStates) {
+  play({{kJson, 0, 0, "", 1, V::opened, 1},
+        {kJson, 0, 0, "", 1, V::current, 1},
+        {kJson, 0, 0, "", 3, V::opened, 3},
+        {kJson, 0, 0, "", 1, V::stale, 3}});
+}
+
+TEST(Launches, TellsOnceOfAProcessOfWhichNothingIsWatched) {
+  Launches launches;
+  launches.start(process(0, 10), "a", 1, false);
+  launches.start(process(0, 20), "b", 1, false);
+  EXPECT_EQ(launches.start(process(1, 11), "a", 1, false), V::late);
+  EXPECT_FALSE(launches.first_of_unwatched(process(0, 10))) << "it was watched while it was due";
+  EXPECT_TRUE(launches.first_of_unwatched(process(1, 11)));
+  EXPECT_FALSE(launches.first_of_unwatched(process(1, 11)));
+}
+
+TEST(Launches, RemembersABoundedNumberOfThem) {
+  Launches launches;
+  std::size_t most = 0;
+  for (std::uint64_t i = 1; i <= 5000; ++i) {
+    EXPECT_EQ(launches.start(process(0, i), "key" + std::to_string(i), 1, true), V::opened);
+    most = std::max(most, launches.size());
+  }
+  EXPECT_EQ(launches.attempt(), 5000U);
+  EXPECT_LE(most, 20U);
+  std::string bytes;
+  Writer writer(bytes);
+  io(writer, launches);
+  EXPECT_LT(bytes.size(), 2000U);
+}
+
+}  // namespace
+}  // namespace tocsin::rules

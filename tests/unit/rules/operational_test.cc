@@ -1,0 +1,346 @@
+// What the engine says without a rule of the user's: ends, losses, deaths, what is not watched,
+// clocks.
+#include "rules/operational.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "tests/unit/rules/state_topic.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace stories;  // NOLINT: the stories are this file's language
+
+std::vector<core::JobEvent> ends(RuleHarness& rule) {
+  std::vector<core::JobEvent> out;
+  for (const Event& event : rule.events()) {
+    const auto* job = std::get_if<core::JobEvent>(&event);
+    if (job != nullptr && job->phase == core::JobPhase::ended) out.push_back(*job);
+  }
+  return out;
+}
+
+std::vector<core::Issue> of(const std::vector<core::Issue>& issues, std::string_view rule) {
+  std::vector<core::Issue> out;
+  for (const core::Issue& issue : issues) {
+    if (issue.rule == rule) out.push_back(issue);
+  }
+  return out;
+}
+
+FakeWorker agent_of(const FakeWorker& worker) {
+  FakeWorker agent;
+  agent.header = worker.header;
+  agent.header.rank = core::kNodeAgentRank;
+  agent.header.worker = core::name_hash("node-a");
+  agent.header.sequence = 0;
+  return agent;
+}
+
+OwnedFrame died(FakeWorker& agent, const FakeWorker& worker, const std::string& how) {
+  OwnedFrame frame = agent.heartbeat();
+  frame.body = R"({"event":"died","worker":"worker_)" + std::to_string(worker.header.rank) +
+               R"(","incarnation":)" + std::to_string(worker.header.incarnation) + "," + how + "}";
+  frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
+  return frame;
+}
+
+TEST(Operational, TheTableIsWhatTheSpecificationNames) {
+  std::set<std::string_view> names;
+  for (const OperationalRule& rule : operational_rules()) {
+    names.insert(rule.name);
+    EXPECT_FALSE(rule.recommendation.empty()) << rule.name;
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost",
+                                               "run_unwatched", "clock_skew", "state_incomplete"}));
+  EXPECT_EQ(operational_rules()[static_cast<std::size_t>(Operational::job_lost)].name, "job_lost");
+}
+
+TEST(Operational, ADeathWithACodeIsAFailedJob) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker agent = agent_of(worker);
+  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+  rule.feed(died(agent, worker, R"("exit_code":null,"signal":9)"));
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "failed");
+  EXPECT_EQ(ends(rule)[0].exit_code, 137);
+  const auto issues = of(rule.firing(), "job_failed");
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].severity, core::Severity::error);
+  EXPECT_NE(issues[0].summary.find("signal 9"), std::string::npos) << issues[0].summary;
+  EXPECT_TRUE(of(rule.resolved(), "job_failed").empty()) << "stays until the next launch";
+  FakeWorker again;
+  again.header.incarnation += 1;
+  again.header.time += kSecond;
+  rule.feed(again.start());
+  ASSERT_EQ(of(rule.resolved(), "job_failed").size(), 1U);
+  EXPECT_EQ(of(rule.resolved(), "job_failed")[0].run.attempt, 1U);
+}
+
+TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker agent = agent_of(worker);
+  rule.feed(worker.start()).feed(died(agent, worker, R"("exit_code":null)"));
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "lost");
+  EXPECT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  rule.feed(died(agent, worker, R"("exit_code":3)"));
+  ASSERT_EQ(ends(rule).size(), 2U);
+  EXPECT_EQ(ends(rule)[1].outcome, "failed");
+  EXPECT_EQ(ends(rule)[1].number, 2U);
+  EXPECT_EQ(of(rule.resolved(), "job_lost").size(), 1U);
+  EXPECT_EQ(of(rule.firing(), "job_failed").size(), 1U);
+  rule.feed(died(agent, worker, R"("exit_code":3)"));
+  EXPECT_EQ(ends(rule).size(), 2U) << "told once";
+}
+
+TEST(Operational, OutcomesAreToldAsTheyAre) {
+  const auto outcome_after = [](const std::string& word, const std::string& death) {
+    RuleHarness rule = RuleHarness::of("exploding_tensor");
+    FakeWorker worker;
+    FakeWorker agent = agent_of(worker);
+    rule.feed(worker.start());
+    if (!word.empty()) {
+      OwnedFrame end = worker.end();
+      end.body = R"({"event":"end",)" + word + "}";
+      end.header.body_length = static_cast<std::uint32_t>(end.body.size());
+      rule.feed(end);
+    }
+    if (!death.empty()) rule.feed(died(agent, worker, death));
+    const auto told = ends(rule);
+    const std::size_t bad =
+        of(rule.firing(), "job_failed").size() + of(rule.firing(), "job_lost").size();
+    return (told.empty() ? "none" : told.back().outcome) + " " + std::to_string(bad);
+  };
+  EXPECT_EQ(outcome_after(R"("outcome":"completed","exit_code":0)", ""), "completed 0");
+  EXPECT_EQ(outcome_after(R"("outcome":"completed")", R"("exit_code":1)"), "completed 0");
+  EXPECT_EQ(outcome_after(R"("outcome":"failed","exit_code":2)", ""), "failed 1");
+  EXPECT_EQ(outcome_after(R"("outcome":"unknown")", ""), "unknown 1");
+  EXPECT_EQ(outcome_after(R"("outcome":"unknown","exit_code":3)", ""), "failed 1");
+  EXPECT_EQ(outcome_after(R"("outcome":"stopped_by_rule")", ""), "stopped_by_rule 0");
+  EXPECT_EQ(outcome_after("", R"("exit_code":0)"), "completed 0");
+  EXPECT_EQ(outcome_after("", R"("exit_code":77)"), "stopped_by_rule 0");
+  EXPECT_EQ(outcome_after("", R"("exit_code":null,"signal":11)"), "failed 1");
+}
+
+TEST(Operational, TheDeathOfAnEarlierProcessConcernsNobody) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker agent = agent_of(worker);
+  FakeWorker again;
+  again.header.incarnation += 1;
+  rule.feed(worker.start()).feed(again.start());
+  rule.feed(died(agent, worker, R"("exit_code":null,"signal":9)"));
+  EXPECT_TRUE(ends(rule).empty());
+  EXPECT_TRUE(of(rule.firing(), "job_failed").empty());
+}
+
+TEST(Operational, HeartbeatsThatStopMeanALostJobWhateverTheNodesAgentSends) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker agent = agent_of(worker);
+  rule.feed(worker.start()).feed(worker.heartbeat());
+  for (int i = 1; i <= 30; ++i) {
+    agent.header.time = kStart + i * 5 * kSecond;
+    rule.feed(agent.system({{"hw.gpu.utilization", agent.header.time, 0.5}}));
+    rule.tick(agent.header.time);
+    if (i < 24) {
+      ASSERT_TRUE(ends(rule).empty()) << i;
+    }
+  }
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "lost");
+  ASSERT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  // It was only the network: the job goes on where it was.
+  worker.header.time = kStart + 200 * kSecond;
+  rule.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
+  EXPECT_EQ(of(rule.resolved(), "job_lost").size(), 1U);
+  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U);
+  EXPECT_EQ(rule.engine().stats().revived_jobs, 1U);
+}
+
+TEST(Operational, WithoutTheNewestRecordsSilenceProvesNothing) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.heartbeat());
+  rule.tick(kStart + 3600 * kSecond, false);
+  EXPECT_TRUE(ends(rule).empty());
+  rule.tick(kStart + 3600 * kSecond, true);
+  EXPECT_EQ(ends(rule).size(), 1U);
+}
+
+TEST(Operational, ANamedRunLaunchedAgainWithTheSameAttemptIsWatched) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  for (std::uint64_t launch = 0; launch < 3; ++launch) {
+    FakeWorker worker;
+    worker.header.incarnation += launch;
+    rule.feed(worker.start());
+    rule.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
+    rule.feed(worker.end());
+  }
+  const auto issues = of(rule.firing(), "exploding_tensor");
+  ASSERT_EQ(issues.size(), 3U);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(issues[i].run.attempt, i + 1);
+  EXPECT_EQ(rule.engine().stats().stale_frames, 0U);
+}
+
+TEST(Operational, WhatBelongsToAnEarlierLaunchAsAWholeIsSaid) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker one;
+  FakeWorker two;
+  two.header.incarnation += 10;
+  rule.feed(one.start(R"(,"launch":"a")")).feed(two.start(R"(,"launch":"b")"));
+  FakeWorker late("digits", "exploding", 1, 2);
+  rule.feed(late.start(R"(,"launch":"a")"));
+  EXPECT_TRUE(of(rule.firing(), "run_unwatched").empty()) << "a start alone is no data";
+  rule.feed(late.step_end(Mode::train, 0)).feed(late.step_end(Mode::train, 1));
+  EXPECT_EQ(of(rule.firing(), "run_unwatched").size(), 1U);
+  EXPECT_EQ(rule.engine().stats().late_launches, 1U);
+  EXPECT_EQ(rule.engine().stats().stale_frames, 3U);
+}
+
+TEST(Operational, TheJobsEventsCarryLaunchStepAndPace) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker other("digits", "exploding", 1, 2);
+  rule.feed(worker.start(R"(,"node":"n1","boot_id":"0123456789ab","opened":500)"));
+  rule.feed(other.start(R"(,"node":"n1","boot_id":"0123456789ab","opened":700)"));
+  for (int step = 0; step < 40; ++step) rule.feed(worker.step_end(Mode::train, step));
+  core::JobEvent newest;
+  std::size_t beats = 0;
+  for (const Event& event : rule.events()) {
+    const auto* job = std::get_if<core::JobEvent>(&event);
+    if (job == nullptr || job->phase != core::JobPhase::heartbeat) continue;
+    newest = *job;
+    ++beats;
+  }
+  EXPECT_LE(beats, 6U) << "4 s of training: at most one a second";
+  EXPECT_GE(beats, 4U);
+  EXPECT_EQ(newest.launch, (std::map<std::string, std::string>{{"n1", "01234567/700"}}));
+  EXPECT_GE(newest.step.value_or(-1), 30);
+  EXPECT_NEAR(newest.step_seconds.value_or(0), 0.1, 1e-9);
+}
+
+TEST(Operational, EndedRunsMakeRoomAndTheRestIsRefusedAloud) {
+  EngineOptions options;
+  options.config.max_runs = 2;
+  RuleHarness rule("  - exploding_tensor", options);
+  FakeWorker a("digits", "a");
+  FakeWorker b("digits", "b");
+  FakeWorker c("digits", "c");
+  FakeWorker d("digits", "d");
+  rule.feed(a.start()).feed(b.start()).feed(a.end());
+  rule.feed(c.start());
+  EXPECT_EQ(rule.engine().stats().evicted_runs, 1U);
+  EXPECT_EQ(rule.engine().stats().runs, 2U);
+  rule.feed(d.start()).feed(d.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
+  EXPECT_EQ(rule.engine().stats().refused_runs, 2U);
+  ASSERT_EQ(of(rule.firing(), "run_unwatched").size(), 1U) << "said once";
+  EXPECT_EQ(of(rule.firing(), "run_unwatched")[0].labels.get("run_uid"),
+            core::to_text(d.header.run));
+  EXPECT_EQ(of(rule.firing(), "run_unwatched")[0].run.attempt, 0U) << "and stops nobody";
+  rule.feed(b.end()).feed(d.tensors(Mode::train, 1, {{"t", {std::nan("")}}}));
+  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U) << "admitted when there is room";
+}
+
+TEST(Operational, FiveThousandShortRunsLeaveNothingThatGrows) {
+  EngineOptions options;
+  options.config.max_runs = 50;
+  StateTopic topic("  - exploding_tensor\n  - loss_not_decreasing", options);
+  std::size_t early = 0;
+  std::size_t early_keys = 0;
+  for (int i = 0; i < 5000; ++i) {
+    FakeWorker worker("digits", "run" + std::to_string(i));
+    worker.header.time += i * kSecond;
+    topic.feed(worker.start());
+    topic.feed(worker.dictionary({{core::DictionaryType::tensor, "t", Role::gradient}}));
+    topic.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}, {"u", {1}}}));
+    topic.feed(worker.step_end(Mode::train, 0));
+    topic.feed(worker.end());
+    if (i % 10 == 9) {
+      while (topic.piece(1 << 20)) topic.commit();
+      topic.commit();
+    }
+    if (i == 499) {
+      early = topic.bytes();
+      early_keys = topic.state().size();
+    }
+  }
+  EXPECT_EQ(topic.engine().stats().runs, 50U);
+  EXPECT_LE(topic.state().size(), early_keys + 20);
+  EXPECT_LE(topic.bytes(), early + early / 5);
+  EXPECT_LT(topic.bytes() / 50, 3000U) << "an ended run is a small record";
+  EXPECT_EQ(topic.engine().stats().refused_runs, 0U);
+}
+
+TEST(Operational, AClockFarAheadIsSaidAndBlindsNobody) {
+  RuleHarness rule = RuleHarness::of("cpu_bottleneck", "{scan_interval_us: 1000000}");
+  FakeWorker worker;
+  const auto feed = [&](OwnedFrame frame, std::int64_t appended) {
+    const core::WallTime time = core::wall_time(appended);
+    rule.engine().on_frame(frame.view(),
+                           {"tocsin.telemetry.v1", "telemetry", 3, rule.offset++, time}, time);
+  };
+  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+  feed(worker.dictionary({{core::DictionaryType::series, "hw.gpu.utilization"}}), kStart);
+  OwnedFrame ahead = worker.step_end(Mode::train, 1);
+  ahead.header.time = kStart + 7200 * kSecond;
+  feed(ahead, kStart + kSecond);
+  ASSERT_EQ(of(rule.firing(), "clock_skew").size(), 1U);
+  EXPECT_EQ(of(rule.firing(), "clock_skew")[0].labels.get("worker"), "worker_0");
+  EXPECT_EQ(rule.engine().stats().future_times, 1U);
+  feed(worker.system({{"hw.gpu.utilization", kStart + 7200 * kSecond, 0.1}}), kStart + kSecond);
+  EXPECT_EQ(rule.engine().stats().discarded_samples, 1U);
+  const std::uint64_t late = rule.engine().stats().late_rows;
+  feed(worker.system({{"hw.gpu.utilization", kStart + 2 * kSecond, 0.1}}), kStart + 2 * kSecond);
+  EXPECT_EQ(rule.engine().stats().late_rows, late) << "later samples still count";
+  EXPECT_EQ(of(rule.resolved(), "clock_skew").size(), 1U);
+}
+
+TEST(Operational, AClockOfOursThatStepsBackBlindsNobody) {
+  StateTopic topic("  - exploding_tensor");
+  FakeWorker worker;
+  worker.header.time = kStart + 7200 * kSecond;
+  topic.feed(worker.start());
+  topic.feed(worker.heartbeat());
+  while (topic.piece(kWhole)) topic.commit();
+  topic.commit();
+  RuleHarness after("  - exploding_tensor");
+  for (const auto& [key, value] : topic.state()) {
+    ASSERT_TRUE(after.engine().restore(3, key, value));
+  }
+  ASSERT_TRUE(after.engine().finish_restore(3, {}));
+  after.engine().go_live(3, core::wall_time(kStart));  // two hours before the state's times
+  after.tick(kStart + 119 * kSecond);
+  EXPECT_TRUE(of(after.firing(), "job_lost").empty());
+  after.tick(kStart + 121 * kSecond);
+  EXPECT_EQ(of(after.firing(), "job_lost").size(), 1U) << "silence counts from now, not from then";
+}
+
+TEST(Operational, EveryCounterHasItsOwnNameAndValue) {
+  EngineStats stats;
+  std::set<std::string> names;
+  std::size_t fields = 0;
+  for_each_counter(stats, [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    EXPECT_TRUE(name.starts_with("tocsin_rules_") && name.ends_with("_total")) << name;
+    EXPECT_FALSE(help.empty());
+    EXPECT_EQ(value, 0U);
+    names.insert(std::string(name));
+    ++fields;
+  });
+  for_each_gauge(stats, [&](std::string_view name, std::string_view, std::uint64_t) {
+    names.insert(std::string(name));
+    ++fields;
+  });
+  EXPECT_EQ(names.size(), fields);
+  // A field that is added must be added to the tables: all but the two lists per rule.
+  EXPECT_EQ(fields * sizeof(std::uint64_t) + 2 * sizeof(std::vector<std::uint64_t>), sizeof stats);
+}
+
+}  // namespace
+}  // namespace tocsin::rules

@@ -1,0 +1,115 @@
+// An engine behind a topic of state and transactions, in memory: what is committed survives a kill,
+// what is not does not.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/rules/stories.h"
+
+namespace tocsin::rules::stories {
+
+class StateTopic {
+ public:
+  explicit StateTopic(std::string rules, EngineOptions options = {})
+      : rules_(std::move(rules)), options_(std::move(options)) {
+    restart();
+  }
+
+  /// The process dies: everything that was not committed is gone; a new one restores and replays.
+  void restart() {
+    pending_events_.clear();
+    pending_state_.clear();
+    more_ = false;
+    harness_ = std::make_unique<RuleHarness>(rules_, options_);
+    for (const auto& [key, value] : state_) {
+      ASSERT_TRUE(engine().restore(3, key, value).has_value());
+    }
+    std::vector<core::Position> committed;
+    if (committed_) committed.push_back({{"telemetry", 3}, *committed_});
+    const auto restored = engine().finish_restore(3, committed);
+    ASSERT_TRUE(restored.has_value()) << restored.error().message;
+    std::int64_t from = committed_.value_or(0);
+    if (restored->positions) {
+      from = 0;
+      for (const core::Position& position : *restored->positions) from = position.next;
+    }
+    ASSERT_LE(from, committed_.value_or(0));
+    for (std::int64_t at = from; at < committed_.value_or(0); ++at) {
+      harness_->feed_at(frames_[static_cast<std::size_t>(at)], at);
+      ASSERT_TRUE(engine().pending().empty()) << "a silent partition spoke";
+    }
+    engine().go_live(3, core::wall_time(kForever_));
+    next_ = committed_.value_or(0);
+    gather();
+  }
+
+  void feed(const OwnedFrame& frame) {
+    if (next_ == static_cast<std::int64_t>(frames_.size())) frames_.push_back(frame);
+    harness_->feed_at(frame, next_++);
+    gather();
+  }
+  void tick(std::int64_t now) {
+    harness_->tick(now);
+    gather();
+  }
+  /// A piece of a snapshot goes into the open transaction. True: more is due.
+  bool piece(std::size_t budget) {
+    more_ = engine().snapshot(3, budget, [&](StateRecord record) {
+      largest_ = std::max(largest_, record.value ? record.value->size() : 0);
+      pending_state_.push_back(std::move(record));
+    });
+    return more_;
+  }
+  void commit() {
+    for (StateRecord& record : pending_state_) {
+      if (record.value) {
+        state_[record.key] = std::move(*record.value);
+      } else {
+        state_.erase(record.key);
+      }
+    }
+    pending_state_.clear();
+    for (std::string& event : pending_events_) told_.push_back(std::move(event));
+    pending_events_.clear();
+    committed_ = next_;
+  }
+
+  [[nodiscard]] Engine& engine() { return harness_->engine(); }
+  [[nodiscard]] std::int64_t next() const { return next_; }  // offset of the next frame
+  [[nodiscard]] const std::vector<std::string>& told() const { return told_; }
+  [[nodiscard]] std::map<std::string, std::string>& state() { return state_; }
+  [[nodiscard]] std::size_t largest() const { return largest_; }  // state record so far
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& [key, value] : state_) sum += key.size() + value.size();
+    return sum;
+  }
+
+ private:
+  static constexpr std::int64_t kForever_ = INT64_MAX;
+
+  void gather() {
+    Output output = engine().take(3);
+    for (const Event& event : output.events) pending_events_.push_back(text(event));
+    for (StateRecord& record : output.log) pending_state_.push_back(std::move(record));
+  }
+
+  std::string rules_;
+  EngineOptions options_;
+  std::unique_ptr<RuleHarness> harness_;
+  std::vector<OwnedFrame> frames_;  // the input, as far as it was read
+  std::map<std::string, std::string> state_;
+  std::optional<std::int64_t> committed_;
+  std::int64_t next_ = 0;
+  std::vector<std::string> told_;
+  std::vector<std::string> pending_events_;
+  std::vector<StateRecord> pending_state_;
+  bool more_ = false;
+  std::size_t largest_ = 0;
+};
+
+}  // namespace tocsin::rules::stories
