@@ -89,7 +89,7 @@ void Cut::save(Run& run, PartMark& mark, const PartId& part) {
   for (std::uint32_t chunk = 0; mark.saved != 0 && chunk < mark.chunks; ++chunk) {
     replaced_.insert(chunk_key(key, mark.slot, chunk));
   }
-  const std::string bytes = pack_part(run, part, slots_);
+  const std::string bytes = pack_part(run, part, slots_per_part());
   const auto chunks = static_cast<std::uint32_t>(
       std::max<std::size_t>(1, (bytes.size() + kChunkBytes - 1) / kChunkBytes));
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {

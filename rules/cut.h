@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -46,10 +47,10 @@ class Cut {
   static constexpr std::uint32_t kNames = 1024;
   static constexpr std::uint32_t kLanes = 32;
 
-  /// `slots`: units per part.
+  /// `slots`: units per part, a power of two.
   void configure(std::int32_t partition, std::uint32_t slots) {
     partition_ = partition;
-    slots_ = slots;
+    shift_ = static_cast<std::uint32_t>(std::countr_zero(slots));
   }
 
   // To be called before the change, with the number of what is about to change or to be added.
@@ -65,12 +66,13 @@ class Cut {
     touch(run, at_range(run.lane_marks, lane / kLanes), {PartKind::lanes, 0, lane / kLanes});
   }
   void touch_slot(Run& run, std::uint32_t lane, std::uint32_t slot) {
-    touch(run, at_range(run.lanes[lane].marks, slot / slots_),
-          {PartKind::slots, lane, slot / slots_});
+    touch(run, at_range(run.lanes[lane].marks, slot >> shift_),
+          {PartKind::slots, lane, slot >> shift_});
   }
   void touch_slots(Run& run, std::uint32_t lane, std::size_t from = 0) {
     const std::size_t size = run.lanes[lane].slots.size();
-    for (std::size_t slot = from / slots_ * slots_; slot < size; slot += slots_) {
+    const std::size_t step = slots_per_part();
+    for (std::size_t slot = from / step * step; slot < size; slot += step) {
       touch_slot(run, lane, static_cast<std::uint32_t>(slot));
     }
   }
@@ -102,7 +104,7 @@ class Cut {
   void rename(Run& run);
   /// A part as the log has it.
   void restored(Run& run, const PartId& part, const PartMark& mark);
-  [[nodiscard]] std::uint32_t slots_per_part() const noexcept { return slots_; }
+  [[nodiscard]] std::uint32_t slots_per_part() const noexcept { return std::uint32_t{1} << shift_; }
 
  private:
   static PartMark& at_range(std::vector<PartMark>& marks, std::size_t range) {
@@ -125,7 +127,7 @@ class Cut {
   bool clean(std::set<std::string>& keys, std::size_t budget, std::size_t& spent, Emit emit);
 
   std::int32_t partition_ = 0;
-  std::uint32_t slots_ = 512;
+  std::uint32_t shift_ = 9;  // 2^shift units per part
   std::uint64_t epoch_ = 1;  // the cut under way is epoch − 1
   bool changed_ = false;
   std::optional<Index> index_;  // of the cut under way

@@ -110,8 +110,7 @@ struct Engine::Impl {
   std::vector<Bound<SeriesProgram>> series_rules;
   std::vector<Bound<SystemProgram>> system_rules;
   std::vector<Bound<ClockProgram>> clock_rules;
-  std::uint32_t first_own = 0;       // of all_rules: the first operational one
-  std::uint64_t plain_sequence = 0;  // of issues that belong to no run
+  std::uint32_t first_own = 0;  // of all_rules: the first operational one
 
   std::map<std::int32_t, PartitionState> partitions;
   EngineStats stats;
@@ -265,8 +264,18 @@ struct Engine::Impl {
   void remap(PartitionState& partition, Run& run, const std::string& before);
 };
 
+/// Frames by which a training shows that it goes on.
+inline bool is_progress(core::FrameKind kind) {
+  return kind == core::FrameKind::summary || kind == core::FrameKind::scalar ||
+         kind == core::FrameKind::step_end;
+}
+
 /// Marks the run's open positions with what a reader of `window_end` expects: s<step> or t<ns>.
 std::string window_end(const Place& place);
+/// What a process came to of which only the exit code is known.
+std::string outcome_of(std::optional<int> code);
+/// Adds how one process ended to how its job did: the worst counts.
+void worsen(Run& run, const std::string& outcome, std::optional<int> code);
 /// JSON text to a value; null for text that is no JSON.
 core::Value value_from_json(std::string_view text);
 

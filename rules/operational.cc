@@ -101,7 +101,7 @@ void Engine::Impl::raise_plain(Operational which, const core::RunUid& run, std::
   issue.run.uid = run;
   issue.run.attempt = 0;  // it speaks of none, and so never stops any
   issue.explicit_expiry = false;
-  issue.sequence = ++plain_sequence;
+  issue.sequence = static_cast<std::uint64_t>(std::max<std::int64_t>(time, 0));  // only grows
   issue.summary = std::move(summary);
   issue.recommendation = table.recommendation;
   issue.evidence.window.clock = "time";

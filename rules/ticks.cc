@@ -5,6 +5,11 @@
 #include "rules/engine_impl.h"
 
 namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kMaxRefused = 100'000;  // runs that are remembered as refused
+
+}  // namespace
 
 std::int64_t Engine::Impl::idle_limit(const Worker& worker) const {
   const std::size_t timed = std::min<std::size_t>(worker.steps_timed, worker.step_times.size());
@@ -84,6 +89,7 @@ void Engine::Impl::tick_partition(PartitionState& partition, std::int64_t time, 
 
 void Engine::Impl::apply(const Entry& entry) {
   if (entry.what == Entry::What::refuse) {
+    if (part->refused.size() >= kMaxRefused) part->refused.erase(part->refused.begin());
     part->refused.insert(entry.run);
     raise_plain(Operational::run_unwatched, entry.run.uid, entry.now,
                 "Run " + core::to_text(entry.run.uid) + " is not watched: " +

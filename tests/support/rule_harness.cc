@@ -211,6 +211,12 @@ RuleHarness::RuleHarness(const std::string& rules, rules::EngineOptions options)
   engine_ = std::move(*engine);
 }
 
+RuleHarness::RuleHarness(rules::RulesConfig rules, rules::EngineOptions options) {
+  auto engine = rules::Engine::create(std::move(rules), std::move(options));
+  EXPECT_TRUE(engine.has_value());
+  engine_ = std::move(*engine);
+}
+
 RuleHarness RuleHarness::of(const std::string& rule, const std::string& with,
                             const std::string& preset) {
   return RuleHarness("  - {use: " + rule + ", preset: " + preset + ", with: " + with + "}");

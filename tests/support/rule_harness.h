@@ -98,6 +98,7 @@ class RuleHarness {
  public:
   /// `rules`: the YAML list under `rules:`; wrong YAML fails the test.
   explicit RuleHarness(const std::string& rules, rules::EngineOptions options = {});
+  RuleHarness(rules::RulesConfig rules, rules::EngineOptions options);
   /// One rule with its `with:` map in flow style, "{threshold: 3}".
   static RuleHarness of(const std::string& rule, const std::string& with = "{}",
                         const std::string& preset = "tocsin");

@@ -128,6 +128,22 @@ TEST(Operational, OutcomesAreToldAsTheyAre) {
   EXPECT_EQ(outcome_after("", R"("exit_code":null,"signal":11)"), "failed 1");
 }
 
+TEST(Operational, AWorkerThatHasLeftMayGo) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker one("digits", "exploding", 0, 2);
+  FakeWorker two("digits", "exploding", 1, 2);
+  FakeWorker agent = agent_of(one);
+  rule.feed(one.start()).feed(two.start());
+  OwnedFrame leave = one.heartbeat();
+  leave.body = R"({"event":"leave","reason":"smaller"})";
+  leave.header.body_length = static_cast<std::uint32_t>(leave.body.size());
+  rule.feed(leave).feed(died(agent, one, R"("exit_code":null)"));
+  EXPECT_TRUE(ends(rule).empty());
+  rule.feed(two.end());
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "completed");
+}
+
 TEST(Operational, TheDeathOfAnEarlierProcessConcernsNobody) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;

@@ -14,7 +14,8 @@ namespace {
 
 using namespace stories;  // NOLINT: the stories are this file's language
 
-// Two runs, one of two workers; then a second launch of the first run.
+// Two runs, one of two workers; then a second launch of the first run, killed and reported by its
+// node's agent, and a third run.
 std::vector<OwnedFrame> input(const std::vector<int>& one, const std::vector<int>& two,
                               const std::vector<int>& three, const std::vector<int>& order) {
   std::vector<OwnedFrame> frames =
@@ -25,6 +26,19 @@ std::vector<OwnedFrame> input(const std::vector<int>& one, const std::vector<int
     frame.header.incarnation += 1000;
     frames.push_back(std::move(frame));
   }
+  frames.pop_back();  // its last word
+  FakeWorker agent("digits", "a", core::kNodeAgentRank);
+  agent.header.time = frames.back().header.time;
+  OwnedFrame died = agent.heartbeat();
+  died.body = R"({"event":"died","worker":"worker_0","exit_code":null,"incarnation":)" +
+              std::to_string(frames.back().header.incarnation) + "}";
+  died.header.body_length = static_cast<std::uint32_t>(died.body.size());
+  frames.push_back(died);
+  for (OwnedFrame& frame : story("c", 0, 1, one)) frames.push_back(std::move(frame));
+  died.body.replace(died.body.find("null"), 4, "137");
+  died.header.body_length = static_cast<std::uint32_t>(died.body.size());
+  ++died.header.sequence;
+  frames.push_back(died);
   return frames;
 }
 
@@ -33,10 +47,14 @@ struct Plan {
   std::vector<bool> commit;
   std::vector<std::size_t> budget;  // of the piece at this step; 0 = none
   std::size_t tick_every = 3;
+  std::uint32_t max_runs = 10000;
 };
 
 std::vector<std::string> play(const std::vector<OwnedFrame>& frames, const Plan& plan) {
-  StateTopic topic(kRules);
+  static const RulesConfig kConfig = read_rules_text(kRules).config;
+  EngineOptions options;
+  options.config.max_runs = plan.max_runs;
+  StateTopic topic(kConfig, options);
   std::vector<bool> killed(frames.size());
   while (topic.next() < static_cast<std::int64_t>(frames.size())) {
     const auto i = static_cast<std::size_t>(topic.next());
@@ -62,7 +80,8 @@ RC_GTEST_PROP(Restore, KilledAtAnyPointsTellsWhatWouldHaveBeenTold,
                const std::vector<int>& three, const std::vector<int>& order)) {
   const std::vector<OwnedFrame> frames = input(one, two, three, order);
   Plan calm{std::vector<bool>(frames.size()), std::vector<bool>(frames.size(), true),
-            std::vector<std::size_t>(frames.size()), *rc::gen::inRange<std::size_t>(2, 9)};
+            std::vector<std::size_t>(frames.size()), *rc::gen::inRange<std::size_t>(2, 9),
+            *rc::gen::element<std::uint32_t>(1, 2, 10000)};
   const std::vector<std::string> expected = play(frames, calm);
   Plan plan = calm;
   for (std::size_t i = 0; i < frames.size(); ++i) {

@@ -14,7 +14,9 @@ namespace tocsin::rules::stories {
 
 class StateTopic {
  public:
-  explicit StateTopic(std::string rules, EngineOptions options = {})
+  explicit StateTopic(const std::string& rules, EngineOptions options = {})
+      : StateTopic(read_rules_text(rules).config, std::move(options)) {}
+  explicit StateTopic(RulesConfig rules, EngineOptions options = {})
       : rules_(std::move(rules)), options_(std::move(options)) {
     restart();
   }
@@ -98,7 +100,7 @@ class StateTopic {
     for (StateRecord& record : output.log) pending_state_.push_back(std::move(record));
   }
 
-  std::string rules_;
+  RulesConfig rules_;
   EngineOptions options_;
   std::unique_ptr<RuleHarness> harness_;
   std::vector<OwnedFrame> frames_;  // the input, as far as it was read
