@@ -125,7 +125,13 @@ int main(int argc, char** argv) {
   const double requests = static_cast<double>(segments_sent() - segments) / seconds;
   const double share = (cpu_seconds() - cpu) / seconds;
 
+  // Connected and known to the broker before the clock starts.
   auto publisher = (*transport)->publisher({});
+  if (!publisher || !(*publisher)->publish(ingest::withdraw_command(run, "capture")) ||
+      !(*publisher)->flush(10s)) {
+    return 2;
+  }
+  std::this_thread::sleep_for(1s);
   core::Command command;
   command.command_id = "cmd_bench";
   command.action = "stop";
@@ -135,7 +141,7 @@ int main(int argc, char** argv) {
     reached_ms.clear();
     written = Steady::now();
   }
-  if (!publisher || !(*publisher)->publish(ingest::encode_command(command, "/bench"))) return 2;
+  if (!(*publisher)->publish(ingest::encode_command(command, "/bench"))) return 2;
   (void)(*publisher)->flush(10s);
   const auto until = Steady::now() + 20s;
   std::size_t reached = 0;

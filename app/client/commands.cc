@@ -66,7 +66,8 @@ void CommandBoard::refuse(const Command& command, std::string_view reason) {
 // to: the writer knew of a worker on this node, on this boot, that opened no earlier than we did.
 // Clocks of two machines are never compared.
 bool CommandBoard::for_this_launch(const Command& command) const {
-  if (command.launch.empty()) return true;
+  const bool harmless = command.action == kCapture;  // what it asks for, every launch may give
+  if (harmless && command.launch.empty()) return true;
   const Identity& me = session_.identity();
   const auto mark = command.launch.find(me.host);
   return mark != command.launch.end() && marks_at_least(mark->second, me.boot_id, me.opened);

@@ -59,7 +59,9 @@ def train(tmp_path, script, bad, steps=40):
 
 
 def torchrun(tmp_path, script, bad, port, *more):
-    return subprocess.Popen([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={port}", *more, str(script)],
+    # Redirecting stdout is a way around a defect: torch 1.13 under Python 3.11 does not find its own "no redirection".
+    logs = ["--redirects=1", "--tee=1", "--log_dir", str(tmp_path / "logs")]
+    return subprocess.Popen([sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={port}", *logs, *more, str(script)],
                             env=environment(tmp_path / "journal", bad))
 
 

@@ -56,6 +56,9 @@ class Hooked {
     identity_.run = core::run_uid_v4();
     identity_.job = "digits";
     identity_.worker = "worker_0";
+    identity_.host = "n1";
+    identity_.boot_id = "1f0c93ab-0000-4000-8000-000000000000";
+    identity_.opened = 1;
     SessionOptions options;
     options.identity = identity_;
     options.incarnation = static_cast<std::uint64_t>(core::nanoseconds(clock_.now()));
@@ -89,6 +92,7 @@ class Hooked {
     command.action = action;
     command.run = identity_.run;
     command.issued_at = clock_.now();
+    command.launch = {{"n1", "1f0c93ab/1"}};
     command.args = core::ValueMap{{"mode", "stop"}};
     auto publisher = transport_->publisher({});
     ASSERT_TRUE(publisher);

@@ -75,15 +75,18 @@ TEST_F(CommandsTest, StopOfAnEarlierLaunchDoesNotStopThisOne) {
   EXPECT_TRUE(answers().empty());
 }
 
-TEST_F(CommandsTest, StopForAnotherBootOrAnotherNodeIsStale) {
+TEST_F(CommandsTest, StopForAnotherBootOrAnotherNodeOrNoLaunchIsStale) {
   core::Command command = stop();
   command.launch = {{"n1", "2f0c93ab/99402118843000"}};
   take(command);
   command.command_id = "cmd_2";
   command.launch = {{"n2", "1f0c93ab/99402118843000"}};
   take(command);
+  command.command_id = "cmd_3";
+  command.launch.clear();
+  take(command);
   EXPECT_EQ(board_.bits(), 0);
-  EXPECT_THAT(answers(), ElementsAre("refused stale", "refused stale"));
+  EXPECT_THAT(answers(), ElementsAre("refused stale", "refused stale", "refused stale"));
 }
 
 TEST_F(CommandsTest, TheLaunchDecidesAndNotTheAttempt) {
