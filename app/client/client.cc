@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 constexpr auto kOpenAgain = std::chrono::seconds(1);
 constexpr auto kCheckDelivery = std::chrono::seconds(5);
 constexpr auto kStuckWait = milliseconds(20);
-constexpr auto kLongestWait = milliseconds(100);
+constexpr auto kLongestWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 constexpr auto kCommandWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 // What close() needs beside the time for delivery: stopping threads, reporting.
 constexpr auto kGrace = milliseconds(500);
@@ -104,9 +104,14 @@ void Sender::check_delivery() {
 
 core::Duration Sender::turn() {
   check_delivery();
+  // Before the look, so that what comes after it is not slept over.
+  queue_.going_idle(true);
   const core::Duration next = session_.tick();
+  if (next <= Session::kBatchTime) queue_.going_idle(false);
   stuck_ = !open() || !publish_all();
-  return std::min<core::Duration>(next, stuck_ ? kStuckWait : kLongestWait);
+  if (!stuck_) return std::min<core::Duration>(next, kLongestWait);
+  const core::Duration again = try_again_ - clock_.monotonic();
+  return std::min<core::Duration>(next, std::max<core::Duration>(again, kStuckWait));
 }
 
 bool Sender::publish_all() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -54,6 +55,12 @@ class SendQueue {
   /// not count (the publisher does not take it for now).
   void wait(std::chrono::nanoseconds timeout, bool only_wake = false);
   void wake();
+  /// The sender is about to look whether anything waits, and to sleep long if not.
+  void going_idle(bool idle) noexcept { idle_.store(idle); }
+  /// Something waits that is not queued yet: wakes a sender that sleeps long; else costs one load.
+  void nudge() {
+    if (idle_.load()) wake();
+  }
 
   /// Gaps since the last call; only when the queue is at most half full, so that the report finds
   /// room and covers the whole outage.
@@ -78,6 +85,7 @@ class SendQueue {
   std::uint64_t capacity_;
   std::uint64_t bytes_ = 0;
   bool woken_ = false;
+  std::atomic<bool> idle_{false};
   std::array<Gap, kLanes> gaps_{};
   std::array<std::uint64_t, kLanes> dropped_{};
   std::array<std::uint64_t, kLanes> pushed_{};

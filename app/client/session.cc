@@ -198,7 +198,7 @@ bool Session::reduce_one(const LentTensor& tensor, const Name& name) {
   }
   summary_.push_back(row);
   step_open_ = true;
-  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+  rows_wait(clock_.monotonic());
   return true;
 }
 
@@ -261,7 +261,7 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
   }
   if (written > 0) {
     step_open_ = true;
-    if (waiting_since_.count() < 0) waiting_since_ = from;
+    rows_wait(from);
   }
   sampling_since_ = core::Duration{-1};
   const core::Duration cost = clock_.monotonic() - from;
@@ -287,7 +287,7 @@ void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double
                         core::meta::make(Dtype::f64, known->role)});
   }
   step_open_ = true;
-  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+  rows_wait(clock_.monotonic());
 }
 
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
@@ -296,7 +296,14 @@ void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
   ensure_started();
   if (spans_.size() == kFrameRows) flush_rows();
   spans_.push_back({name, track, start, duration, mode_step(), args, 0});
-  if (waiting_since_.count() < 0) waiting_since_ = clock_.monotonic();
+  rows_wait(clock_.monotonic());
+}
+
+// The sending thread sleeps while nothing waits, and is told when something does.
+void Session::rows_wait(core::Duration now) {
+  if (waiting_since_.count() >= 0) return;
+  waiting_since_ = now;
+  queue_.nudge();
 }
 
 void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
@@ -313,7 +320,7 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   flush_summary();
   step_ends_.push_back({mode_step(), global_step_, step_started_, std::max(now, step_started_),
                         micro_steps, optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
-  if (waiting_since_.count() < 0) waiting_since_ = monotonic;
+  rows_wait(monotonic);
   // Making frames is the sending thread's work, which looks every kBatchTime; here only when it is
   // held up, so that rows wait 100 ms at most.
   if (published || monotonic - waiting_since_ >= 5 * kBatchTime) flush_rows();

@@ -135,6 +135,7 @@ class Session {
   [[nodiscard]] core::FrameHeader header(std::int64_t step, std::int64_t global_step);
   void send(Lane lane, std::size_t rows, std::int64_t first_step, std::int64_t last_step);
   void send_dictionary(bool again);
+  void rows_wait(core::Duration now);
   void flush_rows();
   void flush_summary();
   void flush_scalars();

@@ -189,6 +189,30 @@ TEST(Client, CommandReachesTheAtomicAndIsAcknowledged) {
   EXPECT_NE(acks[0].record.value->find("\"received\""), std::string::npos);
 }
 
+// The sending thread sleeps for seconds when a loop is between steps; a row must not wait for that.
+TEST(Client, IdleSenderIsWokenByTheFirstRow) {
+  simulation::MemoryBroker broker;
+  SteadyClock clock;
+  auto client = std::make_shared<Client>(session_options(), make_plan(), endpoints_of(broker),
+                                         std::make_shared<Trouble>(), clock, ClientOptions{});
+  Client::start(client);
+  NameInfo info;
+  info.type = core::DictionaryType::scalar;
+  const std::uint64_t loss = client->session().name("loss", info);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(milliseconds(300));
+    const std::size_t before = broker.records("telemetry").size();
+    client->session().scalars(std::array{loss}, std::array{1.0});
+    const auto until = std::chrono::steady_clock::now() + seconds(2);
+    while (broker.records("telemetry").size() == before &&
+           std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    EXPECT_GT(broker.records("telemetry").size(), before);
+  }
+  EXPECT_TRUE(Client::close(client, "completed", "", 0, seconds(5)));
+}
+
 TEST(Client, CloseIsBoundedWhenNothingCanBeDelivered) {
   SteadyClock clock;
   Endpoints nowhere;
