@@ -26,6 +26,7 @@ DeliverStage::DeliverStage(DeliverOptions options, CallerFactory callers,
   wiring_.state_topic = "router-deliveries";
   wiring_.state = StateScope::whole;
   wiring_.leader = true;
+  wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.batch = 256;
 }
 

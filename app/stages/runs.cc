@@ -16,6 +16,7 @@ RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string c
   wiring_.name = "runs";
   wiring_.part = "router";
   wiring_.topics = {"registry", "commands"};
+  wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "runs";
 }
 

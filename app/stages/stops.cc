@@ -17,6 +17,7 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
   wiring_.name = "stops";
   wiring_.part = "router";
   wiring_.topics = {"commands", "acks", "registry"};
+  wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "stops-" + options_.host;
   wiring_.batch = 256;
 }

@@ -1,0 +1,60 @@
+// What is known of a run: the newest attempt wins, an end is never taken back.
+#include "app/run_board.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin::app {
+namespace {
+
+const core::RunUid kRun = core::run_uid_v5("board");
+
+core::JobEvent job(core::JobPhase phase, std::uint32_t attempt, int second) {
+  core::JobEvent event;
+  event.phase = phase;
+  event.run.uid = kRun;
+  event.run.attempt = attempt;
+  event.time = core::WallTime{} + std::chrono::seconds(second);
+  return event;
+}
+
+TEST(RunBoard, KnowsNothingOfARunNobodySpokeOf) { EXPECT_FALSE(RunBoard().find(kRun)); }
+
+TEST(RunBoard, TheNewestAttemptWinsWhicheverWayItIsHeardOf) {
+  RunBoard board;
+  auto first = job(core::JobPhase::started, 7, 1);
+  first.launch = {{"n1", "aa/1"}};
+  board.note(first);
+  EXPECT_EQ(board.find(kRun)->attempt, 7U);
+  EXPECT_EQ(board.find(kRun)->launch.at("n1"), "aa/1");
+  board.note_attempt(kRun, 9);  // an issue was quicker than its job
+  EXPECT_EQ(board.find(kRun)->attempt, 9U);
+  EXPECT_TRUE(board.find(kRun)->launch.empty());  // the launch of attempt 7 is not its
+  board.note(job(core::JobPhase::heartbeat, 7, 5));
+  EXPECT_EQ(board.find(kRun)->attempt, 9U);
+}
+
+TEST(RunBoard, AnEndIsNotTakenBackByALateHeartbeat) {
+  RunBoard board;
+  board.note(job(core::JobPhase::started, 1, 1));
+  board.note(job(core::JobPhase::ended, 1, 10));
+  board.note(job(core::JobPhase::heartbeat, 1, 9));
+  EXPECT_TRUE(board.find(kRun)->ended);
+  board.note(job(core::JobPhase::started, 2, 11));
+  EXPECT_FALSE(board.find(kRun)->ended);
+}
+
+TEST(RunBoard, HeartbeatsMoveTheStepOn) {
+  RunBoard board;
+  auto beat = job(core::JobPhase::heartbeat, 1, 2);
+  beat.step = 40;
+  beat.step_seconds = 0.5;
+  board.note(beat);
+  auto older = job(core::JobPhase::heartbeat, 1, 1);
+  older.step = 20;
+  board.note(older);
+  EXPECT_EQ(board.find(kRun)->step, 40);
+  EXPECT_EQ(board.find(kRun)->step_seconds, 0.5);
+}
+
+}  // namespace
+}  // namespace tocsin::app
