@@ -30,4 +30,18 @@ inline void judged(const std::string& name, double value, const std::string& uni
   std::fflush(stdout);
 }
 
+/// A figure with its floor from the same run and the ratio of both; `target`: the most that ratio
+/// may be, 0 for none. False when it is missed.
+inline bool beside(const std::string& name, double value, double floor, const std::string& unit,
+                   double target) {
+  const double ratio = floor > 0 ? value / floor : 0;
+  std::printf("%-52s %14.4g %-4s floor %-9.4g ratio %-6.3g", name.c_str(), value, unit.c_str(),
+              floor, ratio);
+  const bool pass = target <= 0 || (floor > 0 && ratio <= target);
+  if (target > 0) std::printf("  target <= %-5.3g %s", target, pass ? "pass" : "miss");
+  std::printf("\n");
+  std::fflush(stdout);
+  return pass;
+}
+
 }  // namespace tocsin::bench
