@@ -4,6 +4,7 @@
 #include <map>
 
 #include "actions/stop_ladder.h"
+#include "core/json.h"
 
 namespace tocsin::actions {
 
@@ -62,19 +63,24 @@ std::unique_ptr<ProcessControl> local_process_control(std::string this_host) {
 }
 
 LocalStopAgent::LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes,
-                               core::Log& log, core::Telemetry& telemetry)
-    : host_(std::move(host)), processes_(std::move(processes)), log_(log), telemetry_(telemetry) {}
+                               core::Log& log, core::Telemetry& telemetry, WallTime started)
+    : host_(std::move(host)),
+      processes_(std::move(processes)),
+      log_(log),
+      telemetry_(telemetry),
+      started_(started) {}
 
 std::vector<StopTransition> LocalStopAgent::on_command(const core::Command& command, WallTime now) {
-  if (const auto* args = std::get_if<core::ValueMap>(&command.args.storage())) {
-    for (const auto& [name, value] : *args) {
-      if (name != "fence") continue;
-      const auto fence = process_fence(value);
-      if (fence && !fence->host.empty() && fence->host != host_) return {};  // another node's
+  if (const core::Value* value = core::find(command.args, "fence")) {
+    const auto fence = process_fence(*value);
+    if (fence && !fence->host.empty() && fence->host != host_) {
+      return carry_out(ladder_.on_foreign(command, now), now);
     }
   }
   auto out = carry_out(ladder_.on_command(command, now), now);
-  // Look before anything is due: a process that has ended already was not stopped by us.
+  // Look before anything is due: a process that has ended already was not stopped by us. Before the
+  // first tick the end may still stand further on in what is being read.
+  if (!ticking_) return out;
   for (const auto& [id, fence] : ladder_.watched()) {
     if (id != command.command_id) continue;
     auto more = carry_out(ladder_.on_observed(id, processes_->send(fence, 0), now), now);
@@ -96,6 +102,7 @@ std::vector<StopTransition> LocalStopAgent::on_withdrawn(const core::RunUid& run
 }
 
 std::vector<StopTransition> LocalStopAgent::tick(WallTime now) {
+  ticking_ = true;
   std::vector<StopTransition> out;
   const auto add = [&](std::vector<StopTransition> more) {
     out.insert(out.end(), more.begin(), more.end());
@@ -113,7 +120,9 @@ bool LocalStopAgent::busy() const { return ladder_.next_deadline().has_value(); 
 
 std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, WallTime now) {
   std::vector<StopTransition> out = std::move(step.transitions);
-  for (const StopTransition& one : out) {
+  for (StopTransition& one : out) {
+    one.replayed = one.at < started_;
+    if (one.replayed) continue;
     const bool bad = one.to == StopState::failed;
     log_.write(bad ? core::Level::error : core::Level::info, "stop_moved",
                {{"action", std::string("stop_training")},

@@ -1,234 +1,194 @@
 #include "actions/stop_ladder.h"
 
 #include <algorithm>
-#include <array>
-#include <csignal>
+
+#include "actions/stop_case.h"
+#include "actions/stop_failed.h"
 
 namespace tocsin::actions {
 
-using core::Duration;
-using core::Value;
 using core::WallTime;
 
 namespace {
 
-constexpr Duration kAfterForce = std::chrono::seconds(10);  // a killed process is gone by then
-constexpr std::size_t kRemembered = 1000;
+constexpr std::size_t kRememberedStops = 1000;
+constexpr std::size_t kRememberedRuns = 20'000;
+constexpr std::size_t kEarlyAcks = 10'000;
+constexpr core::Duration kTold = std::chrono::hours(24);  // the router's dedup_window
 
-const Value* find(const Value& value, std::string_view name) {
-  const auto* map = std::get_if<core::ValueMap>(&value.storage());
-  if (map == nullptr) return nullptr;
-  for (const auto& [key, item] : *map) {
-    if (key == name) return &item;
-  }
-  return nullptr;
-}
-
-Duration duration_of(const Value* value, Duration fallback) {
-  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(&value->storage());
-  return text == nullptr ? fallback : core::parse_duration(*text).value_or(fallback);
-}
-
-bool flag_of(const Value* value) {
-  const auto* flag = value == nullptr ? nullptr : std::get_if<bool>(&value->storage());
-  return flag != nullptr && *flag;
+// When it happened by the record's own time; a clock that is ahead does not lead into the future.
+WallTime moment(WallTime recorded, WallTime now) {
+  return recorded == WallTime{} ? now : std::min(recorded, now);
 }
 
 }  // namespace
 
-std::string_view to_string(StopState state) noexcept {
-  static constexpr std::array<std::string_view, 13> kNames{
-      "requested",      "awaiting_approval", "cooperative", "checkpointing", "platform_graceful",
-      "platform_force", "stopped",           "failed",      "cancelled",     "rejected_stale",
-      "already_ended",  "expired",           "refused"};
-  return kNames[static_cast<std::size_t>(state)];
+void StopLadder::replaced(const core::RunUid& run, std::uint32_t attempt, WallTime at, Step& step) {
+  for (auto& [id, stop] : stops_) {
+    if (stop->command.run != run || stop->command.attempt >= attempt) continue;
+    stop->move(StopState::rejected_stale,
+               "attempt " + std::to_string(attempt) + " has taken its place", at, step);
+  }
 }
 
-bool is_final(StopState state) noexcept { return state >= StopState::stopped; }
+void StopLadder::ended(StopCase& stop, const Run& run, WallTime now, Step& step) const {
+  if (!run.ended_at || run.attempt != stop.command.attempt) return;
+  const bool before = *run.ended_at < stop.command.issued_at;
+  stop.move(before ? StopState::already_ended : StopState::stopped, "job " + run.outcome,
+            moment(*run.ended_at, now), step);
+}
 
-struct StopLadder::Stop {
-  core::Command command;
-  StopState state = StopState::requested;
-  WallTime ack_by{};
-  WallTime graceful_by{};
-  WallTime total_by{};
-  Duration grace{};
-  bool allow_force = false;
-  bool may_signal = false;  // there is a fence, and the mode ends the process
-  bool seen_alive = false;
-  std::optional<ProcessFence> fence;
-  WallTime signalled_at{};
-  std::uint32_t first_rank = 0;  // whose `stopped` ends the run
-
-  explicit Stop(core::Command from) : command(std::move(from)) {
-    const Value* deadline = find(command.args, "deadline");
-    const Value none;
-    const Value& limits = deadline == nullptr ? none : *deadline;
-    ack_by = command.issued_at + duration_of(find(limits, "ack"), std::chrono::seconds(30));
-    graceful_by =
-        command.issued_at + duration_of(find(limits, "graceful"), std::chrono::minutes(10));
-    total_by = command.issued_at + duration_of(find(limits, "total"), std::chrono::minutes(15));
-    grace = duration_of(find(command.args, "grace"), std::chrono::seconds(60));
-    allow_force = flag_of(find(command.args, "allow_force"));
-    if (const Value* value = find(command.args, "fence")) fence = process_fence(*value);
-    const Value* mode = find(command.args, "mode");
-    may_signal = fence.has_value() && (mode == nullptr || *mode != Value("pause"));
-    if (!command.ranks.empty()) {
-      first_rank = *std::min_element(command.ranks.begin(), command.ranks.end());
+// Final ones are kept to recognise their repetition; the oldest are forgotten.
+void StopLadder::make_room() {
+  if (stops_.size() < kRememberedStops) return;
+  auto oldest = stops_.end();
+  for (auto it = stops_.begin(); it != stops_.end(); ++it) {
+    if (!is_final(it->second->state)) continue;
+    if (oldest == stops_.end() ||
+        it->second->command.issued_at < oldest->second->command.issued_at) {
+      oldest = it;
     }
   }
-
-  /// When the next rung is due if nothing else happens.
-  [[nodiscard]] std::pair<WallTime, StopState> next() const {
-    const WallTime signalled = signalled_at + grace;
-    switch (state) {
-      case StopState::requested:
-      case StopState::cooperative:
-        if (command.expires_at && *command.expires_at < ack_by) {
-          return {*command.expires_at, StopState::expired};
-        }
-        if (may_signal) return {ack_by, StopState::platform_graceful};
-        if (command.expires_at) return {*command.expires_at, StopState::expired};
-        return {total_by, StopState::failed};
-      case StopState::checkpointing:
-        if (may_signal) return {graceful_by, StopState::platform_graceful};
-        return {total_by, StopState::failed};
-      case StopState::platform_graceful:
-        // `total` shortens the grace, but SIGTERM always gets its time when it came late.
-        if (allow_force) {
-          const bool late = signalled_at >= total_by;
-          return {late ? signalled : std::min(signalled, total_by), StopState::platform_force};
-        }
-        return {std::max(signalled, total_by), StopState::failed};
-      case StopState::platform_force:
-        return {signalled_at + kAfterForce, StopState::failed};
-      default:
-        return {WallTime::max(), state};
-    }
-  }
-};
-
-void StopLadder::move(Stop& stop, StopState to, std::string reason, WallTime now, Step& step) {
-  if (is_final(stop.state) || stop.state == to) return;
-  step.transitions.push_back({stop.command.command_id, stop.command.run, stop.command.attempt,
-                              stop.state, to, std::move(reason), now});
-  stop.state = to;
+  if (oldest != stops_.end()) stops_.erase(oldest);
 }
 
-void StopLadder::signal(Stop& stop, StopState to, std::string reason, WallTime now, Step& step) {
-  move(stop, to, std::move(reason), now, step);
-  stop.signalled_at = now;
-  step.signals.push_back(
-      {stop.command.command_id, *stop.fence, to == StopState::platform_force ? SIGKILL : SIGTERM});
-}
-
-void StopLadder::advance(Stop& stop, WallTime now, Step& step) {
-  if (is_final(stop.state)) return;
-  const bool untaken = stop.state == StopState::requested || stop.state == StopState::cooperative;
-  if (untaken && stop.command.expires_at && now >= *stop.command.expires_at) {
-    // Also when ack_by passed long ago, while nobody was here to act: what is void stays void.
-    return move(stop, StopState::expired, "nobody took it before it expired", now, step);
-  }
-  const auto [due, to] = stop.next();
-  if (now < due) return;
-  switch (to) {
-    case StopState::platform_graceful:
-      return signal(stop, to,
-                    stop.state == StopState::checkpointing ? "not ended within deadline.graceful"
-                                                           : "not accepted within deadline.ack",
-                    now, step);
-    case StopState::platform_force:
-      return signal(stop, to, "still running after SIGTERM and its grace", now, step);
-    case StopState::failed:
-      return move(stop, to,
-                  stop.state == StopState::platform_force ? "still there after SIGKILL"
-                  : stop.state == StopState::platform_graceful
-                      ? "still running after SIGTERM, SIGKILL is not allowed (allow_force)"
-                      : "not ended within deadline.total, and there is no process to signal",
-                  now, step);
-    default:
-      return;
-  }
+StopLadder::Step StopLadder::on_foreign(const core::Command& command, WallTime now) {
+  Step step;
+  if (command.action != "stop" || command.dry_run) return step;
+  replaced(command.run, command.attempt, moment(command.issued_at, now), step);
+  return step;
 }
 
 StopLadder::Step StopLadder::on_command(const core::Command& command, WallTime now) {
   Step step;
-  if (command.action != "stop" || command.dry_run || stops_.contains(command.command_id))
-    return step;
+  if (command.action != "stop" || command.dry_run) return step;
+  const WallTime at = moment(command.issued_at, now);
+  if (const auto known = stops_.find(command.command_id); known != stops_.end()) {
+    StopCase& stop = *known->second;
+    if (command.revision <= stop.command.revision) return step;
+    // Written again for workers that started later: what the launch before refused is open again.
+    const bool open = !is_final(stop.state);
+    const bool refused = stop.state == StopState::rejected_stale ||
+                         stop.state == StopState::refused || stop.state == StopState::expired;
+    if (open) stop.renew(command);
+    if (open || !refused) return step;
+    stops_.erase(known);
+  }
+  std::uint32_t newest = 0;  // of what is known besides this command
   for (auto& [id, other] : stops_) {
-    if (other->command.run != command.run || is_final(other->state)) continue;
+    if (other->command.run != command.run) continue;
+    newest = std::max(newest, other->command.attempt);
+    if (is_final(other->state) || other->command.attempt != command.attempt) continue;
     if (other->command.revision >= command.revision) return step;
-    move(*other, StopState::cancelled, "replaced by " + command.command_id, now, step);
+    other->move(StopState::cancelled, "replaced by " + command.command_id, at, step);
   }
-  // Final ones are kept to recognise their repetition; the oldest are forgotten.
-  if (stops_.size() >= kRemembered) {
-    auto oldest = stops_.end();
-    for (auto it = stops_.begin(); it != stops_.end(); ++it) {
-      if (!is_final(it->second->state)) continue;
-      if (oldest == stops_.end() ||
-          it->second->command.issued_at < oldest->second->command.issued_at) {
-        oldest = it;
-      }
-    }
-    if (oldest != stops_.end()) stops_.erase(oldest);
+  replaced(command.run, command.attempt, at, step);
+  make_room();
+  auto made = std::make_shared<StopCase>(command);
+  StopCase& stop = *made;
+  stops_.emplace(command.command_id, std::move(made));
+  const auto run = runs_.find(command.run);
+  if (run != runs_.end()) {
+    newest = std::max(newest, run->second.attempt);
+    stop.job = run->second.job;
+    stop.labels = run->second.labels;
   }
-  auto stop = std::make_shared<Stop>(command);
-  stops_.emplace(command.command_id, stop);
-  if (command.expires_at && now >= *command.expires_at) {
-    // Read again after a restart: acks that follow may still tell that it was taken in time.
+  if (newest > command.attempt) {
+    stop.move(StopState::rejected_stale,
+              "attempt " + std::to_string(newest) + " has taken its place", at, step);
     return step;
   }
-  move(*stop, StopState::cooperative, command.reason.summary, now, step);
+  // Read again after a restart: acks that follow may still tell that it was taken in time.
+  const bool late = command.expires_at && now >= *command.expires_at;
+  if (!late) stop.move(StopState::cooperative, command.reason.summary, at, step);
+  for (auto ack = early_.begin(); ack != early_.end();) {
+    if (ack->command_id != command.command_id) {
+      ++ack;
+      continue;
+    }
+    apply(stop, *ack, now, step);
+    ack = early_.erase(ack);
+  }
+  if (run != runs_.end()) ended(stop, run->second, now, step);
   return step;
 }
 
 StopLadder::Step StopLadder::on_ack(const core::Ack& ack, WallTime now) {
   Step step;
+  if (!ack.action.empty() && ack.action != "stop") return step;
   const auto found = stops_.find(ack.command_id);
-  if (found == stops_.end() || is_final(found->second->state)) return step;
-  Stop& stop = *found->second;
-  if (ack.run != stop.command.run || ack.attempt != stop.command.attempt) return step;
-  if (ack.phase == "refused") {
-    if (ack.reason == "duplicate") return step;
-    if (ack.reason == "stale") {
-      move(stop, StopState::rejected_stale, "refused by " + ack.worker, now, step);
-    } else if (ack.reason == "expired") {
-      move(stop, StopState::expired, "refused by " + ack.worker, now, step);
-    } else if (stop.may_signal) {
-      signal(stop, StopState::platform_graceful, "refused: " + ack.reason, now, step);
-    } else {
-      move(stop, StopState::refused, ack.reason, now, step);
-    }
+  if (found != stops_.end()) {
+    apply(*found->second, ack, now, step);
     return step;
   }
+  early_.push_back(ack);
+  if (early_.size() > kEarlyAcks) early_.pop_front();
+  return step;
+}
+
+void StopLadder::apply(StopCase& stop, const core::Ack& ack, WallTime now, Step& step) {
+  if (ack.run != stop.command.run) return;
+  const WallTime at = moment(ack.time, now);
+  if (ack.phase == "received") return;
+  if (ack.phase == "refused") {
+    // A late rank of a launch that the newest revision names is not meant; a later step follows.
+    if (ack.reason == "duplicate" || ack.reason == "too_late") return;
+    if (ack.revision < stop.command.revision) return;
+    // Where others have accepted, one that refuses changes nothing, unless it is the successor of
+    // one that had: its process, too, must not be signalled for what the other was asked.
+    const auto before = stop.accepted.find(ack.worker);
+    const bool successor = before != stop.accepted.end() && ack.incarnation > before->second;
+    if (!stop.accepted.empty() && !(successor && ack.reason == "stale")) return;
+    const std::string why = ack.reason + ", refused by " + ack.worker;
+    return stop.move(ack.reason == "stale"     ? StopState::rejected_stale
+                     : ack.reason == "expired" ? StopState::expired
+                                               : StopState::refused,
+                     why, at, step);
+  }
+  auto& incarnation = stop.accepted[ack.worker];
+  incarnation = std::max(incarnation, ack.incarnation);
   if (ack.phase == "stopped") {
     if (ack.rank == stop.first_rank) {
-      move(stop, StopState::stopped, "acknowledged at step " + std::to_string(ack.step), now, step);
+      stop.move(StopState::stopped, "acknowledged at step " + std::to_string(ack.step), at, step);
     }
-    return step;
+    return;
   }
-  if (ack.phase == "received") return step;
   if (stop.state == StopState::requested || stop.state == StopState::cooperative) {
-    move(stop, StopState::checkpointing, ack.phase + " at step " + std::to_string(ack.step), now,
-         step);
+    stop.move(StopState::checkpointing, ack.phase + " at step " + std::to_string(ack.step), at,
+              step);
   }
-  return step;
 }
 
 StopLadder::Step StopLadder::on_job(const core::JobEvent& event, WallTime now) {
   Step step;
+  const auto [known, added] = runs_.try_emplace(event.run.uid);
+  if (added) runs_by_age_.push_back(event.run.uid);
+  Run& run = known->second;
+  if (event.run.attempt < run.attempt) return step;  // read late
+  if (event.run.attempt > run.attempt) {
+    run = {};
+    run.attempt = event.run.attempt;
+  }
+  run.job = event.run.job;
+  run.labels = event.labels;
+  if (event.phase == core::JobPhase::ended) {
+    run.ended_at = event.ended_at.value_or(event.time);
+    run.outcome = event.outcome;
+  } else if (run.ended_at && event.time > *run.ended_at) {
+    run.ended_at.reset();  // had been lost, and is back
+  }
+  replaced(event.run.uid, run.attempt, moment(event.time, now), step);
   for (auto& [id, stop] : stops_) {
     if (stop->command.run != event.run.uid) continue;
-    const bool newer = event.run.attempt > stop->command.attempt;
-    if (event.phase == core::JobPhase::started && newer) {
-      move(*stop, StopState::already_ended,
-           "attempt " + std::to_string(event.run.attempt) + " has started", now, step);
+    if (stop->command.attempt == run.attempt) {
+      stop->job = run.job;
+      stop->labels = run.labels;
     }
-    if (event.phase != core::JobPhase::ended || event.run.attempt != stop->command.attempt)
-      continue;
-    const bool before = event.ended_at.value_or(event.time) < stop->command.issued_at;
-    move(*stop, before ? StopState::already_ended : StopState::stopped, "job " + event.outcome, now,
-         step);
+    ended(*stop, run, now, step);
+  }
+  if (runs_by_age_.size() > kRememberedRuns) {
+    runs_.erase(runs_by_age_.front());
+    runs_by_age_.pop_front();
   }
   return step;
 }
@@ -239,7 +199,7 @@ StopLadder::Step StopLadder::on_withdrawn(const core::RunUid& run, WallTime now)
     const bool signalled =
         stop->state == StopState::platform_graceful || stop->state == StopState::platform_force;
     if (stop->command.run == run && !signalled) {
-      move(*stop, StopState::cancelled, "withdrawn", now, step);
+      stop->move(StopState::cancelled, "withdrawn", now, step);
     }
   }
   return step;
@@ -250,20 +210,20 @@ StopLadder::Step StopLadder::on_observed(const std::string& command_id, Observed
   Step step;
   const auto found = stops_.find(command_id);
   if (found == stops_.end()) return step;
-  Stop& stop = *found->second;
+  StopCase& stop = *found->second;
   switch (what) {
     case Observed::ended:
       if (stop.seen_alive) {
-        move(stop, StopState::stopped, "the process has ended", now, step);
+        stop.move(StopState::stopped, "the process has ended", now, step);
       } else {
-        move(stop, StopState::already_ended, "there is no such process any more", now, step);
+        stop.move(StopState::already_ended, "there is no such process any more", now, step);
       }
       break;
     case Observed::stale:
-      move(stop, StopState::rejected_stale, "the fence names another process", now, step);
+      stop.move(StopState::rejected_stale, "the fence names another process", now, step);
       break;
     case Observed::denied:
-      move(stop, StopState::failed, "not permitted to signal the process", now, step);
+      stop.move(StopState::failed, "not permitted to signal the process", now, step);
       break;
     case Observed::signalled:
       stop.seen_alive = true;
@@ -274,7 +234,7 @@ StopLadder::Step StopLadder::on_observed(const std::string& command_id, Observed
 
 StopLadder::Step StopLadder::tick(WallTime now) {
   Step step;
-  for (auto& [id, stop] : stops_) advance(*stop, now, step);
+  for (auto& [id, stop] : stops_) stop->advance(now, step);
   return step;
 }
 
@@ -297,6 +257,47 @@ std::vector<std::pair<std::string, ProcessFence>> StopLadder::watched() const {
   std::vector<std::pair<std::string, ProcessFence>> out;
   for (const auto& [id, stop] : stops_) {
     if (!is_final(stop->state) && stop->fence) out.emplace_back(id, *stop->fence);
+  }
+  return out;
+}
+
+std::optional<core::Issue> stop_failed_issue(const StopTransition& transition,
+                                             const std::string& cluster) {
+  FailedStop out;
+  switch (transition.to) {
+    case StopState::failed:
+      out.why = StopFailure::failed;
+      break;
+    case StopState::refused:
+      out.why = StopFailure::refused;
+      break;
+    case StopState::expired:
+      out.why = StopFailure::expired;
+      break;
+    case StopState::rejected_stale:
+      out.why = StopFailure::stale;
+      break;
+    default:
+      return std::nullopt;
+  }
+  out.run.uid = transition.run;
+  out.run.attempt = transition.attempt;
+  out.run.job = transition.job;
+  out.labels = transition.labels;
+  out.cluster = cluster;
+  out.detail = transition.reason;
+  out.command_id = transition.command_id;
+  out.caused_by_rule = transition.rule;
+  out.at = transition.at;
+  return stop_failed_issue(out);
+}
+
+std::vector<core::Issue> stop_failed_issues(const std::vector<StopTransition>& transitions,
+                                            const std::string& cluster, WallTime now) {
+  std::vector<core::Issue> out;
+  for (const StopTransition& one : transitions) {
+    if (now - one.at > kTold) continue;
+    if (auto issue = stop_failed_issue(one, cluster)) out.push_back(std::move(*issue));
   }
   return out;
 }

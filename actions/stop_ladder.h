@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +14,7 @@
 #include "actions/local_process.h"
 #include "core/command.h"
 #include "core/issue.h"
+#include "core/labels.h"
 #include "core/log.h"
 #include "core/result.h"
 #include "core/telemetry.h"
@@ -49,7 +50,11 @@ struct StopTransition {
   StopState from = StopState::requested;
   StopState to = StopState::requested;
   std::string reason;
-  core::WallTime at{};
+  core::WallTime at{};  // when it happened, which may be long before it was read
+  std::string job;      // of the run, as far as is known
+  core::Labels labels;
+  std::string rule;       // that asked for the stop
+  bool replayed = false;  // happened before this agent was started: not news
 };
 
 /// A signal that has to be sent now to the process behind the fence.
@@ -67,10 +72,18 @@ enum class Observed {
   signalled  // the signal was taken
 };
 
+struct StopCase;
+
 /// Pure state machine over the stop commands of this node; lives on one strand. Times are
-/// arguments, deadlines count from the command's issued_at, so that reading `commands` and `acks`
-/// again after a restart leads to the same state, and no second stop (§5.4 K16): feed both up to
-/// their ends before the first tick().
+/// arguments, deadlines count from the command's issued_at, so that reading `commands`, `acks` and
+/// `registry` again after a restart leads to the same state, in whatever order the three are read,
+/// and to no second stop (§5.4 K16): feed all up to their ends before the first tick().
+///
+/// A stop is meant for one attempt. As soon as a newer one of its run is known, by a job event or
+/// by a command to it, or a hook has refused the command as stale, it ends and nothing is
+/// signalled, also where the newer attempt runs in the same process. Acks are told apart by command
+/// id alone: the attempt that a rank states is the one of its own header, which the engine may have
+/// joined to another (wire-and-api §7).
 ///
 /// Deadlines and permissions come from the command's args: mode, deadline{ack, graceful, total},
 /// grace (SIGTERM to SIGKILL), allow_force, fence{pid, pid_start, boot_id, host}. Without a fence
@@ -82,8 +95,11 @@ class StopLadder {
     std::vector<StopTransition> transitions;
   };
 
-  /// Other actions than stop, dry runs and lower revisions of a known slot are passed over.
+  /// Other actions than stop and dry runs are passed over, and what is not newer than what is
+  /// known of its attempt.
   Step on_command(const core::Command& command, core::WallTime now);
+  /// A command to the same run on another node: what it says about older attempts here.
+  Step on_foreign(const core::Command& command, core::WallTime now);
   Step on_ack(const core::Ack& ack, core::WallTime now);
   Step on_job(const core::JobEvent& event, core::WallTime now);
   /// The command was withdrawn (tombstone of its slot).
@@ -97,12 +113,34 @@ class StopLadder {
   [[nodiscard]] std::vector<std::pair<std::string, ProcessFence>> watched() const;
 
  private:
-  struct Stop;
-  static void move(Stop& stop, StopState to, std::string reason, core::WallTime now, Step& step);
-  static void signal(Stop& stop, StopState to, std::string reason, core::WallTime now, Step& step);
-  static void advance(Stop& stop, core::WallTime now, Step& step);
-  std::map<std::string, std::shared_ptr<Stop>> stops_;  // by command id
+  struct Run {
+    std::uint32_t attempt = 0;  // the newest that is known
+    std::optional<core::WallTime> ended_at;
+    std::string outcome;
+    std::string job;
+    core::Labels labels;
+  };
+  using Case = std::shared_ptr<StopCase>;
+  /// Ends what was meant for older attempts of the run.
+  void replaced(const core::RunUid& run, std::uint32_t attempt, core::WallTime at, Step& step);
+  void apply(StopCase& stop, const core::Ack& ack, core::WallTime now, Step& step);
+  void ended(StopCase& stop, const Run& run, core::WallTime now, Step& step) const;
+  void make_room();
+
+  std::map<std::string, Case> stops_;     // by command id
+  std::map<core::RunUid, Run> runs_;      // newest attempts
+  std::deque<core::RunUid> runs_by_age_;  // for forgetting
+  std::deque<core::Ack> early_;           // acks read before their command
 };
+
+/// What people are told of it: the issue of a stop that failed, was refused, has expired or was
+/// meant for an attempt that is replaced; nullopt for every other transition.
+std::optional<core::Issue> stop_failed_issue(const StopTransition& transition,
+                                             const std::string& cluster);
+/// The same of all that is younger than a day, replayed or not: what came to its end while nobody
+/// was here is told too, and what was told before has the same event id, which the router drops.
+std::vector<core::Issue> stop_failed_issues(const std::vector<StopTransition>& transitions,
+                                            const std::string& cluster, core::WallTime now);
 
 /// Port: processes of this machine. The real one is LocalProcess.
 class ProcessControl {
@@ -116,10 +154,14 @@ std::unique_ptr<ProcessControl> local_process_control(std::string this_host);
 
 /// The ladder and the processes it ends, joined: what a node agent feeds and ticks. Lives on one
 /// strand. Commands for runs on other hosts are passed over.
+///
+/// Feed everything up to the ends of `commands`, `acks` and `registry` before the first tick():
+/// until then no process is looked at and nothing signalled.
 class LocalStopAgent {
  public:
+  /// `started`: what happened before is not told again (StopTransition::replayed, no log line).
   LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes, core::Log& log,
-                 core::Telemetry& telemetry);
+                 core::Telemetry& telemetry, core::WallTime started = {});
 
   std::vector<StopTransition> on_command(const core::Command& command, core::WallTime now);
   std::vector<StopTransition> on_ack(const core::Ack& ack, core::WallTime now);
@@ -139,6 +181,8 @@ class LocalStopAgent {
   std::unique_ptr<ProcessControl> processes_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  core::WallTime started_;
+  bool ticking_ = false;
   StopLadder ladder_;
 };
 

@@ -128,6 +128,7 @@ class StopTraining final : public core::Action {
   StopTraining(const Config& cfg, const Environment& environment)
       : cfg_(cfg),
         clock_(*environment.clock),
+        telemetry_(*environment.telemetry),
         cluster_(environment.cluster),
         send_(environment.send_command),
         current_run_(environment.current_run),
@@ -213,6 +214,11 @@ class StopTraining final : public core::Action {
   core::Outcome refused(const core::Issue& issue, const Refusal& why) const {
     core::Outcome out = declined(why.code, name_of(issue.run) + " is not stopped: " + why.text);
     if (!cfg_.armed) return out;
+    telemetry_
+        .counter("tocsin_router_stop_guard_refusals_total",
+                 "stops not asked for, by what held them",
+                 {{"guard", why.code == "refused" ? to_string(why.why) : why.code}})
+        .add();
     if (why.then == Refusal::Then::not_yet) {
       out.declined = false;
       out.outcome = core::OutcomeClass::transient;
@@ -328,6 +334,7 @@ class StopTraining final : public core::Action {
 
   Config cfg_;
   core::Clock& clock_;
+  core::Telemetry& telemetry_;
   std::string cluster_;
   std::function<core::Status(const core::Command&)> send_;
   std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;

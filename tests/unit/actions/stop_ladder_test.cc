@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
+#include <functional>
 #include <map>
 
 #include "tests/unit/actions/fixtures.h"
@@ -159,28 +161,214 @@ TEST(StopLadder, PassesOverDryRunsAndOtherActions) {
   EXPECT_EQ(ladder.next_deadline(), std::nullopt);
 }
 
+// A refusal ends the ladder with its reason; nothing is signalled.
 TEST(StopLadder, ARefusalDecidesByItsReason) {
   const auto after = [](const char* reason) {
     StopLadder ladder;
     ladder.on_command(stop_command(), kStart);
-    const auto step = ladder.on_ack(ack("refused", reason), kStart + 1s);
-    return std::pair(*ladder.state("cmd_one"), step.signals.size());
+    auto step = ladder.on_ack(ack("refused", reason), kStart + 1s);
+    const auto later = ladder.tick(kStart + 31s);
+    return std::pair(*ladder.state("cmd_one"), step.signals.size() + later.signals.size());
   };
   EXPECT_EQ(after("stale"), std::pair(StopState::rejected_stale, std::size_t{0}));
   EXPECT_EQ(after("expired"), std::pair(StopState::expired, std::size_t{0}));
-  EXPECT_EQ(after("duplicate"), std::pair(StopState::cooperative, std::size_t{0}));
-  EXPECT_EQ(after("unsupported"), std::pair(StopState::platform_graceful, std::size_t{1}));
+  EXPECT_EQ(after("unsupported"), std::pair(StopState::refused, std::size_t{0}));
+  EXPECT_EQ(after("duplicate"), std::pair(StopState::platform_graceful, std::size_t{1}));
+  EXPECT_EQ(after("too_late"), std::pair(StopState::platform_graceful, std::size_t{1}));
 }
 
-TEST(StopLadder, AcksOfAnotherAttemptDoNotCount) {
+TEST(StopLadder, ALateRankThatRefusesDoesNotHoldTheOthersUp) {
   StopLadder ladder;
   ladder.on_command(stop_command(), kStart);
-  auto other = ack("stopped");
-  other.attempt = 2;
-  EXPECT_THAT(ladder.on_ack(other, kStart).transitions, IsEmpty());
+  ladder.on_ack(ack("accepted"), kStart + 1s);
+  auto late = ack("refused", "stale");
+  late.worker = "worker_7";
+  EXPECT_THAT(ladder.on_ack(late, kStart + 2s).transitions, IsEmpty());
+  EXPECT_EQ(ladder.state("cmd_one"), StopState::checkpointing);
+}
+
+// Ranks of one launch may state different attempts: the engine joins them (wire-and-api §7).
+TEST(StopLadder, AcksAreToldApartByCommandAndRankNotByTheirAttempt) {
+  StopLadder ladder;
+  ladder.on_command(stop_command(), kStart);
   auto second_rank = ack("stopped");
   second_rank.rank = 1;
   EXPECT_THAT(ladder.on_ack(second_rank, kStart).transitions, IsEmpty());
+  auto own_header = ack("stopped");
+  own_header.attempt = 1'764'000'005;
+  EXPECT_THAT(states(ladder.on_ack(own_header, kStart).transitions),
+              ElementsAre(StopState::stopped));
+}
+
+core::JobEvent job(core::JobPhase phase, std::uint32_t attempt, core::WallTime at = kStart) {
+  core::JobEvent out;
+  out.phase = phase;
+  out.run.uid = kRun;
+  out.run.attempt = attempt;
+  out.run.job = "digits";
+  out.labels = {{"team", "nlp"}};
+  out.time = at;
+  return out;
+}
+
+core::Command stop_of_attempt(std::uint32_t attempt) {
+  auto out = stop_command();
+  out.attempt = attempt;
+  out.revision = attempt;
+  out.command_id = "cmd_" + std::to_string(attempt);
+  return out;
+}
+
+// What came before the deadline of attempt 1's stop, and where the stop ends. No signal in any.
+struct Replacement {
+  const char* name;
+  std::function<void(StopLadder&)> happens;
+  StopState ends;
+};
+
+class StopFenceLadder : public ::testing::TestWithParam<Replacement> {};
+
+TEST_P(StopFenceLadder, NothingIsSignalledForAnAttemptThatIsReplaced) {
+  StopLadder ladder;
+  GetParam().happens(ladder);
+  EXPECT_EQ(ladder.state("cmd_1"), GetParam().ends);
+  for (const auto after : {31s, 121s, 181s, 700s}) {
+    EXPECT_THAT(ladder.tick(kStart + after).signals, IsEmpty());
+  }
+  EXPECT_EQ(ladder.state("cmd_1"), GetParam().ends);
+}
+
+using core::JobPhase;
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, StopFenceLadder,
+    ::testing::Values(
+        Replacement{"torchrun_starts_it_again",
+                    [](StopLadder& ladder) {
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      ladder.on_job(job(JobPhase::started, 2), kStart + 5s);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"only_a_heartbeat_of_the_next_is_seen",
+                    [](StopLadder& ladder) {
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      ladder.on_job(job(JobPhase::heartbeat, 1'764'000'000), kStart + 5s);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"in_the_same_process_after_it_had_accepted",
+                    [](StopLadder& ladder) {
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      auto accepted = ack("accepted");
+                      accepted.command_id = "cmd_1";
+                      accepted.incarnation = 100;
+                      ladder.on_ack(accepted, kStart + 1s);
+                      auto successor = ack("refused", "stale");
+                      successor.command_id = "cmd_1";
+                      successor.incarnation = 200;
+                      ladder.on_ack(successor, kStart + 2s);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"the_next_is_asked_to_stop_on_another_node",
+                    [](StopLadder& ladder) {
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      ladder.on_foreign(stop_of_attempt(2), kStart + 5s);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"a_late_issue_of_attempt_1_while_2_runs",
+                    [](StopLadder& ladder) {
+                      ladder.on_job(job(JobPhase::started, 2), kStart - 5s);
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"an_older_command_behind_a_newer_one",
+                    [](StopLadder& ladder) {
+                      auto newer = stop_of_attempt(2);
+                      newer.args = core::ValueMap{};  // no fence: only attempt 1 could be signalled
+                      ladder.on_command(newer, kStart);
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      EXPECT_EQ(ladder.state("cmd_2"), StopState::cooperative);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"the_pid_belongs_to_somebody_else",
+                    [](StopLadder& ladder) {
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                      ladder.on_observed("cmd_1", Observed::stale, kStart + 1s);
+                    },
+                    StopState::rejected_stale},
+        Replacement{"it_had_ended_before",
+                    [](StopLadder& ladder) {
+                      ladder.on_job(job(JobPhase::ended, 1, kStart - 5s), kStart - 5s);
+                      ladder.on_command(stop_of_attempt(1), kStart);
+                    },
+                    StopState::already_ended}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST(StopLadder, ANewerAttemptCanBeStoppedAfterAnOlderOneWas) {
+  StopLadder ladder;
+  ladder.on_command(stop_of_attempt(1), kStart);
+  EXPECT_THAT(states(ladder.on_command(stop_of_attempt(2), kStart + 1s).transitions),
+              ElementsAre(StopState::rejected_stale, StopState::cooperative));
+  EXPECT_EQ(ladder.tick(kStart + 30s).signals.size(), 1u);
+  EXPECT_EQ(ladder.state("cmd_2"), StopState::platform_graceful);
+}
+
+TEST(StopLadder, WrittenAgainForALaterLaunchItKeepsItsDeadlines) {
+  StopLadder ladder;
+  ladder.on_command(stop_command(), kStart);
+  auto again = stop_command();
+  again.revision = 2;
+  EXPECT_THAT(ladder.on_command(again, kStart + 20s).transitions, IsEmpty());
+  auto old = ack("refused", "stale");
+  old.revision = 1;
+  EXPECT_THAT(ladder.on_ack(old, kStart + 21s).transitions, IsEmpty());
+  EXPECT_EQ(ladder.tick(kStart + 30s).signals.size(), 1u);
+
+  StopLadder refused;
+  refused.on_command(stop_command(), kStart);
+  refused.on_ack(ack("refused", "stale"), kStart + 1s);
+  EXPECT_THAT(states(refused.on_command(again, kStart + 2s).transitions),
+              ElementsAre(StopState::cooperative));
+}
+
+// commands, acks and registry are three topics: after a restart they come in any order.
+TEST(StopLadder, TheOrderInWhichTheTopicsAreReadDoesNotMatter) {
+  const std::vector<std::function<void(StopLadder&)>> records{
+      [](StopLadder& ladder) { ladder.on_command(stop_command(), kStart + 20min); },
+      [](StopLadder& ladder) { ladder.on_ack(ack("accepted"), kStart + 20min); },
+      [](StopLadder& ladder) { ladder.on_ack(ack("stopped"), kStart + 20min); }};
+  for (const auto& order : {std::array{0, 1, 2}, {1, 2, 0}, {1, 0, 2}}) {
+    StopLadder ladder;
+    for (const int which : order) records[static_cast<std::size_t>(which)](ladder);
+    EXPECT_EQ(ladder.state("cmd_one"), StopState::stopped);
+    EXPECT_THAT(ladder.tick(kStart + 20min).transitions, IsEmpty());
+  }
+}
+
+TEST(StopLadder, EveryBadEndIsAnIssueAndNoOther) {
+  const std::map<StopState, std::string> told{{StopState::failed, "failed"},
+                                              {StopState::refused, "refused"},
+                                              {StopState::expired, "expired"},
+                                              {StopState::rejected_stale, "stale"}};
+  for (int i = 0; i <= static_cast<int>(StopState::refused); ++i) {
+    StopTransition one;
+    one.command_id = "cmd_one";
+    one.run = kRun;
+    one.to = static_cast<StopState>(i);
+    one.reason = "because";
+    one.at = kStart;
+    one.job = "digits";
+    one.labels = {{"team", "nlp"}};
+    const auto issue = stop_failed_issue(one, "c1");
+    ASSERT_EQ(issue.has_value(), told.contains(one.to)) << to_string(one.to);
+    if (!issue) continue;
+    EXPECT_EQ(issue->labels.get("reason"), told.at(one.to));
+    EXPECT_EQ(issue->labels.get("job"), "digits");
+    EXPECT_EQ(issue->labels.get("team"), "nlp");
+    EXPECT_EQ(issue->labels.get("run_uid"), to_text(kRun));
+    EXPECT_EQ(issue->summary, "digits was not stopped (attempt 1): because");
+    EXPECT_EQ(stop_failed_issues({one}, "c1", kStart + 24h).size(), 1u);
+    EXPECT_EQ(stop_failed_issues({one}, "c1", kStart + 25h).size(), 0u);
+  }
 }
 
 TEST(StopLadder, TheEndOfTheJobIsProof) {
@@ -200,18 +388,6 @@ TEST(StopLadder, TheEndOfTheJobIsProof) {
   late.on_command(stop_command(), kStart);
   EXPECT_THAT(states(late.on_job(ended, kStart).transitions),
               ElementsAre(StopState::already_ended));
-}
-
-TEST(StopLadder, ANewerAttemptIsNotStoppedByAnOldCommand) {
-  core::JobEvent started;
-  started.phase = core::JobPhase::started;
-  started.run.uid = kRun;
-  started.run.attempt = 2;
-  StopLadder ladder;
-  ladder.on_command(stop_command(), kStart);
-  EXPECT_THAT(states(ladder.on_job(started, kStart + 5s).transitions),
-              ElementsAre(StopState::already_ended));
-  EXPECT_THAT(ladder.tick(kStart + 30s).signals, IsEmpty());
 }
 
 TEST(StopLadder, AWithdrawnCommandIsCancelled) {
@@ -289,6 +465,7 @@ TEST(LocalStopAgent, PassesOverProcessesOfOtherMachines) {
 
 TEST(LocalStopAgent, NeverSignalsAProcessThatIsNotTheFencedOne) {
   Agent node;
+  node.agent->tick(kStart);
   node.processes->answer = Observed::stale;
   EXPECT_THAT(states(node.agent->on_command(stop_command(), kStart)),
               ElementsAre(StopState::cooperative, StopState::rejected_stale));
@@ -298,14 +475,55 @@ TEST(LocalStopAgent, NeverSignalsAProcessThatIsNotTheFencedOne) {
 
 TEST(LocalStopAgent, SaysWhenTheProcessWasGoneBefore) {
   Agent node;
+  node.agent->tick(kStart);
   node.processes->answer = Observed::ended;
   EXPECT_THAT(states(node.agent->on_command(stop_command(), kStart)),
               ElementsAre(StopState::cooperative, StopState::already_ended));
 }
 
+// A process that has ended is no proof of how, while its last words are still to be read.
+TEST(LocalStopAgent, LooksAtNoProcessBeforeEverythingIsRead) {
+  Agent node;
+  node.processes->answer = Observed::ended;
+  EXPECT_THAT(states(node.agent->on_command(stop_command(), kStart + 1min)),
+              ElementsAre(StopState::cooperative));
+  EXPECT_THAT(states(node.agent->on_ack(ack("stopped"), kStart + 1min)),
+              ElementsAre(StopState::stopped));
+  EXPECT_THAT(node.agent->tick(kStart + 1min), IsEmpty());
+}
+
+TEST(LocalStopAgent, WhatHappenedBeforeItStartedIsNoNews) {
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  LocalStopAgent agent("h1", std::make_unique<FakeProcesses>(), log, telemetry, kStart + 1min);
+  auto old = ack("refused", "unsupported");
+  old.time = kStart + 5s;
+  agent.on_command(stop_command(), kStart + 1min);
+  const auto read = agent.on_ack(old, kStart + 1min);
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_TRUE(read[0].replayed);
+  EXPECT_EQ(read[0].at, kStart + 5s);
+}
+
+TEST(LocalStopAgent, ACommandToTheNextAttemptOnAnotherNodeEndsTheOneHere) {
+  Agent node;
+  node.agent->on_command(stop_command(), kStart);
+  auto next = stop_command();
+  next.command_id = "cmd_two";
+  next.attempt = 2;
+  auto fence = kFence;
+  fence.host = "h2";
+  next.args = core::ValueMap{{"fence", to_value(fence)}};
+  EXPECT_THAT(states(node.agent->on_command(next, kStart + 1s)),
+              ElementsAre(StopState::rejected_stale));
+  node.agent->tick(kStart + 31s);
+  EXPECT_THAT(node.processes->signals, IsEmpty());
+}
+
 TEST(LocalStopAgent, SeesAProcessEndByItself) {
   Agent node;
   node.agent->on_command(stop_command(), kStart);
+  node.agent->tick(kStart);
   node.processes->answer = Observed::ended;
   EXPECT_THAT(states(node.agent->tick(kStart + 1s)), ElementsAre(StopState::stopped));
 }
