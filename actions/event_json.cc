@@ -1,5 +1,7 @@
 #include "actions/event_json.h"
 
+#include <algorithm>
+
 namespace tocsin::actions {
 namespace {
 
@@ -35,6 +37,7 @@ Value annotations(const core::Issue& issue) {
   add("description", issue.description);
   add("recommendation", issue.recommendation);
   add("runbook_url", issue.runbook_url);
+  for (const auto& [name, value] : issue.annotations) out.emplace_back(name, value);
   return out;
 }
 
@@ -77,6 +80,7 @@ Value issue_value(const core::NotifiedIssue& notified) {
                   {"severity", std::string(to_string(issue.severity))},
                   {"labels", labels_value(issue.labels)},
                   {"annotations", annotations(issue)},
+                  {"generator_url", issue.generator_url},
                   {"starts_at", time_value(issue.starts_at)},
                   {"ends_at", issue.ends_at ? time_value(*issue.ends_at) : Value{}},
                   {"resolution", issue.resolution == core::Resolution::none
@@ -116,6 +120,20 @@ Value top_issue(const core::NotifiedIssue& notified) {
 
 }  // namespace
 
+TraceContext trace_of(const core::Notification& notification) {
+  // They become header lines: nothing but what the recommendation allows gets through.
+  const auto fit = [](std::string_view text, std::size_t limit) {
+    return text.size() <= limit &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+  };
+  for (const auto& notified : notification.issues) {
+    const core::Issue& issue = notified.issue;
+    if (issue.traceparent.empty() || !fit(issue.traceparent, 128)) continue;
+    return {issue.traceparent, fit(issue.tracestate, 512) ? issue.tracestate : std::string_view()};
+  }
+  return {};
+}
+
 Value native(const core::Notification& notification, const Sender& sender) {
   ValueMap out{{"status", status(notification)},
                {"kind", std::string(to_string(notification.kind))},
@@ -152,7 +170,7 @@ Value alertmanager_v4(const core::Notification& notification, const Sender& send
         {"startsAt", core::to_rfc3339(issue.starts_at)},
         // Go's zero time is how that format says "not over yet".
         {"endsAt", issue.ends_at ? core::to_rfc3339(*issue.ends_at) : "0001-01-01T00:00:00Z"},
-        {"generatorURL", sender.external_url},
+        {"generatorURL", issue.generator_url.empty() ? sender.external_url : issue.generator_url},
         {"fingerprint", core::fingerprint(issue.labels)}});
   }
   return ValueMap{
@@ -180,6 +198,9 @@ Value cloud_event(const core::Notification& notification, const Sender& sender) 
     out.emplace_back("subject", to_text(top.issue.run.uid));
     out.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
     out.emplace_back("causationid", top.issue.event_id);
+    const auto traced = trace_of(notification);
+    if (!traced.parent.empty()) out.emplace_back("traceparent", std::string(traced.parent));
+    if (!traced.state.empty()) out.emplace_back("tracestate", std::string(traced.state));
   }
   out.emplace_back("data", native(notification, sender));
   return out;

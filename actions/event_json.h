@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/notification.h"
 #include "core/value.h"
@@ -14,6 +15,14 @@ struct Sender {
   std::string cluster = "default";
   std::string external_url;  // no trailing slash; empty = no links
 };
+
+/// W3C trace context, passed on to the far side.
+struct TraceContext {
+  std::string_view parent;  // both empty: there is none
+  std::string_view state;
+};
+/// Of the first issue that has one; valid as long as the notification.
+TraceContext trace_of(const core::Notification& notification);
 
 /// Our own form: status, kind, reason, labels, counts and every issue with its evidence; the
 /// minimal form of a message whose full one was refused has the top issue's summary only.

@@ -63,8 +63,8 @@ class HttpClient {
 };
 
 /// The libcurl adapter: peer and host verified, TLS 1.2 or newer, no proxy from the environment.
-/// Connections are kept per client and thread (idle 60 s, 5 min in all), and never used with another
-/// guard than the one that let them be opened.
+/// Connections are kept per client and thread (idle 60 s, 5 min in all), and never used with
+/// another guard than the one that let them be opened.
 std::unique_ptr<HttpClient> curl_http_client();
 
 /// Problem with a URL a user wrote, empty if none: http or https, a host, no user:password@.

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "core/value.h"
 
 namespace tocsin::actions {
@@ -22,6 +23,9 @@ std::string to_json(const Rendered& rendered) {
 }
 
 core::Result<Rendered> parse_rendered(std::string_view json) {
+  if (const auto bounds = core::check_json_bounds(json, kMaxRendered); !bounds) {
+    return bounds.error().in("the stored message");
+  }
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
   const auto text = [](const nlohmann::json& value) { return value.is_string(); };
   if (!parsed.is_object() || !parsed.contains("body") || !text(parsed["body"]) ||

@@ -2,6 +2,7 @@
 // it (subject, topic, …). Never a credential. Internal to actions.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,10 @@ struct Rendered {
 };
 
 std::string to_json(const Rendered& rendered);
-/// invalid_argument: not what to_json() wrote.
+/// More than any message: max_payload in its escaped form.
+inline constexpr std::size_t kMaxRendered = std::size_t{16} << 20U;
+
+/// invalid_argument: not what to_json() wrote, too deep or too large.
 core::Result<Rendered> parse_rendered(std::string_view json);
 
 }  // namespace tocsin::actions

@@ -16,6 +16,7 @@
 #include "actions/mqtt_client.h"
 #include "actions/redact.h"
 #include "actions/rendered.h"
+#include "core/json.h"
 
 namespace tocsin::actions {
 namespace {
@@ -111,6 +112,9 @@ class Mqtt final : public core::Action {
     }
     const auto rendered = parse_rendered(stored);
     if (!rendered) return bad.detail = rendered.error().message, bad;
+    if (const auto bounds = core::check_json_bounds(rendered->body, kMaxRendered); !bounds) {
+      return bad.detail = bounds.error().message, bad;
+    }
     const auto messages = nlohmann::json::parse(rendered->body, nullptr, false);
     if (!messages.is_array() || messages.empty()) {
       return bad.detail = "the notification names no issue", bad;

@@ -123,6 +123,10 @@ class Webhook final : public core::Action {
     for (const auto& [name, value] : cfg_.headers) request.headers.emplace_back(name, value);
     request.headers.emplace_back("content-type", rendered.content_type);
     request.headers.emplace_back("user-agent", "tocsin");
+    if (const auto trace = trace_of(notification); !trace.parent.empty()) {
+      request.headers.emplace_back("traceparent", trace.parent);
+      if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
+    }
     if (cfg_.bearer_token.set()) {
       const auto token = cfg_.bearer_token.reveal();
       if (!token) return token.error().in("bearer_token");

@@ -26,6 +26,55 @@ std::string settings(const std::string& more = "") {
   return "{url: 'https://example.com/hook', secret: " + std::string(kSecret) + more + "}";
 }
 
+TEST(Webhook, PassesOnWhatCameWithTheIssue) {
+  Workbench bench;
+  auto notification = sample_notification();
+  core::Issue& issue = notification.issues[0].issue;
+  issue.annotations = {{"dashboard", "https://grafana.example/d/1"}};
+  issue.generator_url = "https://prometheus.example/graph?g0";
+  issue.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  issue.tracestate = "vendor=1";
+  deliver(*bench.make("webhook", settings(", format: alertmanager_v4")), notification);
+  deliver(*bench.make("webhook", settings()), notification);
+  ASSERT_EQ(bench.http.requests.size(), 2u);
+  const auto v4 = nlohmann::json::parse(bench.http.requests[0].body)["alerts"][0];
+  EXPECT_EQ(v4["generatorURL"], issue.generator_url);
+  EXPECT_EQ(v4["annotations"]["dashboard"], "https://grafana.example/d/1");
+  EXPECT_EQ(v4["annotations"]["summary"], issue.summary);
+  const auto event = nlohmann::json::parse(bench.http.requests[1].body);
+  EXPECT_EQ(event["traceparent"], issue.traceparent);
+  EXPECT_EQ(event["data"]["issues"][0]["annotations"]["dashboard"], "https://grafana.example/d/1");
+  EXPECT_EQ(event["data"]["issues"][0]["generator_url"], issue.generator_url);
+  for (const auto& request : bench.http.requests) {
+    EXPECT_EQ(header(request, "traceparent"), issue.traceparent);
+    EXPECT_EQ(header(request, "tracestate"), "vendor=1");
+  }
+}
+
+TEST(Webhook, ATraceContextThatIsNoneIsLeftOut) {
+  Workbench bench;
+  auto notification = sample_notification();
+  notification.issues[0].issue.traceparent = "00-1\r\nx-evil: 1";
+  EXPECT_EQ(deliver(*bench.make("webhook", settings()), notification).outcome,
+            OutcomeClass::delivered);
+  EXPECT_EQ(header(bench.http.requests.at(0), "traceparent"), "");
+}
+
+TEST(Webhook, AStoredMessageOfBracketsIsRefusedAndNotParsed) {
+  Workbench bench;
+  const std::string deep =
+      R"({"content_type":"a","body":"b","fields":)" + std::string(400'000, '[');
+  for (const auto& [type, config] : {std::pair<std::string, std::string>{"webhook", settings()},
+                                     {"mqtt", "{topic: a}"}}) {
+    const auto action = bench.make(type, config);
+    auto notification = sample_notification();
+    notification.rendered = deep;
+    const auto out = action->execute(notification, 1, 1s);
+    EXPECT_NE(out.outcome, OutcomeClass::delivered);
+    EXPECT_THAT(out.detail, HasSubstr("deep"));
+  }
+}
+
 TEST(Signature, MatchesThePublishedVector) {
   const auto key = webhook_key(kSecret);
   ASSERT_TRUE(key);
