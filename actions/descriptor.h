@@ -34,6 +34,7 @@ struct CurrentRun {
   std::uint32_t attempt = 0;
   std::map<std::string, std::string> launch;  // JobEvent::launch
   bool ended = false;
+  std::uint32_t world_size = 1;        // ranks; more than one leave after the same step
   std::optional<std::int64_t> step;    // newest train step of the fastest worker
   std::optional<double> step_seconds;  // median of a train step
 };
@@ -96,7 +97,8 @@ struct Traits {
   bool coalesce = true;  // false: every notification is carried out (stop commands)
   bool human = false;    // people read it: many waiting messages become one digest
   bool dedup = false;    // the far side recognises a repeated id, so an unknown outcome is retried
-  bool keeps_state = false;  // shows what fires from memory: what still fires is shown after a start
+  bool keeps_state =
+      false;  // shows what fires from memory: what still fires is shown after a start
 };
 
 struct ActionDescriptor {

@@ -63,12 +63,8 @@ std::unique_ptr<ProcessControl> local_process_control(std::string this_host) {
 }
 
 LocalStopAgent::LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes,
-                               core::Log& log, core::Telemetry& telemetry, WallTime started)
-    : host_(std::move(host)),
-      processes_(std::move(processes)),
-      log_(log),
-      telemetry_(telemetry),
-      started_(started) {}
+                               core::Log& log, core::Telemetry& telemetry)
+    : host_(std::move(host)), processes_(std::move(processes)), log_(log), telemetry_(telemetry) {}
 
 std::vector<StopTransition> LocalStopAgent::on_command(const core::Command& command, WallTime now) {
   if (const core::Value* value = core::find(command.args, "fence")) {
@@ -116,23 +112,11 @@ std::vector<StopTransition> LocalStopAgent::tick(WallTime now) {
   return out;
 }
 
-bool LocalStopAgent::busy() const { return ladder_.next_deadline().has_value(); }
-
 std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, WallTime now) {
   std::vector<StopTransition> out = std::move(step.transitions);
   for (StopTransition& one : out) {
     one.replayed = one.at < started_;
-    if (one.replayed) continue;
-    const bool bad = one.to == StopState::failed;
-    log_.write(bad ? core::Level::error : core::Level::info, "stop_moved",
-               {{"action", std::string("stop_training")},
-                {"command", one.command_id},
-                {"run", to_text(one.run)},
-                {"attempt", std::uint64_t{one.attempt}},
-                {"from", std::string(to_string(one.from))},
-                {"to", std::string(to_string(one.to))},
-                {"reason", one.reason}});
-    if (!is_final(one.to)) continue;
+    if (one.replayed || !is_final(one.to)) continue;
     telemetry_
         .counter("tocsin_router_stop_commands_total", "stops of this node by how they ended",
                  {{"platform", "local"}, {"outcome", to_string(one.to)}})

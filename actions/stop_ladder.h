@@ -159,18 +159,18 @@ std::unique_ptr<ProcessControl> local_process_control(std::string this_host);
 /// until then no process is looked at and nothing signalled.
 class LocalStopAgent {
  public:
-  /// `started`: what happened before is not told again (StopTransition::replayed, no log line).
   LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes, core::Log& log,
-                 core::Telemetry& telemetry, core::WallTime started = {});
+                 core::Telemetry& telemetry);
+
+  /// What happened before `at` is no news: StopTransition::replayed, and not counted.
+  void started(core::WallTime at) { started_ = at; }
 
   std::vector<StopTransition> on_command(const core::Command& command, core::WallTime now);
   std::vector<StopTransition> on_ack(const core::Ack& ack, core::WallTime now);
   std::vector<StopTransition> on_job(const core::JobEvent& event, core::WallTime now);
   std::vector<StopTransition> on_withdrawn(const core::RunUid& run, core::WallTime now);
-  /// Looks at the watched processes and at the deadlines: about every 100 ms while busy().
+  /// Looks at the watched processes and at the deadlines: about every 100 ms.
   std::vector<StopTransition> tick(core::WallTime now);
-  /// True while some stop is not final.
-  [[nodiscard]] bool busy() const;
   [[nodiscard]] std::optional<StopState> state(const std::string& command_id) const {
     return ladder_.state(command_id);
   }
@@ -181,7 +181,7 @@ class LocalStopAgent {
   std::unique_ptr<ProcessControl> processes_;
   core::Log& log_;
   core::Telemetry& telemetry_;
-  core::WallTime started_;
+  core::WallTime started_{};
   bool ticking_ = false;
   StopLadder ladder_;
 };

@@ -10,6 +10,8 @@
 // Source      our own: routing-and-actions §6.
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "actions/descriptor.h"
@@ -23,6 +25,11 @@ namespace {
 
 using core::Duration;
 using core::WallTime;
+
+// From writing a command to the last rank's hearing of it: one long poll.
+constexpr Duration kReach = std::chrono::seconds(1);
+// How far an issue's step is carried on to now.
+constexpr Duration kLongestReport = std::chrono::minutes(1);
 
 struct LabelIs {
   std::string name;
@@ -184,8 +191,7 @@ class StopTraining final : public core::Action {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
     if (const auto why = refusal(issue, current)) return refused(issue, *why);
-    core::Command command = command_for(notified);
-    if (current) command.launch = current->launch;
+    core::Command command = command_for(notified, current);
     if (!cfg_.armed) {
       return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +
                                      cfg_.mode + " (" + command.command_id + ") because " +
@@ -209,6 +215,32 @@ class StopTraining final : public core::Action {
         "asked " + name_of(issue.run) + " to " + cfg_.mode + " by " + command.command_id +
         (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known");
     return out;
+  }
+
+  struct CommonStep {
+    std::int64_t step = 0;
+    Duration wait{};  // until the ranks are there
+  };
+  // All ranks leave after the same step, without a collective of ours: one that the fastest has not
+  // reached when the slowest hears of it (routing-and-actions §6.4). nullopt: at once.
+  static std::optional<CommonStep> common_step(const core::Issue& issue,
+                                               const std::optional<CurrentRun>& current,
+                                               WallTime now) {
+    if (!current || current->world_size <= 1) return std::nullopt;
+    const double each = current->step_seconds.value_or(0);
+    const bool train = !issue.mode || *issue.mode == core::Mode::train;
+    const std::int64_t known =
+        std::max(current->step.value_or(0), train ? issue.step.value_or(0) : 0);
+    if (each <= 0 || known <= 0) return std::nullopt;
+    const auto steps_in = [&](Duration time) {
+      const double seconds = std::chrono::duration<double>(time).count();
+      return static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds) / each));
+    };
+    const Duration since = std::clamp<Duration>(now - issue.time, {}, kLongestReport);
+    const std::int64_t ahead = std::max<std::int64_t>(10, steps_in(2 * kReach));
+    return CommonStep{known + steps_in(since) + ahead,
+                      std::chrono::duration_cast<Duration>(
+                          std::chrono::duration<double>(static_cast<double>(ahead) * each))};
   }
 
   core::Outcome refused(const core::Issue& issue, const Refusal& why) const {
@@ -304,7 +336,8 @@ class StopTraining final : public core::Action {
     return std::nullopt;
   }
 
-  [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified) const {
+  [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
+                                          const std::optional<CurrentRun>& current) const {
     const core::Issue& issue = notified.issue;
     core::Command out;
     out.command_id = core::command_id(issue.run.uid, issue.run.attempt, "stop");
@@ -313,7 +346,11 @@ class StopTraining final : public core::Action {
     out.attempt = issue.run.attempt;
     out.revision = issue.run.attempt;  // the ledger raises it where the slot stands higher
     out.issued_at = clock_.now();
-    out.expires_at = out.issued_at + cfg_.expires;
+    if (current) out.launch = current->launch;
+    const auto common = common_step(issue, current, out.issued_at);
+    // No loop sees a stop before its step: what it has to do by then counts from there.
+    const Duration wait = common ? common->wait : Duration{};
+    out.expires_at = out.issued_at + cfg_.expires + wait;
     out.requested_by = "router";
     out.reason = {issue.rule, notified.issue_key, notified.episode, issue.event_id,
                   issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
@@ -321,14 +358,16 @@ class StopTraining final : public core::Action {
     if (const auto* known = std::get_if<core::ValueMap>(&issue.run.ref.storage())) {
       fence.insert(fence.end(), known->begin(), known->end());
     }
-    out.args =
-        core::ValueMap{{"mode", cfg_.mode},
-                       {"deadline", core::ValueMap{{"ack", core::to_text(cfg_.ack)},
-                                                   {"graceful", core::to_text(cfg_.graceful)},
-                                                   {"total", core::to_text(cfg_.total)}}},
-                       {"grace", core::to_text(cfg_.grace)},
-                       {"allow_force", cfg_.allow_force},
-                       {"fence", std::move(fence)}};
+    core::ValueMap args{
+        {"mode", cfg_.mode},
+        {"deadline", core::ValueMap{{"ack", core::to_text(cfg_.ack + wait)},
+                                    {"graceful", core::to_text(cfg_.graceful + wait)},
+                                    {"total", core::to_text(cfg_.total + wait)}}},
+        {"grace", core::to_text(cfg_.grace)},
+        {"allow_force", cfg_.allow_force},
+        {"fence", std::move(fence)}};
+    if (common) args.emplace_back("not_before_step", common->step);
+    out.args = std::move(args);
     return out;
   }
 

@@ -27,6 +27,7 @@ core::Status StopsStage::open(const Instant& now) {
   caught_up_ = false;
   out_.clear();
   if (opened_ == core::WallTime{}) opened_ = now.wall;
+  agent_.started(opened_);
   return core::ok();
 }
 
@@ -41,20 +42,20 @@ std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {
-      report(agent_.on_command(*decoded->command, now));
+      report(agent_.on_command(*decoded->command, now), now);
     } else if (decoded->action == "stop") {
-      report(agent_.on_withdrawn(decoded->run, now));
+      report(agent_.on_withdrawn(decoded->run, now), now);
     }
   } else if (record.topic == "acks") {
     const auto ack = ingest::decode_ack(record);
     if (!ack) return Refusal{"bad_ack", ack.error().message};
     if (ack->time >= opened_) log_ack(log_, *ack);
-    report(agent_.on_ack(*ack, now));
+    report(agent_.on_ack(*ack, now), now);
   } else if (!record.tombstone) {
     const auto decoded = ingest::decode_event(record);
     if (!decoded) return Refusal{"bad_event", decoded.error().message};
     if (const auto* job = std::get_if<core::JobEvent>(&decoded->event))
-      report(agent_.on_job(*job, now));
+      report(agent_.on_job(*job, now), now);
   }
   return std::nullopt;
 }
@@ -64,7 +65,7 @@ std::optional<core::Duration> StopsStage::tick(const StageTick& tick) {
   caught_up_ = caught_up_ ||
                (!inputs_.empty() && std::all_of(inputs_.begin(), inputs_.end(),
                                                 [&](std::int32_t one) { return tick.live(one); }));
-  if (caught_up_) report(agent_.tick(tick.now.wall));
+  if (caught_up_) report(agent_.tick(tick.now.wall), tick.now.wall);
   return std::nullopt;
 }
 
@@ -74,10 +75,13 @@ StageOutput StopsStage::take(const Instant& /*now*/) {
   return out;
 }
 
-void StopsStage::report(const std::vector<actions::StopTransition>& transitions) {
+void StopsStage::report(const std::vector<actions::StopTransition>& transitions,
+                        core::WallTime now) {
+  for (const auto& issue : actions::stop_failed_issues(transitions, options_.cluster, now)) {
+    out_.push_back({0, ingest::encode_issue(issue)});
+  }
   for (const auto& transition : transitions) {
-    // What happened before we came was told by whoever was here then; ids say what is the same.
-    if (transition.at < opened_) continue;
+    if (transition.replayed) continue;
     log_.info("stop_state_changed", {{"command_id", transition.command_id},
                                      {"run", core::to_text(transition.run)},
                                      {"attempt", std::int64_t{transition.attempt}},

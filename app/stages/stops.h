@@ -33,7 +33,7 @@ class StopsStage final : public Stage {
   StageOutput take(const Instant& now) override;
 
  private:
-  void report(const std::vector<actions::StopTransition>& transitions);
+  void report(const std::vector<actions::StopTransition>& transitions, core::WallTime now);
 
   StopsOptions options_;
   StageWiring wiring_;

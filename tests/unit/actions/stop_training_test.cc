@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/json.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {
@@ -84,7 +85,7 @@ class StopGuard : public ::testing::TestWithParam<Guard> {};
 TEST_P(StopGuard, RefusesWithItsReason) {
   Workbench bench;
   bench.environment.current_run = [](const core::RunUid&) {
-    return std::optional(CurrentRun{1, {}, false, {}, {}});
+    return std::optional(CurrentRun{1, {}, false, 1, {}, {}});
   };
   const auto stop = bench.make("stop_training", GetParam().settings);
   auto notification = sample_notification();
@@ -151,20 +152,46 @@ constexpr auto kDelivered = core::OutcomeClass::delivered;
 
 INSTANTIATE_TEST_SUITE_P(
     Each, StopFence,
-    ::testing::Values(Fence{"running", CurrentRun{5, kLaunch, false, {}, {}}, "requested",
+    ::testing::Values(Fence{"running", CurrentRun{5, kLaunch, false, 1, {}, {}}, "requested",
                             kDelivered, true, ""},
-                      Fence{"relaunched", CurrentRun{6, kLaunch, false, {}, {}}, "stale",
+                      Fence{"relaunched", CurrentRun{6, kLaunch, false, 1, {}, {}}, "stale",
                             kDelivered, false, "stale"},
-                      Fence{"relaunched_and_over", CurrentRun{6, kLaunch, true, {}, {}}, "stale",
+                      Fence{"relaunched_and_over", CurrentRun{6, kLaunch, true, 1, {}, {}}, "stale",
                             kDelivered, false, "stale"},
-                      Fence{"ended", CurrentRun{5, kLaunch, true, {}, {}}, "already_ended",
+                      Fence{"ended", CurrentRun{5, kLaunch, true, 1, {}, {}}, "already_ended",
                             kDelivered, false, ""},
-                      Fence{"registry_behind", CurrentRun{4, kLaunch, false, {}, {}},
+                      Fence{"registry_behind", CurrentRun{4, kLaunch, false, 1, {}, {}},
                             "launch_unknown", core::OutcomeClass::transient, false, ""},
-                      Fence{"producer_without_launch", CurrentRun{5, {}, false, {}, {}},
+                      Fence{"producer_without_launch", CurrentRun{5, {}, false, 1, {}, {}},
                             "requested", kDelivered, true, ""},
                       Fence{"never_heard_of", std::nullopt, "requested", kDelivered, true, ""}),
     [](const auto& one) { return std::string(one.param.name); });
+
+TEST(StopTraining, ManyRanksLeaveAfterAStepThatNoneHasReached) {
+  const auto step_for = [](std::uint32_t ranks, std::int64_t step, double seconds) {
+    Workbench bench;
+    bench.environment.current_run = [&](const core::RunUid&) {
+      return std::optional(CurrentRun{1, kLaunch, false, ranks, step, seconds});
+    };
+    deliver(*bench.make("stop_training", "{armed: true}"), sample_notification());
+    const core::Command& command = bench.commands.at(0);
+    const core::Value* at = core::find(command.args, "not_before_step");
+    // Nobody is signalled or found expired for waiting for the common step.
+    const core::Value* ack = core::find(*core::find(command.args, "deadline"), "ack");
+    core::Duration wait{};
+    if (at != nullptr)
+      wait = seconds >= 0.2 ? std::chrono::duration_cast<core::Duration>(seconds * 10s) : 2s;
+    EXPECT_EQ(*core::parse_duration(std::get<std::string>(ack->storage())), 30s + wait);
+    EXPECT_EQ(command.expires_at, kStart + 10min + wait);
+    return at == nullptr ? 0 : std::get<std::int64_t>(at->storage());
+  };
+  // The issue speaks of step 412, one second before now.
+  EXPECT_EQ(step_for(8, 400, 0.5), 412 + 2 + 10);
+  EXPECT_EQ(step_for(8, 450, 0.5), 450 + 2 + 10);
+  EXPECT_EQ(step_for(8, 400, 0.01), 412 + 100 + 200);
+  EXPECT_EQ(step_for(1, 400, 0.5), 0);  // one rank leaves at once
+  EXPECT_EQ(step_for(8, 400, 0), 0);
+}
 
 TEST(StopTraining, OfARunNobodyHasHeardOfTheLedgerStillKnowsANewerAttempt) {
   Workbench bench;
