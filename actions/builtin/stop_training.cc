@@ -10,43 +10,22 @@
 // Source      our own: routing-and-actions §6.
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
 
 #include "actions/descriptor.h"
+#include "actions/label_is.h"
 #include "actions/local_process.h"
 #include "actions/message.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_ledger.h"
+#include "actions/stop_step.h"
 
 namespace tocsin::actions {
 namespace {
 
 using core::Duration;
 using core::WallTime;
-
-// From writing a command to the last rank's hearing of it: one long poll.
-constexpr Duration kReach = std::chrono::seconds(1);
-// How far an issue's step is carried on to now.
-constexpr Duration kLongestReport = std::chrono::minutes(1);
-
-struct LabelIs {
-  std::string name;
-  std::string value;
-};
-
-// name=value or name="value"
-std::optional<LabelIs> parse_label(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) return std::nullopt;
-  std::string_view value = text.substr(equals + 1);
-  if (value.starts_with('~') || text[equals - 1] == '!') return std::nullopt;  // other matchers
-  if (value.size() > 1 && value.front() == '"' && value.back() == '"') {
-    value = value.substr(1, value.size() - 2);
-  }
-  return LabelIs{std::string(text.substr(0, equals)), std::string(value)};
-}
 
 struct Config final : ActionConfig {
   bool armed = false;
@@ -72,15 +51,6 @@ struct Config final : ActionConfig {
                                                    const std::string& cluster,
                                                    WallTime now) const override;
 };
-
-bool meets(const core::Issue& issue, const std::string& text) {
-  const auto wanted = parse_label(text);
-  if (!wanted) return false;
-  const std::string& found = wanted->name == "job" && !issue.labels.has("job")
-                                 ? issue.run.job
-                                 : issue.labels.get(wanted->name);
-  return found == wanted->value;
-}
 
 // The first firing issue of each (run, attempt): the most severe one. A stop that failed asks for
 // no other stop.
@@ -215,32 +185,6 @@ class StopTraining final : public core::Action {
         "asked " + name_of(issue.run) + " to " + cfg_.mode + " by " + command.command_id +
         (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known");
     return out;
-  }
-
-  struct CommonStep {
-    std::int64_t step = 0;
-    Duration wait{};  // until the ranks are there
-  };
-  // All ranks leave after the same step, without a collective of ours: one that the fastest has not
-  // reached when the slowest hears of it (routing-and-actions §6.4). nullopt: at once.
-  static std::optional<CommonStep> common_step(const core::Issue& issue,
-                                               const std::optional<CurrentRun>& current,
-                                               WallTime now) {
-    if (!current || current->world_size <= 1) return std::nullopt;
-    const double each = current->step_seconds.value_or(0);
-    const bool train = !issue.mode || *issue.mode == core::Mode::train;
-    const std::int64_t known =
-        std::max(current->step.value_or(0), train ? issue.step.value_or(0) : 0);
-    if (each <= 0 || known <= 0) return std::nullopt;
-    const auto steps_in = [&](Duration time) {
-      const double seconds = std::chrono::duration<double>(time).count();
-      return static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds) / each));
-    };
-    const Duration since = std::clamp<Duration>(now - issue.time, {}, kLongestReport);
-    const std::int64_t ahead = std::max<std::int64_t>(10, steps_in(2 * kReach));
-    return CommonStep{known + steps_in(since) + ahead,
-                      std::chrono::duration_cast<Duration>(
-                          std::chrono::duration<double>(static_cast<double>(ahead) * each))};
   }
 
   core::Outcome refused(const core::Issue& issue, const Refusal& why) const {

@@ -1,0 +1,24 @@
+// After which step the ranks of a run leave together. Internal to actions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "actions/descriptor.h"
+#include "core/issue.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+struct CommonStep {
+  std::int64_t step = 0;  // a `train` step
+  core::Duration wait{};  // until the ranks are there, about
+};
+
+/// All ranks leave after the same step, without a collective of ours: one that the fastest has not
+/// reached when the slowest hears of it (routing-and-actions §6.4). nullopt: at once, since there
+/// is one rank, or nothing is known of the pace.
+std::optional<CommonStep> common_step(const core::Issue& issue,
+                                      const std::optional<CurrentRun>& current, core::WallTime now);
+
+}  // namespace tocsin::actions
