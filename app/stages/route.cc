@@ -159,8 +159,7 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   const bool live =
       std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
   router_->set_behind(!live, tick.now.wall);
-  const bool more = false;
-  router_->tick(tick.now.wall);
+  const bool more = router_->tick(tick.now.wall);
   if (more) return tick.now.steady;
   const auto deadline = router_->next_deadline();
   if (!deadline) return std::nullopt;
