@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "routing/size.h"
+#include "routing/told.h"
 
 namespace tocsin::routing {
 namespace {
@@ -14,6 +16,8 @@ using core::NotificationKind;
 using core::WallTime;
 
 constexpr core::Duration kCloseMaxAge = std::chrono::hours(24 * 7);
+/// Of the issues in one message: it must fit into a record together with its rendered form.
+constexpr std::size_t kMaxMessageBytes = std::size_t{320} * 1024;
 
 bool knows(const TellLog& log, const IssueState& issue) {
   const auto found = log.told.find(issue.key);
@@ -97,10 +101,10 @@ bool repeat_is_due(const FlushContext& context, const TellLog& log, const Verdic
 
 /// Resolves that stay owed after this flush: those not among the ones it would tell.
 bool owes_more(const TellLog& log, const Verdict& verdict) {
-  return std::any_of(log.owed.begin(), log.owed.end(), [&](const auto& owed) {
-    return std::none_of(verdict.resolved.begin(), verdict.resolved.end(),
-                        [&](const Mention& mention) { return mention.state->key == owed.first; });
-  });
+  const auto paid =
+      std::count_if(verdict.resolved.begin(), verdict.resolved.end(),
+                    [&](const Mention& mention) { return log.owed.count(mention.state->key) > 0; });
+  return log.owed.size() > static_cast<std::size_t>(paid);
 }
 
 void choose(const FlushContext& context, const TellLog& log, const Sorter& sorter,
@@ -109,35 +113,52 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     verdict.reason = reason;
     verdict.kind = kind;
   };
-  const bool tells_resolves = context.integration.send_resolved;
+  // What the far side never got it can neither update nor close.
+  const bool placed = incident_open(log);
+  const auto further = [&](NotificationKind kind) {
+    return placed ? kind : NotificationKind::open;
+  };
+  const bool tells_resolves = context.integration.send_resolved && placed;
   if (log.told.empty() && !verdict.firing.empty()) {
     say("first", NotificationKind::open);
   } else if (sorter.has_news()) {
-    say("new_issues", NotificationKind::update);
+    say("new_issues", further(NotificationKind::update));
   } else if (!verdict.still_firing && !verdict.resolved.empty() && !owes_more(log, verdict)) {
     say("all_resolved", NotificationKind::close);
     if (!tells_resolves) verdict.kind.reset();
   } else if (tells_resolves && !verdict.resolved.empty()) {
     say("some_resolved", NotificationKind::update);
   } else if (sorter.has_escalated()) {
-    say("severity_raised", NotificationKind::update);
+    say("severity_raised", further(NotificationKind::update));
   } else if (repeat_is_due(context, log, verdict)) {
-    say("repeat", NotificationKind::repeat);
+    say("repeat", further(NotificationKind::repeat));
   }
 }
 
-void keep_books(const FlushContext& context, const Verdict& verdict, TellLog& log) {
+void keep_books(const FlushContext& context, Verdict& verdict, TellLog& log) {
+  if (verdict.kind && context.integration.send_resolved) {
+    for (const Mention& mention : verdict.resolved) {
+      const auto told = log.told.find(mention.state->key);
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
+      if (told != log.told.end()) entry = told->second;
+      verdict.over.emplace_back(mention.state->key, entry);
+    }
+  }
   std::map<std::string, TellLog::Told> told;
   for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
     for (const Mention& mention : *list) {
       const auto known = log.told.find(mention.state->key);
       const bool same = known != log.told.end() && known->second.episode == mention.episode;
       const bool shown = verdict.kind.has_value() && list == &verdict.firing;
-      if (shown || !same) {
-        told[mention.state->key] = {mention.episode, mention.state->issue.severity};
-      } else {
-        told[mention.state->key] = known->second;
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
+      if (same && !shown) entry.severity = known->second.severity;
+      if (same) entry.by = known->second.by;
+      if (!same && verdict.kind) entry.by = log.seq + 1;
+      const bool replaces = !same && known != log.told.end();
+      if (replaces && verdict.kind && context.integration.send_resolved) {
+        verdict.over.emplace_back(mention.state->key, known->second);
       }
+      told.emplace(mention.state->key, entry);
     }
   }
   log.told = std::move(told);
@@ -147,31 +168,54 @@ void keep_books(const FlushContext& context, const Verdict& verdict, TellLog& lo
   ++log.seq;
 }
 
-core::NotifiedIssue line(const Mention& mention) {
-  core::NotifiedIssue out{mention.state->key, mention.episode, mention.state->issue};
+/// The report that tells of a mention: an earlier episode has its own.
+const core::Issue& report_of(const Mention& mention) {
+  const auto past = mention.state->past.find(mention.episode);
+  return past == mention.state->past.end() ? mention.state->issue : past->second;
+}
+
+core::NotifiedIssue line(const Mention& mention, WallTime tick) {
+  core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention)};
   if (mention.firing) {
     out.issue.status = core::IssueStatus::firing;
     out.issue.resolution = core::Resolution::none;
     out.issue.ends_at.reset();
-  } else if (mention.episode != mention.state->episode || mention.state->firing) {
-    // Only its successor is still known: it ended before that one began.
+  } else if (out.issue.status == core::IssueStatus::firing) {
+    // It goes on firing elsewhere; what ends is this group's incident.
     out.issue.status = core::IssueStatus::resolved;
-    out.issue.resolution = core::Resolution::recovered;
-    out.issue.ends_at = out.issue.starts_at;
+    out.issue.resolution = core::Resolution::superseded;
+    out.issue.ends_at = std::max(tick, out.issue.starts_at);
   }
   return out;
 }
 
-std::vector<Mention> ordered(std::vector<Mention> mentions) {
-  std::sort(mentions.begin(), mentions.end(), [](const Mention& a, const Mention& b) {
-    const auto rank = [](const Mention& mention) {
-      return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
-                             mention.state->issue.starts_at, std::string_view(mention.state->key),
-                             mention.episode);
-    };
-    return rank(a) < rank(b);
-  });
-  return mentions;
+/// The first `limit` in the order of a message: most severe first, then oldest.
+void put_first(std::vector<Mention>& mentions, std::size_t limit) {
+  const auto rank = [](const Mention& mention) {
+    return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
+                           mention.state->issue.starts_at, std::string_view(mention.state->key),
+                           mention.episode);
+  };
+  const auto end = mentions.begin() + static_cast<std::ptrdiff_t>(std::min(limit, mentions.size()));
+  std::partial_sort(mentions.begin(), end, mentions.end(),
+                    [&](const Mention& a, const Mention& b) { return rank(a) < rank(b); });
+}
+
+/// Lists what fits: at most max_alerts, and bytes as far as a record holds them. The first one is
+/// always listed. Returns how many were left out.
+std::size_t list(std::vector<Mention> mentions, const FlushContext& context,
+                 std::vector<core::NotifiedIssue>& out, std::size_t& bytes) {
+  const std::size_t most =
+      context.integration.max_alerts == 0 ? mentions.size() : context.integration.max_alerts;
+  put_first(mentions, most);
+  for (const Mention& mention : mentions) {
+    if (out.size() >= most) break;
+    const std::size_t size = approximate_bytes(report_of(mention));
+    if (bytes > 0 && bytes + size > kMaxMessageBytes) break;
+    bytes += size;
+    out.push_back(line(mention, context.tick));
+  }
+  return mentions.size() - out.size();
 }
 
 core::Labels common_labels(const std::vector<Mention>& mentions) {
@@ -227,15 +271,9 @@ core::Notification compose(const Group& group, const FlushContext& context, cons
   }
   out.firing_count = verdict.firing.size();
   out.common_labels = common_labels(mentions);
-  mentions = ordered(std::move(mentions));
-  const std::size_t shown = integration.max_alerts == 0
-                                ? mentions.size()
-                                : std::min(mentions.size(), integration.max_alerts);
-  out.truncated = mentions.size() - shown;
-  for (std::size_t i = 0; i < shown; ++i) out.issues.push_back(line(mentions[i]));
-  for (const Mention& mention : ordered(verdict.suppressed)) {
-    out.suppressed.push_back(line(mention));
-  }
+  std::size_t bytes = 0;
+  out.truncated = list(std::move(mentions), context, out.issues, bytes);
+  out.truncated += list(verdict.suppressed, context, out.suppressed, bytes);
   out.decided_at = now;
   const bool close = out.kind == NotificationKind::close;
   out.expires_at =

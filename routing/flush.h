@@ -34,6 +34,7 @@ struct Verdict {
   std::vector<Mention> firing;
   std::vector<Mention> resolved;
   std::vector<Mention> suppressed;  // told and still firing, but not visible
+  std::vector<std::pair<std::string, TellLog::Told>> over;  // what the far side is told has ended
 };
 
 struct FlushContext {
@@ -50,7 +51,8 @@ struct FlushContext {
 Verdict decide(const std::vector<FlushMember>& members, const FlushContext& context, TellLog& log,
                std::uint64_t& owed_dropped);
 
-/// The message of a verdict with a kind; `log.seq` has been counted up for it.
+/// The message of a verdict with a kind; `log.seq` has been counted up for it. It lists what fits
+/// into a record; the rest is counted.
 core::Notification compose(const Group& group, const FlushContext& context, const Verdict& verdict,
                            const TellLog& log, core::WallTime now,
                            const std::string& config_version);

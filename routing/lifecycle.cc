@@ -9,6 +9,10 @@ using core::Issue;
 using core::IssueStatus;
 using core::WallTime;
 
+/// Sources of one issue whose sequences are remembered; a producer that makes up ever new ones must
+/// not make its state grow.
+constexpr std::size_t kMaxSources = 64;
+
 /// Sequences order reports of one source; times order the rest.
 bool newer_or_same(const Issue& report, const Issue& known) {
   if (report.sequence != 0 && known.sequence != 0 && report.source == known.source) {
@@ -19,13 +23,40 @@ bool newer_or_same(const Issue& report, const Issue& known) {
 
 bool same_run(const Issue& a, const Issue& b) { return !a.run.uid.nil() && a.run.uid == b.run.uid; }
 
+/// An attempt that was not said is neither earlier nor later than another.
+bool earlier_attempt(const Issue& report, const Issue& than) {
+  return same_run(report, than) && report.run.attempt != 0 && report.run.attempt < than.run.attempt;
+}
+
+/// A later report of the same end: what it says besides the end.
+void describe(Issue& issue, const Issue& report) {
+  issue.summary = report.summary;
+  issue.description = report.description;
+  issue.recommendation = report.recommendation;
+  issue.runbook_url = report.runbook_url;
+  issue.annotations = report.annotations;
+  issue.generator_url = report.generator_url;
+  issue.step = report.step;
+  issue.global_step = report.global_step;
+  issue.evidence = report.evidence;
+}
+
+void remember_sequence(IssueState& state, const Issue& report) {
+  if (report.sequence == 0) return;
+  std::uint64_t& seen = state.sequences[report.source];
+  seen = std::max(seen, report.sequence);
+  if (state.sequences.size() <= kMaxSources) return;
+  const auto first = state.sequences.begin();
+  state.sequences.erase(first->first == report.source ? std::next(first) : first);
+}
+
 bool is_stale(const IssueState& state, const Issue& report) {
   if (state.key.empty()) return false;
   const auto seen = state.sequences.find(report.source);
   if (report.sequence != 0 && seen != state.sequences.end() && report.sequence < seen->second) {
     return true;
   }
-  return same_run(report, state.issue) && report.run.attempt < state.issue.run.attempt;
+  return earlier_attempt(report, state.issue);
 }
 
 /// A firing report without an end times out, unless its producer promised to resolve it. A timeout
@@ -65,8 +96,7 @@ Effect apply_firing(IssueState& state, const Issue& report, WallTime now, core::
     return Effect::updated;
   }
   const bool known = state.last_transition != WallTime{};
-  const bool next_attempt =
-      known && same_run(report, state.issue) && report.run.attempt > state.issue.run.attempt;
+  const bool next_attempt = known && earlier_attempt(state.issue, report);
   const bool touches =
       known && !next_attempt && state.issue.ends_at && report.starts_at <= *state.issue.ends_at;
   if (touches && !newer_or_same(report, state.issue)) return Effect::stale;
@@ -104,7 +134,10 @@ Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
   }
   if (*report.ends_at < state.issue.starts_at) return Effect::stale;
   if (report.starts_at > *state.issue.ends_at) return Effect::orphan;
-  state.issue.ends_at = std::max(*state.issue.ends_at, *report.ends_at);
+  if (*report.ends_at >= *state.issue.ends_at) {
+    describe(state.issue, report);
+    state.issue.ends_at = report.ends_at;
+  }
   return Effect::updated;
 }
 
@@ -128,10 +161,7 @@ Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duratio
   const Effect effect = report.status == IssueStatus::firing
                             ? apply_firing(state, report, now, resolve_timeout)
                             : apply_resolved(state, report, now);
-  if (report.sequence != 0) {
-    std::uint64_t& seen = state.sequences[report.source];
-    seen = std::max(seen, report.sequence);
-  }
+  remember_sequence(state, report);
   return effect;
 }
 

@@ -283,6 +283,11 @@ void read(config::Reader& in, Config& cfg) {
               "resolved issues and ended runs are remembered this long");
   in.optional("job_lost_after", cfg.job_lost_after,
               "raise job_lost when a run has shown no sign of life for this long; 0s = never");
+  in.optional("max_future", cfg.max_future, config::positive(),
+              "an issue that begins further ahead than this counts as begun on arrival");
+  in.optional("catchup_hold_max", cfg.catchup_hold_max, config::positive(),
+              "at the start and while the input is behind, messages wait this long for the backlog "
+              "to be read, so that it makes one message per group");
   in.section("limits", "past them issues share an overflow group; nothing is dropped",
              [&](config::Reader& limits) {
                limits.optional("max_groups", cfg.max_groups, config::at_least<std::uint64_t>(1),

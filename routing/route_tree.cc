@@ -26,6 +26,12 @@ core::Duration Route::longest_repeat() const noexcept {
   return longest;
 }
 
+core::Duration Route::shortest_repeat() const noexcept {
+  core::Duration shortest = longest_repeat();
+  for (const RepeatStep& step : repeat) shortest = std::min(shortest, step.every);
+  return shortest;
+}
+
 std::string Route::grouping() const {
   if (by_all) return "...";
   std::vector<std::string> sorted = group_by;  // order carries no meaning
@@ -117,6 +123,7 @@ class RouteTree::Builder {
     const std::string matcher = "{" + config.matchers.front() + "}";
     auto node = add(config, tree_.routes_[tree_.root_], "actions/" + matcher, "{}/" + matcher);
     if (!node) return node.error();
+    tree_.routes_[*node].beside = true;
     tree_.beside_.push_back(*node);
     return core::ok();
   }

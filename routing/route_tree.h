@@ -21,6 +21,7 @@ struct Route {
   std::string path;  // canonical matchers from the root
   Matchers matchers;
   bool proceed = false;
+  bool beside = false;  // of a rule's actions: acts on the run that fires
   std::vector<std::string> receivers;
   std::vector<const Integration*> integrations;  // of the receivers, in order; owned by RouteTree
   std::vector<std::string> group_by;             // ignored when by_all
@@ -37,6 +38,7 @@ struct Route {
   /// Interval between repeats when the oldest firing member has this age.
   [[nodiscard]] core::Duration repeat_every(core::Duration age) const noexcept;
   [[nodiscard]] core::Duration longest_repeat() const noexcept;
+  [[nodiscard]] core::Duration shortest_repeat() const noexcept;
   /// What groups depend on besides the route's id: changes when `group_by` does.
   [[nodiscard]] std::string grouping() const;
   [[nodiscard]] core::Labels group_labels(const core::Labels& labels) const;

@@ -36,9 +36,14 @@ core::Status Router::restore(std::string_view key, std::string_view value) {
 void Router::restored(WallTime now) { impl_->restored(now); }
 void Router::on_issue(const Issue& issue, WallTime now) { impl_->on_issue(issue, now); }
 void Router::on_job(const core::JobEvent& event, WallTime now) { impl_->on_job(event, now); }
-void Router::on_delivery(const core::Delivery& delivery, WallTime) { impl_->on_delivery(delivery); }
+void Router::on_delivery(const core::Delivery& delivery, WallTime now) {
+  impl_->on_delivery(delivery, now);
+}
+std::optional<RunView> Router::find_run(const core::RunUid& uid) const {
+  return impl_->find_run(uid);
+}
 void Router::set_behind(bool behind, WallTime now) { impl_->set_behind(behind, now); }
-void Router::tick(WallTime now) { impl_->tick(now); }
+bool Router::tick(WallTime now) { return impl_->tick(now); }
 std::optional<WallTime> Router::next_deadline() const { return impl_->next_deadline(); }
 Output Router::take() { return impl_->take(); }
 std::vector<StateRecord> Router::snapshot() const { return impl_->snapshot(); }
@@ -56,14 +61,17 @@ Explanation Router::explain(const core::Labels& labels) const {
   return impl_->tree().explain(labels);
 }
 
-std::optional<WallTime> Router::Impl::next_deadline() const {
-  return restored_ ? agenda_.next() : std::nullopt;
-}
-
 const Stats& Router::Impl::stats() const noexcept {
   stats_.firing = firing_;
   stats_.issues = issues_.size();
   stats_.groups = active_groups_;
+  stats_.runs = runs_.size();
+  stats_.seen = seen_.size();
+  stats_.undelivered = undelivered_.size();
+  stats_.waiting = parked_.size();
+  stats_.oldest_undelivered.reset();
+  if (!undelivered_.empty()) stats_.oldest_undelivered = *undelivered_.begin();
+  stats_.next_due = next_deadline();
   return stats_;
 }
 

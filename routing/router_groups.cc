@@ -1,5 +1,5 @@
-// Router: which groups an issue is a member of, their timers and their flushes (routing-and-actions
-// §2.4–§2.6, §2.9).
+// Router: which groups an issue is a member of, and the life of groups (routing-and-actions §2.4,
+// §2.5, §2.9).
 #include <algorithm>
 #include <utility>
 
@@ -18,28 +18,18 @@ constexpr Duration kLeastLogRetention = std::chrono::hours(24);
 /// past must not come again.
 constexpr Duration kGenerationRetention = std::chrono::hours(24 * 90);
 
+/// Old by this much, an issue of a group that need not wait comes from a backlog.
+constexpr Duration kFresh = std::chrono::seconds(5);
+
+core::Labels overflow_labels() { return {{"overflow", "true"}}; }
+
+}  // namespace
+
 bool told_in(const Group& group, const std::string& issue_key) {
   return std::any_of(group.logs.begin(), group.logs.end(), [&](const auto& entry) {
     return entry.second.told.count(issue_key) > 0 || entry.second.owed.count(issue_key) > 0;
   });
 }
-
-/// The job ended while the issue fired: it never recovered, so it is news although it is over. (A
-/// rule that stops a job within group_wait would otherwise never be heard of.)
-bool ended_with_its_job(const IssueState& state) {
-  const core::Resolution how = state.issue.resolution;
-  return !state.firing &&
-         (how == core::Resolution::job_ended || how == core::Resolution::superseded);
-}
-
-core::Labels overflow_labels() { return {{"overflow", "true"}}; }
-
-/// The last point of the grid that starts at `first` and is not after `now`.
-WallTime last_on_grid(WallTime first, Duration interval, WallTime now) {
-  return now <= first ? first : first + interval * ((now - first) / interval);
-}
-
-}  // namespace
 
 // ---- membership
 
@@ -53,6 +43,10 @@ void Router::Impl::route(IssueState& state, WallTime now, bool new_episode) {
     const bool fresh = group.members.count(state.key) == 0;
     if (!group.active()) activate(group, state, now);
     if (fresh) join(group, state);
+    if (Group::Member& member = group.members.at(state.key); member.strayed) {
+      member.strayed = false;
+      change(group);
+    }
     if (fresh || new_episode) hurry(group, state, now);
   }
   // Labels changed: groups it no longer belongs to are left, unless somebody was told there; those
@@ -60,7 +54,12 @@ void Router::Impl::route(IssueState& state, WallTime now, bool new_episode) {
   const std::vector<Group*> joined = state.groups;
   for (Group* group : joined) {
     if (std::find(wanted.begin(), wanted.end(), group) != wanted.end()) continue;
-    if (!told_in(*group, state.key)) leave(*group, state);
+    if (!told_in(*group, state.key)) {
+      leave(*group, state);
+    } else if (Group::Member& member = group->members.at(state.key); !member.strayed) {
+      member.strayed = true;
+      change(*group);
+    }
   }
 }
 
@@ -78,6 +77,7 @@ void Router::Impl::route_resolved(IssueState& state, WallTime now) {
     wanted = true;
     if (!found->second->active()) activate(*found->second, state, now);
     join(*found->second, state);
+    found->second->members.at(state.key).strayed = false;
     found->second->next_tick = std::min(found->second->next_tick.value_or(now), now);
     arrange(*found->second);
     touch(*found->second);
@@ -134,21 +134,20 @@ void Router::Impl::activate(Group& group, const IssueState& first, WallTime now)
   group.last_tick.reset();
   group.urgent_at.reset();
   agenda_.cancel(Due::forget_group, group.hash);
-  const bool old = first.issue.starts_at + group.route->group_wait <= now;
-  group.held = old && behind_since_.has_value();
-  if (group.held) {
-    group.next_tick = std::max(now, *behind_since_ + options_.limits.catchup_hold_max);
-  } else {
-    group.next_tick = old ? now : now + group.route->group_wait;
-  }
+  const Duration wait = group.route->group_wait;
+  const WallTime began = first.issue.starts_at;
+  group.next_tick = began + wait <= now ? now : now + wait;
+  group.held = behind_ && began + std::max(wait, kFresh) <= now;
+  if (wait == Duration::zero()) at_once_.push_back(group.hash);
   arrange(group);
   touch(group);
 }
 
 void Router::Impl::join(Group& group, IssueState& state) {
-  group.members[state.key] = &state;
+  group.members[state.key] = {&state, false};
   state.groups.push_back(&group);
   touch("member/" + group.hash + "/" + state.key);
+  change(group);
 }
 
 void Router::Impl::leave(Group& group, IssueState& state) {
@@ -156,6 +155,7 @@ void Router::Impl::leave(Group& group, IssueState& state) {
   state.groups.erase(std::remove(state.groups.begin(), state.groups.end(), &group),
                      state.groups.end());
   touch("member/" + group.hash + "/" + state.key);
+  change(group);
   if (!state.firing && state.groups.empty()) {
     agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
   }
@@ -168,8 +168,40 @@ void Router::Impl::hurry(Group& group, const IssueState& state, WallTime now) {
   if (group.last_urgent) at = std::max(at, *group.last_urgent + route.urgent_min_gap);
   if (group.next_flush() && at >= *group.next_flush()) return;
   group.urgent_at = at;
+  if (at <= now) at_once_.push_back(group.hash);
   arrange(group);
   touch(group);
+}
+
+/// What a flush would decide may be different now.
+void Router::Impl::change(Group& group) {
+  const bool known = std::exchange(group.changed, true) && !group.unsaved;
+  group.unsaved = false;
+  if (!known) touch(group);
+}
+
+/// The far side has not heard that these are over: they are members until it has.
+void Router::Impl::tell_again(Group& group, TellLog& log, const std::vector<std::string>& keys,
+                              WallTime now) {
+  for (const std::string& key : keys) {
+    const auto found = issues_.find(key);
+    if (found == issues_.end() || group.route == nullptr) {
+      log.told.erase(key);  // forgotten: nothing is left to tell of it
+      continue;
+    }
+    if (!group.active()) {
+      find_or_make(*group.route, group.labels, group.hash, group.overflow);
+      activate(group, *found->second, now);
+      group.next_tick = now;
+      arrange(group);
+    }
+    if (group.members.count(key) == 0) join(group, *found->second);
+    agenda_.cancel(Due::forget_issue, key);
+  }
+}
+
+void Router::Impl::change_groups_of(const IssueState& state) {
+  for (Group* group : state.groups) change(*group);
 }
 
 void Router::Impl::arrange(Group& group) {
@@ -180,45 +212,6 @@ void Router::Impl::arrange(Group& group) {
   }
 }
 
-// ---- flushes
-
-void Router::Impl::flush_due(const Agenda::Entry& due, WallTime now) {
-  Group& group = *groups_.at(due.key);
-  WallTime tick = due.at;
-  if (group.next_tick && *group.next_tick <= now) {
-    // Missed ticks collapse into the newest one; what else is due before it comes first.
-    tick = last_on_grid(*group.next_tick, group.route->group_interval, now);
-    if (tick > due.at) {
-      group.next_tick = tick;
-      group.urgent_at.reset();
-      arrange(group);
-      return;
-    }
-  }
-  flush(group, tick, now);
-}
-
-void Router::Impl::flush(Group& group, WallTime tick, WallTime now) {
-  ++stats_.flushes;
-  out_.flush_delays.push_back(now - tick);
-  const std::vector<FlushMember> members = freeze(group, tick);
-  for (const Integration* integration : group.route->integrations) {
-    tell(group, *integration, members, tick, now);
-  }
-  for (const FlushMember& member : members) {
-    const std::string& key = member.state->key;
-    const bool owed = std::any_of(group.logs.begin(), group.logs.end(),
-                                  [&](const auto& log) { return log.second.owed.count(key) > 0; });
-    const bool lost = member.firing && (member.strayed || ended_with_its_job(*member.state)) &&
-                      !told_in(group, key);
-    if ((!member.firing && !owed) || lost) leave(group, *group.members.at(key));
-  }
-  set_next(group, tick, now);
-  if (group.members.empty()) dissolve(group, tick);
-  arrange(group);
-  touch(group);
-}
-
 /// Do the issue's present labels lead to this group?
 bool Router::Impl::belongs(const Group& group, IssueState& state) const {
   if (state.leaves.empty()) tree_.match(state.issue.labels, state.leaves);
@@ -226,63 +219,6 @@ bool Router::Impl::belongs(const Group& group, IssueState& state) const {
     return leaf == group.route &&
            (group.overflow || leaf->group_labels(state.issue.labels) == group.labels);
   });
-}
-
-std::vector<FlushMember> Router::Impl::freeze(const Group& group, WallTime tick) {
-  std::vector<FlushMember> members;
-  members.reserve(group.members.size());
-  for (const auto& [key, state] : group.members) {
-    FlushMember member;
-    member.state = state;
-    const bool untold = ended_with_its_job(*state) && !told_in(group, key);
-    member.firing = state->firing || untold || *state->issue.ends_at > tick;
-    member.strayed = !belongs(group, *state);
-    for (const Suppressor& suppressor : options_.suppressors) {
-      if (auto reason = suppressor(state->issue, tick))
-        member.reasons.push_back(std::move(*reason));
-    }
-    stats_.suppressed += member.reasons.size();
-    members.push_back(std::move(member));
-  }
-  return members;
-}
-
-void Router::Impl::tell(Group& group, const Integration& integration,
-                        const std::vector<FlushMember>& members, WallTime tick, WallTime now) {
-  const auto known = group.logs.find(integration.id);
-  TellLog log = known == group.logs.end() ? TellLog{} : known->second;
-  stats_.owed -= log.owed.size();
-  const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
-                             options_.limits.owed_max_age};
-  const Verdict verdict = decide(members, context, log, stats_.owed_dropped);
-  stats_.owed += log.owed.size();
-  if (verdict.kind) {
-    out_.notifications.push_back(
-        compose(group, context, verdict, log, now, options_.config_version));
-  }
-  out_.decisions.push_back({integration.id, group.route_id, group.key, verdict.reason});
-  if (known == group.logs.end() && !verdict.kind) return;  // it was never told anything here
-  if (known != group.logs.end() && log == known->second) return;
-  group.logs[integration.id] = std::move(log);
-  touch("log/" + group.hash + "/" + integration.id);
-}
-
-void Router::Impl::set_next(Group& group, WallTime tick, WallTime now) {
-  const Duration interval = group.route->group_interval;
-  if (group.urgent_at && *group.urgent_at <= tick) {
-    group.urgent_at.reset();
-    group.last_urgent = tick;
-  }
-  // An urgent flush leaves the grid where it is, so that repeats stay on their multiples (W10).
-  if (!group.running || !group.next_tick) group.next_tick = tick;
-  if (*group.next_tick <= tick) group.next_tick = *group.next_tick + interval;
-  if (*group.next_tick <= now) {
-    group.next_tick = last_on_grid(*group.next_tick, interval, now) + interval;
-  }
-  group.running = true;
-  group.held = false;
-  group.last_tick = tick;
-  ++group.flush_seq;
 }
 
 Duration Router::Impl::log_retention(const Group& group) const {
@@ -302,15 +238,20 @@ void Router::Impl::dissolve(Group& group, WallTime at) {
   if (group.overflow) clear(kOverflowRule, {{"route", group.route_id}}, at);
 }
 
+void Router::Impl::drop_logs(Group& group) {
+  for (const auto& [integration, log] : group.logs) {
+    touch("log/" + group.hash + "/" + integration);
+    stats_.owed -= log.owed.size();
+    for (const auto& one : log.pending) undelivered_.erase(undelivered_.find(one.decided_at));
+  }
+  group.logs.clear();
+}
+
 void Router::Impl::forget_group(const Agenda::Entry& due) {
   Group& group = *groups_.at(due.key);
   if (!group.members.empty() || !group.absent_since) return;
   if (const WallTime end = *group.absent_since + kGenerationRetention; end > due.at) {
-    for (const auto& [integration, log] : group.logs) {
-      touch("log/" + group.hash + "/" + integration);
-      stats_.owed -= log.owed.size();
-    }
-    group.logs.clear();
+    drop_logs(group);
     agenda_.set(Due::forget_group, group.hash, end);
     return;
   }
@@ -321,7 +262,7 @@ void Router::Impl::erase_group(const std::string& hash) {
   const auto found = groups_.find(hash);
   Group& group = *found->second;
   touch(group);
-  for (const auto& [integration, log] : group.logs) touch("log/" + hash + "/" + integration);
+  drop_logs(group);
   hash_of_key_.erase(group.route_id + '\x1f' + group.key);
   agenda_.cancel(Due::flush_group, hash);
   agenda_.cancel(Due::forget_group, hash);

@@ -1,6 +1,7 @@
 // The inside of Router: issues, groups, runs, their agenda, and what of them has changed.
-// router.cc: the door and views; router_intake.cc: what comes in; router_groups.cc: membership and
-// flushes; router_state.cc: restore and take.
+// router.cc: the door and views; router_intake.cc: issues and deliveries; router_runs.cc: runs;
+// router_flow.cc: what may happen when; router_groups.cc: membership; router_flush.cc: flushes;
+// router_state.cc: restore and take.
 #pragma once
 
 #include <map>
@@ -21,6 +22,9 @@
 
 namespace tocsin::routing {
 
+/// Has some integration been told of the issue in this group, or is still owed its end?
+bool told_in(const Group& group, const std::string& issue_key);
+
 class Router::Impl {
  public:
   Impl(RouteTree tree, RouterOptions options)
@@ -29,9 +33,12 @@ class Router::Impl {
   // Intake (router_intake.cc).
   void on_issue(const core::Issue& issue, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
-  void on_delivery(const core::Delivery& delivery);
+  void on_delivery(const core::Delivery& delivery, core::WallTime now);
+
+  // When what may happen (router_flow.cc).
   void set_behind(bool behind, core::WallTime now);
-  void tick(core::WallTime now);
+  bool tick(core::WallTime now);
+  [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
 
   // State (router_state.cc).
   core::Status restore(std::string_view key, std::string_view value);
@@ -40,11 +47,11 @@ class Router::Impl {
   [[nodiscard]] std::vector<StateRecord> snapshot() const;
 
   [[nodiscard]] const RouteTree& tree() const noexcept { return tree_; }
-  [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
   const Stats& stats() const noexcept;
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
   void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
+  [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
 
  private:
   // router_intake.cc
@@ -56,15 +63,33 @@ class Router::Impl {
   void started(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime now);
   void resolve_issue(IssueState& state, core::Resolution resolution, core::WallTime at);
-  void resolve_run(const std::string& run, std::uint32_t up_to_attempt, core::Resolution resolution,
-                   core::WallTime at);
   void raise(std::string_view rule, core::Labels labels, std::string summary, core::WallTime now);
   void clear(std::string_view rule, core::Labels labels, core::WallTime now);
   core::Issue builtin_issue(std::string_view rule, core::Labels labels, core::WallTime now) const;
   void expire(const Agenda::Entry& due);
+  void forget_issue(const Agenda::Entry& due);
+  bool told_anywhere(const IssueState& state) const;
+
+  // router_runs.cc
+  void note_run(const core::Issue& issue, core::WallTime now);
+  void next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt,
+                    core::WallTime at);
+  void resolve_run(const std::string& run, std::uint32_t first_attempt, std::uint32_t last_attempt,
+                   core::Resolution resolution, core::WallTime at);
+  /// How the issue's run is over for it, and when; nullopt: it is not, as far as is known.
+  [[nodiscard]] std::optional<std::pair<core::Resolution, core::WallTime>> over(
+      const core::Issue& issue, core::WallTime now) const;
   void lose_run(const Agenda::Entry& due);
   void watch(const std::string& uid, const RunState& run);
-  void forget_issue(const Agenda::Entry& due);
+
+  // router_flow.cc
+  /// May nothing be told that can wait?
+  [[nodiscard]] bool shut() const noexcept { return behind_ && !round_; }
+  [[nodiscard]] bool waits(const Agenda::Entry& due) const;
+  [[nodiscard]] bool waits(const Group& group, core::WallTime at) const;
+  void release();
+  void carry_out(const Agenda::Entry& due, core::WallTime now);
+  void tell_at_once(core::WallTime now);
 
   // router_groups.cc
   void route(IssueState& state, core::WallTime now, bool new_episode);
@@ -78,15 +103,27 @@ class Router::Impl {
   void leave(Group& group, IssueState& state);
   void hurry(Group& group, const IssueState& state, core::WallTime now);
   void arrange(Group& group);
+  void change(Group& group);
+  void tell_again(Group& group, TellLog& log, const std::vector<std::string>& keys,
+                  core::WallTime now);
+  void change_groups_of(const IssueState& state);
+  bool belongs(const Group& group, IssueState& state) const;
+
+  // router_flush.cc
   void flush_due(const Agenda::Entry& due, core::WallTime now);
   void flush(Group& group, core::WallTime tick, core::WallTime now);
-  bool belongs(const Group& group, IssueState& state) const;
+  [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick) const;
+  [[nodiscard]] bool restored_quiet(const Group& group, core::WallTime now) const;
+  void part(Group& group, const std::vector<FlushMember>& members);
+  void forget_past(IssueState& state);
+  void send(TellLog& log, Verdict& verdict, core::Notification notification);
   std::vector<FlushMember> freeze(const Group& group, core::WallTime tick);
   void tell(Group& group, const Integration& integration, const std::vector<FlushMember>& members,
             core::WallTime tick, core::WallTime now);
   void set_next(Group& group, core::WallTime tick, core::WallTime now);
   void dissolve(Group& group, core::WallTime at);
   void forget_group(const Agenda::Entry& due);
+  void drop_logs(Group& group);
   void erase_group(const std::string& hash);
   [[nodiscard]] core::Duration log_retention(const Group& group) const;
 
@@ -121,7 +158,20 @@ class Router::Impl {
   std::size_t active_groups_ = 0;
   std::size_t firing_ = 0;
   bool restored_ = false;
-  std::optional<core::WallTime> behind_since_;
+
+  // Catching up: until the gate only what is new and fresh is told; then everything due at that
+  // moment is told once (a round), and the gate is shut again.
+  bool behind_ = false;
+  bool starting_ = false;  // since restored(): nothing at all is told before the first round
+  core::WallTime gate_{};
+  std::optional<core::WallTime> round_;
+  std::set<std::pair<Due, std::string>> parked_;  // taken from the agenda while the gate is shut
+
+  std::vector<std::string> at_once_;  // hashes of groups that the present event made due
+  // Work since the last take() (output) and in this tick (members looked at).
+  std::size_t sent_bytes_ = 0;
+  std::size_t examined_ = 0;
+  std::multiset<core::WallTime> undelivered_;  // decided_at of messages without a final state
 };
 
 }  // namespace tocsin::routing

@@ -1,10 +1,12 @@
-// Router: intake of issues, jobs and deliveries, and what becomes due of them.
+// Router: intake of issues and deliveries, and what becomes due of issues.
 #include <algorithm>
 #include <span>
 #include <utility>
 
 #include "core/identity.h"
 #include "routing/router_impl.h"
+#include "routing/runs.h"
+#include "routing/told.h"
 
 namespace tocsin::routing {
 
@@ -15,18 +17,25 @@ using core::WallTime;
 
 namespace {
 
-/// A run that says nothing more is forgotten after this long.
-constexpr core::Duration kRunMemory = std::chrono::hours(24 * 30);
-/// How exactly last_seen is kept when it only serves that memory.
-constexpr core::Duration kHeartbeatGrain = std::chrono::hours(1);
-
-std::string run_of(const Issue& issue) {
-  return issue.run.uid.nil() ? issue.labels.get("run_uid") : core::to_text(issue.run.uid);
-}
-
 std::string seen_key(const Issue& issue) {
   const auto sum = core::sha256(issue.source + '\x1f' + issue.event_id);
   return core::base32(std::span(sum).first<16>());
+}
+
+bool keep_handles(TellLog& log, const core::Delivery& delivery) {
+  bool changed = false;
+  for (const auto& news : delivery.handles) {
+    const auto same = std::find_if(log.handles.begin(), log.handles.end(),
+                                   [&](const auto& handle) { return handle.first == news.first; });
+    if (same != log.handles.end() && same->second == news.second) continue;
+    changed = true;
+    if (same == log.handles.end()) {
+      log.handles.push_back(news);
+    } else {
+      same->second = news.second;
+    }
+  }
+  return changed;
 }
 
 }  // namespace
@@ -46,7 +55,9 @@ void Router::Impl::on_issue(const Issue& issue, WallTime now) {
   bool clamped = false;
   const Issue normal = normalized(issue, now, options_.limits.max_future, clamped);
   stats_.clamped += clamped ? 1 : 0;
+  note_run(normal, now);
   report(normal, now);
+  tell_at_once(now);
 }
 
 bool Router::Impl::is_duplicate(const Issue& issue, WallTime now) {
@@ -74,6 +85,7 @@ void Router::Impl::forget_seen(WallTime now) {
          (seen_order_.size() > std::max<std::uint64_t>(1, options_.limits.dedup_max) ||
           now - seen_order_.begin()->first > options_.limits.dedup_window)) {
     const std::string id = seen_order_.begin()->second;
+    if (now - seen_order_.begin()->first <= options_.limits.dedup_window) ++stats_.seen_evicted;
     seen_order_.erase(seen_order_.begin());
     seen_.erase(id);
     touch("seen/" + id);
@@ -88,12 +100,31 @@ void Router::Impl::report(const Issue& normal, WallTime now) {
     slot->key = key;
   }
   IssueState& state = *slot;
-  const bool other_attempt = state.firing && !normal.run.uid.nil() &&
-                             normal.run.uid == state.issue.run.uid &&
-                             normal.run.attempt > state.issue.run.attempt;
+  const bool other_attempt =
+      state.firing && !normal.run.uid.nil() && normal.run.uid == state.issue.run.uid &&
+      state.issue.run.attempt != 0 && normal.run.attempt > state.issue.run.attempt;
   if (other_attempt) resolve_issue(state, Resolution::superseded, normal.starts_at);
   if (!(state.issue.labels == normal.labels)) state.leaves.clear();
-  follow(state, apply(state, normal, now, options_.limits.resolve_timeout), now);
+  std::optional<Issue> ended;
+  if (!state.firing && told_anywhere(state)) ended = state.issue;
+  const Effect effect = apply(state, normal, now, options_.limits.resolve_timeout);
+  if (ended && effect == Effect::began) state.past[state.episode - 1] = std::move(*ended);
+  if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
+    state.expires_at = now + options_.limits.retention;
+  }
+  follow(state, effect, now);
+}
+
+/// Is some integration still to hear that the present episode is over?
+bool Router::Impl::told_anywhere(const IssueState& state) const {
+  return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
+    return std::any_of(group->logs.begin(), group->logs.end(), [&](const auto& log) {
+      const auto told = log.second.told.find(state.key);
+      if (told != log.second.told.end() && told->second.episode == state.episode) return true;
+      const auto owed = log.second.owed.find(state.key);
+      return owed != log.second.owed.end() && owed->second.episode == state.episode;
+    });
+  });
 }
 
 void Router::Impl::follow(IssueState& state, Effect effect, WallTime now) {
@@ -115,6 +146,7 @@ void Router::Impl::follow(IssueState& state, Effect effect, WallTime now) {
       return;
     case Effect::updated:
       touch(state);
+      change_groups_of(state);
       if (state.firing) {
         if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
         if (!state.expires_at) agenda_.cancel(Due::expire_issue, state.key);
@@ -133,15 +165,14 @@ void Router::Impl::started(IssueState& state, WallTime now) {
   if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
   out_.transitions.push_back(
       {state.key, state.episode, IssueStatus::firing, Resolution::none, state.issue});
-  const auto known = runs_.find(run);
-  const bool over = known != runs_.end() && known->second.ended_at &&
-                    known->second.attempt >= state.issue.run.attempt;
-  if (over) {
-    // Reported after its run had ended: nobody would resolve it any more.
-    resolve_issue(state, Resolution::job_ended, *known->second.ended_at);
-    return;
-  }
+  change_groups_of(state);
   route(state, now, true);
+  if (const auto end = over(state.issue, now)) {
+    // Reported after its run had ended or gone on to another attempt: nobody would resolve it any
+    // more. It is news all the same.
+    ++stats_.late_issues;
+    resolve_issue(state, end->first, end->second);
+  }
 }
 
 void Router::Impl::ended(IssueState& state, WallTime now) {
@@ -157,6 +188,7 @@ void Router::Impl::ended(IssueState& state, WallTime now) {
   if (state.groups.empty()) {
     agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
   }
+  change_groups_of(state);
   route_resolved(state, now);
 }
 
@@ -164,17 +196,6 @@ void Router::Impl::resolve_issue(IssueState& state, Resolution resolution, WallT
   if (!state.firing) return;
   resolve(state, resolution, at);
   ended(state, at);
-}
-
-void Router::Impl::resolve_run(const std::string& run, std::uint32_t up_to_attempt,
-                               Resolution resolution, WallTime at) {
-  const auto firing = firing_of_run_.find(run);
-  if (firing == firing_of_run_.end()) return;
-  const std::set<std::string> keys = firing->second;  // resolving changes the original
-  for (const std::string& key : keys) {
-    IssueState& state = *issues_.at(key);
-    if (state.issue.run.attempt <= up_to_attempt) resolve_issue(state, resolution, at);
-  }
 }
 
 void Router::Impl::expire(const Agenda::Entry& due) {
@@ -221,131 +242,28 @@ void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime no
   if (known != issues_.end()) resolve_issue(*known->second, Resolution::recovered, now);
 }
 
-// ---- jobs
-
-void Router::Impl::watch(const std::string& uid, const RunState& run) {
-  const bool watched = options_.limits.job_lost_after > core::Duration::zero() && !run.ended_at &&
-                       !run.lost && run.attempt > 0;
-  if (watched) {
-    agenda_.set(Due::lose_run, uid, run.last_seen + options_.limits.job_lost_after);
-  } else {
-    agenda_.cancel(Due::lose_run, uid);
-  }
-  agenda_.set(
-      Due::forget_run, uid,
-      run.ended_at ? *run.ended_at + options_.limits.retention : run.last_seen + kRunMemory);
-}
-
-void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
-  if (event.run.uid.nil()) return;
-  const std::string uid = core::to_text(event.run.uid);
-  RunState& run = runs_[uid];
-  if (event.run.attempt < run.attempt) {
-    ++stats_.stale;
-    return;
-  }
-  const bool watched = options_.limits.job_lost_after > core::Duration::zero();
-  if (event.phase == core::JobPhase::heartbeat && event.run.attempt == run.attempt && !watched &&
-      now - run.last_seen < kHeartbeatGrain) {
-    return;  // nobody waits for it: no record for every beat
-  }
-  const WallTime time = event.time == WallTime{} ? now : std::min(event.time, now);
-  if (event.run.attempt > run.attempt) {
-    resolve_run(uid, event.run.attempt - 1, Resolution::superseded, time);
-    run.attempt = event.run.attempt;
-    run.ended_at.reset();
-  }
-  run.last_seen = std::max(run.last_seen, now);
-  if (run.lost) {
-    run.lost = false;
-    clear("job_lost", run.labels, now);  // with the labels it was raised with
-  }
-  if (!event.run.job.empty()) run.job = event.run.job;
-  if (!event.labels.empty()) run.labels = event.labels;
-  if (event.phase == core::JobPhase::ended && !run.ended_at) {
-    run.ended_at = std::min(event.ended_at.value_or(time), now);
-    resolve_run(uid, run.attempt, Resolution::job_ended, *run.ended_at);
-  }
-  watch(uid, run);
-  touch("run/" + uid);
-}
-
-void Router::Impl::lose_run(const Agenda::Entry& due) {
-  const auto found = runs_.find(due.key);
-  if (found == runs_.end()) return;
-  RunState& run = found->second;
-  run.lost = true;
-  run.labels.set("job", run.job);
-  run.labels.set("run_uid", due.key);
-  touch("run/" + due.key);
-  resolve_run(due.key, run.attempt, Resolution::expired, due.at);
-  raise("job_lost", run.labels,
-        "no sign of life from job " + run.job + " since " + core::to_rfc3339(run.last_seen),
-        due.at);
-}
-
 // ---- the rest
 
-void Router::Impl::on_delivery(const core::Delivery& delivery) {
-  if (delivery.handles.empty()) return;
+void Router::Impl::on_delivery(const core::Delivery& delivery, WallTime now) {
   const auto hash = hash_of_key_.find(delivery.route_id + '\x1f' + delivery.group_key);
   if (hash == hash_of_key_.end()) return;
   Group& group = *groups_.at(hash->second);
-  const auto log = group.logs.find(delivery.integration);
-  if (log == group.logs.end()) return;
-  auto& handles = log->second.handles;
-  for (const auto& news : delivery.handles) {
-    const auto same = std::find_if(handles.begin(), handles.end(),
-                                   [&](const auto& handle) { return handle.first == news.first; });
-    if (same == handles.end()) {
-      handles.push_back(news);
-    } else {
-      same->second = news.second;
-    }
-  }
+  const auto found = group.logs.find(delivery.integration);
+  if (found == group.logs.end()) return;
+  TellLog& log = found->second;
+  for (const auto& one : log.pending) undelivered_.erase(undelivered_.find(one.decided_at));
+  stats_.owed -= log.owed.size();
+  const Settled settled = settle(log, delivery);
+  stats_.untold += settled.forgotten;
+  tell_again(group, log, settled.open_again, now);
+  bool changed = settled.changed;
+  stats_.owed += log.owed.size();
+  for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
+  const bool reached = delivery.state != core::DeliveryState::superseded;
+  if (reached) changed = keep_handles(log, delivery) || changed;
+  if (!changed) return;
   touch("log/" + group.hash + "/" + delivery.integration);
-}
-
-void Router::Impl::set_behind(bool behind, WallTime now) {
-  if (behind == behind_since_.has_value()) return;
-  behind_since_ = behind ? std::optional(now) : std::nullopt;
-  if (behind) return;
-  for (auto& [hash, group] : groups_) {
-    if (!group->held) continue;
-    group->held = false;
-    if (!group->next_tick) continue;
-    group->next_tick = std::min(*group->next_tick, now);
-    arrange(*group);
-    touch(*group);
-  }
-}
-
-void Router::Impl::tick(WallTime now) {
-  if (!restored_) return;
-  forget_seen(now);
-  while (auto due = agenda_.pop(now)) {
-    switch (due->kind) {
-      case Due::expire_issue:
-        expire(*due);
-        break;
-      case Due::lose_run:
-        lose_run(*due);
-        break;
-      case Due::flush_group:
-        flush_due(*due, now);
-        break;
-      case Due::forget_group:
-        forget_group(*due);
-        break;
-      case Due::forget_issue:
-        forget_issue(*due);
-        break;
-      case Due::forget_run:
-        runs_.erase(due->key);
-        touch("run/" + due->key);
-        break;
-    }
-  }
+  if (group.active()) change(group);
 }
 
 }  // namespace tocsin::routing

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/identity.h"
 #include "routing/router_impl.h"
+#include "routing/runs.h"
 #include "routing/state_codec.h"
+#include "routing/told.h"
 
 namespace tocsin::routing {
 
@@ -70,9 +71,7 @@ void Router::Impl::link_issues() {
   for (auto& [key, state] : issues_) {
     if (!state->firing) continue;
     ++firing_;
-    const std::string run = state->issue.run.uid.nil() ? state->issue.labels.get("run_uid")
-                                                       : core::to_text(state->issue.run.uid);
-    if (!run.empty()) firing_of_run_[run].insert(key);
+    if (const std::string run = run_of(state->issue); !run.empty()) firing_of_run_[run].insert(key);
     if (state->expires_at) agenda_.set(Due::expire_issue, key, *state->expires_at);
   }
 }
@@ -83,6 +82,7 @@ void Router::Impl::link_members() {
     if (group == groups_.end()) {
       touch("log/" + hash + "/" + integration);  // nothing left that it belongs to
     } else {
+      for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
       group->second->logs[integration] = std::move(log);
     }
   }
@@ -94,7 +94,8 @@ void Router::Impl::link_members() {
       touch("member/" + hash + "/" + key);
       continue;
     }
-    if (!group->second->members.emplace(key, issue->second.get()).second) continue;
+    const Group::Member member{issue->second.get(), false};
+    if (!group->second->members.emplace(key, member).second) continue;
     issue->second->groups.push_back(group->second.get());
   }
   unlinked_logs_.clear();
@@ -112,7 +113,8 @@ void Router::Impl::close_log(Group& group, const std::string& integration_id, Wa
   const Integration* integration = tree_.find_integration(integration_id);
   touch("log/" + group.hash + "/" + integration_id);
   if (integration == nullptr || !integration->enabled || !integration->stateful ||
-      !integration->send_resolved || (log.told.empty() && log.owed.empty())) {
+      !integration->send_resolved || !incident_open(log) ||
+      (log.told.empty() && log.owed.empty())) {
     log.told.clear();
     log.owed.clear();
     return;
@@ -120,11 +122,11 @@ void Router::Impl::close_log(Group& group, const std::string& integration_id, Wa
   Verdict verdict;
   verdict.reason = "regrouped";
   verdict.kind = core::NotificationKind::close;
-  for (const auto& [key, state] : group.members) {
+  for (const auto& [key, member] : group.members) {
     if (const auto told = log.told.find(key); told != log.told.end()) {
-      verdict.resolved.push_back({state, told->second.episode, false});
+      verdict.resolved.push_back({member.state, told->second.episode, false});
     } else if (const auto owed = log.owed.find(key); owed != log.owed.end()) {
-      verdict.resolved.push_back({state, owed->second.episode, false});
+      verdict.resolved.push_back({member.state, owed->second.episode, false});
     }
   }
   log.told.clear();
@@ -132,7 +134,7 @@ void Router::Impl::close_log(Group& group, const std::string& integration_id, Wa
   ++log.seq;
   const Route none{};
   const FlushContext context{none, *integration, nullptr, now, {}};
-  out_.notifications.push_back(compose(group, context, verdict, log, now, options_.config_version));
+  send(log, verdict, compose(group, context, verdict, log, now, options_.config_version));
   out_.decisions.push_back({integration_id, group.route_id, group.key, verdict.reason});
 }
 
@@ -150,7 +152,7 @@ void Router::Impl::close_unrouted(WallTime now) {
     }
     if (kept || !group->active()) continue;
     const auto members = group->members;
-    for (const auto& [key, state] : members) leave(*group, *state);
+    for (const auto& [key, member] : members) leave(*group, *member.state);
     group->next_tick.reset();
     group->urgent_at.reset();
     group->running = false;
@@ -162,6 +164,9 @@ void Router::Impl::close_unrouted(WallTime now) {
 void Router::Impl::arrange_all(WallTime now) {
   for (auto& [hash, group] : groups_) {
     for (const auto& [id, log] : group->logs) stats_.owed += log.owed.size();
+    for (auto& [key, member] : group->members) {
+      member.strayed = group->route != nullptr && !belongs(*group, *member.state);
+    }
     hash_of_key_[group->route_id + '\x1f' + group->key] = hash;
     if (!group->active()) {
       const WallTime since = group->absent_since.value_or(now);
@@ -178,6 +183,10 @@ void Router::Impl::arrange_all(WallTime now) {
       group->next_tick = cap;
       touch(*group);
     }
+    // Ticks at which there was nothing to say may have passed without a record; what comes now must
+    // not be told at one of them.
+    if (restored_quiet(*group, now)) set_next(*group, *group->next_tick, now);
+    group->changed = true;  // the configuration may be another one
     arrange(*group);
   }
   for (auto& [key, state] : issues_) {
@@ -196,7 +205,7 @@ void Router::Impl::restored(WallTime now) {
   link_runs();
   close_unrouted(now);
   arrange_all(now);
-  restored_ = true;
+  restored_ = starting_ = true;
 }
 
 std::optional<std::string> Router::Impl::encoded(const std::string& key) const {
@@ -232,6 +241,7 @@ Output Router::Impl::take() {
   out_.state.reserve(dirty_.size());
   for (const std::string& key : dirty_) out_.state.push_back({key, encoded(key)});
   dirty_.clear();
+  sent_bytes_ = 0;
   return std::exchange(out_, {});
 }
 

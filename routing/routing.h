@@ -148,7 +148,14 @@ struct RouterOptions {
   std::string config_version;
   std::string source = "/default/router";  // of built-in issues: "/<cluster>/router"
   std::vector<Suppressor> suppressors;     // asked in this order; all reasons are collected
-  /// Codec of an issue inside the router's state; must give back an equal issue.
+  /// What one call of tick() gives out at most, and then says that more is due. A flush is never
+  /// cut.
+  struct Budget {
+    std::size_t notifications = 1000;
+    std::size_t bytes = std::size_t{4} << 20;  // of the issues they list
+    std::size_t members = 100'000;             // issues looked at
+  } budget;
+  /// Codec of an issue inside the router's state: one line of text; must give back an equal issue.
   std::function<std::string(const core::Issue&)> encode_issue;
   std::function<core::Result<core::Issue>(std::string_view)> decode_issue;
 };
@@ -193,18 +200,40 @@ struct Stats {
   std::uint64_t events = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t stale = 0;
-  std::uint64_t rejected = 0;  // no labels
-  std::uint64_t clamped = 0;   // began too far in the future
+  std::uint64_t rejected = 0;      // no labels
+  std::uint64_t clamped = 0;       // began too far in the future
+  std::uint64_t late_issues = 0;   // of a run that had ended, or of an earlier attempt
+  std::uint64_t seen_evicted = 0;  // ids forgotten within the window: more than dedup_max
   std::uint64_t orphan_resolves = 0;
   std::uint64_t groups_overflow = 0;
   std::uint64_t suppressed = 0;  // member × flush × reason
   std::uint64_t owed_dropped = 0;
   std::uint64_t flushes = 0;
-  std::size_t firing = 0;
-  std::size_t issues = 0;
-  std::size_t groups = 0;  // with members
-  std::size_t owed = 0;
+  std::uint64_t notifications = 0;
+  std::uint64_t truncated = 0;  // issues that a message counted and did not list
+  std::uint64_t untold = 0;     // episodes whose message never arrived: news again
+  // Present sizes:
+  std::uint64_t firing = 0;
+  std::uint64_t issues = 0;
+  std::uint64_t groups = 0;  // with members
+  std::uint64_t runs = 0;
+  std::uint64_t seen = 0;
+  std::uint64_t owed = 0;
+  std::uint64_t undelivered = 0;                     // messages without a final state
+  std::uint64_t waiting = 0;                         // held back while the input is behind
+  std::optional<core::WallTime> oldest_undelivered;  // when it was decided
+  std::optional<core::WallTime> next_due;            // what tick() would do first
 };
+
+/// Calls `each` for every counter (they only grow). Names are complete metric names.
+void for_each_counter(
+    const Stats& stats,
+    core::FunctionRef<void(std::string_view name, std::string_view help, std::uint64_t value)>
+        each);
+/// Calls `each` for every value that goes up and down; ages are seconds at `now`.
+void for_each_gauge(
+    const Stats& stats, core::WallTime now,
+    core::FunctionRef<void(std::string_view name, std::string_view help, double value)> each);
 
 /// An issue as the router knows it, for state series and listings.
 struct IssueView {
@@ -213,6 +242,20 @@ struct IssueView {
   bool firing = false;
   std::uint64_t episodes = 0;  // since it was first seen
   core::WallTime last_transition{};
+};
+
+/// What is known of a run: its newest attempt, by its own job events or by issues, whichever named
+/// it first.
+struct RunView {
+  std::uint32_t attempt = 0;                  // 0: no job event or issue has named one
+  std::map<std::string, std::string> launch;  // JobEvent::launch; empty: not heard yet
+  std::optional<core::WallTime> ended_at;     // of this attempt
+  bool lost = false;                          // no sign of life for job_lost_after
+  std::string outcome;                        // of its end
+  std::optional<std::int64_t> step;           // newest train step, at step_time
+  std::optional<double> step_seconds;         // median of one
+  core::WallTime step_time{};
+  std::string job;
 };
 
 /// A leaf that given labels reach.
@@ -269,18 +312,26 @@ class Router {
   /// is overdue is flushed once by the next tick(). `now` = UTC.
   void restored(core::WallTime now);
 
-  /// One event; `now` is its arrival. Duplicates and stale reports are counted and ignored.
+  /// One event; `now` is its arrival. Duplicates and stale reports are counted and ignored. What it
+  /// makes due at once on a route without group_wait is decided before it returns, so that a
+  /// resolve further on in the same poll does not hide it: one tick() per poll is enough.
   void on_issue(const core::Issue& issue, core::WallTime now);
-  /// ended → the attempt's issues resolve; a higher attempt started → those of lower ones do.
+  /// ended → the attempt's issues resolve (not those about the end itself); a higher attempt
+  /// started → those of lower ones do.
   void on_job(const core::JobEvent& event, core::WallTime now);
-  /// Far-side handles go into the notification log.
+  /// The notification log follows: far-side handles, and what never arrived is not told any more.
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
-  /// While true (input far behind), groups of old issues wait for the end of the catch-up.
+  /// While true (some input is not read to its end), the backlog goes before telling: old issues,
+  /// repeats, ends and expiries wait until it is false, or catchup_hold_max is over; then all that
+  /// is due is told once, and the next catchup_hold_max begins. Fresh issues (of the last seconds)
+  /// are told as always, except between restored() and the first round. Call it each turn before
+  /// tick().
   void set_behind(bool behind, core::WallTime now);
-  /// Does everything due at or before `now`: expiries, flushes, forgetting. Missed ticks of a group
-  /// collapse into one.
-  void tick(core::WallTime now);
-  /// When tick() is next needed; may lie in the past.
+  /// Does what is due at or before `now`: expiries, flushes, forgetting, oldest first, until the
+  /// budget is used. Missed ticks of a group collapse into one. True: more is due; take() and call
+  /// again.
+  bool tick(core::WallTime now);
+  /// When tick() is next needed; may lie in the past: now.
   [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
   /// Hands over what changed; the next call starts empty. Lose it only together with the router.
   Output take();
@@ -290,6 +341,8 @@ class Router {
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
   void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
+  /// Also for runs whose attempt has ended, as long as they are remembered.
+  [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
   [[nodiscard]] const Stats& stats() const noexcept;
   /// Which leaves labels reach, in tree order, and why the others were not.
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;

@@ -10,6 +10,7 @@
 
 #include "core/issue.h"
 #include "core/labels.h"
+#include "core/notification.h"
 #include "core/time.h"
 
 namespace tocsin::routing {
@@ -27,6 +28,9 @@ struct IssueState {
   bool expiry_explicit = false;              // the producer named the end, or named none on purpose
   core::WallTime last_transition{};
   std::map<std::string, std::uint64_t> sequences;  // source → highest seen
+  /// Ended episodes before the present one of which somebody has still to hear the end: their last
+  /// reports, so that an end is told with its own times.
+  std::map<std::uint64_t, core::Issue> past;
 
   // Not stored: linked by restored().
   std::vector<Group*> groups;        // where it is a member
@@ -38,6 +42,7 @@ struct TellLog {
   struct Told {
     std::uint64_t episode = 1;
     core::Severity severity = core::Severity::info;
+    std::uint64_t by = 0;  // seq of the message it depends on; 0: the far side has it
     friend bool operator==(const Told&, const Told&) = default;
   };
   struct Owed {
@@ -45,10 +50,21 @@ struct TellLog {
     core::WallTime since{};
     friend bool operator==(const Owed&, const Owed&) = default;
   };
+  /// A message whose delivery has no final state yet.
+  struct Pending {
+    std::uint64_t seq = 0;
+    std::string id;  // of the notification
+    core::NotificationKind kind = core::NotificationKind::open;
+    core::WallTime decided_at{};
+    std::vector<std::pair<std::string, Told>> over;  // issue key → the episode whose end it tells
+    friend bool operator==(const Pending&, const Pending&) = default;
+  };
   std::map<std::string, Told> told;         // issue key → firing episode it knows of
   std::map<std::string, Owed> owed;         // issue key → resolve it has still to hear of
   std::optional<core::WallTime> last_tick;  // scheduled time of the last message
   std::uint64_t seq = 0;                    // messages so far in this generation
+  bool placed = false;           // as far as deliveries say, an incident is open at the far side
+  std::vector<Pending> pending;  // in the order of seq
   std::vector<std::pair<std::string, std::string>> handles;  // far-side ids
   friend bool operator==(const TellLog&, const TellLog&) = default;
 };
@@ -57,6 +73,10 @@ struct TellLog {
 /// records `member/<group hash>/<issue key>`. Flushed without members it becomes absent, and only
 /// remembers its generation and logs.
 struct Group {
+  struct Member {
+    IssueState* state = nullptr;
+    bool strayed = false;  // its labels lead elsewhere now: only who was told still hears
+  };
   std::string hash;
   std::string key;  // shown: "<matcher path>:{k=\"v\"}"
   std::string route_id;
@@ -77,7 +97,9 @@ struct Group {
 
   // Not stored.
   const Route* route = nullptr;
-  std::map<std::string, IssueState*> members;
+  std::map<std::string, Member> members;
+  bool changed = true;   // since its last flush: else there is nothing to decide but a repeat
+  bool unsaved = false;  // its timer has moved without a record: written with the next change
 
   [[nodiscard]] bool active() const noexcept { return next_tick.has_value(); }
   [[nodiscard]] std::optional<core::WallTime> next_flush() const {
@@ -94,6 +116,15 @@ struct RunState {
   core::WallTime last_seen{};
   std::optional<core::WallTime> ended_at;  // of `attempt`
   bool lost = false;
+  bool heard = false;  // of itself, by a job event; else only an issue named it
+  // Of `attempt`, as far as its job events say:
+  std::map<std::string, std::string> launch;
+  std::string outcome;
+  std::optional<std::int64_t> step;
+  std::optional<double> step_seconds;
+  core::WallTime step_time{};
+  // Not stored: when it was written last, so that heartbeats do not write every time.
+  core::WallTime saved_at{};
 };
 
 }  // namespace tocsin::routing

@@ -1,11 +1,15 @@
 #include "routing/state_codec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include "core/json.h"
 
 namespace tocsin::routing {
 namespace {
@@ -14,6 +18,9 @@ using core::Error;
 using core::Result;
 using core::WallTime;
 using Json = nlohmann::json;
+
+/// Far above the largest group's log.
+constexpr std::size_t kMaxStateBytes = std::size_t{16} << 20;
 
 Json to_json(const std::optional<WallTime>& time) {
   return time ? Json(core::nanoseconds(*time)) : Json(nullptr);
@@ -38,14 +45,27 @@ core::Labels labels_from(const Json& json) {
   return out;
 }
 
+Json to_json(const std::string& key, const TellLog::Told& told) {
+  return Json::array({key, told.episode, static_cast<int>(told.severity), told.by});
+}
+
+std::pair<std::string, TellLog::Told> told_from(const Json& json) {
+  const int severity = std::clamp(json.at(2).get<int>(), 0, 3);
+  return {json.at(0), {json.at(1), static_cast<core::Severity>(severity), json.at(3)}};
+}
+
 /// Text that is not UTF-8 loses the bad bytes rather than the record.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Runs `read` over the parsed text; the library's exceptions end here.
+/// Runs `read` over the parsed text; the library's exceptions end here. What grows with the number
+/// of issues is a list: objects are bounded in keys, everything in depth, before it is parsed.
 template <typename T>
 Result<T> parsed(std::string_view text, const std::function<T(const Json&)>& read) {
+  if (const core::Status bounded = core::check_json_bounds(text, kMaxStateBytes); !bounded) {
+    return Error{core::Code::data_loss, bounded.error().message};
+  }
   try {
     return read(Json::parse(text));
   } catch (const std::exception& problem) {
@@ -67,32 +87,55 @@ Result<WallTime> decode_time(std::string_view value) {
 }
 
 std::string encode(const IssueState& state, const RouterOptions& options) {
+  Json sequences = Json::array();
+  for (const auto& [source, highest] : state.sequences) {
+    sequences.push_back(Json::array({source, highest}));
+  }
+  Json past = Json::array();
+  for (const auto& [episode, issue] : state.past) past.push_back(episode);
   const Json json{{"episode", state.episode},
                   {"firing", state.firing},
                   {"expires_at", to_json(state.expires_at)},
                   {"expiry_explicit", state.expiry_explicit},
                   {"last_transition", to_json(state.last_transition)},
-                  {"sequences", state.sequences}};
-  return dump(json) + '\n' + options.encode_issue(state.issue);
+                  {"sequences", sequences},
+                  {"past", past}};
+  std::string out = dump(json) + '\n' + options.encode_issue(state.issue);
+  for (const auto& [episode, issue] : state.past) out += '\n' + options.encode_issue(issue);
+  return out;
 }
 
 Result<IssueState> decode_issue_state(std::string_view value, const RouterOptions& options) {
-  const std::size_t line = value.find('\n');
-  if (line == std::string_view::npos) return Error{core::Code::data_loss, "no issue in the record"};
-  auto issue = options.decode_issue(value.substr(line + 1));
-  if (!issue) return Error{core::Code::data_loss, issue.error().message};
-  auto state = parsed<IssueState>(value.substr(0, line), [](const Json& json) {
+  std::vector<std::string_view> lines;
+  for (std::size_t from = 0; from <= value.size();) {
+    const std::size_t end = std::min(value.find('\n', from), value.size());
+    lines.push_back(value.substr(from, end - from));
+    from = end + 1;
+  }
+  if (lines.size() < 2) return Error{core::Code::data_loss, "no issue in the record"};
+  std::vector<core::Issue> issues;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    auto issue = options.decode_issue(lines[i]);
+    if (!issue) return Error{core::Code::data_loss, issue.error().message};
+    issues.push_back(std::move(*issue));
+  }
+  auto state = parsed<IssueState>(lines[0], [&](const Json& json) {
     IssueState out;
     out.episode = json.at("episode");
     out.firing = json.at("firing");
     out.expires_at = optional_time(json.at("expires_at"));
     out.expiry_explicit = json.at("expiry_explicit");
     out.last_transition = time_from(json.at("last_transition"));
-    out.sequences = json.at("sequences").get<std::map<std::string, std::uint64_t>>();
+    for (const Json& entry : json.at("sequences")) {
+      out.sequences[entry.at(0)] = entry.at(1);
+    }
+    for (std::size_t i = 0; i < json.at("past").size(); ++i) {
+      out.past[json.at("past").at(i)] = issues.at(i + 1);
+    }
     return out;
   });
   if (!state) return state;
-  state->issue = std::move(*issue);
+  state->issue = std::move(issues.front());
   const bool resolved = state->issue.status == core::IssueStatus::resolved;
   if (resolved == state->firing || (resolved && !state->issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};
@@ -114,6 +157,7 @@ std::string encode(const Group& group) {
                {"last_tick", to_json(group.last_tick)},
                {"flush_seq", group.flush_seq},
                {"running", group.running},
+               {"changed", group.changed},
                {"held", group.held},
                {"absent_since", to_json(group.absent_since)}});
 }
@@ -134,6 +178,7 @@ Result<Group> decode_group(std::string_view value) {
     out.last_tick = optional_time(json.at("last_tick"));
     out.flush_seq = json.at("flush_seq");
     out.running = json.at("running");
+    out.changed = json.at("changed");
     out.held = json.at("held");
     out.absent_since = optional_time(json.at("absent_since"));
     return out;
@@ -141,13 +186,18 @@ Result<Group> decode_group(std::string_view value) {
 }
 
 std::string encode(const TellLog& log) {
-  Json told = Json::object();
-  for (const auto& [key, entry] : log.told) {
-    told[key] = Json::array({entry.episode, static_cast<int>(entry.severity)});
-  }
-  Json owed = Json::object();
+  Json told = Json::array();
+  for (const auto& [key, entry] : log.told) told.push_back(to_json(key, entry));
+  Json owed = Json::array();
   for (const auto& [key, entry] : log.owed) {
-    owed[key] = Json::array({entry.episode, core::nanoseconds(entry.since)});
+    owed.push_back(Json::array({key, entry.episode, core::nanoseconds(entry.since)}));
+  }
+  Json pending = Json::array();
+  for (const TellLog::Pending& one : log.pending) {
+    Json over = Json::array();
+    for (const auto& [key, entry] : one.over) over.push_back(to_json(key, entry));
+    pending.push_back(Json::array(
+        {one.seq, one.id, core::to_string(one.kind), core::nanoseconds(one.decided_at), over}));
   }
   Json handles = Json::array();
   for (const auto& [name, value] : log.handles) handles.push_back(Json::array({name, value}));
@@ -155,19 +205,28 @@ std::string encode(const TellLog& log) {
                {"owed", owed},
                {"last_tick", to_json(log.last_tick)},
                {"seq", log.seq},
+               {"placed", log.placed},
+               {"pending", pending},
                {"handles", handles}});
 }
 
 Result<TellLog> decode_log(std::string_view value) {
   return parsed<TellLog>(value, [](const Json& json) {
     TellLog out;
-    for (const auto& [key, entry] : json.at("told").items()) {
-      const int severity = entry.at(1);
-      out.told[key] = {entry.at(0), static_cast<core::Severity>(std::clamp(severity, 0, 3))};
+    for (const Json& entry : json.at("told")) out.told.insert(told_from(entry));
+    for (const Json& entry : json.at("owed")) {
+      out.owed[entry.at(0)] = {entry.at(1), time_from(entry.at(2))};
     }
-    for (const auto& [key, entry] : json.at("owed").items()) {
-      out.owed[key] = {entry.at(0), time_from(entry.at(1))};
+    for (const Json& entry : json.at("pending")) {
+      const auto kind = core::notification_kind_from(entry.at(2).get<std::string>());
+      out.pending.push_back({entry.at(0),
+                             entry.at(1),
+                             kind.value_or(core::NotificationKind::update),
+                             time_from(entry.at(3)),
+                             {}});
+      for (const Json& end : entry.at(4)) out.pending.back().over.push_back(told_from(end));
     }
+    out.placed = json.at("placed");
     out.last_tick = optional_time(json.at("last_tick"));
     out.seq = json.at("seq");
     for (const Json& entry : json.at("handles")) {
@@ -178,12 +237,20 @@ Result<TellLog> decode_log(std::string_view value) {
 }
 
 std::string encode(const RunState& run) {
+  Json launch = Json::array();
+  for (const auto& [node, opened] : run.launch) launch.push_back(Json::array({node, opened}));
   return dump({{"attempt", run.attempt},
                {"job", run.job},
                {"labels", to_json(run.labels)},
                {"last_seen", to_json(run.last_seen)},
                {"ended_at", to_json(run.ended_at)},
-               {"lost", run.lost}});
+               {"lost", run.lost},
+               {"heard", run.heard},
+               {"launch", launch},
+               {"outcome", run.outcome},
+               {"step", run.step ? Json(*run.step) : Json(nullptr)},
+               {"step_seconds", run.step_seconds ? Json(*run.step_seconds) : Json(nullptr)},
+               {"step_time", to_json(run.step_time)}});
 }
 
 Result<RunState> decode_run(std::string_view value) {
@@ -195,6 +262,14 @@ Result<RunState> decode_run(std::string_view value) {
     out.last_seen = time_from(json.at("last_seen"));
     out.ended_at = optional_time(json.at("ended_at"));
     out.lost = json.at("lost");
+    out.heard = json.at("heard");
+    for (const Json& entry : json.at("launch")) out.launch[entry.at(0)] = entry.at(1);
+    out.outcome = json.at("outcome");
+    if (!json.at("step").is_null()) out.step = json.at("step").get<std::int64_t>();
+    if (!json.at("step_seconds").is_null())
+      out.step_seconds = json.at("step_seconds").get<double>();
+    out.step_time = time_from(json.at("step_time"));
+    out.saved_at = out.last_seen;
     return out;
   });
 }

@@ -1,5 +1,6 @@
 // The router's state as records of the compacted topic `router-state`: keys `<kind>/<id>`, values
-// JSON (an issue's record: one JSON line, then the issue as the injected codec writes it).
+// JSON (an issue's record: one JSON line, then a line for the issue and for each earlier episode
+// that is still needed, as the injected codec writes them).
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/routing/harness.h"
 
 namespace tocsin::routing {
@@ -445,6 +447,89 @@ TEST_F(Flush, HandlesOfDeliveriesAreKeptInTheLog) {
   h.commit();
   EXPECT_NE(h.changelog.at("log/" + h.sent[0].group_hash + "/oncall").find("171.2"),
             std::string::npos);
+}
+
+TEST_F(Flush, AToldEpisodeKeepsItsOwnTimesWhenALaterOneFollows) {
+  h.open();
+  h.fire(kA);
+  h.at(60s);
+  core::Issue end = h.issue(kA, core::IssueStatus::resolved);
+  end.summary = "back below the limit";
+  h.report(end);
+  h.silenced = {{"tensor", "a"}};
+  h.at(100s);
+  h.fire(kA);
+  h.crash();  // the state keeps them too
+  h.at(30s + 5min);
+  ASSERT_THAT(h.said(), ElementsAre("first open oncall 1/0", "all_resolved close oncall 0/1 over"));
+  ASSERT_EQ(h.sent[1].issues.size(), 1U);
+  const core::NotifiedIssue& told = h.sent[1].issues[0];
+  EXPECT_EQ(told.episode, 1U);
+  EXPECT_EQ(told.issue.status, core::IssueStatus::resolved);
+  EXPECT_EQ(told.issue.resolution, core::Resolution::recovered);
+  EXPECT_EQ(told.issue.starts_at, kStart);
+  EXPECT_EQ(told.issue.ends_at, kStart + 60s);
+  EXPECT_EQ(told.issue.summary, "back below the limit");
+  const std::string record = h.changelog.at("issue/" + core::issue_key(kA));
+  EXPECT_EQ(std::count(record.begin(), record.end(), '\n'), 1) << "told: no longer kept";
+}
+
+TEST_F(Flush, ALateTickTellsWhatIsTrueNow) {
+  h.open();
+  h.fire(kA);
+  h.at(1min);
+  h.said();
+  h.stop_until(3h);
+  h.resolve(kA);
+  h.at(3h);
+  EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"))
+      << "and not that it fired at the last tick that was missed";
+}
+
+TEST_F(Flush, EpisodesThatNobodyWasToldOfAreNotKept) {
+  h.open();
+  h.fire(kA);
+  h.at(30s);
+  for (int i = 1; i <= 20; ++i) {
+    h.at(30s + i * 2s);
+    h.resolve(kA);
+    h.at(31s + i * 2s);
+    h.fire(kA);
+  }
+  const std::string record = h.changelog.at("issue/" + core::issue_key(kA));
+  EXPECT_EQ(std::count(record.begin(), record.end(), '\n'), 2) << "the present one and the first";
+}
+
+TEST_F(Flush, AMessageFitsIntoARecordWhateverMaxAlertsSays) {
+  h.integrations[0].max_alerts = 0;
+  h.open();
+  for (int i = 0; i < 1000; ++i) {
+    core::Issue issue = h.issue(with(kA, "tensor", std::to_string(i)), core::IssueStatus::firing);
+    issue.summary = std::string(2000, 's');
+    h.report(issue);
+  }
+  h.at(30s);
+  ASSERT_EQ(h.sent.size(), 1U);
+  EXPECT_EQ(h.sent[0].firing_count, 1000U);
+  EXPECT_LT(h.sent[0].issues.size(), 200U);
+  EXPECT_GT(h.sent[0].issues.size(), 50U);
+  EXPECT_EQ(h.sent[0].truncated, 1000U - h.sent[0].issues.size());
+  EXPECT_EQ(h.router().stats().truncated, h.sent[0].truncated);
+}
+
+TEST_F(Flush, AFlushWithNothingNewWritesNothing) {
+  h.options.suppressors.clear();
+  h.open();
+  h.fire(kA);
+  h.at(30s);
+  const auto before = h.changelog;
+  h.at(1h);
+  EXPECT_EQ(h.changelog, before);
+  EXPECT_EQ(h.router().stats().flushes, 12U);
+  h.fire(kB);
+  h.crash();
+  h.at(1h + 30s);
+  EXPECT_EQ(h.sent.back().decided_at, kStart + 1h + 30s) << "the grid is where it was";
 }
 
 }  // namespace

@@ -108,7 +108,14 @@ void Harness::at(core::Duration since) {
 }
 
 void Harness::commit() {
-  Output output = router_->take();
+  const std::size_t before = sent.size();
+  keep(router_->take());
+  if (!fate) return;
+  for (std::size_t i = before; i < sent.size(); ++i) settle(sent[i], fate(sent[i]));
+  keep(router_->take());
+}
+
+void Harness::keep(Output output) {
   for (auto& record : output.state) {
     if (record.value) {
       changelog[record.key] = *record.value;
@@ -154,6 +161,22 @@ void Harness::job(core::JobPhase phase, std::uint32_t attempt) {
   event.time = now_;
   router_->on_job(event, now_);
   commit();
+}
+
+void Harness::deliver(const core::Notification& notification, core::DeliveryState state) {
+  settle(notification, state);
+  commit();
+}
+
+void Harness::settle(const core::Notification& notification, core::DeliveryState state) {
+  core::Delivery delivery;
+  delivery.notification_id = notification.notification_id;
+  delivery.integration = notification.integration;
+  delivery.route_id = notification.route_id;
+  delivery.group_key = notification.group_key;
+  delivery.kind = notification.kind;
+  delivery.state = state;
+  router_->on_delivery(delivery, now_);
 }
 
 std::vector<std::string> Harness::said() {

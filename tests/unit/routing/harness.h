@@ -1,6 +1,7 @@
 // A router with a hand-moved clock and a changelog in memory, for the tests of routing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,8 @@ class Harness {
   std::vector<Integration> integrations{webhook("oncall")};
   RouterOptions options;
   std::vector<std::pair<std::string, std::string>> silenced;  // label = value: a silence now
+  /// What becomes of a message at once after its commit; unset: nobody reports.
+  std::function<core::DeliveryState(const core::Notification&)> fate;
 
   /// (Re)starts the router from the changelog at the present time.
   void open();
@@ -53,6 +56,7 @@ class Harness {
   void resolve(const core::Labels& labels);
   void report(const core::Issue& issue);
   void job(core::JobPhase phase, std::uint32_t attempt);
+  void deliver(const core::Notification& notification, core::DeliveryState state);
 
   /// Messages since the last call, as "reason kind integration firing/resolved".
   std::vector<std::string> said();
@@ -65,6 +69,9 @@ class Harness {
   std::vector<Decision> decisions;
 
  private:
+  void keep(Output output);
+  void settle(const core::Notification& notification, core::DeliveryState state);
+
   std::unique_ptr<Router> router_;
   core::WallTime now_ = kStart;
   std::uint64_t sequence_ = 0;

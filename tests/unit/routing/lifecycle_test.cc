@@ -91,13 +91,34 @@ TEST_F(Lifecycle, TheLatestOfTwoResolvesCounts) {
   h.at(10s);
   core::Issue one = h.issue(kA, IssueStatus::resolved);
   one.ends_at = kStart + 4s;
+  one.summary = "early";
   h.report(one);
   core::Issue two = h.issue(kA, IssueStatus::resolved);
   two.starts_at = kStart;
   two.ends_at = kStart + 7s;
+  two.summary = "late";
   h.report(two);
   EXPECT_EQ(*view(kA).issue.ends_at, kStart + 7s);
+  EXPECT_EQ(view(kA).issue.summary, "late") << "its annotations come along";
+  core::Issue three = h.issue(kA, IssueStatus::resolved);
+  three.starts_at = kStart;
+  three.ends_at = kStart + 5s;
+  three.summary = "in between";
+  h.report(three);
+  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 7s);
+  EXPECT_EQ(view(kA).issue.summary, "late");
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered"));
+}
+
+TEST_F(Lifecycle, EverNewSourcesDoNotMakeTheStateGrow) {
+  for (int i = 0; i < 2000; ++i) {
+    core::Issue issue = h.issue(kA, IssueStatus::firing);
+    issue.source = "/made/up/" + std::to_string(i);
+    h.report(issue);
+  }
+  EXPECT_LT(h.changelog.at("issue/" + core::issue_key(kA)).size(), 5000U);
+  h.crash();
+  EXPECT_TRUE(view(kA).firing);
 }
 
 TEST_F(Lifecycle, AReportThatTouchesTheEndedEpisodeContinuesIt) {
@@ -316,6 +337,11 @@ TEST_F(Lifecycle, AnIssueReportedAfterTheEndOfItsRunDoesNotStayOpen) {
   h.fire(kRunA);
   EXPECT_FALSE(view(kRunA).firing);
   EXPECT_EQ(h.router().stats().firing, 0U);
+  EXPECT_EQ(h.router().stats().late_issues, 1U);
+  EXPECT_EQ(h.router().stats().orphan_resolves, 0U);
+  h.at(10min);
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "all_resolved close oncall 0/1 over"))
+      << "it is news all the same";
 }
 
 TEST_F(Lifecycle, ARunWithoutSignsOfLifeIsLostAndFoundAgain) {

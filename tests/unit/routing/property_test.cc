@@ -4,6 +4,9 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "tests/unit/routing/harness.h"
 
@@ -78,6 +81,11 @@ class History {
  public:
   explicit History(bool send_resolved) {
     configure(h, send_resolved);
+    h.open();
+  }
+  /// Nobody can be silenced: flushes with nothing new are passed over.
+  void without_suppressors() {
+    h.options.suppressors.clear();
     h.open();
   }
 
@@ -180,6 +188,53 @@ TEST(Properties, ACrashAnywhereChangesNoNotification) {
     broken.finish();
     RC_ASSERT(texts_of(broken.h.sent) == texts_of(whole.h.sent));
     RC_ASSERT(broken.h.changelog == whole.h.changelog);
+  }));
+}
+
+TEST(Properties, AFlushThatIsPassedOverWouldHaveSaidNothing) {
+  EXPECT_TRUE(rc::check("quiet flushes", [] {
+    auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    std::erase_if(steps, [](const Step& step) { return step.kind == 8; });
+    History looks(true);
+    History passes_over(true);
+    History breaks(true);
+    passes_over.without_suppressors();
+    breaks.without_suppressors();
+    looks.run(steps, false);
+    passes_over.run(steps, false);
+    breaks.run(steps, true);
+    looks.finish();
+    passes_over.finish();
+    breaks.finish();
+    RC_ASSERT(texts_of(passes_over.h.sent) == texts_of(looks.h.sent));
+    RC_ASSERT(texts_of(breaks.h.sent) == texts_of(looks.h.sent));
+  }));
+}
+
+TEST(Properties, NothingIsUpdatedOrClosedThatNeverArrived) {
+  EXPECT_TRUE(rc::check("lost messages", [] {
+    auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    std::erase_if(steps, [](const Step& step) { return step.kind == 8 || step.kind == 12; });
+    History history(true);
+    std::set<std::string> incidents;  // open at the far side
+    history.h.fate = [&](const core::Notification& note) {
+      const std::string place = note.integration + " " + note.group_hash;
+      const bool close = note.kind == core::NotificationKind::close;
+      if (!close && std::hash<std::string>{}(note.notification_id) % 3 == 0) {
+        return core::DeliveryState::expired;
+      }
+      if (note.kind != core::NotificationKind::open) RC_ASSERT(incidents.count(place) > 0);
+      if (close) {
+        incidents.erase(place);
+      } else {
+        incidents.insert(place);
+      }
+      return core::DeliveryState::delivered;
+    };
+    history.run(steps, false);
+    history.finish();
+    RC_ASSERT(incidents.empty());
+    RC_ASSERT(history.h.router().stats().undelivered == 0);
   }));
 }
 

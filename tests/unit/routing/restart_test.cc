@@ -109,6 +109,10 @@ TEST_F(Restart, DamagedRecordsAreNamedAndLeftOut) {
                                           {"log/short", "{}"},
                                           {"member/short", "1"},
                                           {"run/u", "\xff\xfe"},
+                                          {"run/deep", std::string(400'000, '[')},
+                                          {"log/" + hash + "/deep", std::string(400'000, '[')},
+                                          {"group/deep", std::string(400'000, '[')},
+                                          {"issue/deep", std::string(400'000, '[') + "\n{}"},
                                           {"seen/s", "12x"}}) {
     const auto status = router.restore(key, value);
     ASSERT_FALSE(status) << key;
@@ -117,8 +121,9 @@ TEST_F(Restart, DamagedRecordsAreNamedAndLeftOut) {
   }
   EXPECT_TRUE(router.restore("delivery/other", "anything"));
   EXPECT_TRUE(router.restore("member/" + hash + "/ghost", "1"));
-  EXPECT_TRUE(router.restore("log/" + hash + "/oncall",
-                             R"({"told":{},"owed":{},"last_tick":null,"seq":0,"handles":[]})"));
+  EXPECT_TRUE(router.restore(
+      "log/" + hash + "/oncall",
+      R"({"told":[],"owed":[],"last_tick":null,"seq":0,"placed":false,"pending":[],"handles":[]})"));
   router.restored(kStart);
   const Output output = router.take();
   ASSERT_EQ(output.state.size(), 2U) << "what belongs to nothing is removed";

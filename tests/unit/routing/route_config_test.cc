@@ -80,6 +80,8 @@ router:
   dedup_window: 1h
   retention: 2h
   job_lost_after: 3m
+  max_future: 1m
+  catchup_hold_max: 10s
   limits: {max_groups: 7, max_groups_per_route: 6, max_members_per_group: 5, dedup_max: 4, owed_max_age: 1d}
 )");
   EXPECT_THAT(loaded.problems, IsEmpty());
@@ -101,6 +103,8 @@ router:
   EXPECT_EQ(loaded.router.job_lost_after, 3min);
   EXPECT_EQ(loaded.router.max_groups, 7U);
   EXPECT_EQ(loaded.router.owed_max_age, 24h);
+  EXPECT_EQ(loaded.router.catchup_hold_max, 10s);
+  EXPECT_EQ(loaded.router.max_future, 1min);
 }
 
 TEST(RouteConfig, WithoutTheSectionThereIsNothingToTell) {

@@ -39,7 +39,18 @@ TEST_F(Timers, WithoutAWaitTheFirstMessageIsDueAtOnce) {
   h.tree.group_wait = 0s;
   h.open();
   h.fire(tensor("a"));
-  EXPECT_EQ(*h.router().next_deadline(), kStart);
+  EXPECT_THAT(seconds(), ElementsAre(0)) << "without a tick";
+  EXPECT_EQ(*h.router().next_deadline(), kStart + 5min);
+}
+
+TEST_F(Timers, AResolveInTheSamePollDoesNotHideWhatIsToldAtOnce) {
+  h.tree.group_wait = 0s;
+  h.open();
+  h.router().on_issue(h.issue(tensor("a"), core::IssueStatus::firing), h.now());
+  h.router().on_issue(h.issue(tensor("a"), core::IssueStatus::resolved), h.now());
+  h.at(5min);
+  h.commit();
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "all_resolved close oncall 0/1 over"));
 }
 
 TEST_F(Timers, MembersThatComeLaterDoNotMoveTheTimer) {
@@ -145,31 +156,6 @@ TEST_F(Timers, ActionsOfARuleHearOfANewEpisodeAtOnce) {
   h.report(again);
   h.at(1min);
   EXPECT_THAT(h.said().back(), "new_issues update stop 1/0");
-}
-
-TEST_F(Timers, OldIssuesWaitForTheEndOfACatchUp) {
-  h.open();
-  h.router().set_behind(true, h.now());
-  for (const char* name : {"a", "b", "c"}) {
-    core::Issue issue = h.issue(tensor(name), core::IssueStatus::firing);
-    issue.starts_at = kStart - 1h;
-    h.report(issue);
-    h.at(h.now() - kStart + 1s);
-  }
-  EXPECT_THAT(h.said(), IsEmpty());
-  h.router().set_behind(false, h.now());
-  h.at(3s);
-  EXPECT_THAT(h.said(), ElementsAre("first open oncall 3/0"));
-}
-
-TEST_F(Timers, ACatchUpHoldsNobodyForLong) {
-  h.open();
-  h.router().set_behind(true, h.now());
-  core::Issue issue = h.issue(tensor("a"), core::IssueStatus::firing);
-  issue.starts_at = kStart - 1h;
-  h.report(issue);
-  h.at(1min);
-  EXPECT_THAT(seconds(), ElementsAre(30));
 }
 
 TEST_F(Timers, PastTheLimitIssuesShareTheOverflowGroupOfTheirRoute) {
