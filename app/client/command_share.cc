@@ -66,11 +66,6 @@ void CommandServer::publish(const core::RecordView& record) {
   wakeup_.set();
 }
 
-std::size_t CommandServer::followers() const {
-  const std::lock_guard lock(mutex_);
-  return followers_.size();
-}
-
 void CommandServer::welcome() {
   while (LocalSocket socket = accept_locally(listener_)) {
     Follower made{std::move(socket), keep_alive_message()};

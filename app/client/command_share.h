@@ -51,7 +51,6 @@ class CommandServer {
 
   /// Never blocks on a follower. Any thread.
   void publish(const core::RecordView& record);
-  [[nodiscard]] std::size_t followers() const;
 
  private:
   struct Follower {
@@ -62,7 +61,7 @@ class CommandServer {
   void welcome();
   bool send_pending(Follower& follower);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::map<std::string, std::string, std::less<>> newest_;  // by record key, as messages
   std::vector<Follower> followers_;
   bool closing_ = false;

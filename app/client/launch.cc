@@ -46,10 +46,6 @@ std::string launch_key(const LaunchFacts& facts, const Variables& env) {
          std::to_string(facts.parent_start_ticks);
 }
 
-std::string launch_mark(std::string_view boot_id, std::int64_t opened) {
-  return std::string(boot_id.substr(0, kBootDigits)) + "/" + std::to_string(opened);
-}
-
 bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_t opened) {
   const std::string_view boot = boot_id.substr(0, kBootDigits);
   if (boot.size() != kBootDigits || mark.size() <= kBootDigits + 1) return false;

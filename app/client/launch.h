@@ -24,11 +24,8 @@ struct LaunchFacts {
 /// with a fixed port and no id), so it never stands alone.
 std::string launch_key(const LaunchFacts& facts, const Variables& env);
 
-/// "<first 8 digits of the boot id>/<opened>": when and on which boot of its machine a worker
-/// opened, as it stands in JobEvent::launch and Command::launch.
-std::string launch_mark(std::string_view boot_id, std::int64_t opened);
-
-/// True when `mark` was written on the boot `boot_id` for a worker that opened at `opened` or
+/// True when `mark` ("<first 8 digits of a boot id>/<ns since boot>", JobEvent::launch and
+/// Command::launch) was written on the boot `boot_id` for a worker that opened at `opened` or
 /// later: what is bound to such a mark may concern the worker that opened then.
 bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_t opened);
 
