@@ -36,7 +36,7 @@ class Sorter {
     const bool belongs = !member.strayed || knows(log_, issue);
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
       verdict_.firing.push_back({&issue, issue.episode, true});
-      log_.owed.erase(issue.key);  // the newer episode speaks for it
+      speak_for_debt(issue);
       return;
     }
     if (member.firing && knows(log_, issue)) {
@@ -63,6 +63,14 @@ class Sorter {
   }
 
  private:
+  /// The newer episode speaks for the end that is owed, if its message arrives.
+  void speak_for_debt(const IssueState& issue) {
+    const auto owed = log_.owed.find(issue.key);
+    if (owed == log_.owed.end()) return;
+    verdict_.over.emplace_back(issue.key,
+                               TellLog::Told{owed->second.episode, issue.issue.severity, 0});
+    log_.owed.erase(owed);
+  }
   [[nodiscard]] bool wanted(const IssueState& issue) const {
     return context_.filter == nullptr || context_.filter->matches(issue.issue.labels);
   }
