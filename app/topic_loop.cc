@@ -40,7 +40,6 @@ core::Status TopicLoop::Impl::open() {
   source.group = wiring_.group;
   source.topics = wiring_.topics;
   source.listener = this;
-  source.own_writer = wiring_.writer;
   source.fetch_wait = std::chrono::duration_cast<milliseconds>(wiring_.fetch_wait);
   if (wiring_.group.empty()) source.start = ingest::Start::beginning;
   auto opened = ports_.transport->source(std::move(source));

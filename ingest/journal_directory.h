@@ -1,15 +1,13 @@
-// The journal's folder: who may write here, which writers and segments there are, what may go.
+// The journal's folder: whether this machine may write in it, and the locks that lie there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/log.h"
 #include "core/result.h"
-#include "core/time.h"
 
 namespace tocsin::ingest {
 
@@ -36,31 +34,26 @@ core::Error file_error(std::string_view doing, const std::string& path, int erro
 /// Hash of this machine's id; empty when it has none.
 std::string machine_hash();
 
-/// Makes `directory` and its journal.json when they are missing. Errors: failed_precondition when
-/// it belongs to another machine, lies on a network file system or has a newer format.
-core::Status prepare_journal(const std::string& directory, const std::string& machine,
-                             std::int64_t now);
+/// failed_precondition, with the hint to use Kafka.
+core::Error refused_journal(const std::string& directory, std::string_view why);
 
-/// Names of the writers, sorted.
-std::vector<std::string> list_writers(const std::string& directory);
-/// First sequences of a writer's segments, ascending.
-std::vector<std::uint64_t> list_segments(const std::string& writer_directory);
-/// "00000000000000000042.tcj".
-std::string segment_name(std::uint64_t first_sequence);
+/// Makes the folder when it is missing. Errors: failed_precondition on a network file system, or
+/// when it holds the segment files of tocsin's first journal.
+core::Status prepare_directory(const std::string& directory);
 
-/// The lock of a writer, held until destroyed; failed_precondition (with the holder's process id)
-/// when another process has it.
-core::Result<FileDescriptor> lock_writer(const std::string& writer_directory,
-                                         std::string_view writer);
+/// Keeps a second reader of one group out, in this process or another; ends with the process.
+class GroupLock {
+ public:
+  /// failed_precondition, naming the process that holds it.
+  static core::Result<std::shared_ptr<GroupLock>> take(const std::string& directory,
+                                                       std::string_view group);
+  void release() noexcept;
+  [[nodiscard]] bool held() const noexcept { return held_.load(); }
 
-struct Retention {
-  core::Duration age{};
-  std::uint64_t bytes = 0;
+ private:
+  explicit GroupLock(FileDescriptor file) : file_(std::move(file)) {}
+  FileDescriptor file_;
+  std::atomic<bool> held_{true};
 };
-/// Deletes whole segments that are older than `age`, then the oldest until the folder holds at most
-/// `bytes`. The newest segment of a writer stays, except of a dead hook-, node- or cli- writer,
-/// which goes altogether. Returns how many segments went.
-std::size_t apply_journal_retention(const std::string& directory, const Retention& retention,
-                                    core::WallTime now, core::Log& log);
 
 }  // namespace tocsin::ingest

@@ -1,315 +1,338 @@
 #include "ingest/journal_source.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "ingest/journal_fork.h"
+#include "ingest/journal_headers.h"
 
 namespace tocsin::ingest {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
-constexpr std::chrono::milliseconds kLookEvery{50};
-constexpr std::chrono::milliseconds kFullLookEvery{1000};
-constexpr int kIdleLooksBeforeRest = 10;
+constexpr nanoseconds kLookEvery = milliseconds{50};
+constexpr std::chrono::seconds kCheckEvery{1};
+// After a sign of a commit: its bytes are written first, then synced, then visible.
+constexpr nanoseconds kFirstLookAgain = microseconds{200};
+constexpr nanoseconds kSecondLookAgain = milliseconds{1};
+constexpr const char* kColumns = "SELECT id, ts, key, value, headers FROM ";
 
 std::optional<std::string_view> header_of(const void* native, std::string_view name) {
-  return static_cast<const JournalRecord*>(native)->header(name);
+  return find_header(static_cast<const Statement*>(native)->bytes(4), name);
 }
 
-core::RecordView view_of(const JournalTail& tail) {
-  const JournalRecord& record = tail.current();
+core::RecordView view_of(const JournalTopic& topic, const Statement& row) {
   core::RecordView view;
-  view.topic = record.topic;
-  view.stream = tail.writer();
-  view.offset = static_cast<std::int64_t>(tail.sequence());
-  view.timestamp = record.timestamp;
-  if (!record.key.empty()) view.key = record.key;
-  if (record.value)
-    view.value = std::as_bytes(std::span(record.value->data(), record.value->size()));
-  view.tombstone = !record.value.has_value();
-  view.native = &record;
+  view.topic = view.stream = topic.name;
+  view.offset = row.integer(0);
+  view.timestamp = row.integer(1);
+  if (!row.null(2)) view.key = row.bytes(2);
+  view.tombstone = row.null(3);
+  const std::string_view value = row.bytes(3);
+  view.value = std::as_bytes(std::span(value.data(), value.size()));
+  view.native = &row;
   view.find_header = header_of;
   return view;
 }
 
-bool is_folder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+/// What a poll that meets damage returns: only a new source can help, after somebody repaired it.
+core::Error for_poll(core::Error error) {
+  if (error.code == core::Code::data_loss) error.code = core::Code::failed_precondition;
+  return error;
 }
 
 }  // namespace
 
-std::map<std::string, std::int64_t> parse_positions(std::string_view json) {
-  std::map<std::string, std::int64_t> positions;
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  if (!parsed.is_object()) return positions;
-  for (const auto& [writer, next] : parsed.items()) {
-    if (next.is_number_integer()) positions[writer] = next.get<std::int64_t>();
-  }
-  return positions;
-}
-
-std::string positions_json(const std::map<std::string, std::int64_t>& positions) {
-  return nlohmann::json(positions).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::map<std::string, std::int64_t> read_positions(const std::string& directory,
-                                                   const std::string& writer) {
-  std::string newest;
-  JournalTail tail(directory, writer, {std::string(kPositionsTopic)});
-  tail.start(TailStart::snapshot);
-  for (;;) {
-    if (tail.load()) {
-      if (tail.current().value) newest = *tail.current().value;
-      tail.advance();
-    } else if (!tail.take_gap()) {
-      return parse_positions(newest);
-    }
-  }
-}
-
-JournalSource::JournalSource(std::string directory, SourceOptions options, bool all_compacted,
+JournalSource::JournalSource(std::string directory, const JournalTopics& topics,
+                             SourceOptions options, std::shared_ptr<GroupLock> owner,
                              core::Log& log, core::Telemetry& telemetry)
     : directory_(std::move(directory)),
+      topics_(topics),
       options_(std::move(options)),
-      all_compacted_(all_compacted),
+      owner_(std::move(owner)),
       log_(log),
       gaps_(telemetry.counter("tocsin_ingest_gaps_total",
-                              "Times a reader found records gone or damaged")),
-      watch_(directory_) {}
+                              "Times a reader found records gone or damaged")) {}
 
-JournalSource::Writer* JournalSource::find(const std::string& name) {
-  const auto it = writers_.find(name);
-  return it == writers_.end() ? nullptr : it->second.get();
+JournalSource::Stream* JournalSource::find(const core::StreamPartition& where) {
+  const auto it = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.topic->name == where.stream && where.partition == 0;
+  });
+  return it == streams_.end() ? nullptr : &*it;
 }
 
-/// First poll: takes in the writers there are and tells the listener where we stand.
-void JournalSource::begin() {
-  const auto now = Clock::now();
-  next_look_ = now + kLookEvery;
-  next_full_look_ = now + kFullLookEvery;
-  discover();
-  begun_ = true;
-  std::map<std::string, std::int64_t> committed;
-  if (!options_.own_writer.empty() && options_.start == Start::committed_or_beginning) {
-    committed = read_positions(directory_, options_.own_writer);
+core::Result<JournalDatabase*> JournalSource::database(JournalFile file) {
+  auto& kept = databases_[static_cast<std::size_t>(file)];
+  if (kept == nullptr) {
+    auto opened = JournalDatabase::open(journal_path(directory_, file), JournalAccess::read);
+    if (!opened) return opened.error();
+    kept = std::move(*opened);
   }
+  return kept.get();
+}
+
+core::Result<std::optional<std::int64_t>> JournalSource::committed(const std::string& topic) {
+  std::optional<std::int64_t> none;
+  if (options_.group.empty()) return none;
+  auto control = database(JournalFile::control);
+  if (!control) return control.error();
+  auto query = (*control)->prepare("SELECT next FROM position WHERE consumer = ? AND topic = ?");
+  if (!query) return query.error();
+  switch (query->bind(1, options_.group).bind(2, topic).step()) {
+    case SQLITE_ROW:
+      return std::optional<std::int64_t>(query->integer(0));
+    case SQLITE_DONE:
+      return none;
+    default:
+      return (*control)->error();
+  }
+}
+
+/// First poll: finds out where we stand, and tells the listener.
+core::Status JournalSource::begin() {
+  const JournalUse use;
+  std::vector<Stream> streams;
   std::vector<core::Position> positions;
-  for (auto& [name, writer] : writers_) {
-    const auto it = committed.find(name);
-    const std::int64_t next = it == committed.end() ? -1 : it->second;
-    if (next >= 0) {
-      writer->tail.seek(static_cast<std::uint64_t>(next));
+  std::array<bool, 2> used{};
+  for (const auto& name : options_.topics) {
+    Stream stream;
+    stream.topic = &topics_.find(name)->second;
+    const auto file = stream.topic->file;
+    auto from = database(file);
+    if (!from) return from.error();
+    auto rows =
+        (*from)->prepare(kColumns + stream.topic->table + " WHERE id >= ? ORDER BY id LIMIT ?");
+    if (!rows) return rows.error();
+    stream.rows = std::move(*rows);
+    auto end = (*from)->prepare("SELECT next FROM topic WHERE name = '" + name + "'");
+    if (!end) return end.error();
+    stream.end = std::move(*end);
+    core::Position position{{name, 0}, -1};
+    if (options_.start == Start::committed_or_beginning) {
+      auto at = committed(name);
+      if (!at) return at.error();
+      position.next = stream.next = at->value_or(-1);
     } else if (options_.start == Start::end) {
-      writer->tail.start(TailStart::end);
-    } else {
-      writer->tail.start(all_compacted_ ? TailStart::snapshot : TailStart::oldest);
+      const StatementScope scope(stream.end);
+      if (stream.end.step() != SQLITE_ROW) return (*from)->error();
+      stream.next = stream.end.integer(0);
     }
-    writer->paused = options_.listener != nullptr;
-    positions.push_back({{name, 0}, next});
+    stream.paused = options_.listener != nullptr;
+    used[static_cast<std::size_t>(file)] = true;
+    streams.push_back(std::move(stream));
+    positions.push_back(std::move(position));
   }
-  hold_new_ = options_.listener != nullptr && !writers_.empty();
+  for (const auto file : kJournalFiles) {
+    if (used[static_cast<std::size_t>(file)]) watch_.add(journal_path(directory_, file) + "-wal");
+  }
+  streams_ = std::move(streams);
+  begun_ = true;
   if (options_.listener != nullptr) options_.listener->assigned(positions);
+  return core::ok();
 }
 
-/// Takes in writers that appeared and drops those whose folder went.
-void JournalSource::discover() {
-  for (const auto& name : list_writers(directory_)) {
-    if (writers_.contains(name)) continue;
-    auto writer = std::make_unique<Writer>(JournalTail(directory_, name, options_.topics));
-    writer->watched = watch_.add(name);
-    if (begun_ && all_compacted_) writer->tail.start(TailStart::snapshot);
-    writer->paused = writer->held = hold_new_;
-    writers_.emplace(name, std::move(writer));
-  }
-  for (auto it = writers_.begin(); it != writers_.end();) {
-    const bool gone = !it->second->tail.loaded() && !is_folder(directory_ + "/" + it->first);
-    if (gone) watch_.remove(it->first);
-    it = gone ? writers_.erase(it) : std::next(it);
-  }
+core::Error JournalSource::gap(Stream& stream, std::int64_t first) {
+  const std::string text = "records " + std::to_string(stream.next) + " to " +
+                           std::to_string(first - 1) + " of " + stream.topic->name + " are gone";
+  gaps_.add();
+  log_.warn("journal_gap_found", {{"topic", stream.topic->name}, {"reason", text}});
+  stream.next = first;
+  return {core::Code::data_loss, text};
 }
 
-void JournalSource::apply(const JournalWatch::Changes& changes) {
-  if (changes.writers || changes.lost) discover();
-  for (const auto& name : changes.appended) {
-    if (Writer* writer = find(name)) writer->dirty = true;
+/// Without rows: is that the end, or did retention take all there was?
+core::Status JournalSource::look_for_end(Stream& stream) {
+  const StatementScope scope(stream.end);
+  if (stream.end.step() != SQLITE_ROW) {
+    return for_poll(databases_[static_cast<std::size_t>(stream.topic->file)]->error());
   }
-  for (const auto& name : changes.segments) {
-    if (Writer* writer = find(name)) {
-      writer->dirty = true;
-      writer->tail.directory_changed();
+  const std::int64_t end = stream.end.integer(0);
+  if (stream.paused) {
+    stream.at_end = stream.next >= end || end == 0;
+    return core::ok();
+  }
+  stream.at_end = true;
+  if (stream.next < 0 || stream.next >= end) return core::ok();
+  if (!stream.topic->compacted) return gap(stream, end);
+  stream.next = end;
+  return core::ok();
+}
+
+core::Status JournalSource::read(Stream& stream, std::size_t max_records,
+                                 core::RecordHandler handler, std::size_t& count) {
+  stream.at_end = false;
+  const std::size_t before = count;
+  const auto limit = static_cast<std::int64_t>(max_records - count);
+  const StatementScope scope(stream.rows);
+  stream.rows.bind(1, std::max<std::int64_t>(stream.next, 0)).bind(2, limit);
+  int step = stream.rows.step();
+  for (; step == SQLITE_ROW; step = stream.rows.step()) {
+    const std::int64_t id = stream.rows.integer(0);
+    if (!stream.topic->compacted && stream.next >= 0 && id != stream.next) {
+      if (count > 0) return core::ok();  // first what is there; the next poll meets it again
+      return gap(stream, id);
     }
+    stream.next = id + 1;
+    ++count;
+    handler(view_of(*stream.topic, stream.rows));
+    if (stream.paused || stream.next != id + 1) return core::ok();  // the handler paused or sought
   }
-  if (changes.lost) next_full_look_ = {};
+  if (step != SQLITE_DONE) {
+    return for_poll(databases_[static_cast<std::size_t>(stream.topic->file)]->error());
+  }
+  if (count == before && limit > 0) return look_for_end(stream);
+  stream.at_end = count < max_records;
+  return core::ok();
 }
 
-/// What inotify did not tell: every 50 ms for writers it cannot watch, every second for all.
-void JournalSource::look_around() {
-  const auto now = Clock::now();
-  if (now < next_look_) return;
-  next_look_ = now + kLookEvery;
-  const bool full = now >= next_full_look_;
-  if (full) {
-    next_full_look_ = now + kFullLookEvery;
-    discover();
-  }
-  for (auto& [name, writer] : writers_) {
-    if (writer->dirty || (writer->watched && !full)) continue;
-    if (full) writer->tail.directory_changed();
-    writer->dirty = (full && !writer->watched) || writer->tail.grown();
-    if (full && ++writer->idle_looks >= kIdleLooksBeforeRest) writer->tail.rest();
-  }
-}
-
-/// The writer whose next record was appended first.
-JournalSource::Writer* JournalSource::oldest_ready() {
-  Writer* best = nullptr;
-  for (auto& [name, writer] : writers_) {
-    if (writer->paused) continue;
-    if (!writer->tail.loaded()) {
-      if (!writer->dirty) continue;
-      if (!writer->tail.load()) {
-        if (auto gap = writer->tail.take_gap()) {
-          gaps_.add();
-          log_.warn("journal_gap_found", {{"stream", name}, {"reason", *gap}});
-          pending_error_ = core::Error{core::Code::data_loss, std::move(*gap)};
-          return nullptr;
-        }
-        writer->dirty = false;
-        continue;
-      }
-      writer->idle_looks = 0;
-    }
-    if (best == nullptr || writer->tail.appended() < best->tail.appended()) best = writer.get();
-  }
-  return best;
-}
-
-std::size_t JournalSource::hand_out(std::size_t max_records, core::RecordHandler handler) {
+/// One short read transaction per file: rows and ends are of one moment, and no log is held long.
+core::Result<std::size_t> JournalSource::look(std::size_t max_records,
+                                              core::RecordHandler handler) {
+  const JournalUse use;
   std::size_t count = 0;
-  while (count < max_records) {
-    Writer* writer = oldest_ready();
-    if (writer == nullptr) {
-      at_end_ = !pending_error_ && std::none_of(writers_.begin(), writers_.end(), [](auto& entry) {
-        return entry.second->paused && (entry.second->dirty || entry.second->tail.loaded());
-      });
-      break;
+  core::Status status = core::ok();
+  struct Snapshot {
+    explicit Snapshot(JournalDatabase* of) : database(of) {
+      if (database != nullptr) (void)database->run("BEGIN");
     }
-    at_end_ = false;
-    // A batch's records have one append time: the choice stands for all of them.
-    const std::int64_t time = writer->tail.appended();
-    do {
-      handler(view_of(writer->tail));
-      writer->tail.advance();
-      ++count;
-    } while (count < max_records && writer->tail.load() && writer->tail.appended() <= time &&
-             !writer->paused);
+    ~Snapshot() {
+      if (database != nullptr) (void)database->run("COMMIT");
+    }
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    JournalDatabase* database;
+  };
+  const Snapshot telemetry(databases_[0].get());
+  const Snapshot control(databases_[1].get());
+  for (std::size_t i = 0; i < streams_.size() && status; ++i) {
+    Stream& stream = streams_[(turn_ + i) % streams_.size()];
+    if (stream.paused) {
+      status = look_for_end(stream);
+    } else if (count < max_records) {
+      status = read(stream, max_records, handler, count);
+    } else {
+      stream.at_end = false;
+    }
   }
+  if (!status && count == 0) return status.error();
+  if (count > 0) ++turn_;
   return count;
 }
 
-core::Result<std::size_t> JournalSource::poll(std::chrono::milliseconds timeout,
-                                              std::size_t max_records,
+/// A file that was deleted under us goes on being readable, and nothing comes any more.
+core::Status JournalSource::check_files() {
+  const auto now = Clock::now();
+  if (now < next_check_) return core::ok();
+  next_check_ = now + kCheckEvery;
+  for (const auto& file : databases_) {
+    if (file == nullptr || !file->replaced()) continue;
+    return core::Error{core::Code::failed_precondition,
+                       "journal file " + file->path() + " was removed or replaced"};
+  }
+  return core::ok();
+}
+
+core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t max_records,
                                               core::RecordHandler handler) {
   if (closed_) {
     return core::Error{core::Code::failed_precondition, "the journal source is closed"};
   }
   const auto deadline = Clock::now() + timeout;
-  if (!begun_) begin();
-  apply(watch_.wait(std::chrono::milliseconds{0}));
-  look_around();
+  if (!begun_) {
+    if (auto status = begin(); !status) return for_poll(status.error());
+  }
+  nanoseconds deaf = kFirstLookAgain;
+  nanoseconds wait = kLookEvery;
   for (;;) {
-    if (pending_error_) return *std::exchange(pending_error_, std::nullopt);
-    const std::size_t count = hand_out(max_records, handler);
-    if (count > 0 || max_records == 0) return count;
-    if (pending_error_) continue;
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    if (auto status = check_files(); !status) return status.error();
+    auto count = look(max_records, handler);
+    if (!count || *count > 0 || max_records == 0) return count;
+    const nanoseconds left = deadline - Clock::now();
     if (left.count() <= 0) return std::size_t{0};
-    apply(watch_.wait(std::min(left, kLookEvery)));
-    look_around();
+    const auto outcome = watch_.wait(deaf, std::min(left, wait));
+    if (outcome == JournalWatch::Outcome::woken) return std::size_t{0};
+    if (outcome == JournalWatch::Outcome::changed) {
+      // The first sign may be ours; while others write on and on, once a millisecond is enough.
+      wait = deaf = wait < kLookEvery ? kSecondLookAgain : kFirstLookAgain;
+    } else if (wait < kLookEvery) {
+      // 0.2, 1, 2, 4 … ms: a commit that is synced to a slow disk is seen within twice its time.
+      wait = wait < kSecondLookAgain ? kSecondLookAgain : std::min(wait * 2, kLookEvery);
+      deaf = kSecondLookAgain;
+    }
   }
 }
 
 core::Status JournalSource::seek(const core::Position& position) {
-  Writer* writer = find(position.where.stream);
-  if (writer == nullptr) {
-    return core::not_found("journal writer " + position.where.stream + " is not assigned");
+  Stream* stream = find(position.where);
+  if (stream == nullptr) {
+    return core::not_found("topic " + position.where.stream + " is not assigned");
   }
-  if (position.next < 0) {
-    writer->tail.start(all_compacted_ ? TailStart::snapshot : TailStart::oldest);
-  } else {
-    writer->tail.seek(static_cast<std::uint64_t>(position.next));
-  }
-  writer->dirty = true;
-  at_end_ = false;
+  stream->next = std::max<std::int64_t>(position.next, -1);
+  stream->at_end = false;
   return core::ok();
 }
 
 core::Status JournalSource::pause(std::span<const core::StreamPartition> partitions) {
-  for (const auto& partition : partitions) {
-    if (Writer* writer = find(partition.stream)) writer->paused = true;
+  for (const auto& where : partitions) {
+    if (Stream* stream = find(where)) stream->paused = true;
   }
   return core::ok();
 }
 
 core::Status JournalSource::resume(std::span<const core::StreamPartition> partitions) {
-  for (const auto& partition : partitions) {
-    if (Writer* writer = find(partition.stream)) writer->paused = false;
+  for (const auto& where : partitions) {
+    Stream* stream = find(where);
+    if (stream == nullptr || !stream->paused) continue;
+    stream->paused = stream->at_end = false;
   }
-  if (std::exchange(hold_new_, false)) {
-    // Writers that appeared while the owner restored its state were held back unseen by it.
-    for (auto& [name, writer] : writers_) {
-      if (writer->held) writer->paused = writer->held = false;
-    }
-  }
-  at_end_ = false;
   return core::ok();
 }
 
 std::vector<core::Position> JournalSource::positions() const {
   std::vector<core::Position> positions;
-  positions.reserve(writers_.size());
-  for (const auto& [name, writer] : writers_) {
-    positions.push_back({{name, 0}, static_cast<std::int64_t>(writer->tail.next())});
-  }
+  for (const auto& stream : streams_) positions.push_back({{stream.topic->name, 0}, stream.next});
   return positions;
+}
+
+bool JournalSource::at_end() const {
+  return begun_ && std::all_of(streams_.begin(), streams_.end(),
+                               [](const Stream& stream) { return stream.at_end; });
+}
+
+bool JournalSource::at_end(const core::StreamPartition& where) const {
+  const auto it = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.topic->name == where.stream && where.partition == 0;
+  });
+  return it != streams_.end() && it->at_end;
 }
 
 core::Status JournalSource::read_all(std::string_view topic, std::int32_t /*partition*/,
                                      core::RecordHandler handler) {
-  std::vector<std::unique_ptr<JournalTail>> tails;
-  for (const auto& name : list_writers(directory_)) {
-    tails.push_back(std::make_unique<JournalTail>(directory_, name,
-                                                  std::vector<std::string>{std::string(topic)}));
-    tails.back()->start(TailStart::snapshot);
+  const JournalUse use;
+  const auto known = topics_.find(topic);
+  if (known == topics_.end()) {
+    return core::not_found("topic " + std::string(topic) + " is not one of ours");
   }
-  std::optional<std::string> gap;
-  for (;;) {
-    JournalTail* best = nullptr;
-    for (auto& tail : tails) {
-      while (!tail->load()) {
-        auto found = tail->take_gap();
-        if (!found) break;
-        gap = std::move(found);
-      }
-      if (!tail->loaded()) continue;
-      if (best == nullptr || tail->appended() < best->appended()) best = tail.get();
-    }
-    if (best == nullptr) break;
-    handler(view_of(*best));
-    best->advance();
-  }
-  if (gap) return core::Error{core::Code::data_loss, std::move(*gap)};
-  return core::ok();
+  auto from = database(known->second.file);
+  if (!from) return from.error();
+  auto rows = (*from)->prepare(kColumns + known->second.table + " ORDER BY id");
+  if (!rows) return rows.error();
+  int step = rows->step();
+  for (; step == SQLITE_ROW; step = rows->step()) handler(view_of(known->second, *rows));
+  return step == SQLITE_DONE ? core::ok() : core::Status((*from)->error());
 }
 
-void JournalSource::close(std::chrono::milliseconds /*deadline*/) {
+void JournalSource::close(milliseconds /*deadline*/) {
+  if (closed_) return;
+  const JournalUse use;
   closed_ = true;
-  writers_.clear();
+  streams_.clear();
+  for (auto& file : databases_) file.reset();
+  if (owner_ != nullptr) owner_->release();
 }
 
 }  // namespace tocsin::ingest

@@ -1,37 +1,34 @@
-// RecordSource on a journal: all writers' records of some topics, merged by append time.
+// RecordSource on a journal: one stream per topic, read in the order of its ids.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <chrono>
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/log.h"
 #include "core/record_source.h"
 #include "core/telemetry.h"
-#include "ingest/journal_tail.h"
+#include "ingest/journal_database.h"
+#include "ingest/journal_directory.h"
+#include "ingest/journal_layout.h"
 #include "ingest/journal_watch.h"
-#include "ingest/transport.h"
 
 namespace tocsin::ingest {
 
-/// Writer → next sequence, as the newest `_positions` record of `writer` has it; empty without one.
-std::map<std::string, std::int64_t> read_positions(const std::string& directory,
-                                                   const std::string& writer);
-/// The map inside a `_positions` record; entries that make no sense are left out.
-std::map<std::string, std::int64_t> parse_positions(std::string_view json);
-std::string positions_json(const std::map<std::string, std::int64_t>& positions);
-
-/// Lives on one thread.
 class JournalSource final : public core::RecordSource {
  public:
-  /// `all_compacted`: every topic is compacted, so reading from the beginning means from the
-  /// newest snapshots.
-  JournalSource(std::string directory, SourceOptions options, bool all_compacted, core::Log& log,
-                core::Telemetry& telemetry);
+  /// `owner`: the lock of options.group, null without one. The topics are known.
+  JournalSource(std::string directory, const JournalTopics& topics, SourceOptions options,
+                std::shared_ptr<GroupLock> owner, core::Log& log, core::Telemetry& telemetry);
+  ~JournalSource() override { close({}); }
+  JournalSource(const JournalSource&) = delete;
+  JournalSource& operator=(const JournalSource&) = delete;
 
   core::Result<std::size_t> poll(std::chrono::milliseconds timeout, std::size_t max_records,
                                  core::RecordHandler handler) override;
@@ -39,46 +36,48 @@ class JournalSource final : public core::RecordSource {
   core::Status pause(std::span<const core::StreamPartition> partitions) override;
   core::Status resume(std::span<const core::StreamPartition> partitions) override;
   [[nodiscard]] std::vector<core::Position> positions() const override;
-  [[nodiscard]] bool at_end() const override { return at_end_; }
-  [[nodiscard]] bool at_end(const core::StreamPartition&) const override { return at_end_; }
-  void wake() override {}
+  [[nodiscard]] bool at_end() const override;
+  [[nodiscard]] bool at_end(const core::StreamPartition& where) const override;
+  void wake() override { watch_.wake(); }
   core::Status read_all(std::string_view topic, std::int32_t partition,
                         core::RecordHandler handler) override;
   void close(std::chrono::milliseconds deadline) override;
 
+  [[nodiscard]] const std::string& group() const { return options_.group; }
+  [[nodiscard]] const std::shared_ptr<GroupLock>& owner() const { return owner_; }
+
  private:
-  struct Writer {
-    explicit Writer(JournalTail reader) : tail(std::move(reader)) {}
-    JournalTail tail;
-    bool watched = false;
+  struct Stream {
+    const JournalTopic* topic = nullptr;
+    std::int64_t next = -1;  // -1: the oldest there is
     bool paused = false;
-    bool held = false;  // paused without the owner knowing of it
-    bool dirty = true;  // may have records
-    int idle_looks = 0;
+    bool at_end = false;  // as of the last look
+    Statement rows;       // from an id on
+    Statement end;        // the id that comes next
   };
+  Stream* find(const core::StreamPartition& where);
+  core::Result<JournalDatabase*> database(JournalFile file);
+  core::Status begin();
+  core::Result<std::optional<std::int64_t>> committed(const std::string& topic);
+  core::Result<std::size_t> look(std::size_t max_records, core::RecordHandler handler);
+  core::Status read(Stream& stream, std::size_t max_records, core::RecordHandler handler,
+                    std::size_t& count);
+  core::Status look_for_end(Stream& stream);
+  core::Status check_files();
+  core::Error gap(Stream& stream, std::int64_t first);
 
-  void begin();
-  void discover();
-  void assign();
-  void apply(const JournalWatch::Changes& changes);
-  void look_around();
-  Writer* oldest_ready();
-  std::size_t hand_out(std::size_t max_records, core::RecordHandler handler);
-  Writer* find(const std::string& name);
-
-  std::string directory_;
-  SourceOptions options_;
-  bool all_compacted_;
+  const std::string directory_;
+  const JournalTopics& topics_;
+  const SourceOptions options_;
+  std::shared_ptr<GroupLock> owner_;
   core::Log& log_;
   core::Counter& gaps_;
   JournalWatch watch_;
-  std::map<std::string, std::unique_ptr<Writer>, std::less<>> writers_;
-  std::optional<core::Error> pending_error_;
-  std::chrono::steady_clock::time_point next_look_{};
-  std::chrono::steady_clock::time_point next_full_look_{};
+  std::array<std::unique_ptr<JournalDatabase>, 2> databases_;  // by JournalFile
+  std::vector<Stream> streams_;                                // destroyed before databases_
+  std::size_t turn_ = 0;                                       // which stream is read first
+  std::chrono::steady_clock::time_point next_check_{};
   bool begun_ = false;
-  bool hold_new_ = false;  // paused until the owner's first resume()
-  bool at_end_ = false;
   bool closed_ = false;
 };
 

@@ -2,14 +2,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <set>
 #include <utility>
 
-#include "core/text.h"
 #include "ingest/journal_directory.h"
+#include "ingest/journal_keeper.h"
+#include "ingest/journal_lease.h"
 #include "ingest/journal_publisher.h"
+#include "ingest/journal_schema.h"
 #include "ingest/journal_source.h"
 
 namespace tocsin::ingest {
@@ -20,72 +20,76 @@ std::int64_t wall_now() {
       std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now()));
 }
 
-/// The writer's lock of the journal already keeps a second router out.
-class LockedLease final : public core::Lease {
- public:
-  core::Status step(core::Duration steady, std::chrono::milliseconds /*timeout*/) override {
-    valid_until_ = steady + kSession * 2 / 3;
-    return core::ok();
-  }
-  [[nodiscard]] std::optional<core::Duration> valid_until() const override { return valid_until_; }
-  void release() override { valid_until_.reset(); }
-
- private:
-  std::optional<core::Duration> valid_until_;
-};
-
 class JournalTransport final : public Transport {
  public:
   JournalTransport(TransportConfig cfg, const TopicsConfig& topics, std::string machine,
                    core::Log& log, core::Telemetry& telemetry)
       : cfg_(std::move(cfg)),
         plan_(topic_plan(topics)),
+        topics_(journal_topics(topics)),
         machine_(std::move(machine)),
         log_(log),
-        telemetry_(telemetry) {
-    for (const auto& topic : plan_) {
-      names_.insert(topic.name);
-      if (topic.compacted) compacted_.insert(topic.name);
+        telemetry_(telemetry),
+        keeper_(cfg_.journal, topics_, {cfg_.journal_retention, cfg_.journal_max_bytes.count},
+                log) {}
+
+  core::Status prepare() { return prepare_journal(cfg_.journal, machine_, topics_, wall_now()); }
+
+  /// What is not ours to write may still be read, if it is a journal at all.
+  core::Status prepare_to_read() {
+    const auto prepared = prepare();
+    if (prepared) return prepared;
+    for (const auto file : kJournalFiles) {
+      auto opened = JournalDatabase::open(journal_path(cfg_.journal, file), JournalAccess::read);
+      if (!opened) {
+        const bool missing = opened.error().code == core::Code::unavailable;
+        return missing ? prepared.error() : opened.error();
+      }
     }
+    log_.warn("journal_opened_to_read_only", {{"reason", prepared.error().message}});
+    return core::ok();
   }
 
   core::Result<std::unique_ptr<core::RecordSource>> source(SourceOptions options) override {
     for (const auto& topic : options.topics) {
-      if (!names_.contains(topic)) return core::not_found("topic " + topic + " is not one of ours");
+      if (!topics_.contains(topic))
+        return core::not_found("topic " + topic + " is not one of ours");
     }
-    // A reader may come before the first writer, so it makes the folder. Where it may not, it
-    // reads what is there: reading works anywhere.
-    if (auto status = prepare_journal(cfg_.journal, machine_, wall_now()); !status) {
-      if (::access(cfg_.journal.c_str(), R_OK | X_OK) != 0) return status.error();
-      log_.warn("journal_opened_to_read_only", {{"reason", status.error().message}});
+    if (auto status = prepare_to_read(); !status) return status.error();
+    std::shared_ptr<GroupLock> owner;
+    if (!options.group.empty()) {
+      auto taken = GroupLock::take(cfg_.journal, options.group);
+      if (!taken) return taken.error();
+      owner = std::move(*taken);
     }
-    const bool all_compacted =
-        !options.topics.empty() &&
-        std::all_of(options.topics.begin(), options.topics.end(),
-                    [this](const std::string& topic) { return compacted_.contains(topic); });
     return std::unique_ptr<core::RecordSource>(std::make_unique<JournalSource>(
-        cfg_.journal, std::move(options), all_compacted, log_, telemetry_));
+        cfg_.journal, topics_, std::move(options), std::move(owner), log_, telemetry_));
   }
 
   core::Result<std::unique_ptr<core::RecordPublisher>> publisher(
       PublisherOptions options) override {
-    if (auto status = prepare_journal(cfg_.journal, machine_, wall_now()); !status) {
-      return status.error();
+    if (auto status = prepare(); !status) return status.error();
+    JournalPublisherOptions own;
+    own.directory = cfg_.journal;
+    own.access = options.durable && cfg_.journal_fsync == "commit" ? JournalAccess::write_durable
+                                                                   : JournalAccess::write;
+    if (const auto* source = dynamic_cast<const JournalSource*>(options.source)) {
+      own.group = source->group();
+      own.owner = source->owner();
     }
-    JournalWriterOptions writer;
-    writer.directory = cfg_.journal;
-    writer.writer = std::move(options.writer);
-    writer.durable = options.durable && cfg_.journal_fsync == "commit";
-    writer.topics = names_;
-    writer.compacted = compacted_;
-    writer.now = wall_now;
-    auto opened = JournalPublisher::open(std::move(writer), log_, telemetry_);
-    if (!opened) return opened.error();
-    return std::unique_ptr<core::RecordPublisher>(std::move(*opened));
+    own.linger = options.linger;
+    own.commit_timeout = options.commit_timeout;
+    own.max_queued_bytes = options.max_queued_bytes;
+    own.max_queued_records = options.max_queued_records;
+    own.prepare = [this] { return prepare(); };
+    own.now = wall_now;
+    return std::unique_ptr<core::RecordPublisher>(
+        std::make_unique<JournalPublisher>(topics_, std::move(own), log_, telemetry_));
   }
 
-  core::Result<std::unique_ptr<core::Lease>> lease(std::string_view /*name*/) override {
-    return std::unique_ptr<core::Lease>(std::make_unique<LockedLease>());
+  core::Result<std::unique_ptr<core::Lease>> lease(std::string_view name) override {
+    return std::unique_ptr<core::Lease>(std::make_unique<JournalLease>(
+        cfg_.journal, std::string(name), [this] { return prepare(); }));
   }
 
   core::Status ensure_topics() override { return core::ok(); }
@@ -105,11 +109,7 @@ class JournalTransport final : public Transport {
                              file_error("using", cfg_.journal, errno).message);
   }
 
-  core::Status apply_retention(core::WallTime now) override {
-    apply_journal_retention(cfg_.journal, {cfg_.journal_retention, cfg_.journal_max_bytes.count},
-                            now, log_);
-    return core::ok();
-  }
+  core::Status apply_retention(core::WallTime now) override { return keeper_.keep(now); }
 
   [[nodiscard]] bool is_kafka() const override { return false; }
   [[nodiscard]] std::string describe() const override { return "journal " + cfg_.journal; }
@@ -117,11 +117,11 @@ class JournalTransport final : public Transport {
  private:
   const TransportConfig cfg_;
   const std::vector<TopicSpec> plan_;
+  const JournalTopics topics_;
   const std::string machine_;
-  std::set<std::string, std::less<>> names_;
-  std::set<std::string, std::less<>> compacted_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  JournalKeeper keeper_;
 };
 
 }  // namespace
@@ -131,13 +131,9 @@ core::Result<std::unique_ptr<Transport>> open_journal(const TransportConfig& cfg
                                                       core::Telemetry& telemetry,
                                                       const std::string& machine) {
   if (cfg.journal.empty()) return core::invalid_argument("transport.journal is empty");
-  if (auto status = prepare_journal(cfg.journal, machine, wall_now()); !status) {
-    if (::access(cfg.journal.c_str(), R_OK | X_OK) != 0) return status.error();
-    // Reading works anywhere; publisher() refuses with the same words.
-    log.warn("journal_is_not_ours", {{"reason", status.error().message}});
-  }
-  return std::unique_ptr<Transport>(
-      std::make_unique<JournalTransport>(cfg, topics, machine, log, telemetry));
+  auto transport = std::make_unique<JournalTransport>(cfg, topics, machine, log, telemetry);
+  if (auto status = transport->prepare_to_read(); !status) return status.error();
+  return std::unique_ptr<Transport>(std::move(transport));
 }
 
 }  // namespace tocsin::ingest

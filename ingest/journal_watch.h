@@ -1,10 +1,9 @@
-// Wakes a journal reader when something in the folder changes: inotify, or nothing where that does
-// not work (then the reader looks every 50 ms).
+// Waits until one of a journal's files may have changed: inotify on the write-ahead logs, or mere
+// time where that does not work.
 #pragma once
 
 #include <chrono>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ingest/journal_directory.h"
@@ -13,31 +12,29 @@ namespace tocsin::ingest {
 
 class JournalWatch {
  public:
-  /// Watches `directory` for new writers. Works with reduced means when inotify is exhausted.
-  explicit JournalWatch(std::string directory);
+  enum class Outcome { time_over, changed, woken };
 
-  /// Also watch this writer's segments. False: not possible, look from time to time.
-  bool add(const std::string& writer);
-  void remove(const std::string& writer);
-
-  struct Changes {
-    bool writers = false;               // writers came or went
-    bool lost = false;                  // the kernel's queue ran over: look at everything
-    std::vector<std::string> appended;  // writers with new bytes
-    std::vector<std::string> segments;  // writers whose list of segments changed
-  };
-  /// Waits at most `timeout` for a change, and returns all there are. The reference lives until
-  /// the next call.
-  const Changes& wait(std::chrono::milliseconds timeout);
+  JournalWatch();
+  /// Also watch this file. It need not exist yet.
+  void add(std::string path);
+  /// Waits for a change of a watched file or wake(), for `longest` in the end. In its first `deaf`
+  /// part changes do not count: a commit becomes visible a little after its bytes are written.
+  Outcome wait(std::chrono::nanoseconds deaf, std::chrono::nanoseconds longest);
+  /// Ends a wait() that is under way, or else the next one. Thread-safe.
+  void wake();
 
  private:
-  void read_events();
+  struct File {
+    std::string path;
+    int watch = -1;
+  };
+  void arm();
+  bool take_changes();
+  bool take_wake();
 
-  std::string directory_;
   FileDescriptor inotify_;
-  int root_ = -1;
-  std::unordered_map<int, std::string> writers_;
-  Changes changes_;
+  FileDescriptor bell_;
+  std::vector<File> files_;
 };
 
 }  // namespace tocsin::ingest

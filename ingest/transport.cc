@@ -16,11 +16,13 @@ void read(config::Reader& in, TransportConfig& cfg) {
   in.optional("journal", cfg.journal, config::not_empty(),
               "folder of the embedded journal, for one machine");
   in.optional("journal_retention", cfg.journal_retention, config::positive(),
-              "journal: age at which segments are deleted");
+              "journal: the oldest that telemetry, tensors and acks may become, beside their own "
+              "retention");
   in.optional("journal_max_bytes", cfg.journal_max_bytes,
-              "journal: size beyond which the oldest segments are deleted");
-  in.optional("journal_fsync", cfg.journal_fsync, config::one_of({"commit", "never"}),
-              "journal: `commit` syncs batches with issues, commands or notifications to the disk");
+              "journal: size of telemetry.db beyond which the oldest telemetry is deleted");
+  in.optional(
+      "journal_fsync", cfg.journal_fsync, config::one_of({"commit", "never"}),
+      "journal: `commit` syncs issues, commands and notifications to the disk before they count");
   in.exactly_one_of({"kafka", "journal"});
   if (in.describing() || cfg.kafka.is_null()) return;
   for (const auto role : {KafkaRole::consumer, KafkaRole::producer}) {

@@ -56,11 +56,12 @@ enum class Start {
 };
 
 struct SourceOptions {
-  std::string group;                // empty: group-less, reads everything, stores no positions
+  /// Empty: group-less, reads everything, stores no positions. On the journal a group has one
+  /// source at a time: source() is failed_precondition while another process lives that has it.
+  std::string group;
   std::vector<std::string> topics;  // short names
   /// May be null: then each partition is resumed at its committed position or by `start`.
-  /// On the journal `assigned` is called once, in the first poll (with no positions in an empty
-  /// directory); writers that appear later are read from their beginning without a call.
+  /// On the journal `assigned` is called once, in the first poll.
   core::AssignmentListener* listener = nullptr;
   std::optional<std::int32_t> partition;  // group-less: only this partition (the hook: commands)
   Start start = Start::committed_or_beginning;
@@ -68,17 +69,16 @@ struct SourceOptions {
   /// is sent at once whatever it is; a short wait only bounds how late one partition's records are
   /// when others of the same broker have none.
   std::chrono::milliseconds fetch_wait{10};
-  std::string own_writer;  // journal: the writer whose newest _positions are ours
 };
 
 struct PublisherOptions {
-  std::string writer;  // journal: writer name (wire §8); Kafka: part of the client id
+  std::string writer;  // Kafka: part of the client id
   /// Kafka: stable per engine thread. Empty: a plain idempotent producer, whose commit() is
   /// at-least-once (flush, then store the positions). Ignored by the journal.
   std::string transactional_id;
   /// Whose positions commit() takes; must outlive the publisher. Null: commit() takes none.
   core::RecordSource* source = nullptr;
-  bool durable = false;  // journal: fdatasync before a batch with issues, commands, outbox counts
+  bool durable = false;  // journal: a commit is synced to the disk before it counts
   std::chrono::milliseconds linger{1};
   std::chrono::milliseconds commit_timeout{10'000};
   std::uint64_t max_queued_bytes = 64ULL << 20;
@@ -117,14 +117,15 @@ class Transport {
  public:
   /// Checks the settings and, for the journal, that the directory may be used. Does not wait for a
   /// broker: see ping(). Errors: invalid_argument (settings, in librdkafka's own words),
-  /// failed_precondition (journal of another machine or on a network file system).
+  /// failed_precondition (not a journal of this format), data_loss (damaged, with the command that
+  /// salvages it). A journal of another machine or on a network file system can only be read.
   static core::Result<std::unique_ptr<Transport>> open(const TransportConfig& cfg,
                                                        const TopicsConfig& topics, core::Log& log,
                                                        core::Telemetry& telemetry);
   virtual ~Transport() = default;
 
   virtual core::Result<std::unique_ptr<core::RecordSource>> source(SourceOptions options) = 0;
-  /// Errors: failed_precondition (journal: another process holds the writer).
+  /// Errors: failed_precondition (journal: not ours to write).
   virtual core::Result<std::unique_ptr<core::RecordPublisher>> publisher(
       PublisherOptions options) = 0;
 
@@ -138,8 +139,8 @@ class Transport {
   virtual core::Result<std::vector<TopicState>> topic_states() = 0;
   /// ok, or unavailable saying where nothing answered.
   virtual core::Status ping(std::chrono::milliseconds timeout) = 0;
-  /// Journal: deletes whole segments beyond the retention, of live and of dead writers. Call it
-  /// every minute or so. Kafka: does nothing.
+  /// Journal: deletes records beyond their retention, checkpoints, gives space back; a little per
+  /// call. Call it every second, from one thread. Kafka: does nothing.
   virtual core::Status apply_retention(core::WallTime now) = 0;
 
   [[nodiscard]] virtual bool is_kafka() const = 0;

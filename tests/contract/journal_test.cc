@@ -1,417 +1,330 @@
-// What only the journal promises: recovery, rolls, snapshots, retention, one writer, one machine.
-#include <fcntl.h>
+// What only the journal promises: its files, ids, positions, many processes, a busy and a full
+// disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "ingest/journal_directory.h"
-#include "ingest/journal_publisher.h"
-#include "ingest/journal_source.h"
-#include "ingest/journal_transport.h"
-#include "tests/contract/transport_backends.h"
-#include "tests/support/kafka_fixture.h"
+#include "ingest/journal_headers.h"
+#include "tests/contract/child.h"
+#include "tests/contract/journal_fixture.h"
 
 namespace tocsin::tests {
 namespace {
 
 namespace fs = std::filesystem;
-using ingest::JournalPublisher;
-using ingest::JournalSource;
-using ingest::JournalWriterOptions;
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class Journal : public testing::Test {
- protected:
-  Journal() : directory_((fs::temp_directory_path() / unique_name("tocsin-journal")).string()) {
-    const auto prepared = ingest::prepare_journal(directory_, "here", 1);
-    EXPECT_TRUE(prepared) << prepared.error().message;
-  }
-  ~Journal() override {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
+std::size_t open_files() {
+  const fs::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
 
-  core::Result<std::unique_ptr<JournalPublisher>> try_writer(const std::string& name,
-                                                             std::size_t segment_bytes = 1 << 20) {
-    JournalWriterOptions options;
-    options.directory = directory_;
-    options.writer = name;
-    options.durable = true;
-    options.topics = {"telemetry", "issues", "commands", "rules-state"};
-    options.compacted = {"commands", "rules-state"};
-    options.segment_bytes = segment_bytes;
-    options.now = [this] { return ++now_; };
-    return JournalPublisher::open(std::move(options), log_, telemetry_);
+/// Sets a limit for a scope.
+class Limit {
+ public:
+  Limit(int what, rlim_t value) : what_(what) {
+    EXPECT_EQ(::getrlimit(what, &old_), 0);
+    const struct rlimit tight { value, old_.rlim_max };
+    EXPECT_EQ(::setrlimit(what, &tight), 0);
   }
-  std::unique_ptr<JournalPublisher> writer(const std::string& name,
-                                           std::size_t segment_bytes = 1 << 20) {
-    auto opened = try_writer(name, segment_bytes);
-    EXPECT_TRUE(opened) << opened.error().message;
-    return opened ? std::move(*opened) : nullptr;
-  }
-  std::unique_ptr<JournalSource> reader(std::vector<std::string> topics, std::string own = "") {
-    ingest::SourceOptions options;
-    options.topics = std::move(topics);
-    options.own_writer = std::move(own);
-    return std::make_unique<JournalSource>(directory_, options, false, log_, telemetry_);
-  }
-  static std::vector<std::string> texts(core::RecordSource& source) {
-    const auto read = read_to_end(source);
-    EXPECT_TRUE(read) << read.error().message;
-    std::vector<std::string> all;
-    if (read) {
-      for (const auto& kept : *read) all.push_back(kept.value);
-    }
-    return all;
-  }
-  static void put(JournalPublisher& to, const std::string& topic, const std::string& key,
-                  const std::string& value) {
-    const auto status = to.publish(record(topic, key, value));
-    ASSERT_TRUE(status) << status.error().message;
-  }
-  [[nodiscard]] std::vector<std::string> segments(const std::string& name) const {
-    std::vector<std::string> paths;
-    for (const auto first : ingest::list_segments(directory_ + "/" + name)) {
-      paths.push_back(directory_ + "/" + name + "/" + ingest::segment_name(first));
-    }
-    return paths;
-  }
-  static void flip_bit(const std::string& path, std::uintmax_t offset) {
-    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekg(static_cast<std::streamoff>(offset));
-    const char byte = static_cast<char>(file.get());
-    file.seekp(static_cast<std::streamoff>(offset));
-    file.put(static_cast<char>(byte ^ 0x10));
-  }
-  static void set_age(const std::string& path, std::chrono::hours age) {
-    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
-  }
-  static core::WallTime wall_now() {
-    return std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
-  }
+  ~Limit() { ::setrlimit(what_, &old_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
 
-  std::string directory_;
-  std::int64_t now_ = 1000;
-  core::NullLog log_;
-  core::NullTelemetry telemetry_;
+ private:
+  int what_;
+  struct rlimit old_ {};
 };
 
-TEST_F(Journal, ATornTailIsCutAndTheNextRecordTakesItsPlace) {
-  put(*writer("engine"), "issues", "run", "first");
-  const auto path = segments("engine").at(0);
-  const auto whole = fs::file_size(path);
-  put(*writer("engine"), "issues", "run", "torn");
-  fs::resize_file(path, fs::file_size(path) - 5);
-  auto source = reader({"issues"});
-  EXPECT_THAT(texts(*source), ElementsAre("first"));  // a reader waits before the half batch
-
-  auto successor = writer("engine");
-  EXPECT_EQ(fs::file_size(path), whole);
-  put(*successor, "issues", "run", "second");
-  EXPECT_THAT(texts(*source), ElementsAre("second"));
-  EXPECT_EQ(source->positions().at(0).next, 2);
+TEST_F(Journal, ItsFilesAreWhatTheyAreSaidToBe) {
+  for (const char* name : {"telemetry.db", "control.db"}) {
+    EXPECT_EQ(sql(name, "PRAGMA application_id"), 0x544F4353) << name;
+    EXPECT_EQ(sql(name, "PRAGMA user_version"), 2) << name;
+    EXPECT_EQ(sql(name, "PRAGMA page_size"), 16384) << name;
+    EXPECT_EQ(sql(name, "PRAGMA auto_vacuum"), 2) << name;  // incremental
+    EXPECT_EQ(sql(name, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+  }
+  // What a training process writes is in one file, what tocsin decides on in the other.
+  EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM topic"), 3);
+  EXPECT_EQ(sql("control.db", "SELECT count(*) FROM topic"),
+            static_cast<std::int64_t>(ingest::topic_plan(topics_).size()) - 3);
 }
 
-TEST_F(Journal, EveryCutOfTheFileRecoversToWholeCommits) {
-  {
-    auto engine = writer("engine");
-    for (int i = 1; i <= 3; ++i) {
-      const std::vector<core::OutRecord> out = {record("issues", "a", std::to_string(i)),
-                                                record("rules-state", "b", std::to_string(i))};
-      const std::vector<core::Position> at = {{{"hook-1", 0}, 10 * i}};
-      ASSERT_TRUE(engine->commit(out, at));
-    }
-  }
-  const auto path = segments("engine").at(0);
-  std::ifstream in(path, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  for (std::size_t size = ingest::kSegmentHeaderBytes; size <= all.size(); size += 3) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc)
-        .write(all.data(), static_cast<std::streamsize>(size));
-    auto engine = writer("engine");
-    ASSERT_NE(engine, nullptr);
-    const auto issues = texts(*reader({"issues"}));
-    const auto states = texts(*reader({"rules-state"}));
-    EXPECT_EQ(issues, states) << size;
-    const auto positions = ingest::read_positions(directory_, "engine");
-    const auto hook = positions.find("hook-1");
-    EXPECT_EQ(hook == positions.end() ? 0 : hook->second, 10 * static_cast<int>(issues.size()));
-  }
+TEST_F(Journal, IdsCountFromZeroPerTopicAndOutliveTheRecords) {
+  put("telemetry", "run", "a");
+  put("acks", "run", "b");
+  put("telemetry", "run", "c");
+  const auto read = read_to_end(*reader({"telemetry"}));
+  ASSERT_TRUE(read);
+  ASSERT_THAT(*read, SizeIs(2));
+  EXPECT_EQ((*read)[1].offset, 1);
+  EXPECT_EQ((*read)[1].stream, "telemetry");
+  sql("telemetry.db", "DELETE FROM telemetry");
+  put("telemetry", "run", "d");
+  EXPECT_EQ(sql("telemetry.db", "SELECT id FROM telemetry"), 2);
 }
 
-TEST_F(Journal, AFlippedBitInTheLastBatchCutsItAway) {
-  {
-    auto engine = writer("engine");
-    put(*engine, "issues", "run", "good");
-    put(*engine, "issues", "run", "bad");
-  }
-  const auto path = segments("engine").at(0);
-  flip_bit(path, fs::file_size(path) - 12);
-  auto source = reader({"issues"});
-  EXPECT_THAT(texts(*source), ElementsAre("good"));
-  put(*writer("engine"), "issues", "run", "again");
-  EXPECT_THAT(texts(*source), ElementsAre("again"));
+TEST_F(Journal, IdsThatAPowerCutTookAreNotUsedAgain) {
+  put("telemetry", "run", "kept");
+  close();
+  sql("telemetry.db", "PRAGMA wal_checkpoint(TRUNCATE)");
+  fs::copy_file(file("telemetry.db"), file("before"));
+  transport_ = open();
+  put("telemetry", "run", "lost");
+  auto source = reader({"telemetry"}, "engine");
+  ASSERT_EQ(texts(*source).size(), 2U);
+  ingest::PublisherOptions options;
+  options.source = source.get();
+  ASSERT_TRUE(publisher(options)->commit({}, source->positions()));
+  source.reset();
+  close();
+  // control.db was synced, the tail of telemetry.db was not.
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(file("telemetry.db") + suffix);
+  fs::rename(file("before"), file("telemetry.db"));
+
+  transport_ = open();
+  put("telemetry", "run", "new");
+  auto again = reader({"telemetry"}, "engine");
+  EXPECT_THAT(texts(*again), ElementsAre("new"));  // and not: behind its position for ever
+  EXPECT_EQ(again->positions().at(0).next, 3);
 }
 
-TEST_F(Journal, DamageWithGoodSegmentsAfterItIsReportedAndReadingGoesOn) {
-  {
-    auto engine = writer("engine", 400);
-    for (int i = 0; i < 20; ++i) put(*engine, "issues", "run", std::to_string(i));
-  }
-  const auto paths = segments("engine");
-  ASSERT_GT(paths.size(), 3U);
-  flip_bit(paths[1], fs::file_size(paths[1]) - 12);
-  auto source = reader({"issues"});
-  std::vector<std::string> seen;
-  int losses = 0;
-  for (int i = 0; i < 100 && (i < 5 || !source->at_end()); ++i) {
-    const auto polled = source->poll(milliseconds{1}, 100, [&](const core::RecordView& view) {
-      seen.emplace_back(view.text());
-    });
-    if (polled) continue;
-    ++losses;
-    EXPECT_EQ(polled.error().code, core::Code::data_loss);
-    EXPECT_THAT(polled.error().message, HasSubstr("engine"));
-  }
-  EXPECT_EQ(losses, 1);
-  EXPECT_LT(seen.size(), 20U);
-  EXPECT_EQ(seen.front(), "0");
-  EXPECT_EQ(seen.back(), "19");
+TEST_F(Journal, ACompactedTopicHoldsOneRecordPerKey) {
+  for (int i = 0; i < 50; ++i) put("commands", "run/" + std::to_string(i % 3), std::to_string(i));
+  EXPECT_EQ(sql("control.db", "SELECT count(*) FROM commands"), 3);
+  EXPECT_EQ(state("commands"), (std::map<std::string, std::string>{
+                                   {"run/0", "48"}, {"run/1", "49"}, {"run/2", "47"}}));
+  // A reader from the oldest on meets holes, which are no loss.
+  EXPECT_THAT(texts(*reader({"commands"})), ElementsAre("47", "48", "49"));
 }
 
-TEST_F(Journal, ADamagedSegmentHeaderIsReportedAndReadingGoesOn) {
-  {
-    auto engine = writer("engine", 400);
-    for (int i = 0; i < 20; ++i) put(*engine, "issues", "run", std::to_string(i));
-  }
-  flip_bit(segments("engine").at(1), 9);
-  auto source = reader({"issues"});
-  std::vector<std::string> seen;
-  int losses = 0;
-  for (int i = 0; i < 100 && (i < 5 || !source->at_end()); ++i) {
-    const auto polled = source->poll(milliseconds{1}, 100, [&](const core::RecordView& view) {
-      seen.emplace_back(view.text());
-    });
-    losses += polled ? 0 : 1;
-  }
-  EXPECT_GE(losses, 1);
-  EXPECT_EQ(seen.back(), "19");
+TEST_F(Journal, PositionsStandInControlAlsoThoseOfTelemetry) {
+  put("telemetry", "run", "a");
+  auto source = reader({"telemetry", "router-control"}, "engine");
+  EXPECT_THAT(texts(*source), ElementsAre("a"));
+  ingest::PublisherOptions options;
+  options.source = source.get();
+  ASSERT_TRUE(
+      publisher(options)->commit(std::vector{record("issues", "run", "x")}, source->positions()));
+  EXPECT_EQ(sql("control.db",
+                "SELECT next FROM position WHERE consumer = 'engine' AND topic = 'telemetry'"),
+            1);
+  EXPECT_EQ(sql("control.db", "SELECT count(*) FROM position"), 1);  // -1 is no position
 }
 
-TEST_F(Journal, OnlyOneProcessMayAppendToAWriter) {
-  auto first = writer("engine");
-  const auto second = try_writer("engine");
+TEST_F(Journal, OneReaderPerGroupAndTheSecondIsToldWhoHasIt) {
+  put("telemetry", "run", "a");
+  auto first = reader({"telemetry"}, "engine");
+  ingest::SourceOptions options;
+  options.topics = {"telemetry"};
+  options.group = "engine";
+  const auto second = transport_->source(options);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, core::Code::failed_precondition);
   EXPECT_THAT(second.error().message, HasSubstr("process " + std::to_string(::getpid())));
-  EXPECT_TRUE(try_writer("router"));
-  first.reset();
-  EXPECT_TRUE(try_writer("engine"));
+  EXPECT_NE(reader({"telemetry"}, "router"), nullptr);
+
+  ingest::PublisherOptions writing;
+  writing.source = first.get();
+  auto committer = publisher(writing);
+  first->close(seconds{1});
+  EXPECT_TRUE(transport_->source(options));
+  const auto late = committer->commit({}, std::vector<core::Position>{{{"telemetry", 0}, 1}});
+  ASSERT_FALSE(late) << "it moved the positions of a group that is not its own any more";
+  EXPECT_EQ(late.error().code, core::Code::failed_precondition);
 }
 
-TEST_F(Journal, AWriterNameThatIsNoFolderNameIsRefused) {
-  for (const char* name : {"", ".", "..", "a/b"}) EXPECT_FALSE(try_writer(name)) << name;
-}
-
-TEST_F(Journal, AnotherMachinesJournalIsForReadingOnly) {
-  put(*writer("engine"), "issues", "run", "theirs");
-  ingest::TransportConfig cfg;
-  cfg.journal = directory_;
-  auto transport = ingest::open_journal(cfg, {}, log_, telemetry_, "elsewhere");
-  ASSERT_TRUE(transport) << transport.error().message;
-  const auto publisher = (*transport)->publisher({});
-  ASSERT_FALSE(publisher);
-  EXPECT_EQ(publisher.error().code, core::Code::failed_precondition);
-  EXPECT_THAT(publisher.error().message, HasSubstr("transport.kafka"));
+TEST_F(Journal, AGroupIsFreeAsSoonAsItsReaderIsKilled) {
+  Child other({TOCSIN_JOURNAL_WORKER, "group", directory_});
+  ASSERT_TRUE(other.line());
   ingest::SourceOptions options;
-  options.topics = {"issues"};
-  auto source = (*transport)->source(options);
-  ASSERT_TRUE(source) << source.error().message;
-  EXPECT_THAT(texts(**source), ElementsAre("theirs"));
+  options.topics = {"telemetry"};
+  options.group = "engine";
+  const auto refused = transport_->source(options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("process " + std::to_string(other.pid())));
+  other.kill();
+  EXPECT_TRUE(transport_->source(options));
 }
 
-TEST_F(Journal, ANewerFormatIsRefused) {
-  std::ofstream(directory_ + "/journal.json") << R"({"format":2,"machine":"here"})";
-  const auto prepared = ingest::prepare_journal(directory_, "here", 2);
-  ASSERT_FALSE(prepared);
-  EXPECT_EQ(prepared.error().code, core::Code::failed_precondition);
-  std::ofstream(directory_ + "/journal.json") << "not json";
-  EXPECT_FALSE(ingest::prepare_journal(directory_, "here", 2));
-}
-
-TEST_F(Journal, ARollRepeatsTheNewestOfEachKeyAndTailingReadersDoNotSeeItTwice) {
-  auto source = reader({"commands", "issues"});
-  auto engine = writer("engine", 600);
-  std::vector<std::string> written;
-  for (int i = 0; i < 40; ++i) {
-    const std::string value = std::to_string(i);
-    put(*engine, i % 4 == 0 ? "issues" : "commands", "key-" + std::to_string(i % 3), value);
-    written.push_back(value);
+TEST_F(Journal, TwoProcessesWriteWhileOneReads) {
+  constexpr int kEach = 3000;
+  auto source = reader({"telemetry"});
+  Child a({TOCSIN_JOURNAL_WORKER, "write", directory_, std::to_string(kEach), "a"});
+  Child b({TOCSIN_JOURNAL_WORKER, "write", directory_, std::to_string(kEach), "b"});
+  const auto read = read_records(*source, 2 * kEach);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_THAT(*read, SizeIs(2 * kEach));
+  std::map<std::string, int> next;
+  for (std::size_t i = 0; i < read->size(); ++i) {
+    const auto& kept = (*read)[i];
+    ASSERT_EQ(kept.offset, static_cast<std::int64_t>(i));
+    ASSERT_EQ(kept.value, *kept.key + " " + std::to_string(next[*kept.key]++));
   }
-  ASSERT_GT(segments("engine").size(), 2U);
-  EXPECT_EQ(texts(*source), written);
-
-  // With only the newest segment left, a new reader still finds every key.
-  const auto paths = segments("engine");
-  for (std::size_t i = 0; i + 1 < paths.size(); ++i) fs::remove(paths[i]);
-  std::map<std::string, std::string> newest;
-  ASSERT_TRUE(reader({"issues"})->read_all("commands", 0, [&](const core::RecordView& view) {
-    newest[std::string(*view.key)] = view.text();
-  }));
-  EXPECT_EQ(newest, (std::map<std::string, std::string>{
-                        {"key-0", "39"}, {"key-1", "37"}, {"key-2", "38"}}));
+  EXPECT_EQ(a.wait(), 0);
+  EXPECT_EQ(b.wait(), 0);
 }
 
-TEST_F(Journal, AWithdrawnKeyIsNotRepeated) {
-  {
-    auto engine = writer("engine", 600);
-    put(*engine, "commands", "gone", "x");
-    auto withdrawn = record("commands", "gone", "");
-    withdrawn.value.reset();
-    ASSERT_TRUE(engine->publish(withdrawn));
-    for (int i = 0; i < 40; ++i) put(*engine, "commands", "kept", std::to_string(i));
+TEST_F(Journal, TwelveHundredRunsCostNoFileDescriptors) {
+  const Limit limit(RLIMIT_NOFILE, 1024);
+  auto source = reader({"telemetry"});
+  std::vector<std::unique_ptr<core::RecordPublisher>> kept;
+  put("telemetry", "run", "0");
+  ASSERT_THAT(texts(*source), SizeIs(1));
+  const std::size_t before = open_files();
+  for (int run = 1; run <= 1200; ++run) {
+    const auto status = publisher()->commit(
+        std::vector{record("telemetry", "run-" + std::to_string(run), std::to_string(run))}, {});
+    ASSERT_TRUE(status) << "run " << run << ": " << status.error().message;
   }
-  const auto paths = segments("engine");
-  for (std::size_t i = 0; i + 1 < paths.size(); ++i) fs::remove(paths[i]);
-  std::map<std::string, std::string> newest;
-  ASSERT_TRUE(reader({"issues"})->read_all("commands", 0, [&](const core::RecordView& view) {
-    newest[std::string(*view.key)] = view.text();
-  }));
-  EXPECT_EQ(newest, (std::map<std::string, std::string>{{"kept", "39"}}));
+  EXPECT_THAT(texts(*source), SizeIs(1200));
+  EXPECT_THAT(texts(*reader({"telemetry"})), SizeIs(1201));
+  EXPECT_LE(open_files(), before + 2);  // SQLite keeps one to use again
 }
 
-TEST_F(Journal, PositionsOutliveRollsAndTheRestartOfTheirOwner) {
-  {
-    auto hook = writer("hook-1");
-    auto engine = writer("engine", 600);
-    for (int i = 1; i <= 30; ++i) {
-      const std::vector<core::Position> at = {{{"hook-1", 0}, i}};
-      ASSERT_TRUE(engine->commit(std::vector{record("issues", "run", "x")}, at));
+TEST_F(Journal, AHookNeverWaitsForSomebodyElsesTransaction) {
+  put("telemetry", "run", "before");
+  ingest::PublisherOptions options;
+  options.max_queued_records = 500;
+  auto hook = publisher(options);
+  Child holder({TOCSIN_JOURNAL_WORKER, "hold", file("telemetry.db")});
+  ASSERT_TRUE(holder.line());
+  int taken = 0;
+  int refused = 0;
+  std::vector<double> took;
+  for (int i = 0; i < 600; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto status = hook->publish(record("telemetry", "run", std::to_string(i)));
+    took.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+    status ? ++taken : ++refused;
+    if (!status) {
+      EXPECT_EQ(status.error().code, core::Code::resource_exhausted);
     }
   }
-  ASSERT_GT(segments("engine").size(), 2U);
-  EXPECT_EQ(ingest::read_positions(directory_, "engine"),
-            (std::map<std::string, std::int64_t>{{"hook-1", 30}}));
-  put(*writer("engine", 600), "issues", "run", "y");
-  EXPECT_EQ(ingest::read_positions(directory_, "engine").at("hook-1"), 30);
+  EXPECT_EQ(taken, 500);
+  EXPECT_EQ(refused, 100);
+  std::sort(took.begin(), took.end());
+  EXPECT_LT(took[594], 5.0);
+  const auto early = hook->flush(milliseconds{50});
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, core::Code::deadline_exceeded);
+  holder.kill();
+  const auto flushed = hook->flush(seconds{10});
+  ASSERT_TRUE(flushed) << flushed.error().message;
+  EXPECT_THAT(texts(*reader({"telemetry"})), SizeIs(501));
 }
 
-TEST_F(Journal, ASnapshotDoesNotOvertakeWhatAnotherWriterSaidLater) {
-  auto router = writer("router", 600);
-  put(*router, "commands", "run/stop", "old");
-  put(*writer("cli-1"), "commands", "run/stop", "new");
-  for (int i = 0; i < 20; ++i) put(*router, "issues", "run", "fills the segment");
-  ASSERT_GT(segments("router").size(), 1U);  // its snapshot is younger than "new"
-  std::string last;
-  ASSERT_TRUE(reader({"issues"})->read_all("commands", 0, [&](const core::RecordView& view) {
-    last = view.text();
-  }));
-  EXPECT_EQ(last, "new");
-}
-
-TEST_F(Journal, WritersAreMergedInTheOrderOfTheirAppends) {
-  auto a = writer("hook-a");
-  auto b = writer("hook-b");
-  std::vector<std::string> written;
-  for (int i = 0; i < 50; ++i) {
-    put(i % 3 == 0 ? *a : *b, "telemetry", "run", std::to_string(i));
-    written.push_back(std::to_string(i));
-  }
-  EXPECT_EQ(texts(*reader({"telemetry"})), written);
-}
-
-TEST_F(Journal, APositionThatRetentionTookIsAGap) {
-  {
-    auto hook = writer("hook-1", 400);
-    for (int i = 0; i < 30; ++i) put(*hook, "telemetry", "run", std::to_string(i));
-  }
-  ASSERT_TRUE(writer("engine")->commit({}, std::vector<core::Position>{{{"hook-1", 0}, 1}}));
-  fs::remove(segments("hook-1").at(0));
-  auto source = reader({"telemetry"}, "engine");
-  const auto gap = source->poll(milliseconds{1}, 100, [](const core::RecordView&) {});
-  ASSERT_FALSE(gap);
-  EXPECT_EQ(gap.error().code, core::Code::data_loss);
-  EXPECT_THAT(gap.error().message, HasSubstr("records 1 to"));
-  EXPECT_EQ(texts(*source).back(), "29");
-}
-
-TEST_F(Journal, RetentionTakesOldSegmentsAndDeadHooks) {
-  auto engine = writer("engine", 400);
-  for (int i = 0; i < 30; ++i) put(*engine, "issues", "run", "x");
-  auto live = writer("hook-live");
-  put(*live, "telemetry", "run", "x");
-  put(*writer("hook-dead"), "telemetry", "run", "x");
-  put(*writer("router"), "issues", "run", "x");
-  for (const char* name : {"engine", "hook-live", "hook-dead", "router"}) {
-    for (const auto& path : segments(name)) set_age(path, std::chrono::hours{200});
-  }
-  ASSERT_GT(segments("engine").size(), 2U);
-  ingest::apply_journal_retention(directory_, {std::chrono::hours{168}, 1ULL << 40}, wall_now(),
-                                  log_);
-  EXPECT_THAT(segments("engine"), SizeIs(1));
-  EXPECT_THAT(segments("hook-live"), SizeIs(1));
-  EXPECT_THAT(segments("router"), SizeIs(1));  // its state
-  EXPECT_FALSE(fs::exists(directory_ + "/hook-dead"));
-  put(*engine, "issues", "run", "goes on");
-  put(*live, "telemetry", "run", "goes on");
-  EXPECT_EQ(texts(*reader({"telemetry"})).back(), "goes on");
-}
-
-TEST_F(Journal, RetentionTakesTheOldestBeyondTheSize) {
-  auto engine = writer("engine", 400);
-  for (int i = 0; i < 30; ++i) put(*engine, "issues", "run", std::to_string(i));
-  const auto before = segments("engine");
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    set_age(before[i], std::chrono::hours{static_cast<int>(before.size() - i)});
-  }
-  const auto limit = fs::file_size(before.back()) + fs::file_size(before[before.size() - 2]);
-  ingest::apply_journal_retention(directory_, {std::chrono::hours{168}, limit}, wall_now(), log_);
-  EXPECT_THAT(segments("engine"), ElementsAre(before[before.size() - 2], before.back()));
+TEST_F(Journal, ACommitAgainstABusyFileEndsInTimeAndCanBeRepeated) {
+  ingest::PublisherOptions options;
+  options.commit_timeout = milliseconds{100};
+  auto engine = publisher(options);
+  const std::vector<core::OutRecord> out = {record("issues", "run", "x")};
+  Child holder({TOCSIN_JOURNAL_WORKER, "hold", file("control.db")});
+  ASSERT_TRUE(holder.line());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto busy = engine->commit(out, {});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds{5});
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, core::Code::unavailable);
+  EXPECT_TRUE(engine->commit(std::vector{record("telemetry", "run", "x")}, {}));  // the other file
+  holder.kill();
+  ASSERT_TRUE(engine->commit(out, {}));
+  EXPECT_THAT(texts(*reader({"issues"})), ElementsAre("x"));
 }
 
 TEST_F(Journal, AFullDiskFailsTheCommitWholeAndTheNextOneSucceeds) {
-  auto engine = writer("engine");
-  put(*engine, "issues", "run", "before");
-  const auto size = fs::file_size(segments("engine").at(0));
-  struct rlimit old {};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  put("issues", "run", "before");
+  auto engine = publisher();
+  ASSERT_TRUE(engine->commit(std::vector{record("issues", "run", "one more")}, {}));
   auto* handler = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit tight { size + 1000, old.rlim_max };
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
-  const std::vector<core::OutRecord> big = {record("issues", "run", std::string(5000, 'x'))};
-  const auto refused = engine->commit(big, {});
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+  std::vector<core::OutRecord> big;
+  for (int i = 0; i < 20; ++i) big.push_back(record("issues", "run", std::string(50'000, 'x')));
+  core::Status refused = core::ok();
+  {
+    const Limit limit(RLIMIT_FSIZE, fs::file_size(file("control.db-wal")) + 100'000);
+    refused = engine->commit(big, std::vector<core::Position>{{{"telemetry", 0}, 7}});
+    EXPECT_THAT(texts(*reader({"issues"})), SizeIs(2));  // reading goes on
+  }
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().retryable());
-  EXPECT_EQ(fs::file_size(segments("engine").at(0)), size);
+  EXPECT_THAT(refused.error().message, HasSubstr("control.db"));
+  EXPECT_EQ(sql("control.db", "SELECT count(*) FROM position"), 0);
   ASSERT_TRUE(engine->commit(big, {}));
-  EXPECT_THAT(texts(*reader({"issues"})), SizeIs(2));
+  EXPECT_THAT(texts(*reader({"issues"})), SizeIs(22));
+}
+
+TEST_F(Journal, AHookOutlivesAFullDiskAndLosesNothing) {
+  auto hook = publisher();
+  ASSERT_TRUE(hook->publish(record("telemetry", "run", "first")));
+  ASSERT_TRUE(hook->flush(seconds{10}));
+  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    const Limit limit(RLIMIT_FSIZE, fs::file_size(file("telemetry.db-wal")));
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(hook->publish(record("telemetry", "run", std::string(50'000, 'x'))));
+    }
+    const auto full = hook->flush(milliseconds{300});
+    ASSERT_FALSE(full);
+    EXPECT_THAT(full.error().message, HasSubstr("telemetry.db"));
+  }
+  std::signal(SIGXFSZ, handler);
+  const auto flushed = hook->flush(seconds{10});
+  ASSERT_TRUE(flushed) << flushed.error().message;
+  EXPECT_THAT(texts(*reader({"telemetry"})), SizeIs(21));
+}
+
+TEST_F(Journal, AFolderThatIsTakenAwayIsNoticedAndMadeAnew) {
+  put("telemetry", "run", "gone");
+  auto hook = publisher();
+  ASSERT_TRUE(hook->publish(record("telemetry", "run", "gone too")));
+  ASSERT_TRUE(hook->flush(seconds{10}));
+  auto source = reader({"telemetry"});
+  ASSERT_THAT(texts(*source), SizeIs(2));
+  fs::remove_all(directory_);
+  // A deleted file can be read and written for ever, and nobody sees it.
+  ASSERT_TRUE(hook->publish(record("telemetry", "run", "new")));
+  ASSERT_TRUE(hook->flush(seconds{10}));
+  EXPECT_THAT(texts(*reader({"telemetry"})), ElementsAre("new"));
+  core::Status told = core::ok();
+  for (int i = 0; i < 50 && told; ++i) {
+    const auto polled = source->poll(milliseconds{100}, 10, [](const core::RecordView&) {});
+    if (!polled) told = polled.error();
+  }
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, core::Code::failed_precondition);
+}
+
+TEST_F(Journal, ARecordTooLargeForItsTopicIsRefused) {
+  const auto refused = publisher()->publish(record("issues", "run", std::string(2 << 20, 'x')));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Code::invalid_argument);
+  EXPECT_TRUE(publisher()->publish(record("tensors", "run", std::string(2 << 20, 'x'))));
 }
 
 TEST_F(Journal, AWaitingReaderWakesBeforeItsPollWouldHaveLooked) {
-  auto hook = writer("hook-1");
   auto source = reader({"telemetry"});
   (void)texts(*source);
+  auto hook = publisher();
   std::vector<double> milliseconds_taken;
   for (int i = 0; i < 20; ++i) {
     std::chrono::steady_clock::time_point sent;
     std::thread other([&] {
-      std::this_thread::sleep_for(milliseconds{5});  // until the reader waits
+      std::this_thread::sleep_for(milliseconds{8});  // until the reader waits
       sent = std::chrono::steady_clock::now();
-      put(*hook, "telemetry", "run", "x");
+      EXPECT_TRUE(hook->commit(std::vector{record("telemetry", "run", "x")}, {}));
     });
     std::chrono::steady_clock::time_point seen;
     const auto polled = source->poll(milliseconds{2000}, 10, [&](const core::RecordView&) {
@@ -427,42 +340,61 @@ TEST_F(Journal, AWaitingReaderWakesBeforeItsPollWouldHaveLooked) {
   EXPECT_LT(milliseconds_taken[10], 20.0);  // without inotify: 25 on average
 }
 
-TEST_F(Journal, AWriterThatAppearsLaterIsReadFromItsBeginning) {
-  put(*writer("hook-1"), "telemetry", "run", "first");
+TEST_F(Journal, WakeEndsAPollThatWaitsAndTheNextOne) {
   auto source = reader({"telemetry"});
-  EXPECT_THAT(texts(*source), ElementsAre("first"));
-  put(*writer("hook-2"), "telemetry", "run", "second");
-  const auto read = read_records(*source, 1);
-  ASSERT_TRUE(read);
-  ASSERT_THAT(*read, SizeIs(1));
-  EXPECT_EQ((*read)[0].value, "second");
-  EXPECT_EQ((*read)[0].stream, "hook-2");
+  const auto timed = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(source->poll(seconds{5}, 10, [](const core::RecordView&) {}));
+    return std::chrono::steady_clock::now() - begin;
+  };
+  std::thread other([&] {
+    std::this_thread::sleep_for(milliseconds{30});
+    source->wake();
+  });
+  EXPECT_LT(timed(), seconds{2});
+  other.join();
+  source->wake();
+  EXPECT_LT(timed(), seconds{2});
 }
 
-TEST_F(Journal, ASegmentWhoseHeaderIsNotWrittenYetIsWaitedFor) {
-  put(*writer("hook-1"), "telemetry", "run", "first");
-  const std::string made = segments("hook-1").at(0);
-  const std::string late = directory_ + "/hook-2/" + ingest::segment_name(0);
-  fs::create_directory(directory_ + "/hook-2");
-  std::ofstream(late).flush();  // created, still empty
-  auto source = reader({"telemetry"});
-  EXPECT_THAT(texts(*source), ElementsAre("first"));
-  fs::copy_file(made, late, fs::copy_options::overwrite_existing);
-  const auto read = read_records(*source, 1);
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_THAT(*read, SizeIs(1));
-  EXPECT_EQ((*read)[0].stream, "hook-2");
+TEST_F(Journal, EachTopicHasItsOwnEnd) {
+  put("telemetry", "run", "a");
+  put("telemetry", "run", "b");
+  auto source = reader({"telemetry", "issues"});
+  ASSERT_TRUE(source->poll(milliseconds{0}, 1, [](const core::RecordView&) {}));
+  EXPECT_FALSE(source->at_end({"telemetry", 0}));
+  ASSERT_TRUE(source->poll(milliseconds{0}, 10, [](const core::RecordView&) {}));
+  ASSERT_TRUE(source->poll(milliseconds{0}, 10, [](const core::RecordView&) {}));
+  EXPECT_TRUE(source->at_end({"telemetry", 0}));
+  EXPECT_TRUE(source->at_end({"issues", 0}));
+  EXPECT_FALSE(source->at_end({"acks", 0}));
+  EXPECT_FALSE(source->at_end({"issues", 1}));
 }
 
-TEST_F(Journal, RecordsOfOtherTopicsMoveThePositionWithoutBeingRead) {
-  auto hook = writer("hook-1");
-  put(*hook, "telemetry", "run", std::string(300'000, 'x'));
-  put(*hook, "telemetry", "run", "small");
-  put(*hook, "commands", "run/stop", "stop");
-  put(*hook, "telemetry", "run", std::string(300'000, 'x'));
-  auto source = reader({"commands"});
-  EXPECT_THAT(texts(*source), ElementsAre("stop"));
-  EXPECT_EQ(source->positions().at(0).next, 4);
+TEST_F(Journal, AHandlerThatThrowsLeavesTheSourceUsable) {
+  for (const char* text : {"a", "b", "c"}) put("telemetry", "run", text);
+  auto source = reader({"telemetry"});
+  EXPECT_THROW((void)source->poll(milliseconds{0}, 10,
+                                  [](const core::RecordView& view) {
+                                    if (view.text() == "b") throw std::runtime_error("b");
+                                  }),
+               std::runtime_error);
+  EXPECT_THAT(texts(*source), ElementsAre("c"));
+}
+
+TEST(JournalHeaders, BytesThatAreNoHeadersAreNoHeaders) {
+  const auto packed = ingest::pack_headers({{"a", "1"}, {"empty", ""}, {"", "x"}});
+  ASSERT_TRUE(packed);
+  EXPECT_THAT(
+      ingest::unpack_headers(*packed),
+      ElementsAre(testing::Pair("a", "1"), testing::Pair("empty", ""), testing::Pair("", "x")));
+  EXPECT_EQ(ingest::find_header(*packed, "empty"), "");
+  for (std::size_t size = 0; size < packed->size(); ++size) {
+    EXPECT_LT(ingest::unpack_headers(packed->substr(0, size)).size(), 3U);
+    EXPECT_EQ(ingest::find_header(packed->substr(0, size), "b"), std::nullopt);
+  }
+  EXPECT_EQ(ingest::find_header(std::string("\xff\xff\xff\xff\xff\xff", 6), "a"), std::nullopt);
+  EXPECT_EQ(ingest::pack_headers({{std::string(70'000, 'n'), "v"}}), std::nullopt);
 }
 
 }  // namespace

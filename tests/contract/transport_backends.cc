@@ -79,7 +79,6 @@ std::unique_ptr<core::RecordSource> Backend::member(std::vector<std::string> top
                                                     core::AssignmentListener* listener) {
   ingest::SourceOptions options;
   options.group = topics_.prefix + "-engine";
-  options.own_writer = "engine";
   options.topics = std::move(topics);
   options.listener = listener;
   return source(std::move(options));

@@ -1,173 +1,96 @@
 // kill -9 at random instants: outputs and positions are all there or not at all, nothing twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <map>
+#include <optional>
 #include <random>
-#include <set>
 #include <thread>
 
-#include "ingest/journal_directory.h"
-#include "ingest/journal_publisher.h"
-#include "ingest/journal_source.h"
+#include "tests/contract/child.h"
 #include "tests/contract/transport_backends.h"
 #include "tests/support/kafka_fixture.h"
 
 namespace tocsin::tests {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::unique_ptr<ingest::JournalPublisher> journal_writer(const std::string& directory,
-                                                         const std::string& name,
-                                                         core::Telemetry& telemetry) {
-  static core::NullLog log;
-  ingest::JournalWriterOptions options;
-  options.directory = directory;
-  options.writer = name;
-  options.topics = {"telemetry", "issues", "rules-state"};
-  options.compacted = {"rules-state"};
-  options.segment_bytes = 16 * 1024;  // many rolls, so that some are hit
-  options.now = [] {
-    return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
-  };
-  auto opened = ingest::JournalPublisher::open(options, log, telemetry);
-  return opened ? std::move(*opened) : nullptr;
-}
-
-std::unique_ptr<ingest::JournalSource> journal_reader(const std::string& directory,
-                                                      std::vector<std::string> topics,
-                                                      const std::string& own,
-                                                      core::Telemetry& telemetry) {
-  static core::NullLog log;
-  ingest::SourceOptions options;
-  options.topics = std::move(topics);
-  options.own_writer = own;
-  return std::make_unique<ingest::JournalSource>(directory, options, false, log, telemetry);
-}
-
-/// The child: consume, commit, until killed. Never returns to the test.
-[[noreturn]] void run_engine(const std::string& directory, std::uint32_t seed) {
-  core::NullTelemetry telemetry;
-  auto publisher = journal_writer(directory, "engine", telemetry);
-  auto source = journal_reader(directory, {"telemetry"}, "engine", telemetry);
-  if (publisher == nullptr) ::_exit(3);
-  std::mt19937 random(seed);
-  for (;;) {
-    std::vector<core::OutRecord> out;
-    const auto polled =
-        source->poll(milliseconds{10}, 1 + random() % 9, [&](const core::RecordView& view) {
-          const std::string value(view.text());
-          out.push_back(record("issues", "run", value));
-          out.push_back(record("rules-state", "unit", value));
-        });
-    if (!polled) ::_exit(4);
-    if (*polled > 0 && !publisher->commit(out, source->positions())) ::_exit(5);
-  }
-}
-
 TEST(JournalCrash, KilledAtAnyInstantOutputsAndPositionsAgree) {
   constexpr int kSeeds = 40;
   constexpr int kInputs = 20'000;
-  const auto directory = (fs::temp_directory_path() / unique_name("tocsin-crash")).string();
-  ASSERT_TRUE(ingest::prepare_journal(directory, "here", 1));
-  core::NullTelemetry telemetry;
+  auto opened = Backend::open(BackendKind::journal);
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto& backend = **opened;
   {
-    auto hook = journal_writer(directory, "hook-1", telemetry);
-    ASSERT_NE(hook, nullptr);
+    auto hook = backend.producer();
     for (int i = 0; i < kInputs; ++i) {
       ASSERT_TRUE(hook->publish(record("telemetry", "run", std::to_string(i))));
     }
+    ASSERT_TRUE(hook->flush(seconds{20}));
   }
   std::size_t progress = 0;
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    const pid_t child = ::fork();
-    if (child == 0) run_engine(directory, seed);
+    Child engine({TOCSIN_JOURNAL_WORKER, "engine", backend.directory(), std::to_string(seed)});
+    ASSERT_TRUE(engine.line()) << "seed " << seed << ": it ended by itself";
     std::mt19937 random(seed);
-    std::this_thread::sleep_for(microseconds{3000 + random() % 20'000});
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "seed " << seed << ": it ended by itself, " << status;
+    std::this_thread::sleep_for(microseconds{random() % 20'000});
+    ASSERT_EQ(engine.kill(), -SIGKILL) << "seed " << seed;
 
-    auto issues = journal_reader(directory, {"issues"}, "", telemetry);
-    std::size_t count = 0;
-    for (;;) {
-      const auto polled = issues->poll(milliseconds{0}, 1000, [&](const core::RecordView& view) {
-        ASSERT_EQ(view.text(), std::to_string(count)) << "seed " << seed;
-        ++count;
-      });
-      ASSERT_TRUE(polled) << polled.error().message;
-      if (*polled == 0) break;
+    auto issues = backend.observer({"issues"});
+    const auto all = read_to_end(*issues);
+    ASSERT_TRUE(all) << all.error().message;
+    for (std::size_t i = 0; i < all->size(); ++i) {
+      ASSERT_EQ((*all)[i].value, std::to_string(i)) << "seed " << seed;
+      ASSERT_EQ((*all)[i].offset, static_cast<std::int64_t>(i)) << "seed " << seed;
     }
-    const auto positions = ingest::read_positions(directory, "engine");
-    const auto at = positions.find("hook-1");
-    // hook-1's own snapshots take sequence numbers too, so the position is counted by reading on.
-    auto rest = journal_reader(directory, {"telemetry"}, "engine", telemetry);
+    // The group stands exactly behind what it has answered.
+    ingest::SourceOptions options;
+    options.group = "engine";
+    options.topics = {"telemetry"};
+    auto rest = backend.source(options);
     std::optional<std::string> next;
     const auto polled =
         rest->poll(milliseconds{0}, 1, [&](const core::RecordView& view) { next = view.text(); });
     ASSERT_TRUE(polled) << polled.error().message;
-    if (count < kInputs) {
-      EXPECT_EQ(next, std::to_string(count)) << "seed " << seed;
+    if (all->size() < kInputs) {
+      EXPECT_EQ(next, std::to_string(all->size())) << "seed " << seed;
     }
-    EXPECT_TRUE(count == 0 || at != positions.end());
     std::string newest;
     ASSERT_TRUE(issues->read_all("rules-state", 0,
                                  [&](const core::RecordView& view) { newest = view.text(); }));
-    EXPECT_EQ(newest, count == 0 ? "" : std::to_string(count - 1)) << "seed " << seed;
-    progress = std::max(progress, count);
+    EXPECT_EQ(newest, std::to_string(all->size() - 1)) << "seed " << seed;
+    progress = std::max(progress, all->size());
   }
   EXPECT_GT(progress, 200U);  // it was killed at work, not before it
-  std::error_code ignored;
-  fs::remove_all(directory, ignored);
 }
 
-class Worker {
- public:
-  Worker(const std::string& servers, const std::string& prefix) {
-    std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe(pipe.data()), 0);
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::dup2(pipe[1], STDOUT_FILENO);
-      ::execl(TOCSIN_CRASH_WORKER, "crash_worker", servers.c_str(), prefix.c_str(), nullptr);
-      ::_exit(127);
-    }
-    ::close(pipe[1]);
-    output_ = pipe[0];
+TEST(JournalCrash, AHookKilledWithinATransactionLeavesWholeOnesOnly) {
+  auto opened = Backend::open(BackendKind::journal);
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto& backend = **opened;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    Child hook({TOCSIN_JOURNAL_WORKER, "hook", backend.directory()});
+    ASSERT_TRUE(hook.line()) << "it ended by itself";
+    std::mt19937 random(seed);
+    std::this_thread::sleep_for(microseconds{random() % 5000});
+    hook.kill();
   }
-  ~Worker() {
-    kill();
-    ::close(output_);
+  auto source = backend.observer({"telemetry"});
+  const auto all = read_to_end(*source);
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_GT(all->size(), 200U);
+  ASSERT_EQ(all->size() % 10, 0U);
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    ASSERT_EQ((*all)[i].offset, static_cast<std::int64_t>(i));
+    ASSERT_EQ((*all)[i].value, (*all)[i / 10 * 10].value);
   }
-  /// Waits until it has committed something: it is at work now.
-  bool committed() {
-    char byte = 0;
-    return ::read(output_, &byte, 1) == 1;
-  }
-  void kill() {
-    if (child_ == 0) return;
-    ::kill(child_, SIGKILL);
-    int status = 0;
-    ::waitpid(child_, &status, 0);
-    child_ = 0;
-  }
-
- private:
-  pid_t child_ = 0;
-  int output_ = -1;
-};
+}
 
 TEST(KafkaCrash, KilledAtAnyInstantEveryInputIsAnsweredOnce) {
   constexpr int kSeeds = 3;
@@ -185,8 +108,8 @@ TEST(KafkaCrash, KilledAtAnyInstantEveryInputIsAnsweredOnce) {
     ASSERT_TRUE(hook->flush(seconds{20}));
   }
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    Worker worker(*servers, backend.topics().prefix);
-    ASSERT_TRUE(worker.committed());
+    Child worker({TOCSIN_CRASH_WORKER, *servers, backend.topics().prefix});
+    ASSERT_TRUE(worker.line());
     std::mt19937 random(seed);
     std::this_thread::sleep_for(milliseconds{random() % 300});
   }

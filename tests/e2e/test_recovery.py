@@ -44,7 +44,7 @@ def wait_until(check, timeout, what):
 def uninterrupted(server, folder, seed):
     """The golden list: ids of an engine that nobody disturbed."""
     server(f"transport: {{journal: {folder}}}\n{RULES}", role="evaluate").wait_for("ready")
-    writer = JournalWriter(folder, "producer")
+    writer = JournalWriter(folder)
     for batch in batches(seed):
         writer.append(*batch)
     ids = wait_until(lambda: (lambda found: found if len(found) >= RUNS else None)(firing_ids(journal_events(folder, "issues"))),
@@ -60,7 +60,7 @@ def test_kill_9_of_the_engine_on_the_journal_loses_and_repeats_nothing(server, t
     chance = random.Random(7)
     engine = server(config, role="evaluate")
     engine.wait_for("ready")
-    writer = JournalWriter(folder, "producer")
+    writer = JournalWriter(folder)
     kills = 0
     for i, batch in enumerate(batches(1)):
         writer.append(*batch)
@@ -126,7 +126,7 @@ def test_records_that_are_none_go_to_the_dead_letters_with_their_reason(server, 
     folder = tmp_path / "journal"
     engine = server(f"transport: {{journal: {folder}}}\n{RULES}", role="evaluate")
     engine.wait_for("ready")
-    writer = JournalWriter(folder, "producer")
+    writer = JournalWriter(folder)
     newer = b"TCSN\x02" + bytes(107)
     writer.append(("telemetry", "k", b"no frame"), ("telemetry", "k", newer), ("telemetry", "k", b"TCSN\x01\x00"),
                   ("telemetry", "k", b'{"run": 5}'), ("telemetry", "k", b"{"), ("telemetry", "k", b""),

@@ -107,7 +107,7 @@ kept.close()
     telemetry = Telemetry(tmp_path / "data")
     assert telemetry.steps() == [0, 1, 2]
     assert telemetry.scalars("item") == [] if "item" in telemetry.names.values() else True
-    assert len(list((tmp_path / "data").glob("hook-*"))) == 1
+    assert len(telemetry.lifecycles("start")) == 1
 
 
 def test_a_child_may_open_a_hook_of_its_own(tmp_path):

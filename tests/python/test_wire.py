@@ -66,9 +66,6 @@ class Frames(unittest.TestCase):
         self.assertEqual(len(stored("step_end")), 160)
         self.assertEqual(wire.decode_frame(stored("summary")).header["crc"], 0x9476A326)
         self.assertEqual(len(stored("summary")), 224)
-        self.assertEqual(stored("journal_batch").hex(), (
-            "380000008704953d0700000000000000010000000000000080a7ff44f2ca8618200000000400000001000000010000000"
-            "10000000000000061636b736b760000"))
 
     def test_the_stored_frames_are_what_this_version_writes(self):
         make = load("make_wire_data", DATA / "make.py")
@@ -116,17 +113,6 @@ class Frames(unittest.TestCase):
                 wire.decode_frame(resealed(bytes(data)))
             except wire.WireError:
                 pass
-
-    def test_a_batch_reads_back_with_headers_and_tombstones(self):
-        batch = wire.journal_batch(3, 5, [wire.journal_record("issues", "k", '{"a":1}', 9, [("ce_id", b"x")]),
-                                          wire.journal_record("commands", "c", None, 10)], flags=1)
-        first, time, flags, records = wire.decode_journal_batch(batch)
-        self.assertEqual((first, time, flags), (3, 5, 1))
-        self.assertEqual(json.loads(records[0]["value"]), {"a": 1})
-        self.assertEqual(records[0]["headers"], [("ce_id", b"x")])
-        self.assertIsNone(records[1]["value"])
-        with self.assertRaises(wire.WireError):
-            wire.decode_journal_batch(batch[:-1])
 
 
 class Dependencies(unittest.TestCase):

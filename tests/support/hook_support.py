@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import textwrap
@@ -20,7 +19,9 @@ wire = importlib.util.module_from_spec(_spec)
 sys.modules[_spec.name] = wire
 _spec.loader.exec_module(wire)
 
-SEGMENT_HEADER = 64
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+from tests.support import journal  # noqa: E402 (after the path above)
 
 
 def library():
@@ -32,17 +33,8 @@ def library():
 
 
 def records(directory, topic):
-    """Every record of a topic in a journal, writer by writer, oldest first."""
-    out = []
-    for segment in sorted(pathlib.Path(directory).glob("*/*.tcj")):
-        data = segment.read_bytes()[SEGMENT_HEADER:]
-        while len(data) >= 32:
-            length = struct.unpack_from("<I", data)[0]
-            if length == 0 or len(data) < 8 + length:
-                break
-            out += [record for record in wire.decode_journal_batch(data[:8 + length])[3] if record["topic"] == topic]
-            data = data[8 + length:]
-    return out
+    """Every record of a topic in a journal, oldest first."""
+    return journal.records(directory, topic)
 
 
 class Telemetry:
@@ -89,31 +81,17 @@ def acks(directory):
 
 
 class CommandWriter:
-    """A journal writer of its own, as the router or the command line would be."""
+    """Writes commands, as the router or the command line would."""
 
-    def __init__(self, directory, name="cli-test"):
-        self.folder = pathlib.Path(directory) / name
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.sequence = 0
-        now = time.time_ns()
-        head = struct.pack("<4sHHqQI", b"TCSJ", 1, 0, now, 0, 0).ljust(SEGMENT_HEADER, b"\0")
-        crc = wire.crc32c(head)
-        head = struct.pack("<4sHHqQI", b"TCSJ", 1, 0, now, 0, crc).ljust(SEGMENT_HEADER, b"\0")
-        self.segment = self.folder / ("0" * 20 + ".tcj")
-        draft = self.folder / "draft"
-        draft.write_bytes(head)
-        draft.rename(self.segment)  # a segment appears whole: readers take a half header for damage
+    def __init__(self, directory):
+        self.directory = directory
 
     def write(self, run, action, value):
         headers = []
         if value is not None:
             headers = [("ce_specversion", b"1.0"), ("ce_type", b"dev.tocsin.command.v1"), ("ce_source", b"/test"),
                        ("ce_id", value["command_id"].encode()), ("ce_subject", run.encode())]
-        record = wire.journal_record("commands", f"{run}/{action}", None if value is None else json.dumps(value), time.time_ns(),
-                                     headers)
-        with open(self.segment, "ab") as out:
-            out.write(wire.journal_batch(self.sequence, time.time_ns(), [record]))
-        self.sequence += 1
+        journal.append(self.directory, ("commands", f"{run}/{action}", None if value is None else json.dumps(value), headers))
 
     def stop(self, run, attempt=1, launch=None, **more):
         command = {"command_id": "cmd_test", "action": "stop", "run": {"uid": run, "attempt": attempt, "launch": launch or launch_now()},

@@ -1,38 +1,20 @@
 """Telemetry for tests: JSON scalars written to a journal or to Kafka as any producer would, and what came of them."""
-import fcntl
 import json
-import pathlib
-import struct
 import subprocess
-import time
 
+from tests.support import journal
 from tocsin import wire
 
 
 class JournalWriter:
-    """Appends records as the writer `name` of the journal in `folder`, in the published format (docs/wire.md)."""
+    """Appends records to the journal in `folder`, as any producer may."""
 
-    def __init__(self, folder, name):
-        home = pathlib.Path(folder) / name
-        home.mkdir(parents=True, exist_ok=True)
-        self.lock = open(home / "lock", "w", encoding="utf-8")
-        fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.next = 0
-        self.file = open(home / f"{0:020d}.tcj", "ab", buffering=0)
-        self.file.write(self._segment_header())
-
-    @staticmethod
-    def _segment_header():
-        head = bytearray(struct.pack("<4sHHqQI", b"TCSJ", 1, 0, time.time_ns(), 0, 0).ljust(64, b"\0"))
-        struct.pack_into("<I", head, 24, wire.crc32c(bytes(head)))
-        return bytes(head)
+    def __init__(self, folder):
+        self.folder = folder
 
     def append(self, *records):
-        """(topic, key, value) records: one batch, one write."""
-        now = time.time_ns()
-        packed = [wire.journal_record(topic, key, value, now) for topic, key, value in records]
-        self.file.write(wire.journal_batch(self.next, now, packed))
-        self.next += len(records)
+        """(topic, key, value) records: one transaction."""
+        journal.append(self.folder, *records)
 
 
 def scalar(run, name, value, step, **more):
@@ -42,16 +24,8 @@ def scalar(run, name, value, step, **more):
 
 
 def journal_records(folder, topic):
-    """Every committed record of a topic as the reference codec gives it, oldest first per writer."""
-    for path in sorted(pathlib.Path(folder).glob("*/*.tcj")):
-        data, at = path.read_bytes(), 64
-        while at < len(data):
-            try:
-                _, _, _, records = wire.decode_journal_batch(data[at:])
-            except wire.WireError:
-                break  # not committed: a batch counts whole or not at all
-            at += 8 + int.from_bytes(data[at:at + 4], "little")
-            yield from (record for record in records if record["topic"] == topic)
+    """Every committed record of a topic, oldest first."""
+    return journal.records(folder, topic)
 
 
 def journal_events(folder, topic):

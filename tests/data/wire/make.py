@@ -79,7 +79,6 @@ def files():
         "event": "end", "outcome": "stopped_by_rule", "exit_code": 77, "step": 412})
     yield "tensor_chunk", wire.encode_tensor_chunk(header(1), WEIGHT, 1, [2, 3], struct.pack("<4f", 1, 2, 3, 4), chunk=0,
                                                    chunks=2, byte_offset=0, total_bytes=24)
-    yield "journal_batch", wire.journal_batch(7, TIME, [wire.journal_record("acks", "k", "v", 1)])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+// Files that are not a journal, or not a whole one: told by name, never read as empty.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/contract/journal_fixture.h"
+
+namespace tocsin::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class JournalDamage : public Journal {
+ protected:
+  /// Everything in the files, no log beside them.
+  void settle() {
+    close();
+    for (const char* name : {"telemetry.db", "control.db"}) {
+      sql(name, "PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+  }
+  void overwrite(const std::string& name, std::uintmax_t offset, std::size_t bytes) {
+    std::fstream out(file(name), std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(static_cast<std::streamoff>(offset));
+    out << std::string(bytes, '\x5a');
+  }
+};
+
+TEST_F(JournalDamage, AnotherProgramsFileIsRefusedByName) {
+  settle();
+  sql("control.db", "PRAGMA application_id = 77");
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Code::failed_precondition);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("control.db"), HasSubstr("not a file of")));
+}
+
+TEST_F(JournalDamage, AnotherFormatIsRefusedByName) {
+  settle();
+  sql("telemetry.db", "PRAGMA user_version = 3");
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Code::failed_precondition);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("telemetry.db"), HasSubstr("format 3")));
+}
+
+TEST_F(JournalDamage, TheSegmentsOfAnEarlierVersionAreRefusedByName) {
+  settle();
+  fs::remove(file("telemetry.db"));
+  fs::remove(file("control.db"));
+  std::ofstream(file("journal.json")) << R"({"format":1,"machine":""})";
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Code::failed_precondition);
+  EXPECT_THAT(opened.error().message, HasSubstr("earlier version"));
+  EXPECT_FALSE(fs::exists(file("telemetry.db")));
+}
+
+TEST_F(JournalDamage, WhatIsNoDatabaseIsDamageAndNotAnEmptyJournal) {
+  settle();
+  for (const std::string& text :
+       {std::string("not a database, and longer than a header is. ") + std::string(200, '.'),
+        std::string()}) {
+    std::ofstream(file("control.db"), std::ios::trunc) << text;
+    const auto opened = try_open();
+    ASSERT_FALSE(opened) << "of " << text.size() << " bytes";
+    EXPECT_THAT(opened.error().message, HasSubstr("control.db"));
+    EXPECT_EQ(fs::file_size(file("control.db")), text.size()) << "it was written over";
+  }
+}
+
+TEST_F(JournalDamage, AFileThatLostItsEndIsToldWithTheWayOut) {
+  for (int i = 0; i < 100; ++i) put("issues", "run", std::string(5000, 'x'));
+  settle();
+  fs::resize_file(file("control.db"), fs::file_size(file("control.db")) / 2);
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Code::data_loss);
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("control.db"), HasSubstr("tocsin journal salvage " + directory_)));
+}
+
+TEST_F(JournalDamage, ALogWithoutItsFileIsNotStartedAnew) {
+  put("issues", "run", "x");
+  auto source = reader({"issues"});
+  ASSERT_THAT(texts(*source), ElementsAre("x"));
+  fs::remove(file("control.db"));
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Code::data_loss);
+  EXPECT_FALSE(fs::exists(file("control.db")));
+}
+
+TEST_F(JournalDamage, ADamagedPageEndsReadingWithAnErrorEachTime) {
+  for (int i = 0; i < 200; ++i) put("issues", "run", std::to_string(i) + std::string(5000, 'x'));
+  settle();
+  overwrite("control.db", fs::file_size(file("control.db")) / 2 / 16384 * 16384, 16384);
+  transport_ = open();
+  auto source = reader({"issues"});
+  std::size_t seen = 0;
+  int told = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto polled = source->poll(milliseconds{0}, 10, [&](const core::RecordView&) { ++seen; });
+    if (polled) continue;
+    ++told;
+    EXPECT_EQ(polled.error().code, core::Code::failed_precondition);  // only a new start can help
+    EXPECT_THAT(polled.error().message, HasSubstr("journal salvage"));
+    EXPECT_FALSE(source->at_end());
+  }
+  EXPECT_GT(seen, 0U);
+  EXPECT_LT(seen, 200U);
+  EXPECT_GT(told, 1);
+  const auto all = source->read_all("issues", 0, [](const core::RecordView&) {});
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().code, core::Code::data_loss);
+}
+
+TEST_F(JournalDamage, AnotherMachinesJournalIsForReadingOnly) {
+  put("issues", "run", "theirs");
+  auto opened = try_open("elsewhere");
+  ASSERT_TRUE(opened) << opened.error().message;
+  close();
+  transport_ = std::move(*opened);
+  const auto publisher = transport_->publisher({});
+  ASSERT_FALSE(publisher);
+  EXPECT_EQ(publisher.error().code, core::Code::failed_precondition);
+  EXPECT_THAT(publisher.error().message, HasSubstr("transport.kafka"));
+  EXPECT_THAT(texts(*reader({"issues"})), ElementsAre("theirs"));
+}
+
+}  // namespace
+}  // namespace tocsin::tests
