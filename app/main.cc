@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/commands.h"
+#include "app/journal_commands.h"
 #include "app/run_command.h"
 #include "core/text.h"
 
@@ -66,6 +67,21 @@ void add_rules(CLI::App& app, Invocation& out) {
   auto* describe = rules->add_subcommand("describe", "parameters with both presets side by side");
   describe->add_option("name", out.name, "rule")->required();
   describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
+}
+
+void add_journal(CLI::App& app, Invocation& out) {
+  auto* journal = app.add_subcommand("journal", "what to do about a journal that may be damaged");
+  journal->require_subcommand(1);
+  auto* check = journal->add_subcommand("check", "read all of it and say what is wrong");
+  check->add_option("directory", out.config_file, "the journal")->required();
+  check->callback([&out] { out.run = [&out] { return journal_check(out.config_file); }; });
+  auto* salvage =
+      journal->add_subcommand("salvage", "copy what can be read into a new journal, say what not");
+  salvage->add_option("directory", out.config_file, "the journal; nobody may be writing it")
+      ->required();
+  salvage->add_option("new", out.name, "folder of the new one")->required();
+  salvage->callback(
+      [&out] { out.run = [&out] { return journal_salvage(out.config_file, out.name); }; });
 }
 
 void add_run(CLI::App& app, Invocation& out) {
@@ -133,6 +149,7 @@ int run(int argc, char** argv) {
   check->callback([&] { call.run = [&] { return check_command(call); }; });
 
   add_topics(app, call);
+  add_journal(app, call);
   add_rules(app, call);
   add_run(app, call);
 

@@ -21,11 +21,6 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x544F4353;  // "TOCS"
 constexpr std::int64_t kFormat = 2;
 
-std::uint64_t inode_of(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
-}
-
 /// The name under which SQLite neither locks nor looks for a log: for a folder that nobody writes.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
@@ -49,6 +44,11 @@ core::Error damaged(const std::string& path, std::string_view how) {
 }
 
 }  // namespace
+
+std::uint64_t file_identity(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
 
 Statement& Statement::bind(int at, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), at, value);
@@ -181,12 +181,12 @@ core::Result<std::unique_ptr<JournalDatabase>> JournalDatabase::open(const std::
                                                      : "PRAGMA synchronous=NORMAL;";
   if (!writes) settings += "PRAGMA query_only=1;";
   if (auto status = database->run(settings.c_str()); !status) return status.error();
-  database->inode_ = inode_of(path);
+  database->identity_ = file_identity(path);
   return database;
 }
 
 core::Status JournalDatabase::create(const std::string& path, std::string_view schema) {
-  if (inode_of(path) != 0) return core::ok();
+  if (file_identity(path) != 0) return core::ok();
   const JournalUse use;
   std::error_code ignored;
   if (const auto log = std::filesystem::file_size(path + "-wal", ignored); !ignored && log > 0) {
@@ -250,7 +250,7 @@ core::Result<std::int64_t> JournalDatabase::number(std::string_view sql, std::in
   }
 }
 
-bool JournalDatabase::replaced() const { return inode_of(path_) != inode_; }
+bool JournalDatabase::replaced() const { return file_identity(path_) != identity_; }
 
 core::Result<int> JournalDatabase::checkpoint(bool restart) {
   int pages = 0;

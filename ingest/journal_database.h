@@ -54,6 +54,10 @@ class StatementScope {
   Statement& statement_;
 };
 
+/// Its inode; 0 when there is no such file. Never opens it: closing would drop the locks that this
+/// process has on it.
+std::uint64_t file_identity(const std::string& path);
+
 enum class JournalAccess : std::uint8_t {
   read,          // never creates or changes anything
   write,         // a commit survives kill -9
@@ -99,7 +103,7 @@ class JournalDatabase {
 
   std::string path_;
   sqlite3* handle_ = nullptr;
-  std::uint64_t inode_ = 0;
+  std::uint64_t identity_ = 0;  // of the file that is open
   std::chrono::milliseconds longest_wait_{1000};
   std::chrono::steady_clock::time_point waiting_since_;
 };

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <mutex>
 #include <utility>
 
 #include "ingest/journal_directory.h"
@@ -33,7 +36,15 @@ class JournalTransport final : public Transport {
         keeper_(cfg_.journal, topics_, {cfg_.journal_retention, cfg_.journal_max_bytes.count},
                 log) {}
 
-  core::Status prepare() { return prepare_journal(cfg_.journal, machine_, topics_, wall_now()); }
+  /// Once per transport, and again when the files are not the same any more.
+  core::Status prepare() {
+    const std::lock_guard lock(prepare_mutex_);
+    const auto now = identities();
+    if (now == prepared_ && now[0] != 0 && now[1] != 0) return core::ok();
+    auto status = prepare_journal(cfg_.journal, machine_, topics_, wall_now());
+    if (status) prepared_ = identities();
+    return status;
+  }
 
   /// What is not ours to write may still be read, if it is a journal at all.
   core::Status prepare_to_read() {
@@ -115,6 +126,11 @@ class JournalTransport final : public Transport {
   [[nodiscard]] std::string describe() const override { return "journal " + cfg_.journal; }
 
  private:
+  [[nodiscard]] std::array<std::uint64_t, 2> identities() const {
+    return {file_identity(journal_path(cfg_.journal, JournalFile::telemetry)),
+            file_identity(journal_path(cfg_.journal, JournalFile::control))};
+  }
+
   const TransportConfig cfg_;
   const std::vector<TopicSpec> plan_;
   const JournalTopics topics_;
@@ -122,6 +138,8 @@ class JournalTransport final : public Transport {
   core::Log& log_;
   core::Telemetry& telemetry_;
   JournalKeeper keeper_;
+  std::mutex prepare_mutex_;
+  std::array<std::uint64_t, 2> prepared_{};  // the files that prepare() has seen
 };
 
 }  // namespace

@@ -25,6 +25,11 @@ class JournalDamage : public Journal {
       sql(name, "PRAGMA wal_checkpoint(TRUNCATE)");
     }
   }
+  std::unique_ptr<core::RecordSource> backed(const ingest::SourceOptions& options) {
+    auto opened = transport_->source(options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return opened ? std::move(*opened) : nullptr;
+  }
   void overwrite(const std::string& name, std::uintmax_t offset, std::size_t bytes) {
     std::fstream out(file(name), std::ios::binary | std::ios::in | std::ios::out);
     out.seekp(static_cast<std::streamoff>(offset));
@@ -119,6 +124,73 @@ TEST_F(JournalDamage, ADamagedPageEndsReadingWithAnErrorEachTime) {
   const auto all = source->read_all("issues", 0, [](const core::RecordView&) {});
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().code, core::Code::data_loss);
+}
+
+TEST_F(JournalDamage, CheckSaysOkOfAWholeJournalAndWhereADamagedOneHurts) {
+  for (int i = 0; i < 200; ++i) put("issues", "run", std::to_string(i) + std::string(5000, 'x'));
+  settle();
+  const auto sound = ingest::check_journal(directory_);
+  ASSERT_TRUE(sound) << sound.error().message;
+  EXPECT_TRUE(sound->sound);
+  EXPECT_THAT(sound->lines, testing::Contains(HasSubstr("issues: 200 records, next id 200")));
+
+  overwrite("control.db", fs::file_size(file("control.db")) / 2 / 16384 * 16384, 16384);
+  const auto hurt = ingest::check_journal(directory_);
+  ASSERT_TRUE(hurt) << hurt.error().message;
+  EXPECT_FALSE(hurt->sound);
+  EXPECT_THAT(hurt->lines, testing::Contains(file("telemetry.db") + ": ok"));
+  EXPECT_THAT(hurt->lines, testing::Contains(file("control.db") + ": damaged"));
+  EXPECT_FALSE(ingest::check_journal(directory_ + "/nowhere"));
+}
+
+TEST_F(JournalDamage, SalvageCopiesAllThatCanBeReadAndSaysWhatIsMissing) {
+  for (int i = 0; i < 200; ++i) put("issues", "run", std::to_string(i) + std::string(5000, 'x'));
+  put("rules-state", "unit", "state");
+  put("telemetry", "run", "a frame");
+  {
+    auto source = reader({"telemetry", "issues"}, "engine");
+    ASSERT_EQ(texts(*source).size(), 201U);
+    ingest::PublisherOptions options;
+    options.source = source.get();
+    ASSERT_TRUE(publisher(options)->commit({}, source->positions()));
+  }
+  settle();
+  const auto middle = sql("control.db",
+                          "SELECT pageno FROM dbstat WHERE name = 'issues' AND pagetype = 'leaf' "
+                          "ORDER BY pageno LIMIT 1 OFFSET 20");
+  overwrite("control.db", static_cast<std::uintmax_t>(middle - 1) * 16384, 16384);
+
+  const std::string fresh = directory_ + "/new";
+  const auto report = ingest::salvage_journal(directory_, fresh, topics_);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->sound);
+  EXPECT_THAT(report->lines, testing::Contains(HasSubstr("unreadable (ids ")));
+  EXPECT_THAT(report->lines, testing::Contains("positions: 2 copied"));
+  const auto again = ingest::salvage_journal(directory_, fresh, topics_);
+  EXPECT_FALSE(again) << "it wrote into a journal that was there";
+
+  config_.journal = fresh;
+  transport_ = open();
+  EXPECT_EQ(state("rules-state"), (std::map<std::string, std::string>{{"unit", "state"}}));
+  ingest::SourceOptions options;
+  options.topics = {"issues", "telemetry"};
+  auto source = backed(options);
+  std::vector<std::int64_t> ids;
+  for (int i = 0; i < 500; ++i) {
+    (void)source->poll(milliseconds{0}, 10, [&](const core::RecordView& view) {
+      if (view.topic != "issues") return;
+      EXPECT_TRUE(view.text().starts_with(std::to_string(view.offset) + "x"));
+      ids.push_back(view.offset);
+    });
+  }
+  EXPECT_GE(ids.size(), 190U);  // one page holds three of these
+  EXPECT_LT(ids.size(), 200U);
+  EXPECT_EQ(ids.back(), 199);
+  put("issues", "run", "goes on");
+  options.group = "engine";
+  auto engine = backed(options);
+  EXPECT_THAT(texts(*engine), ElementsAre("goes on"));
+  EXPECT_EQ(ingest::check_journal(fresh)->sound, true);
 }
 
 TEST_F(JournalDamage, AnotherMachinesJournalIsForReadingOnly) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ingest/ingest.h"
 #include "ingest/journal_directory.h"
 #include "ingest/journal_transport.h"
 #include "tests/contract/transport_backends.h"
