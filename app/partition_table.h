@@ -29,8 +29,6 @@ class PartitionTable {
   static constexpr core::Duration kFresh = std::chrono::seconds(2);
 
   void assign(std::span<const core::Position> committed, core::Duration steady);
-  /// An empty journal: one partition, and no stream in it yet.
-  void assign_nothing(core::Duration steady) { partitions_[0].since = steady; }
   /// Numbers of which no stream is left.
   void take(std::span<const core::StreamPartition> partitions);
   void clear() { partitions_.clear(); }

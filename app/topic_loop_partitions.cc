@@ -16,7 +16,6 @@ using Phase = LoopPartition::Phase;
 
 void TopicLoop::Impl::assigned(std::span<const core::Position> committed) {
   partitions_.assign(committed, clock_.monotonic());
-  if (committed.empty()) partitions_.assign_nothing(clock_.monotonic());
   assigned_ = true;
   ready_ = false;
 }

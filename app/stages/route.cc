@@ -57,6 +57,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
       render_(std::move(render)),
       show_again_(std::move(show_again)),
       log_(log),
+      stats_(telemetry),
       probe_(std::make_unique<Probe>(telemetry)) {
   wiring_.name = "route";
   wiring_.part = "router";
@@ -88,6 +89,7 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   router_ = std::move(*router);
   inputs_.clear();
   restored_ = false;
+  stats_.start_over();
   unreported_.clear();
   return core::ok();
 }
@@ -160,6 +162,7 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
       std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
   router_->set_behind(!live, tick.now.wall);
   const bool more = router_->tick(tick.now.wall);
+  stats_.update(router_->stats(), tick.now.wall);
   if (more) return tick.now.steady;
   const auto deadline = router_->next_deadline();
   if (!deadline) return std::nullopt;

@@ -71,6 +71,7 @@ class RouteStage final : public Stage {
   Render render_;
   ShowAgain show_again_;
   core::Log& log_;
+  CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<routing::Router> router_;
   std::map<std::string, std::string> newest_;  // state records by key, until restored()
