@@ -2,16 +2,19 @@
 // on a real Kafka, in both guarantees, at light load and at half of what the machine takes: p50 and
 // p99, each beside its floor. The floor is a chain of bare librdkafka loops with the same
 // guarantees (latency_floor.h), on the same broker and at the same load, in turns with the product.
-// usage: latency_kafka [bootstrap] [samples per turn] (default $KAFKA_BOOTSTRAP_SERVERS, 200)
+// usage: latency_kafka [bootstrap] [samples] (default $KAFKA_BOOTSTRAP_SERVERS, 300)
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "app/app.h"
 #include "app/logging.h"
@@ -29,8 +32,8 @@ using bench::LatencyWatch;
 using Values = std::map<std::string, std::vector<double>>;  // by stage
 
 constexpr auto kEvery = 40ms;
-constexpr int kTurns = 2;            // of each side
-constexpr int kUncounted = 25;       // at the start of a turn: connections, coordinators
+constexpr int kTurn = 25;            // samples before the other side's turn
+constexpr int kUncounted = 5;        // before them: caches, JIT
 constexpr double kLightLoad = 1000;  // frames/s: 100 000 tensors a second
 
 struct Phase {
@@ -41,49 +44,55 @@ struct Phase {
   Values product;
 };
 
-/// One guarantee: two sets of topics, one for the product and one for its floor.
+/// One side, alive for as long as its guarantee is measured; what is not measured just now idles.
+struct Side {
+  std::string prefix;
+  std::unique_ptr<ingest::Transport> topics;
+  std::unique_ptr<LatencyWatch> watch;
+  std::uint64_t good_frames = 0;  // sent so far
+};
+
+/// One guarantee: the product and its floor on topics of their own, measured in turns of a second,
+/// so that whatever else the machine does hits both.
 class Bench {
  public:
   Bench(std::string bootstrap, std::string delivery, int samples)
       : bootstrap_(std::move(bootstrap)),
         delivery_(std::move(delivery)),
-        samples_(samples),
-        prefix_("lat" +
-                std::to_string(std::chrono::system_clock::now().time_since_epoch().count())),
-        log_(app::make_log({"warn", "logfmt"}, clock_)) {}
+        turns_(std::max(1, samples / kTurn)),
+        log_(app::make_log({"warn", "logfmt"}, clock_)) {
+    product_.prefix =
+        "lat" + std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
+    floor_.prefix = product_.prefix + "floor";
+  }
 
   bool run() {
-    if (!open(prefix_, product_topics_) || !open(prefix_ + "floor", floor_topics_)) return false;
+    if (!open(product_, true) || !open(floor_, false) || !start_product()) return false;
     Phase warm_up{"warm-up", kLightLoad, 0, {}, {}};
-    if (!product_turn(warm_up))
-      return false;  // the broker's JIT; and it says how large records are
-    floor_turn(warm_up);
+    turn(product_, warm_up, warm_up.product);  // also says how large its records are
+    start_floor();
+    measure(warm_up);
     Phase light{"light load", kLightLoad, 1.5, {}, {}};
-    for (int turn = 0; turn < kTurns; ++turn) {
-      floor_turn(light);
-      if (!product_turn(light)) return false;
-    }
+    measure(light);
     print(light);
     if (!saturate()) return false;
     Phase half{"half load", saturation_ / 2, 2, {}, {}};
-    for (int turn = 0; turn < kTurns; ++turn) {
-      floor_turn(half);
-      if (!product_turn(half)) return false;
-    }
+    measure(half);
     print(half);
-    return true;
+    return app_->stop();
   }
   [[nodiscard]] bool missed() const { return missed_; }
 
  private:
-  bool open(const std::string& prefix, std::unique_ptr<ingest::Transport>& transport) {
-    const auto config = configuration(prefix);
+  bool open(Side& side, bool product) {
+    const auto config = configuration(side.prefix);
     if (!config) return false;
     auto opened = ingest::Transport::open(config->transport, config->topics, *log_, telemetry_);
     if (!opened) return std::cerr << opened.error().message << "\n", false;
-    transport = std::move(*opened);
-    if (const auto status = transport->ensure_topics(); !status)
+    side.topics = std::move(*opened);
+    if (const auto status = side.topics->ensure_topics(); !status)
       return std::cerr << status.error().message << "\n", false;
+    side.watch = std::make_unique<LatencyWatch>(*side.topics, product);
     return true;
   }
 
@@ -106,9 +115,9 @@ class Bench {
     return config;
   }
 
-  std::unique_ptr<app::App> start_product() {
-    auto config = configuration(prefix_);
-    if (!config) return nullptr;
+  bool start_product() {
+    auto config = configuration(product_.prefix);
+    if (!config) return false;
     app::AppOptions options;
     options.roles = {false, true, true};
     options.host = "bench";
@@ -117,54 +126,58 @@ class Bench {
       return ingest::Transport::open(transport, topics, *log_, telemetry);
     };
     auto started = app::App::start(std::move(*config), options, open_transport, clock_, *log_, 30s);
-    if (!started) {
-      std::cerr << started.error().message << "\n";
-      return nullptr;
+    if (!started) return std::cerr << started.error().message << "\n", false;
+    app_ = std::move(*started);
+    while (!app_->ready()) std::this_thread::sleep_for(10ms);
+    return true;
+  }
+
+  void start_floor() {
+    bare_ = std::make_unique<bench::Floor>(
+        bench::FloorOptions{bootstrap_, floor_.prefix, delivery_ == "exactly_once",
+                            core::to_text(load_run_), product_.watch->sizes()});
+    while (!bare_->ready()) std::this_thread::sleep_for(10ms);
+  }
+
+  core::RunUid next_run() {
+    return core::run_uid_v5(product_.prefix + "/" + std::to_string(++runs_));
+  }
+
+  void measure(Phase& phase) {
+    for (int i = 0; i < turns_; ++i) {
+      turn(floor_, phase, phase.floor);
+      turn(product_, phase, phase.product);
     }
-    while (!(*started)->ready()) std::this_thread::sleep_for(10ms);
-    return std::move(*started);
   }
-
-  bool product_turn(Phase& phase) {
-    const auto app = start_product();
-    if (!app) return false;
-    LatencyWatch watch(*product_topics_, true);
-    sample(*product_topics_, watch, phase, phase.product);
-    sizes_ = watch.sizes();
-    return app->stop();
-  }
-
-  void floor_turn(Phase& phase) {
-    const bench::Floor floor({bootstrap_, prefix_ + "floor", delivery_ == "exactly_once",
-                              core::to_text(load_run_), sizes_});
-    while (!floor.ready()) std::this_thread::sleep_for(10ms);
-    LatencyWatch watch(*floor_topics_, false);
-    sample(*floor_topics_, watch, phase, phase.floor);
-  }
-
-  core::RunUid next_run() { return core::run_uid_v5(prefix_ + "/" + std::to_string(++runs_)); }
 
   /// Bad frames of runs of their own, one every 40 ms, beside the phase's load.
-  void sample(ingest::Transport& transport, LatencyWatch& watch, const Phase& phase,
-              Values& values) {
-    bench::FrameLoad load(transport, load_run_, phase.load, load_sent_);
-    std::this_thread::sleep_for(1s);
+  void turn(Side& side, const Phase& phase, Values& values) {
+    std::vector<core::RunUid> runs;
+    for (int i = 0; i < kUncounted + kTurn; ++i) runs.push_back(next_run());
     ingest::PublisherOptions options;
     options.writer = "job";
     options.linger = 0ms;
-    auto publisher = transport.publisher(options);
+    auto publisher = side.topics->publisher(options);
+    // What goes bad has been watched for a while: the product knows the run.
+    if (&side == &product_) {
+      for (const auto& run : runs) (void)(*publisher)->publish(bench::frame_record(run, 1, false));
+    }
+    (void)(*publisher)->flush(10s);
+    bench::FrameLoad load(*side.topics, load_run_, phase.load, side.good_frames);
+    std::this_thread::sleep_for(1s);
     auto due = std::chrono::steady_clock::now();
-    for (int i = 0; i < samples_ + kUncounted; ++i) {
-      const auto run = next_run();
-      const auto record = bench::frame_record(run, 1, true);
-      if (i >= kUncounted) watch.produced(run);
+    for (int i = 0; i < kUncounted + kTurn; ++i) {
+      const auto& run = runs[static_cast<std::size_t>(i)];
+      const auto record = bench::frame_record(run, 2, true);
+      if (i >= kUncounted) side.watch->produced(run);
       (void)(*publisher)->publish(record);
       due += kEvery;
       std::this_thread::sleep_until(due);
     }
-    std::this_thread::sleep_for(2s);
-    load_sent_ = load.stop();
-    for (auto& [stage, times] : watch.take()) {
+    side.good_frames = load.stop();
+    if (const auto unseen = side.watch->wait(LatencyWatch::kStop, 10s); unseen > 0)
+      std::cerr << side.prefix << ": " << unseen << " bad frames led to no stop within 10 s\n";
+    for (auto& [stage, times] : side.watch->take()) {
       auto& all = values[stage];
       all.insert(all.end(), times.begin(), times.end());
     }
@@ -173,32 +186,28 @@ class Bench {
   /// Frames per second that get through the product: a flood of 3 s, and the time until a bad frame
   /// behind it shows.
   bool saturate() {
-    const auto app = start_product();
-    if (!app) return false;
-    LatencyWatch watch(*product_topics_, true);
     const auto run = next_run();
-    const auto before = load_sent_;
-    std::this_thread::sleep_for(1s);
-    watch.produced(run);
-    bench::FrameLoad flood(*product_topics_, load_run_, 0, load_sent_);
+    const auto before = product_.good_frames;
+    product_.watch->produced(run);
+    bench::FrameLoad flood(*product_.topics, load_run_, 0, product_.good_frames);
     std::this_thread::sleep_for(3s);
-    load_sent_ = flood.stop();
+    product_.good_frames = flood.stop();
     ingest::PublisherOptions options;
     options.writer = "job";
-    auto publisher = product_topics_->publisher(options);
-    // Behind the flood: a frame of the flooded partition, by a run that shares its key.
+    auto publisher = product_.topics->publisher(options);
+    // In the flooded partition, so that it is read behind the flood.
     auto last = bench::frame_record(run, 1, true);
     last.partition_key = core::to_text(load_run_);
     (void)(*publisher)->publish(last);
-    std::optional<double> ms;
-    for (int i = 0; i < 12000 && !ms; ++i) {
-      std::this_thread::sleep_for(5ms);
-      ms = watch.seen(run, LatencyWatch::kIssue);
-    }
-    if (!ms) return std::cerr << "the flood did not get through within a minute\n", false;
-    saturation_ = static_cast<double>(load_sent_ - before) / (*ms / 1000);
+    product_.watch->wait(LatencyWatch::kIssue, 60s);
+    const auto times = product_.watch->take();
+    const auto seen = times.find(LatencyWatch::kIssue);
+    if (seen == times.end())
+      return std::cerr << "the flood did not get through within a minute\n", false;
+    saturation_ =
+        static_cast<double>(product_.good_frames - before) / (seen->second.front() / 1000);
     bench::figure(delivery_ + ": saturation of this machine", saturation_, "frames/s");
-    return app->stop();
+    return true;
   }
 
   void print(const Phase& phase) {
@@ -233,16 +242,15 @@ class Bench {
 
   const std::string bootstrap_;
   const std::string delivery_;
-  const int samples_;
-  const std::string prefix_;
+  const int turns_;
   const core::RunUid load_run_ = core::run_uid_v5("load");
   app::SystemClock clock_;
   std::unique_ptr<core::Log> log_;
   core::NullTelemetry telemetry_;
-  std::unique_ptr<ingest::Transport> product_topics_;
-  std::unique_ptr<ingest::Transport> floor_topics_;
-  bench::RecordSizes sizes_;
-  std::uint64_t load_sent_ = 0;
+  Side product_;
+  Side floor_;
+  std::unique_ptr<app::App> app_;
+  std::unique_ptr<bench::Floor> bare_;
   std::uint64_t runs_ = 0;
   double saturation_ = 0;
   bool missed_ = false;
@@ -254,7 +262,7 @@ int main(int argc, char** argv) {
   const char* given = argc > 1 ? argv[1] : std::getenv("KAFKA_BOOTSTRAP_SERVERS");
   if (given == nullptr)
     return std::cerr << "no broker: set KAFKA_BOOTSTRAP_SERVERS (tools/kafka start)\n", 2;
-  const int samples = argc > 2 ? std::atoi(argv[2]) : 200;
+  const int samples = argc > 2 ? std::atoi(argv[2]) : 300;
   bool missed = false;
   for (const char* delivery : {"at_least_once", "exactly_once"}) {
     Bench bench(given, delivery, samples);

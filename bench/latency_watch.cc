@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <optional>
 #include <variant>
 
 namespace tocsin::bench {
@@ -97,13 +96,17 @@ void LatencyWatch::on_command(const core::RecordView& record) {
   sizes_.command = std::max(sizes_.command, record.value.size());
 }
 
-std::optional<double> LatencyWatch::seen(const core::RunUid& run, const std::string& stage) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = times_.find(run);
-  if (at == times_.end()) return std::nullopt;
-  const auto found = at->second.stage_ms.find(stage);
-  if (found == at->second.stage_ms.end()) return std::nullopt;
-  return found->second;
+std::size_t LatencyWatch::wait(const std::string& stage, std::chrono::milliseconds longest) const {
+  const auto end = Steady::now() + longest;
+  for (;;) {
+    std::size_t unseen = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [run, times] : times_) unseen += times.stage_ms.contains(stage) ? 0 : 1;
+    }
+    if (unseen == 0 || Steady::now() >= end) return unseen;
+    std::this_thread::sleep_for(5ms);
+  }
 }
 
 std::map<std::string, std::vector<double>> LatencyWatch::take() {

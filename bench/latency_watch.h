@@ -35,9 +35,10 @@ class LatencyWatch {
 
   /// A bad frame of this run is produced now.
   void produced(const core::RunUid& run);
-  /// Milliseconds from the frame to the stage; nullopt while not seen.
-  [[nodiscard]] std::optional<double> seen(const core::RunUid& run, const std::string& stage) const;
-  /// All times of one stage since the last take(), then forgets them.
+  /// Until everything that was produced has been seen at this stage, or the time is over. Returns
+  /// how many were not.
+  std::size_t wait(const std::string& stage, std::chrono::milliseconds longest) const;
+  /// All times in milliseconds, by stage, since the last take(); forgets them.
   [[nodiscard]] std::map<std::string, std::vector<double>> take();
   [[nodiscard]] RecordSizes sizes() const;
 
