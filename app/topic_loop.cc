@@ -323,7 +323,10 @@ void TopicLoop::Impl::start_commit(bool all) {
     if (!moved || (!all && now - last_commit_ < wiring_.commit_every)) return;
   }
   auto where = positions();
-  if (queue_.empty() && where.empty()) return;
+  if (queue_.empty() && where.empty()) {
+    queue_.forgive();  // what had failed went away with its partitions
+    return;
+  }
   last_commit_ = now;
   moved_ = false;
   stage_.committing();
