@@ -173,7 +173,8 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
   core::Issue issue = make_issue(run, settings(key.rule), open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = resolution;
-  issue.ends_at = core::wall_time(place.time);
+  // The clock of the trainer may have stepped back since.
+  issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
   issue.evidence.observed = {open.observed_name, open.observed};
   const std::string where = spelled(open.unit);
   switch (resolution) {
@@ -290,7 +291,8 @@ void Engine::Impl::resolve_gone(PartitionState& partition, const Run& run, const
   core::Issue issue = make_issue(run, gone, open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = core::Resolution::superseded;
-  issue.ends_at = core::wall_time(place.time);
+  // The clock of the trainer may have stepped back since.
+  issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
   issue.evidence.observed = {open.observed_name, open.observed};
   issue.evidence.data_refs.clear();
   issue.summary = "The rule " + gone.name + " was removed or changed while this fired for " +
