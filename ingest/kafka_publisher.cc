@@ -31,6 +31,12 @@ core::Error not_a_member() {
   return {core::Code::failed_precondition, "the source left its group: its positions are not ours"};
 }
 
+core::Error must_repeat() {
+  return core::internal_error(
+      "the last commit has no answer yet: it must be repeated with the same records, or with more "
+      "behind them");
+}
+
 core::Error in_doubt() {
   return {core::Code::failed_precondition,
           "the producer was lost in a commit: only what stands in the topics tells what became of "
@@ -234,16 +240,23 @@ core::Status KafkaPublisher::commit_transaction(std::span<const core::OutRecord>
         "transactional id " + options_.transactional_id + " was taken over by a newer process"};
   }
   if (left_ == Left::in_doubt) return in_doubt();
-  if (left_ != Left::to_commit) return write_transaction(records, positions, deadline);
-  const Content before = content_;
-  if (const auto settled = settle(records, deadline); !settled) return settled;
-  // The caller may have more to say by now than in the call whose answer got lost.
-  const auto rest = records.subspan(before.records);
-  if (rest.empty() && std::equal(positions.begin(), positions.end(), their_positions_.begin(),
-                                 their_positions_.end())) {
-    return core::ok();
+  if (!begins_with(records, settled_)) return must_repeat();
+  auto rest = records.subspan(settled_.records);
+  if (left_ == Left::to_commit) {
+    const std::size_t before = content_.records;
+    if (const auto settled = settle(rest, deadline); !settled) return settled;
+    settled_ = content_of(records.first(settled_.records + before));
+    // The caller may have more to say by now than in the call whose answer got lost.
+    rest = rest.subspan(before);
+    if (rest.empty() && std::equal(positions.begin(), positions.end(), their_positions_.begin(),
+                                   their_positions_.end())) {
+      settled_ = {};
+      return core::ok();
+    }
   }
-  return write_transaction(rest, positions, deadline);
+  auto status = write_transaction(rest, positions, deadline);
+  if (status) settled_ = {};
+  return status;
 }
 
 KafkaPublisher::Content KafkaPublisher::content_of(std::span<const core::OutRecord> records) {
@@ -258,14 +271,14 @@ KafkaPublisher::Content KafkaPublisher::content_of(std::span<const core::OutReco
   return content;
 }
 
+bool KafkaPublisher::begins_with(std::span<const core::OutRecord> records, const Content& content) {
+  return records.size() >= content.records &&
+         content_of(records.first(content.records)).hash == content.hash;
+}
+
 /// The transaction whose answer did not come in time: asked again, with the same content.
 core::Status KafkaPublisher::settle(std::span<const core::OutRecord> records, Deadline deadline) {
-  const bool begins_alike = records.size() >= content_.records &&
-                            content_of(records.first(content_.records)).hash == content_.hash;
-  if (begins_alike) return finish(deadline);
-  return core::Error{core::Code::internal,
-                     "the last commit has no answer yet: it must be repeated with the same "
-                     "records, or with more behind them"};
+  return begins_with(records, content_) ? finish(deadline) : must_repeat();
 }
 
 core::Status KafkaPublisher::write_transaction(std::span<const core::OutRecord> records,

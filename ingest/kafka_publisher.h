@@ -47,6 +47,7 @@ class KafkaPublisher final : public core::RecordPublisher {
     std::uint64_t hash = 0;
   };
   static Content content_of(std::span<const core::OutRecord> records);
+  static bool begins_with(std::span<const core::OutRecord> records, const Content& content);
 
   core::Status commit_transaction(std::span<const core::OutRecord> records,
                                   std::span<const core::Position> positions, Deadline deadline);
@@ -85,6 +86,9 @@ class KafkaPublisher final : public core::RecordPublisher {
   Left left_ = Left::nothing;
   Content content_;                              // of the one that is to_commit
   std::vector<core::Position> their_positions_;  // and what it says about positions
+  // What is durable already of a commit that has not succeeded as a whole: it went through after
+  // its answer was lost, and what came behind it failed. It is not written again.
+  Content settled_;
   bool fenced_ = false;
 };
 
