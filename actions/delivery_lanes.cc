@@ -88,7 +88,11 @@ void DeliveryLanes::restore(const Delivery& delivery) {
   }
   Retry& retry = state_->retries[delivery.notification_id];
   retry.attempts = std::max(retry.attempts, delivery.attempt);
-  if (delivery.next_attempt_at) retry.not_before = *delivery.next_attempt_at;
+  if (delivery.next_attempt_at) {
+    retry.not_before = *delivery.next_attempt_at;
+    retry.wait = std::clamp<Duration>(retry.not_before - delivery.stages.answered, Duration{},
+                                      kLongestThrottle);
+  }
   if (delivery.outcome == OutcomeClass::unknown) retry.maybe_announced = true;
   if (delivery.outcome != OutcomeClass::configuration) {
     retry.misconfigured_since.reset();
@@ -97,6 +101,7 @@ void DeliveryLanes::restore(const Delivery& delivery) {
   }
   if (lane != nullptr && delivery.outcome == OutcomeClass::throttled && delivery.next_attempt_at) {
     lane->paused_until = std::max(lane->paused_until, *delivery.next_attempt_at);
+    lane->restored_pause = std::max(lane->restored_pause, retry.wait);
   }
 }
 
@@ -119,7 +124,8 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   }
   if (const auto retry = state.retries.find(id); retry != state.retries.end()) {
     item.attempts = item.failures = retry->second.attempts;
-    item.not_before = retry->second.not_before;
+    // Written by another clock, perhaps one that has stepped back since: never longer than meant.
+    item.not_before = std::min(retry->second.not_before, now + retry->second.wait);
     item.maybe_announced = retry->second.maybe_announced;
     item.misconfigured_since = retry->second.misconfigured_since;
     state.retries.erase(retry);
@@ -141,6 +147,11 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
     return;
   }
   Lane& lane = found->second;
+  if (lane.restored_pause.count() > 0) {
+    lane.paused_until =
+        std::min(lane.paused_until, now + std::exchange(lane.restored_pause, Duration{}));
+  }
+  lane.breaker.not_longer_than_meant(now);
   ++lane.waiting;
   lane.ages.emplace(notification.decided_at, item.ticket);
   item.expires = expiry_of(notification, lane.options.common);

@@ -126,6 +126,7 @@ struct Lane {
   Remembered unopened;                             // groups whose open was never delivered
   std::set<std::pair<core::WallTime, std::uint64_t>> ages;  // decided at, ticket: of what waits
   core::WallTime paused_until{};                            // the far side asked for it
+  core::Duration restored_pause{};                          // length of a pause read back
   std::string disabled;  // why nothing is sent any more (410 gone)
   std::uint32_t in_flight = 0;
   std::size_t waiting = 0;  // notifications without a final state

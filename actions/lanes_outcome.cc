@@ -15,7 +15,6 @@ using core::WallTime;
 
 namespace {
 
-constexpr Duration kLongestThrottle = std::chrono::hours(1);
 constexpr std::size_t kDetailBytes = 2048;
 
 // At most `limit` bytes, cut at a code point.

@@ -41,10 +41,14 @@ class LowWater {
   std::int64_t told_ = 0;
 };
 
+// No far side makes us wait longer than this at once.
+inline constexpr core::Duration kLongestThrottle = std::chrono::hours(1);
+
 // What is known of a notification from before the restart.
 struct Retry {
   std::uint32_t attempts = 0;
   core::WallTime not_before{};
+  core::Duration wait{};  // what lay between the attempt and not_before
   bool maybe_announced = false;
   std::optional<core::WallTime> misconfigured_since;
 };

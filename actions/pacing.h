@@ -2,6 +2,7 @@
 // arguments. Internal to actions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <utility>
@@ -51,6 +52,8 @@ class Breaker {
     if (state_ == State::half_open) state_ = State::open;
     probing_ = false;
   }
+  /// The clock has stepped back since the breaker opened: it opens no longer than it was meant to.
+  void not_longer_than_meant(core::WallTime now) { until_ = std::min(until_, now + pause_); }
   /// `up`: the far side answered, whatever it said.
   void finished(bool up, core::WallTime now);
   [[nodiscard]] State state() const noexcept { return state_; }
