@@ -6,13 +6,14 @@ PRESET ?= release
 BROKER ?= journal
 DEMO ?= exploding healthy
 FUZZ_SECONDS ?= 60
+MINUTES ?= 10
 PYTHON := /usr/bin/python3
 
 export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e sanitize bench fuzz lint format docs image clean
+.PHONY: help demo build test unit contract integration e2e sanitize bench soak fuzz lint format docs image clean
 
 help: ## This list
 	@echo "Tocsin. Targets:"
@@ -20,7 +21,7 @@ help: ## This list
 	  while IFS='|' read -r target text; do printf '%-20s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
-	@echo "          FUZZ_SECONDS=60 (per fuzz target)  JOBS=n (compilers at a time)"
+	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  JOBS=n (compilers at a time)"
 
 demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
 	@tools/setup build demo $(if $(filter kafka,$(BROKER)),kafka)
@@ -54,6 +55,11 @@ bench: ## Benchmarks, each beside its baseline
 	@tools/setup bench
 	@tools/build release
 	@tools/bench
+
+soak: ## Simulated worlds with crashes, zombies and lost answers for MINUTES (docs/simulation.md)
+	@tools/setup test
+	@tools/build $(PRESET) simulate
+	@tools/soak --build build/$(PRESET) $(MINUTES)
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (Clang)
 	@tools/setup fuzz

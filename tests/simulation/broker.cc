@@ -8,6 +8,8 @@ namespace tocsin::simulation {
 
 std::string_view to_string(Call call) noexcept {
   switch (call) {
+    case Call::open:
+      return "open";
     case Call::poll:
       return "poll";
     case Call::commit:
@@ -66,6 +68,10 @@ class Connection final : public ingest::Transport {
     const std::lock_guard lock(state_->mutex);
     client_->dead = true;
   }
+  [[nodiscard]] bool dead() const {
+    const std::lock_guard lock(state_->mutex);
+    return client_->dead;
+  }
 
  private:
   std::shared_ptr<MemoryBroker::State> state_;
@@ -118,6 +124,11 @@ void MemoryBroker::die(const ingest::Transport& client) {
   if (const auto* ours = dynamic_cast<const Connection*>(&client)) {
     const_cast<Connection*>(ours)->die();  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   }
+}
+
+bool MemoryBroker::dead(const ingest::Transport& client) const {
+  const auto* ours = dynamic_cast<const Connection*>(&client);
+  return ours != nullptr && ours->dead();
 }
 
 void MemoryBroker::on_call(FaultHook hook) {
@@ -189,6 +200,16 @@ std::vector<StoredRecord> MemoryBroker::records(std::string_view topic) const {
     });
   }
   return all;
+}
+
+std::int64_t MemoryBroker::end(std::string_view topic) const {
+  const std::lock_guard lock(state_->mutex);
+  std::int64_t end = 0;
+  for (const auto& [where, log] : state_->logs) {
+    // What becomes readable counts, not what is written.
+    if (where.stream == topic) end += log.stable();
+  }
+  return end;
 }
 
 std::vector<core::Position> MemoryBroker::committed(std::string_view group) const {

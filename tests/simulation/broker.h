@@ -29,14 +29,17 @@ struct BrokerOptions {
   const core::Clock* clock = nullptr;
   bool markers = false;  // ends of transactions take an offset, as on Kafka
   bool eager = false;    // rebalances take everything away first, instead of what moves
+  bool fences = true;    // false: a mistake to be found: commits of zombies go through
   /// Not 0: which partition a poll serves first and how much of it is decided by this seed.
   std::uint64_t seed = 0;
+  /// Told of commits and assignments, for a readable log; under the broker's lock. May be empty.
+  std::function<void(std::string_view client, const std::string& what)> say;
   core::Duration session = std::chrono::seconds(10);              // of group members
   core::Duration transaction_timeout = std::chrono::seconds(15);  // then it is aborted
 };
 
 /// What a client asks of the broker; each of them can be made to fail.
-enum class Call { poll, commit, publish, flush, read_all, lease, ping };
+enum class Call { open, poll, commit, publish, flush, read_all, lease, ping };
 std::string_view to_string(Call call) noexcept;
 
 /// What becomes of one call.
@@ -44,14 +47,16 @@ struct Fault {
   enum class Kind {
     none,
     refused,  // `error`, and nothing was done
-    lost,     // done, but the answer is `error`: commits, publishes and flushes only
+    lost,     // done, but the answer is `error`: commits and publishes only
     hangs,    // commits only: `error`; the transaction stays open and ends later, see `arrives`
+    late,     // commits only: `error`; the whole request reaches the broker after `arrives`
     halfway,  // read_all only: `error` after some of the records
   };
   Kind kind = Kind::none;
   core::Error error = core::unavailable("the broker does not answer");
   /// After this time a hanging commit goes through if nobody aborted it; 0: it never does.
   core::Duration arrives{};
+  bool dies = false;  // the client's process ends with this call, before it learns the answer
 };
 
 /// Asked before every call of every client; called under the broker's lock.
@@ -90,6 +95,7 @@ class MemoryBroker final : public ingest::Transport {
   /// The process is gone without a word: whatever its objects still do has no effect, its members,
   /// leases and transactions stay until they time out.
   void die(const ingest::Transport& client);
+  [[nodiscard]] bool dead(const ingest::Transport& client) const;
 
   // ── Faults ───────────────────────────────────────────────────────────────────────────────────
   void on_call(FaultHook hook);
@@ -119,6 +125,8 @@ class MemoryBroker final : public ingest::Transport {
   void append(core::OutRecord record);
   /// Everything committed in a topic, partition by partition, oldest first, tombstones included.
   [[nodiscard]] std::vector<StoredRecord> records(std::string_view topic) const;
+  /// Grows with every record of the topic: whether a look at records() is worth it.
+  [[nodiscard]] std::int64_t end(std::string_view topic) const;
   /// Where the group stands; partitions that were never committed are absent.
   [[nodiscard]] std::vector<core::Position> committed(std::string_view group) const;
   /// Records a reader of the group has not passed yet, over the topics' partitions.

@@ -76,7 +76,6 @@ Group::Step Group::advance(std::uint64_t id, core::Duration now, bool eager,
   std::set_difference(member.target.begin(), member.target.end(), member.owned.begin(),
                       member.owned.end(), std::back_inserter(fresh));
   member.generation = generation_;
-  if (fresh.empty()) return {};
   member.owned.insert(fresh.begin(), fresh.end());
   return {Step::Kind::take, std::move(fresh)};
 }

@@ -27,7 +27,7 @@ class Group {
     core::Duration seen{};
   };
 
-  /// What a member has to do next, in its poll.
+  /// What a member has to do next, in its poll. Every round ends with `take`, also of nothing.
   struct Step {
     enum class Kind { nothing, give_back, take } kind = Kind::nothing;
     std::vector<core::StreamPartition> partitions;

@@ -56,9 +56,10 @@ std::deque<Log::Entry>::const_iterator Log::at(std::int64_t offset) const {
       [](const Entry& entry, std::int64_t wanted) { return entry.stored.offset < wanted; });
 }
 
-bool Log::readable(std::int64_t offset) const {
+std::optional<std::int64_t> Log::first_readable(std::int64_t offset) const {
   const auto it = at(offset);
-  return it != entries_.end() && it->stored.offset < stable();
+  if (it == entries_.end() || it->stored.offset >= stable()) return std::nullopt;
+  return it->stored.offset;
 }
 
 void Log::read(std::int64_t offset, const std::function<bool(const StoredRecord&)>& visit) const {

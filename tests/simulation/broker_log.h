@@ -30,8 +30,11 @@ class Log {
   [[nodiscard]] std::int64_t end() const { return end_; }
   /// Readers of committed records see nothing from here on.
   [[nodiscard]] std::int64_t stable() const;
-  /// Is there a readable record at `offset` or behind it?
-  [[nodiscard]] bool readable(std::int64_t offset) const;
+  /// The first readable record at `offset` or behind it.
+  [[nodiscard]] std::optional<std::int64_t> first_readable(std::int64_t offset) const;
+  [[nodiscard]] bool readable(std::int64_t offset) const {
+    return first_readable(offset).has_value();
+  }
   /// Readable records from `offset` on, until `visit` says false.
   void read(std::int64_t offset, const std::function<bool(const StoredRecord&)>& visit) const;
 

@@ -1,5 +1,6 @@
 // Writing to the broker in memory, and leases on it.
 #include <algorithm>
+#include <map>
 
 #include "tests/simulation/broker_state.h"
 
@@ -8,9 +9,22 @@ namespace {
 
 class Publisher final : public core::RecordPublisher {
  public:
-  Publisher(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<const Client> client,
+  Publisher(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<Client> client,
             ingest::PublisherOptions options)
       : state_(std::move(state)), client_(std::move(client)), options_(std::move(options)) {}
+
+  /// A new owner of a transactional id aborts what its predecessor left open, and fences it.
+  core::Status open() {
+    if (options_.transactional_id.empty()) return core::ok();
+    const std::lock_guard lock(state_->mutex);
+    if (auto fault = state_->fault(*client_, Call::open); fault.kind != Fault::Kind::none) {
+      return fault.error;
+    }
+    auto& producer = state_->producers[options_.transactional_id];
+    epoch_ = ++producer.epoch;
+    if (producer.open != 0) state_->decide(producer.open, false);
+    return core::ok();
+  }
 
   core::Status publish(const core::OutRecord& record) override {
     const std::lock_guard lock(state_->mutex);
@@ -37,18 +51,28 @@ class Publisher final : public core::RecordPublisher {
       if (auto status = state_->check(record); !status) return status;
     }
     if (options_.transactional_id.empty()) return commit_plainly(records, positions, fault);
-    if (auto status = register_id(); !status) return status;
-    if (in_doubt_ != 0) {
-      const auto done = settle(records);
-      if (!done) return done.error();
-      if (*done) records = records.subspan(content_.size());
+    if (state_->options.fences && epoch_ != state_->producers[options_.transactional_id].epoch) {
+      return core::Error{
+          core::Code::failed_precondition,
+          "transactional id " + options_.transactional_id + " was taken over by a newer process"};
+    }
+    // What is durable already of a commit that has not succeeded as a whole is not written again.
+    if (!begin_alike(records, settled_)) return must_repeat();
+    records = records.subspan(settled_.size());
+    if (in_doubt_ != 0 || late_) {
+      if (auto status = settle(records); !status) return status;
+      records = records.subspan(content_.size());
+      std::move(content_.begin(), content_.end(), std::back_inserter(settled_));
       content_.clear();
-      if (*done && records.empty() &&
+      if (records.empty() &&
           std::equal(positions.begin(), positions.end(), positions_.begin(), positions_.end())) {
+        settled_.clear();
         return core::ok();
       }
     }
-    return write(records, positions, fault);
+    auto status = write(records, positions, fault);
+    if (status) settled_.clear();
+    return status;
   }
 
   core::Result<std::int32_t> partitions(std::string_view topic) override {
@@ -61,66 +85,93 @@ class Publisher final : public core::RecordPublisher {
   }
 
  private:
-  /// The first commit of a new owner of the id aborts what its predecessor left open and fences it.
-  core::Status register_id() {
-    auto& producer = state_->producers[options_.transactional_id];
-    if (epoch_ == 0) {
-      epoch_ = ++producer.epoch;
-      if (producer.open != 0) state_->decide(producer.open, false);
-    }
-    if (epoch_ != producer.epoch) {
-      return core::Error{
-          core::Code::failed_precondition,
-          "transactional id " + options_.transactional_id + " was taken over by a newer process"};
-    }
-    return core::ok();
-  }
-
-  /// What became of the commit whose answer got lost: true when it went through.
-  core::Result<bool> settle(std::span<const core::OutRecord> records) {
-    const bool alike = records.size() >= content_.size() &&
-                       std::equal(content_.begin(), content_.end(), records.begin(),
-                                  [](const auto& left, const auto& right) {
-                                    return left.topic == right.topic && left.key == right.key &&
-                                           left.value == right.value;
-                                  });
-    if (!alike) {
-      return core::internal_error(
-          "the last commit has no answer yet: it must be repeated with the same records, or with "
-          "more behind them");
+  /// What became of the commit whose answer got lost; asked with the same records, or with more
+  /// behind them.
+  core::Status settle(std::span<const core::OutRecord> records) {
+    if (!begin_alike(records, content_)) return must_repeat();
+    if (late_) {
+      const auto request = std::exchange(late_, nullptr);
+      if (request->state == Request::State::committed) return core::ok();
+      if (auto status = state_->admit(*request); !status) return status;
+      if (request->state == Request::State::refused) return fenced();
+      state_->decide(state_->begin(*request), true);
+      request->state = Request::State::committed;
+      return core::ok();
     }
     // Still open: the commit is said again, and goes through now.
     state_->decide(std::exchange(in_doubt_, 0), true);
-    return true;
+    return core::ok();
+  }
+
+  static bool begin_alike(std::span<const core::OutRecord> records,
+                          const std::vector<core::OutRecord>& content) {
+    return records.size() >= content.size() &&
+           std::equal(content.begin(), content.end(), records.begin(),
+                      [](const auto& left, const auto& right) {
+                        return left.topic == right.topic && left.key == right.key &&
+                               left.value == right.value;
+                      });
+  }
+
+  static core::Error must_repeat() {
+    return core::internal_error(
+        "the last commit has no answer yet: it must be repeated with the same records, or with "
+        "more behind them");
+  }
+
+  static core::Error fenced() {
+    return {core::Code::failed_precondition, "the commit came too late and was refused"};
   }
 
   core::Status write(std::span<const core::OutRecord> records,
                      std::span<const core::Position> positions, const Fault& fault) {
-    Transaction transaction;
-    transaction.transactional_id = options_.transactional_id;
+    const auto request = std::make_shared<Request>();
+    request->transaction.transactional_id = options_.transactional_id;
+    request->epoch = epoch_;
+    request->records.assign(records.begin(), records.end());
     if (options_.source != nullptr) {
       const auto [group, member] = membership_of(*options_.source);
-      std::copy_if(positions.begin(), positions.end(), std::back_inserter(transaction.positions),
+      std::copy_if(positions.begin(), positions.end(),
+                   std::back_inserter(request->transaction.positions),
                    [&](const core::Position& at) { return at.next >= 0 && !group.empty(); });
-      transaction.group = group;
-      if (!transaction.positions.empty() && !state_->groups[group].may_commit(member)) {
-        return core::Error{core::Code::failed_precondition,
-                           "no longer a member of the group's present generation"};
-      }
+      request->transaction.group = group;
+      request->member = member;
     }
-    const auto id = state_->begin(std::move(transaction), records);
-    if (fault.kind == Fault::Kind::hangs) {
-      if (fault.arrives.count() != 0) {
+    if (state_->options.say) say(records, request->transaction.positions, fault);
+    if (fault.kind == Fault::Kind::late) {
+      request->arrives = state_->steady() + fault.arrives;
+      state_->late.push_back(request);
+      late_ = request;
+    } else {
+      if (auto status = state_->admit(*request); !status) return status;
+      const auto id = state_->begin(*request);
+      if (fault.kind != Fault::Kind::hangs) {
+        state_->decide(id, true);
+        if (fault.kind == Fault::Kind::none) return core::ok();
+      } else if (fault.arrives.count() != 0) {
         state_->transactions[id].arrives = state_->steady() + fault.arrives;
       }
-    } else {
-      state_->decide(id, true);
-      if (fault.kind == Fault::Kind::none) return core::ok();
+      in_doubt_ = id;
     }
-    in_doubt_ = id;
     content_.assign(records.begin(), records.end());
     positions_.assign(positions.begin(), positions.end());
     return fault.error;
+  }
+
+  void say(std::span<const core::OutRecord> records, const std::vector<core::Position>& positions,
+           const Fault& fault) {
+    std::map<std::string, int> topics;
+    for (const auto& record : records) ++topics[record.topic];
+    std::string what = "commits";
+    for (const auto& [topic, count] : topics) what += " " + std::to_string(count) + " " + topic;
+    for (const auto& position : positions) {
+      what += " " + position.where.stream + "/" + std::to_string(position.where.partition) + "@" +
+              std::to_string(position.next);
+    }
+    if (fault.kind == Fault::Kind::lost) what += ", the answer is lost";
+    if (fault.kind == Fault::Kind::hangs) what += ", and hangs";
+    if (fault.kind == Fault::Kind::late) what += ", on the way for " + core::to_text(fault.arrives);
+    state_->options.say(client_->name, what);
   }
 
   /// At least once: the records, and only then the positions.
@@ -142,18 +193,22 @@ class Publisher final : public core::RecordPublisher {
   }
 
   std::shared_ptr<MemoryBroker::State> state_;
-  std::shared_ptr<const Client> client_;
+  std::shared_ptr<Client> client_;
   ingest::PublisherOptions options_;
-  std::uint64_t epoch_ = 0;     // 0: not registered yet
-  std::uint64_t in_doubt_ = 0;  // the transaction whose answer got lost
+  std::uint64_t epoch_ = 0;  // of the transactional id
+  // The commit whose answer got lost:
+  std::uint64_t in_doubt_ = 0;
+  std::shared_ptr<Request> late_;
   std::vector<core::OutRecord> content_;
   std::vector<core::Position> positions_;
+  /// What is durable already of the present commit, which has not succeeded as a whole.
+  std::vector<core::OutRecord> settled_;
 };
 
 /// Held for a whole session; its holder trusts two thirds of it.
 class Lease final : public core::Lease {
  public:
-  Lease(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<const Client> client,
+  Lease(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<Client> client,
         std::string name)
       : state_(std::move(state)), client_(std::move(client)), name_(std::move(name)) {}
   ~Lease() override { give_up(); }
@@ -165,7 +220,8 @@ class Lease final : public core::Lease {
     }
     valid_until_.reset();
     auto& held = state_->leases[name_];
-    if (held.holder != nullptr && held.holder != this && steady < held.until) return core::ok();
+    const bool theirs = held.holder != nullptr && held.holder != this && steady < held.until;
+    if (theirs && state_->options.fences) return core::ok();
     held = {this, steady + kSession};
     valid_until_ = steady + kSession * 2 / 3;
     return core::ok();
@@ -185,21 +241,23 @@ class Lease final : public core::Lease {
   }
 
   std::shared_ptr<MemoryBroker::State> state_;
-  std::shared_ptr<const Client> client_;
+  std::shared_ptr<Client> client_;
   std::string name_;
   std::optional<core::Duration> valid_until_;
 };
 
 }  // namespace
 
-std::unique_ptr<core::RecordPublisher> make_publisher(std::shared_ptr<MemoryBroker::State> state,
-                                                      std::shared_ptr<const Client> client,
-                                                      ingest::PublisherOptions options) {
-  return std::make_unique<Publisher>(std::move(state), std::move(client), std::move(options));
+core::Result<std::unique_ptr<core::RecordPublisher>> make_publisher(
+    std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<Client> client,
+    ingest::PublisherOptions options) {
+  auto made = std::make_unique<Publisher>(std::move(state), std::move(client), std::move(options));
+  if (auto status = made->open(); !status) return status.error();
+  return std::unique_ptr<core::RecordPublisher>(std::move(made));
 }
 
 std::unique_ptr<core::Lease> make_lease(std::shared_ptr<MemoryBroker::State> state,
-                                        std::shared_ptr<const Client> client, std::string name) {
+                                        std::shared_ptr<Client> client, std::string name) {
   return std::make_unique<Lease>(std::move(state), std::move(client), std::move(name));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 class Source final : public core::RecordSource {
  public:
-  Source(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<const Client> client,
+  Source(std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<Client> client,
          ingest::SourceOptions options)
       : state_(std::move(state)), client_(std::move(client)), options_(std::move(options)) {}
   ~Source() override { leave(); }
@@ -119,6 +119,7 @@ class Source final : public core::RecordSource {
     bool known = false;  // a record was handed out, or a committed position is known
     bool paused = false;
     bool at_end = false;
+    std::int64_t end_seen = 0;  // of the log, at the last poll
   };
 
   static core::Error closed() { return {core::Code::failed_precondition, "the source is closed"}; }
@@ -153,12 +154,17 @@ class Source final : public core::RecordSource {
       if (thrown_out) {
         lose();
       } else if (step.kind == Group::Step::Kind::give_back) {
+        say("is asked to give back", step.partitions);
         if (options_.listener != nullptr) options_.listener->revoked(step.partitions);
-        for (const auto& where : step.partitions) assigned_.erase(where);
+        for (const auto& where : step.partitions) {
+          assigned_.erase(where);
+          unannounced_.erase(where);
+        }
         const std::lock_guard lock(state_->mutex);
         state_->groups[options_.group].given_back(member_, step.partitions);
       } else if (step.kind == Group::Step::Kind::take) {
         unannounced_.insert(step.partitions.begin(), step.partitions.end());
+        round_over_ = true;
       } else {
         break;
       }
@@ -166,30 +172,41 @@ class Source final : public core::RecordSource {
     return announce();
   }
 
+  void say(const std::string& what, const std::vector<core::StreamPartition>& partitions) {
+    if (!state_->options.say) return;
+    std::string text = what;
+    for (const auto& where : partitions) {
+      text += " " + where.stream + "/" + std::to_string(where.partition);
+    }
+    state_->options.say(client_->name, text);
+  }
+
   void lose() {
     std::vector<core::StreamPartition> gone;
     for (const auto& [where, one] : assigned_) gone.push_back(where);
+    say("was thrown out of the group and lost", gone);
     unannounced_.clear();
     if (!gone.empty() && options_.listener != nullptr) options_.listener->lost(gone);
     assigned_.clear();
   }
 
   void assign_everything() {
-    std::vector<core::StreamPartition> all;
-    const std::lock_guard lock(state_->mutex);
-    for (const auto& topic : options_.topics) {
-      const auto it = state_->partitions.find(topic);
-      for (std::int32_t p = 0; it != state_->partitions.end() && p < it->second; ++p) {
-        if (!options_.partition || *options_.partition == p) unannounced_.insert({topic, p});
+    std::vector<core::Position> told;
+    {
+      const std::lock_guard lock(state_->mutex);
+      for (const auto& topic : options_.topics) {
+        const auto it = state_->partitions.find(topic);
+        for (std::int32_t p = 0; it != state_->partitions.end() && p < it->second; ++p) {
+          if (!options_.partition || *options_.partition == p) unannounced_.insert({topic, p});
+        }
       }
+      told = start_locked();
     }
-    (void)start_locked();
+    if (options_.listener != nullptr) options_.listener->assigned(told);
   }
 
   core::Status announce() {
-    if (unannounced_.empty()) {
-      return core::ok();
-    }
+    if (unannounced_.empty() && !round_over_) return core::ok();
     std::vector<core::Position> told;
     {
       const std::lock_guard lock(state_->mutex);
@@ -202,6 +219,15 @@ class Source final : public core::RecordSource {
       }
       told = start_locked();
     }
+    if (state_->options.say) {
+      std::string text = "is assigned";
+      for (const auto& position : told) {
+        text += " " + position.where.stream + "/" + std::to_string(position.where.partition) + "@" +
+                std::to_string(position.next);
+      }
+      state_->options.say(client_->name, text);
+    }
+    round_over_ = false;
     if (options_.listener != nullptr) options_.listener->assigned(told);
     return core::ok();
   }
@@ -248,14 +274,13 @@ class Source final : public core::RecordSource {
         one.next = log.first();
         return taken.empty() ? std::optional(std::move(gap)) : std::nullopt;
       }
-      std::int64_t behind = one.next;
       log.read(one.next, [&](const StoredRecord& stored) {
         if (taken.size() >= limit) return false;
         taken.push_back(stored);
-        behind = stored.offset + 1;
         return true;
       });
-      one.at_end = !log.readable(behind);
+      one.end_seen = log.end();
+      one.at_end = !log.readable(one.next);
     }
     return std::nullopt;
   }
@@ -265,24 +290,29 @@ class Source final : public core::RecordSource {
     for (const auto& record : taken) {
       const auto it = assigned_.find({record.record.topic, record.partition});
       // The handler may have paused or moved it: then it is handed out later.
-      if (it == assigned_.end() || it->second.paused || record.offset < it->second.next) {
-        if (it != assigned_.end()) it->second.at_end = false;
-        continue;
-      }
+      if (it == assigned_.end() || it->second.paused || record.offset < it->second.next) continue;
       it->second.next = record.offset + 1;
       it->second.known = true;
       handler(view_of(record));
       ++count;
     }
+    // Only now: while records are handed out the end has not been seen.
+    const std::lock_guard lock(state_->mutex);
+    for (auto& [where, one] : assigned_) {
+      if (one.paused) continue;
+      const auto unread = state_->logs[where].first_readable(one.next);
+      one.at_end = !unread || *unread >= one.end_seen;
+    }
     return count;
   }
 
   std::shared_ptr<MemoryBroker::State> state_;
-  std::shared_ptr<const Client> client_;
+  std::shared_ptr<Client> client_;
   ingest::SourceOptions options_;
   std::map<core::StreamPartition, Partition> assigned_;
   Partitions unannounced_;  // ours, but the owner has not been told
   std::uint64_t member_ = 0;
+  bool round_over_ = false;  // the owner is told, even when nothing came
   bool ever_assigned_ = false;
   bool closed_ = false;
   bool woken_ = false;  // under the broker's lock
@@ -291,7 +321,7 @@ class Source final : public core::RecordSource {
 }  // namespace
 
 std::unique_ptr<core::RecordSource> make_source(std::shared_ptr<MemoryBroker::State> state,
-                                                std::shared_ptr<const Client> client,
+                                                std::shared_ptr<Client> client,
                                                 ingest::SourceOptions options) {
   return std::make_unique<Source>(std::move(state), std::move(client), std::move(options));
 }

@@ -13,14 +13,17 @@ MemoryBroker::State::State(BrokerOptions given) : options(std::move(given)), ran
   }
 }
 
-Fault MemoryBroker::State::fault(const Client& client, Call call) {
+Fault MemoryBroker::State::fault(Client& client, Call call) {
   advance();
-  if (client.dead) return {Fault::Kind::refused, core::unavailable("this process is dead"), {}};
+  if (client.dead)
+    return {Fault::Kind::refused, core::unavailable("this process is dead"), {}, false};
   if (auto& failing = failures[call]; failing.times != 0) {
     if (failing.times > 0) --failing.times;
-    return {Fault::Kind::refused, failing.error, {}};
+    return {Fault::Kind::refused, failing.error, {}, false};
   }
-  return hook ? hook(client.name, call) : Fault{};
+  Fault fault = hook ? hook(client.name, call) : Fault{};
+  if (fault.dies) client.dead = true;
+  return fault;
 }
 
 core::Result<std::int32_t> MemoryBroker::State::partition_of(const core::OutRecord& record) const {
@@ -53,15 +56,30 @@ void MemoryBroker::State::store(core::OutRecord record, std::uint64_t transactio
   appended.notify_all();
 }
 
-std::uint64_t MemoryBroker::State::begin(Transaction transaction,
-                                         std::span<const core::OutRecord> records) {
+core::Status MemoryBroker::State::admit(const Request& request) {
+  if (!options.fences) return core::ok();
+  const Transaction& transaction = request.transaction;
+  if (request.epoch != producers[transaction.transactional_id].epoch) {
+    return core::Error{
+        core::Code::failed_precondition,
+        "transactional id " + transaction.transactional_id + " was taken over by a newer process"};
+  }
+  if (!transaction.positions.empty() && !groups[transaction.group].may_commit(request.member)) {
+    return core::Error{core::Code::failed_precondition,
+                       "no longer a member of the group's present generation"};
+  }
+  return core::ok();
+}
+
+std::uint64_t MemoryBroker::State::begin(const Request& request) {
   const std::uint64_t id = ++last_transaction;
+  Transaction transaction = request.transaction;
   transaction.since = steady();
   producers[transaction.transactional_id].open = id;
   auto& undecided = groups[transaction.group].undecided;
   for (const auto& position : transaction.positions) ++undecided[position.where];
   transactions.emplace(id, std::move(transaction));
-  for (const auto& record : records) store(record, id);
+  for (const auto& record : request.records) store(record, id);
   return id;
 }
 
@@ -84,6 +102,17 @@ void MemoryBroker::State::decide(std::uint64_t id, bool committed) {
 
 void MemoryBroker::State::advance() {
   const core::Duration at = steady();
+  for (const auto& request : std::exchange(late, {})) {
+    if (request->state != Request::State::on_the_way) continue;
+    if (at < request->arrives) {
+      late.push_back(request);
+    } else if (admit(*request)) {
+      decide(begin(*request), true);
+      request->state = Request::State::committed;
+    } else {
+      request->state = Request::State::refused;
+    }
+  }
   for (auto& [name, group] : groups) group.expire(at, options.session);
   std::vector<std::pair<std::uint64_t, bool>> due;
   for (const auto& [id, transaction] : transactions) {

@@ -34,6 +34,16 @@ struct Transaction {
   std::optional<core::Duration> arrives;  // when its commit gets through by itself
 };
 
+/// A commit as it reaches the broker.
+struct Request {
+  Transaction transaction;
+  std::uint64_t epoch = 0;   // of the transactional id, as the writer knows it
+  std::uint64_t member = 0;  // of the group whose positions it takes
+  std::vector<core::OutRecord> records;
+  enum class State { on_the_way, committed, refused } state = State::on_the_way;
+  core::Duration arrives{};
+};
+
 struct MemoryBroker::State {
   struct Failures {
     core::Error error;
@@ -56,13 +66,16 @@ struct MemoryBroker::State {
   }
   [[nodiscard]] bool waits() const { return options.clock == nullptr; }
   /// What becomes of a call; a dead client's calls are refused.
-  Fault fault(const Client& client, Call call);
+  Fault fault(Client& client, Call call);
   [[nodiscard]] core::Status check(const core::OutRecord& record) const;
   void store(core::OutRecord record, std::uint64_t transaction);
   /// Sessions, transactions and hanging commits whose time has come.
   void advance();
 
-  std::uint64_t begin(Transaction transaction, std::span<const core::OutRecord> records);
+  /// failed_precondition: the writer is fenced, or no member of the present generation.
+  [[nodiscard]] core::Status admit(const Request& request);
+  /// Opens the transaction and writes into it.
+  std::uint64_t begin(const Request& request);
   void decide(std::uint64_t transaction, bool committed);
 
   BrokerOptions options;
@@ -74,6 +87,7 @@ struct MemoryBroker::State {
   std::map<std::string, Group> groups;
   std::map<std::string, Producer> producers;  // by transactional id
   std::map<std::uint64_t, Transaction> transactions;
+  std::vector<std::shared_ptr<Request>> late;  // on the way
   std::map<std::string, Held> leases;
   std::uint64_t last_transaction = 0;
   std::uint64_t last_member = 0;
@@ -87,13 +101,13 @@ struct MemoryBroker::State {
 };
 
 std::unique_ptr<core::RecordSource> make_source(std::shared_ptr<MemoryBroker::State> state,
-                                                std::shared_ptr<const Client> client,
+                                                std::shared_ptr<Client> client,
                                                 ingest::SourceOptions options);
-std::unique_ptr<core::RecordPublisher> make_publisher(std::shared_ptr<MemoryBroker::State> state,
-                                                      std::shared_ptr<const Client> client,
-                                                      ingest::PublisherOptions options);
+core::Result<std::unique_ptr<core::RecordPublisher>> make_publisher(
+    std::shared_ptr<MemoryBroker::State> state, std::shared_ptr<Client> client,
+    ingest::PublisherOptions options);
 std::unique_ptr<core::Lease> make_lease(std::shared_ptr<MemoryBroker::State> state,
-                                        std::shared_ptr<const Client> client, std::string name);
+                                        std::shared_ptr<Client> client, std::string name);
 
 /// Group and member of a source made by make_source(), for the commits of its publisher.
 struct Membership {

@@ -98,7 +98,7 @@ class BrokerTest : public testing::Test {
         [fault](std::string_view, Call call) { return call == Call::commit ? fault : Fault{}; });
   }
   static Fault fault(Fault::Kind kind, core::Duration arrives = {}) {
-    return {kind, {core::Code::deadline_exceeded, "no answer"}, arrives};
+    return {kind, {core::Code::deadline_exceeded, "no answer"}, arrives, false};
   }
 
   SimulatedClock clock_;

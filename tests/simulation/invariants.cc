@@ -1,0 +1,229 @@
+#include "tests/simulation/invariants.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/simulation/broker_log.h"
+#include "tests/simulation/reference.h"
+
+namespace tocsin::simulation {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(World& world) : world_(world) { findings_.problems = world.problems(); }
+
+  Findings run() {
+    issues();
+    notifications();
+    effects();
+    told();
+    stops();
+    leftovers();
+    return std::move(findings_);
+  }
+
+ private:
+  void wrong(std::string what) {
+    // The first few of a kind say it all.
+    if (findings_.problems.size() < 20) findings_.problems.push_back(std::move(what));
+  }
+
+  /// Findings that are not settled yet: docs/simulation.md names them.
+  void open(std::string what) {
+    if (findings_.open.size() < 20) findings_.open.push_back(std::move(what));
+  }
+
+  static bool is_row_rule(const std::string& rule) {
+    return rule == "exploding_tensor" || rule == "all_zero";
+  }
+
+  /// Decided by the clock, or by the end of a run, which the clock may decide.
+  static bool depends_on_time(const core::Issue& issue) {
+    return !is_row_rule(issue.rule) || (issue.status == core::IssueStatus::resolved &&
+                                        issue.resolution != core::Resolution::recovered);
+  }
+
+  /// Exactly once, and those of an evaluator to which nothing ever happened.
+  void issues() {
+    std::map<std::string, core::Issue> committed;
+    for (const auto& stored : world_.broker().records("issues")) {
+      const auto decoded = ingest::decode_event(view_of(stored));
+      if (!decoded) {
+        wrong("an event of issues cannot be read: " + decoded.error().message);
+        continue;
+      }
+      if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+        auto& last = last_attempt_[job->run.uid];
+        last = std::max(last, job->run.attempt);
+        if (job->phase == core::JobPhase::ended) ended_.insert({job->run.uid, job->run.attempt});
+        if (job->outcome == "lost") lost_.insert(job->run.uid);
+      }
+      const auto* issue = std::get_if<core::Issue>(&decoded->event);
+      if (issue == nullptr) continue;
+      // Said by whoever reads the acks, at least once, always with the same id.
+      if (issue->rule == "stop_failed") continue;
+      by_id_.emplace(issue->event_id, *issue);
+      newest_[issue_key_of(*issue)] = *issue;
+      const bool again = !committed.emplace(issue->event_id, *issue).second;
+      if (again && depends_on_time(*issue)) {
+        open("there twice: " + describe(*issue));
+      } else if (again) {
+        wrong("there twice, now at " + std::to_string(stored.partition) + "@" +
+              std::to_string(stored.offset) + ": " + describe(*issue));
+      }
+    }
+    const auto compared = [&](const core::Issue& issue) {
+      // Whether a start joins an attempt depends on whether that was given up as lost before.
+      if (lost_.contains(issue.run.uid)) return false;
+      // Nothing of these depends on when somebody looked.
+      const bool timeless = is_row_rule(issue.rule) || issue.rule == "loss_not_decreasing" ||
+                            issue.rule == "telemetry_gap";
+      if (!world_.scenario().timeless) {
+        return is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
+      }
+      return timeless && (issue.status == core::IssueStatus::firing ||
+                          issue.resolution == core::Resolution::recovered);
+    };
+    const auto expected = reference_issues(world_);
+    for (const auto& [id, issue] : expected) {
+      if (compared(issue) && !committed.contains(id)) open("missing: " + describe(issue));
+    }
+    for (const auto& [id, issue] : committed) {
+      if (compared(issue) && !expected.contains(id)) open("should not be: " + describe(issue));
+    }
+  }
+
+  static std::string describe(const core::Issue& issue) {
+    std::string labels;
+    for (const auto& [name, value] : issue.labels.entries()) labels += " " + name + "=" + value;
+    return std::string(core::to_string(issue.status)) + " " + issue.event_id + " of " + issue.rule +
+           " step " + std::to_string(issue.step.value_or(-1)) + " attempt " +
+           std::to_string(issue.run.attempt) + labels;
+  }
+
+  /// Each decided once, each with one final state.
+  void notifications() {
+    std::map<std::string, int> finals;
+    for (const auto& stored : world_.broker().records("router-outbox")) {
+      const auto notification = ingest::decode_notification(view_of(stored));
+      if (!notification) {
+        wrong("a notification cannot be read: " + notification.error().message);
+      } else if (!finals.emplace(notification->notification_id, 0).second) {
+        wrong("notification " + notification->notification_id + " was decided twice");
+      }
+    }
+    for (const auto& stored : world_.broker().records("router-deliveries")) {
+      const auto delivery = ingest::decode_delivery(view_of(stored));
+      if (!delivery) {
+        wrong("a delivery cannot be read: " + delivery.error().message);
+      } else if (delivery->state != core::DeliveryState::pending) {
+        const auto it = finals.find(delivery->notification_id);
+        if (it == finals.end()) {
+          wrong("a delivery of " + delivery->notification_id + ", which nobody decided");
+        } else {
+          ++it->second;
+        }
+      }
+    }
+    for (const auto& [id, count] : finals) {
+      if (count != 1) {
+        wrong("notification " + id + " has " + std::to_string(count) + " final states");
+      }
+    }
+  }
+
+  void effects() {
+    for (const auto& effect : world_.receivers().effects()) {
+      if (!effect.led) wrong(effect.by + " told " + effect.notification_id + " without the lease");
+      if (effect.finished) {
+        wrong(effect.by + " told " + effect.notification_id + " again after it was finished");
+      }
+    }
+  }
+
+  static std::string issue_key_of(const core::Issue& issue) {
+    return core::issue_key(issue.labels);
+  }
+
+  /// An end, or a later attempt, was seen for this attempt.
+  bool ended(const core::RunRef& run) const {
+    const auto it = last_attempt_.find(run.uid);
+    return ended_.contains({run.uid, run.attempt}) ||
+           (it != last_attempt_.end() && it->second > run.attempt);
+  }
+
+  /// What a row rule found and still stands is kept from nobody. (Others end with their run: the
+  /// router may know that before people had to be told.)
+  void told() {
+    std::set<std::string> said;
+    for (const auto& stored : world_.broker().records("router-outbox")) {
+      const auto notification = ingest::decode_notification(view_of(stored));
+      if (!notification || notification->receiver != "people") continue;
+      for (const auto& one : notification->issues) said.insert(one.issue_key);
+    }
+    for (const auto& [key, issue] : newest_) {
+      const bool stands = is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
+      if (stands && !said.contains(key) && !ended(issue.run)) {
+        open("nobody was told: " + describe(issue));
+      }
+    }
+  }
+
+  /// Launch of the process whose records led to this issue.
+  std::optional<std::size_t> launch_behind(const std::string& event_id) {
+    const auto it = by_id_.find(event_id);
+    if (it == by_id_.end() || it->second.evidence.data_refs.empty()) return std::nullopt;
+    const auto& where = it->second.evidence.data_refs.back();
+    for (const auto& stored : world_.broker().records("telemetry")) {
+      if (stored.partition != where.partition || stored.offset != where.last) continue;
+      const auto decoded = ingest::decode_frame(view_of(stored).value);
+      if (!decoded) return std::nullopt;
+      return world_.launch_of(decoded.frame().header().run, decoded.frame().header().incarnation);
+    }
+    return std::nullopt;
+  }
+
+  /// Nobody is stopped because of another launch.
+  void stops() {
+    for (const auto& stop : world_.stopped()) {
+      bool meant = false;
+      for (const auto& [id, command] : world_.commands()) {
+        if (command.run != stop.run) continue;
+        if (!stop.event_id.empty() && command.reason.event_id != stop.event_id) continue;
+        meant = meant || launch_behind(command.reason.event_id) == stop.launch;
+      }
+      if (!meant) {
+        open("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) + " rank " +
+             std::to_string(stop.rank) + " was stopped by " + stop.by +
+             ", which was meant for another");
+      }
+    }
+  }
+
+  void leftovers() {
+    const auto sizes = world_.broker().sizes();
+    if (sizes.open_transactions != 0) wrong("transactions are still open");
+    const auto dead = world_.broker().records("dlq");
+    if (!dead.empty()) {
+      std::string why;
+      for (const auto& [name, value] : dead.front().record.headers) why += " " + name + "=" + value;
+      wrong(std::to_string(dead.size()) + " records were refused:" + why);
+    }
+  }
+
+  World& world_;
+  Findings findings_;
+  std::set<core::RunUid> lost_;
+  std::map<core::RunUid, std::uint32_t> last_attempt_;
+  std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
+  std::map<std::string, core::Issue> by_id_;
+  std::map<std::string, core::Issue> newest_;  // by issue key, in the order of the topic
+};
+
+}  // namespace
+
+Findings check(World& world) { return Checker(world).run(); }
+
+}  // namespace tocsin::simulation

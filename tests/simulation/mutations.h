@@ -1,0 +1,30 @@
+// Known mistakes, put back on purpose: the simulated world has to find each of them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "app/stage.h"
+#include "ingest/transport.h"
+
+namespace tocsin::simulation {
+
+enum class Mutation {
+  none,
+  drop_fence,                // a zombie's commits go through
+  positions_before_records,  // positions first, records in a commit of their own
+  forget_finished,           // the deliverer does not read back what it has finished
+  skip_snapshot_piece,       // one record of a snapshot is not written
+  resolve_twice,             // what was resolved is resolved again
+};
+inline constexpr Mutation kMutations[] = {Mutation::drop_fence, Mutation::positions_before_records,
+                                          Mutation::forget_finished, Mutation::skip_snapshot_piece,
+                                          Mutation::resolve_twice};
+std::string_view to_string(Mutation mutation) noexcept;
+
+/// The transport with the mistake around `inner`; null when this mistake is not one of transports.
+std::unique_ptr<ingest::Transport> mutate(Mutation mutation, ingest::Transport& inner);
+/// The stage with the mistake around `inner`, or `inner`.
+std::unique_ptr<app::Stage> mutate(Mutation mutation, std::unique_ptr<app::Stage> inner);
+
+}  // namespace tocsin::simulation

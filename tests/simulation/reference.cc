@@ -1,0 +1,42 @@
+#include "tests/simulation/reference.h"
+
+#include "tests/simulation/broker_log.h"
+
+namespace tocsin::simulation {
+
+std::map<std::string, core::Issue> reference_issues(World& world) {
+  app::EvaluateOptions options;
+  options.rules = world.rules();
+  options.engine = world.scenario().engine;
+  options.engine.snapshot_interval = std::chrono::hours(1000);
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  app::EvaluateStage stage(std::move(options), log, telemetry);
+  std::map<std::string, core::Issue> issues;
+  app::Instant now;
+  if (!stage.open(now)) return issues;
+  for (std::int32_t p = 0; p < world.scenario().partitions; ++p) {
+    const core::Position never{{"telemetry", p}, -1};
+    if (!stage.restored(p, {&never, 1}, now)) return issues;
+    stage.started(p, now);
+  }
+  const auto keep = [&] {
+    for (const auto& one : stage.take(now).records) {
+      if (one.record.topic != "issues") continue;
+      const auto decoded = ingest::decode_event(view_of({one.record, 0, 0}));
+      if (!decoded) continue;
+      if (const auto* issue = std::get_if<core::Issue>(&decoded->event)) {
+        issues.emplace(issue->event_id, *issue);
+      }
+    }
+  };
+  for (const auto& stored : world.broker().records("telemetry")) {
+    now.wall = core::wall_time(stored.record.timestamp);
+    (void)stage.handle(view_of(stored), {now, false});
+    keep();
+  }
+  keep();
+  return issues;
+}
+
+}  // namespace tocsin::simulation
