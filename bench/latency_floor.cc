@@ -83,6 +83,7 @@ class Floor::Link {
       producer_ = client(RD_KAFKA_PRODUCER, {{"bootstrap.servers", options.bootstrap},
                                              {"transactional.id", id},
                                              {"linger.ms", "0"},
+                                             {"retry.backoff.ms", "10"},
                                              {"compression.type", "lz4"},
                                              {"socket.nagle.disable", "true"}});
       must(rd_kafka_init_transactions(producer_, kPatienceMs), "registering");

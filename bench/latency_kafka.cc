@@ -2,7 +2,7 @@
 // on a real Kafka, in both guarantees, at light load and at half of what the machine takes: p50 and
 // p99, each beside its floor. The floor is a chain of bare librdkafka loops with the same
 // guarantees (latency_floor.h), on the same broker and at the same load, in turns with the product.
-// usage: latency_kafka [bootstrap] [samples] (default $KAFKA_BOOTSTRAP_SERVERS, 300)
+// usage: latency_kafka [bootstrap] [samples] (default $KAFKA_BOOTSTRAP_SERVERS, 200)
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -31,7 +32,9 @@ using namespace std::chrono_literals;
 using bench::LatencyWatch;
 using Values = std::map<std::string, std::vector<double>>;  // by stage
 
-constexpr auto kEvery = 40ms;
+// Between bad frames: not in step with anything the product does by the clock.
+constexpr int kShortestMs = 20;
+constexpr int kLongestMs = 220;
 constexpr int kTurn = 25;            // samples before the other side's turn
 constexpr int kUncounted = 5;        // before them: caches, JIT
 constexpr double kLightLoad = 1000;  // frames/s: 100 000 tensors a second
@@ -150,7 +153,7 @@ class Bench {
     }
   }
 
-  /// Bad frames of runs of their own, one every 40 ms, beside the phase's load.
+  /// Bad frames of runs of their own, one every 20 to 220 ms, beside the phase's load.
   void turn(Side& side, const Phase& phase, Values& values) {
     std::vector<core::RunUid> runs;
     for (int i = 0; i < kUncounted + kTurn; ++i) runs.push_back(next_run());
@@ -171,7 +174,7 @@ class Bench {
       const auto record = bench::frame_record(run, 2, true);
       if (i >= kUncounted) side.watch->produced(run);
       (void)(*publisher)->publish(record);
-      due += kEvery;
+      due += std::chrono::milliseconds(pause_(random_));
       std::this_thread::sleep_until(due);
     }
     side.good_frames = load.stop();
@@ -251,6 +254,8 @@ class Bench {
   Side floor_;
   std::unique_ptr<app::App> app_;
   std::unique_ptr<bench::Floor> bare_;
+  std::mt19937 random_{1};
+  std::uniform_int_distribution<int> pause_{kShortestMs, kLongestMs};
   std::uint64_t runs_ = 0;
   double saturation_ = 0;
   bool missed_ = false;
@@ -262,7 +267,7 @@ int main(int argc, char** argv) {
   const char* given = argc > 1 ? argv[1] : std::getenv("KAFKA_BOOTSTRAP_SERVERS");
   if (given == nullptr)
     return std::cerr << "no broker: set KAFKA_BOOTSTRAP_SERVERS (tools/kafka start)\n", 2;
-  const int samples = argc > 2 ? std::atoi(argv[2]) : 300;
+  const int samples = argc > 2 ? std::atoi(argv[2]) : 200;
   bool missed = false;
   for (const char* delivery : {"at_least_once", "exactly_once"}) {
     Bench bench(given, delivery, samples);

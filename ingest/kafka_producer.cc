@@ -30,11 +30,11 @@ std::vector<std::pair<std::string_view, std::string>> producer_settings(
       {"socket.nagle.disable", "true"},
       {"socket.keepalive.enable", "true"},
       {"reconnect.backoff.max.ms", "2000"},
-      {"retry.backoff.ms", "50"},
       {"allow.auto.create.topics", "false"},
       {"topic.metadata.propagation.max.ms", "3000"},
   };
   if (transactional_id.empty()) {
+    settings.emplace_back("retry.backoff.ms", "50");
     settings.emplace_back("socket.timeout.ms", "10000");
     settings.emplace_back("message.timeout.ms", "120000");
     return settings;
@@ -44,6 +44,10 @@ std::vector<std::pair<std::string_view, std::string>> producer_settings(
       std::clamp(options.commit_timeout / 2, milliseconds{1000}, milliseconds{10'000});
   settings.emplace_back("socket.timeout.ms", std::to_string(half.count()));
   settings.emplace_back("transactional.id", transactional_id);
+  // A transaction that follows another at once is refused (CONCURRENT_TRANSACTIONS) until the
+  // coordinator has marked the first one's partitions, a few milliseconds; then this long is
+  // waited.
+  settings.emplace_back("retry.backoff.ms", "10");
   settings.emplace_back("transaction.timeout.ms", "15000");
   settings.emplace_back("message.timeout.ms", "8000");
   return settings;
