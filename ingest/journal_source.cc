@@ -245,7 +245,7 @@ core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t 
   if (!begun_) {
     if (auto status = begin(); !status) return for_poll(status.error());
   }
-  nanoseconds deaf = kFirstLookAgain;
+  nanoseconds deaf{0};
   nanoseconds wait = kLookEvery;
   for (;;) {
     if (auto status = check_files(); !status) return status.error();
@@ -261,7 +261,7 @@ core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t 
     } else if (wait < kLookEvery) {
       // 0.2, 1, 2, 4 … ms: a commit that is synced to a slow disk is seen within twice its time.
       wait = wait < kSecondLookAgain ? kSecondLookAgain : std::min(wait * 2, kLookEvery);
-      deaf = kSecondLookAgain;
+      deaf = wait < kLookEvery ? kSecondLookAgain : nanoseconds{0};
     }
   }
 }
