@@ -23,12 +23,12 @@ def test_past_runs_by_the_thousand_blind_nobody(server, tmp_path):
     for number in range(0, PAST_RUNS, 100):
         # Each a training process of its own, as far as the journal can tell.
         for run in range(number, number + 100):
-            writer = JournalWriter(folder, f"trainer-{run}")
+            writer = JournalWriter(folder)
             writer.append(*[scalar(f"past-{run}", "loss", 1.0, step) for step in range(3)])
             writer.close()
     engine = server(config, role="evaluate", preexec=as_shipped)
     engine.wait_for("ready", timeout=60)
-    writer = JournalWriter(folder, "trainer-now")
+    writer = JournalWriter(folder)
     writer.append(scalar("now", "loss", "NaN", 3))
     first = wait_until(lambda: firing_ids(journal_events(folder, "issues")), 60, "the issue of the run that goes on")
     engine.kill()
