@@ -78,7 +78,7 @@ struct RulesConfig {
 /// Section `engine`.
 struct EngineConfig {
   std::uint32_t threads = 0;  // 0 = cores − 1, at least 1
-  core::Duration commit_interval = std::chrono::milliseconds(100);
+  core::Duration commit_interval = std::chrono::seconds(1);
   core::Duration snapshot_interval = std::chrono::seconds(30);
   core::Duration join_grace = std::chrono::seconds(10);
   core::Duration idle_after = std::chrono::seconds(30);

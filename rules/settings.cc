@@ -163,7 +163,7 @@ void read_engine(config::Reader& root, EngineConfig& out) {
   root.section("engine", "how rules are run", [&](config::Reader& in) {
     in.optional("threads", out.threads, "engine threads; 0 = number of cores less one");
     in.optional("commit_interval", out.commit_interval, config::positive(),
-                "longest time that outputs and positions wait for their commit");
+                "longest time that positions wait for their commit; issues are committed at once");
     in.optional("snapshot_interval", out.snapshot_interval, config::positive(),
                 "time between snapshots of changed state");
     in.optional("join_grace", out.join_grace, "longest wait of the first step for all workers");
