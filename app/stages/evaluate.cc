@@ -34,6 +34,8 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
   wiring_.writer = "engine";
   wiring_.state_topic = kStateTopic;
   wiring_.state = StateScope::input_partition;
+  // An issue is committed when its batch is through: no more records than take some milliseconds.
+  wiring_.batch = 256;
   wiring_.commit_every = options_.engine.commit_interval;
 }
 
