@@ -89,7 +89,7 @@ class TopicLoop::Impl final : private core::AssignmentListener {
 
   PartitionTable partitions_;
   bool whole_state_read_ = false;
-  bool assigned_ = false;  // we were told what is ours, maybe nothing
+  bool assigned_ = false;             // we were told what is ours, maybe nothing
   bool moved_ = false;                // records were handled since the last commit began
   bool polled_ = false;               // since the last tick, with success
   std::optional<Instant> batch_now_;  // of the records of one poll

@@ -120,7 +120,8 @@ void TopicLoop::Impl::advance_replays() {
     partition.passed.clear();
     go_live(number, partition);
   }
-  if (assigned_ && partitions_.all_live() && !queue_.backoff().failing() && !read_backoff_.failing()) {
+  if (assigned_ && partitions_.all_live() && !queue_.backoff().failing() &&
+      !read_backoff_.failing()) {
     open_backoff_ = {};
     ready_ = true;
   }

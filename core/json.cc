@@ -87,8 +87,8 @@ Result<Value> parse_json(std::string_view text, std::size_t max_bytes) {
     // The library's own prefix "[json.exception.parse_error.101] " tells the reader nothing.
     const std::string_view words = e.what();
     const std::size_t start = words.find("] ");
-    return invalid_argument(
-        "not JSON: " + std::string(start == words.npos ? words : words.substr(start + 2)));
+    return invalid_argument("not JSON: " +
+                            std::string(start == words.npos ? words : words.substr(start + 2)));
   }
 }
 

@@ -24,8 +24,8 @@ struct Lifecycle {
   std::string version;    // of the client; `applied`: of the applied command
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> pid_start;  // start ticks of the process: fences a reused pid
-  std::string boot_id;                 // of the machine: `opened` counts from this boot
-  std::optional<std::int64_t> opened;  // boot-time ns at which the client opened
+  std::string boot_id;                    // of the machine: `opened` counts from this boot
+  std::optional<std::int64_t> opened;     // boot-time ns at which the client opened
   std::string host;
   std::string node;
   std::string launcher;

@@ -3,7 +3,6 @@
 Run: python3 -m pytest tests/python/test_wire.py  (or python3 -m unittest discover -s tests/python)
 """
 import importlib.util
-import json
 import math
 import pathlib
 import random

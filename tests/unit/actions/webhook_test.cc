@@ -64,8 +64,8 @@ TEST(Webhook, AStoredMessageOfBracketsIsRefusedAndNotParsed) {
   Workbench bench;
   const std::string deep =
       R"({"content_type":"a","body":"b","fields":)" + std::string(400'000, '[');
-  for (const auto& [type, config] : {std::pair<std::string, std::string>{"webhook", settings()},
-                                     {"mqtt", "{topic: a}"}}) {
+  for (const auto& [type, config] :
+       {std::pair<std::string, std::string>{"webhook", settings()}, {"mqtt", "{topic: a}"}}) {
     const auto action = bench.make(type, config);
     auto notification = sample_notification();
     notification.rendered = deep;
