@@ -260,6 +260,7 @@ std::optional<Attempt> DeliveryLanes::State::attempt_of(Lane& lane, WallTime now
     if (groups.size() <= kDigestAbove) groups = {*best};  // few incidents with many messages
   }
   std::vector<Item*> items;
+  items.reserve(groups.size());
   for (const std::string& group : groups) items.push_back(&lane.groups.at(group).front());
   auto out = start(lane, items, now);
   for (const std::string& group : groups) reindex(lane, group);
