@@ -20,23 +20,22 @@ def as_shipped():
 def test_past_runs_by_the_thousand_blind_nobody(server, tmp_path):
     folder = tmp_path / "journal"
     config = f"transport: {{journal: {folder}}}\nrules: [exploding_tensor]\nhttp: {{listen: '127.0.0.1:0'}}\n"
+    first = server(config, role="evaluate")  # makes the journal
+    first.wait_for("ready", timeout=60)
+    assert first.stop() == 0
+    writer = JournalWriter(folder)
     for number in range(0, PAST_RUNS, 100):
-        # Each a training process of its own, as far as the journal can tell.
-        for run in range(number, number + 100):
-            writer = JournalWriter(folder)
-            writer.append(*[scalar(f"past-{run}", "loss", 1.0, step) for step in range(3)])
-            writer.close()
+        writer.append(*[scalar(f"past-{run}", "loss", 1.0, step) for run in range(number, number + 100) for step in range(3)])
     engine = server(config, role="evaluate", preexec=as_shipped)
     engine.wait_for("ready", timeout=60)
-    writer = JournalWriter(folder)
     writer.append(scalar("now", "loss", "NaN", 3))
-    first = wait_until(lambda: firing_ids(journal_events(folder, "issues")), 60, "the issue of the run that goes on")
+    told = wait_until(lambda: firing_ids(journal_events(folder, "issues")), 60, "the issue of the run that goes on")
     engine.kill()
     engine = server(config, role="evaluate", preexec=as_shipped)
     engine.wait_for("ready", timeout=60)
     writer.append(scalar("later", "loss", "NaN", 3))
     wait_until(lambda: len(firing_ids(journal_events(folder, "issues"))) == 2, 30, "the issue after the restart")
-    assert set(first) <= set(firing_ids(journal_events(folder, "issues")))
+    assert set(told) <= set(firing_ids(journal_events(folder, "issues")))
     assert not engine.all("state_incomplete")
 
 
