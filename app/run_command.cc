@@ -71,6 +71,7 @@ void tell(const std::string& words) { std::fprintf(stderr, "tocsin: %s\n", words
 /// In the new process; does not return.
 [[noreturn]] void execute(const std::vector<std::string>& command, const sigset_t& mask) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
   arguments.push_back(nullptr);
   std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
