@@ -12,7 +12,7 @@
 
 namespace tocsin::core {
 
-/// Where a reader is: on Kafka stream = topic; on the journal stream = writer name, partition 0.
+/// Where a reader is: stream = topic; on the journal there is one partition, 0.
 struct StreamPartition {
   std::string stream;
   std::int32_t partition = 0;

@@ -20,7 +20,7 @@ using RecordHandler = FunctionRef<void(const RecordView&)>;
 class AssignmentListener {
  public:
   virtual ~AssignmentListener() = default;
-  /// `committed`: where the group (or the writer's own _positions) stands; -1 = never committed.
+  /// `committed`: where the group stands; -1 = never committed.
   /// The partitions are paused until resume(): the owner first restores state and seeks.
   virtual void assigned(std::span<const Position> committed) = 0;
   /// Orderly hand-over: commit now, synchronously, what belongs to these.
@@ -58,7 +58,7 @@ class RecordSource {
   virtual void wake() = 0;
 
   /// Reads one compacted topic partition from its beginning to its present end, committed records
-  /// only, in order; the newest record of a key comes last. On the journal: all writers' records.
+  /// only, in order; the newest record of a key comes last.
   virtual Status read_all(std::string_view topic, std::int32_t partition,
                           RecordHandler handler) = 0;
 
