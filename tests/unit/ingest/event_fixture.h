@@ -87,6 +87,14 @@ inline core::Issue full_issue() {
   return issue;
 }
 
+/// NaN equals nothing: to compare issues that hold one, it becomes a number that nobody wrote.
+inline core::Issue comparable(core::Issue issue) {
+  for (auto& [unit, value] : issue.evidence.affected.worst) {
+    if (std::isnan(value)) value = -98765.5;
+  }
+  return issue;
+}
+
 inline core::JobEvent full_job() {
   core::JobEvent event;
   event.phase = core::JobPhase::ended;

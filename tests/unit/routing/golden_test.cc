@@ -1,0 +1,176 @@
+// Records of the router's state as an earlier day wrote them are still read: tests/golden/state_*.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ingest/ingest.h"
+#include "routing/state_codec.h"
+#include "tests/support/golden.h"
+#include "tests/unit/ingest/event_equality.h"
+#include "tests/unit/ingest/event_fixture.h"
+
+namespace tocsin::routing {
+namespace {
+
+using namespace ingest::fixture;
+
+RouterOptions options() {
+  RouterOptions out;
+  out.encode_issue = ingest::encode_issue_state;
+  out.decode_issue = ingest::decode_issue_state;
+  return out;
+}
+
+IssueState issue_state() {
+  IssueState state;
+  state.issue = full_issue();
+  state.episode = 3;
+  state.expires_at = at(7);
+  state.expiry_explicit = true;
+  state.last_transition = at(9);
+  state.sequences = {{"/c1/rules/exploding_tensor", 42}, {"/größe", 1}};
+  core::Issue before = full_issue();
+  before.event_id = "iss_before";
+  state.past = {{1, before}, {2, full_issue()}};
+  return state;
+}
+
+Group group() {
+  Group out;
+  out.key = "{}:{job=\"digits\"}";
+  out.route_id = "root/0";
+  out.grouping = "job";
+  out.labels = {{"job", "digits"}, {"team", "größe"}};
+  out.overflow = true;
+  out.generation = 2;
+  out.created_at = at();
+  out.next_tick = at(1);
+  out.urgent_at = at(2);
+  out.last_urgent = at(3);
+  out.last_tick = at(4);
+  out.flush_seq = 7;
+  out.running = true;
+  out.changed = false;
+  out.held = true;
+  out.absent_since = at(5);
+  return out;
+}
+
+TellLog log() {
+  TellLog out;
+  out.told = {{"zupj", {2, core::Severity::error, 5}}, {"abcd", {1, core::Severity::info, 0}}};
+  out.owed = {{"efgh", {4, at(1)}}};
+  out.last_tick = at(2);
+  out.seq = 9;
+  out.placed = true;
+  out.pending = {{8, "ntf_a", core::NotificationKind::open, at(3), {}},
+                 {9,
+                  "ntf_b",
+                  core::NotificationKind::close,
+                  at(4),
+                  {{"zupj", {2, core::Severity::critical, 8}}}}};
+  out.handles = {{"dedup_key", "k"}, {"message_id", "7"}};
+  return out;
+}
+
+RunState run() {
+  RunState out;
+  out.attempt = 2;
+  out.job = "digits";
+  out.labels = {{"team", "nlp"}};
+  out.last_seen = at(1);
+  out.ended_at = at(2);
+  out.lost = true;
+  out.heard = true;
+  out.launch = {{"node-a", "0011aabb/7"}};
+  out.outcome = "lost";
+  out.step = 412;
+  out.step_seconds = 0.125;
+  out.step_time = at(3);
+  return out;
+}
+
+TEST(GoldenState, AnIssueWithItsPast) {
+  const IssueState state = issue_state();
+  const std::string text = golden::text("state_issue.txt", encode(state, options()));
+  for (const std::string& stored : {text, encode(state, options())}) {
+    const auto back = decode_issue_state(stored, options());
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_TRUE(comparable(back->issue) == comparable(state.issue));
+    EXPECT_EQ(back->episode, state.episode);
+    EXPECT_EQ(back->firing, state.firing);
+    EXPECT_EQ(back->expires_at, state.expires_at);
+    EXPECT_EQ(back->expiry_explicit, state.expiry_explicit);
+    EXPECT_EQ(back->last_transition, state.last_transition);
+    EXPECT_EQ(back->sequences, state.sequences);
+    ASSERT_EQ(back->past.size(), 2u);
+    for (const auto& [episode, issue] : state.past) {
+      EXPECT_TRUE(comparable(back->past.at(episode)) == comparable(issue));
+    }
+  }
+}
+
+TEST(GoldenState, AGroup) {
+  const Group state = group();
+  const std::string text = golden::text("state_group.json", encode(state));
+  for (const std::string& stored : {text, encode(state)}) {
+    const auto back = decode_group(stored);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->key, state.key);
+    EXPECT_EQ(back->route_id, state.route_id);
+    EXPECT_EQ(back->grouping, state.grouping);
+    EXPECT_EQ(back->labels, state.labels);
+    EXPECT_EQ(back->overflow, state.overflow);
+    EXPECT_EQ(back->generation, state.generation);
+    EXPECT_EQ(back->created_at, state.created_at);
+    EXPECT_EQ(back->next_tick, state.next_tick);
+    EXPECT_EQ(back->urgent_at, state.urgent_at);
+    EXPECT_EQ(back->last_urgent, state.last_urgent);
+    EXPECT_EQ(back->last_tick, state.last_tick);
+    EXPECT_EQ(back->flush_seq, state.flush_seq);
+    EXPECT_EQ(back->running, state.running);
+    EXPECT_EQ(back->changed, state.changed);
+    EXPECT_EQ(back->held, state.held);
+    EXPECT_EQ(back->absent_since, state.absent_since);
+  }
+}
+
+TEST(GoldenState, ALogOfWhatWasTold) {
+  const TellLog state = log();
+  const std::string text = golden::text("state_log.json", encode(state));
+  for (const std::string& stored : {text, encode(state)}) {
+    const auto back = decode_log(stored);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(*back, state);
+  }
+}
+
+TEST(GoldenState, ARun) {
+  const RunState state = run();
+  const std::string text = golden::text("state_run.json", encode(state));
+  for (const std::string& stored : {text, encode(state)}) {
+    const auto back = decode_run(stored);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->attempt, state.attempt);
+    EXPECT_EQ(back->job, state.job);
+    EXPECT_EQ(back->labels, state.labels);
+    EXPECT_EQ(back->last_seen, state.last_seen);
+    EXPECT_EQ(back->ended_at, state.ended_at);
+    EXPECT_EQ(back->lost, state.lost);
+    EXPECT_EQ(back->heard, state.heard);
+    EXPECT_EQ(back->launch, state.launch);
+    EXPECT_EQ(back->outcome, state.outcome);
+    EXPECT_EQ(back->step, state.step);
+    EXPECT_EQ(back->step_seconds, state.step_seconds);
+    EXPECT_EQ(back->step_time, state.step_time);
+    EXPECT_EQ(back->saved_at, state.last_seen);
+  }
+}
+
+TEST(GoldenState, ATime) {
+  const std::string text = golden::text("state_time.txt", encode_time(at()));
+  EXPECT_EQ(decode_time(text).value(), at());
+}
+
+}  // namespace
+}  // namespace tocsin::routing
