@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,16 @@ struct Rendered {
 
   [[nodiscard]] std::string field(std::string_view name) const;
 };
+
+/// What `form` makes of the notification; its short form when that has more than `limit` bytes.
+template <typename Form>
+Rendered fitting(const core::Notification& notification, std::uint64_t limit, const Form& form) {
+  Rendered out = form(notification);
+  if (out.body.size() <= limit || notification.minimal) return out;
+  core::Notification small = notification;
+  small.minimal = true;
+  return form(small);
+}
 
 std::string to_json(const Rendered& rendered);
 /// More than any message: max_payload in its escaped form.

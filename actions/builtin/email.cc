@@ -64,13 +64,8 @@ class Email final : public core::Action {
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
-    Rendered out = form(notification);
-    if (out.body.size() > common_.max_payload.count && !notification.minimal) {
-      core::Notification small = notification;
-      small.minimal = true;
-      out = form(small);
-    }
-    return to_json(out);
+    return to_json(fitting(notification, common_.max_payload.count,
+                           [&](const auto& one) { return form(one); }));
   }
 
   core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,

@@ -1,0 +1,169 @@
+#include "actions/http_action.h"
+
+#include <chrono>
+
+#include "actions/redact.h"
+
+namespace tocsin::actions {
+namespace {
+
+constexpr std::size_t kMaxDetail = 2048;
+
+core::Outcome misconfigured(std::string detail) {
+  core::Outcome out;
+  out.outcome = core::OutcomeClass::configuration;
+  out.code = "configuration";
+  out.detail = std::move(detail);
+  return out;
+}
+
+class HttpAction final : public core::Action {
+ public:
+  HttpAction(std::shared_ptr<const HttpIntegration> integration, const Environment& environment,
+             const CommonConfig& common)
+      : integration_(std::move(integration)),
+        common_(common),
+        clock_(*environment.clock),
+        sender_{environment.cluster, environment.external_url},
+        http_(environment.http) {
+    if (http_ == nullptr) {
+      owned_ = curl_http_client();
+      http_ = owned_.get();
+    }
+  }
+
+  [[nodiscard]] core::Result<std::string> render(
+      const core::Notification& notification) const override {
+    return to_json(fitting(notification, common_.max_payload.count,
+                           [&](const auto& form) { return integration_->render(form, sender_); }));
+  }
+
+  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                        std::chrono::milliseconds budget) override {
+    const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
+                                                                       : notification.rendered);
+    if (!rendered) return misconfigured(rendered.error().message);
+    Opened opened;
+    HttpRequest request;
+    request.timeout = budget;
+    if (const auto problem = fill(request, {notification, *rendered, clock_.now(), opened});
+        !problem) {
+      return misconfigured(problem.error().message);
+    }
+    const HttpResult result = http_->send(request);
+    core::Outcome out = integration_->classify(result, clock_.now());
+    if (out.outcome == core::OutcomeClass::delivered) {
+      out.handles = integration_->handles(result.response);
+    }
+    out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
+    for (auto& [name, value] : out.handles) {
+      value = printable(opened.masked(std::move(value)), kMaxDetail);
+    }
+    return out;
+  }
+
+ private:
+  core::Status fill(HttpRequest& request, const HttpAttempt& attempt) const {
+    const HttpSettings& settings = integration_->http();
+    const auto url = attempt.opened.reveal(settings.url, "url");
+    if (!url) return url.error();
+    // An answer may echo the path alone, and the credential often is the path.
+    if (const auto path = url->find('/', url->find("//") + 2); path != std::string::npos) {
+      if (url->size() - path > 1) attempt.opened.add(url->substr(path));
+    }
+    if (std::string problem = url_problem(*url, settings.guard); !problem.empty()) {
+      return core::invalid_argument("url: " + problem);
+    }
+    request.url = *url;
+    request.body = attempt.rendered.body;
+    request.connect_timeout =
+        std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
+    request.tls = settings.tls;
+    request.guard = settings.guard;
+    for (const auto& [name, value] : settings.headers) request.headers.emplace_back(name, value);
+    request.headers.emplace_back("content-type", attempt.rendered.content_type);
+    request.headers.emplace_back("user-agent", "tocsin");
+    if (const auto trace = trace_of(attempt.notification); !trace.parent.empty()) {
+      request.headers.emplace_back("traceparent", trace.parent);
+      if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
+    }
+    if (settings.bearer_token.set()) {
+      const auto token = attempt.opened.reveal(settings.bearer_token, "bearer_token");
+      if (!token) return token.error();
+      request.headers.emplace_back("authorization", "Bearer " + *token);
+    }
+    return integration_->complete(request, attempt);
+  }
+
+  std::shared_ptr<const HttpIntegration> integration_;
+  CommonConfig common_;
+  core::Clock& clock_;
+  Sender sender_;
+  std::unique_ptr<HttpClient> owned_;  // of this integration alone, and so are its connections
+  HttpClient* http_;
+};
+
+void check_headers(config::Reader& in, const std::map<std::string, std::string>& headers) {
+  for (const auto& [name, value] : headers) {
+    const bool word = !name.empty() && name.find_first_of(" :\r\n\t") == std::string::npos;
+    if (!word || value.find_first_of("\r\n") != std::string::npos) {
+      in.error("headers",
+               "\"" + printable(name, 100) + "\" is no header, or its value has a line break");
+    }
+  }
+}
+
+void check_settings(config::Reader& in, HttpSettings& http) {
+  auto guard = AddressGuard::create(http.allow_private);
+  if (!guard) return in.error("allow_private", guard.error().message);
+  http.guard = *guard;
+  // A secret that comes from a file is checked when it is used: it may not be there yet.
+  if (in.has("url")) {
+    if (const auto url = http.url.reveal()) {
+      if (const auto problem = url_problem(*url, http.guard); !problem.empty()) {
+        in.error("url", problem);
+      }
+    }
+  }
+  check_headers(in, http.headers);
+  if (http.tls.cert_file.empty() != http.tls.key_file.empty()) {
+    in.error("tls", "cert_file and key_file belong together");
+  }
+}
+
+}  // namespace
+
+core::Result<std::string> Opened::reveal(const config::Secret& secret, std::string_view key) {
+  auto text = secret.reveal();
+  if (!text) return text.error().in(std::string(key));
+  secrets_.push_back(*text);
+  return text;
+}
+
+std::string Opened::masked(std::string text) const { return redact(std::move(text), secrets_); }
+
+void HttpIntegration::declare(config::Reader& in) {
+  in.secret("url", http_.url, url_means_, !http_.url.set());
+  keys(in);
+  in.secret("bearer_token", http_.bearer_token, "sent as Authorization: Bearer …");
+  in.optional("headers", http_.headers,
+              "further headers; no credentials, they are stored in clear");
+  in.optional("allow_private", http_.allow_private,
+              "networks that are not public and may be posted to, such as 127.0.0.0/8");
+  in.section("tls", "certificates", [&](config::Reader& tls) {
+    tls.optional("ca_file", http_.tls.ca_file, "authorities to trust instead of the system's");
+    tls.optional("cert_file", http_.tls.cert_file, "client certificate, PEM");
+    tls.optional("key_file", http_.tls.key_file, "its key, PEM");
+  });
+  check_settings(in, http_);
+  check(in);
+}
+
+core::Result<std::unique_ptr<core::Action>> HttpIntegration::build(
+    const Environment& environment, const IntegrationName& /*name*/,
+    const CommonConfig& common) const {
+  return std::unique_ptr<core::Action>(
+      std::make_unique<HttpAction>(shared_from_this(), environment, common));
+}
+
+}  // namespace tocsin::actions
