@@ -1,7 +1,6 @@
 // Door of actions: carrying notifications out. Routing decides whether and when; here is how.
 //
-//   descriptor.h      action types (webhook, email, mqtt, publish_metric, stop_training) and what
-//                     they need from outside
+//   descriptor.h      action types and what they need from outside
 //   receivers.h       the `receivers` section
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads

@@ -25,9 +25,11 @@ function(tocsin_room name)
   target_link_libraries(tocsin_${name} PUBLIC tocsin_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
-# tocsin_builtin(<room> <kind> <name>): compiles <room>/builtin/<name>.cc, and stops configuring when
-# its test or its page is missing. tocsin_builtin_table(<room> <kind> <Descriptor> <header>) closes the
-# list: it writes the table and stops when a file in builtin/ has no line.
+# tocsin_builtin(<room> <kind> <name>): compiles <room>/builtin/<name>.cc into the room and its unit test
+# into the room's test program (tocsin_test(… BUILTIN <room>)), and stops configuring when source, test or
+# page is missing. tools/docs reads the same line for the tables, indexes and counts of the pages.
+# tocsin_builtin_table(<room> <kind> <Descriptor> <header>) closes the list: it writes the table and stops
+# when a file in builtin/ has no line.
 function(tocsin_builtin room kind name)
   set(source ${PROJECT_SOURCE_DIR}/${room}/builtin/${name}.cc)
   set(test ${PROJECT_SOURCE_DIR}/tests/unit/${room}/${name}_test.cc)
@@ -74,10 +76,16 @@ ${entries}  };
   target_sources(tocsin_${room} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/builtin_table.cc)
 endfunction()
 
-# tocsin_test(<name> TIER unit|contract|integration|e2e [THREADED] SOURCES <cc…> LINK <targets…>): a GoogleTest
-# program, registered with ctest as one test under the label of its tier.
+# tocsin_test(<name> TIER unit|contract|integration|e2e [THREADED] [BUILTIN <room>] SOURCES <cc…> LINK <targets…>):
+# a GoogleTest program, registered with ctest as one test under the label of its tier. BUILTIN adds the
+# unit tests of the room's registered parts.
 function(tocsin_test name)
-  cmake_parse_arguments(ARG "THREADED" "TIER;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED" "TIER;TIMEOUT;BUILTIN" "SOURCES;LINK" ${ARGN})
+  if(ARG_BUILTIN)
+    get_property(parts GLOBAL PROPERTY TOCSIN_BUILTIN_${ARG_BUILTIN})
+    list(TRANSFORM parts REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/unit/${ARG_BUILTIN}/\\1_test.cc")
+    list(APPEND ARG_SOURCES ${parts})
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE tocsin_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
   # A test is compiled once and run for milliseconds: -O1 saves a third of its compile time, and GCC 12

@@ -88,13 +88,8 @@ def test_commands_of_the_pages_exist():
         assert code == 0 and "Usage" in out, (command, err)
 
 
-def test_every_built_in_part_is_on_the_map():
-    code, out, _ = run_cli("rules", "list")
-    assert code == 0
+def test_every_page_is_on_the_map():
     index = (ROOT / "docs" / "index.md").read_text()
-    readme = (ROOT / "README.md").read_text()
-    for name in (line.split()[0] for line in out.splitlines()):
-        assert f"rules/{name}.md" in index and f"rules/{name}.md" in readme, name
     for page in (ROOT / "docs").rglob("*.md"):
         if page.name != "index.md":
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page

@@ -1,0 +1,49 @@
+"""tools/docs: a registered part appears in every table, index and count; one that is gone disappears."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("tocsin_docs", str(ROOT / "tools" / "docs"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+docs = load()
+
+
+def test_the_parts_are_those_of_the_registration_lines():
+    for room in ("rules", "actions", "collectors"):
+        files = {path.stem for path in (ROOT / room / "builtin").glob("*.cc")}
+        assert set(docs.parts_of(room)) == files
+
+
+def test_lists_and_counts_follow_the_registration():
+    text = ("Words.\n\n- **Actions** (2): [a](docs/actions/a.md),\n  [gone](docs/actions/gone.md); each with\n  more.\n"
+            "- **Guarantees**: many.\n")
+    assert docs.with_lists(text, lambda room: ["a", "new"]) == (
+        "Words.\n\n- **Actions** (2): [a](docs/actions/a.md), [new](docs/actions/new.md); each with more.\n"
+        "- **Guarantees**: many.\n")
+    index = "**Rules**: [a](rules/a.md) ·\n[b](rules/b.md)\n\nElse\n"
+    assert docs.with_lists(index, lambda room: ["a", "b", "c"]) == (
+        "**Rules**: [a](rules/a.md) · [b](rules/b.md) · [c](rules/c.md)\n\nElse\n")
+
+
+def test_a_long_list_breaks_after_its_dots():
+    names = [f"name_{n}" for n in range(12)]
+    filled = docs.with_lists("**Rules**: [name_0](rules/name_0.md)\n", lambda room: names)
+    assert len(filled.splitlines()) > 1
+    assert all(line.startswith(("**Rules**", "[")) and len(line) <= 140 for line in filled.splitlines())
+
+
+def test_a_new_part_gets_a_row_from_its_page_and_written_rows_stay():
+    text = "| Action | Does | Repeats |\n|---|---|---|\n| [gone](gone.md) | x | y |\n| [email](email.md) | own words | z |\n\nEnd\n"
+    assert docs.with_rows(text, ["email", "webhook"], "docs/actions") == (
+        "| Action | Does | Repeats |\n|---|---|---|\n| [email](email.md) | own words | z |\n"
+        "| [webhook](webhook.md) | Posts each notification as JSON to a URL, signed so that the receiver can tell that it is "
+        "genuine |  |\n\nEnd\n")
