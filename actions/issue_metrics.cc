@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include "actions/prometheus_label.h"
+
 namespace tocsin::actions {
 
 using core::WallTime;
@@ -26,16 +28,6 @@ struct Sum {
   std::uint64_t episodes = 0;
 };
 
-std::string label_name(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    const bool digit = c >= '0' && c <= '9';
-    out += letter || (digit && !out.empty()) ? c : '_';
-  }
-  return out;
-}
-
 std::string label_value(const std::string& value) {
   std::string out;
   for (const char c : value) {
@@ -53,8 +45,8 @@ std::string series_of(const core::Labels& labels, const std::vector<std::string>
   std::string out;
   for (const std::string& name : allowed) {
     if (!labels.has(name)) continue;
-    out +=
-        (out.empty() ? "" : ",") + label_name(name) + "=\"" + label_value(labels.get(name)) + "\"";
+    out += (out.empty() ? "" : ",") + prometheus_label(name) + "=\"" +
+           label_value(labels.get(name)) + "\"";
   }
   return "{" + out + "}";
 }
