@@ -157,6 +157,8 @@ Issue normalized(const Issue& report, WallTime now, core::Duration max_future, b
 }
 
 Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duration resolve_timeout) {
+  // A producer that has forgotten the attempt before may count from the beginning again.
+  if (earlier_attempt(state.issue, report)) state.sequences.erase(report.source);
   if (is_stale(state, report)) return Effect::stale;
   const Effect effect = report.status == IssueStatus::firing
                             ? apply_firing(state, report, now, resolve_timeout)

@@ -315,6 +315,25 @@ TEST_F(Lifecycle, AHigherAttemptSupersedesTheIssuesOfLowerOnes) {
   EXPECT_TRUE(view(kRunA).firing);
 }
 
+TEST_F(Lifecycle, ANextAttemptWhoseProducerCountsFromTheBeginningAgainIsNotStale) {
+  h.fire(kRunA);
+  h.resolve(kRunA);
+  h.fire(kRunA);
+  h.at(1min);
+  core::Issue next = h.issue(kRunA, IssueStatus::firing);
+  next.run.attempt = 2;
+  next.sequence = 1;
+  h.report(next);
+  EXPECT_TRUE(view(kRunA).firing);
+  EXPECT_EQ(view(kRunA).episodes, 2U);
+  EXPECT_EQ(h.router().stats().stale, 0U);
+  core::Issue resolve = h.issue(kRunA, IssueStatus::resolved);
+  resolve.run.attempt = 2;
+  resolve.sequence = 2;
+  h.report(resolve);
+  EXPECT_FALSE(view(kRunA).firing);
+}
+
 TEST_F(Lifecycle, AnIssueOfTheNextAttemptSupersedesEvenBeforeItsJobEvent) {
   h.fire(kRunA);
   h.at(1s);
