@@ -104,7 +104,6 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
       }
       return false;
   }
-  if (run.lost) revive(run, header.time);
   if (header.world_size != 0) run.world_size = header.world_size;
   return true;
 }

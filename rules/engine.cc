@@ -87,11 +87,14 @@ bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHe
     worker.unsequenced = true;
     return true;
   }
-  if (header.incarnation < worker.incarnation) {
+  // Which of two processes of a worker is the newer one is settled by their launches, in the order
+  // of the log. Where those see no starts the larger number is: an agent's, or a further shard's.
+  const bool settled = !worker.agent && run.id.shard == 0;
+  if (!settled && header.incarnation < worker.incarnation) {
     ++stats.stale_frames;
     return false;
   }
-  if (header.incarnation > worker.incarnation) {
+  if (header.incarnation != worker.incarnation) {
     if (worker.incarnation != 0) {
       reset_units(run, static_cast<std::uint32_t>(&worker - run.workers.data()));
     }
@@ -177,6 +180,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle*
   if (number == kNoLane) return;
   part->cut.touch_worker(*run, number);
   if (!accept_sequence(*run, run->workers[number], header)) return;
+  if (run->lost && !agent) revive(*run, header.time);
   if (!agent) {
     current = number;
     check_clock(*run, number, header);

@@ -242,6 +242,7 @@ struct Engine::Impl {
   [[nodiscard]] std::uint32_t own(Operational which) const {
     return first_own + static_cast<std::uint32_t>(which);
   }
+  static std::int64_t later(Run& run, std::uint32_t rule, std::int64_t time);
   void raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time, Finding finding);
   void lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time);
   void raise_plain(Operational which, const core::RunUid& run, std::int64_t time,

@@ -1,6 +1,7 @@
 #include "rules/launches.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tocsin::rules {
 namespace {
@@ -15,35 +16,47 @@ std::uint32_t Launches::number_of(std::string_view key) {
   return static_cast<std::uint32_t>(std::find(keys_.begin(), keys_.end(), key) - keys_.begin());
 }
 
-bool Launches::started_in(const ProcessId& process, std::uint32_t attempt) const {
+// The other processes of the same worker.
+template <typename F>
+void Launches::for_others(const ProcessId& process, F&& visit) const {
   auto at = processes_.lower_bound({process.worker, process.rank, 0});
   for (; at != processes_.end() && at->first.worker == process.worker &&
          at->first.rank == process.rank;
        ++at) {
-    if (at->second.attempt == attempt && at->second.started) return true;
+    if (at->first.incarnation != process.incarnation) visit(at->first, at->second);
   }
-  return false;
 }
 
-// Was its worker started again since, in whatever attempt?
+// Does its worker take part there already, by another process? One that came along from an older
+// attempt only keeps the place. That a start was not seen does not count: records get lost.
+bool Launches::another_in(const ProcessId& process, std::uint32_t attempt) const {
+  bool out = false;
+  for_others(process, [&](const ProcessId&, const Process& other) {
+    out = out || (other.attempt == attempt && other.order != 0 && !other.moved);
+  });
+  return out;
+}
+
+// Was its worker started again since, in whatever attempt? The log decides, not the clocks that
+// incarnations come from: those step back.
 bool Launches::replaced(const ProcessId& process) const {
-  const auto next = processes_.upper_bound(process);
-  return started_in(process, attempt()) ||
-         (next != processes_.end() && next->first.worker == process.worker &&
-          next->first.rank == process.rank);
+  const auto known = processes_.find(process);
+  const std::uint32_t order = known == processes_.end() ? 0 : known->second.order;
+  bool out = false;
+  for_others(process,
+             [&](const ProcessId&, const Process& other) { out = out || other.order > order; });
+  return out;
 }
 
 // The latest process of this worker in the newest attempt.
-const Launches::Process* Launches::newest_of(const ProcessId& process, ProcessId* id) const {
-  const Process* out = nullptr;
-  auto at = processes_.lower_bound({process.worker, process.rank, 0});
-  for (; at != processes_.end() && at->first.worker == process.worker &&
-         at->first.rank == process.rank;
-       ++at) {
-    if (at->second.attempt != attempt()) continue;
-    out = &at->second;
-    *id = at->first;
-  }
+std::optional<ProcessId> Launches::newest_of(const ProcessId& process) const {
+  std::optional<ProcessId> out;
+  std::uint32_t order = 0;
+  for_others(process, [&](const ProcessId& id, const Process& other) {
+    if (other.attempt != attempt() || other.order <= order) return;
+    out = id;
+    order = other.order;
+  });
   return out;
 }
 
@@ -78,9 +91,20 @@ void Launches::add_attempt(std::uint32_t header, std::uint32_t key) {
   keys_ = std::move(kept);
 }
 
+Launches::Process& Launches::enter(const ProcessId& process, std::uint32_t key, bool started) {
+  Process& its = processes_[process];
+  its = {};
+  its.key = key;
+  its.order = ++order_;
+  its.started = started;
+  its.accepted = true;
+  return its;
+}
+
 Launches::Verdict Launches::open(const ProcessId& process, std::uint32_t key, std::uint32_t header,
                                  bool started) {
-  processes_[process] = {0, key, started, true, false};
+  // Not of an old attempt either: those may be forgotten right now.
+  enter(process, key, started).attempt = std::numeric_limits<std::uint32_t>::max();
   add_attempt(header, key);
   processes_[process].attempt = attempt();
   return Verdict::opened;
@@ -88,7 +112,7 @@ Launches::Verdict Launches::open(const ProcessId& process, std::uint32_t key, st
 
 Launches::Verdict Launches::join(const ProcessId& process, std::uint32_t key, bool started) {
   if (attempts_.back().key == 0) attempts_.back().key = key;
-  processes_[process] = {attempt(), key, started, true, false};
+  enter(process, key, started).attempt = attempt();
   return Verdict::current;
 }
 
@@ -99,12 +123,16 @@ Launches::Verdict Launches::start(const ProcessId& process, std::string_view tex
   const std::uint32_t key = number_of(text);
   if (attempts_.empty()) return open(process, key, header, true);
   const bool fits = agree(key, attempts_.back().key);
-  if (fits && !ended && !started_in(process, attempt())) return join(process, key, true);
+  if (fits && !ended && !another_in(process, attempt())) return join(process, key, true);
   if (!fits) {
     const Attempt* older = older_with(key);
     // Started there once already: then it is a launch that has got an old key again.
-    if (older != nullptr && !started_in(process, older->number)) {
-      processes_[process] = {older->number, key, true, false, false};
+    if (older != nullptr && !another_in(process, older->number)) {
+      Process& its = processes_[process];
+      its = {};
+      its.attempt = older->number;
+      its.key = key;
+      its.started = true;
       return Verdict::late;
     }
   }
@@ -137,7 +165,7 @@ Launches::Verdict Launches::frame(const ProcessId& process, std::uint32_t header
   if (known != processes_.end()) {
     Process& its = known->second;
     if (its.attempt == attempt()) {
-      if (ended) return Verdict::stale;
+      if (ended || replaced(process)) return Verdict::stale;
       its.accepted = true;
       return Verdict::current;
     }
@@ -146,19 +174,19 @@ Launches::Verdict Launches::frame(const ProcessId& process, std::uint32_t header
     }
     its.attempt = attempt();
     its.started = false;  // its worker's next start replaces it
+    its.moved = true;
     its.accepted = true;
     return Verdict::moved;
   }
   if (attempts_.empty()) return open(process, 0, header, false);
-  ProcessId other;
-  const Process* newest = newest_of(process, &other);
-  if (newest != nullptr && process.incarnation < other.incarnation) {
-    processes_[process] = {0, 0, false, false, false};  // of a launch that is not remembered
+  const std::optional<ProcessId> newest = newest_of(process);
+  if (newest && process.incarnation < newest->incarnation) {
+    processes_[process] = {};  // of a launch that is not remembered
     return Verdict::stale;
   }
   // No start was seen. A worker that is here already with an earlier process, and states a later
   // attempt, was launched again; so was whoever speaks up after the end.
-  if (ended || (newest != nullptr && header > attempt())) return open(process, 0, header, false);
+  if (ended || (newest && header > attempt())) return open(process, 0, header, false);
   return join(process, 0, false);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,7 @@ class Launches {
 
   template <typename A>
   friend void io(A& a, Launches& l) {
-    io_all(a, l.attempts_, l.keys_, l.processes_);
+    io_all(a, l.attempts_, l.keys_, l.processes_, l.order_);
   }
 
  private:
@@ -68,8 +69,10 @@ class Launches {
   struct Process {
     std::uint32_t attempt = 0;
     std::uint32_t key = 0;
-    bool started = false;   // by a start record, in this attempt
-    bool accepted = false;  // something of it was ever current
+    std::uint32_t order = 0;  // grows in the order of the log; 0 = replaces nobody
+    bool started = false;     // by a start record, in this attempt
+    bool moved = false;       // came along from an older attempt
+    bool accepted = false;    // something of it was ever current
     bool told = false;
   };
 
@@ -77,17 +80,21 @@ class Launches {
     return one == 0 || two == 0 || one == two;
   }
   std::uint32_t number_of(std::string_view key);
-  [[nodiscard]] bool started_in(const ProcessId& process, std::uint32_t attempt) const;
+  template <typename F>
+  void for_others(const ProcessId& process, F&& visit) const;
+  [[nodiscard]] bool another_in(const ProcessId& process, std::uint32_t attempt) const;
   [[nodiscard]] bool replaced(const ProcessId& process) const;
-  [[nodiscard]] const Process* newest_of(const ProcessId& process, ProcessId* id) const;
+  [[nodiscard]] std::optional<ProcessId> newest_of(const ProcessId& process) const;
   [[nodiscard]] const Attempt* older_with(std::uint32_t key) const;
   Verdict open(const ProcessId& process, std::uint32_t key, std::uint32_t header, bool started);
   Verdict join(const ProcessId& process, std::uint32_t key, bool started);
+  Process& enter(const ProcessId& process, std::uint32_t key, bool started);
   void add_attempt(std::uint32_t header, std::uint32_t key);
 
   std::vector<Attempt> attempts_;  // the newest last; older ones are forgotten in time
   std::vector<std::string> keys_{std::string()};
   std::map<ProcessId, Process> processes_;
+  std::uint32_t order_ = 0;
 };
 
 }  // namespace tocsin::rules

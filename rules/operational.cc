@@ -46,12 +46,21 @@ RuleSettings operational_settings(const OperationalRule& rule) {
   return out;
 }
 
+// Clocks stand still and step back. Two reports of the same moment would have the same id, and who
+// reads them would drop the second one as told.
+std::int64_t Engine::Impl::later(Run& run, std::uint32_t rule, std::int64_t time) {
+  std::int64_t& last = run.progress[rule].last_window;
+  if (last != kNever) time = std::max(time, add(last, core::Duration(1)));
+  last = time;
+  return time;
+}
+
 void Engine::Impl::raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time,
                          Finding finding) {
   const std::uint32_t rule = own(which);
   Place place;
   place.step_clock = false;
-  place.time = time;
+  place.time = later(run, rule, time);
   if (run.last_step != kNever) {
     place.mode = core::Mode::train;
     place.step = run.last_step;
@@ -70,10 +79,12 @@ void Engine::Impl::raise(Run& run, Operational which, std::uint32_t worker, std:
 }
 
 void Engine::Impl::lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time) {
+  const OpenKey key{own(which), kNoLane, worker, 0xFF, 0};
+  if (!run.open.contains(key)) return;
   Place place;
   place.step_clock = false;
-  place.time = time;
-  resolve_open(run, {own(which), kNoLane, worker, 0xFF, 0}, core::Resolution::recovered, place);
+  place.time = later(run, key.rule, time);
+  resolve_open(run, key, core::Resolution::recovered, place);
 }
 
 // Of a partition or of a run that is not kept: nothing would ever resolve it, so it times out.

@@ -190,6 +190,7 @@ struct RuleProgress {
   OutcomeCounts counts{};
   core::RuleState state = core::RuleState::no_data;
   std::uint64_t issue_sequence = 0;
+  std::int64_t last_window = kNever;  // of operational rules: when they last said something
 };
 
 /// A node's samples for the system rules.

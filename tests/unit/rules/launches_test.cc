@@ -153,6 +153,49 @@ TEST(Launches, JsonBelongsToTheAttemptThatItStates) {
         {kJson, 0, 0, "", 1, V::stale, 3}});
 }
 
+TEST(Launches, AStartThatGotLostDoesNotHideTheNextLaunch) {
+  // Of the first launch only frames arrived: its worker's next process is another launch all the
+  // same, and what was asked of the first one must not reach it.
+  play({{kFrame, 0, 10, "", 100, V::opened, 100},
+        {kFrame, 0, 10, "", 100, V::current, 100},
+        {kStart, 0, 20, "k", 135, V::opened, 135},
+        {kFrame, 0, 10, "", 100, V::stale, 135}});
+}
+
+TEST(Launches, AProcessThatMovedAndWasReplacedIsStale) {
+  play({{kStart, 0, 10, "k", 1, V::opened, 1},
+        {kStart, 1, 10, "k", 1, V::current, 1},
+        {kStart, 0, 20, "k", 1, V::opened, 2},
+        {kFrame, 1, 10, "k", 1, V::moved, 2},
+        {kStart, 1, 20, "k", 1, V::current, 2},
+        {kFrame, 1, 10, "k", 1, V::stale, 2},
+        {kBeat, 1, 10, "k", 1, V::stale, 2},
+        {kFrame, 1, 20, "k", 1, V::current, 2}});
+}
+
+TEST(Launches, AClockThatSteppedBackBetweenTwoLaunchesDecidesNothing) {
+  play({{kStart, 0, 20, "k", 1, V::opened, 1},
+        {kStart, 1, 20, "k", 1, V::current, 1},
+        {kStart, 0, 10, "k", 1, V::opened, 2},  // opened later, by an earlier clock
+        {kFrame, 0, 10, "k", 1, V::current, 2},
+        {kFrame, 0, 20, "k", 1, V::stale, 2},
+        {kFrame, 1, 20, "k", 1, V::moved, 2},
+        {kStart, 1, 10, "k", 1, V::current, 2},
+        {kFrame, 1, 20, "k", 1, V::stale, 2}});
+}
+
+TEST(Launches, AfterManyLaunchesTheNewestOneStillHasItsKeyAndItsStart) {
+  Launches launches;
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    ASSERT_EQ(launches.start(process(0, i), "key" + std::to_string(i), 1, true), V::opened);
+  }
+  EXPECT_EQ(launches.start(process(0, 30), "key30", 1, false), V::current)
+      << "the same start again";
+  EXPECT_EQ(launches.start(process(1, 30), "key29", 1, false), V::late);
+  EXPECT_EQ(launches.start(process(2, 30), "key30", 1, false), V::current);
+  EXPECT_EQ(launches.attempt(), 30U);
+}
+
 TEST(Launches, TellsOnceOfAProcessOfWhichNothingIsWatched) {
   Launches launches;
   launches.start(process(0, 10), "a", 1, false);

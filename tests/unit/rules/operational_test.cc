@@ -180,6 +180,57 @@ TEST(Operational, HeartbeatsThatStopMeanALostJobWhateverTheNodesAgentSends) {
   EXPECT_EQ(rule.engine().stats().revived_jobs, 1U);
 }
 
+TEST(Operational, AJobThatIsLostTwiceIsToldOfTwice) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.heartbeat());
+  OwnedFrame beat = worker.heartbeat();  // the trainer's clock stands still: same times again
+  rule.feed(beat);
+  rule.tick(kStart + 200 * kSecond);
+  ASSERT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  // A copy of what was read already is no sign of life.
+  rule.feed(beat);
+  EXPECT_EQ(rule.engine().stats().revived_jobs, 0U);
+  rule.feed(worker.heartbeat());
+  EXPECT_EQ(rule.engine().stats().revived_jobs, 1U);
+  rule.tick(kStart + 1000 * kSecond);
+  const auto lost = of(rule.firing(), "job_lost");
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_NE(lost[0].event_id, lost[1].event_id) << "readers drop what they have seen";
+}
+
+TEST(Operational, ARelaunchAfterTheClockSteppedBackIsWatched) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker first;
+  rule.feed(first.start()).feed(first.step_end(Mode::train, 0)).feed(first.end());
+  FakeWorker again;
+  again.header.incarnation -= 3600 * kSecond;
+  again.header.time -= 3600 * kSecond;
+  rule.feed(again.start());
+  rule.feed(again.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
+  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U);
+  EXPECT_EQ(rule.engine().stats().stale_frames, 0U);
+}
+
+TEST(Operational, ReportsAreCountedPerRunNotPerAttempt) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  for (std::uint64_t launch = 0; launch < 3; ++launch) {
+    FakeWorker worker;
+    worker.header.incarnation += launch;
+    rule.feed(worker.start());
+    rule.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
+    rule.feed(worker.end());
+  }
+  std::uint64_t last = 0;
+  for (const Event& event : rule.events()) {
+    const auto* issue = std::get_if<core::Issue>(&event);
+    if (issue == nullptr || issue->rule != "exploding_tensor") continue;
+    EXPECT_GT(issue->sequence, last) << "a smaller number reads as an older report";
+    last = issue->sequence;
+  }
+  EXPECT_EQ(last, 6U);
+}
+
 TEST(Operational, WithoutTheNewestRecordsSilenceProvesNothing) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
