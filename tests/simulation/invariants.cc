@@ -30,19 +30,8 @@ class Checker {
     if (findings_.problems.size() < 20) findings_.problems.push_back(std::move(what));
   }
 
-  /// Findings that are not settled yet: docs/simulation.md names them.
-  void open(std::string what) {
-    if (findings_.open.size() < 20) findings_.open.push_back(std::move(what));
-  }
-
   static bool is_row_rule(const std::string& rule) {
     return rule == "exploding_tensor" || rule == "all_zero";
-  }
-
-  /// Decided by the clock, or by the end of a run, which the clock may decide.
-  static bool depends_on_time(const core::Issue& issue) {
-    return !is_row_rule(issue.rule) || (issue.status == core::IssueStatus::resolved &&
-                                        issue.resolution != core::Resolution::recovered);
   }
 
   /// Exactly once, and those of an evaluator to which nothing ever happened.
@@ -57,6 +46,7 @@ class Checker {
       if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
         auto& last = last_attempt_[job->run.uid];
         last = std::max(last, job->run.attempt);
+        attempts_[job->run.uid].insert(job->run.attempt);
         if (job->phase == core::JobPhase::ended) ended_.insert({job->run.uid, job->run.attempt});
         if (job->outcome == "lost") lost_.insert(job->run.uid);
       }
@@ -66,32 +56,35 @@ class Checker {
       if (issue->rule == "stop_failed") continue;
       by_id_.emplace(issue->event_id, *issue);
       newest_[issue_key_of(*issue)] = *issue;
-      const bool again = !committed.emplace(issue->event_id, *issue).second;
-      if (again && depends_on_time(*issue)) {
-        open("there twice: " + describe(*issue));
-      } else if (again) {
+      if (!committed.emplace(issue->event_id, *issue).second) {
         wrong("there twice, now at " + std::to_string(stored.partition) + "@" +
               std::to_string(stored.offset) + ": " + describe(*issue));
       }
     }
+    compare(committed, reference_of(world_));
+  }
+
+  void compare(const std::map<std::string, core::Issue>& committed, const Reference& expected) {
     const auto compared = [&](const core::Issue& issue) {
-      // Whether a start joins an attempt depends on whether that was given up as lost before.
-      if (lost_.contains(issue.run.uid)) return false;
-      // Nothing of these depends on when somebody looked.
-      const bool timeless = is_row_rule(issue.rule) || issue.rule == "loss_not_decreasing" ||
-                            issue.rule == "telemetry_gap";
-      if (!world_.scenario().timeless) {
-        return is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
-      }
-      return timeless && (issue.status == core::IssueStatus::firing ||
-                          issue.resolution == core::Resolution::recovered);
+      // What only a clock finds, and what ends because a clock ended the run.
+      if (issue.rule == "stalled_training_rule" || issue.rule == "clock_skew") return false;
+      if (world_.scenario().timeless) return true;
+      const auto theirs = expected.attempts.find(issue.run.uid);
+      const auto ours = attempts_.find(issue.run.uid);
+      // Where a clock had part in where an attempt ends, or ended what was heard of again, units
+      // begin anew at other steps.
+      const bool same = (theirs == expected.attempts.end()) == (ours == attempts_.end()) &&
+                        (ours == attempts_.end() || ours->second == theirs->second);
+      return same && !lost_.contains(issue.run.uid) && is_row_rule(issue.rule) &&
+             issue.status == core::IssueStatus::firing;
     };
-    const auto expected = reference_issues(world_);
-    for (const auto& [id, issue] : expected) {
-      if (compared(issue) && !committed.contains(id)) open("missing: " + describe(issue));
+    for (const auto& [id, issue] : expected.issues) {
+      if (compared(issue) && !committed.contains(id)) wrong("missing: " + describe(issue));
     }
     for (const auto& [id, issue] : committed) {
-      if (compared(issue) && !expected.contains(id)) open("should not be: " + describe(issue));
+      if (compared(issue) && !expected.issues.contains(id)) {
+        wrong("should not be: " + describe(issue));
+      }
     }
   }
 
@@ -166,38 +159,72 @@ class Checker {
     for (const auto& [key, issue] : newest_) {
       const bool stands = is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
       if (stands && !said.contains(key) && !ended(issue.run)) {
-        open("nobody was told: " + describe(issue));
+        wrong("nobody was told: " + describe(issue));
       }
     }
   }
 
-  /// Launch of the process whose records led to this issue.
-  std::optional<std::size_t> launch_behind(const std::string& event_id) {
+  /// The record that led to this issue.
+  std::optional<core::DataRef> data_behind(const std::string& event_id) const {
     const auto it = by_id_.find(event_id);
     if (it == by_id_.end() || it->second.evidence.data_refs.empty()) return std::nullopt;
-    const auto& where = it->second.evidence.data_refs.back();
-    for (const auto& stored : world_.broker().records("telemetry")) {
-      if (stored.partition != where.partition || stored.offset != where.last) continue;
-      const auto decoded = ingest::decode_frame(view_of(stored).value);
-      if (!decoded) return std::nullopt;
-      return world_.launch_of(decoded.frame().header().run, decoded.frame().header().incarnation);
-    }
-    return std::nullopt;
+    return it->second.evidence.data_refs.back();
   }
 
-  /// Nobody is stopped because of another launch.
+  /// Launch of the process that sent a frame, and where each launch of a run first said something.
+  void frames() {
+    for (const auto& stored : world_.broker().records("telemetry")) {
+      const auto decoded = ingest::decode_frame(view_of(stored).value);
+      if (!decoded) continue;
+      const auto& header = decoded.frame().header();
+      const auto launch = world_.launch_of(header.run, header.incarnation);
+      if (!launch) continue;
+      sent_by_[{stored.partition, stored.offset}] = *launch;
+      first_word_.try_emplace({header.run, *launch}, stored.offset);
+    }
+  }
+
+  [[nodiscard]] const LaunchPlan* plan_of(const core::RunUid& run, std::size_t launch) const {
+    for (const auto& plan : world_.scenario().runs) {
+      if (core::run_uid_for("job", plan.name) == run) return &plan.launches[launch];
+    }
+    return nullptr;
+  }
+
+  /// Two starts that nothing tells apart from one: their keys agree, and the earlier one still sent
+  /// when the later one had begun (wire-and-api §7: it moves along).
+  [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier, std::size_t later,
+                                std::int64_t sent) const {
+    const LaunchPlan* one = plan_of(run, earlier);
+    const LaunchPlan* two = plan_of(run, later);
+    if (one == nullptr || two == nullptr) return false;
+    const auto began = first_word_.find({run, later});
+    return (one->key.empty() || two->key.empty() || one->key == two->key) &&
+           began != first_word_.end() && began->second < sent;
+  }
+
+  /// Nobody is stopped because of an earlier launch. (Of what a later one leaves running,
+  /// everything ends with it: one command stops all processes of a run that had opened by then.)
   void stops() {
+    frames();
     for (const auto& stop : world_.stopped()) {
       bool meant = false;
+      std::string said;
       for (const auto& [id, command] : world_.commands()) {
         if (command.run != stop.run) continue;
         if (!stop.event_id.empty() && command.reason.event_id != stop.event_id) continue;
-        meant = meant || launch_behind(command.reason.event_id) == stop.launch;
+        const auto data = data_behind(command.reason.event_id);
+        if (!data) continue;
+        const auto from = sent_by_.find({data->partition, data->last});
+        if (from == sent_by_.end()) continue;
+        said += " " + id + ": launch " + std::to_string(from->second);
+        meant = meant || from->second >= stop.launch ||
+                one_launch(stop.run, from->second, stop.launch, data->last);
       }
       if (!meant) {
-        open("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) + " rank " +
-             std::to_string(stop.rank) + " was stopped by " + stop.by +
-             ", which was meant for another");
+        wrong("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) +
+              " rank " + std::to_string(stop.rank) + " was stopped by " + stop.by +
+              ", which was meant for another:" + said);
       }
     }
   }
@@ -215,6 +242,9 @@ class Checker {
 
   World& world_;
   Findings findings_;
+  std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> sent_by_;
+  std::map<std::pair<core::RunUid, std::size_t>, std::int64_t> first_word_;
+  std::map<core::RunUid, std::set<std::uint32_t>> attempts_;
   std::set<core::RunUid> lost_;
   std::map<core::RunUid, std::uint32_t> last_attempt_;
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;

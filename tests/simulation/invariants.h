@@ -11,7 +11,6 @@ namespace tocsin::simulation {
 /// One sentence for each thing that is not as it must be.
 struct Findings {
   std::vector<std::string> problems;  // empty: all is well
-  std::vector<std::string> open;      // of a kind that is not settled yet, see docs/simulation.md
 };
 
 Findings check(World& world);

@@ -4,7 +4,7 @@
 
 namespace tocsin::simulation {
 
-std::map<std::string, core::Issue> reference_issues(World& world) {
+Reference reference_of(World& world) {
   app::EvaluateOptions options;
   options.rules = world.rules();
   options.engine = world.scenario().engine;
@@ -12,12 +12,12 @@ std::map<std::string, core::Issue> reference_issues(World& world) {
   core::NullLog log;
   core::NullTelemetry telemetry;
   app::EvaluateStage stage(std::move(options), log, telemetry);
-  std::map<std::string, core::Issue> issues;
+  Reference out;
   app::Instant now;
-  if (!stage.open(now)) return issues;
+  if (!stage.open(now)) return out;
   for (std::int32_t p = 0; p < world.scenario().partitions; ++p) {
     const core::Position never{{"telemetry", p}, -1};
-    if (!stage.restored(p, {&never, 1}, now)) return issues;
+    if (!stage.restored(p, {&never, 1}, now)) return out;
     stage.started(p, now);
   }
   const auto keep = [&] {
@@ -26,7 +26,9 @@ std::map<std::string, core::Issue> reference_issues(World& world) {
       const auto decoded = ingest::decode_event(view_of({one.record, 0, 0}));
       if (!decoded) continue;
       if (const auto* issue = std::get_if<core::Issue>(&decoded->event)) {
-        issues.emplace(issue->event_id, *issue);
+        out.issues.emplace(issue->event_id, *issue);
+      } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+        out.attempts[job->run.uid].insert(job->run.attempt);
       }
     }
   };
@@ -36,7 +38,7 @@ std::map<std::string, core::Issue> reference_issues(World& world) {
     keep();
   }
   keep();
-  return issues;
+  return out;
 }
 
 }  // namespace tocsin::simulation

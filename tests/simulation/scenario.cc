@@ -53,7 +53,7 @@ void settings(Random random, Scenario& out) {
     engine.snapshot_interval = random.between(core::Duration(50ms), core::Duration(5s));
   if (random.chance(0.3))
     engine.commit_interval = random.between(core::Duration(1ms), core::Duration(2s));
-  if (out.timeless) engine.join_grace = engine.idle_after = 1000h;
+  if (out.timeless) engine.join_grace = engine.idle_after = engine.lost_after = 1000h;
   auto& route = out.route;
   route.receivers = {"people"};
   route.group_by = std::vector<std::string>{"job", "rule"};
@@ -134,6 +134,10 @@ std::string describe(const Scenario& scenario) {
                      (scenario.eager ? ", eager rebalances" : "");
   text += ", snapshot every " + core::to_text(scenario.engine.snapshot_interval);
   text += ", commit every " + core::to_text(scenario.engine.commit_interval);
+  if (scenario.route.group_wait && scenario.route.group_interval) {
+    text += ", groups wait " + core::to_text(*scenario.route.group_wait) + ", then " +
+            core::to_text(*scenario.route.group_interval);
+  }
   return text;
 }
 

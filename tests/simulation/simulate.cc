@@ -11,7 +11,6 @@ Verdict simulate(std::uint64_t seed, Mutation mutation, bool print) {
   Verdict verdict;
   Findings findings = check(world);
   verdict.problems = std::move(findings.problems);
-  verdict.open = std::move(findings.open);
   verdict.faults = world.trace().faults();
   verdict.issues = world.broker().records("issues").size();
   verdict.notifications = world.broker().records("router-outbox").size();

@@ -12,7 +12,6 @@ namespace tocsin::simulation {
 
 struct Verdict {
   std::vector<std::string> problems;
-  std::vector<std::string> open;                // findings that are not settled yet
   std::map<std::string, std::uint64_t> faults;  // by kind
   std::size_t issues = 0, notifications = 0, effects = 0, stops = 0;
 };
