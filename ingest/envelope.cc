@@ -38,28 +38,30 @@ core::Status check(const Envelope& envelope, std::string_view version) {
   return core::ok();
 }
 
-core::Result<Opened> from_structured(Json event) {
+core::Result<Opened> from_structured(core::JsonTape json) {
   Opened out;
   std::string error;
   std::string version;
   std::string sequence;
-  const Fields in(event, "", error);
-  in.text("specversion", version);
-  in.text("type", out.envelope.type);
-  in.text("source", out.envelope.source);
-  in.text("id", out.envelope.id);
-  in.text("subject", out.envelope.subject);
-  in.time("time", out.envelope.time);
-  in.text("sequence", sequence);
-  in.text("causationid", out.envelope.causation_id);
-  in.text("correlationid", out.envelope.correlation_id);
-  in.text("traceparent", out.envelope.traceparent);
-  in.text("tracestate", out.envelope.tracestate);
+  core::JsonIn in(json, 0, error);
+  in.field("specversion", version);
+  in.field("type", out.envelope.type);
+  in.field("source", out.envelope.source);
+  in.field("id", out.envelope.id);
+  in.field("subject", out.envelope.subject);
+  in.field("time", out.envelope.time);
+  in.field("sequence", sequence);
+  in.field("causationid", out.envelope.causation_id);
+  in.field("correlationid", out.envelope.correlation_id);
+  in.field("traceparent", out.envelope.traceparent);
+  in.field("tracestate", out.envelope.tracestate);
   if (in.has("data_base64")) error = "data_base64 is not supported: the data is JSON";
   if (!error.empty()) return core::invalid_argument(error);
   out.envelope.sequence = parse_sequence(sequence);
   if (core::Status good = check(out.envelope, version); !good) return good.error();
-  if (const auto data = event.find("data"); data != event.end()) out.data = std::move(*data);
+  if (!in.has("data")) return core::invalid_argument("data is missing");
+  out.data = in.find("data");
+  out.json = std::move(json);
   return out;
 }
 
@@ -84,16 +86,16 @@ core::Result<Opened> from_binary(const core::RecordView& record, std::size_t max
   if (core::Status good = check(out.envelope, attribute("ce_specversion")); !good) {
     return good.error();
   }
-  core::Result<Json> data = parse_json(record.text(), max_bytes);
+  core::Result<core::JsonTape> data = core::JsonTape::parse(record.text(), max_bytes);
   if (!data) return data.error().in("data");
-  out.data = std::move(*data);
+  out.json = std::move(*data);
   return out;
 }
 
 }  // namespace
 
 core::Result<Opened> open_structured(std::string_view json, std::size_t max_bytes) {
-  core::Result<Json> event = parse_json(json, max_bytes);
+  core::Result<core::JsonTape> event = core::JsonTape::parse(json, max_bytes);
   if (!event) return event.error();
   return from_structured(std::move(*event));
 }
@@ -109,9 +111,10 @@ core::Result<Opened> open_event(const core::RecordView& record, std::size_t max_
   }
   if (record.header("ce_specversion")) return from_binary(record, max_bytes);
   // Tools that set no headers: a whole event says so itself.
-  core::Result<Json> event = parse_json(record.text(), max_bytes);
+  core::Result<core::JsonTape> event = core::JsonTape::parse(record.text(), max_bytes);
   if (!event) return event.error();
-  if (!event->is_object() || !event->contains("specversion")) {
+  std::string error;
+  if (!core::JsonIn(*event, 0, error).has("specversion")) {
     return core::invalid_argument("no CloudEvent: neither ce_ headers nor specversion");
   }
   return from_structured(std::move(*event));

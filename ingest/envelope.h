@@ -1,22 +1,24 @@
 // Private to this room: the CloudEvents envelope, written in binary mode, read in both modes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/fields/json_in.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "ingest/events.h"
-#include "ingest/json_support.h"
 
 namespace tocsin::ingest {
 
 /// An envelope and its data, whichever mode it came in.
 struct Opened {
   Envelope envelope;
-  Json data;
+  core::JsonTape json;
+  std::uint32_t data = 0;  // where the data stands in it
 };
 
 /// Opens a record with a value. invalid_argument: no CloudEvent, an attribute missing, bad JSON.

@@ -4,9 +4,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/fields/command.h"
+#include "core/fields/job.h"
+#include "core/fields/json_in.h"
+#include "core/fields/notification.h"
+#include "core/fields/out.h"
 #include "core/frame.h"
+#include "ingest/annotations.h"
 #include "ingest/envelope.h"
-#include "ingest/event_data.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -50,12 +55,13 @@ std::string sequence_text(std::uint64_t sequence) {
   return text.data();
 }
 
+template <typename Data>
 OutRecord record(std::string topic, std::string key, const Attributes& attributes,
-                 const Json& data) {
+                 const Data& data) {
   OutRecord out;
   out.topic = std::move(topic);
   out.key = std::move(key);
-  out.value = dump(data);
+  out.value = core::write_json(data);
   out.headers = binary_headers(attributes);
   return out;
 }
@@ -72,7 +78,7 @@ OutRecord job_record(std::string topic, const core::JobEvent& event, std::string
   attributes.subject = run;
   attributes.schema = "job.v1";
   attributes.extensions = {{"partitionkey", run}};
-  return record(std::move(topic), run, attributes, job_data(event));
+  return record(std::move(topic), run, attributes, event);
 }
 
 std::string unsupported(std::string_view type, std::string_view wanted) {
@@ -117,8 +123,8 @@ void find_run(const Envelope& envelope, const core::Labels& labels, core::RunRef
 Result<DecodedEvent> issue_event(Opened opened, const EventLimits& limits) {
   std::string error;
   core::Issue issue;
-  const Fields in(opened.data, "", error);
-  read_issue(in, issue);
+  core::JsonIn in(opened.json, opened.data, error);
+  if (in.ok()) fields(in, issue);
   if (!error.empty()) return core::invalid_argument(error);
   if (core::Status good = check_labels(issue.labels, limits); !good) return good.error();
   DecodedEvent out;
@@ -140,12 +146,12 @@ Result<DecodedEvent> issue_event(Opened opened, const EventLimits& limits) {
   return out;
 }
 
-template <typename Event, typename Read>
-Result<DecodedEvent> other_event(Opened opened, Read read) {
+template <typename Event>
+Result<DecodedEvent> other_event(Opened opened) {
   std::string error;
   Event event;
-  event.run.attempt = 0;  // what is not said is no attempt
-  read(Fields(opened.data, "", error), event);
+  core::JsonIn in(opened.json, opened.data, error);
+  if (in.ok()) fields(in, event);
   if (!error.empty()) return core::invalid_argument(error);
   find_run(opened.envelope, {}, event.run);
   event.time = opened.envelope.time.value_or(core::WallTime{});
@@ -161,17 +167,15 @@ Result<DecodedEvent> decode_opened(Result<Opened> opened, const EventLimits& lim
   if (!opened) return opened.error();
   const std::string type = opened->envelope.type;
   if (type == event_type::kIssue) return issue_event(std::move(*opened), limits);
-  if (type == event_type::kJob) return other_event<core::JobEvent>(std::move(*opened), read_job);
-  if (type == event_type::kRule) {
-    return other_event<core::RuleStatusEvent>(std::move(*opened), read_rule);
-  }
+  if (type == event_type::kJob) return other_event<core::JobEvent>(std::move(*opened));
+  if (type == event_type::kRule) return other_event<core::RuleStatusEvent>(std::move(*opened));
   return core::invalid_argument(unsupported(type, "an issue, job or rule of version 1"));
 }
 
-/// One event of a fixed type; its data read by `read`.
-template <typename Message, typename Read>
-Result<Message> decode_message(const RecordView& view, std::string_view type, std::size_t max_bytes,
-                               Read read) {
+/// One event of a fixed type.
+template <typename Message>
+Result<Message> decode_message(const RecordView& view, std::string_view type,
+                               std::size_t max_bytes) {
   Result<Opened> opened = open_event(view, max_bytes);
   if (!opened) return opened.error();
   if (opened->envelope.type != type) {
@@ -179,7 +183,8 @@ Result<Message> decode_message(const RecordView& view, std::string_view type, st
   }
   std::string error;
   Message out;
-  read(Fields(opened->data, "", error), out);
+  core::JsonIn in(opened->json, opened->data, error);
+  if (in.ok()) fields(in, out);
   if (!error.empty()) return core::invalid_argument(error);
   return out;
 }
@@ -212,7 +217,7 @@ OutRecord encode_issue(const core::Issue& issue) {
     cut_annotations(bounded, limits.annotation_bytes);
     from = &bounded;
   }
-  return record("issues", run, attributes, issue_data(*from));
+  return record("issues", run, attributes, *from);
 }
 
 OutRecord encode_job(const core::JobEvent& event, std::string_view cluster) {
@@ -234,7 +239,7 @@ OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_vie
   attributes.subject = run;
   attributes.schema = "rule.v1";
   attributes.extensions = {{"partitionkey", run}};
-  return record("issues", run, attributes, rule_data(event));
+  return record("issues", run, attributes, event);
 }
 
 OutRecord encode_command(const core::Command& command, std::string_view source,
@@ -256,7 +261,7 @@ OutRecord encode_command(const core::Command& command, std::string_view source,
   if (command.expires_at) {
     attributes.extensions.emplace_back("expirytime", core::to_rfc3339(*command.expires_at));
   }
-  OutRecord out = record("commands", run + "/" + command.action, attributes, command_data(command));
+  OutRecord out = record("commands", run + "/" + command.action, attributes, command);
   out.partition_key = run;
   return out;
 }
@@ -280,7 +285,7 @@ OutRecord encode_ack(const core::Ack& ack, std::string_view cluster) {
   attributes.subject = run;
   attributes.schema = "ack.v1";
   attributes.extensions = {{"partitionkey", run}, {"causationid", ack.command_id}};
-  return record("acks", run, attributes, ack_data(ack));
+  return record("acks", run, attributes, ack);
 }
 
 OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
@@ -294,14 +299,14 @@ OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
   attributes.time = time;
   attributes.subject = delivery.notification_id;
   attributes.schema = "delivery.v1";
-  return record("router-deliveries", delivery.notification_id, attributes, delivery_data(delivery));
+  return record("router-deliveries", delivery.notification_id, attributes, delivery);
 }
 
 OutRecord encode_notification(const core::Notification& notification) {
   OutRecord out;
   out.topic = "router-outbox";
   out.key = notification.integration;
-  out.value = dump(notification_data(notification));
+  out.value = core::write_json(notification);
   out.headers = {{"content-type", "application/json"}};
   return out;
 }
@@ -331,7 +336,7 @@ Result<DecodedCommand> decode_command(const RecordView& view) {
   }
   if (view.tombstone) return out;
   Result<core::Command> command =
-      decode_message<core::Command>(view, event_type::kCommand, kMaxCommandBytes, read_command);
+      decode_message<core::Command>(view, event_type::kCommand, kMaxCommandBytes);
   if (!command) return command.error();
   // A command must not reach another run, or another slot, than its key says: compaction goes by
   // key.
@@ -343,39 +348,32 @@ Result<DecodedCommand> decode_command(const RecordView& view) {
 }
 
 Result<core::Ack> decode_ack(const RecordView& view) {
-  return decode_message<core::Ack>(view, event_type::kAck, kMaxCommandBytes, read_ack);
+  return decode_message<core::Ack>(view, event_type::kAck, kMaxCommandBytes);
 }
 
 Result<core::Delivery> decode_delivery(const RecordView& view) {
-  return decode_message<core::Delivery>(view, event_type::kDelivery, core::kMaxFrameBytes,
-                                        read_delivery);
+  return decode_message<core::Delivery>(view, event_type::kDelivery, core::kMaxFrameBytes);
 }
 
 Result<core::Notification> decode_notification(const RecordView& view) {
   if (view.tombstone) return core::invalid_argument("a tombstone is no notification");
-  const Result<Json> parsed = parse_json(view.text(), core::kMaxFrameBytes);
-  if (!parsed) return parsed.error();
-  std::string error;
   core::Notification out;
-  read_notification(Fields(*parsed, "", error), out);
-  if (!error.empty()) return core::invalid_argument(error);
+  const core::Status read = core::read_json(view.text(), core::kMaxFrameBytes, out);
+  if (!read) return read.error();
   return out;
 }
 
-std::string issue_json(const core::Issue& issue) { return dump(issue_data(issue)); }
+std::string issue_json(const core::Issue& issue) { return core::write_json(issue); }
 
 std::string encode_issue_state(const core::Issue& issue) {
-  return dump(notified_json({"", 0, issue}));
+  return core::write_json(core::NotifiedIssue{"", 0, issue});
 }
 
 Result<core::Issue> decode_issue_state(std::string_view json) {
-  const Result<Json> parsed = parse_json(json, core::kMaxFrameBytes);
-  if (!parsed) return parsed.error();
-  std::string error;
   core::NotifiedIssue out;
-  read_notified(Fields(*parsed, "", error), out);
-  if (!error.empty()) return core::invalid_argument(error);
-  return out.issue;
+  const core::Status read = core::read_json(json, core::kMaxFrameBytes, out);
+  if (!read) return read.error();
+  return std::move(out.issue);
 }
 
 }  // namespace tocsin::ingest

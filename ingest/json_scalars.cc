@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "core/codes.h"
+#include "core/fields/json_in.h"
+#include "core/fields/out.h"
+#include "core/fields/words.h"
 #include "core/identity.h"
 #include "ingest/frame_writer.h"
-#include "ingest/json_support.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -17,6 +19,8 @@ namespace {
 using core::DictionaryEntry;
 using core::DictionaryType;
 using core::FrameHeader;
+using core::JsonIn;
+using core::JsonTape;
 using core::ScalarRow;
 
 constexpr std::size_t kMaxNameBytes = 4096;
@@ -43,16 +47,8 @@ struct Metric {
   ScalarRow row;
 };
 
-/// A field that one of few words may fill.
-template <typename Parse>
-void read_word(const Fields& in, std::string_view name, std::string_view expected, Parse parse) {
-  std::string word;
-  in.text(name, word);
-  if (!word.empty() && !parse(word)) in.wrong(name, expected);
-}
-
-void require_name(const Fields& in, std::string_view field, std::string& out) {
-  in.text(field, out);
+void require_name(JsonIn& in, std::string_view field, std::string& out) {
+  in.field(field, out);
   if (out.empty()) {
     if (in.has(field)) return in.wrong(field, "a text that is not empty");
     return in.missing(field);
@@ -60,66 +56,69 @@ void require_name(const Fields& in, std::string_view field, std::string& out) {
   if (out.size() > kMaxNameBytes) in.wrong(field, "a text of at most 4096 bytes");
 }
 
-void read_source(const Fields& in, Source& out) {
-  std::string run;
+/// What the dictionary says of a worker, and of a metric.
+struct WorkerAttrs {
   std::string job;
   core::Labels labels;
-  require_name(in, "run", run);
-  in.text("job", job);
-  in.labels("labels", labels);
-  out.run = core::run_uid_for(job, run);
-  in.integer("attempt", out.attempt);
-  if (out.attempt == 0) in.wrong("attempt", "a whole number from 1");
-  in.integer("rank", out.rank);
-  in.integer("world_size", out.world_size);
-  if (in.has("worker")) require_name(in, "worker", out.worker);
-  read_word(in, "mode", "global, train, eval or predict", [&](const std::string& word) {
-    const auto mode = core::mode_from(word);
-    if (mode) out.mode = *mode;
-    return mode.has_value();
-  });
-  if (job.empty() && labels.empty()) return;
-  Json attrs = Json::object();
-  if (!job.empty()) attrs["job"] = job;
-  if (!labels.empty()) attrs["labels"] = labels_json(labels);
-  out.attrs = dump(attrs);
+};
+template <typename A>
+void fields(A& io, core::Of<A, WorkerAttrs>& attrs) {
+  io.field("job", attrs.job, "", core::How::omit_if_empty);
+  io.field("labels", attrs.labels, "", core::How::omit_if_empty);
+}
+struct MetricAttrs {
+  std::string direction;  // min or max
+  std::string unit;
+};
+template <typename A>
+void fields(A& io, core::Of<A, MetricAttrs>& attrs) {
+  io.field("direction", attrs.direction, "", core::How::omit_if_empty);
+  io.field("unit", attrs.unit, "", core::How::omit_if_empty);
+}
+/// Empty when there is nothing to say.
+template <typename Attrs>
+std::string attrs_text(const Attrs& attrs) {
+  std::string text = core::write_json(attrs);
+  return text == "{}" ? "" : text;
 }
 
-void read_metric(const Fields& in, std::int64_t timestamp, Metric& out) {
+void read_source(JsonIn& in, Source& out) {
+  std::string run;
+  WorkerAttrs attrs;
+  require_name(in, "run", run);
+  fields(in, attrs);
+  out.run = core::run_uid_for(attrs.job, run);
+  in.field("attempt", out.attempt);
+  if (out.attempt == 0) in.wrong("attempt", "a whole number from 1");
+  in.field("rank", out.rank);
+  in.field("world_size", out.world_size);
+  if (in.has("worker")) require_name(in, "worker", out.worker);
+  in.field("mode", out.mode);
+  out.attrs = attrs_text(attrs);
+}
+
+void read_metric(JsonIn& in, std::int64_t timestamp, Metric& out) {
   read_source(in, out.source);
   require_name(in, "name", out.name);
-  if (!in.has("value")) in.missing("value");
-  in.number("value", out.row.value);
-  if (!in.has("step")) in.missing("step");
-  in.integer("step", out.row.step);
+  in.field("value", out.row.value, "", core::How::required);
+  in.field("step", out.row.step, "", core::How::required);
   out.row.global_step = out.row.step;
-  in.integer("global_step", out.row.global_step);
+  in.field("global_step", out.row.global_step);
   if (out.row.step < 0) in.wrong("step", "a whole number from 0");
   if (out.row.global_step < 0) in.wrong("global_step", "a whole number from 0");
   std::optional<core::WallTime> time;
-  in.time("time", time);
+  in.field("time", time);
   out.row.time = time ? core::nanoseconds(*time) : timestamp;
-
   out.role = core::scalar_role(out.name);
-  read_word(in, "role", "a role of wire-and-api §4, such as metric", [&](const std::string& word) {
-    const auto role = core::role_from(word);
-    if (role) out.role = *role;
-    return role.has_value();
-  });
-  std::string direction;
-  std::string unit;
-  read_word(in, "direction", "min or max", [&](const std::string& word) {
-    direction = word;
-    return word == "min" || word == "max";
-  });
-  in.text("unit", unit);
+  in.field("role", out.role);
   out.row.name = core::name_hash(out.name);
   out.row.meta = core::meta::make(core::Dtype::f64, out.role);
-  if (direction.empty() && unit.empty()) return;
-  Json attrs = Json::object();
-  if (!direction.empty()) attrs["direction"] = direction;
-  if (!unit.empty()) attrs["unit"] = unit;
-  out.attrs = dump(attrs);
+  MetricAttrs attrs;
+  fields(in, attrs);
+  if (!attrs.direction.empty() && attrs.direction != "min" && attrs.direction != "max") {
+    in.wrong("direction", "min or max");
+  }
+  out.attrs = attrs_text(attrs);
 }
 
 FrameHeader header_of(const Metric& metric) {
@@ -205,28 +204,28 @@ std::optional<DecodeFailure> JsonScalarDecoder::decode(std::string_view json,
   if (json.size() > core::kMaxFrameBytes) {
     return DecodeFailure{DecodeError::too_large, "a JSON record of more than 1 MiB"};
   }
-  const core::Result<Json> parsed = parse_json(json, core::kMaxFrameBytes);
+  const core::Result<JsonTape> parsed = JsonTape::parse(json, core::kMaxFrameBytes);
   if (!parsed) return bad_json(parsed.error().message);
 
   std::vector<Metric>& metrics = state_->metrics;
   metrics.clear();
   std::string error;
-  const auto add = [&](const Json& item, std::string path) {
-    if (!item.is_object()) {
-      error = path + " expected an object with run, name, value and step";
+  const auto add = [&](std::uint32_t index, std::string_view place) {
+    if (!error.empty()) return;
+    if (parsed->at(index).kind != JsonTape::Kind::object) {
+      error = std::string(place) + " expected an object with run, name, value and step";
       return;
     }
     metrics.emplace_back();
-    read_metric(Fields(item, std::move(path), error), timestamp, metrics.back());
+    JsonIn in(*parsed, index, error, place);
+    read_metric(in, timestamp, metrics.back());
   };
-  if (parsed->is_array()) {
+  if (parsed->at(0).kind == JsonTape::Kind::list) {
     std::size_t number = 0;
-    for (const Json& item : *parsed) {
-      add(item, "[" + std::to_string(number++) + "].");
-      if (!error.empty()) break;
-    }
+    parsed->each_item(
+        0, [&](std::uint32_t index) { add(index, "[" + std::to_string(number++) + "]"); });
   } else {
-    add(*parsed, "");
+    add(0, "");
   }
   if (!error.empty()) return bad_json(std::move(error));
   for (std::size_t at = 0; at < metrics.size();) at = state_->emit(at, handle);

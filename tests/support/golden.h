@@ -26,7 +26,8 @@ inline std::string text(const std::string& name, const std::string& now) {
 
 /// A record as text: "topic: …", "key: …", one line per header, an empty line, the value.
 inline std::string to_text(const core::OutRecord& record) {
-  std::string out = "topic: " + record.topic + "\nkey: " + record.key + "\n";
+  std::string out = "topic: " + record.topic + "\n";
+  if (!record.key.empty()) out += "key: " + record.key + "\n";
   for (const auto& [name, value] : record.headers) out += name + ": " + value + "\n";
   return out + "\n" + record.value.value_or("(tombstone)");
 }

@@ -190,7 +190,7 @@ TEST(JsonScalars, AWrongTypeRefusesTheWholeRecord) {
       {R"("attempt":0)", "attempt: expected a whole number from 1"},
       {R"("rank":4294967296)", "rank: expected a whole number from 0 to 4294967295"},
       {R"("mode":"training")", "mode: expected global, train, eval or predict"},
-      {R"("role":"los")", "role: expected a role"},
+      {R"("role":"los")", "role: expected other, weight, bias"},
       {R"("direction":"up")", "direction: expected min or max"},
       {R"("time":"yesterday")", "time: expected an RFC 3339 time"},
       {R"("time":"9999-12-31T00:00:00Z")", "time: expected an RFC 3339 time"},
@@ -208,7 +208,7 @@ TEST(JsonScalars, AWrongTypeRefusesTheWholeRecord) {
 TEST(JsonScalars, WhatIsNoJsonSaysWhere) {
   EXPECT_THAT(refusal("{"), HasSubstr("bad_json not JSON: parse error at line 1, column 2"));
   EXPECT_THAT(refusal("{\"run\":\"\xff\"}"), HasSubstr("bad_json not JSON"));
-  EXPECT_THAT(refusal("[1]"), HasSubstr("bad_json [0]. expected an object"));
+  EXPECT_THAT(refusal("[1]"), HasSubstr("bad_json [0] expected an object"));
   EXPECT_THAT(refusal(R"({"run":"r","name":"a","value":1e999,"step":1})"), HasSubstr("bad_json"));
 }
 

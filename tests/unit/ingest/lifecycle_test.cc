@@ -94,7 +94,7 @@ TEST(LifecycleJson, SaysWhatIsWrong) {
   };
   EXPECT_THAT(refusal(""), HasSubstr("lifecycle: not JSON"));
   EXPECT_THAT(refusal("[]"), HasSubstr("expected a JSON object"));
-  EXPECT_THAT(refusal("{}"), HasSubstr("event: expected start, heartbeat"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("event is missing"));
   EXPECT_THAT(refusal(R"({"event":"begin"})"), HasSubstr("event: expected start, heartbeat"));
   EXPECT_THAT(refusal(R"({"event":"start","pid":"7"})"), HasSubstr("pid: expected a whole number"));
   EXPECT_THAT(refusal(R"({"event":"start","platform":{"kind":1}})"),
