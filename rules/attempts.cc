@@ -124,7 +124,8 @@ void Engine::Impl::check_clock(Run& run, std::uint32_t number, const core::Frame
   const std::int64_t most = add(now, options.config.max_clock_skew);
   const bool ahead = header.time > most;
   if (ahead) ++stats.future_times;
-  if (part->silent || options.record_time || ahead == run.workers[number].skewed) return;
+  if (part->silent) return replay_within(run, number);
+  if (options.record_time || ahead == run.workers[number].skewed) return;
   decide({ahead ? Entry::What::skew : Entry::What::skew_over,
           run.id,
           run.attempt,

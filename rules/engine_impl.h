@@ -41,6 +41,12 @@ struct Entry {
   std::int64_t now = 0;
   std::map<std::string, std::int64_t> next;  // positions at which it was made
 
+  /// Made while the record at `next` was handled, and after that had made its run and worker known;
+  /// the others come before it.
+  [[nodiscard]] bool within_record() const noexcept {
+    return what == What::skew || what == What::skew_over;
+  }
+
   template <typename A>
   friend void io(A& a, Entry& e) {
     io_all(a, e.what, e.run, e.attempt, e.worker, e.rule, e.now, e.next);
@@ -251,7 +257,10 @@ struct Engine::Impl {
 
   // state.cc
   void log(Entry entry);
+  [[nodiscard]] int beyond(const Entry& entry) const;
+  void replay_one();
   void replay_entries();
+  void replay_within(const Run& run, std::uint32_t worker);
   [[nodiscard]] std::uint32_t slots_per_part() const;
 
   // restore.cc

@@ -30,20 +30,39 @@ void Engine::Impl::log(Entry entry) {
   part->output.log.push_back({part->number, log_key(part->log_next++), seal(bytes, 0)});
 }
 
+// How far the input is beyond what it was when the entry was made: < 0 not there yet, 0 there.
+int Engine::Impl::beyond(const Entry& entry) const {
+  int out = 0;
+  for (const auto& [stream, position] : entry.next) {
+    const auto found = part->next.find(stream);
+    if (found == part->next.end() || found->second < position) return -1;
+    if (found->second > position) out = 1;
+  }
+  return out;
+}
+
+void Engine::Impl::replay_one() {
+  const Entry entry = std::move(part->replay.front());
+  part->replay.pop_front();
+  const std::int64_t arrival = std::exchange(now, entry.now);
+  apply(entry);
+  now = arrival;
+}
+
 void Engine::Impl::replay_entries() {
   while (!part->replay.empty()) {
-    const Entry& next = part->replay.front();
-    const bool reached =
-        std::all_of(next.next.begin(), next.next.end(), [this](const auto& position) {
-          const auto found = part->next.find(position.first);
-          return found != part->next.end() && found->second >= position.second;
-        });
-    if (!reached) return;
-    const Entry entry = next;
-    part->replay.pop_front();
-    const std::int64_t arrival = std::exchange(now, entry.now);
-    apply(entry);
-    now = arrival;
+    const int past = beyond(part->replay.front());
+    // One that was made in the middle of a record waits for that place: see replay_within.
+    if (past < 0 || (past == 0 && part->replay.front().within_record())) return;
+    replay_one();
+  }
+}
+
+void Engine::Impl::replay_within(const Run& run, std::uint32_t worker) {
+  if (part->replay.empty()) return;
+  const Entry& next = part->replay.front();
+  if (next.within_record() && next.run == run.id && next.worker == worker && beyond(next) == 0) {
+    replay_one();
   }
 }
 

@@ -369,6 +369,41 @@ TEST(Operational, AClockFarAheadIsSaidAndBlindsNobody) {
   EXPECT_EQ(of(rule.resolved(), "clock_skew").size(), 1U);
 }
 
+TEST(Operational, AWrongClockIsRestoredWhereItWasSeenInTheMiddleOfARecord) {
+  // The very record that makes the worker known also shows its clock: replayed before the record,
+  // the decision would find no worker.
+  FakeWorker worker;
+  worker.header.time = kStart + 7200 * kSecond;
+  const std::vector<OwnedFrame> frames{worker.start(), worker.step_end(Mode::train, 0)};
+  const auto feed = [&](RuleHarness& rule, const OwnedFrame& frame, std::int64_t offset) {
+    const core::WallTime time = core::wall_time(kStart + offset * kSecond);
+    rule.engine().on_frame(frame.view(), {"tocsin.telemetry.v1", "telemetry", 3, offset, time},
+                           time);
+  };
+  RuleHarness before("  - exploding_tensor");
+  ASSERT_TRUE(before.engine().finish_restore(3, {}));
+  before.engine().go_live(3, core::wall_time(kStart));
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    feed(before, frames[i], static_cast<std::int64_t>(i));
+  }
+  ASSERT_EQ(of(before.firing(), "clock_skew").size(), 1U);
+  RuleHarness after("  - exploding_tensor");
+  for (const StateRecord& record : before.log()) {
+    ASSERT_TRUE(after.engine().restore(3, record.key, *record.value));
+  }
+  const core::Position read{{"telemetry", 3}, 2};
+  const auto restored = after.engine().finish_restore(3, {&read, 1});
+  ASSERT_TRUE(restored) << restored.error().message;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    feed(after, frames[i], static_cast<std::int64_t>(i));
+  }
+  after.engine().go_live(3, core::wall_time(kStart + 2 * kSecond));
+  EXPECT_TRUE(after.firing().empty()) << "it was told";
+  worker.header.time = kStart + 3 * kSecond;  // set right
+  feed(after, worker.step_end(Mode::train, 1), 2);
+  EXPECT_EQ(of(after.resolved(), "clock_skew").size(), 1U);
+}
+
 TEST(Operational, AClockOfOursThatStepsBackBlindsNobody) {
   StateTopic topic("  - exploding_tensor");
   FakeWorker worker;
