@@ -15,6 +15,7 @@ class Checker {
   explicit Checker(World& world) : world_(world) { findings_.problems = world.problems(); }
 
   Findings run() {
+    frames();
     issues();
     notifications();
     effects();
@@ -54,14 +55,34 @@ class Checker {
       if (issue == nullptr) continue;
       // Said by whoever reads the acks, at least once, always with the same id.
       if (issue->rule == "stop_failed") continue;
+      // It was taken for ended, and heard of again.
+      if (is_row_rule(issue->rule) && ended_.contains({issue->run.uid, issue->run.attempt})) {
+        lost_.insert(issue->run.uid);
+      }
       by_id_.emplace(issue->event_id, *issue);
       newest_[issue_key_of(*issue)] = *issue;
-      if (!committed.emplace(issue->event_id, *issue).second) {
+      const auto [first, fresh] = committed.emplace(issue->event_id, *issue);
+      if (!fresh && !of_two_launches(first->second, *issue)) {
         wrong("there twice, now at " + std::to_string(stored.partition) + "@" +
               std::to_string(stored.offset) + ": " + describe(*issue));
       }
     }
     compare(committed, reference_of(world_));
+  }
+
+  /// A process that came along from an older launch, and the one that replaced it, may find the
+  /// same of the same step: one id, as rule, attempt, unit and step are the same.
+  [[nodiscard]] bool of_two_launches(const core::Issue& one, const core::Issue& two) const {
+    const auto launch = [&](const core::Issue& issue) -> std::optional<std::size_t> {
+      if (issue.evidence.data_refs.empty()) return std::nullopt;
+      const auto& data = issue.evidence.data_refs.back();
+      const auto from = sent_by_.find({data.partition, data.last});
+      if (from == sent_by_.end()) return std::nullopt;
+      return from->second;
+    };
+    const auto first = launch(one);
+    const auto second = launch(two);
+    return first && second && *first != *second;
   }
 
   void compare(const std::map<std::string, core::Issue>& committed, const Reference& expected) {
@@ -206,18 +227,22 @@ class Checker {
   /// Nobody is stopped because of an earlier launch. (Of what a later one leaves running,
   /// everything ends with it: one command stops all processes of a run that had opened by then.)
   void stops() {
-    frames();
     for (const auto& stop : world_.stopped()) {
       bool meant = false;
       std::string said;
+      std::vector<std::string> reasons;
+      if (!stop.event_id.empty()) reasons.push_back(stop.event_id);
       for (const auto& [id, command] : world_.commands()) {
-        if (command.run != stop.run) continue;
-        if (!stop.event_id.empty() && command.reason.event_id != stop.event_id) continue;
-        const auto data = data_behind(command.reason.event_id);
+        if (stop.event_id.empty() && command.run == stop.run) {
+          reasons.push_back(command.reason.event_id);
+        }
+      }
+      for (const std::string& reason : reasons) {
+        const auto data = data_behind(reason);
         if (!data) continue;
         const auto from = sent_by_.find({data->partition, data->last});
         if (from == sent_by_.end()) continue;
-        said += " " + id + ": launch " + std::to_string(from->second);
+        said += " launch " + std::to_string(from->second);
         meant = meant || from->second >= stop.launch ||
                 one_launch(stop.run, from->second, stop.launch, data->last);
       }
@@ -245,7 +270,7 @@ class Checker {
   std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> sent_by_;
   std::map<std::pair<core::RunUid, std::size_t>, std::int64_t> first_word_;
   std::map<core::RunUid, std::set<std::uint32_t>> attempts_;
-  std::set<core::RunUid> lost_;
+  std::set<core::RunUid> lost_;  // by the clock, at some time
   std::map<core::RunUid, std::uint32_t> last_attempt_;
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
   std::map<std::string, core::Issue> by_id_;
