@@ -18,6 +18,7 @@
 #include "actions/local_process.h"
 #include "actions/message.h"
 #include "actions/stop_failed.h"
+#include "actions/stop_guard.h"
 #include "actions/stop_ledger.h"
 #include "actions/stop_step.h"
 
@@ -36,10 +37,7 @@ struct Config final : ActionConfig {
   Duration grace = std::chrono::seconds(60);
   bool allow_force = false;
   Duration expires = std::chrono::minutes(10);
-  std::vector<std::string> allow;
-  std::vector<std::string> deny;
-  std::int64_t min_step = 0;
-  std::uint64_t min_consecutive = 1;
+  StopGuards guards;
   std::uint64_t max_count = 3;
   Duration max_per = std::chrono::minutes(10);
 
@@ -86,19 +84,6 @@ core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string d
   out.at = now;
   return stop_failed_issue(out);
 }
-
-/// Why a run is not stopped now.
-struct Refusal {
-  enum class Then {
-    told,     // it should have been: people hear of it
-    silent,   // there is nothing to stop, or nobody wanted it to have effects
-    not_yet,  // what is known is older than the issue: asked again
-  };
-  Then then = Then::told;
-  StopFailure why = StopFailure::refused;
-  std::string code = "refused";
-  std::string text;
-};
 
 class StopTraining final : public core::Action {
  public:
@@ -160,7 +145,7 @@ class StopTraining final : public core::Action {
   core::Outcome stop(const core::NotifiedIssue& notified) {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
-    if (const auto why = refusal(issue, current)) return refused(issue, *why);
+    if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
     core::Command command = command_for(notified, current);
     if (!cfg_.armed) {
       return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +
@@ -225,59 +210,6 @@ class StopTraining final : public core::Action {
         return out;
       }
     }
-  }
-
-  static Refusal stale(std::uint32_t newest, const std::string& what) {
-    return {Refusal::Then::told, StopFailure::stale, "stale",
-            "stale, attempt " + std::to_string(newest) + " " + what};
-  }
-
-  // Why this run must not be stopped (routing-and-actions §6.3).
-  [[nodiscard]] std::optional<Refusal> refusal(const core::Issue& issue,
-                                               const std::optional<CurrentRun>& current) const {
-    const auto guard = [](std::string text) {
-      return Refusal{Refusal::Then::told, StopFailure::refused, "refused", std::move(text)};
-    };
-    if (issue.run.uid.nil() || issue.run.attempt == 0)
-      return guard("the issue names no run and attempt");
-    if (issue.shadow) {
-      Refusal out = guard("the rule is in shadow");
-      out.then = Refusal::Then::silent;
-      return out;
-    }
-    if (issue.labels.get("protected") == "true") return guard("it is protected");
-    for (const std::string& text : cfg_.deny) {
-      if (meets(issue, text)) return guard("deny: " + text);
-    }
-    for (const std::string& text : cfg_.allow) {
-      if (!meets(issue, text)) return guard("allow: " + text + " is not met");
-    }
-    if (issue.step.value_or(0) < cfg_.min_step) {
-      return guard("step " + std::to_string(issue.step.value_or(0)) + " is below min_step " +
-                   std::to_string(cfg_.min_step));
-    }
-    if (issue.evidence.occurrences < cfg_.min_consecutive) {
-      return guard("seen " + std::to_string(issue.evidence.occurrences) +
-                   " times, min_consecutive is " + std::to_string(cfg_.min_consecutive));
-    }
-    return fenced(issue.run.attempt, current);
-  }
-
-  // The fence. Of a run that nobody has heard of nothing newer is known either (the ledger is asked
-  // too): its command carries no launch, and a hook that has one refuses it.
-  static std::optional<Refusal> fenced(std::uint32_t attempt,
-                                       const std::optional<CurrentRun>& current) {
-    if (!current) return std::nullopt;
-    if (current->attempt > attempt) return stale(current->attempt, "is running");
-    if (current->attempt < attempt) {
-      return Refusal{Refusal::Then::not_yet, StopFailure::stale, "launch_unknown",
-                     "attempt " + std::to_string(attempt) + " is not in the registry yet"};
-    }
-    if (current->ended) {
-      return Refusal{Refusal::Then::silent, StopFailure::stale, "already_ended",
-                     "it has ended already"};
-    }
-    return std::nullopt;
   }
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
@@ -352,7 +284,8 @@ std::vector<core::Issue> Config::abandoned(const core::Notification& notificatio
 }
 
 void check(config::Reader& in, const Config& cfg) {
-  for (const auto& [key, texts] : {std::pair{"allow", &cfg.allow}, std::pair{"deny", &cfg.deny}}) {
+  for (const auto& [key, texts] :
+       {std::pair{"allow", &cfg.guards.allow}, std::pair{"deny", &cfg.guards.deny}}) {
     for (const std::string& text : *texts) {
       if (!parse_label(text)) in.error(key, "\"" + text + "\": expected label=value");
     }
@@ -377,10 +310,11 @@ std::shared_ptr<const ActionConfig> read_stop_training(config::Reader& in) {
   in.optional("allow_force", cfg->allow_force, "SIGKILL is allowed");
   in.optional("expires", cfg->expires, config::positive(),
               "a command that nobody has taken by then is void");
-  in.optional("allow", cfg->allow, "label=value; all must hold, else no stop");
-  in.optional("deny", cfg->deny, "label=value; if any holds, no stop");
-  in.optional("min_step", cfg->min_step, config::at_least<std::int64_t>(0), "no stop before it");
-  in.optional("min_consecutive", cfg->min_consecutive, config::at_least<std::uint64_t>(1),
+  in.optional("allow", cfg->guards.allow, "label=value; all must hold, else no stop");
+  in.optional("deny", cfg->guards.deny, "label=value; if any holds, no stop");
+  in.optional("min_step", cfg->guards.min_step, config::at_least<std::int64_t>(0),
+              "no stop before it");
+  in.optional("min_consecutive", cfg->guards.min_consecutive, config::at_least<std::uint64_t>(1),
               "how often the rule must have seen it");
   in.section("max_stops", "blast radius of this action", [&](config::Reader& limit) {
     limit.optional("count", cfg->max_count, config::at_least<std::uint64_t>(1), "runs …");
