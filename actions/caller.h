@@ -41,6 +41,8 @@ class Caller {
   virtual std::vector<CallResult> take() = 0;
   /// Attempts submitted and not yet taken.
   [[nodiscard]] virtual std::size_t in_flight() const = 0;
+  /// Threads it has now; 0 where calls need none.
+  [[nodiscard]] virtual std::size_t threads() const { return 0; }
 };
 
 }  // namespace tocsin::actions

@@ -360,16 +360,4 @@ DeliveryLanes::Batch DeliveryLanes::take() {
   return out;
 }
 
-std::size_t DeliveryLanes::pending(std::string_view integration) const {
-  if (integration.empty()) return state_->pending_ids.size();
-  const auto lane = state_->lanes.find(integration);
-  return lane == state_->lanes.end() ? 0 : lane->second.waiting;
-}
-
-std::size_t DeliveryLanes::in_flight() const {
-  std::size_t count = 0;
-  for (const auto& [id, lane] : state_->lanes) count += lane.in_flight;
-  return count;
-}
-
 }  // namespace tocsin::actions

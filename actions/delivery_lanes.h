@@ -95,10 +95,6 @@ class DeliveryLanes {
   };
   Batch take();
 
-  /// Notifications that have no final state yet; of one integration, or of all.
-  [[nodiscard]] std::size_t pending(std::string_view integration = {}) const;
-  /// Attempts handed out and not finished.
-  [[nodiscard]] std::size_t in_flight() const;
   /// Brings the gauges that move by themselves (age of the oldest) up to date; every second or so.
   void measure(core::WallTime now);
 

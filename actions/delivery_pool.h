@@ -39,8 +39,7 @@ class DeliveryPool final : public Caller {
   void submit(Attempt attempt) override;
   std::vector<CallResult> take() override;
   [[nodiscard]] std::size_t in_flight() const override;
-  /// Threads there are now.
-  [[nodiscard]] std::size_t threads() const;
+  [[nodiscard]] std::size_t threads() const override;
 
  private:
   class Impl;

@@ -60,7 +60,7 @@ std::string seconds(WallTime time) {
 }  // namespace
 
 struct IssueMetrics::State {
-  mutable std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards the rest
   Options options;
   std::map<std::string, Known> issues;            // by issue key
   std::map<std::string, std::size_t> per_series;  // issues in each series
@@ -161,11 +161,6 @@ std::string IssueMetrics::render(WallTime now) {
          "# TYPE tocsin_issue_series_refused_total counter\n"
          "tocsin_issue_series_refused_total " +
          std::to_string(state_->refused) + "\n";
-}
-
-std::size_t IssueMetrics::series() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->per_series.size();
 }
 
 }  // namespace tocsin::actions

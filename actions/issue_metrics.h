@@ -39,7 +39,6 @@ class IssueMetrics {
   bool apply(const core::NotifiedIssue& issue);
   /// Text exposition 0.0.4 of all families, resolved series older than `linger` dropped first.
   std::string render(core::WallTime now);
-  [[nodiscard]] std::size_t series() const;
 
  private:
   struct State;

@@ -64,7 +64,9 @@ std::unique_ptr<ProcessControl> local_process_control(std::string this_host) {
 
 LocalStopAgent::LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes,
                                core::Log& log, core::Telemetry& telemetry)
-    : host_(std::move(host)), processes_(std::move(processes)), log_(log), telemetry_(telemetry) {}
+    : host_(std::move(host)), processes_(std::move(processes)), log_(log), telemetry_(telemetry) {
+  measure();
+}
 
 std::vector<StopTransition> LocalStopAgent::on_command(const core::Command& command, WallTime now) {
   if (const core::Value* value = core::find(command.args, "fence")) {
@@ -130,7 +132,20 @@ std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, Wal
     auto more = carry_out(ladder_.on_observed(signal.command_id, seen, now), now);
     out.insert(out.end(), more.begin(), more.end());
   }
+  if (!out.empty()) measure();
   return out;
+}
+
+void LocalStopAgent::measure() {
+  std::map<StopState, std::size_t> standing;
+  for (const auto& [id, state] : ladder_.states()) ++standing[state];
+  for (const StopState state : {StopState::cooperative, StopState::checkpointing,
+                                StopState::platform_graceful, StopState::platform_force}) {
+    telemetry_
+        .gauge("tocsin_router_stop_state", "stops of this node under way, by where they stand",
+               {{"platform", "local"}, {"state", to_string(state)}})
+        .set(static_cast<double>(standing[state]));
+  }
 }
 
 }  // namespace tocsin::actions

@@ -238,19 +238,10 @@ StopLadder::Step StopLadder::tick(WallTime now) {
   return step;
 }
 
-std::optional<WallTime> StopLadder::next_deadline() const {
-  std::optional<WallTime> out;
-  for (const auto& [id, stop] : stops_) {
-    if (is_final(stop->state)) continue;
-    const WallTime due = stop->next().first;
-    out = out ? std::min(*out, due) : due;
-  }
+std::map<std::string, StopState> StopLadder::states() const {
+  std::map<std::string, StopState> out;
+  for (const auto& [id, stop] : stops_) out.emplace(id, stop->state);
   return out;
-}
-
-std::optional<StopState> StopLadder::state(const std::string& command_id) const {
-  const auto found = stops_.find(command_id);
-  return found == stops_.end() ? std::nullopt : std::optional(found->second->state);
 }
 
 std::vector<std::pair<std::string, ProcessFence>> StopLadder::watched() const {

@@ -107,8 +107,8 @@ class StopLadder {
   Step on_observed(const std::string& command_id, Observed what, core::WallTime now);
   Step tick(core::WallTime now);
 
-  [[nodiscard]] std::optional<core::WallTime> next_deadline() const;
-  [[nodiscard]] std::optional<StopState> state(const std::string& command_id) const;
+  /// Where every stop stands that is still known, by command id.
+  [[nodiscard]] std::map<std::string, StopState> states() const;
   /// Fences of commands that are not final, to be watched for the process's end.
   [[nodiscard]] std::vector<std::pair<std::string, ProcessFence>> watched() const;
 
@@ -171,12 +171,11 @@ class LocalStopAgent {
   std::vector<StopTransition> on_withdrawn(const core::RunUid& run, core::WallTime now);
   /// Looks at the watched processes and at the deadlines: about every 100 ms.
   std::vector<StopTransition> tick(core::WallTime now);
-  [[nodiscard]] std::optional<StopState> state(const std::string& command_id) const {
-    return ladder_.state(command_id);
-  }
 
  private:
   std::vector<StopTransition> carry_out(StopLadder::Step step, core::WallTime now);
+  /// Shows how many stops are under way, and where they stand.
+  void measure();
   std::string host_;
   std::unique_ptr<ProcessControl> processes_;
   core::Log& log_;

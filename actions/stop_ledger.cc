@@ -106,11 +106,6 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
   return out;
 }
 
-std::size_t StopLedger::size() const {
-  const std::lock_guard lock(mutex_);
-  return slots_.size();
-}
-
 void StopLedger::forget_old(WallTime now) {
   std::erase_if(slots_,
                 [&](const auto& one) { return now - one.second.command.issued_at > kKept; });

@@ -54,8 +54,6 @@ class StopLedger {
   /// written: the same command, the new launch, revision + 1. Recorded as reserve() does.
   std::optional<core::Command> resend(const core::JobEvent& event, core::WallTime now);
 
-  [[nodiscard]] std::size_t size() const;
-
  private:
   struct Slot {
     core::Command command;
@@ -64,7 +62,7 @@ class StopLedger {
   };
   void forget_old(core::WallTime now);
 
-  mutable std::mutex mutex_;  // guards everything below
+  std::mutex mutex_;  // guards everything below
   std::map<core::RunUid, Slot> slots_;
   std::map<std::string, core::WallTime> asked_;  // by the router: command id → issued at
 };

@@ -16,7 +16,8 @@ DeliverStage::DeliverStage(DeliverOptions options, CallerFactory callers,
       may_start_(std::move(may_start)),
       random_(std::move(random)),
       log_(log),
-      telemetry_(telemetry) {
+      telemetry_(telemetry),
+      threads_(telemetry.gauge("tocsin_router_delivery_threads", "threads that carry calls out")) {
   wiring_.name = "deliver";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-deliver";
@@ -79,6 +80,9 @@ std::optional<core::Duration> DeliverStage::tick(const StageTick& tick) {
   if (tick.now.steady - measured_ >= std::chrono::seconds(1)) {
     measured_ = tick.now.steady;
     lanes_->measure(now);
+    std::size_t threads = caller_->threads();
+    for (const auto& caller : retired_) threads += caller->threads();
+    threads_.set(static_cast<double>(threads));
   }
   const auto deadline = lanes_->next_deadline(now);
   if (!deadline || !started_ || ending_) return std::nullopt;

@@ -55,6 +55,7 @@ class DeliverStage final : public Stage {
   actions::DeliveryLanes::Random random_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  core::Gauge& threads_;
   std::unique_ptr<actions::DeliveryLanes> lanes_;
   std::unique_ptr<actions::Caller> caller_;
   std::vector<std::unique_ptr<actions::Caller>> retired_;  // with calls under way

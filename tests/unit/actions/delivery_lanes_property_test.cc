@@ -146,7 +146,8 @@ TEST(DeliveryLanesProperty, EveryNotificationEndsOnceInOrderAndNeverTooEarly) {
       }
     }
     // Then the far sides are well: everything ends.
-    for (int i = 0; i < 20'000 && world.lanes->pending() > 0; ++i) {
+    for (int i = 0; i < 20'000 && world.finals.size() < static_cast<std::size_t>(world.offset);
+         ++i) {
       world.start();
       world.write();
       if (!world.attempts.empty()) {
@@ -157,7 +158,7 @@ TEST(DeliveryLanesProperty, EveryNotificationEndsOnceInOrderAndNeverTooEarly) {
     }
     RC_ASSERT(world.finals.size() == static_cast<std::size_t>(world.offset));
     RC_ASSERT(world.committed == world.offset);
-    RC_ASSERT(world.lanes->in_flight() == 0u);
+    RC_ASSERT(world.attempts.empty());
   });
   EXPECT_TRUE(held);
 }

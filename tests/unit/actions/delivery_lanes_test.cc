@@ -385,7 +385,7 @@ TEST(DeliveryLanes, TellsPeopleOfManyThingsInOneMessage) {
   const auto finals = lanes.finals();
   ASSERT_EQ(finals.size(), 25u);
   EXPECT_THAT(finals, ::testing::Each(HasSubstr(":delivered_via_digest")));
-  EXPECT_EQ(lanes.lanes.pending(), 0u);
+  EXPECT_FALSE(lanes.lanes.next_deadline(lanes.now));
 }
 
 TEST(DeliveryLanes, ADigestThatFailsIsRetriedWithoutLosingAnybody) {
@@ -395,7 +395,7 @@ TEST(DeliveryLanes, ADigestThatFailsIsRetriedWithoutLosingAnybody) {
   for (int i = 0; i < 25; ++i)
     lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
   lanes.step(OutcomeClass::transient);
-  EXPECT_EQ(lanes.lanes.pending(), 25u);
+  EXPECT_THAT(lanes.finals(), ::testing::IsEmpty());
   lanes.now += 1s;
   lanes.step();
   EXPECT_EQ(lanes.finals().size(), 25u);
@@ -623,7 +623,6 @@ TEST(DeliveryLanes, AnAttemptThatWasNotStartedDoesNotCount) {
   lanes.enqueue("a");
   const auto first = lanes.lanes.next(lanes.now);
   lanes.lanes.not_started(*first, lanes.now);
-  EXPECT_EQ(lanes.lanes.in_flight(), 0u);
   EXPECT_TRUE(lanes.lanes.take().deliveries.empty());
   const auto again = lanes.lanes.next(lanes.now);
   ASSERT_TRUE(again);

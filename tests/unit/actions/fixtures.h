@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -86,6 +87,33 @@ inline core::Notification sample_notification(
   out.decided_at = kStart;
   return out;
 }
+
+/// Remembers gauges by their name and values of labels: "tocsin_x{local,stopped}".
+class Gauges final : public core::Telemetry {
+ public:
+  core::Counter& counter(std::string_view, std::string_view, core::MetricLabels) override {
+    return null_.counter("", "", {});
+  }
+  core::Gauge& gauge(std::string_view name, std::string_view, core::MetricLabels labels) override {
+    std::string key(name);
+    for (const auto& [label, value] : labels) {
+      key += (&label == &labels.begin()->first ? "{" : ",") + std::string(value);
+    }
+    return gauges_[key + (labels.size() == 0 ? "" : "}")];
+  }
+  core::Histogram& histogram(std::string_view, std::string_view, core::MetricLabels) override {
+    return null_.histogram("", "", {});
+  }
+  [[nodiscard]] double at(const std::string& key) const { return gauges_.at(key).value; }
+
+ private:
+  struct Kept final : core::Gauge {
+    void set(double to) override { value = to; }
+    double value = 0;
+  };
+  core::NullTelemetry null_;
+  std::map<std::string, Kept> gauges_;
+};
 
 class FakeHttpClient final : public HttpClient {
  public:

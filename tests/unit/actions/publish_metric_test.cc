@@ -15,6 +15,17 @@ using namespace testing_support;
 constexpr char kLabels[] =
     "{rule=\"exploding_tensor\",severity=\"error\",job=\"digits\",cluster=\"c1\"}";
 
+// How many series are shown.
+std::size_t series(IssueMetrics& metrics, core::WallTime now = kStart) {
+  const std::string text = metrics.render(now);
+  std::size_t count = 0;
+  for (auto at = text.find("\ntocsin_issue_active{"); at != std::string::npos;
+       at = text.find("\ntocsin_issue_active{", at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
 TEST(PublishMetric, ShowsAFiringIssueAsOneAndAResolvedOneAsZero) {
   Workbench bench;
   const auto action = bench.make("publish_metric", "{}");
@@ -62,7 +73,7 @@ TEST(IssueMetrics, IssuesThatDifferInOtherLabelsShareASeriesThatIsActiveWhileAny
   other.issue.status = core::IssueStatus::resolved;
   other.issue.ends_at = kStart;
   metrics.apply(other);
-  EXPECT_EQ(metrics.series(), 1u);
+  EXPECT_EQ(series(metrics), 1u);
   EXPECT_THAT(metrics.render(kStart),
               HasSubstr(std::string("tocsin_issue_active") + kLabels + " 1\n"));
 }
@@ -73,7 +84,7 @@ TEST(IssueMetrics, IsBoundedAndCountsWhatItRefused) {
   EXPECT_TRUE(metrics.apply(sample_issue("b")));
   EXPECT_FALSE(metrics.apply(sample_issue("c")));
   EXPECT_TRUE(metrics.apply(sample_issue("a")));
-  EXPECT_EQ(metrics.series(), 2u);
+  EXPECT_EQ(series(metrics), 2u);
   EXPECT_THAT(metrics.render(kStart), HasSubstr("tocsin_issue_series_refused_total 1\n"));
 }
 
@@ -85,7 +96,7 @@ TEST(IssueMetrics, ForgetsAResolvedIssueAfterItsLinger) {
   metrics.apply(issue);
   EXPECT_THAT(metrics.render(kStart + 15min), HasSubstr("tocsin_issue_active{job=\"digits\"} 0\n"));
   EXPECT_THAT(metrics.render(kStart + 15min + 1ns), Not(HasSubstr("digits")));
-  EXPECT_EQ(metrics.series(), 0u);
+  EXPECT_EQ(series(metrics), 0u);
 }
 
 TEST(IssueMetrics, EscapesWhatALabelHolds) {
@@ -102,7 +113,7 @@ TEST(IssueMetrics, AMoreSevereReportMovesTheIssueToItsSeries) {
   auto worse = sample_issue();
   worse.issue.labels.set("severity", "critical");
   metrics.apply(worse);
-  EXPECT_EQ(metrics.series(), 1u);
+  EXPECT_EQ(series(metrics), 1u);
   EXPECT_THAT(metrics.render(kStart), HasSubstr("severity=\"critical\""));
 }
 

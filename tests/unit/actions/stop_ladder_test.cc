@@ -66,7 +66,7 @@ TEST(StopLadder, ACooperativeRunStopsWithoutASignal) {
   EXPECT_THAT(ladder.tick(kStart + 60s).signals, IsEmpty());
   EXPECT_THAT(states(ladder.on_ack(ack("stopped"), kStart + 61s).transitions),
               ElementsAre(StopState::stopped));
-  EXPECT_EQ(ladder.next_deadline(), std::nullopt);
+  EXPECT_THAT(ladder.watched(), IsEmpty());
   EXPECT_THAT(ladder.tick(kStart + 1h).signals, IsEmpty());
 }
 
@@ -130,7 +130,7 @@ TEST(StopLadder, TheSameCommandAgainStartsNothingTwice) {
   ladder.tick(kStart + 30s);
   EXPECT_THAT(ladder.on_command(stop_command(), kStart + 31s).transitions, IsEmpty());
   EXPECT_THAT(ladder.tick(kStart + 32s).signals, IsEmpty());
-  EXPECT_EQ(ladder.state("cmd_one"), StopState::platform_graceful);
+  EXPECT_EQ(ladder.states().at("cmd_one"), StopState::platform_graceful);
 }
 
 TEST(StopLadder, ReadingEverythingAgainAfterARestartLeadsToTheSameState) {
@@ -138,7 +138,7 @@ TEST(StopLadder, ReadingEverythingAgainAfterARestartLeadsToTheSameState) {
   ladder.on_command(stop_command(), kStart + 20min);
   ladder.on_ack(ack("accepted"), kStart + 20min);
   ladder.on_ack(ack("stopped"), kStart + 20min);
-  EXPECT_EQ(ladder.state("cmd_one"), StopState::stopped);
+  EXPECT_EQ(ladder.states().at("cmd_one"), StopState::stopped);
   EXPECT_THAT(ladder.tick(kStart + 20min).signals, IsEmpty());
 }
 
@@ -158,7 +158,7 @@ TEST(StopLadder, PassesOverDryRunsAndOtherActions) {
   auto capture = stop_command();
   capture.action = "capture";
   EXPECT_THAT(ladder.on_command(capture, kStart).transitions, IsEmpty());
-  EXPECT_EQ(ladder.next_deadline(), std::nullopt);
+  EXPECT_THAT(ladder.states(), IsEmpty());
 }
 
 // A refusal ends the ladder with its reason; nothing is signalled.
@@ -168,7 +168,7 @@ TEST(StopLadder, ARefusalDecidesByItsReason) {
     ladder.on_command(stop_command(), kStart);
     auto step = ladder.on_ack(ack("refused", reason), kStart + 1s);
     const auto later = ladder.tick(kStart + 31s);
-    return std::pair(*ladder.state("cmd_one"), step.signals.size() + later.signals.size());
+    return std::pair(ladder.states().at("cmd_one"), step.signals.size() + later.signals.size());
   };
   EXPECT_EQ(after("stale"), std::pair(StopState::rejected_stale, std::size_t{0}));
   EXPECT_EQ(after("expired"), std::pair(StopState::expired, std::size_t{0}));
@@ -184,7 +184,7 @@ TEST(StopLadder, ALateRankThatRefusesDoesNotHoldTheOthersUp) {
   auto late = ack("refused", "stale");
   late.worker = "worker_7";
   EXPECT_THAT(ladder.on_ack(late, kStart + 2s).transitions, IsEmpty());
-  EXPECT_EQ(ladder.state("cmd_one"), StopState::checkpointing);
+  EXPECT_EQ(ladder.states().at("cmd_one"), StopState::checkpointing);
 }
 
 // Ranks of one launch may state different attempts: the engine joins them (wire-and-api §7).
@@ -231,11 +231,11 @@ class StopFenceLadder : public ::testing::TestWithParam<Replacement> {};
 TEST_P(StopFenceLadder, NothingIsSignalledForAnAttemptThatIsReplaced) {
   StopLadder ladder;
   GetParam().happens(ladder);
-  EXPECT_EQ(ladder.state("cmd_1"), GetParam().ends);
+  EXPECT_EQ(ladder.states().at("cmd_1"), GetParam().ends);
   for (const auto after : {31s, 121s, 181s, 700s}) {
     EXPECT_THAT(ladder.tick(kStart + after).signals, IsEmpty());
   }
-  EXPECT_EQ(ladder.state("cmd_1"), GetParam().ends);
+  EXPECT_EQ(ladder.states().at("cmd_1"), GetParam().ends);
 }
 
 using core::JobPhase;
@@ -286,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(
                       newer.args = core::ValueMap{};  // no fence: only attempt 1 could be signalled
                       ladder.on_command(newer, kStart);
                       ladder.on_command(stop_of_attempt(1), kStart);
-                      EXPECT_EQ(ladder.state("cmd_2"), StopState::cooperative);
+                      EXPECT_EQ(ladder.states().at("cmd_2"), StopState::cooperative);
                     },
                     StopState::rejected_stale},
         Replacement{"the_pid_belongs_to_somebody_else",
@@ -309,7 +309,7 @@ TEST(StopLadder, ANewerAttemptCanBeStoppedAfterAnOlderOneWas) {
   EXPECT_THAT(states(ladder.on_command(stop_of_attempt(2), kStart + 1s).transitions),
               ElementsAre(StopState::rejected_stale, StopState::cooperative));
   EXPECT_EQ(ladder.tick(kStart + 30s).signals.size(), 1u);
-  EXPECT_EQ(ladder.state("cmd_2"), StopState::platform_graceful);
+  EXPECT_EQ(ladder.states().at("cmd_2"), StopState::platform_graceful);
 }
 
 TEST(StopLadder, WrittenAgainForALaterLaunchItKeepsItsDeadlines) {
@@ -339,7 +339,7 @@ TEST(StopLadder, TheOrderInWhichTheTopicsAreReadDoesNotMatter) {
   for (const auto& order : {std::array{0, 1, 2}, {1, 2, 0}, {1, 0, 2}}) {
     StopLadder ladder;
     for (const int which : order) records[static_cast<std::size_t>(which)](ladder);
-    EXPECT_EQ(ladder.state("cmd_one"), StopState::stopped);
+    EXPECT_EQ(ladder.states().at("cmd_one"), StopState::stopped);
     EXPECT_THAT(ladder.tick(kStart + 20min).transitions, IsEmpty());
   }
 }
@@ -407,15 +407,16 @@ TEST(StopLadder, WithoutAFenceOnlyTheCooperativePathExists) {
   EXPECT_THAT(states(ladder.tick(kStart + 10min).transitions), ElementsAre(StopState::expired));
 }
 
-TEST(StopLadder, NextDeadlineIsWhenTheNextRungIsDue) {
+TEST(StopLadder, EachRungIsDueAtItsTime) {
   StopLadder ladder;
-  EXPECT_EQ(ladder.next_deadline(), std::nullopt);
   ladder.on_command(stop_command(true), kStart);
-  EXPECT_EQ(ladder.next_deadline(), kStart + 30s);
   ladder.on_ack(ack("accepted"), kStart + 1s);
-  EXPECT_EQ(ladder.next_deadline(), kStart + 2min);
-  ladder.tick(kStart + 2min);
-  EXPECT_EQ(ladder.next_deadline(), kStart + 2min + 20s);
+  EXPECT_THAT(ladder.tick(kStart + 2min - 1ms).transitions, IsEmpty());
+  EXPECT_THAT(states(ladder.tick(kStart + 2min).transitions),
+              ElementsAre(StopState::platform_graceful));
+  EXPECT_THAT(ladder.tick(kStart + 2min + 20s - 1ms).transitions, IsEmpty());
+  EXPECT_THAT(states(ladder.tick(kStart + 2min + 20s).transitions),
+              ElementsAre(StopState::platform_force));
 }
 
 class FakeProcesses final : public ProcessControl {
@@ -437,7 +438,7 @@ struct Agent {
     agent = std::make_unique<LocalStopAgent>("h1", std::move(owned), log, telemetry);
   }
   core::NullLog log;
-  core::NullTelemetry telemetry;
+  Gauges telemetry;
   FakeProcesses* processes;
   std::unique_ptr<LocalStopAgent> agent;
 };
@@ -448,6 +449,23 @@ TEST(LocalStopAgent, TerminatesAProcessThatDoesNotAnswer) {
   EXPECT_THAT(states(node.agent->tick(kStart + 30s)),
               ElementsAre(StopState::platform_graceful, StopState::stopped));
   EXPECT_THAT(node.processes->signals, ElementsAre(SIGTERM));
+}
+
+TEST(LocalStopAgent, ShowsHowManyStopsStandWhere) {
+  Agent node;
+  const auto standing = [&](const std::string& state) {
+    return node.telemetry.at("tocsin_router_stop_state{local," + state + "}");
+  };
+  node.processes->obeys = false;
+  EXPECT_EQ(standing("cooperative"), 0);
+  node.agent->on_command(stop_command(), kStart);
+  EXPECT_EQ(standing("cooperative"), 1);
+  node.agent->tick(kStart + 30s);
+  EXPECT_EQ(standing("cooperative"), 0);
+  EXPECT_EQ(standing("platform_graceful"), 1);
+  node.processes->answer = Observed::ended;
+  node.agent->tick(kStart + 31s);
+  EXPECT_EQ(standing("platform_graceful"), 0);
 }
 
 TEST(LocalStopAgent, PassesOverProcessesOfOtherMachines) {
