@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/client/capture.h"
+#include "app/alarm_check.h"
 #include "core/identity.h"
 #include "core/text.h"
 
@@ -51,9 +51,10 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("collect", "system samples of this node",
                [&](config::Reader& in) { collectors::read(in, out.collect); });
   root.section("capture", "what the training hook captures (read by the hook, checked here)",
-               [](config::Reader& in) {
-                 client::CaptureConfig capture;
-                 client::read(in, capture);
+               [&](config::Reader& in) {
+                 client::read(in, out.capture);
+                 const auto plan = client::CapturePlan::compile(out.capture);
+                 if (!plan && !in.describing()) in.error("collections", plan.error().message);
                });
   rules::read_rules(root, out.rules);
   rules::read_engine(root, out.engine);
@@ -69,10 +70,6 @@ void read(config::Reader& root, AppConfig& out) {
   if (!root.describing()) {
     check_rule_receivers(root, out);
     check_when(root, out);
-    if (!out.has_route && !out.receivers.names.empty()) {
-      root.warning("receivers",
-                   "there are receivers but no `route`: only rules with `actions:` reach them");
-    }
   }
 }
 
@@ -124,7 +121,12 @@ AppConfig load_config(const std::string& path, const config::Environment& enviro
   AppConfig out;
   const auto document = config::Document::load(path, environment, diagnostics);
   if (!document) return out;
-  document->read(diagnostics, [&](config::Reader& root) { read(root, out); });
+  document->read(diagnostics, [&](config::Reader& root) {
+    read(root, out);
+    check_alarms(root, out);
+  });
+  explain_misplaced(*document, diagnostics);
+  diagnostics.sort(path);
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actions/actions.h"
+#include "app/client/capture.h"
 #include "app/http_server.h"
 #include "app/logging.h"
 #include "collectors/collectors.h"
@@ -22,6 +23,7 @@ struct AppConfig {
   std::string cluster = "default";
   std::map<std::string, std::string> labels;
   collectors::Config collect;
+  client::CaptureConfig capture;  // checked here; the hook is who follows it
   rules::RulesConfig rules;
   rules::EngineConfig engine;
   routing::RouteConfig route;

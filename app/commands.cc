@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -34,20 +35,19 @@ void print(const config::Diagnostics& diagnostics, const std::string& format, st
   if (format == "json") {
     core::ValueList list;
     for (const auto& item : diagnostics.items()) {
-      list.push_back(
-          core::ValueMap{{"file", item.place.file},
-                         {"line", std::int64_t{item.place.line}},
-                         {"column", std::int64_t{item.place.column}},
-                         {"grade", item.grade == config::Grade::error ? "error" : "warning"},
-                         {"path", item.path},
-                         {"message", item.message}});
+      list.push_back(core::ValueMap{{"file", item.place.file},
+                                    {"line", std::int64_t{item.place.line}},
+                                    {"column", std::int64_t{item.place.column}},
+                                    {"grade", std::string(config::to_string(item.grade))},
+                                    {"path", item.path},
+                                    {"message", item.message}});
     }
     out << core::to_json(core::Value(std::move(list))) << "\n";
     return;
   }
   for (const auto& item : diagnostics.items()) {
     if (format == "github") {
-      out << "::" << (item.grade == config::Grade::error ? "error" : "warning")
+      out << "::" << (item.grade == config::Grade::note ? "notice" : config::to_string(item.grade))
           << " file=" << item.place.file << ",line=" << item.place.line
           << ",col=" << item.place.column << "::" << item.message << "\n";
     } else {
@@ -56,13 +56,29 @@ void print(const config::Diagnostics& diagnostics, const std::string& format, st
   }
 }
 
-// Loads and reports; nullopt when there are errors.
-std::optional<AppConfig> load_or_explain(const Invocation& call) {
+// Loads and reports the errors; nullopt when there are any. What is only doubtful is for the
+// caller.
+std::optional<AppConfig> load_or_explain(const Invocation& call,
+                                         std::vector<config::Diagnostic>* doubts = nullptr) {
   config::Diagnostics diagnostics;
   AppConfig config = load_config(config_path(call), config::process_environment(), diagnostics);
-  print(diagnostics, "text", std::cerr);
-  if (diagnostics.has_errors()) return std::nullopt;
+  if (diagnostics.has_errors()) {
+    print(diagnostics, "text", std::cerr);
+    return std::nullopt;
+  }
+  if (doubts != nullptr) *doubts = std::move(diagnostics.items());
   return config;
+}
+
+void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
+  for (const config::Diagnostic& item : doubts) {
+    if (item.grade != config::Grade::warning) continue;
+    log.warn("configuration_doubtful",
+             {{"at", item.place.file + ":" + std::to_string(item.place.line) + ":" +
+                         std::to_string(item.place.column)},
+              {"key", item.path},
+              {"problem", item.message}});
+  }
 }
 
 int exit_code(const core::Error& error) {
@@ -89,7 +105,8 @@ int serve(const Invocation& call, Roles roles) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  auto config = load_or_explain(call);
+  std::vector<config::Diagnostic> doubts;
+  auto config = load_or_explain(call, &doubts);
   if (!config) return kConfiguration;
   if (!call.listen.empty()) config->http.listen = call.listen;
   if (!call.log_level.empty()) config->log.level = call.log_level;
@@ -97,6 +114,7 @@ int serve(const Invocation& call, Roles roles) {
 
   SystemClock clock;
   const auto log = make_log(config->log, clock);
+  if (roles.evaluate || roles.route) log_doubts(*log, doubts);  // a collector alarms nobody
   AppOptions options;
   options.roles = roles;
   options.host = host_name();
@@ -126,11 +144,19 @@ int serve(const Invocation& call, Roles roles) {
 }
 
 int check_command(const Invocation& call) {
+  const std::string path = config_path(call);
   config::Diagnostics diagnostics;
-  (void)load_config(call.config_file, config::process_environment(), diagnostics);
+  (void)load_config(path, config::process_environment(), diagnostics);
   print(diagnostics, call.format, std::cout);
-  const bool bad = diagnostics.has_errors() || (call.strict && !diagnostics.items().empty());
-  if (!bad && call.format == "text") std::cout << call.config_file << ": ok\n";
+  const auto warnings =
+      std::count_if(diagnostics.items().begin(), diagnostics.items().end(),
+                    [](const auto& item) { return item.grade == config::Grade::warning; });
+  const bool bad = diagnostics.has_errors() || (call.strict && warnings > 0);
+  if (!bad && call.format == "text") {
+    std::cout << path << ": ok";
+    if (warnings > 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
+    std::cout << "\n";
+  }
   return bad ? kConfiguration : kOk;
 }
 

@@ -110,7 +110,10 @@ struct HttpServer::Impl {
 };
 
 void read(config::Reader& in, HttpConfig& out) {
-  in.optional("listen", out.listen, config::not_empty(),
+  config::Check<std::string> address;
+  address.ok = [](const std::string& text) { return parse_endpoint(text).has_value(); };
+  address.expected = "IP:PORT such as 127.0.0.1:9760 or [::]:9760";
+  in.optional("listen", out.listen, address,
               "address:port of /metrics and health; port 0 picks a free one");
 }
 

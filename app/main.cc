@@ -141,11 +141,13 @@ int run(int argc, char** argv) {
   add_serving(app, "route", "the router and its deliveries: issues in, notifications out",
               {false, false, true}, call);
 
-  auto* check = app.add_subcommand("check", "find every error of a configuration in one go");
-  check->add_option("file", call.config_file, "configuration file")->required();
+  auto* check = app.add_subcommand(
+      "check", "find every error of a configuration, and what keeps an alarm silent");
+  check->add_option("file,--config.file,-c", call.config_file,
+                    "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
   check->add_option("--format", call.format, "text | json | github")
       ->check(CLI::IsMember({"text", "json", "github"}));
-  check->add_flag("--strict", call.strict, "warnings count as errors");
+  check->add_flag("--strict", call.strict, "warnings count as errors; notes do not");
   check->callback([&] { call.run = [&] { return check_command(call); }; });
 
   add_topics(app, call);

@@ -23,6 +23,12 @@ std::string unknown_name(std::string_view name, std::span<const CollectorDescrip
   return message;
 }
 
+std::vector<std::string> known_names() {
+  std::vector<std::string> out{std::string(kWithoutBuild)};
+  for (const CollectorDescriptor& each : builtin_collectors()) out.emplace_back(each.name);
+  return out;
+}
+
 const CollectorDescriptor* find(std::string_view name, std::span<const CollectorDescriptor> table) {
   for (const CollectorDescriptor& each : table) {
     if (each.name == name) return &each;
@@ -36,6 +42,7 @@ void read(config::Reader& in, Config& cfg) {
   in.optional("interval", cfg.interval, config::between(kShortest, kLongest),
               "time between two sweeps");
   in.optional("collectors", cfg.collectors, "what a sweep reads");
+  in.choices("collectors", known_names());
   in.optional("node", cfg.node, "name of this node; the host name if empty");
   in.optional("proc_root", cfg.proc_root, config::not_empty(),
               "where procfs is mounted, such as /host/proc in a container");

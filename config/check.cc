@@ -1,6 +1,8 @@
 // Range checks, diagnostics as text, and secrets.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "config/config.h"
 #include "config/values.h"
@@ -109,6 +111,27 @@ bool Diagnostics::has_errors() const noexcept {
   return false;
 }
 
+void Diagnostics::sort(std::string_view first) {
+  const auto rank = [first](const Diagnostic& item) {
+    return std::tuple(item.place.file != first, std::string_view(item.place.file), item.place.line,
+                      item.place.column);
+  };
+  std::stable_sort(items_.begin(), items_.end(),
+                   [&](const Diagnostic& a, const Diagnostic& b) { return rank(a) < rank(b); });
+}
+
+std::string_view to_string(Grade grade) noexcept {
+  switch (grade) {
+    case Grade::note:
+      return "note";
+    case Grade::warning:
+      return "warning";
+    case Grade::error:
+      break;
+  }
+  return "error";
+}
+
 std::string to_text(const Diagnostic& diagnostic) {
   std::string out = diagnostic.place.file;
   if (diagnostic.place.line > 0) {
@@ -116,8 +139,7 @@ std::string to_text(const Diagnostic& diagnostic) {
         ":" + std::to_string(diagnostic.place.line) + ":" + std::to_string(diagnostic.place.column);
   }
   if (!out.empty()) out += ": ";
-  out += diagnostic.grade == Grade::error ? "error: " : "warning: ";
-  out += diagnostic.message;
+  out += std::string(to_string(diagnostic.grade)) + ": " + diagnostic.message;
   if (!diagnostic.path.empty()) out += " (at " + diagnostic.path + ")";
   return out;
 }

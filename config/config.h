@@ -37,13 +37,17 @@ struct Place {
   int column = 0;  // from 1
 };
 
-enum class Grade { warning, error };
+/// error: surely wrong, nothing starts. warning: most likely not what was meant; `check --strict`
+/// refuses it. note: right only if something outside this file makes it so.
+enum class Grade { note, warning, error };
+std::string_view to_string(Grade grade) noexcept;
 
 struct Diagnostic {
   Place place;
   Grade grade = Grade::error;
   std::string path;     // "receivers.oncall.webhook.url"
   std::string message;  // says what was expected and, where there is one, the nearest valid name
+  bool unknown_key = false;  // `path` ends in a key that nobody asked for
 };
 
 /// "file:line:column: error: message (at path)".
@@ -54,7 +58,10 @@ class Diagnostics {
  public:
   void add(Diagnostic diagnostic) { items_.push_back(std::move(diagnostic)); }
   [[nodiscard]] const std::vector<Diagnostic>& items() const noexcept { return items_; }
+  [[nodiscard]] std::vector<Diagnostic>& items() noexcept { return items_; }
   [[nodiscard]] bool has_errors() const noexcept;
+  /// By file (`first` before the files it includes), line and column.
+  void sort(std::string_view first);
 
  private:
   std::vector<Diagnostic> items_;
@@ -111,6 +118,13 @@ Check<std::string> not_empty();
 /// One key as declared: for JSON Schema and the docs tables.
 struct KeyDoc;
 
+class Reader;
+/// What a map holds when the key it depends on has one of these values.
+struct Shape {
+  std::vector<std::string> values;
+  std::function<void(Reader&)> read;
+};
+
 /// A map of the YAML document being read, or of a part being described. Not copyable; lives only
 /// inside the read function it is passed to. Types: bool, int64, uint64, int, uint32, double,
 /// string, Duration, Bytes, vector<string>, map<string,string> (as Value), Secret (see secret()).
@@ -156,19 +170,29 @@ class Reader {
   /// A map or a list of maps under one key: `read` runs once per map.
   void one_or_many(std::string_view key, std::string_view help,
                    const std::function<void(Reader&)>& read);
-  /// Any YAML subtree as a Value (for pass-through such as librdkafka properties).
-  void any(std::string_view key, core::Value& out, std::string_view help);
+  /// Any YAML subtree as a Value (for pass-through such as librdkafka properties). `schema`: JSON
+  /// Schema of what the caller accepts, for editors; empty: everything.
+  void any(std::string_view key, core::Value& out, std::string_view help,
+           std::string_view schema = {});
+  /// Describing only: which values a declared key may have, where the caller checks them itself.
+  void choices(std::string_view key, std::vector<std::string> values);
+  /// Describing only: what `key` holds depends on the value of `by`.
+  void depends(std::string_view key, std::string_view by, const std::vector<Shape>& shapes);
   /// Exactly one of these keys must be present (checked when parsing; noted in the schema).
   void exactly_one_of(std::initializer_list<std::string_view> keys);
 
   [[nodiscard]] bool has(std::string_view key) const;
   /// True in the describing pass: defaults are meaningful, values are not.
   [[nodiscard]] bool describing() const noexcept;
-  /// Where `key` (or the map itself) stands.
+  /// Where `key` (or the map itself) stands. Here and below `key` may also be a path as diagnostics
+  /// name it: "routes[0].matchers[1]".
   [[nodiscard]] Place place(std::string_view key = {}) const;
+  /// What stands there, variables replaced; nullopt: nothing.
+  [[nodiscard]] std::optional<core::Value> value(std::string_view key) const;
   /// Reports a problem found by the caller (cross-references, parse errors inside a text).
   void error(std::string_view key, std::string message) const;
   void warning(std::string_view key, std::string message) const;
+  void note(std::string_view key, std::string message) const;
   /// Accepts `old_name` (or any case / underscore spelling) for `key`.
   void alias(std::string_view key, std::string_view old_name);
   /// Effective values so far, in declaration order, with origin default|user: params_hash and
@@ -198,6 +222,8 @@ class Document {
 
   /// Runs `read` over the root map, then reports every key that it did not ask for.
   void read(Diagnostics& diagnostics, const std::function<void(Reader&)>& read) const;
+  /// What stands at a path such as "rules[0].use", variables replaced; nullopt: nothing.
+  [[nodiscard]] std::optional<core::Value> value(std::string_view path) const;
 
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;

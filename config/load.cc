@@ -78,6 +78,23 @@ struct Converter {
   }
 };
 
+// The line whose indentation holds a tab, at or before the one that YAML stumbled over.
+std::optional<Place> tab_before(std::string_view text, const Place& end) {
+  Place at{end.file, 1, 1};
+  while (at.line <= end.line && !text.empty()) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    const std::size_t indent = text.substr(0, length).find_first_not_of(" \t");
+    const std::size_t tab = text.substr(0, length).find('\t');
+    if (indent != std::string_view::npos && tab < indent) {
+      at.column = static_cast<int>(tab) + 1;
+      return at;
+    }
+    text.remove_prefix(std::min(length + 1, text.size()));
+    ++at.line;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> read_file(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
@@ -233,7 +250,12 @@ std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
     return root;
   } catch (const YAML::Exception& error) {
     const Place place{name, error.mark.line + 1, error.mark.column + 1};
-    diagnostics.add({place, Grade::error, "", "not valid YAML: " + error.msg});
+    if (const auto tab = tab_before(text, place)) {
+      diagnostics.add({*tab, Grade::error, "",
+                       "not valid YAML: a tab indents this line; YAML takes spaces only"});
+    } else {
+      diagnostics.add({place, Grade::error, "", "not valid YAML: " + error.msg});
+    }
     return std::nullopt;
   }
 }
@@ -256,6 +278,7 @@ void substitute(Node& node, const Environment& environment, Diagnostics& diagnos
     }
   }
   node.text = out;
+  node.substituted = true;
 }
 
 Environment process_environment() {

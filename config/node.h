@@ -15,8 +15,9 @@ struct Entry;
 struct Node {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  std::string text;     // scalar
-  bool quoted = false;  // a quoted scalar is text, never a number or a bool
+  std::string text;          // scalar
+  bool quoted = false;       // a quoted scalar is text, never a number or a bool
+  bool substituted = false;  // a variable gave it, or part of it
   std::vector<Node> items;
   std::vector<Entry> entries;
   Place place;

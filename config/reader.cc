@@ -1,6 +1,7 @@
 // The verbs of Reader: parsing and describing through one declaration.
 #include <algorithm>
 
+#include "config/hints.h"
 #include "config/tree.h"
 #include "config/values.h"
 #include "core/text.h"
@@ -19,16 +20,6 @@ std::string with_suggestion(std::string message, std::string_view wanted,
   return message;
 }
 
-// Lower case without underscores and dashes: what makes two spellings of a name the same.
-std::string folded(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '_' || c == '-') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return out;
-}
-
 // Reads one map below `parent`; reports what nobody asked for.
 void read_map(const Reader::Impl& parent, const Node& node, std::string path,
               const std::function<void(Reader&)>& read) {
@@ -41,18 +32,6 @@ void read_map(const Reader::Impl& parent, const Node& node, std::string path,
   impl.report_unknown_keys();
 }
 
-void describe_map(SchemaNode& schema, const std::function<void(Reader&)>& read) {
-  Reader::Impl impl;
-  impl.schema = &schema;
-  Reader reader(impl);
-  read(reader);
-}
-
-template <typename T>
-std::vector<std::string> choices_for(const T&, const std::vector<std::string>& choices) {
-  return choices;
-}
-
 template <typename T>
 std::string suggestion(const T&, const Check<T>&) {
   return {};
@@ -63,20 +42,6 @@ std::string suggestion(const std::string& value, const Check<std::string>& check
 }
 
 }  // namespace
-
-SchemaNode::SchemaNode() = default;
-SchemaNode::SchemaNode(const SchemaNode&) = default;
-SchemaNode::SchemaNode(SchemaNode&&) noexcept = default;
-SchemaNode& SchemaNode::operator=(const SchemaNode&) = default;
-SchemaNode& SchemaNode::operator=(SchemaNode&&) noexcept = default;
-SchemaNode::~SchemaNode() = default;
-
-SchemaNode& SchemaNode::property(std::string_view key) {
-  for (auto& [name, node] : properties) {
-    if (name == key) return node;
-  }
-  return properties.emplace_back(Property{std::string(key), {}}).node;
-}
 
 const Entry* Reader::Impl::take(std::string_view key) {
   if (std::find(known.begin(), known.end(), key) == known.end()) known.emplace_back(key);
@@ -103,8 +68,9 @@ void Reader::Impl::report_unknown_keys() const {
   for (const Entry& entry : node->entries) {
     const bool asked = std::find(known.begin(), known.end(), entry.key) != known.end();
     if (!asked && !aliases.contains(entry.key)) {
-      report(entry.key_place, Grade::error, entry.key,
-             with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known));
+      diagnostics->add({entry.key_place, Grade::error, path_of(entry.key),
+                        with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known),
+                        true});
     }
   }
 }
@@ -125,6 +91,9 @@ void Reader::read_key(std::string_view key, T& out, const Check<T>* check, std::
       node.exclusive_minimum = check->exclusive_minimum;
       node.choices = check->choices;
     }
+    if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>) {
+      if (!node.minimum) node.minimum = 0;
+    }
   }
   const Entry* entry = impl_->take(key);
   const bool given = entry != nullptr && entry->value.kind != Node::Kind::null;
@@ -133,7 +102,7 @@ void Reader::read_key(std::string_view key, T& out, const Check<T>* check, std::
     if (!parse_value(entry->value, value)) {
       impl_->report(entry->value.place, Grade::error, key,
                     std::string(key) + ": expected " + TypeName<T>::expected + ", found " +
-                        describe_kind(entry->value));
+                        describe_kind(entry->value) + unit_hint(entry->value, T{}, help));
       return;
     }
     if (check != nullptr && !check->ok(value)) {
@@ -183,6 +152,9 @@ void Reader::secret(std::string_view key, Secret& out, std::string_view help, bo
   }
   out = plain != nullptr ? Secret::from_value(entry->value.text)
                          : Secret::from_file(entry->value.text);
+  if (const std::string danger = exposure(entry->value, file != nullptr); !danger.empty()) {
+    impl_->report(entry->value.place, Grade::warning, entry->key, danger);
+  }
 }
 
 bool Reader::section(std::string_view key, std::string_view help,
@@ -195,7 +167,7 @@ bool Reader::section(std::string_view key, std::string_view help,
   }
   const Entry* entry = impl_->take(key);
   if (entry == nullptr) return false;
-  static const Node kEmpty{Node::Kind::map, {}, false, {}, {}, {}};
+  static const Node kEmpty{Node::Kind::map, {}, false, false, {}, {}, {}};
   if (entry->value.kind == Node::Kind::null) {
     read_map(*impl_, kEmpty, impl_->path_of(key), read);
     return true;
@@ -307,15 +279,6 @@ void Reader::one_or_many(std::string_view key, std::string_view help,
   section(key, help, read);
 }
 
-void Reader::any(std::string_view key, core::Value& out, std::string_view help) {
-  if (impl_->schema != nullptr) {
-    SchemaNode& node = impl_->schema->property(key);
-    node.type = "any";
-    node.help = help;
-  }
-  if (const Entry* entry = impl_->take(key)) out = to_value(entry->value);
-}
-
 void Reader::exactly_one_of(std::initializer_list<std::string_view> keys) {
   std::vector<std::string> names(keys.begin(), keys.end());
   if (impl_->schema != nullptr) impl_->schema->exactly_one_of.push_back(names);
@@ -330,35 +293,6 @@ void Reader::exactly_one_of(std::initializer_list<std::string_view> keys) {
     list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   impl_->report(present.empty() ? place() : present[1]->key_place, Grade::error, "",
                 "give exactly one of " + list);
-}
-
-bool Reader::has(std::string_view key) const {
-  return impl_->node != nullptr && impl_->node->find(key) != nullptr;
-}
-
-bool Reader::describing() const noexcept { return impl_->schema != nullptr; }
-
-Place Reader::place(std::string_view key) const {
-  if (impl_->node == nullptr) return {};
-  if (const Entry* entry = impl_->node->find(key)) return entry->value.place;
-  return impl_->node->place;
-}
-
-void Reader::error(std::string_view key, std::string message) const {
-  impl_->report(place(key), Grade::error, key, std::move(message));
-}
-
-void Reader::warning(std::string_view key, std::string message) const {
-  impl_->report(place(key), Grade::warning, key, std::move(message));
-}
-
-void Reader::alias(std::string_view key, std::string_view old_name) {
-  impl_->aliases.emplace(old_name, key);
-  if (impl_->node == nullptr) return;
-  for (const Entry& entry : impl_->node->entries) {
-    if (entry.key != key && folded(entry.key) == folded(old_name))
-      impl_->aliases.emplace(entry.key, key);
-  }
 }
 
 std::vector<core::Parameter> Reader::effective() const { return impl_->effective; }

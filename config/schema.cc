@@ -8,25 +8,46 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What a variable will give is not known here: any value that holds one is let through.
+constexpr const char* kVariable = "\\$\\{";
+
+Json or_variable(std::string_view pattern) {
+  return "^(" + std::string(pattern) + ")$|" + kVariable;
+}
+
 Json scalar_schema(const SchemaNode& node) {
   const std::string& type = node.type;
   if (type == "duration")
-    return {{"type", "string"}, {"pattern", "^([0-9.]+(ns|us|ms|s|m|h|d|w))+$"}};
-  if (type == "bytes")
-    return {{"type", Json::array({"string", "integer"})}, {"pattern", "^[0-9]+([KMGT]i?B|B)?$"}};
+    return {{"type", "string"}, {"pattern", or_variable("([0-9.]+(ns|us|ms|s|m|h|d|w))+")}};
+  if (type == "bytes") {
+    return {{"type", Json::array({"string", "integer"})},
+            {"pattern", or_variable("[0-9]+([KMGT]i?B|B)?")}};
+  }
   if (type == "secret") return {{"type", "string"}, {"minLength", 1}};
   if (type == "texts") {
-    return {{"oneOf", Json::array({{{"type", "string"}},
-                                   {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
+    Json one = {{"type", "string"}};
+    if (!node.choices.empty()) one["enum"] = node.choices;
+    return {{"oneOf", Json::array({one, {{"type", "array"}, {"items", one}}})}};
   }
   if (type == "text map") {
     return {{"type", "object"},
             {"additionalProperties", {{"type", Json::array({"string", "number", "boolean"})}}}};
   }
-  if (type == "any") return Json::object();
-  // A number may come from ${VAR}, so its text form is accepted too.
-  if (type == "integer" || type == "number" || type == "boolean") {
-    return {{"type", Json::array({type, "string"})}};
+  if (type == "any") return node.accepted.empty() ? Json::object() : Json::parse(node.accepted);
+  if (type == "integer") {
+    return {{"type", Json::array({type, "string"})}, {"pattern", or_variable("-?[0-9]+")}};
+  }
+  if (type == "number") {
+    return {{"type", Json::array({type, "string"})},
+            {"pattern", or_variable("[-+]?[0-9.]+([eE][-+]?[0-9]+)?")}};
+  }
+  if (type == "boolean") {
+    return {{"type", Json::array({type, "string"})},
+            {"pattern", or_variable("[Tt]rue|TRUE|[Ff]alse|FALSE")}};
+  }
+  if (!node.choices.empty()) {
+    return {{"anyOf", Json::array({{{"enum", node.choices}},
+                                   {{"type", "string"}, {"pattern", kVariable}}})}};
   }
   return {{"type", Json::array({"string", "number", "boolean"})}};
 }
@@ -34,19 +55,28 @@ Json scalar_schema(const SchemaNode& node) {
 Json to_schema(const SchemaNode& node);
 
 Json object_schema(const SchemaNode& node) {
-  Json out = {{"type", "object"}, {"additionalProperties", false}};
   Json properties = Json::object();
   Json required = Json::array();
   for (const auto& [key, child] : node.properties) {
     properties[key] = to_schema(child);
     if (child.required) required.push_back(key);
   }
-  out["properties"] = properties;
+  // A map without any key may be left empty, as long as none is needed.
+  const bool nothing_needed = required.empty() && node.exactly_one_of.empty();
+  Json out = {{"type", nothing_needed ? Json::array({"object", "null"}) : Json("object")},
+              {"additionalProperties", false},
+              {"properties", properties}};
   if (!required.empty()) out["required"] = required;
   for (const auto& group : node.exactly_one_of) {
     Json choices = Json::array();
     for (const auto& key : group) choices.push_back({{"required", Json::array({key})}});
     out["allOf"].push_back({{"oneOf", choices}});
+  }
+  for (const ShapeNode& shape : node.shapes) {
+    const Json is = {{"properties", {{shape.by, {{"enum", shape.values}}}}},
+                     {"required", Json::array({shape.by})}};
+    out["allOf"].push_back(
+        {{"if", is}, {"then", {{"properties", {{shape.key, to_schema(shape.node)}}}}}});
   }
   return out;
 }
@@ -61,7 +91,13 @@ Json to_schema(const SchemaNode& node) {
     out = object_schema(node);
   } else if (node.type == "array") {
     Json item = item_schema(node);
-    if (!node.bare_key.empty()) item = {{"oneOf", Json::array({item, {{"type", "string"}}})}};
+    if (!node.bare_key.empty()) {
+      Json bare = {{"type", "string"}};
+      for (const auto& [key, child] : node.item.front().properties) {
+        if (key == node.bare_key && !child.choices.empty()) bare["enum"] = child.choices;
+      }
+      item = {{"oneOf", Json::array({item, bare})}};
+    }
     out = {{"type", "array"}, {"items", item}};
   } else if (node.type == "map" || node.type == "one-or-many") {
     const Json one = item_schema(node);
@@ -69,7 +105,6 @@ Json to_schema(const SchemaNode& node) {
     out = node.type == "map" ? Json{{"type", "object"}, {"additionalProperties", many}} : many;
   } else {
     out = scalar_schema(node);
-    if (!node.choices.empty()) out["enum"] = node.choices;
     if (node.minimum) out[node.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = *node.minimum;
     if (node.maximum) out["maximum"] = *node.maximum;
     if (!node.fallback.is_null()) out["default"] = Json::parse(core::to_json(node.fallback));
@@ -107,10 +142,7 @@ void rows(const SchemaNode& node, const std::string& prefix, std::vector<KeyDoc>
 SchemaNode described(const std::function<void(Reader&)>& read) {
   SchemaNode root;
   root.type = "object";
-  Reader::Impl impl;
-  impl.schema = &root;
-  Reader reader(impl);
-  read(reader);
+  describe_map(root, read);
   return root;
 }
 

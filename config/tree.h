@@ -15,6 +15,7 @@ struct Document::Tree {
 };
 
 struct Property;
+struct ShapeNode;
 
 /// One declared key, as a tree: what JSON Schema and the docs tables are made of.
 struct SchemaNode {
@@ -32,6 +33,8 @@ struct SchemaNode {
   std::vector<SchemaNode> item;  // 0 or 1: of a list or map
   std::string bare_key;
   std::vector<std::vector<std::string>> exactly_one_of;
+  std::string accepted;           // of any: JSON Schema as text
+  std::vector<ShapeNode> shapes;  // of an object: keys that depend on others
 
   SchemaNode& property(std::string_view key);
 
@@ -46,6 +49,13 @@ struct SchemaNode {
 
 struct Property {
   std::string key;
+  SchemaNode node;
+};
+
+struct ShapeNode {
+  std::string key;
+  std::string by;
+  std::vector<std::string> values;
   SchemaNode node;
 };
 
@@ -65,5 +75,8 @@ struct Reader::Impl {
   void report(const Place& place, Grade grade, std::string_view key, std::string message) const;
   void report_unknown_keys() const;
 };
+
+/// Records what `read` declares.
+void describe_map(SchemaNode& schema, const std::function<void(Reader&)>& read);
 
 }  // namespace tocsin::config

@@ -101,6 +101,7 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
     in.optional("modes", common.modes,
                 "modes judged: global, train, eval, predict; empty = the "
                 "rule's own");
+    in.choices("modes", {"global", "train", "eval", "predict"});
     in.optional("workers", common.workers, "names of the workers judged; empty or all = all");
     if (defaults.has_start_step) {
       in.optional("start_step", common.start_step, config::at_least(std::int64_t{0}),
@@ -117,6 +118,7 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
               "open issues per kind and worker; further hits are only counted (default: "
               "engine.max_open_units)");
   in.optional("severity", common.severity, "info, warning, error or critical");
+  in.choices("severity", {"info", "warning", "error", "critical"});
   if (common.severity && !core::severity_from(*common.severity)) {
     in.error("severity", "expected info, warning, error or critical");
   }

@@ -84,6 +84,7 @@ const RuleDescriptor* named_rule(config::Reader& item, const std::string& use) {
 void read_severity(config::Reader& item, RuleSettings& rule) {
   std::optional<std::string> severity;
   item.optional("severity", severity, "info, warning, error or critical; default: the rule's own");
+  item.choices("severity", {"info", "warning", "error", "critical"});
   if (!severity) return;
   if (const auto parsed = core::severity_from(*severity)) {
     rule.severity = *parsed;
@@ -104,6 +105,20 @@ void read_parameters(config::Reader& item, const RuleDescriptor& descriptor, Rul
   }
 }
 
+// Which parameters there are depends on the rule.
+void describe_parameters(config::Reader& item) {
+  core::Value ignored;
+  item.any("with", ignored, "the rule's parameters (see its page)");
+  std::vector<config::Shape> shapes;
+  for (const RuleDescriptor& rule : builtin_rules()) {
+    config::Shape& shape = shapes.emplace_back();
+    shape.values = {std::string(rule.name), std::string(rule.original_name)};
+    shape.values.insert(shape.values.end(), rule.aliases.begin(), rule.aliases.end());
+    shape.read = [&rule](config::Reader& in) { rule.read(in, Preset::tocsin); };
+  }
+  item.depends("with", "use", shapes);
+}
+
 void read_item(config::Reader& item, RulesConfig& out) {
   std::string use;
   std::string preset = "tocsin";
@@ -117,8 +132,7 @@ void read_item(config::Reader& item, RulesConfig& out) {
   item.optional("runbook_url", rule.runbook_url, "link shown with every issue");
   read_severity(item, rule);
   if (item.describing()) {
-    core::Value ignored;
-    item.any("with", ignored, "the rule's parameters (see its page)");
+    describe_parameters(item);
     return;
   }
   if (use.empty()) return;  // reported by required()

@@ -113,6 +113,47 @@ class CollectionReader {
   CollectionConfig& out_;
 };
 
+// What editors check; read_every() and read_collections() say the same in words.
+constexpr std::string_view kGrid =
+    R"({"anyOf": [{"type": "integer", "minimum": 1},
+                  {"type": "string", "pattern": "^[1-9][0-9]*( *steps?)?$|^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"}]})";
+constexpr std::string_view kTexts = R"({"type": ["string", "array"], "items": {"type": "string"}})";
+
+std::string grid_schema() {
+  const std::string grid(kGrid);
+  return R"({"anyOf": [)" + grid + R"(, {"type": "object", "additionalProperties": false,
+           "properties": {"train": )" +
+         grid + R"(, "eval": )" + grid + "}}]}";
+}
+
+std::string collections_schema() {
+  const std::string grid(kGrid);
+  const std::string texts(kTexts);
+  const std::string step = R"({"type": "integer", "minimum": 0})";
+  const std::string roles =
+      R"({"type": "array", "items": {"enum": ["other", "weight", "bias", "gradient", "loss", "metric",
+          "input", "output", "activation_in", "activation_out", "optimizer", "label", "prediction",
+          "importance", "shap", "tree", "hyperparameter"]}})";
+  const std::string modes =
+      R"({"type": "array", "items": {"enum": ["global", "train", "eval", "predict"]}})";
+  return R"({"anyOf": [{"type": "array", "items": {"type": "string"}},
+    {"type": "object", "additionalProperties": {"type": ["object", "null"],
+      "additionalProperties": false, "properties": {
+        "every": )" +
+         grid + R"(, "include": )" + texts + R"(, "exclude": )" + texts + R"(,
+        "roles": {"anyOf": [{"type": "string"}, )" +
+         roles + R"(]},
+        "modes": {"anyOf": [{"type": "string"}, )" +
+         modes + R"(]},
+        "start_step": )" +
+         step + R"(, "end_step": {"type": ["integer", "null"], "minimum": 0},
+        "steps": {"type": "array", "items": )" +
+         step + R"(},
+        "statistics": )" +
+         texts + R"(, "raw": {"type": "boolean"}, "shape": {"type": "boolean"}
+      }}}]})";
+}
+
 void read_collections(config::Reader& in, const Value& value, CaptureConfig& cfg) {
   std::vector<CollectionConfig> collections;
   if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
@@ -189,10 +230,11 @@ std::string to_text(const Every& every) {
 
 void read(config::Reader& in, CaptureConfig& cfg) {
   Value every;
-  in.any("every", every, "grid of tensors: `10 steps`, a duration, or {train: …, eval: …}");
+  in.any("every", every, "grid of tensors: `10 steps`, a duration, or {train: …, eval: …}",
+         grid_schema());
   if (!every.is_null()) read_every(in, every, cfg);
   Value scalars;
-  in.any("scalars", scalars, "grid of logged scalars");
+  in.any("scalars", scalars, "grid of logged scalars", kGrid);
   if (!scalars.is_null()) {
     if (auto parsed = every_from(scalars)) {
       cfg.scalars = *parsed;
@@ -203,7 +245,9 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   in.optional("workers", cfg.workers, config::one_of({"auto", "one", "all"}),
               "whose tensors are captured; auto: replicated ones from rank 0, shards from all");
   Value overhead;
-  in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01");
+  in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01",
+         R"({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                       {"type": "string", "pattern": "^[0-9.]+%$|\\$\\{"}]})");
   if (const auto* ratio = std::get_if<double>(&overhead.storage())) {
     cfg.overhead = *ratio;
   } else if (const auto* text = std::get_if<std::string>(&overhead.storage())) {
@@ -225,7 +269,8 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   Value collections;
   in.any("collections", collections,
          "names of collections, or a map from name to {every, include, exclude, roles, modes, "
-         "start_step, end_step, steps, statistics}");
+         "start_step, end_step, steps, statistics}",
+         collections_schema());
   if (!collections.is_null()) read_collections(in, collections, cfg);
   Value raw;
   in.any("raw", raw, "limits of raw tensors (not sent by this client)");

@@ -7,7 +7,8 @@ import yaml
 
 from tests.support.program import ROOT, run_cli
 
-GOOD = "transport: {journal: ./data}\nrules: [exploding_tensor]\n"
+GOOD = ("transport: {journal: ./data}\nrules: [exploding_tensor]\n"
+        "route: {receiver: board}\nreceivers: {board: {publish_metric: {}}}\n")
 
 
 def check(tmp_path, text, *flags, env=None):
@@ -66,13 +67,44 @@ def test_each_error_names_place_and_remedy(tmp_path, text, where, words):
 def test_all_errors_come_in_one_go(tmp_path):
     code, out, _ = check(tmp_path, "rulez: []\nlog: {level: loud}\nhttp: {lisen: x}\n")
     assert code == 3
-    assert len(out.splitlines()) == 3
+    errors = [line for line in out.splitlines() if ": error: " in line]
+    assert [line.split(":")[1] for line in errors] == ["1", "2", "3"]
 
 
 def test_errors_as_json_for_editors(tmp_path):
     code, out, _ = check(tmp_path, "rulez: []\n", "--format", "json")
     assert code == 3
-    assert json.loads(out)[0]["line"] == 1
+    assert [item for item in json.loads(out) if item["grade"] == "error"][0]["line"] == 1
+
+
+SILENT = ("rules: [exploding_tensor]\nroute: {receiver: board, routes: [{matchers: 'sevrity=\"error\"'}]}\n"
+          "receivers: {board: {publish_metric: {}}}\n")
+
+
+def test_a_silent_alarm_is_a_warning_that_strict_refuses(tmp_path):
+    code, out, _ = check(tmp_path, SILENT)
+    assert code == 0
+    assert out.startswith('t.yaml:2:46: warning: no rule gives its issues a label "sevrity"; did you mean "severity"?')
+    assert out.endswith("t.yaml: ok, 1 warning\n")
+    assert check(tmp_path, SILENT, "--strict")[0] == 3
+    assert check(tmp_path, SILENT, "--format", "github")[1].startswith("::warning file=")
+    # What jobs may bring is only noted.
+    code, out, _ = check(tmp_path, SILENT.replace("sevrity", "project"), "--strict")
+    assert code == 0 and "note" in out
+
+
+def test_check_and_up_look_at_the_same_file_by_default(tmp_path):
+    (tmp_path / "elsewhere.yaml").write_text("rulez: []\n")
+    code, out, _ = run_cli("check", env={"TOCSIN_CONFIG": str(tmp_path / "elsewhere.yaml")})
+    assert code == 3 and "elsewhere.yaml:1:1: error" in out
+    code, _, err = run_cli("up", env={"TOCSIN_CONFIG": str(tmp_path / "elsewhere.yaml")})
+    assert code == 3 and "elsewhere.yaml:1:1: error" in err
+
+
+def test_up_logs_what_keeps_an_alarm_silent(server):
+    program = server("transport: {journal: ./d}\nhttp: {listen: '127.0.0.1:0'}\n" + SILENT)
+    doubt = program.wait_for("configuration_doubtful")
+    assert doubt["at"].endswith(".yaml:4:46") and "severity" in doubt["problem"]
 
 
 def test_a_secret_is_never_echoed(tmp_path):
@@ -80,16 +112,76 @@ def test_a_secret_is_never_echoed(tmp_path):
     assert "hunter2-canary" not in out + err
 
 
-def test_the_schema_accepts_the_examples_and_refuses_a_misspelt_key(tmp_path):
-    code, out, _ = run_cli("schema")
-    assert code == 0
-    validator = jsonschema.Draft7Validator(json.loads(out))
+def test_the_schema_accepts_the_examples():
+    validator = the_schema()
     examples = sorted((ROOT / "config" / "examples").glob("*.yaml"))
     assert examples
     for path in examples:
         errors = [f"{path.name}: {e.message} at {list(e.path)}" for e in validator.iter_errors(yaml.safe_load(path.read_text()))]
         assert not errors, errors
-    assert list(validator.iter_errors({"rulez": []}))
+
+
+def the_schema():
+    code, out, _ = run_cli("schema")
+    assert code == 0
+    jsonschema.Draft7Validator.check_schema(json.loads(out))
+    return jsonschema.Draft7Validator(json.loads(out))
+
+
+@pytest.mark.parametrize("text", [
+    "rulez: []\n",
+    "rules: [explodng_tensor]\n",
+    "rules: [{use: explodng_tensor}]\n",
+    "rules: [{use: vanishing_gradient, threshold: 1}]\n",
+    "rules: [{use: vanishing_gradient, with: {treshold: 1}}]\n",
+    "rules: [{use: vanishing_gradient, with: {threshold: small}}]\n",
+    "rules: [{use: vanishing_gradient, with: {threshold: -1}}]\n",
+    "rules: [{use: vanishing_gradient, with: {patience: 3}}]\n",
+    "rules: [{use: overfit, severity: eror}]\n",
+    "rules: [{use: overfit, with: {severity: eror}}]\n",
+    "rules: [{use: overfit, with: {modes: [trian]}}]\n",
+    "rules: [{use: overfit, preset: theirs}]\n",
+    "rules: [{name: no_use}]\n",
+    "capture: {evry: 10 steps}\n",
+    "capture: {every: ten steps}\n",
+    "capture: {every: {trian: 10}}\n",
+    "capture: {workers: some}\n",
+    "capture: {overhead: 2}\n",
+    "capture: {collections: {weights: {evry: 10}}}\n",
+    "capture: {collections: {mine: {roles: [gradeint]}}}\n",
+    "collect: {collectors: [cpuu]}\n",
+    "engine: {commit_interval: 300}\n",
+    "engine: {commit_interval: 5 minutes}\n",
+    "engine: {max_runs: 0}\n",
+    "receivers: {a: {webhok: {url: 'http://x'}}}\n",
+    "receivers: {a: {webhook: {}}}\n",
+    "receivers: {a: {webhook: {url: 'http://x', secrt: y}}}\n",
+    "receivers: {a: {stop_training: {armed: yes please}}}\n",
+    "receivers: {a: {stop_training: {mode: halt}}}\n",
+    "receivers: {a: [{publish_metric: {nonsense: 1}}]}\n",
+    "log: {level: loud}\n",
+    "transport: {kafka: {bootstrap.servers: x}, journal: d}\n",
+])
+def test_schema_and_check_refuse_the_same(tmp_path, text):
+    assert list(the_schema().iter_errors(yaml.safe_load(text))), text
+    code, out, _ = check(tmp_path, text)
+    assert code == 3, out
+
+
+@pytest.mark.parametrize("text", [
+    "rules: [overfit, {use: ExplodingTensor, with: }, {use: stalled_training}]\n",
+    "rules: [{use: vanishing_gradient, with: {threshold: 1e-7, modes: train, cooldown: 1m30s}}]\n",
+    "rules: [{use: overfit, severity: '${SEVERITY:-error}', with: {start_step: '${START:-3}'}}]\n",
+    "log: {level: '${LEVEL:-info}'}\n",
+    "capture: {every: {train: 10 steps, eval: 5m}, scalars: 1, overhead: 1%, collections: {weights: , m: {include: x}}}\n",
+    "receivers: {a: {}, b: [{publish_metric: }, {publish_metric: {id: c}}]}\n",
+    "engine: {commit_interval: '${INTERVAL:-1s}', threads: '${THREADS:-2}'}\n",
+])
+def test_schema_and_check_accept_the_same(tmp_path, text):
+    errors = [e.message for e in the_schema().iter_errors(yaml.safe_load(text))]
+    assert not errors, errors
+    code, out, _ = check(tmp_path, text)
+    assert code == 0, out
 
 
 def test_the_examples_pass_check():

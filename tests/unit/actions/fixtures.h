@@ -179,7 +179,9 @@ inline Loaded load(const std::string& yaml) {
   if (document) {
     document->read(diagnostics, [&](config::Reader& root) { read_receivers(root, out.receivers); });
   }
-  for (const auto& item : diagnostics.items()) out.errors += to_text(item) + "\n";
+  for (const auto& item : diagnostics.items()) {
+    if (item.grade == config::Grade::error) out.errors += to_text(item) + "\n";
+  }
   return out;
 }
 

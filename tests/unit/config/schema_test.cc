@@ -29,7 +29,8 @@ TEST(Schema, SaysTypesDefaultsRangesAndRequiredKeys) {
   EXPECT_EQ(json["$schema"], "http://json-schema.org/draft-07/schema#");
   EXPECT_EQ(json["properties"]["ratio"]["default"], 10);
   EXPECT_EQ(json["properties"]["ratio"]["exclusiveMinimum"], 1);
-  EXPECT_EQ(json["properties"]["mode"]["enum"], nlohmann::json::array({"stop", "pause"}));
+  EXPECT_EQ(json["properties"]["mode"]["anyOf"][0]["enum"],
+            nlohmann::json::array({"stop", "pause"}));
   EXPECT_EQ(json["required"], nlohmann::json::array({"mode"}));
   EXPECT_EQ(json["properties"]["http"]["properties"]["every"]["default"], "500ms");
   EXPECT_EQ(json["additionalProperties"], false);

@@ -1,0 +1,21 @@
+// What lets an alarm stay silent although every value of the configuration is valid: names that
+// nothing produces, rules nobody is told of, stops that only pretend. And where a key belongs that
+// stands in the wrong place.
+#pragma once
+
+#include "app/app_config.h"
+#include "config/config.h"
+
+namespace tocsin::app {
+
+/// Warnings for what is most likely not meant, notes for names that only a job or another producer
+/// can make true. Reports at the place of what it speaks of; call after everything was read.
+void check_alarms(const config::Reader& root, const AppConfig& config);
+
+/// Names in matchers, `group_by`, `capture.collections` and rules' `collection_names`.
+void check_names(const config::Reader& root, const AppConfig& config);
+
+/// Says of each unknown key that is known elsewhere where that is.
+void explain_misplaced(const config::Document& document, config::Diagnostics& diagnostics);
+
+}  // namespace tocsin::app

@@ -1,0 +1,251 @@
+// Names that nothing produces, and keys that stand in the wrong place.
+#include <algorithm>
+#include <array>
+
+#include "app/alarm_check.h"
+#include "app/client/capture.h"
+#include "core/text.h"
+
+namespace tocsin::app {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// What the engine labels its issues with (rules/issues.cc, and the units of the four rule shapes).
+constexpr std::array<std::string_view, 12> kLabels{"cluster",  "job",    "kind",   "metric",
+                                                   "mode",     "node",   "rule",   "run_uid",
+                                                   "severity", "tensor", "worker", "partition"};
+// Rules that are always on, and what a stop that failed raises (docs/rules/README.md).
+constexpr std::array<std::string_view, 7> kAlwaysOn{
+    "telemetry_gap", "job_failed",       "job_lost",   "run_unwatched",
+    "clock_skew",    "state_incomplete", "stop_failed"};
+constexpr std::array<std::string_view, 12> kCollections{"gradients",
+                                                        "weights",
+                                                        "biases",
+                                                        "losses",
+                                                        "metrics",
+                                                        "inputs",
+                                                        "outputs",
+                                                        "layers",
+                                                        "all",
+                                                        "trees",
+                                                        "feature_importance",
+                                                        "hyperparameters"};
+
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class NameCheck {
+ public:
+  NameCheck(const config::Reader& root, const AppConfig& config)
+      : root_(root),
+        config_(config),
+        labels_(kLabels.begin(), kLabels.end()),
+        rules_(kAlwaysOn.begin(), kAlwaysOn.end()),
+        collections_(kCollections.begin(), kCollections.end()) {
+    for (const auto& [name, value] : config.labels) labels_.push_back(name);
+    for (const auto& rule : config.rules.rules) rules_.push_back(rule.name);
+    for (const auto& collection : config.capture.collections) {
+      if (defines(collection)) collections_.push_back(collection.name);
+    }
+  }
+
+  void collections() const {
+    const auto given = root_.value("capture.collections");
+    const auto* list = given ? std::get_if<core::ValueList>(&given->storage()) : nullptr;
+    for (std::size_t i = 0; i < config_.capture.collections.size(); ++i) {
+      const std::string& name = config_.capture.collections[i].name;
+      collection(list != nullptr ? "capture.collections[" + std::to_string(i) + "]"
+                                 : "capture.collections." + name,
+                 name);
+    }
+    for (std::size_t i = 0; root_.value(item(i)); ++i) {
+      each_text(item(i) + ".with.collection_names",
+                [&](const std::string& path, const std::string& name) { collection(path, name); });
+    }
+  }
+
+  void route(const std::string& path) const {
+    each_text(path + ".matchers", [&](const auto& at, const auto& text) { matchers(at, text); });
+    each_text(path + ".immediate_on",
+              [&](const auto& at, const auto& text) { matchers(at, text); });
+    each_text(path + ".group_by", [&](const std::string& at, const std::string& name) {
+      if (name != "...") label(at, name);
+    });
+    for (std::size_t i = 0;; ++i) {
+      const std::string child = path + ".routes[" + std::to_string(i) + "]";
+      if (!root_.value(child)) return;
+      route(child);
+    }
+  }
+
+  void conditions() const {
+    for (const auto& action : config_.receivers.integrations) {
+      const std::string receiver = "receivers." + action.receiver;
+      std::string path = receiver + "[" + std::to_string(action.index) + "]." + action.type;
+      if (!root_.value(path)) path = receiver + "." + action.type;
+      each_text(path + ".when", [&](const auto& at, const auto& text) { matchers(at, text); });
+    }
+  }
+
+ private:
+  // A body that selects makes a collection; a bare name must be known.
+  static bool defines(const client::CollectionConfig& collection) {
+    return !collection.include.empty() || !collection.roles.empty();
+  }
+
+  static std::string item(std::size_t index) { return "rules[" + std::to_string(index) + "]"; }
+
+  /// A text, or each text of a list, with its path.
+  template <typename Use>
+  void each_text(const std::string& path, const Use& use) const {
+    const auto value = root_.value(path);
+    if (!value) return;
+    if (const auto* text = std::get_if<std::string>(&value->storage())) return use(path, *text);
+    const auto* list = std::get_if<core::ValueList>(&value->storage());
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const auto* text = std::get_if<std::string>(&(*list)[i].storage());
+      if (text != nullptr) use(path + "[" + std::to_string(i) + "]", *text);
+    }
+  }
+
+  /// Near a known name it is most likely misspelt; else `outside` says who could make it true.
+  void unknown(const std::string& path, const std::string& name, const Names& known,
+               const std::string& what, const std::string& outside) const {
+    if (has(known, name)) return;
+    if (const std::string near = core::nearest(name, known); !near.empty()) {
+      root_.warning(path, what + " \"" + name + "\"; did you mean \"" + near + "\"?");
+    } else {
+      root_.note(path, what + " \"" + name + "\"; " + outside);
+    }
+  }
+
+  void collection(const std::string& path, const std::string& name) const {
+    unknown(path, name, collections_, "nothing fills a collection",
+            "only a script that saves into it does");
+  }
+
+  void label(const std::string& path, const std::string& name) const {
+    unknown(path, name, labels_, "no rule gives its issues a label",
+            "only jobs that bring it (watch(labels=…)) or `labels:` do");
+  }
+
+  void matchers(const std::string& path, const std::string& text) const {
+    const auto parsed = routing::Matchers::parse(text);
+    if (!parsed) return;
+    for (const auto& term : parsed->terms()) {
+      label(path, term.name);
+      for (const std::string& value : alternatives(term)) matched(path, term.name, value);
+    }
+  }
+
+  void matched(const std::string& path, const std::string& name, const std::string& value) const {
+    static const Names kSeverities{"info", "warning", "error", "critical"};
+    static const Names kModes{"train", "eval", "predict", "global"};
+    const std::string outside = "only another producer of issues makes it";
+    if (name == "severity") unknown(path, value, kSeverities, "no rule has the severity", outside);
+    if (name == "mode") unknown(path, value, kModes, "no issue has the mode", outside);
+    if (name == "rule") unknown(path, value, rules_, "no rule of this file is called", outside);
+    if (name == "cluster") {
+      unknown(path, value, {config_.cluster}, "this cluster is not called", outside);
+    }
+  }
+
+  /// The values that a term names in so many words: all of them, or none.
+  static Names alternatives(const routing::Matchers::Term& term) {
+    const bool regex =
+        term.op == routing::MatchOperator::regex || term.op == routing::MatchOperator::not_regex;
+    if (term.value.empty()) return {};
+    if (!regex) return {term.value};
+    Names out(1);
+    for (const char c : term.value) {
+      if (c == '|') {
+        out.emplace_back();
+      } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-') {
+        out.back() += c;
+      } else {
+        return {};
+      }
+    }
+    return out;
+  }
+
+  const config::Reader& root_;
+  const AppConfig& config_;
+  Names labels_;
+  Names rules_;
+  Names collections_;
+};
+
+std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// "rules[2].threshold" → "rules[2]"; empty: it is not within a rule.
+std::string rule_item(const std::string& path) {
+  return path.starts_with("rules[") ? path.substr(0, path.find(']') + 1) : std::string();
+}
+
+// A parameter beside `with`, or a key of the rule inside it.
+std::string misplaced_in_rule(const config::Document& document, const std::string& path) {
+  const std::string item = rule_item(path);
+  if (item.empty()) return {};
+  const std::string key = last_key(path);
+  const auto use = document.value(item + ".use");
+  const auto* name = use ? std::get_if<std::string>(&use->storage()) : nullptr;
+  if (name == nullptr) return {};
+  if (path.starts_with(item + ".with.")) {
+    const Names beside{"use", "name", "preset", "shadow", "actions", "runbook_url"};
+    return has(beside, key) ? "it belongs beside `with`, not into it" : "";
+  }
+  const auto rule = rules::make_rule(*name);
+  if (!rule) return {};
+  for (const core::Parameter& parameter : rule->parameters) {
+    if (parameter.name == key) {
+      return "it is a parameter of " + rule->name + ": write `with: {" + key + ": …}`";
+    }
+  }
+  return {};
+}
+
+// Where else a key of this name is known: "`http`", or empty when that would be a guess.
+std::string other_home(const std::vector<config::KeyDoc>& keys, const std::string& key) {
+  Names homes;
+  for (const auto& doc : keys) {
+    const std::size_t dot = doc.path.rfind('.');
+    if (dot == std::string::npos || doc.path.substr(dot + 1) != key) continue;
+    homes.push_back("`" + doc.path.substr(0, dot) + "`");
+  }
+  if (homes.empty() || homes.size() > 3) return {};
+  std::string out = "it belongs into " + homes[0];
+  for (std::size_t i = 1; i < homes.size(); ++i) out += " or " + homes[i];
+  return out;
+}
+
+}  // namespace
+
+void check_names(const config::Reader& root, const AppConfig& config) {
+  const NameCheck check(root, config);
+  check.collections();
+  check.route("route");
+  check.conditions();
+}
+
+void explain_misplaced(const config::Document& document, config::Diagnostics& diagnostics) {
+  std::vector<config::KeyDoc> keys;
+  for (config::Diagnostic& item : diagnostics.items()) {
+    if (!item.unknown_key) continue;
+    std::string where = misplaced_in_rule(document, item.path);
+    if (where.empty() && item.message.find("did you mean") == std::string::npos) {
+      if (keys.empty()) {
+        keys = config::describe([](config::Reader& in) {
+          AppConfig defaults;
+          read(in, defaults);
+        });
+      }
+      where = other_home(keys, last_key(item.path));
+    }
+    if (!where.empty()) item.message = "unknown key \"" + last_key(item.path) + "\"; " + where;
+  }
+}
+
+}  // namespace tocsin::app

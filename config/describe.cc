@@ -1,0 +1,55 @@
+// Declarations that only the describing pass records, and the tree it records them in.
+#include "config/tree.h"
+
+namespace tocsin::config {
+
+SchemaNode::SchemaNode() = default;
+SchemaNode::SchemaNode(const SchemaNode&) = default;
+SchemaNode::SchemaNode(SchemaNode&&) noexcept = default;
+SchemaNode& SchemaNode::operator=(const SchemaNode&) = default;
+SchemaNode& SchemaNode::operator=(SchemaNode&&) noexcept = default;
+SchemaNode::~SchemaNode() = default;
+
+SchemaNode& SchemaNode::property(std::string_view key) {
+  for (auto& [name, node] : properties) {
+    if (name == key) return node;
+  }
+  return properties.emplace_back(Property{std::string(key), {}}).node;
+}
+
+void describe_map(SchemaNode& schema, const std::function<void(Reader&)>& read) {
+  Reader::Impl impl;
+  impl.schema = &schema;
+  Reader reader(impl);
+  read(reader);
+}
+
+void Reader::any(std::string_view key, core::Value& out, std::string_view help,
+                 std::string_view schema) {
+  if (impl_->schema != nullptr) {
+    SchemaNode& node = impl_->schema->property(key);
+    node.type = "any";
+    node.help = help;
+    node.accepted = schema;
+  }
+  if (const Entry* entry = impl_->take(key)) out = to_value(entry->value);
+}
+
+void Reader::choices(std::string_view key, std::vector<std::string> values) {
+  if (impl_->schema != nullptr) impl_->schema->property(key).choices = std::move(values);
+}
+
+void Reader::depends(std::string_view key, std::string_view by, const std::vector<Shape>& shapes) {
+  if (impl_->schema == nullptr) return;
+  std::vector<std::string> all;
+  for (const Shape& shape : shapes) {
+    all.insert(all.end(), shape.values.begin(), shape.values.end());
+    ShapeNode node{std::string(key), std::string(by), shape.values, {}};
+    node.node.type = "object";
+    describe_map(node.node, shape.read);
+    impl_->schema->shapes.push_back(std::move(node));
+  }
+  choices(by, std::move(all));
+}
+
+}  // namespace tocsin::config

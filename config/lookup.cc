@@ -1,0 +1,101 @@
+// What a Reader can be asked of its map: what stands where, by key or by path, and other spellings.
+#include <algorithm>
+#include <charconv>
+
+#include "config/tree.h"
+
+namespace tocsin::config {
+namespace {
+
+// Lower case without underscores and dashes: what makes two spellings of a name the same.
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '_' || c == '-') continue;
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+// The longest key that `path` begins with: a name of the user's may hold dots.
+const Entry* first_entry(const Node& node, std::string_view path) {
+  const Entry* best = nullptr;
+  for (const Entry& entry : node.entries) {
+    if (!path.starts_with(entry.key)) continue;
+    const char next = path.size() == entry.key.size() ? '.' : path[entry.key.size()];
+    if (next != '.' && next != '[') continue;
+    if (best == nullptr || entry.key.size() > best->key.size()) best = &entry;
+  }
+  return best;
+}
+
+// nullptr: nothing stands there.
+const Node* look_up(const Node& root, std::string_view path) {
+  const Node* at = &root;
+  while (!path.empty()) {
+    if (path.front() == '[') {
+      std::size_t index = 0;
+      const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
+      if (error != std::errc{} || index >= at->items.size()) return nullptr;
+      at = &at->items[index];
+      path.remove_prefix(std::min(static_cast<std::size_t>(end - path.data()) + 1, path.size()));
+    } else {
+      if (path.front() == '.') path.remove_prefix(1);
+      const Entry* entry = first_entry(*at, path);
+      if (entry == nullptr) return nullptr;
+      at = &entry->value;
+      path.remove_prefix(entry->key.size());
+    }
+  }
+  return at;
+}
+
+}  // namespace
+
+bool Reader::has(std::string_view key) const {
+  return impl_->node != nullptr && impl_->node->find(key) != nullptr;
+}
+
+bool Reader::describing() const noexcept { return impl_->schema != nullptr; }
+
+Place Reader::place(std::string_view key) const {
+  if (impl_->node == nullptr) return {};
+  const Node* found = look_up(*impl_->node, key);
+  return found != nullptr ? found->place : impl_->node->place;
+}
+
+std::optional<core::Value> Reader::value(std::string_view key) const {
+  if (impl_->node == nullptr) return std::nullopt;
+  const Node* found = look_up(*impl_->node, key);
+  if (found == nullptr) return std::nullopt;
+  return to_value(*found);
+}
+
+std::optional<core::Value> Document::value(std::string_view path) const {
+  const Node* found = look_up(tree_->root, path);
+  if (found == nullptr) return std::nullopt;
+  return to_value(*found);
+}
+
+void Reader::error(std::string_view key, std::string message) const {
+  impl_->report(place(key), Grade::error, key, std::move(message));
+}
+
+void Reader::warning(std::string_view key, std::string message) const {
+  impl_->report(place(key), Grade::warning, key, std::move(message));
+}
+
+void Reader::note(std::string_view key, std::string message) const {
+  impl_->report(place(key), Grade::note, key, std::move(message));
+}
+
+void Reader::alias(std::string_view key, std::string_view old_name) {
+  impl_->aliases.emplace(old_name, key);
+  if (impl_->node == nullptr) return;
+  for (const Entry& entry : impl_->node->entries) {
+    if (entry.key != key && folded(entry.key) == folded(old_name))
+      impl_->aliases.emplace(entry.key, key);
+  }
+}
+
+}  // namespace tocsin::config

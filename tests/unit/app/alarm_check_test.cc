@@ -1,0 +1,195 @@
+// What `tocsin check` says of configurations that are valid and would still stay silent.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "app/app_config.h"
+
+namespace tocsin::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// A folder of its own with one file `t.yaml` in it.
+class AlarmCheck : public ::testing::Test {
+ protected:
+  ~AlarmCheck() override { fs::remove_all(folder_); }
+
+  std::vector<std::string> findings(const std::string& yaml,
+                                    fs::perms mode = fs::perms(0600)) const {
+    const std::string path = (folder_ / "t.yaml").string();
+    std::ofstream(path) << yaml;
+    fs::permissions(path, mode);
+    config::Diagnostics diagnostics;
+    (void)load_config(
+        path, [](const std::string&) { return std::nullopt; }, diagnostics);
+    std::vector<std::string> out;
+    for (const auto& item : diagnostics.items()) {
+      out.push_back(config::to_text(item).substr(folder_.string().size() + 1));
+    }
+    return out;
+  }
+
+  const fs::path folder_ = [] {
+    std::string name = (fs::temp_directory_path() / "tocsin-check-XXXXXX").string();
+    return fs::path(mkdtemp(name.data()));
+  }();
+};
+
+const std::string kTold = "route: {receiver: a}\nreceivers: {a: {publish_metric: {}}}\n";
+
+struct Case {
+  const char* name;
+  std::string yaml;
+  std::string finding;  // how the line begins
+  std::string words;    // and what it says
+};
+
+class Findings : public AlarmCheck, public ::testing::WithParamInterface<Case> {};
+
+TEST_P(Findings, StandAtTheirPlaceWithTheRemedy) {
+  const auto found = findings(GetParam().yaml);
+  EXPECT_THAT(found, Contains(::testing::AllOf(StartsWith(GetParam().finding),
+                                               HasSubstr(GetParam().words))))
+      << ::testing::PrintToString(found);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AlarmCheck, Findings,
+    ::testing::Values(
+        Case{"NoRules", "cluster: a\n", "t.yaml:1:1: warning", "there are no rules"},
+        Case{"EmptyRules", "rules: []\n", "t.yaml:1:8: warning", "there are no rules"},
+        Case{"NobodyTold", "rules: [overfit]\n", "t.yaml:1:8: warning", "nobody is told of any"},
+        Case{
+            "RuleWithoutActions",
+            "rules: [overfit, {use: all_zero, actions: [a], with: {collection_names: [weights]}}]\n"
+            "receivers: {a: {publish_metric: {}}}\n",
+            "t.yaml:1:9: warning", "nobody is told of overfit: there is no `route`"},
+        Case{"RoutedToNobody",
+             "rules: [overfit]\nroute:\n  receiver: a\n  routes:\n"
+             "    - {matchers: ['rule=\"overfit\"'], receiver: b}\n"
+             "receivers: {a: {publish_metric: {}}, b: {}}\n",
+             "t.yaml:1:9: warning", "no route leads its issues"},
+        Case{"OnlyShadow",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {publish_metric: {shadow: "
+             "true}}}\n",
+             "t.yaml:1:9: warning", "no route leads its issues"},
+        Case{"UnusedReceiver",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n  a: {publish_metric: {}}\n"
+             "  b: {publish_metric: {}}\n",
+             "t.yaml:5:6: warning", "nobody uses receiver \"b\""},
+        Case{"StopNotArmed",
+             "rules: [{use: overfit, actions: [s]}]\nreceivers: {s: {stop_training: {}}}\n",
+             "t.yaml:2:32: warning", "not armed"},
+        Case{"StopDisarmed",
+             "rules: [{use: overfit, actions: [s]}]\nreceivers: {s: [{stop_training: {armed: "
+             "false}}]}\n",
+             "t.yaml:2:41: warning", "`armed: true` arms it"},
+        Case{"LabelInMatcher",
+             "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: ['sevrity=\"error\"']}]}\n"
+             "receivers: {a: {publish_metric: {}}}\n",
+             "t.yaml:2:43: warning", "did you mean \"severity\"?"},
+        Case{"SeverityInMatcher",
+             "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: 'severity=\"eror\"'}]}\n"
+             "receivers: {a: {publish_metric: {}}}\n",
+             "t.yaml:2:42: warning", "did you mean \"error\"?"},
+        Case{"RuleInRegex",
+             "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: 'rule=~\"overfitt|"
+             "job_lost\"'}]}\nreceivers: {a: {publish_metric: {}}}\n",
+             "t.yaml:2:42: warning", "did you mean \"overfit\"?"},
+        Case{"LabelInGroupBy",
+             "rules: [overfit]\nroute: {receiver: a, group_by: [jb]}\n"
+             "receivers: {a: {publish_metric: {}}}\n",
+             "t.yaml:2:33: warning", "did you mean \"job\"?"},
+        Case{"LabelInWhen",
+             "rules: [overfit]\nroute: {receiver: a}\n"
+             "receivers: {a: {publish_metric: {when: ['tensr=\"x\"']}}}\n",
+             "t.yaml:3:41: warning", "did you mean \"tensor\"?"},
+        Case{"LabelOfJobs",
+             "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: 'project=\"x\"'}]}\n"
+             "receivers: {a: {publish_metric: {}}}\n",
+             "t.yaml:2:42: note", "watch(labels=…)"},
+        Case{"CollectionCaptured", "capture: {collections: [gradints]}\nrules: [overfit]\n" + kTold,
+             "t.yaml:1:25: warning", "did you mean \"gradients\"?"},
+        Case{"CollectionOfARule",
+             "rules:\n  - {use: all_zero, with: {collection_names: [wieghts]}}\n" + kTold,
+             "t.yaml:2:47: warning", "did you mean \"weights\"?"},
+        Case{"RoleOfACollection",
+             "capture: {collections: {mine: {roles: [gradeint]}}}\nrules: [overfit]\n" + kTold,
+             "t.yaml:1:24: error", "unknown role gradeint"},
+        Case{"NoSecretFile",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
+             "'http://x', secret_file: /nowhere/at/all}}}\n",
+             "t.yaml:3:57: warning", "there is no file /nowhere/at/all"},
+        Case{"ListenAddress", "rules: [overfit]\nhttp: {listen: 'localhost:port'}\n" + kTold,
+             "t.yaml:2:16: error", "IP:PORT such as 127.0.0.1:9760"},
+        Case{"Tab", "rules:\n\t- overfit\n", "t.yaml:2:1: error", "a tab indents this line"},
+        Case{"ParameterBesideWith", "rules:\n  - use: vanishing_gradient\n    threshold: 1e-7\n",
+             "t.yaml:3:5: error", "write `with: {threshold: …}`"},
+        Case{"ActionsInsideWith", "rules:\n  - {use: overfit, with: {actions: [a]}}\n",
+             "t.yaml:2:27: error", "it belongs beside `with`"},
+        Case{"KeyOfAnotherSection", "listen: '127.0.0.1:1'\n", "t.yaml:1:1: error",
+             "it belongs into `http`"},
+        Case{"NoUnit", "engine: {commit_interval: 300}\n", "t.yaml:1:27: error",
+             "write 300s for seconds"},
+        Case{"UnitInWords", "engine: {commit_interval: 5 minutes}\n", "t.yaml:1:27: error",
+             "write 5m"},
+        Case{"UnitTooMany", "rules: [{use: stalled_training_rule, with: {threshold: 30m}}]\n",
+             "t.yaml:1:56: error", "without a unit: seconds without progress"},
+        Case{"Percent", "rules: [{use: vanishing_gradient, with: {min_fraction: 25%}}]\n",
+             "t.yaml:1:56: error", "write 0.25"},
+        Case{"YesForTrue", "topics: {create: yes}\n", "t.yaml:1:18: error", "write true"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST_F(AlarmCheck, HasNothingToSayOfAWholeConfiguration) {
+  EXPECT_THAT(findings("rules: [overfit, {use: all_zero, actions: [stop], with: {collection_names: "
+                       "[mine]}}]\ncapture: {collections: {mine: {include: [w]}}}\n"
+                       "labels: {team: nlp}\n"
+                       "route:\n  receiver: a\n  routes: [{matchers: ['team=\"nlp\"', "
+                       "'rule=~\"job_.*\"', 'severity!~\"info|warning\"'], receiver: nobody}]\n"
+                       "receivers:\n  a: {publish_metric: {}}\n  nobody: {}\n"
+                       "  stop: {stop_training: {armed: true}}\n"),
+              IsEmpty());
+}
+
+TEST_F(AlarmCheck, SortsByLine) {
+  const auto found =
+      findings("http: {listen: x}\nreceivers: {b: {}}\nlog: {level: loud}\nrulez: 1\n");
+  ASSERT_GE(found.size(), 4U);
+  EXPECT_THAT(found[0], StartsWith("t.yaml:1:1: warning"));
+  EXPECT_THAT(found[1], StartsWith("t.yaml:1:16: error"));
+  EXPECT_THAT(found[2], StartsWith("t.yaml:2:16: warning"));
+  EXPECT_THAT(found[3], StartsWith("t.yaml:3:14: error"));
+  EXPECT_THAT(found[4], StartsWith("t.yaml:4:1: error"));
+}
+
+TEST_F(AlarmCheck, MindsWhoMayReadACredential) {
+  const std::string yaml =
+      "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
+      "'http://x', bearer_token: hunter2}}}\n";
+  EXPECT_THAT(findings(yaml), IsEmpty());
+  EXPECT_THAT(findings(yaml, fs::perms(0644)), Contains(HasSubstr("everybody on this machine")));
+  EXPECT_THAT(findings(yaml, fs::perms(0644)), Not(Contains(HasSubstr("hunter2"))));
+
+  const std::string secret = (folder_ / "secret").string();
+  std::ofstream(secret) << "x\n";
+  fs::permissions(secret, fs::perms(0644));
+  const std::string file =
+      "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
+      "'http://x', bearer_token_file: " +
+      secret + "}}}\n";
+  EXPECT_THAT(findings(file, fs::perms(0644)), Contains(HasSubstr("chmod 600 closes it")));
+  fs::permissions(secret, fs::perms(0600));
+  EXPECT_THAT(findings(file, fs::perms(0644)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tocsin::app
