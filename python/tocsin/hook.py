@@ -27,6 +27,16 @@ _hook: Optional["Hook"] = None
 _registered = False
 
 
+def _say(text: str) -> None:
+    """One line on stderr for the person at the terminal; nothing with TOCSIN_QUIET=1."""
+    if os.environ.get("TOCSIN_QUIET", "0") not in ("", "0"):
+        return
+    try:
+        print(f"tocsin: {text}", file=sys.stderr, flush=True)
+    except Exception:  # noqa: BLE001 - stderr may be closed
+        pass
+
+
 def _text(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else str(value).encode("utf-8")
 
@@ -97,6 +107,8 @@ class Hook(Commands):
         counters = self._counters()
         self.run, self.attempt, self.rank = counters["run"], counters["attempt"], counters["rank"]
         self._workers = counters.get("workers", "auto")
+        if self.rank == 0:  # a line per launch, not one per rank
+            _say(f"watching run {self.run} (job {counters.get('job', '')}), writing to {counters.get('out', '')}")
         self._due = self._fast.tocsin_due
         self._value1 = (ctypes.c_double * 1)()
         self._id1 = (ctypes.c_uint64 * 1)()
@@ -451,10 +463,10 @@ class Hook(Commands):
         self._slow.tocsin_close(handle, end, max(int(timeout * 1000), 0))
         try:
             self._final = self._text_of(self._fast.tocsin_closed)
-            if self._final.get("loss") and os.environ.get("TOCSIN_QUIET", "0") in ("", "0"):
-                print(f"tocsin: {self._final['loss']}", file=sys.stderr)
-        except Exception:  # noqa: BLE001 - stderr may be closed
-            pass
+        except Exception as problem:  # noqa: BLE001
+            self._failed("close", problem)
+        if self._final.get("loss"):
+            _say(self._final["loss"])
 
     def _close_at_exit(self, timeout: float = 5.0) -> None:
         """The interpreter ends, and does not say with which status: the library asks ``exit()``."""

@@ -1,4 +1,5 @@
 """What may never happen to a training process: an exception, a wait, a thread too many, a child that hangs."""
+import re
 import socket
 import time
 
@@ -46,7 +47,8 @@ hook.close()
 
 def test_without_close_the_end_is_written_at_exit(tmp_path):
     result = run_script(script('train(tocsin.watch(model, optimizer, out="data"), 3)'), tmp_path)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert re.fullmatch(r"tocsin: watching run [0-9a-f-]{36} \(job .+\), writing to data\n", result.stderr)
     telemetry = Telemetry(tmp_path / "data")
     assert telemetry.steps() == [0, 1, 2]
     assert telemetry.lifecycles("end")[0]["outcome"] == "completed"
@@ -113,6 +115,7 @@ kept.close()
 def test_a_child_may_open_a_hook_of_its_own(tmp_path):
     result = run_script(script("""
 import os
+import re
 hook = tocsin.watch(model, optimizer, out="data")
 train(hook, 1)
 child = os.fork()
@@ -173,7 +176,8 @@ print(time.time())
     ended = time.time()
     assert result.returncode == 0, result.stderr
     assert ended - float(result.stdout) < 12  # five seconds for delivery; the rest is the interpreter
-    assert result.stderr.startswith("tocsin: ") and result.stderr.count("\n") == 1
+    watching, lost = result.stderr.splitlines()
+    assert watching.startswith("tocsin: watching run ") and lost.startswith("tocsin: ") and "did not reach" in lost
 
 
 def test_a_directory_that_cannot_be_written_is_no_obstacle(tmp_path):
@@ -273,7 +277,8 @@ assert "did not reach kafka://127.0.0.1" in stats["loss"], stats
 """ % closed_port())
     told = run_script(body, tmp_path)
     assert told.returncode == 0 and told.stdout == "", told.stderr
-    assert told.stderr.startswith("tocsin: ") and told.stderr.count("\n") == 1 and "did not reach" in told.stderr
+    watching, lost = told.stderr.splitlines()
+    assert watching.startswith("tocsin: watching run ") and lost.startswith("tocsin: ") and "did not reach" in lost
     quiet = run_script(body, tmp_path, TOCSIN_QUIET="1")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
