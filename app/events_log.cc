@@ -26,6 +26,7 @@ void log_issue(core::Log& log, const core::Issue& issue, core::WallTime committe
             {"kind", issue.kind},
             {"resolution", text(core::to_string(issue.resolution))},
             {"summary", issue.summary},
+            {"advice", firing ? issue.recommendation : std::string()},
             {"event_id", issue.event_id},
             {"measured_at", time_text(issue.measured_at)},
             {"published_at", time_text(issue.published_at)},
@@ -52,6 +53,7 @@ void log_notification(core::Log& log, const core::Notification& notification) {
                                     {"reason", notification.reason},
                                     {"kind", text(core::to_string(notification.kind))},
                                     {"group_key", notification.group_key},
+                                    {"run", notification.common_labels.get("run_uid")},
                                     {"issues", std::uint64_t{notification.issues.size()}}});
 }
 

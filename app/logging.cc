@@ -2,9 +2,12 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
+
+#include "app/log_console.h"
 
 namespace tocsin::app {
 namespace {
@@ -26,6 +29,15 @@ std::string_view level_name(core::Level level) {
   return "info";
 }
 
+enum class Format { console, logfmt, json };
+
+Format format_of(const std::string& name) {
+  if (name == "json") return Format::json;
+  if (name == "console") return Format::console;
+  if (name == "logfmt") return Format::logfmt;
+  return isatty(STDERR_FILENO) == 1 ? Format::console : Format::logfmt;
+}
+
 bool needs_quotes(const std::string& text) {
   return text.empty() || text.find_first_of(" =\"\t\n\\") != std::string::npos;
 }
@@ -39,9 +51,10 @@ std::string logfmt_value(const core::Value& value) {
 
 class StderrLog final : public core::Log {
  public:
-  StderrLog(core::Level least, bool json, const core::Clock& clock)
+  StderrLog(core::Level least, Format format, const core::Clock& clock)
       : least_(least),
-        json_(json),
+        format_(format),
+        colour_(shows_colour(STDERR_FILENO)),
         clock_(clock),
         logger_("tocsin", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     logger_.set_pattern("%v");
@@ -54,12 +67,18 @@ class StderrLog final : public core::Log {
     if (level < least_) return;
     std::uint64_t suppressed = 0;
     if (level >= core::Level::warn && !admit(event, suppressed)) return;
-    core::ValueMap line{{"ts", core::to_rfc3339(clock_.now())},
-                        {"level", std::string(level_name(level))},
-                        {"msg", std::string(event)}};
+    const core::WallTime now = clock_.now();
+    core::ValueMap line;
+    if (format_ != Format::console) {
+      line = {{"ts", core::to_rfc3339(now)},
+              {"level", std::string(level_name(level))},
+              {"msg", std::string(event)}};
+    }
     for (const auto& [name, value] : fields) line.emplace_back(std::string(name), value);
     if (suppressed > 0) line.emplace_back("suppressed", suppressed);
-    logger_.log(spdlog::level::info, spdlog::string_view_t(render(line)));
+    const std::string text =
+        format_ == Format::console ? console_line(level, event, line, now, colour_) : render(line);
+    logger_.log(spdlog::level::info, spdlog::string_view_t(text));
   }
 
  private:
@@ -86,7 +105,7 @@ class StderrLog final : public core::Log {
   }
 
   std::string render(const core::ValueMap& line) const {
-    if (json_) return core::to_json(line);
+    if (format_ == Format::json) return core::to_json(line);
     std::string out;
     for (const auto& [name, value] : line) {
       if (!out.empty()) out += ' ';
@@ -96,7 +115,8 @@ class StderrLog final : public core::Log {
   }
 
   core::Level least_;
-  bool json_;
+  Format format_;
+  bool colour_;
   const core::Clock& clock_;
   spdlog::logger logger_;
   std::mutex mutex_;  // guards rates_
@@ -108,8 +128,9 @@ class StderrLog final : public core::Log {
 void read(config::Reader& in, LogConfig& out) {
   in.optional("level", out.level, config::one_of({"debug", "info", "warn", "error"}),
               "least level written");
-  in.optional("format", out.format, config::one_of({"logfmt", "json"}),
-              "one event per line, as logfmt or JSON");
+  in.optional("format", out.format, config::one_of({"auto", "console", "logfmt", "json"}),
+              "one event per line: sentences (console), logfmt or JSON; auto: console on a "
+              "terminal, else logfmt");
 }
 
 std::unique_ptr<core::Log> make_log(const LogConfig& config, const core::Clock& clock) {
@@ -118,7 +139,7 @@ std::unique_ptr<core::Log> make_log(const LogConfig& config, const core::Clock& 
        {core::Level::debug, core::Level::info, core::Level::warn, core::Level::error}) {
     if (config.level == level_name(level)) least = level;
   }
-  return std::make_unique<StderrLog>(least, config.format == "json", clock);
+  return std::make_unique<StderrLog>(least, format_of(config.format), clock);
 }
 
 }  // namespace tocsin::app

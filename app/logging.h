@@ -1,4 +1,4 @@
-// Structured logs on stderr: one event per line, as logfmt for people or JSON for machines.
+// Structured logs on stderr, one event per line: sentences for people, logfmt or JSON for machines.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tocsin::app {
 
 struct LogConfig {
   std::string level = "info";
-  std::string format = "logfmt";
+  std::string format = "auto";  // console on a terminal, else logfmt
 };
 void read(config::Reader& in, LogConfig& out);
 

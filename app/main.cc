@@ -27,8 +27,10 @@ void add_serving(CLI::App& app, const std::string& name, const std::string& help
   command
       ->add_option("--log.level", out.log_level, "debug | info | warn | error; overrides log.level")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  command->add_option("--log.format", out.log_format, "logfmt | json; overrides log.format")
-      ->check(CLI::IsMember({"logfmt", "json"}));
+  command
+      ->add_option("--log.format", out.log_format,
+                   "auto | console | logfmt | json; overrides log.format")
+      ->check(CLI::IsMember({"auto", "console", "logfmt", "json"}));
   command->add_option("--start-timeout", out.start_timeout,
                       "seconds to wait for the broker at start (default 300)");
   command->callback([&out, roles] { out.run = [&out, roles] { return serve(out, roles); }; });
