@@ -25,7 +25,7 @@ help: ## This list
 
 demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
 	@tools/setup build demo $(if $(filter kafka,$(BROKER)),kafka)
-	@tools/build release tocsin tocsin_client_shared
+	@tools/build release --quiet tocsin tocsin_client_shared
 	@$(PYTHON) tools/demo --broker $(BROKER) $(DEMO)
 
 build: ## Compile everything in PRESET

@@ -66,6 +66,7 @@ def test_lines_that_are_no_events_are_harmless():
 
 def test_failed_attempt_is_shown_and_success_replaces_it():
     story = started()
+    story.tocsin(fired(181, "gradient/a"))
     story.tocsin(event("notification_decided", notification_id="n1", type="email", kind="open"))
     told = story.tocsin(event("delivery_finished", notification_id="n1", type="email", state="dead", code="550"))
     assert told == [("bad", "email           dead (550)")]
@@ -91,6 +92,44 @@ def test_stages_follow_the_first_bad_tensor_to_the_stopped_loop():
     assert [(round(step, 3), round(total, 3)) for _, step, total in story.stages()] == \
         [(0, 0), (2, 2), (1, 3), (1, 4), (1, 5), (5, 10), (20, 30), (1, 31)]
     assert story.stop_acknowledged()
+
+
+def test_an_effect_that_is_logged_first_waits_for_its_cause():
+    story = started()
+    delivered = event("delivery_finished", notification_id="n", type="stop_training", state="delivered")
+    assert story.tocsin(event("stop_progress", phase="received", step=5)) == []
+    assert story.tocsin(delivered) == []
+    assert story.tocsin(event("notification_decided", notification_id="n", type="stop_training", kind="open")) == []
+    told = [text for _, text in story.tocsin(fired(181, "gradient/a"))]
+    assert told[0].startswith("step 181") and told[1].startswith("stop_training   delivered")
+    assert told[2] == "stop_training   request has reached the training process at step 5"
+    assert story.rest() == []
+
+
+def test_deliveries_and_news_of_the_act_before_are_not_this_act():
+    story = Story("healthy")
+    other = {"run": "someone-else"}
+    for line in (event("stop_progress", phase="stopped", **other), event("issue_fired", rule="overfit", **other),
+                 event("notification_decided", notification_id="n", type="email", kind="open", **other)):
+        assert story.tocsin(line) == []  # before this act's script has said which run it is
+    story.training(json.dumps({"event": "start", "run": RUN, "steps": 440}))
+    assert story.tocsin(json.dumps({"msg": "delivery_finished", "notification_id": "n", "type": "email",
+                                    "state": "delivered"})) == []
+    assert story.rest() == [] and story.deliveries == {} and story.stop == {}
+
+
+def test_no_stage_is_shown_before_the_one_that_caused_it():
+    story = started()
+    story.tocsin(fired(181, "gradient/a"))
+    story.tocsin(event("notification_decided", type="stop_training", kind="open", notification_id="n"))
+    story.tocsin(event("delivery_finished", type="stop_training", notification_id="n", state="delivered",
+                       ts="2026-11-20T10:00:00.9Z", decided_at="2026-11-20T10:00:00.004Z",
+                       sent_at="2026-11-20T10:00:00.006Z"))
+    story.tocsin(event("stop_progress", phase="received", at="2026-11-20T10:00:00.005900Z"))  # another clock
+    names = [name for name, _, _ in story.stages()]
+    assert names == ["tensor measured in the training process", "frame published", "rule evaluated, issue fired",
+                     "routed: stop decided", "stop command sent", "command received by the hook"]
+    assert [total for _, _, total in story.stages()] == [0, 2, 3, 4, 6, 6]
 
 
 def test_stages_of_nothing_are_none():

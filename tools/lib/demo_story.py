@@ -31,14 +31,19 @@ def nanoseconds(text):
 
 
 class Story:
-    """Feed it lines; it answers with what a person should be told: a list of (kind, text)."""
+    """Feed it lines; it answers with what a person should be told: a list of (kind, text).
+
+    Several threads write tocsin's log, so an effect may be logged before its cause: a delivery waits here for the
+    issue and the decision behind it, the loop's answer to a stop for the delivery of the stop.
+    """
 
     def __init__(self, name):
         self.name, self.run = name, None
         self.issues, self.stop, self.decided, self.deliveries = [], {}, {}, {}
         self.step, self.steps, self.loss, self.began, self.last = 0, None, None, None, None
         self.checkpoint, self.stopped_at, self.accuracy = None, None, None
-        self.told_units, self.closes = {}, set()
+        self.told_units, self.closes, self.opened = {}, set(), set()
+        self.waiting = []  # (handler, record) of effects whose cause is still to come
 
     # --- the training script's progress
 
@@ -73,15 +78,36 @@ class Story:
             record = json.loads(line)
         except ValueError:
             return []
-        if not isinstance(record, dict) or (self.run and record.get("run") not in (None, "", self.run)):
+        if not isinstance(record, dict) or record.get("run") not in (None, "", self.run):
             return []  # of another run
         handler = getattr(self, "_" + str(record.get("msg")), None)
         if handler:
-            return handler(record)
+            return handler(record) + self._caught_up()
         if record.get("level") in ("error", "warn", "warning"):
             fields = " ".join(f"{k}={v}" for k, v in record.items() if k not in ("ts", "level", "msg"))
             return [("log", f"{record.get('level')}: {record.get('msg')} {fields}")]
         return []
+
+    def _caught_up(self):
+        """What waited and need not any more, in the order of its causes."""
+        told, left = [], []
+        for handler, record in self.waiting:
+            if self._has_cause(record):
+                told += handler(record)
+            else:
+                left.append((handler, record))
+        changed, self.waiting = len(left) < len(self.waiting), left
+        return told + (self._caught_up() if changed and left else [])
+
+    def _has_cause(self, record):
+        if record.get("msg") == "stop_progress":
+            return "stop_training" in self.deliveries
+        return bool(self.issues) and record.get("notification_id") in self.opened
+
+    def rest(self):
+        """What waited for a cause that never came; call it at the end."""
+        waiting, self.waiting = self.waiting, []
+        return [item for handler, record in waiting if record.get("msg") == "stop_progress" for item in handler(record)]
 
     def _issue_fired(self, record):
         self.issues.append(record)
@@ -97,14 +123,20 @@ class Story:
         if record.get("kind") == "close":
             self.closes.add(record.get("notification_id"))
         else:
+            self.opened.add(record.get("notification_id"))
             self.decided.setdefault(record.get("type"), record)
         return []
 
     def _delivery_finished(self, record):
+        if record.get("notification_id") in self.closes:
+            return []  # the end of the alarm
+        if not self._has_cause(record):
+            self.waiting.append((self._delivery_finished, record))
+            return []
         kind = record.get("type")
         known = self.deliveries.get(kind)
-        if record.get("notification_id") in self.closes or (known and good(known)):
-            return []  # the end of the alarm, or more of the same: the first one is the story
+        if known and good(known):
+            return []  # more of the same: the first one is the story
         self.deliveries[kind] = record
         latency = record.get("latency_ms")
         detail = f"  {float(latency):.1f} ms" if isinstance(latency, (int, float)) else ""
@@ -117,6 +149,13 @@ class Story:
         if phase in self.stop:
             return []
         self.stop[phase] = record
+        if not self._has_cause(record):
+            self.waiting.append((self._stop_phase, record))
+            return []
+        return self._stop_phase(record)
+
+    def _stop_phase(self, record):
+        phase = record.get("phase")
         step = f" at step {record['step']}" if record.get("step") else ""
         return [("stop", f"{'stop_training':<15} {STOP_PHASES.get(phase, phase)}{step}")]
 
@@ -141,15 +180,16 @@ class Story:
             ("tensor measured in the training process", issue.get("measured_at")),
             ("frame published", issue.get("published_at")),
             ("rule evaluated, issue fired", issue.get("evaluated_at")),
-            ("routed: stop decided", decided.get("decided_at") or decided.get("ts")),
-            ("stop command written", delivered.get("ts")),
+            ("routed: stop decided", delivered.get("decided_at") or decided.get("ts")),
+            ("stop command sent", delivered.get("sent_at")),
         ] + [(text, self.stop.get(phase, {}).get("at")) for text, phase in (
             ("command received by the hook", "received"), ("seen by the training loop", "accepted"),
             ("checkpoint saved", "checkpoint_done"), ("stop acknowledged by the loop", "stopping"))]
-        known = sorted(((nanoseconds(at), place, text) for place, (text, at) in enumerate(points)
-                        if nanoseconds(at)), key=lambda point: point[:2])
+        known = [[nanoseconds(at), text] for text, at in points if nanoseconds(at)]
+        for before, point in zip(known, known[1:]):
+            point[0] = max(point[0], before[0])  # clocks of several processes: no effect before its cause
         return [(text, (at - known[max(0, i - 1)][0]) / 1e6, (at - known[0][0]) / 1e6)
-                for i, (at, _, text) in enumerate(known)]
+                for i, (at, text) in enumerate(known)]
 
     def _issue_behind_the_stop(self):
         rule = next((r.get("rule") for r in self.stop.values() if r.get("rule")), None)
