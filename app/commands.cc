@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/system_clock.h"
+#include "core/text.h"
 
 #ifndef TOCSIN_VERSION
 #error "the build gives TOCSIN_VERSION"
@@ -22,13 +23,6 @@ using namespace std::chrono_literals;
 std::string host_name() {
   utsname names{};
   return uname(&names) == 0 ? names.nodename : "localhost";
-}
-
-std::string config_path(const Invocation& call) {
-  if (!call.config_file.empty()) return call.config_file;
-  if (const char* path = std::getenv("TOCSIN_CONFIG"); path != nullptr && *path != '\0')
-    return path;
-  return "tocsin.yaml";
 }
 
 void print(const config::Diagnostics& diagnostics, const std::string& format, std::ostream& out) {
@@ -61,7 +55,8 @@ void print(const config::Diagnostics& diagnostics, const std::string& format, st
 std::optional<AppConfig> load_or_explain(const Invocation& call,
                                          std::vector<config::Diagnostic>* doubts = nullptr) {
   config::Diagnostics diagnostics;
-  AppConfig config = load_config(config_path(call), config::process_environment(), diagnostics);
+  AppConfig config =
+      load_config(config_path(call.config_file), config::process_environment(), diagnostics);
   if (diagnostics.has_errors()) {
     print(diagnostics, "text", std::cerr);
     return std::nullopt;
@@ -81,6 +76,15 @@ void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
   }
 }
 
+}  // namespace
+
+std::string config_path(const std::string& named) {
+  if (!named.empty()) return named;
+  if (const char* path = std::getenv("TOCSIN_CONFIG"); path != nullptr && *path != '\0')
+    return path;
+  return "tocsin.yaml";
+}
+
 int exit_code(const core::Error& error) {
   switch (error.code) {
     case core::Code::unavailable:
@@ -95,7 +99,7 @@ int exit_code(const core::Error& error) {
   }
 }
 
-}  // namespace
+std::string version_text() { return std::string("tocsin ") + TOCSIN_VERSION; }
 
 int serve(const Invocation& call, Roles roles) {
   // Blocked before any thread starts, so that only the wait below gets them.
@@ -144,7 +148,7 @@ int serve(const Invocation& call, Roles roles) {
 }
 
 int check_command(const Invocation& call) {
-  const std::string path = config_path(call);
+  const std::string path = config_path(call.config_file);
   config::Diagnostics diagnostics;
   (void)load_config(path, config::process_environment(), diagnostics);
   print(diagnostics, call.format, std::cout);
@@ -229,36 +233,68 @@ int rules_list() {
   return kOk;
 }
 
+namespace {
+
+// "integer >= 1: hits in a row before an issue is raised"
+std::string meaning(const std::vector<config::KeyDoc>& keys, const std::string& parameter) {
+  for (const config::KeyDoc& key : keys) {
+    if (key.path != parameter) continue;
+    return key.type + (key.range.empty() ? "" : ", " + key.range) + ": " + key.help;
+  }
+  return {};
+}
+
+std::string value_in(const core::Result<rules::RuleSettings>& rule, const std::string& parameter) {
+  if (!rule) return "–";
+  for (const auto& other : rule->parameters) {
+    if (other.name == parameter) return core::to_json(other.value);
+  }
+  return "–";
+}
+
+int no_such_rule(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& rule : rules::builtin_rules()) names.emplace_back(rule.name);
+  const std::string near = core::nearest(name, names);
+  std::cerr << "tocsin: no rule \"" << name << "\""
+            << (near.empty() ? "" : "; did you mean \"" + near + "\"?")
+            << " (see tocsin rules list)\n";
+  return kFailed;
+}
+
+}  // namespace
+
 int rules_describe(const Invocation& call) {
   const auto* rule = rules::find_rule(call.name);
-  if (rule == nullptr) {
-    std::cerr << "tocsin: no rule \"" << call.name << "\"; see `tocsin rules list`\n";
-    return kFailed;
-  }
+  if (rule == nullptr) return no_such_rule(call.name);
   std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
             << "\n\nneeds: " << rule->needs << "\nunit: " << rule->unit
             << "\nseverity: " << core::to_string(rule->severity) << "\n\n";
   const auto ours = rules::make_rule(rule->name, rules::Preset::tocsin);
   const auto theirs = rules::make_rule(rule->name, rules::Preset::original);
+  // A rule that cannot do without a selector has no settings of its own, but its parameters are
+  // known.
+  const auto keys =
+      config::describe([rule](config::Reader& in) { (void)rule->read(in, rules::Preset::tocsin); });
   if (ours) {
     std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
     for (const auto& parameter : ours->parameters) {
-      std::string original = "–";
-      if (theirs) {
-        for (const auto& other : theirs->parameters) {
-          if (other.name == parameter.name) original = core::to_json(other.value);
-        }
-      }
       std::printf("%-28s %-22s %s\n", parameter.name.c_str(),
-                  core::to_json(parameter.value).c_str(), original.c_str());
+                  core::to_json(parameter.value).c_str(), value_in(theirs, parameter.name).c_str());
+      std::printf("    %s\n", meaning(keys, parameter.name).c_str());
+    }
+  } else {
+    for (const auto& key : keys) {
+      std::printf("%s\n    %s\n", key.path.c_str(), meaning(keys, key.path).c_str());
     }
   }
+  std::fflush(stdout);
   if (!rule->presets.empty()) std::cout << "\n" << rule->presets << "\n";
   return kOk;
 }
 
 int version_command() {
-  std::cout << "tocsin " << TOCSIN_VERSION << "\n";
+  std::cout << version_text() << "\n";
   return kOk;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/app.h"
+#include "app/view_commands.h"
 
 namespace tocsin::app {
 
@@ -17,6 +18,13 @@ inline constexpr int kConfiguration = 3;
 inline constexpr int kUnreachable = 4;
 inline constexpr int kTemporary = 75;
 
+/// The file that was named, else $TOCSIN_CONFIG, else ./tocsin.yaml.
+std::string config_path(const std::string& named);
+/// The exit code that says so.
+int exit_code(const core::Error& error);
+/// "tocsin 0.1.0"
+std::string version_text();
+
 struct Invocation {
   std::string config_file;
   std::string listen;
@@ -27,6 +35,7 @@ struct Invocation {
   std::string out;                     // run
   std::vector<std::string> arguments;  // run: the command
   int start_timeout = 300;             // seconds
+  ViewOptions view;                    // status, issues, tail
   bool strict = false;
   bool markdown = false;
   std::function<int()> run;

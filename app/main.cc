@@ -1,17 +1,15 @@
 // tocsin: the command line. Parses, loads the configuration, hands over; decides nothing.
 #include <CLI/CLI.hpp>
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 
 #include "app/commands.h"
+#include "app/init_command.h"
 #include "app/journal_commands.h"
 #include "app/run_command.h"
-#include "core/text.h"
+#include "app/suggest.h"
 
 namespace {
 
@@ -66,7 +64,8 @@ void add_rules(CLI::App& app, Invocation& out) {
   rules->add_subcommand("list", "name, severity and one sentence each")->callback([&out] {
     out.run = [] { return rules_list(); };
   });
-  auto* describe = rules->add_subcommand("describe", "parameters with both presets side by side");
+  auto* describe = rules->add_subcommand(
+      "describe", "each parameter: its meaning, and its value in both presets");
   describe->add_option("name", out.name, "rule")->required();
   describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
 }
@@ -102,20 +101,56 @@ void add_run(CLI::App& app, Invocation& out) {
   });
 }
 
-// CLI11 would only say that a subcommand is required.
-int refuse_unknown(CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return kOk;
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == argv[1]) return kOk;
-    names.push_back(command->get_name());
-  }
-  std::cerr << "tocsin: no command \"" << argv[1] << "\"";
-  if (const auto near = tocsin::core::nearest(argv[1], names); !near.empty()) {
-    std::cerr << "; did you mean \"" << near << "\"?";
-  }
-  std::cerr << " (see tocsin --help)\n";
-  return kUsage;
+void add_place(CLI::App& command, ViewOptions& out) {
+  command.add_option("--config.file,-c", out.config_file,
+                     "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
+  command.add_option("--out", out.out, "kafka://host:9092 or a directory, instead of a file");
+  command
+      .add_option_function<std::string>(
+          "--output,-o", [&out](const std::string& format) { out.json = format == "json"; },
+          "text | json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void add_filters(CLI::App& command, ViewOptions& out) {
+  command.add_option("--job", out.job, "only of this job");
+  command.add_option("--rule", out.rule, "only of this rule");
+}
+
+// What looks and changes nothing.
+void add_views(CLI::App& app, Invocation& out) {
+  auto* status = app.add_subcommand("status", "runs, open issues, stops, and what is unhealthy");
+  add_place(*status, out.view);
+  status->callback([&out] { out.run = [&out] { return status_command(out.view); }; });
+
+  auto* issues = app.add_subcommand("issues", "what is wrong now, or was");
+  issues->require_subcommand(1);
+  auto* list = issues->add_subcommand("list", "open issues, the worst first");
+  add_place(*list, out.view);
+  add_filters(*list, out.view);
+  list->add_flag("--all", out.view.all, "resolved ones too");
+  list->callback([&out] { out.run = [&out] { return issues_list(out.view); }; });
+  auto* show = issues->add_subcommand("show", "everything about one issue");
+  show->add_option("id", out.view.id, "id from the list, or an event id; its beginning is enough")
+      ->required();
+  add_place(*show, out.view);
+  show->callback([&out] { out.run = [&out] { return issues_show(out.view); }; });
+
+  auto* tail = app.add_subcommand("tail", "issues and jobs as they come, until Ctrl-C");
+  add_place(*tail, out.view);
+  add_filters(*tail, out.view);
+  tail->add_flag("--all", out.view.all, "what is there already, too");
+  tail->callback([&out] { out.run = [&out] { return tail_command(out.view); }; });
+}
+
+void add_init(CLI::App& app, Invocation& out) {
+  auto* init = app.add_subcommand("init", "write a commented configuration to start from");
+  init->add_option("file", out.config_file, "where to (default: tocsin.yaml)");
+  init->callback([&out] {
+    out.run = [&out] {
+      return init_command(out.config_file.empty() ? "tocsin.yaml" : out.config_file);
+    };
+  });
 }
 
 int run(int argc, char** argv) {
@@ -130,9 +165,12 @@ int run(int argc, char** argv) {
       "journal\n"
       "unreachable · 75 temporary, try again. A training process that a rule stopped exits with "
       "77.\n\n"
-      "Examples:\n  tocsin check tocsin.yaml\n  tocsin up -c tocsin.yaml\n  tocsin evaluate -c "
+      "Examples:\n  tocsin init\n  tocsin check tocsin.yaml\n  tocsin up -c tocsin.yaml\n  tocsin "
+      "evaluate -c "
       "tocsin.yaml --log.format json");
   Invocation call;
+  app.set_version_flag("--version", version_text());
+  add_init(app, call);
   add_serving(app, "up", "all roles in one process: collect, evaluate, route", {true, true, true},
               call);
   add_serving(app, "collect",
@@ -152,6 +190,7 @@ int run(int argc, char** argv) {
   check->add_flag("--strict", call.strict, "warnings count as errors; notes do not");
   check->callback([&] { call.run = [&] { return check_command(call); }; });
 
+  add_views(app, call);
   add_topics(app, call);
   add_journal(app, call);
   add_rules(app, call);
@@ -164,7 +203,11 @@ int run(int argc, char** argv) {
     call.run = [] { return version_command(); };
   });
 
-  if (const int code = refuse_unknown(app, argc, argv); code != kOk) return code;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (const std::string problem = unknown_word(app, words); !problem.empty()) {
+    std::cerr << problem << "\n";
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,110 @@
+#include "app/topic_view.h"
+
+#include "core/labels.h"
+
+namespace tocsin::app {
+
+using namespace std::chrono_literals;
+
+const std::vector<std::string>& TopicView::topics() {
+  static const std::vector<std::string> kTopics{"registry",          "issues", "commands", "acks",
+                                                "router-deliveries", "dlq"};
+  return kTopics;
+}
+
+void TopicView::apply(const core::RecordView& record) {
+  if (record.topic == "commands") return apply_command(record);
+  if (record.tombstone) return;
+  if (record.topic == "registry" || record.topic == "issues") return apply_event(record);
+  if (record.topic == "acks") {
+    if (auto ack = ingest::decode_ack(record)) apply_ack(std::move(*ack));
+  } else if (record.topic == "router-deliveries") {
+    if (auto delivery = ingest::decode_delivery(record)) {
+      deliveries_[delivery->integration] = std::move(*delivery);
+    }
+  } else if (record.topic == "dlq") {
+    ++refused_.records;
+    if (const auto code = record.header("error-code")) refused_.newest = *code;
+  }
+}
+
+void TopicView::apply_event(const core::RecordView& record) {
+  auto decoded = ingest::decode_event(record);
+  if (!decoded) return;
+  if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
+    apply_issue(std::move(*issue));
+  } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+    apply_job(*job);
+  } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&decoded->event)) {
+    rules_[{rule->run.uid, rule->rule}] = *rule;
+  }
+}
+
+void TopicView::apply_issue(core::Issue issue) {
+  SeenIssue& seen = issues_[core::issue_key(issue.labels)];
+  const bool begins = seen.reports == 0 || seen.newest.status == core::IssueStatus::resolved;
+  if (begins) seen.since = issue.starts_at == core::WallTime{} ? issue.time : issue.starts_at;
+  ++seen.reports;
+  seen.newest = std::move(issue);
+}
+
+void TopicView::apply_job(const core::JobEvent& event) {
+  core::JobEvent& known = runs_[event.run.uid];
+  const bool later_attempt = event.run.attempt > known.run.attempt;
+  if (event.run.attempt < known.run.attempt) return;
+  if (!later_attempt && event.time < known.time) return;
+  core::JobEvent newest = event;
+  if (!later_attempt) {  // a heartbeat need not say everything again, and an end is an end
+    if (!newest.step) newest.step = known.step;
+    if (!newest.started_at) newest.started_at = known.started_at;
+    if (known.phase == core::JobPhase::ended) {
+      newest.phase = core::JobPhase::ended;
+      if (newest.outcome.empty()) newest.outcome = known.outcome;
+    }
+  }
+  known = std::move(newest);
+}
+
+void TopicView::apply_command(const core::RecordView& record) {
+  auto decoded = ingest::decode_command(record);
+  if (!decoded || decoded->action != "stop") return;
+  if (!decoded->command) {
+    stops_.erase(decoded->run);
+    return;
+  }
+  SeenStop stop{std::move(*decoded->command), std::nullopt};
+  if (const auto early = early_acks_.find(stop.command.command_id); early != early_acks_.end()) {
+    stop.newest = early->second;
+  }
+  stops_[decoded->run] = std::move(stop);
+}
+
+void TopicView::apply_ack(core::Ack ack) {
+  if (ack.action != "stop") return;
+  const auto stop = stops_.find(ack.run);
+  if (stop != stops_.end() && stop->second.command.command_id == ack.command_id) {
+    stop->second.newest = ack;
+  }
+  early_acks_[ack.command_id] = std::move(ack);
+}
+
+core::Status read_view(ingest::Transport& transport, TopicView& view,
+                       std::chrono::milliseconds patience) {
+  if (auto reached = transport.ping(5s); !reached) return reached;
+  ingest::SourceOptions options;
+  options.topics = TopicView::topics();
+  options.start = ingest::Start::beginning;
+  auto source = transport.source(options);
+  if (!source) return source.error();
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < end) {
+    const auto read =
+        (*source)->poll(100ms, 1024, [&](const core::RecordView& record) { view.apply(record); });
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (read && *read == 0 && (*source)->at_end()) return core::ok();
+  }
+  return core::Error{core::Code::deadline_exceeded,
+                     "the topics were not read to their end in time"};
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,79 @@
+// What the topics say at this moment, folded from their records: runs, issues, stops, and what is
+// not well. For people and scripts that look; nothing is decided by it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/issue.h"
+#include "core/notification.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+
+class TopicView {
+ public:
+  struct SeenIssue {
+    core::Issue newest;
+    core::WallTime since{};     // begin of the newest episode
+    std::uint64_t reports = 0;  // records of this issue that are still in the topic
+  };
+  struct SeenStop {
+    core::Command command;
+    std::optional<core::Ack> newest;  // the answer that came last
+  };
+  struct Refused {
+    std::uint64_t records = 0;  // dead letters that are still in the topic
+    std::string newest;         // code of the last one
+  };
+
+  /// The short names of the topics that apply() understands.
+  static const std::vector<std::string>& topics();
+
+  /// Any record of those topics, in the order of its partition; what cannot be read is counted.
+  void apply(const core::RecordView& record);
+
+  /// By run: the newest event of the newest attempt.
+  [[nodiscard]] const std::map<core::RunUid, core::JobEvent>& runs() const { return runs_; }
+  /// By issue key.
+  [[nodiscard]] const std::map<std::string, SeenIssue>& issues() const { return issues_; }
+  /// By run: the newest stop that was not withdrawn.
+  [[nodiscard]] const std::map<core::RunUid, SeenStop>& stops() const { return stops_; }
+  /// By integration: the delivery that came last.
+  [[nodiscard]] const std::map<std::string, core::Delivery>& deliveries() const {
+    return deliveries_;
+  }
+  /// By run and rule: what the rule is doing.
+  [[nodiscard]] const std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent>& rules()
+      const {
+    return rules_;
+  }
+  [[nodiscard]] const Refused& refused() const { return refused_; }
+
+ private:
+  void apply_event(const core::RecordView& record);
+  void apply_issue(core::Issue issue);
+  void apply_job(const core::JobEvent& event);
+  void apply_command(const core::RecordView& record);
+  void apply_ack(core::Ack ack);
+
+  std::map<core::RunUid, core::JobEvent> runs_;
+  std::map<std::string, SeenIssue> issues_;
+  std::map<core::RunUid, SeenStop> stops_;
+  std::map<std::string, core::Ack> early_acks_;  // by command id: the command is read later
+  std::map<std::string, core::Delivery> deliveries_;
+  std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
+  Refused refused_;
+};
+
+/// Reads every topic of the view from its beginning to its present end: as nobody, so that no
+/// position is committed and no lease is touched. deadline_exceeded: it did not come to an end.
+core::Status read_view(ingest::Transport& transport, TopicView& view,
+                       std::chrono::milliseconds patience);
+
+}  // namespace tocsin::app

@@ -1,0 +1,270 @@
+#include "app/view_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "app/events_log.h"
+#include "app/log_console.h"
+#include "app/printable.h"
+#include "core/json.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+using Row = std::vector<std::string>;
+
+constexpr std::size_t kIdLength = 10;  // enough of a fingerprint to be the only one
+
+// Characters, not bytes: what a column is aligned by.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+// Columns as wide as their widest cell; the last one as it is.
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    out += "  ";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - width(row[i]) + 2, ' ');
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string ago(core::WallTime then, core::WallTime now) {
+  if (core::nanoseconds(then) == 0) return "";
+  const auto seconds =
+      std::max<std::int64_t>(0, (core::nanoseconds(now) - core::nanoseconds(then)) / 1'000'000'000);
+  if (seconds < 120) return std::to_string(seconds) + " s ago";
+  if (seconds < 7200) return std::to_string(seconds / 60) + " min ago";
+  if (seconds < 172'800) return std::to_string(seconds / 3600) + " h ago";
+  return std::to_string(seconds / 86'400) + " d ago";
+}
+
+std::string short_run(const core::RunUid& run) { return core::to_text(run).substr(0, 8); }
+
+std::string short_id(const core::Issue& issue) {
+  return core::fingerprint(issue.labels).substr(0, kIdLength);
+}
+
+std::string state_of(const core::JobEvent& run) {
+  if (run.phase != core::JobPhase::ended) return "running";
+  return run.outcome.empty() ? "ended" : printable(run.outcome);
+}
+
+// Running ones, and what ended within a day; the newest first.
+std::vector<const core::JobEvent*> recent_runs(const TopicView& view, core::WallTime now) {
+  std::vector<const core::JobEvent*> out;
+  for (const auto& [uid, run] : view.runs()) {
+    const bool recent = now - run.time < 24h;
+    if (run.phase != core::JobPhase::ended || recent) out.push_back(&run);
+  }
+  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->time > b->time; });
+  return out;
+}
+
+std::string job_of(const TopicView& view, const core::RunUid& run) {
+  const auto found = view.runs().find(run);
+  return found == view.runs().end() ? short_run(run) : printable(found->second.run.job);
+}
+
+// One sentence each.
+std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
+  std::vector<std::string> out;
+  for (const auto& [integration, last] : view.deliveries()) {
+    const bool failed = last.state == core::DeliveryState::dead ||
+                        last.state == core::DeliveryState::expired ||
+                        (last.state == core::DeliveryState::pending && last.attempt > 1);
+    if (!failed) continue;
+    out.push_back("deliveries of " + printable(integration) + " fail: " +
+                  std::string(core::to_string(last.state)) + ", " + printable(last.code) + " " +
+                  printable(last.detail) + " (" + ago(last.stages.answered, now) + ")");
+  }
+  for (const auto& [key, rule] : view.rules()) {
+    const auto run = view.runs().find(key.first);
+    const bool running = run != view.runs().end() && run->second.phase != core::JobPhase::ended;
+    if (!running) continue;
+    if (rule.status == core::RuleState::error) {
+      out.push_back("rule " + printable(rule.rule) + " fails on " + job_of(view, key.first) + ": " +
+                    printable(rule.reason));
+    } else if (rule.status == core::RuleState::no_data && !rule.missing.empty()) {
+      out.push_back("rule " + printable(rule.rule) + " has no data of " + job_of(view, key.first) +
+                    ": " + printable(rule.missing.front()) + " is missing");
+    }
+  }
+  if (view.refused().records > 0) {
+    out.push_back(std::to_string(view.refused().records) +
+                  " records could not be read and lie in the topic dlq; newest: " +
+                  printable(view.refused().newest));
+  }
+  return out;
+}
+
+std::vector<const TopicView::SeenIssue*> open_issues(const TopicView& view) {
+  std::vector<const TopicView::SeenIssue*> out;
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.status == core::IssueStatus::firing) out.push_back(&seen);
+  }
+  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->newest.severity, b->since) > std::pair(b->newest.severity, a->since);
+  });
+  return out;
+}
+
+std::string stop_phase(const TopicView::SeenStop& stop) {
+  if (stop.command.dry_run) return "dry run";
+  return stop.newest ? printable(stop.newest->phase) : "asked, no answer yet";
+}
+
+core::Value parsed(const std::string& json) {
+  const auto value = core::parse_json(json, 1U << 20);
+  return value ? *value : core::Value();
+}
+
+std::string heading(const char* name, std::size_t count) {
+  return std::string("\n") + name + (count == 0 ? ": none\n" : "\n");
+}
+
+}  // namespace
+
+std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now) {
+  std::string out = transport + "\n";
+  std::vector<Row> rows{{"JOB", "RUN", "ATTEMPT", "STATE", "STEP", "LAST HEARD OF"}};
+  for (const auto* run : recent_runs(view, now)) {
+    rows.push_back({printable(run->run.job), short_run(run->run.uid),
+                    std::to_string(run->run.attempt), state_of(*run),
+                    run->step ? std::to_string(*run->step) : "–", ago(run->time, now)});
+  }
+  out += heading("runs", rows.size() - 1) + (rows.size() > 1 ? table(rows) : "");
+  const auto open = open_issues(view);
+  out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, now));
+  rows = {{"JOB", "RUN", "RULE", "STATE", "ASKED"}};
+  for (const auto& [run, stop] : view.stops()) {
+    rows.push_back({job_of(view, run), short_run(run), printable(stop.command.reason.rule),
+                    stop_phase(stop), ago(stop.command.issued_at, now)});
+  }
+  out += heading("stops", rows.size() - 1) + (rows.size() > 1 ? table(rows) : "");
+  const auto bad = unhealthy(view, now);
+  out += heading("unhealthy", bad.size());
+  for (const std::string& sentence : bad) out += "  " + sentence + "\n";
+  return out;
+}
+
+std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now) {
+  core::ValueList runs;
+  for (const auto* run : recent_runs(view, now)) {
+    runs.push_back(core::ValueMap{{"run", core::to_text(run->run.uid)},
+                                  {"job", run->run.job},
+                                  {"attempt", std::int64_t{run->run.attempt}},
+                                  {"state", state_of(*run)},
+                                  {"step", run->step ? core::Value(*run->step) : core::Value()},
+                                  {"last_heard_of", core::to_rfc3339(run->time)}});
+  }
+  core::ValueList issues;
+  for (const auto* seen : open_issues(view))
+    issues.push_back(parsed(ingest::issue_json(seen->newest)));
+  core::ValueList stops;
+  for (const auto& [run, stop] : view.stops()) {
+    stops.push_back(
+        core::ValueMap{{"run", core::to_text(run)},
+                       {"command_id", stop.command.command_id},
+                       {"rule", stop.command.reason.rule},
+                       {"dry_run", stop.command.dry_run},
+                       {"phase", stop.newest ? core::Value(stop.newest->phase) : core::Value()},
+                       {"issued_at", core::to_rfc3339(stop.command.issued_at)}});
+  }
+  core::ValueList bad;
+  for (std::string& sentence : unhealthy(view, now)) bad.emplace_back(std::move(sentence));
+  return core::to_json(core::ValueMap{{"transport", transport},
+                                      {"runs", std::move(runs)},
+                                      {"issues", std::move(issues)},
+                                      {"stops", std::move(stops)},
+                                      {"unhealthy", std::move(bad)}});
+}
+
+std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
+                        core::WallTime now) {
+  std::vector<Row> rows{{"ID", "SEVERITY", "RULE", "JOB", "SINCE", "WHAT"}};
+  for (const auto* seen : issues) {
+    const core::Issue& issue = seen->newest;
+    const bool open = issue.status == core::IssueStatus::firing;
+    rows.push_back({short_id(issue), std::string(core::to_string(issue.severity)),
+                    printable(issue.rule), printable(issue.run.job), ago(seen->since, now),
+                    (open ? "" : "resolved: ") + printable(issue.summary)});
+  }
+  return table(rows);
+}
+
+std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now) {
+  const core::Issue& issue = seen.newest;
+  std::string out = printable(issue.summary) + "\n";
+  if (!issue.recommendation.empty()) out += "→ " + printable(issue.recommendation) + "\n";
+  std::vector<Row> rows;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) rows.push_back({name, printable(value)});
+  };
+  add("status", std::string(core::to_string(issue.status)) +
+                    (issue.resolution == core::Resolution::none
+                         ? ""
+                         : " (" + std::string(core::to_string(issue.resolution)) + ")"));
+  add("severity", std::string(core::to_string(issue.severity)));
+  add("since", core::to_rfc3339(seen.since) + ", " + ago(seen.since, now));
+  add("run", core::to_text(issue.run.uid) + ", attempt " + std::to_string(issue.run.attempt));
+  add("step", issue.step ? std::to_string(*issue.step) : "");
+  add("reports", std::to_string(seen.reports));
+  add("runbook", issue.runbook_url);
+  add("fingerprint", core::fingerprint(issue.labels));
+  add("event", issue.event_id);
+  for (const auto& [name, value] : issue.labels.entries())
+    rows.push_back({"label " + name, printable(value)});
+  for (const auto& [name, value] : issue.evidence.values) {
+    rows.push_back({"value " + name, printable(core::to_json(value))});
+  }
+  return out + "\n" + table(rows);
+}
+
+namespace {
+
+/// Takes the fields of one event and gives its line.
+class LineLog final : public core::Log {
+ public:
+  LineLog(core::WallTime time, bool colour) : time_(time), colour_(colour) {}
+  void write(core::Level level, std::string_view event,
+             std::initializer_list<core::Field> fields) override {
+    core::ValueMap map;
+    for (const auto& [name, value] : fields) map.emplace_back(std::string(name), value);
+    line = console_line(level, event, map, time_, colour_);
+  }
+  std::string line;
+
+ private:
+  core::WallTime time_;
+  bool colour_;
+};
+
+}  // namespace
+
+std::string issue_line(const core::Issue& issue, bool colour) {
+  LineLog log(issue.time, colour);
+  log_issue(log, issue, {});
+  return log.line;
+}
+
+std::string job_line(const core::JobEvent& event, bool colour) {
+  LineLog log(event.time, colour);
+  log_job(log, event);
+  return log.line;
+}
+
+}  // namespace tocsin::app

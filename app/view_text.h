@@ -1,0 +1,24 @@
+// What `status`, `issues` and `tail` print.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/topic_view.h"
+#include "core/time.h"
+
+namespace tocsin::app {
+
+/// Runs, open issues, stops, and what is not well; several lines.
+std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now);
+/// The same for programs: {"transport", "runs", "issues", "stops", "unhealthy"}.
+std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now);
+/// A table; each row ends in an id that `issues show` takes.
+std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues, core::WallTime now);
+/// Everything that a person asks of one issue.
+std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now);
+/// One line, as the log on a terminal has it.
+std::string issue_line(const core::Issue& issue, bool colour);
+std::string job_line(const core::JobEvent& event, bool colour);
+
+}  // namespace tocsin::app

@@ -1,0 +1,193 @@
+"""What a person sees while it runs: status, issues, tail, init, the log on a terminal."""
+import hashlib
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.e2e.test_recovery import wait_until
+from tests.support.program import BINARY, run_cli
+from tests.support.telemetry import JournalWriter, kafka_produce, scalar
+
+RULES = ("rules: [exploding_tensor]\nroute: {receiver: board, group_wait: 0s}\nreceivers: {board: {publish_metric: {}}}\n"
+         "http: {listen: '127.0.0.1:0'}\n")
+
+
+def one_issue():
+    """A run whose loss becomes NaN at step 3."""
+    return [scalar("digits", "loss", "NaN" if step == 3 else 1.0, step, job="digits") for step in range(5)]
+
+
+@pytest.fixture
+def journal(server, tmp_path):
+    """The configuration of a journal on which one issue is open; the engine has ended."""
+    config = tmp_path / "t.yaml"
+    config.write_text(f"transport: {{journal: {tmp_path / 'data'}}}\n{RULES}")
+    program = server(config, role="evaluate")
+    program.wait_for("ready")
+    JournalWriter(tmp_path / "data").append(*one_issue())
+    program.wait_for("issue_fired")
+    assert program.stop() == 0
+    return config
+
+
+def looks_right(config):
+    code, out, err = run_cli("status", "-c", config)
+    assert code == 0, err
+    assert re.search(r"open issues\n +ID +SEVERITY +RULE +JOB +SINCE +WHAT\n +[0-9a-f]{10} +error +exploding_tensor ", out), out
+    assert "stops: none" in out and "unhealthy: none" in out
+    code, out, _ = run_cli("status", "-c", config, "--output", "json")
+    seen = json.loads(out)
+    assert code == 0 and set(seen) == {"transport", "runs", "issues", "stops", "unhealthy"}
+    assert [issue["rule"] for issue in seen["issues"]] == ["exploding_tensor"]
+
+    code, out, _ = run_cli("issues", "list", "-c", config)
+    assert code == 0 and len(out.splitlines()) == 2
+    short = out.splitlines()[1].split()[0]
+    code, out, _ = run_cli("issues", "show", short, "-c", config)
+    assert code == 0 and "loss became NaN at" in out and "→ " in out and "label rule" in out
+    code, out, _ = run_cli("issues", "show", short, "-c", config, "-o", "json")
+    assert code == 0 and json.loads(out)["labels"]["severity"] == "error"
+    code, out, _ = run_cli("issues", "list", "-c", config, "--rule", "overfit")
+    assert code == 0 and out == "no open issues\n"
+    code, out, _ = run_cli("issues", "list", "-c", config, "-o", "json")
+    assert code == 0 and len(json.loads(out)) == 1
+    code, _, err = run_cli("issues", "show", "ffffffff", "-c", config)
+    assert code == 1 and "no issue of id ffffffff" in err
+
+
+def tailed(config, *flags, until="exploding_tensor"):
+    """What `tail` prints before it is told to end, and its exit code."""
+    tail = subprocess.Popen([BINARY, "tail", "-c", config, *flags], stdout=subprocess.PIPE, text=True)
+    line = ""
+    while until not in line:
+        assert select.select([tail.stdout], [], [], 30)[0], "nothing came"
+        line = tail.stdout.readline()
+    tail.send_signal(signal.SIGINT)
+    return line, tail.wait(10)
+
+
+def test_a_journal_can_be_looked_at(journal):
+    looks_right(journal)
+    line, code = tailed(journal, "--all")
+    assert code == 0 and re.match(r"\d\d:\d\d:\d\d ISSUE .*exploding_tensor \(error\): loss became NaN .* → ", line), line
+    line, code = tailed(journal, "--all", "-o", "json")
+    assert code == 0 and json.loads(line)["rule"] == "exploding_tensor"
+
+
+def test_looking_changes_nothing(journal, tmp_path):
+    def state():
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "data").glob("*.db")}
+    before = state()
+    for command in (["status"], ["issues", "list"], ["issues", "list", "--all"]):
+        assert run_cli(*command, "-c", journal)[0] == 0
+    tailed(journal, "--all")
+    assert state() == before
+
+
+def test_tail_follows(server, tmp_path):
+    config = tmp_path / "t.yaml"
+    config.write_text(f"transport: {{journal: {tmp_path / 'data'}}}\n{RULES}")
+    server(config, role="evaluate").wait_for("ready")
+    tail = subprocess.Popen([BINARY, "tail", "-c", config], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    JournalWriter(tmp_path / "data").append(*one_issue())
+    assert select.select([tail.stdout], [], [], 30)[0]
+    lines = iter(tail.stdout.readline, "")
+    assert any("loss became NaN" in line for line in lines)
+    tail.send_signal(signal.SIGTERM)
+    assert tail.wait(10) == 0
+
+
+def test_kafka_can_be_looked_at(server, kafka, tmp_path):
+    prefix = f"look{random.randrange(10**9)}"
+    config = tmp_path / "t.yaml"
+    config.write_text(f"transport: {{kafka: {{bootstrap.servers: '{kafka}'}}}}\ntopics: {{prefix: {prefix}, partitions: 3}}\n{RULES}")
+    program = server(config, role="evaluate")
+    program.wait_for("ready", timeout=90)
+    kafka_produce(kafka, f"{prefix}.telemetry.v1", one_issue())
+    program.wait_for("issue_fired", timeout=60)
+    looks_right(config)
+    line, code = tailed(config, "--all")
+    assert code == 0 and "loss became NaN" in line
+
+
+def test_where_nothing_is_nothing_is_made(tmp_path):
+    for command in (["status"], ["tail"], ["issues", "list"]):
+        code, _, err = run_cli(*command, "--out", tmp_path / "nowhere")
+        assert code == 4 and "there is no journal" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_writes_what_check_accepts_and_overwrites_nothing(tmp_path):
+    path = tmp_path / "mine.yaml"
+    code, out, _ = run_cli("init", path)
+    assert code == 0 and str(path) in out
+    code, out, _ = run_cli("check", "--strict", path)
+    assert (code, out) == (0, f"{path}: ok\n")
+    code, _, err = run_cli("init", path)
+    assert code == 1 and "left as it is" in err
+
+
+def test_version_and_what_is_mistyped():
+    code, out, _ = run_cli("--version")
+    assert code == 0 and out == run_cli("version")[1]
+    for words, near in ((["stauts"], '"status"'), (["up", "--log.levle", "info"], '"--log.level"'),
+                        (["rules", "descibe", "overfit"], '"describe"')):
+        code, _, err = run_cli(*words)
+        assert code == 2 and f"did you mean {near}?" in err, err
+    code, _, err = run_cli("rules", "describe", "overfitt")
+    assert code == 1 and 'did you mean "overfit"?' in err
+
+
+def test_a_rule_is_described_with_the_meaning_of_each_parameter():
+    code, out, _ = run_cli("rules", "describe", "vanishing_gradient")
+    assert code == 0
+    assert re.search(r"^threshold +1e-07 +1e-07\n    number, > 0: mean magnitude below which a gradient has vanished$", out, re.M), out
+    assert "duration: least time between reports" in out
+    code, out, _ = run_cli("rules", "describe", "all_zero")
+    assert code == 0 and "percentage of zeros that is too much" in out
+
+
+def on_a_terminal(config, **environment):
+    """What `evaluate` writes to a terminal until it has ended."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", **environment}
+    program = subprocess.Popen([BINARY, "evaluate", "-c", config], stderr=theirs, stdout=theirs, env=env)
+    os.close(theirs)
+    text = ""
+    while "stopped" not in text:
+        assert select.select([ours], [], [], 30)[0], text
+        try:
+            text += os.read(ours, 65536).decode()
+        except OSError:
+            break
+        if "ready" in text and "stopping" not in text:
+            program.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+    program.wait(20)
+    os.close(ours)
+    return text
+
+
+def test_the_log_is_for_people_on_a_terminal_and_for_machines_elsewhere(tmp_path):
+    config = tmp_path / "t.yaml"
+    config.write_text(f"transport: {{journal: {tmp_path / 'data'}}}\n{RULES}")
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    os.environ.pop("NO_COLOR", None)
+    text = on_a_terminal(config)
+    assert re.search(r"\d\d:\d\d:\d\d\S* \x1b\[32mINFO \x1b\[0m ready: journal ", text), text
+    text = on_a_terminal(config, NO_COLOR="1")
+    assert "\x1b" not in text and re.search(r"\d\d:\d\d:\d\d INFO  ready: journal ", text), text
+    program = subprocess.Popen([BINARY, "evaluate", "-c", config], stderr=subprocess.PIPE, text=True, env=env)
+    lines = []
+    wait_until(lambda: lines.append(program.stderr.readline()) or "msg=ready" in lines[-1], 30, "logfmt")
+    program.terminate()
+    assert program.wait(20) == 0 and all(line.startswith("ts=") for line in lines), lines
