@@ -104,6 +104,20 @@ class StderrLog final : public core::Log {
     return true;
   }
 
+  // One bad step fires many issues of one rule: its advice stands with the first.
+  void say_advice_once(core::ValueMap& line) {
+    for (auto& [name, value] : line) {
+      const auto* advice = std::get_if<std::string>(&value.storage());
+      if (name != "advice" || advice == nullptr || advice->empty()) continue;
+      const std::lock_guard lock(mutex_);
+      if (*advice == advice_) {
+        value = core::Value();
+      } else {
+        advice_ = *advice;
+      }
+    }
+  }
+
   std::string render(const core::ValueMap& line) const {
     if (format_ == Format::json) return core::to_json(line);
     std::string out;
@@ -119,8 +133,9 @@ class StderrLog final : public core::Log {
   bool colour_;
   const core::Clock& clock_;
   spdlog::logger logger_;
-  std::mutex mutex_;  // guards rates_
+  std::mutex mutex_;  // guards rates_ and advice_
   std::map<std::string, Rate> rates_;
+  std::string advice_;  // said last
 };
 
 }  // namespace
