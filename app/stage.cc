@@ -4,6 +4,8 @@ namespace tocsin::app {
 
 core::Status Stage::restore(std::int32_t, const core::RecordView&) { return core::ok(); }
 
+std::optional<core::WallTime> Stage::state_since(const Instant&) const { return std::nullopt; }
+bool Stage::needs_older_state() const { return false; }
 core::Result<std::vector<core::Position>> Stage::restored(std::int32_t,
                                                           std::span<const core::Position>,
                                                           const Instant&) {

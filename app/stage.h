@@ -97,6 +97,10 @@ class Stage {
   /// One record of the state topic, in log order; the newest of a key comes last. An error is a
   /// damaged or unknown record: the loop goes on with the others and tells it by state_fault().
   virtual core::Status restore(std::int32_t partition, const core::RecordView& record);
+  /// How far back the state topic is read, by the time of its records; nullopt: all of it.
+  [[nodiscard]] virtual std::optional<core::WallTime> state_since(const Instant& now) const;
+  /// What came needs state from before state_since(): the loop starts over and asks that again.
+  [[nodiscard]] virtual bool needs_older_state() const;
   /// The state of this partition is complete. Returns where to read on from so that the state and
   /// what follows fit together: positions before `committed` are replayed, none means `committed`.
   virtual core::Result<std::vector<core::Position>> restored(

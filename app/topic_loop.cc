@@ -147,6 +147,9 @@ core::Duration TopicLoop::Impl::step(milliseconds longest) {
     pause(read_backoff_.until, longest);
   } else {
     read(longest);
+    if (stage_.needs_older_state()) {
+      broken_ = core::Error{core::Code::failed_precondition, "older state is needed"};
+    }
   }
   if (!broken_) restore_assigned();
   if (!broken_) advance_replays();

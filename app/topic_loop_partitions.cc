@@ -82,13 +82,15 @@ core::Status TopicLoop::Impl::read_state_partition(std::int32_t number,
     if (!problem) problem = std::move(error);
   };
   const auto read =
-      source_->read_all(wiring_.state_topic, state_partition, [&](const core::RecordView& record) {
-        try {
-          if (const auto status = stage_.restore(number, record); !status) note(status.error());
-        } catch (const std::exception& e) {
-          note({core::Code::data_loss, e.what()});
-        }
-      });
+      source_->read_all(wiring_.state_topic, state_partition, stage_.state_since(time_.now()),
+                        [&](const core::RecordView& record) {
+                          try {
+                            if (const auto status = stage_.restore(number, record); !status)
+                              note(status.error());
+                          } catch (const std::exception& e) {
+                            note({core::Code::data_loss, e.what()});
+                          }
+                        });
   if (!read && read.error().code != core::Code::data_loss) return read;
   if (!read) note(read.error());
   if (problem) fault(number, *problem);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/function_ref.h"
 #include "core/record.h"
 #include "core/result.h"
+#include "core/time.h"
 
 namespace tocsin::core {
 
@@ -57,10 +59,12 @@ class RecordSource {
   /// Makes a poll() that waits, or else the next one, return without waiting. Thread-safe.
   virtual void wake() = 0;
 
-  /// Reads one compacted topic partition from its beginning to its present end, committed records
-  /// only, in order; the newest record of a key comes last.
+  /// Reads one topic partition from its beginning to its present end, committed records only, in
+  /// order; the newest record of a key comes last. `since`: begins at the first record that is not
+  /// older by its timestamp. What follows comes whatever its time, and where a writer's clock has
+  /// stepped back around `since` the beginning may be any of the records between: leave a margin.
   virtual Status read_all(std::string_view topic, std::int32_t partition,
-                          RecordHandler handler) = 0;
+                          std::optional<WallTime> since, RecordHandler handler) = 0;
 
   /// Leaves the group within the deadline. Idempotent.
   virtual void close(std::chrono::milliseconds deadline) = 0;

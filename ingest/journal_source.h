@@ -40,7 +40,7 @@ class JournalSource final : public core::RecordSource {
   [[nodiscard]] bool at_end(const core::StreamPartition& where) const override;
   void wake() override { watch_.wake(); }
   core::Status read_all(std::string_view topic, std::int32_t partition,
-                        core::RecordHandler handler) override;
+                        std::optional<core::WallTime> since, core::RecordHandler handler) override;
   void close(std::chrono::milliseconds deadline) override;
 
   [[nodiscard]] const std::string& group() const { return options_.group; }
@@ -64,6 +64,8 @@ class JournalSource final : public core::RecordSource {
                     std::size_t& count);
   core::Status look_for_end(Stream& stream);
   core::Status check_files();
+  static core::Result<std::int64_t> first_since(JournalDatabase& from, const JournalTopic& topic,
+                                                core::WallTime since);
   core::Error gap(Stream& stream, std::int64_t first);
 
   const std::string directory_;

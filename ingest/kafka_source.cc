@@ -616,6 +616,7 @@ core::Result<rd_kafka_t*> KafkaSource::restore_client() {
 }
 
 core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partition,
+                                   std::optional<core::WallTime> since,
                                    core::RecordHandler handler) {
   if (closed_) return core::Error{core::Code::failed_precondition, "the kafka source is closed"};
   auto client = restore_client();
@@ -623,6 +624,20 @@ core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partitio
   const core::StreamPartition where{std::string(topic), partition};
   const auto list = list_of({&where, 1});
   list->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
+  if (since) {
+    list->elems[0].offset = std::max<std::int64_t>(
+        0, std::chrono::floor<milliseconds>(since->time_since_epoch()).count());
+    const auto asked = rd_kafka_offsets_for_times(
+        *client, list.get(), static_cast<int>(milliseconds(kReadAllPatience).count()));
+    const auto error = asked != 0 ? asked : list->elems[0].err;
+    if (error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+        error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+        error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC) {
+      return context_.missing(topic);
+    }
+    if (error != 0) return kafka_error(error, "looking for a time in " + where.stream);
+    if (list->elems[0].offset < 0) return core::ok();  // everything is older
+  }
   if (const auto error = rd_kafka_assign(*client, list.get()); error != 0) {
     return kafka_error(error, "assigning " + where.stream);
   }

@@ -34,7 +34,7 @@ class KafkaSource final : public core::RecordSource {
   [[nodiscard]] bool at_end(const core::StreamPartition& where) const override;
   void wake() override;
   core::Status read_all(std::string_view topic, std::int32_t partition,
-                        core::RecordHandler handler) override;
+                        std::optional<core::WallTime> since, core::RecordHandler handler) override;
   void close(std::chrono::milliseconds deadline) override;
 
   /// For the publisher that commits our positions; null when group-less or closed.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ using CallerFactory = std::function<std::unique_ptr<actions::Caller>()>;
 
 class DeliverStage final : public Stage {
  public:
+  /// How far back the log of deliveries is read at a start. What can be read again from the outbox
+  /// is at most its 14 days old, and a delivery is never older than what it delivered.
+  static constexpr core::Duration kHistory = std::chrono::hours(24 * 15);
+  /// Clocks of writers differ and step; beyond this much doubt the whole log is read.
+  static constexpr core::Duration kClockDoubt = std::chrono::hours(24);
+
   /// `may_start`: may an attempt begin now (the board of runs is complete)? `random`: jitter in
   /// [0, 1).
   DeliverStage(DeliverOptions options, CallerFactory callers, std::function<bool()> may_start,
@@ -34,6 +41,8 @@ class DeliverStage final : public Stage {
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
+  [[nodiscard]] std::optional<core::WallTime> state_since(const Instant& now) const override;
+  [[nodiscard]] bool needs_older_state() const override { return too_short_; }
   core::Status restore(std::int32_t partition, const core::RecordView& record) override;
   void started(std::int32_t partition, const Instant& now) override;
   std::optional<Refusal> handle(const core::RecordView& record,
@@ -59,6 +68,8 @@ class DeliverStage final : public Stage {
   std::unique_ptr<actions::DeliveryLanes> lanes_;
   std::unique_ptr<actions::Caller> caller_;
   std::vector<std::unique_ptr<actions::Caller>> retired_;  // with calls under way
+  std::optional<core::WallTime> since_;  // what is known of deliveries begins here
+  bool too_short_ = false;               // and something older than that has come
   bool started_ = false;
   bool ending_ = false;
   core::Duration measured_{};

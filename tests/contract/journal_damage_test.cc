@@ -121,7 +121,7 @@ TEST_F(JournalDamage, ADamagedPageEndsReadingWithAnErrorEachTime) {
   EXPECT_GT(seen, 0U);
   EXPECT_LT(seen, 200U);
   EXPECT_GT(told, 1);
-  const auto all = source->read_all("issues", 0, [](const core::RecordView&) {});
+  const auto all = source->read_all("issues", 0, std::nullopt, [](const core::RecordView&) {});
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().code, core::Code::data_loss);
 }

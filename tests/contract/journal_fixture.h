@@ -78,9 +78,10 @@ class Journal : public testing::Test {
   /// The newest value per key, as restoring reads it.
   std::map<std::string, std::string> state(const std::string& topic) {
     std::map<std::string, std::string> newest;
-    const auto read = reader({})->read_all(topic, 0, [&](const core::RecordView& view) {
-      newest[std::string(view.key.value_or(""))] = view.text();
-    });
+    const auto read =
+        reader({})->read_all(topic, 0, std::nullopt, [&](const core::RecordView& view) {
+          newest[std::string(view.key.value_or(""))] = view.text();
+        });
     EXPECT_TRUE(read) << read.error().message;
     return newest;
   }

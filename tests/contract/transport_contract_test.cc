@@ -317,10 +317,11 @@ TEST_P(TransportContract, ReadAllEndsWithTheNewestRecordOfEachKey) {
   std::map<std::string, std::optional<std::string>> newest;
   for (std::int32_t partition = 0; partition < 2; ++partition) {
     if (backend_->kind() == BackendKind::journal && partition > 0) break;
-    const auto status = source->read_all("commands", partition, [&](const core::RecordView& view) {
-      newest[std::string(*view.key)] =
-          view.tombstone ? std::nullopt : std::optional(std::string(view.text()));
-    });
+    const auto status =
+        source->read_all("commands", partition, std::nullopt, [&](const core::RecordView& view) {
+          newest[std::string(*view.key)] =
+              view.tombstone ? std::nullopt : std::optional(std::string(view.text()));
+        });
     ASSERT_TRUE(status) << status.error().message;
   }
   ASSERT_THAT(newest, SizeIs(7));
@@ -330,11 +331,58 @@ TEST_P(TransportContract, ReadAllEndsWithTheNewestRecordOfEachKey) {
   }
 }
 
+TEST_P(TransportContract, ReadAllSinceATimeBeginsAtItsFirstRecord) {
+  // Of today: a broker deletes what is older than its topic keeps, at any moment.
+  const core::WallTime start =
+      std::chrono::floor<seconds>(std::chrono::system_clock::now()) - std::chrono::hours(6);
+  const auto at = [&](int minute) { return start + std::chrono::minutes(minute); };
+  std::vector<core::OutRecord> out;
+  for (int i = 0; i < 300; ++i) {
+    out.push_back(record("router-deliveries", "ntf", std::to_string(i)));
+    out.back().timestamp = core::nanoseconds(at(i));
+  }
+  out.push_back(record("router-deliveries", "ntf", "of a clock that stepped back"));
+  out.back().timestamp = core::nanoseconds(at(10));
+  publish(out);
+  auto source = backend_->observer({"telemetry"});
+  const auto since = [&](std::optional<core::WallTime> time) {
+    std::vector<std::string> all;
+    for (std::int32_t partition = 0; partition < 2; ++partition) {
+      if (backend_->kind() == BackendKind::journal && partition > 0) break;
+      const auto status =
+          source->read_all("router-deliveries", partition, time,
+                           [&](const core::RecordView& view) { all.emplace_back(view.text()); });
+      EXPECT_TRUE(status) << status.error().message;
+    }
+    return all;
+  };
+  const auto everything = since(std::nullopt);
+  ASSERT_THAT(everything, SizeIs(301));
+  const auto from = [&](int first) {
+    return std::vector<std::string>(everything.begin() + first, everything.end());
+  };
+  EXPECT_EQ(since(at(-5)), everything);
+  EXPECT_EQ(since(at(0)), everything);
+  EXPECT_EQ(since(at(1)), from(1));
+  EXPECT_EQ(since(at(200)), from(200));
+  EXPECT_EQ(since(at(199) + seconds{1}), from(200));
+  EXPECT_EQ(since(at(299)), from(299));
+  EXPECT_THAT(since(at(300)), SizeIs(0));
+  const auto unknown = source->read_all("no-such-topic", 0, at(0), [](const core::RecordView&) {});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, core::Code::not_found) << unknown.error().message;
+}
+
 TEST_P(TransportContract, ReadAllOfAnEmptyTopicReturnsAtOnce) {
   auto source = backend_->observer({"telemetry"});
   int count = 0;
-  const auto status = source->read_all("rules-state", 0, [&](const core::RecordView&) { ++count; });
+  const auto status =
+      source->read_all("rules-state", 0, std::nullopt, [&](const core::RecordView&) { ++count; });
   ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(count, 0);
+  const auto since = source->read_all("rules-state", 0, core::wall_time(1),
+                                      [&](const core::RecordView&) { ++count; });
+  ASSERT_TRUE(since) << since.error().message;
   EXPECT_EQ(count, 0);
 }
 

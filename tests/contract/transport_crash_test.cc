@@ -62,7 +62,7 @@ TEST(JournalCrash, KilledAtAnyInstantOutputsAndPositionsAgree) {
       EXPECT_EQ(next, std::to_string(all->size())) << "seed " << seed;
     }
     std::string newest;
-    ASSERT_TRUE(issues->read_all("rules-state", 0,
+    ASSERT_TRUE(issues->read_all("rules-state", 0, std::nullopt,
                                  [&](const core::RecordView& view) { newest = view.text(); }));
     EXPECT_EQ(newest, std::to_string(all->size() - 1)) << "seed " << seed;
     progress = std::max(progress, all->size());

@@ -80,8 +80,9 @@ class Hooked {
     auto source = transport_->source(options);
     EXPECT_TRUE(source);
     std::vector<std::string> values;
-    const auto all = (*source)->read_all(
-        topic, *options.partition, [&](const auto& record) { values.emplace_back(record.text()); });
+    const auto all =
+        (*source)->read_all(topic, *options.partition, std::nullopt,
+                            [&](const auto& record) { values.emplace_back(record.text()); });
     EXPECT_TRUE(all) << (all ? "" : all.error().message);
     return values;
   }

@@ -82,7 +82,7 @@ class Source final : public core::RecordSource {
   }
 
   core::Status read_all(std::string_view topic, std::int32_t partition,
-                        core::RecordHandler handler) override {
+                        std::optional<core::WallTime> since, core::RecordHandler handler) override {
     if (closed_) return closed();
     std::vector<StoredRecord> all;
     Fault fault;
@@ -94,7 +94,8 @@ class Source final : public core::RecordSource {
         return core::not_found("topic " + std::string(topic) + " does not exist");
       }
       state_->logs[{std::string(topic), partition}].read(0, [&](const StoredRecord& stored) {
-        all.push_back(stored);
+        const bool older = since && stored.record.timestamp < core::nanoseconds(*since);
+        if (!all.empty() || !older) all.push_back(stored);
         return true;
       });
       if (fault.kind == Fault::Kind::halfway) {
