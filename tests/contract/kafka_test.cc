@@ -396,6 +396,29 @@ TEST_F(KafkaFaults, ACommitWithoutAnswerIsFinishedAndWhatCameBehindItFollows) {
   EXPECT_THAT(issues(), ElementsAre("0", "1", "2"));
 }
 
+TEST_F(KafkaFaults, WhatWentThroughBeforeAFailureIsNotWrittenAgain) {
+  auto publisher = committer(nullptr);
+  ASSERT_TRUE(publisher->commit(std::vector{record("issues", "k", "0")}, {}));
+  ASSERT_TRUE(cluster_->pause());
+  ASSERT_FALSE(publisher->commit(std::vector{record("issues", "k", "1")}, {}));
+  ASSERT_TRUE(cluster_->resume());
+  const auto insist = [&](const std::vector<core::OutRecord>& records) {
+    core::Status status = core::ok();
+    const auto deadline = Clock::now() + seconds{40};
+    do {
+      status = publisher->commit(records, {});
+    } while (!status && status.error().retryable() && Clock::now() < deadline);
+    return status;
+  };
+  // The answer is there now, and what stands behind it fails for a reason of its own.
+  const auto refused = insist({record("issues", "k", "1"), record("no-such-topic", "k", "2")});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Code::not_found) << refused.error().message;
+  const auto status = insist({record("issues", "k", "1"), record("issues", "k", "3")});
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(issues(), ElementsAre("0", "1", "3"));
+}
+
 TEST_F(KafkaFaults, WhoIsCutOffSeesNoEnd) {
   send("a");
   auto source = member();

@@ -514,6 +514,52 @@ TEST(DeliveryLanes, AfterARestartAnOpenBreakerSendsOneProbe) {
   EXPECT_FALSE(after.lanes.next(after.now));
 }
 
+// What a clock wrote that has stepped back since lies in its future: waits are restored as lengths.
+TEST(DeliveryLanes, AfterARestartOnAClockThatSteppedBackARetryWaitsNoLonger) {
+  Lanes before;
+  before.enqueue("a");
+  before.step(OutcomeClass::transient);  // again in a second
+  Lanes after;
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.now = kStart - 97min;
+  after.enqueue("a");
+  EXPECT_EQ(after.step(), "");
+  after.now += 1s;
+  EXPECT_EQ(after.step(), "a");
+}
+
+TEST(DeliveryLanes, AfterARestartOnAClockThatSteppedBackAPauseLastsNoLonger) {
+  Lanes before;
+  before.enqueue("a");
+  before.step(outcome(OutcomeClass::throttled, 60s));
+  Lanes after;
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.now = kStart - 97min;
+  after.enqueue("a");
+  after.enqueue("b", NotificationKind::open, "h");
+  after.now += 59s;
+  EXPECT_EQ(after.step(), "");
+  after.now += 1s;
+  EXPECT_EQ(after.step(), "a");
+  EXPECT_EQ(after.step(), "b");
+}
+
+TEST(DeliveryLanes, AfterARestartOnAClockThatSteppedBackABreakerOpensNoLonger) {
+  Lanes before({}, {}, 0.0);
+  const auto enqueue = [](Lanes& lanes) {
+    for (const char* id : {"a", "b", "c", "d", "e"}) lanes.enqueue(id, NotificationKind::open, id);
+  };
+  enqueue(before);
+  for (int i = 0; i < 5; ++i) before.step(OutcomeClass::transient);
+  Lanes after({}, {}, 0.0);
+  for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
+  after.now = kStart - 97min;
+  enqueue(after);
+  EXPECT_EQ(after.step(), "");
+  after.now += 30s;
+  EXPECT_NE(after.step(), "");
+}
+
 TEST(DeliveryLanes, AfterARestartAFarSideThatHadRecoveredIsNotSlowedDown) {
   Lanes before({}, {}, 0.0);
   for (int i = 0; i < 5; ++i)

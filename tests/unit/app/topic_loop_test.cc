@@ -279,6 +279,36 @@ TEST_F(TopicLoopTest, ALostPartitionTakesItsPendingOutput) {
   EXPECT_EQ(sums(), expected(3));
 }
 
+// The back-off of a commit ends with what was to be committed.
+TEST_F(TopicLoopTest, ALoopWhoseFailingOutputWentWithItsPartitionsIsReadyAgain) {
+  auto first = start();
+  run(first->loop, 10);
+  ASSERT_TRUE(first->loop.ready());
+  broker_.fail_next_commits(core::unavailable("away"), -1);
+  numbers(1, 3);
+  run(first->loop, 10);
+  ASSERT_FALSE(first->loop.ready());
+  // The one partition goes to another process, and the broker is well again.
+  auto second = start();
+  const auto both = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      first->loop.step(0ms);
+      second->loop.step(0ms);
+      clock_.advance(20ms);
+    }
+  };
+  for (std::uint64_t salt = 1; second->stage.live.empty() && salt < 20; ++salt) {
+    broker_.rebalance(kGroup, true, salt);
+    both(10);
+  }
+  ASSERT_FALSE(second->stage.live.empty());
+  broker_.heal();
+  both(300);
+  EXPECT_EQ(sums(), expected(3));
+  EXPECT_TRUE(second->loop.ready());
+  EXPECT_TRUE(first->loop.ready());
+}
+
 TEST_F(TopicLoopTest, AnOrderlyHandOverCommitsFirst) {
   auto process = start();
   run(process->loop, 10);

@@ -27,6 +27,22 @@ TEST(StalledTrainingRule, FiresOncePerSilenceAndResolvesWithTheNextProgress) {
   EXPECT_EQ(rule.firing().size(), 2U) << "armed again";
 }
 
+// The issue is of one clock and its end of another: an end before the start would be refused by
+// its own reader, and the issue would fire for ever.
+TEST(StalledTrainingRule, AnEndIsNotBeforeItsStartWhenTheClockOfTheTrainerStepsBack) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  const std::int64_t last = worker.header.time;
+  rule.tick(last + 60 * kSecond);
+  ASSERT_EQ(rule.firing().size(), 1U);
+  worker.header.time = last - 3600 * kSecond;
+  rule.feed(worker.step_end(Mode::train, 1));
+  ASSERT_EQ(rule.resolved().size(), 1U);
+  const core::Issue& end = rule.resolved()[0];
+  EXPECT_GE(end.ends_at, end.starts_at);
+}
+
 TEST(StalledTrainingRule, LagIsNoStall) {
   RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
   FakeWorker worker;
