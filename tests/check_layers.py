@@ -9,7 +9,7 @@ import sys
 
 # Third-party headers and the only rooms that may include them (app may include what it joins).
 PRIVATE = {
-    "yaml-cpp/": {"config"}, "librdkafka/": {"ingest"}, "sqlite3.h": {"ingest"}, "curl/": {"actions"}, "mosquitto": {"actions"},
+    "yaml-cpp/": {"config"}, "librdkafka/": {"ingest"}, "sqlite3.h": {"ingest"}, "curl/": {"actions"}, "mosquitto": {"actions"}, "kainjow/": {"actions"},
     "hwy/": {"collectors"}, "re2/": {"config", "rules", "routing", "collectors", "app"},
     "spdlog/": {"app"}, "CLI/": {"app"}, "boost/": {"app", "collectors"}, "prometheus/": {"app"},
 }
