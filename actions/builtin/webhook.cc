@@ -1,13 +1,17 @@
 // Posts each notification as JSON to a URL, signed when a secret is configured.
 //
 // Sends       POST, body in format cloudevents (structured CloudEvents 1.0), native or
-//             alertmanager_v4; headers webhook-id, webhook-timestamp, webhook-signature.
+//             alertmanager_v4, or your own (template); headers webhook-id, webhook-timestamp,
+//             webhook-signature.
 // Retries     by the table in http_outcome.cc; Retry-After obeyed; redirects never followed.
 // Idempotent  webhook-id is the notification id, the same in every attempt, as is the body.
 // Needs       nothing but the network; private addresses only when allow_private names them.
 // Source      Standard Webhooks specification 1.0; CloudEvents 1.0; Alertmanager's webhook format.
 
+#include <optional>
+
 #include "actions/http_action.h"
+#include "actions/json_body.h"
 #include "actions/redact.h"
 #include "actions/signature.h"
 
@@ -19,15 +23,24 @@ struct Webhook final : HttpIntegration {
   config::Secret secret;
   config::Secret previous_secret;
   bool idempotency_key = false;
+  std::optional<JsonBody> body;  // format template
 
   void keys(config::Reader& in) override {
-    in.optional("format", format, config::one_of({"cloudevents", "native", "alertmanager_v4"}),
+    in.optional("format", format,
+                config::one_of({"cloudevents", "native", "alertmanager_v4", "template"}),
                 "form of the body");
+    std::string text;
+    in.optional("body", text, "format template: JSON with the {{names}} of a message");
     in.secret("secret", secret, "signing secret, whsec_<base64>");
     in.secret("previous_secret", previous_secret,
               "the secret before it; both sign while receivers change over");
     in.optional("idempotency_key", idempotency_key,
                 "also send the notification id as Idempotency-Key");
+    if ((format == "template") == text.empty()) in.error("body", "belongs to format: template");
+    if (text.empty()) return;
+    auto parsed = JsonBody::parse(std::move(text));
+    if (!parsed) return in.error("body", parsed.error().message);
+    body = std::move(*parsed);
   }
 
   void check(config::Reader& in) const override {
@@ -45,6 +58,7 @@ struct Webhook final : HttpIntegration {
 
   [[nodiscard]] Rendered render(const core::Notification& notification,
                                 const Sender& sender) const override {
+    if (body) return {"application/json", body->fill(notification, sender), {}};
     if (format == "native")
       return {"application/json", core::to_json(native(notification, sender)), {}};
     if (format == "alertmanager_v4")
