@@ -17,7 +17,7 @@ std::string headline(const core::Notification& notification);
 /// gradient/conv1.weight on worker_0".
 std::string evidence_sentence(const core::Issue& issue);
 
-/// The names that docs/actions/README.md lists: headline, status, firing, resolved, receiver,
+/// The names that docs/actions/webhook.md lists: headline, status, firing, resolved, receiver,
 /// reason, kind, notification_id, group_labels, hidden, details, home, footer, issues. Every text
 /// is printable: no line break or control character of the data gets into a message. Only the first
 /// issue, and no details, in the short form.
