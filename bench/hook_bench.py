@@ -139,7 +139,7 @@ def calls(out, steps):
     """99th percentile of the time inside hook calls on steps that capture nothing."""
     model, optimizer, loss = perceptron(16, 8)
     hook = tocsin.watch(model, optimizer, out=out, run="bench", capture={"every": "1000000 steps"})
-    adapter = hook._adapters[0]
+    adapter = hook.sink.adapters[0]
     spent = {"": [], "_cpu": []}
     clock, processor = time.perf_counter_ns, time.thread_time_ns
     inside = {"": 0, "_cpu": 0}
@@ -155,10 +155,10 @@ def calls(out, steps):
             return answer
         return wrapper
 
-    before, after = adapter._before, adapter._after
+    before, after = adapter.before_update, adapter.after_update
     for cpu in (False, True):
         key = "_cpu" if cpu else ""
-        adapter._before, adapter._after = timed(before, cpu), timed(after, cpu)
+        adapter.before_update, adapter.after_update = timed(before, cpu), timed(after, cpu)
         log, should_stop = timed(hook.log, cpu), timed(hook.should_stop, cpu)
         for step in range(steps):
             optimizer.zero_grad()

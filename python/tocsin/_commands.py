@@ -1,13 +1,11 @@
-"""What is wanted of the run, and what the run answers: the hook's half that speaks about commands."""
+"""What is wanted of the run, and what the run answers."""
 
-import ctypes
-import json
 import os
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
-from . import _abi
-from ._contain import contained
+from . import _client
+from ._contain import Errors, contained
 
 
 class StopRequest:
@@ -29,38 +27,30 @@ class StopRequest:
 
 
 class Commands:
-    """Part of :class:`tocsin.hook.Hook`, which owns the handle."""
+    """Talks to the router on behalf of one hook. ``client`` None: of a hook that is off."""
 
-    enabled: bool
-    _fast: Any
-    _handle: Optional[int]
-    _failed: Callable[[str, BaseException], None]
-    _name: Callable[..., int]
-
-    def __init__(self) -> None:
+    def __init__(self, client: Optional[_client.Client], errors: Errors) -> None:
+        self.errors = errors
+        self.acknowledged = False
+        self._client = client
         self._stop: Optional[StopRequest] = None
-        self._stop_acknowledged = False
         self._checkpoint_written = False
         self._functions: Dict[str, Any] = {}
 
-    def should_stop(self) -> Optional[StopRequest]:
-        """One atomic read. The first true answer sends the acknowledgement ``accepted``."""
-        if not self.enabled:
-            return None
-        wanted = self._fast.tocsin_stop_requested(self._handle)
-        if wanted == 0:
-            return None
-        return self._wanted(wanted)
+    @property
+    def enabled(self) -> bool:
+        return self._client is not None and self._client.open
 
-    @contained()
-    def _wanted(self, wanted: int) -> Optional[StopRequest]:
+    def answer(self, wanted: int) -> Optional[StopRequest]:
+        """``wanted``: bits of what the library says is wanted. The first time that a stop is, the
+        acknowledgement ``accepted`` goes out."""
         if self._checkpoint_written:
-            self._checkpoint_done()
-        if wanted & _abi.WANTS_ATTENTION:
+            self.checkpoint_done()
+        if wanted & _client.WANTS_ATTENTION:
             self._attend()
-        if not wanted & _abi.WANTS_STOP:
+        if not wanted & _client.WANTS_STOP:
             return None
-        command = self._command(b"stop")
+        command = self._client.command(b"stop")
         if command is None:
             return None
         if self._stop is None or self._stop.command_id != command.get("command_id"):
@@ -68,28 +58,15 @@ class Commands:
             self._ack(self._stop.command_id, "stop", "accepted")
         return self._stop
 
-    def _command(self, slot: Optional[bytes]) -> Any:
-        size = 4096
-        while True:
-            buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
-            result = self._fast.tocsin_command(self._handle, slot, buffer, size,
-                                               ctypes.byref(length))
-            if result == _abi.TOO_SMALL:
-                size = length.value + 1
-                continue
-            return json.loads(buffer.value) if result == _abi.OK else None
-
     def _ack(self, command_id: str, action: str, phase: str, **more: Any) -> None:
-        text = json.dumps({"command_id": command_id, "action": action, "phase": phase, **more})
-        data = text.encode("utf-8")
-        self._fast.tocsin_ack(self._handle, data, len(data))
+        self._client.ack({"command_id": command_id, "action": action, "phase": phase, **more})
 
     def _attend(self) -> None:
-        for slot in self._command(None) or []:
+        for slot in self._client.command(None) or []:
             if slot == "stop" or slot not in self._functions:
                 continue
             function, bounds = self._functions[slot]
-            command = self._command(slot.encode("utf-8"))
+            command = self._client.command(slot.encode("utf-8"))
             if command is None:
                 continue
             identity = command.get("command_id", "")
@@ -102,53 +79,46 @@ class Commands:
             try:
                 function(value if slot.startswith("adjust/") else args)
             except Exception as error:  # noqa: BLE001 - the script's own function
-                self._failed("on_command", error)
+                self.errors.add("on_command", error)
                 self._ack(identity, slot, "refused", reason=str(error)[:200])
                 continue
             self._ack(identity, slot, "applied")
 
-    @contained()
     def on_command(self, action_or_name: str, function: Callable[[Any], Any],
                    bounds: Optional[Any] = None) -> None:
-        """Opts in to ``adjust/<name>`` (a bare name means that) or an action of the script's own.
-
-        ``function`` runs inside ``should_stop()``, on the training thread; ``bounds`` is (low, high).
-        """
+        """See :meth:`tocsin.Hook.on_command`."""
         slot = action_or_name
         if "/" not in slot and slot not in ("profile",):
             slot = "adjust/" + slot
         self._functions[slot] = (function, bounds)
-        self._name(_abi.NAME_COMMAND, slot)
+        self._client.name(_client.NAME_COMMAND, slot)
 
     @contextmanager
     def checkpointing(self) -> Iterator[None]:
-        """Around writing a checkpoint for a stop: says that it has begun, and how it went.
-
-        ``checkpoint_done`` is held back for the path that ``acknowledge_stop(checkpoint=…)`` may add, at
-        most until the next ``should_stop()`` or ``close()``.
-        """
-        self._phase("checkpointing")
+        """See :meth:`tocsin.Hook.checkpointing`. ``checkpoint_done`` is held back for the path that
+        ``acknowledge(checkpoint=…)`` may add, at most until the next ``answer()`` or the end."""
+        self.phase("checkpointing")
         try:
             yield
         except BaseException as error:
-            self._phase("checkpoint_failed", reason=str(error)[:200])
+            self.phase("checkpoint_failed", reason=str(error)[:200])
             raise
         self._checkpoint_written = self._stop is not None
 
-    def _checkpoint_done(self, **more: Any) -> None:
+    def checkpoint_done(self, **more: Any) -> None:
+        """Sends what checkpointing() held back, or what ``more`` says."""
         if self._checkpoint_written or more:
             self._checkpoint_written = False
-            self._phase("checkpoint_done", **more)
+            self.phase("checkpoint_done", **more)
 
     @contained()
-    def _phase(self, phase: str, **more: Any) -> None:
+    def phase(self, phase: str, **more: Any) -> None:
+        """Answers the stop that was accepted; without one it says nothing."""
         if self._stop is not None:
             self._ack(self._stop.command_id, "stop", phase, **more)
 
-    @contained()
-    def acknowledge_stop(self, checkpoint: Optional[str] = None,
-                         error: Optional[str] = None) -> None:
-        """The loop ends now: ``checkpoint_done`` if a path is given, then ``stopping``."""
+    def acknowledge(self, checkpoint: Optional[str], error: Optional[str]) -> None:
+        """See :meth:`tocsin.Hook.acknowledge_stop`."""
         if self._stop is None:
             return
         if checkpoint is not None:
@@ -156,10 +126,10 @@ class Commands:
                 size = os.path.getsize(checkpoint)
             except OSError:
                 size = 0
-            self._checkpoint_done(checkpoint={"path": str(checkpoint), "bytes": size})
+            self.checkpoint_done(checkpoint={"path": str(checkpoint), "bytes": size})
         elif error is not None:
-            self._phase("checkpoint_failed", reason=str(error)[:200])
+            self.phase("checkpoint_failed", reason=str(error)[:200])
         else:
-            self._checkpoint_done()
-        self._phase("stopping")
-        self._stop_acknowledged = True
+            self.checkpoint_done()
+        self.phase("stopping")
+        self.acknowledged = True

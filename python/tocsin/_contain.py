@@ -1,11 +1,29 @@
 """No exception of ours reaches the training script."""
 
 import functools
-from typing import Any, Callable
+import warnings
+from typing import Any, Callable, Dict
+
+
+class Errors:
+    """What was skipped because it could not be used: counted by place, said once."""
+
+    def __init__(self) -> None:
+        self.counts: Dict[str, int] = {}
+        self.last = ""
+
+    def add(self, where: str, error: BaseException) -> None:
+        first = not self.counts
+        self.counts[where] = self.counts.get(where, 0) + 1
+        self.last = f"{where}: {type(error).__name__}: {error}"
+        if first:
+            warnings.warn(f"tocsin skips what it cannot use, first in {self.last} "
+                          "(counted in stats())", RuntimeWarning, stacklevel=4)
 
 
 def contained(default: Any = None) -> Callable:
-    """A method of a hook: off when the hook is, and an error is counted, not raised."""
+    """For a method of an object with ``enabled`` and ``errors``: off when the object is, and an
+    error is counted, not raised."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -15,7 +33,7 @@ def contained(default: Any = None) -> Callable:
             try:
                 return function(self, *args, **kwargs)
             except Exception as error:  # noqa: BLE001 - containment is the point
-                self._failed(function.__name__, error)
+                self.errors.add(function.__name__, error)
                 return default
 
         return wrapper

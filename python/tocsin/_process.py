@@ -1,5 +1,6 @@
 """What can be known about the process without importing anything that it has not imported."""
 
+import os
 import sys
 from typing import Any
 
@@ -22,3 +23,13 @@ def distributed() -> Any:
     except Exception:  # noqa: BLE001
         pass
     return -1, -1
+
+
+def say(text: str) -> None:
+    """One line on stderr for the person at the terminal; nothing with ``TOCSIN_QUIET=1``."""
+    if os.environ.get("TOCSIN_QUIET", "0") not in ("", "0"):
+        return
+    try:
+        print(f"tocsin: {text}", file=sys.stderr, flush=True)
+    except Exception:  # noqa: BLE001 - stderr may be closed
+        pass

@@ -3,37 +3,42 @@
 import ctypes
 from typing import Any, Optional, Tuple
 
-from . import _abi
+from . import _client
 
 _NUMPY_CODES = {"f4": 1, "f8": 2, "f2": 3, "i1": 10, "i2": 11, "i4": 12, "i8": 13,
                 "u1": 20, "u2": 21, "u4": 22, "u8": 23, "b1": 30, "c8": 31, "c16": 32}
 
 
-def fill(tensor: _abi.Tensor, identity: int, pointer: int, dtype: int, shape: Tuple[int, ...],
+def dtype_code(dtype: Any) -> Optional[int]:
+    """The library's code of a framework's dtype or of its name; None when it has none."""
+    return _client.DTYPES.get(str(dtype).rsplit(".", 1)[-1])
+
+
+def fill(tensor: _client.Tensor, identity: int, pointer: int, dtype: int, shape: Tuple[int, ...],
          strides: Optional[Tuple[int, ...]]) -> Any:
     """Fills a descriptor; returns what must live as long as it is used."""
-    tensor.size = ctypes.sizeof(_abi.Tensor)
+    tensor.size = ctypes.sizeof(_client.Tensor)
     tensor.id = identity
     tensor.data = pointer
     tensor.dtype = dtype
     tensor.ndim = len(shape)
-    extents = _abi.int64_array(list(shape))
+    extents = _client.int64_array(list(shape))
     tensor.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
     if strides is None:
         tensor.strides = None
         return extents
-    steps = _abi.int64_array(list(strides))
+    steps = _client.int64_array(list(strides))
     tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
     return extents, steps
 
 
-def describe(identity: int, value: Any) -> Optional[Tuple[_abi.Tensor, Any]]:
+def describe(identity: int, value: Any) -> Optional[Tuple[_client.Tensor, Any]]:
     """(descriptor, what keeps it alive), or None when the value has no memory that can be read."""
-    tensor = _abi.Tensor()
+    tensor = _client.Tensor()
     if hasattr(value, "data_ptr"):
         if getattr(value, "is_sparse", False):
             value = value.coalesce().values()
-        dtype = _abi.DTYPES.get(str(value.dtype).rsplit(".", 1)[-1])
+        dtype = dtype_code(value.dtype)
         if dtype is None or value.device.type != "cpu":
             return None
         strides = None if value.is_contiguous() else tuple(value.stride())

@@ -357,7 +357,7 @@ def test_counters_continue_from_a_checkpoint(out):
 
 
 def test_device_statistics_are_those_of_the_cpu_kernel():
-    from tocsin.torch_adapter import device_rows
+    from tocsin.adapters.torch_device import device_rows
 
     torch.manual_seed(3)
     values = [torch.randn(7, 11), torch.randn(300).half(), torch.tensor([1.0, -2.0, 0.0, float("inf")]), torch.zeros(0)]

@@ -5,9 +5,11 @@ microsecond), ``slow`` releases it (reductions, flush, close).
 """
 
 import ctypes
+import functools
 import glob
+import json
 import os
-from typing import Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 ABI_VERSION = 1
 LIBRARY = "libtocsin_client.so.0"
@@ -191,3 +193,108 @@ def library() -> Library:
     if _library is None:
         _library = Library()
     return _library
+
+
+def encoded(value: Optional[str]) -> Optional[bytes]:
+    return None if value is None else str(value).encode("utf-8")
+
+
+class Client:
+    """The open client of this process. After close() every call gives DISABLED."""
+
+    def __init__(self, options: Options) -> None:
+        """Opens; ``RuntimeError`` with the library's words when it cannot. ``open`` is False when
+        the environment switches the hook off."""
+        self._library = library()
+        handle = ctypes.c_void_p()
+        result = self._library.fast.tocsin_open(ctypes.byref(options), ctypes.byref(handle))
+        if result < 0:
+            raise RuntimeError(self._library.last_error())
+        self._handle: Optional[int] = handle.value
+        self._bind()
+
+    def _bind(self) -> None:
+        """The calls of every step, bound to the handle once: that is quicker than passing it."""
+        fast, slow = self._library.fast, self._library.slow
+        bind, handle = functools.partial, self._handle
+        self.due: Callable[[int], int] = bind(fast.tocsin_due, handle)
+        self.due_at: Callable[[int, int], int] = bind(fast.tocsin_due_at, handle)
+        self.tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
+        self.statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
+        self.scalars: Callable[..., int] = bind(fast.tocsin_scalars, handle)
+        self.span: Callable[..., int] = bind(fast.tocsin_span, handle)
+        self.step_end: Callable[[int], int] = bind(fast.tocsin_step_end, handle)
+        self.set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
+        self.stop_requested: Callable[[], int] = bind(fast.tocsin_stop_requested, handle)
+
+    @property
+    def open(self) -> bool:
+        return self._handle is not None
+
+    def name(self, kind: int, text: str, *, dtype: int = 0, role: int = -1,
+             dims: Optional[List[int]] = None, collection: Optional[str] = None,
+             attrs: Optional[str] = None) -> int:
+        """Registers a name and gives its id; ``RuntimeError`` when it cannot be one."""
+        info = NameInfo()
+        info.size = ctypes.sizeof(info)
+        info.dtype, info.role = dtype, role
+        if dims:
+            array = int64_array(dims)
+            info.dims = ctypes.cast(array, _c_int64_p)
+            info.ndim = len(dims)
+        info.attrs, info.collection = encoded(attrs), encoded(collection)
+        data, out = text.encode("utf-8"), ctypes.c_uint64()
+        if self._library.fast.tocsin_name(self._handle, kind, data, len(data), ctypes.byref(info),
+                                          ctypes.byref(out)) < 0:
+            raise RuntimeError(self._library.last_error())
+        return out.value
+
+    def command(self, slot: Optional[bytes]) -> Any:
+        """The command of a slot, or None; without a slot the list of those not seen yet."""
+        return _json_of(lambda *place: self._library.fast.tocsin_command(self._handle, slot, *place))
+
+    def ack(self, answer: Dict[str, Any]) -> None:
+        data = json.dumps(answer).encode("utf-8")
+        self._library.fast.tocsin_ack(self._handle, data, len(data))
+
+    def lifecycle(self, event: Dict[str, Any]) -> None:
+        data = json.dumps(event).encode("utf-8")
+        self._library.fast.tocsin_lifecycle(self._handle, data, len(data))
+
+    def counters(self) -> Dict[str, Any]:
+        return _json_of(lambda *place: self._library.fast.tocsin_counters(self._handle, *place)) or {}
+
+    def closed(self) -> Dict[str, Any]:
+        """The last counters of the client that was closed last, and its ``loss``."""
+        return _json_of(lambda *place: self._library.fast.tocsin_closed(*place)) or {}
+
+    def flush(self, milliseconds: int) -> bool:
+        return self._library.slow.tocsin_flush(self._handle, max(milliseconds, 0)) == OK
+
+    def close(self, ending: Dict[str, Any], milliseconds: int) -> None:
+        self._library.slow.tocsin_close(self._taken(), json.dumps(ending).encode("utf-8"),
+                                        max(milliseconds, 0))
+
+    def close_at_exit(self, ending: Dict[str, Any], milliseconds: int) -> None:
+        self._library.fast.tocsin_close_at_exit(self._taken(), json.dumps(ending).encode("utf-8"),
+                                                milliseconds)
+
+    def forget(self) -> None:
+        """In a forked child: the client is the parent's. Frees nothing."""
+        self._taken()
+
+    def _taken(self) -> Optional[int]:
+        taken, self._handle = self._handle, None
+        self._bind()
+        return taken
+
+
+def _json_of(call: Callable[..., int]) -> Any:
+    """What a call writes into a buffer of the caller's, or None when it has nothing to say."""
+    size = 8192
+    while True:
+        buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
+        result = call(buffer, size, ctypes.byref(length))
+        if result != TOO_SMALL:
+            return json.loads(buffer.value) if result == OK else None
+        size = length.value + 1

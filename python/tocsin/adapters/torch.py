@@ -1,17 +1,18 @@
 """PyTorch: reads gradients and weights before the optimizer's step, and ends the step after it.
 
 Works with the optimizer's own step hooks (torch 2) and, where there are none (torch 1.13), by a bound
-method on the optimizer instance that calls the one before it. torch is never imported by us: it is
-taken from ``sys.modules``.
+method on the optimizer instance that calls the one before it. torch is never imported by us.
 """
 
 import ctypes
 import functools
-import sys
 import types
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import _abi
+from .. import _client
+from ..arrays import dtype_code, fill
+from ..sink import Sink
+from .torch_device import capturing, device_rows
 
 _WRAPPERS = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel",
              "DeepSpeedEngine")
@@ -47,12 +48,12 @@ class _Slot:
 
 
 class TorchAdapter:
-    """Watches one model and its optimizer. All errors go to the hook's containment."""
+    """Watches one model and its optimizer. All errors go to the sink's containment."""
 
-    def __init__(self, hook: Any, model: Any, optimizer: Any, loss: Any = None) -> None:
-        self.hook = hook
-        self.model = model
-        self.optimizer = optimizer
+    def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None) -> None:
+        self._sink = sink
+        self._model = model
+        self._optimizer = optimizer
         self._slots: List[_Slot] = []
         self._known_count = -1
         self._publishes = True
@@ -63,14 +64,18 @@ class TorchAdapter:
         if loss is not None and hasattr(loss, "register_forward_hook"):
             handle = loss.register_forward_hook(self._loss_output)
             self._undo.append(handle.remove)
+        sink.attach(self, ends_steps=optimizer is not None)
+
+    def watches(self, model: Any, optimizer: Any) -> bool:
+        return self._model is model and self._optimizer is optimizer
 
     # ---- installing
 
     def _install(self, optimizer: Any) -> None:
         if hasattr(optimizer, "register_step_pre_hook") and hasattr(optimizer,
                                                                     "register_step_post_hook"):
-            before = optimizer.register_step_pre_hook(lambda *_: self._before())
-            after = optimizer.register_step_post_hook(lambda *_: self._after())
+            before = optimizer.register_step_pre_hook(lambda *_: self.before_update())
+            after = optimizer.register_step_post_hook(lambda *_: self.after_update())
             self._undo += [before.remove, after.remove]
             return
         inner = optimizer.step
@@ -78,9 +83,9 @@ class TorchAdapter:
         adapter = self
 
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-            adapter._before()
+            adapter.before_update()
             result = inner(*args, **kwargs)
-            adapter._after()
+            adapter.after_update()
             return result
 
         # Copies __dict__ too: the marks `hooked` (profiler) and `_with_counter` (schedulers) stay, and a
@@ -107,80 +112,70 @@ class TorchAdapter:
 
     # ---- around the optimizer's step
 
-    def _before(self) -> None:
-        hook = self.hook
-        if not hook.enabled:
+    def before_update(self) -> None:
+        sink = self._sink
+        if not sink.active:
             return
         try:
-            hook._before_optimizer()
-            rate = self.optimizer.param_groups[0].get("lr")
+            sink.begin_update()
+            rate = self._optimizer.param_groups[0].get("lr")
             if rate is not self._rate:
                 changed = type(rate) is not float or rate != self._rate
                 self._rate = rate
-                if changed:
-                    self._log_rate(rate)
-            if self._publishes and hook._is_due() and not _capturing():
+                if changed and not getattr(rate, "is_cuda", False):
+                    sink.publish_scalar("learning_rate", rate)
+            if self._publishes and sink.wants() and not capturing():
                 self._sample()
         except Exception as error:  # noqa: BLE001
-            hook._failed("optimizer", error)
+            sink.failed("optimizer", error)
 
-    def _after(self) -> None:
-        hook = self.hook
-        if not hook.enabled:
+    def after_update(self) -> None:
+        sink = self._sink
+        if not sink.active:
             return
         try:
-            hook._after_optimizer()
+            sink.end_update()
         except Exception as error:  # noqa: BLE001
-            hook._failed("optimizer", error)
-
-    def _log_rate(self, rate: Any) -> None:
-        scalar = self.hook._scalar_ids.get("learning_rate")
-        if scalar is None:
-            scalar = self.hook._name(_abi.NAME_SCALAR, "learning_rate")
-            self.hook._scalar_ids["learning_rate"] = scalar
-        if not getattr(rate, "is_cuda", False):
-            self.hook._scalar(scalar, float(rate))
+            sink.failed("optimizer", error)
 
     def _loss_output(self, module: Any, inputs: Any, output: Any) -> None:
-        del inputs
-        if getattr(output, "numel", lambda: 0)() == 1:
-            self.hook.log(loss=output)
+        del module, inputs
+        if self._sink.active and getattr(output, "numel", lambda: 0)() == 1:
+            with self._sink.guard("log"):
+                self._sink.log({"loss": output})
 
     # ---- capturing
 
     def _named_parameters(self) -> List[Tuple[str, Any]]:
+        model, optimizer = self._model, self._optimizer
         wanted = None
-        if self.optimizer is not None:
-            wanted = {id(parameter) for group in self.optimizer.param_groups
+        if optimizer is not None:
+            wanted = {id(parameter) for group in optimizer.param_groups
                       for parameter in group["params"]}
-        if self.model is not None:
-            wrapped = _is_wrapped(self.model)
+        if model is not None:
+            wrapped = _is_wrapped(model)
             return [(plain_name(name, wrapped), parameter)
-                    for name, parameter in self.model.named_parameters()
+                    for name, parameter in model.named_parameters()
                     if parameter.requires_grad and (wanted is None or id(parameter) in wanted)]
         return [(f"group{i}.parameter{j}", parameter)
-                for i, group in enumerate(self.optimizer.param_groups)
+                for i, group in enumerate(optimizer.param_groups)
                 for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
 
     def _prepare(self) -> None:
         """Registers names and makes the descriptors; again whenever the optimizer's list grows."""
         named = self._named_parameters()
-        hook = self.hook
-        if hook._workers == "one" or (hook._workers == "auto" and not _is_sharded(
-                self.model, [parameter for _, parameter in named])):
-            self._publishes = hook.rank == 0
-        self._array = (_abi.Tensor * max(2 * len(named), 1))()
+        self._publishes = self._sink.publishes(
+            _is_sharded(self._model, [parameter for _, parameter in named]))
+        self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots = []
         for i, (name, parameter) in enumerate(named):
             slot = _Slot()
             slot.parameter = parameter
-            local = parameter.to_local() if hasattr(parameter, "to_local") else parameter
-            dtype = _abi.DTYPES.get(str(parameter.dtype).rsplit(".", 1)[-1], 0)
-            dims = list(local.shape)
-            role = _abi.ROLES["bias" if name.endswith("bias") else "weight"]
-            slot.weight_id = hook._name(_abi.NAME_TENSOR, name, dtype=dtype, role=role, dims=dims)
-            slot.gradient_id = hook._name(_abi.NAME_TENSOR, "gradient/" + name, dtype=dtype,
-                                          role=_abi.ROLES["gradient"], dims=dims)
+            shape = _local(parameter).shape
+            role = "bias" if name.endswith("bias") else "weight"
+            slot.weight_id = self._sink.tensor(name, dtype=parameter.dtype, shape=shape, role=role)
+            slot.gradient_id = self._sink.tensor("gradient/" + name, dtype=parameter.dtype,
+                                                 shape=shape, role="gradient")
             slot.gradient, slot.weight = self._array[2 * i], self._array[2 * i + 1]
             slot.weight_pointer = slot.gradient_pointer = 0
             slot.keep = [None, None]
@@ -189,16 +184,15 @@ class TorchAdapter:
         self._known_count = self._count()
 
     def _count(self) -> int:
-        if self.optimizer is None:
-            return 0
-        return sum(len(group["params"]) for group in self.optimizer.param_groups)
+        optimizer = self._optimizer
+        return 0 if optimizer is None else sum(len(group["params"])
+                                               for group in optimizer.param_groups)
 
     def _sample(self) -> None:
         if self._known_count != self._count():
             self._prepare()
             if not self._publishes:
                 return
-        hook = self.hook
         on_device: List[Tuple[int, Any]] = []
         kept: List[Any] = []  # tensors made for this call live until it is over
         filled = False
@@ -235,109 +229,34 @@ class TorchAdapter:
                     self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
                 slot.gradient_pointer = pointer
         if filled:
-            if hook._later:
-                hook._drain(wait=True)
-            hook._slow.tocsin_tensors(hook._handle, self._array, 2 * len(self._slots))
+            self._sink.publish_lent(self._array, 2 * len(self._slots))
         if on_device:
-            rows, event = device_rows(on_device)
-            hook._publish_rows(rows, event)
-            hook._fast.tocsin_tensors(hook._handle, None, 0)  # ends the governor's measurement
+            self._sink.publish_rows(*device_rows(on_device))
         del kept
 
-    def _point(self, slot: _Slot, which: int, descriptor: _abi.Tensor, identity: int, tensor: Any,
-               kept: List[Any]) -> None:
-        from .arrays import fill
-
+    def _point(self, slot: _Slot, which: int, descriptor: _client.Tensor, identity: int,
+               tensor: Any, kept: List[Any]) -> None:
         tensor = _local(tensor.detach())
         if tensor.is_sparse:
             tensor = tensor.coalesce().values()
             kept.append(tensor)
-        dtype = _abi.DTYPES.get(str(tensor.dtype).rsplit(".", 1)[-1], 0)
         strides = None if tensor.is_contiguous() else tuple(tensor.stride())
-        slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(), dtype, tuple(tensor.shape),
-                                strides)
+        slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(),
+                                dtype_code(tensor.dtype) or 0, tuple(tensor.shape), strides)
 
 
 def _local(tensor: Any) -> Any:
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
-_NOTHING = _abi.int64_array([0])
+_NOTHING = _client.int64_array([0])
 
 
-def _point_to_nothing(descriptor: _abi.Tensor, identity: int) -> None:
+def _point_to_nothing(descriptor: _client.Tensor, identity: int) -> None:
     """No elements, and so no row: a parameter without a gradient is not published."""
-    descriptor.size = ctypes.sizeof(_abi.Tensor)
+    descriptor.size = ctypes.sizeof(_client.Tensor)
     descriptor.id = identity
     descriptor.data = None
     descriptor.ndim = 1
     descriptor.shape = ctypes.cast(_NOTHING, ctypes.POINTER(ctypes.c_int64))
     descriptor.strides = None
-
-
-def _capturing() -> bool:
-    """A CUDA graph is being captured: nothing may be launched or waited for."""
-    cuda = sys.modules["torch"].cuda
-    asked = getattr(cuda, "is_current_stream_capturing", None)
-    return bool(asked is not None and cuda.is_initialized() and asked())
-
-
-def device_rows(named: List[Tuple[int, Any]]) -> Tuple[Callable[[], Any], Any]:
-    """Statistics on the device that holds the tensors: launches, copies to pinned memory, waits for
-    nothing. Returns (a function that gives the rows, the event after which it may be called).
-
-    Plain torch operations, about a dozen launches per tensor; sums are in double precision on the
-    device, no copy of a tensor in another precision is made except for half types' ``m2``.
-    """
-    torch = sys.modules["torch"]
-    columns = []
-    with torch.no_grad():
-        for _, tensor in named:
-            columns.append(_device_columns(torch, tensor.detach()))
-        stacked = torch.stack(columns)
-        on_device = stacked.is_cuda
-        host = torch.empty(stacked.shape, dtype=stacked.dtype, pin_memory=on_device)
-        host.copy_(stacked, non_blocking=on_device)
-    event = None
-    if on_device:
-        event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(stacked.device))
-    counts = [(identity, tensor.numel()) for identity, tensor in named]
-
-    def rows() -> Any:
-        array = (_abi.Row * len(counts))()
-        for row, (identity, count), values in zip(array, counts, host.tolist()):
-            row.name, row.count = identity, count
-            row.sum, row.sumsq, row.m2, row.abs_sum, row.min, row.max = values[:6]
-            row.nan, row.posinf, row.neginf, row.zero, row.negative = (int(v) for v in values[6:])
-        return array
-
-    return rows, event
-
-
-def _device_columns(torch: Any, tensor: Any) -> Any:
-    double = torch.float64
-    if tensor.is_sparse:
-        tensor = tensor.coalesce().values()
-    if tensor.numel() == 0:
-        return torch.zeros(11, dtype=double, device=tensor.device)
-    flat = tensor.reshape(-1)
-    if not flat.is_floating_point():
-        flat = flat.to(double)
-    wide = flat.float() if flat.element_size() < 4 else flat
-    norm = torch.linalg.vector_norm
-    low, high = torch.aminmax(wide)
-    count = float(wide.numel())
-    return torch.stack([
-        wide.sum(dtype=double),
-        norm(wide, 2, dtype=double).square(),
-        torch.var(wide, unbiased=False).to(double) * count,
-        norm(wide, 1, dtype=double),
-        low.to(double),
-        high.to(double),
-        torch.isnan(wide).sum().to(double),
-        torch.isposinf(wide).sum().to(double),
-        torch.isneginf(wide).sum().to(double),
-        (wide == 0).sum().to(double),
-        (wide < 0).sum().to(double),
-    ])

@@ -1,0 +1,20 @@
+"""One module per framework; each talks to a :class:`tocsin.sink.Sink` and to nothing else of ours."""
+
+import sys
+from typing import Any
+
+from ..sink import Sink
+
+
+def attach(sink: Sink, model: Any, optimizer: Any, loss: Any) -> None:
+    """What ``watch()`` was given; the same again attaches nothing. A framework that the script has
+    not imported is not imported for this."""
+    if (model is None and optimizer is None and loss is None) or "torch" not in sys.modules:
+        return
+    from .torch import TorchAdapter
+
+    if any(adapter.watches(model, optimizer) for adapter in sink.adapters):
+        return
+    TorchAdapter(sink, model, optimizer, loss)
+    if model is not None:
+        sink.follow(model)

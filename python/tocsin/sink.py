@@ -1,0 +1,252 @@
+"""What an adapter of a framework may call: steps, names, values. Everything else is private.
+
+An adapter watches one framework's loop (``tocsin.adapters.torch`` is one) and tells its sink what
+happens there. It is written like this::
+
+    class MyAdapter:
+        def __init__(self, sink, trainer):
+            self.sink, self.trainer = sink, trainer
+            trainer.before_update(self.before)
+            trainer.after_update(self.after)
+            sink.attach(self, ends_steps=True)
+
+        def before(self):
+            with self.sink.guard("my_trainer"):     # nothing of ours may reach the loop
+                self.sink.begin_update()
+                if self.sink.wants("losses"):
+                    self.sink.publish_tensor("loss_per_sample", self.trainer.losses, "losses")
+
+        def after(self):
+            with self.sink.guard("my_trainer"):
+                self.sink.log({"loss": self.trainer.loss})
+                self.sink.end_update()
+
+        def detach(self):                           # the hook closes: undo what was installed
+            ...
+
+All calls are for the thread that trains. Values are read during the call and not kept, except those
+that a device still computes: they follow in order when the device is done, and nobody waits.
+"""
+
+import ctypes
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from . import _client
+from ._contain import Errors
+from ._device_queue import DeviceQueue
+from ._steps import StepClock
+from .arrays import describe, dtype_code
+
+
+class Sink:
+    """One per hook. ``active`` is False once the hook is closed, or in a forked child.
+
+    ``begin_update()``, ``end_update()`` and ``end_step(skipped=False)`` are those of its
+    :class:`~tocsin._steps.StepClock`, without a call between: they stand in every step.
+    """
+
+    def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str) -> None:
+        self.active = True
+        self.rank = rank
+        self.errors = errors
+        self.queue = DeviceQueue()
+        self.clock = clock = StepClock(client, self.queue)
+        self.begin_update, self.end_update = clock.begin_update, clock.end_update
+        self.end_step = clock.end_step
+        self._client = client
+        self._workers = workers
+        self._scalars: Dict[str, int] = {}
+        self._tensors: Dict[str, int] = {}
+        self._collections: Dict[str, int] = {}
+        self.adapters: List[Any] = []
+        self._one_id = (ctypes.c_uint64 * 1)()
+        self._one_value = (ctypes.c_double * 1)()
+
+    # ---- adapters
+
+    def attach(self, adapter: Any, ends_steps: bool = False) -> None:
+        """Has ``adapter.detach()`` called when the hook closes.
+
+        ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none.
+        """
+        self.adapters.append(adapter)
+        if ends_steps:
+            self.clock.drive(adapter)
+
+    def follow(self, model: Any) -> None:
+        """``model.training`` sets the mode, unless the script does or another model is followed."""
+        self.clock.follow_model(model)
+
+    def guard(self, where: str) -> "_Guard":
+        """``with sink.guard("place"): …``: an error inside is counted under the name, not raised."""
+        return _Guard(self.errors, where)
+
+    def failed(self, where: str, error: BaseException) -> None:
+        """Counts an error that the adapter has caught itself."""
+        self.errors.add(where, error)
+
+    # ---- steps
+
+    def catch_up(self) -> None:
+        """Before a word of the script's: takes over the model's mode, and what the device has done."""
+        self.clock.follow()
+        if self.queue.waiting:
+            self.queue.drain()
+
+    def set_mode(self, mode: str) -> None:
+        """``train``, ``eval``, ``predict`` or ``global``; ``ValueError`` for others."""
+        if mode not in _client.MODES:
+            raise ValueError(f"unknown mode {mode!r}")
+        if mode != self.clock.mode:
+            self.clock.change_mode(mode)
+
+    # ---- what is wanted
+
+    def wants(self, collection: Optional[str] = None) -> bool:
+        """Whether the tensors of a collection (None: of any) are captured at the present step. Who
+        has asked and publishes nothing in the end calls ``publish_lent(None, 0)``: the time between
+        is counted as the hook's."""
+        which = 0 if collection is None else self._collection(collection)
+        if self.clock.ahead:
+            return self._client.due_at(which, self.clock.ahead) == _client.OK
+        return self._client.due(which) == _client.OK
+
+    def publishes(self, sharded: bool) -> bool:
+        """Whether this rank publishes the tensors of a model: of replicated ones the first does, of
+        sharded ones all, unless ``capture.workers`` says so."""
+        if self._workers == "all" or (self._workers == "auto" and sharded):
+            return True
+        return self.rank == 0
+
+    # ---- names
+
+    def tensor(self, name: str, *, dtype: Any = None, shape: Sequence[int] = (),
+               role: Optional[str] = None, collection: Optional[str] = None) -> int:
+        """Registers a tensor and gives its id; again it updates what is known of it.
+
+        ``dtype``: a framework's dtype or its name. ``role``: one of ``weight``, ``bias``,
+        ``gradient``, ``loss``, ``metric``, ``other``; None: by the name. ``collection``: one that
+        it joins beside those whose patterns match.
+        """
+        return self._client.name(_client.NAME_TENSOR, name, dtype=dtype_code(dtype) or 0,
+                                 role=-1 if role is None else _client.ROLES[role],
+                                 dims=list(shape), collection=collection)
+
+    # ---- values
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """What the script or its framework logs: scalars that belong to the update before or after
+        them. A value that cannot be used is counted, and the others are published."""
+        self.clock.follow()
+        if self.queue.waiting:
+            self.queue.drain()
+        for name, value in values.items():
+            try:
+                self.publish_scalar(name, value)
+            except Exception as error:  # noqa: BLE001
+                self.errors.add("log", error)
+        self.clock.logged()
+
+    def publish_scalar(self, name: str, value: Any) -> None:
+        """A number, numpy scalar or tensor of one element; ``TypeError`` or ``ValueError`` for
+        others. A value on a device is not waited for."""
+        scalar, event = self._scalars.get(name), None
+        if scalar is None or type(value) is not float:
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
+            if getattr(value, "is_cuda", False):
+                from .adapters.torch_device import copy_of_scalar
+
+                value, event = copy_of_scalar(value)
+            else:
+                detach = getattr(value, "detach", None)
+                value = float(value if detach is None else detach())
+            if scalar is None:  # only now: what is not logged needs no name
+                scalar = self._scalars[name] = self._client.name(_client.NAME_SCALAR, name)
+        if event is not None or self.queue.waiting:
+            self.queue.put(self._scalar_late, scalar, value, after=event)
+            return
+        self._one_id[0], self._one_value[0] = scalar, value
+        self._client.scalars(self._one_id, self._one_value, 1)
+
+    def publish_tensor(self, name: str, value: Any, collection: str = "default") -> None:
+        """Statistics of any array or tensor, if its collection is due at this step."""
+        detached = value.detach() if hasattr(value, "detach") else value
+        identity = self._tensors.get(name)
+        if identity is None:
+            identity = self._tensors[name] = self.tensor(
+                name, dtype=detached.dtype, shape=detached.shape, collection=collection)
+        if getattr(detached, "is_cuda", False):
+            from .adapters.torch_device import device_rows
+
+            self.publish_rows(*device_rows([(identity, detached)]))
+            return
+        described = describe(identity, detached)
+        if described is not None:
+            tensor, keep = described
+            self.publish_lent(ctypes.byref(tensor), 1)
+            del keep
+
+    def publish_lent(self, tensors: Any, count: int) -> None:
+        """An array of ``count`` descriptors (``tocsin.arrays.fill``) of host memory, which is read
+        before this returns. Those that are not due are skipped; with 0 it says only that nothing
+        more is measured at this step."""
+        if count and self.queue.waiting:  # the library's step lags behind: keep the order
+            self.queue.drain(wait=True)
+        self._client.tensors(tensors, count)
+
+    def publish_rows(self, rows: Callable[[], Any], ready: Any) -> None:
+        """Statistics that were computed elsewhere. ``rows()`` gives an array of rows once the event
+        ``ready`` (``query()``, ``synchronize()``; None: at once) is done."""
+
+        def publish() -> None:
+            array = rows()
+            self._client.statistics(array, len(array))
+
+        self.queue.put(publish, after=ready)
+        self._client.tensors(None, 0)  # ends the measurement that wants() began
+
+    # ---- the hook's own
+
+    def close(self) -> None:
+        """The hook ends: adapters let go, what waits for a device is waited for."""
+        for adapter in self.adapters:
+            adapter.detach()
+        self.adapters = []
+        self.queue.drain(wait=True)
+        self.clock.close()
+
+    def forget(self) -> None:
+        """In a forked child: nothing that waits here is for us."""
+        self.active = False
+        self.queue.clear()
+
+    # ---- private
+
+    def _scalar_late(self, scalar: int, value: Any) -> None:
+        self._one_id[0], self._one_value[0] = scalar, float(value)
+        self._client.scalars(self._one_id, self._one_value, 1)
+
+    def _collection(self, name: str) -> int:
+        found = self._collections.get(name)
+        if found is None:
+            found = self._collections[name] = self._client.name(_client.NAME_COLLECTION, name)
+        return found
+
+
+class _Guard:
+    """A context manager cheaper than contextlib's: it stands around every step."""
+
+    __slots__ = ("_errors", "_where")
+
+    def __init__(self, errors: Errors, where: str) -> None:
+        self._errors, self._where = errors, where
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        if error is None or not isinstance(error, Exception):
+            return False
+        self._errors.add(self._where, error)
+        return True

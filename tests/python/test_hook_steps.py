@@ -1,0 +1,167 @@
+"""The parts of the hook below its API: the step clock, the queue for a device, the sink that adapters are written against."""
+import pytest
+
+import tests.support.hook_support  # noqa: F401 (puts the package on the path)
+from tocsin._device_queue import DeviceQueue  # noqa: E402
+from tocsin._steps import FRESH, HELD, LOGGED, StepClock  # noqa: E402
+
+from tests.support.hook_support import Telemetry, wire  # noqa: E402
+
+
+class Said:
+    """Stands for the client: keeps what the clock says."""
+
+    def __init__(self):
+        self.words = []
+
+    def step_end(self, flags):
+        self.words.append(("end", flags))
+
+    def set_mode(self, mode):
+        self.words.append(("mode", mode))
+
+
+class Event:
+    def __init__(self):
+        self.done = False
+
+    def query(self):
+        return self.done
+
+    def synchronize(self):
+        self.done = True
+
+
+@pytest.fixture
+def client():
+    return Said()
+
+
+@pytest.fixture
+def queue():
+    return DeviceQueue()
+
+
+@pytest.fixture
+def clock(client, queue):
+    return StepClock(client, queue)
+
+
+# state before, arrow, state after, steps that end
+ARROWS = [
+    (FRESH, "logged", LOGGED, 0), (FRESH, "end_update", HELD, 0), (FRESH, "end_step", FRESH, 1), (FRESH, "begin_update", FRESH, 0),
+    (FRESH, "close", FRESH, 0),
+    (LOGGED, "logged", LOGGED, 0), (LOGGED, "end_update", FRESH, 1), (LOGGED, "end_step", FRESH, 1), (LOGGED, "begin_update", LOGGED, 0),
+    (LOGGED, "close", LOGGED, 0),
+    (HELD, "logged", FRESH, 1), (HELD, "end_update", HELD, 0), (HELD, "end_step", FRESH, 1), (HELD, "begin_update", FRESH, 1),
+    (HELD, "close", FRESH, 1),
+]
+
+
+@pytest.mark.parametrize("before, arrow, after, ends", ARROWS)
+def test_every_arrow_of_the_step_clock(clock, client, before, arrow, after, ends):
+    clock.state = before
+    getattr(clock, arrow)()
+    assert clock.state is after
+    assert client.words == [("end", 0)] * ends
+
+
+@pytest.mark.parametrize("state, ends", [(FRESH, 0), (LOGGED, 0), (HELD, 1)])
+def test_another_mode_begins_another_step(clock, client, state, ends):
+    clock.state = state
+    clock.change_mode("eval")
+    assert clock.state is FRESH and clock.mode == "eval"
+    assert client.words == [("end", 0)] * ends + [("mode", 2)]
+
+
+def test_beside_a_driver_a_step_of_training_is_not_counted_twice(clock, client):
+    driver = Said()
+    clock.drive(driver)
+    clock.end_step()
+    assert client.words == []
+    clock.end_step(skipped=True)
+    clock.change_mode("eval")
+    clock.end_step()
+    assert client.words == [("end", 1), ("mode", 2), ("end", 0)]
+
+
+def test_steps_that_wait_for_a_device_are_counted_ahead_and_end_in_order(clock, client, queue):
+    event = Event()
+    queue.put(client.words.append, "value", after=event)
+    clock.end_step()
+    clock.change_mode("eval")
+    clock.end_step()
+    queue.drain()
+    assert client.words == [] and clock.ahead == 2
+    event.done = True
+    queue.drain()
+    assert client.words == ["value", ("end", 0), ("mode", 2), ("end", 0)] and clock.ahead == 0
+
+
+def test_a_queue_that_is_told_to_waits(queue):
+    words, first, second = [], Event(), Event()
+    queue.put(words.append, 1, after=first)
+    queue.put(words.append, 2)
+    queue.put(words.append, 3, after=second)
+    first.done = True
+    queue.drain()
+    assert words == [1, 2]
+    queue.drain(wait=True)
+    assert words == [1, 2, 3] and not queue.waiting
+
+
+class Trainer:
+    """A framework with callbacks, and an adapter written as the head of tocsin/sink.py says."""
+
+    def __init__(self):
+        self.before, self.after, self.losses = [], [], [0.5, 1.5]
+
+    def fit(self, steps):
+        for _ in range(steps):
+            for call in self.before:
+                call()
+            for call in self.after:
+                call()
+
+
+class Adapter:
+    def __init__(self, sink, trainer):
+        self.sink, self.trainer, self.detached = sink, trainer, False
+        trainer.before.append(self.before)
+        trainer.after.append(self.after)
+        sink.attach(self, ends_steps=True)
+
+    def before(self):
+        import numpy as np
+        with self.sink.guard("trainer"):
+            self.sink.begin_update()
+            if self.sink.wants("mine"):
+                self.sink.publish_tensor("per_sample", np.array(self.trainer.losses), collection="mine")
+            if not self.sink.wants("losses"):
+                raise ValueError("of the adapter's own")
+
+    def after(self):
+        with self.sink.guard("trainer"):
+            self.sink.log({"loss": sum(self.trainer.losses)})
+            self.sink.end_update()
+
+    def detach(self):
+        self.detached = True
+
+
+def test_an_adapter_needs_nothing_but_the_sink(tmp_path):
+    import tocsin
+    hook = tocsin.watch(out=str(tmp_path / "data"), capture={"every": "2 steps", "collections": {"losses": {}, "mine": {}}})
+    trainer = Trainer()
+    adapter = Adapter(hook.sink, trainer)
+    with pytest.warns(RuntimeWarning, match="of the adapter's own"):
+        trainer.fit(4)
+    assert hook.sink.publishes(sharded=True) and hook.sink.publishes(sharded=False)
+    hook.close()
+    assert adapter.detached and not hook.sink.active
+    assert hook.stats()["hook_errors_total"] == {"trainer": 2}  # steps 1 and 3, on which nothing is due
+    telemetry = Telemetry(tmp_path / "data")
+    assert telemetry.steps() == [0, 1, 2, 3]
+    assert [step for _, step, _ in telemetry.scalars("loss")] == [0, 1, 2, 3]
+    assert [frame.header["step"] for frame in telemetry.of_kind(wire.SUMMARY)] == [0, 2]
+    assert telemetry.summaries(step=2)["per_sample"]["sum"] == 2.0
