@@ -305,14 +305,19 @@ void Engine::end_of_input() {
 Output Engine::take(std::int32_t partition) {
   const auto found = impl_->partitions.find(partition);
   if (found == impl_->partitions.end()) return {};
-  found->second.urgent = false;
-  return std::exchange(found->second.output, {});
+  PartitionState& state = found->second;
+  state.urgent = false;
+  if (state.owes_first_index()) {
+    state.output.log.insert(state.output.log.begin(), std::move(*state.first_index));
+    state.first_index.reset();
+  }
+  return std::exchange(state.output, {});
 }
 
 std::vector<std::int32_t> Engine::pending() const {
   std::vector<std::int32_t> out;
   for (const auto& [number, partition] : impl_->partitions) {
-    if (!partition.output.empty()) out.push_back(number);
+    if (!partition.output.empty() || partition.owes_first_index()) out.push_back(number);
   }
   return out;
 }
@@ -335,10 +340,6 @@ void Engine::go_live(std::int32_t partition, core::WallTime now) {
   for (auto& [id, run] : state.runs) impl_->clamp_times(*run, core::nanoseconds(now));
   state.silent = false;
   if (!state.incomplete.empty()) impl_->tell_incomplete();
-  if (state.first_index) {
-    state.output.log.push_back(std::move(*state.first_index));
-    state.first_index.reset();
-  }
   if (state.farewell.empty()) return;
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();

@@ -69,8 +69,15 @@ struct PartitionState {
   std::uint64_t log_next = 0;
   std::deque<Entry> replay;                       // waiting for their positions, oldest first
   std::map<std::string, std::string> restored{};  // key → value, until finish_restore
-  std::optional<StateRecord> first_index;         // of a partition that had no state
+  /// Of a partition that had no state: written with the first positions. A transaction without
+  /// positions is not fenced by the group, and one that comes late would put an empty state over
+  /// what another owner has written since.
+  std::optional<StateRecord> first_index;
   std::vector<Event> farewell;  // resolutions of rules that are gone, told when going live
+
+  [[nodiscard]] bool owes_first_index() const {
+    return first_index.has_value() && !silent && !next.empty();
+  }
 };
 
 /// The unit of an evaluation: its number, and its labels when somebody needs them.
@@ -148,6 +155,7 @@ struct Engine::Impl {
   Run* find_run(const core::FrameHeader& header);
   [[nodiscard]] bool make_room();
   void decide(Entry entry);
+  static bool settled(const Run& run, const core::FrameHeader& header);
   bool enter_attempt(Run& run, const core::FrameView& frame, const core::Lifecycle* body);
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
   void unwatched(Run& run, const core::FrameHeader& header);

@@ -207,12 +207,13 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
   Place place;
   place.step = run.last_step == kNever ? 0 : run.last_step;
   place.global_step = run.last_global_step;
-  place.time = run.last_time;
   for (const auto& [text, key] : keys) {
+    const Program* program = settings(key.rule).program.get();
+    const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
     place.step_clock =
         (key.rule < first_own || operational_rules()[key.rule - first_own].step_clock) &&
-        dynamic_cast<const ClockProgram*>(settings(key.rule).program.get()) == nullptr &&
-        dynamic_cast<const SystemProgram*>(settings(key.rule).program.get()) == nullptr;
+        !silence && dynamic_cast<const SystemProgram*>(program) == nullptr;
+    place.time = silence ? later(run, key.rule, run.last_time) : run.last_time;
     resolve_open(run, key, resolution, place);
   }
 }

@@ -27,12 +27,16 @@ void Launches::for_others(const ProcessId& process, F&& visit) const {
   }
 }
 
-// Does its worker take part there already, by another process? One that came along from an older
-// attempt only keeps the place. That a start was not seen does not count: records get lost.
-bool Launches::another_in(const ProcessId& process, std::uint32_t attempt) const {
+// Does its worker take part there already, by another process? That its start was not seen does not
+// count: records get lost. One that came along from an older attempt only keeps the place, unless it
+// has settled; and where the start that opened the attempt was lost, those that came along may be
+// of the same launch as what opened it. In doubt it is another launch: a stop that was meant for the
+// one must not reach the other.
+bool Launches::another_in(const ProcessId& process, const Attempt& attempt, bool settled) const {
   bool out = false;
   for_others(process, [&](const ProcessId&, const Process& other) {
-    out = out || (other.attempt == attempt && other.order != 0 && !other.moved);
+    out = out || (other.attempt == attempt.number && other.order != 0 &&
+                  !(other.moved && attempt.started && !settled));
   });
   return out;
 }
@@ -68,9 +72,9 @@ const Launches::Attempt* Launches::older_with(std::uint32_t key) const {
   return nullptr;
 }
 
-void Launches::add_attempt(std::uint32_t header, std::uint32_t key) {
+void Launches::add_attempt(std::uint32_t header, std::uint32_t key, bool started) {
   const std::uint32_t next = attempts_.empty() ? 1 : attempt() + 1;
-  attempts_.push_back({std::max(header, next), key});
+  attempts_.push_back({std::max(header, next), key, started});
   if (attempts_.size() <= kRemembered) return;
   attempts_.erase(attempts_.begin());
   const std::uint32_t oldest = attempts_.front().number;
@@ -105,7 +109,7 @@ Launches::Verdict Launches::open(const ProcessId& process, std::uint32_t key, st
                                  bool started) {
   // Not of an old attempt either: those may be forgotten right now.
   enter(process, key, started).attempt = std::numeric_limits<std::uint32_t>::max();
-  add_attempt(header, key);
+  add_attempt(header, key, started);
   processes_[process].attempt = attempt();
   return Verdict::opened;
 }
@@ -117,17 +121,18 @@ Launches::Verdict Launches::join(const ProcessId& process, std::uint32_t key, bo
 }
 
 Launches::Verdict Launches::start(const ProcessId& process, std::string_view text,
-                                  std::uint32_t header, bool ended) {
+                                  std::uint32_t header, bool ended, bool settled) {
   const auto known = processes_.find(process);
   if (known != processes_.end() && known->second.started) return frame(process, header, ended);
   const std::uint32_t key = number_of(text);
   if (attempts_.empty()) return open(process, key, header, true);
   const bool fits = agree(key, attempts_.back().key);
-  if (fits && !ended && !another_in(process, attempt())) return join(process, key, true);
+  if (fits && !ended && !another_in(process, attempts_.back(), settled))
+    return join(process, key, true);
   if (!fits) {
     const Attempt* older = older_with(key);
-    // Started there once already: then it is a launch that has got an old key again.
-    if (older != nullptr && !another_in(process, older->number)) {
+    // There once already: then it is a launch that has got an old key again.
+    if (older != nullptr && !another_in(process, *older, false)) {
       Process& its = processes_[process];
       its = {};
       its.attempt = older->number;
@@ -192,7 +197,7 @@ Launches::Verdict Launches::frame(const ProcessId& process, std::uint32_t header
 
 Launches::Verdict Launches::stated(std::uint32_t header, bool ended) {
   if (attempts_.empty() || header > attempt()) {
-    add_attempt(header, 0);
+    add_attempt(header, 0, false);
     return Verdict::opened;
   }
   return header < attempt() || ended ? Verdict::stale : Verdict::current;

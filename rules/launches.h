@@ -38,8 +38,10 @@ class Launches {
   }
 
   /// A start record. `key`: what the processes of one launch share, may be empty; `header`: the
-  /// attempt that the record states; `ended`: the newest attempt is over.
-  Verdict start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended);
+  /// attempt that the record states; `ended`: the newest attempt is over; `settled`: its worker has
+  /// done work in the newest attempt or said goodbye there, so whoever was there is no leftover.
+  Verdict start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended,
+                bool settled = false);
   /// A heartbeat, which tells the key of a process whose start was not seen.
   Verdict heartbeat(const ProcessId& process, std::string_view key, std::uint32_t header,
                     bool ended);
@@ -65,6 +67,7 @@ class Launches {
   struct Attempt {
     std::uint32_t number = 0;
     std::uint32_t key = 0;  // place in keys_; 0 = empty
+    bool started = false;   // opened by a start record
   };
   struct Process {
     std::uint32_t attempt = 0;
@@ -82,14 +85,15 @@ class Launches {
   std::uint32_t number_of(std::string_view key);
   template <typename F>
   void for_others(const ProcessId& process, F&& visit) const;
-  [[nodiscard]] bool another_in(const ProcessId& process, std::uint32_t attempt) const;
+  [[nodiscard]] bool another_in(const ProcessId& process, const Attempt& attempt,
+                                bool settled) const;
   [[nodiscard]] bool replaced(const ProcessId& process) const;
   [[nodiscard]] std::optional<ProcessId> newest_of(const ProcessId& process) const;
   [[nodiscard]] const Attempt* older_with(std::uint32_t key) const;
   Verdict open(const ProcessId& process, std::uint32_t key, std::uint32_t header, bool started);
   Verdict join(const ProcessId& process, std::uint32_t key, bool started);
   Process& enter(const ProcessId& process, std::uint32_t key, bool started);
-  void add_attempt(std::uint32_t header, std::uint32_t key);
+  void add_attempt(std::uint32_t header, std::uint32_t key, bool started);
 
   std::vector<Attempt> attempts_;  // the newest last; older ones are forgotten in time
   std::vector<std::string> keys_{std::string()};

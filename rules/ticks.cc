@@ -172,7 +172,7 @@ void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
     const std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
     Place place;
     place.step_clock = false;
-    place.time = add(last, clock.program->threshold);
+    place.time = later(run, entry.rule, add(last, clock.program->threshold));
     place.mode = run.last_mode;
     place.step = run.last_step == kNever ? 0 : run.last_step;
     place.global_step = run.last_global_step;

@@ -194,14 +194,18 @@ class Checker {
 
   /// Launch of the process that sent a frame, and where each launch of a run first said something.
   void frames() {
+    std::set<std::tuple<core::RunUid, std::uint32_t, std::uint64_t>> heard;
     for (const auto& stored : world_.broker().records("telemetry")) {
       const auto decoded = ingest::decode_frame(view_of(stored).value);
       if (!decoded) continue;
       const auto& header = decoded.frame().header();
-      const auto launch = world_.launch_of(header.run, header.incarnation);
+      const auto launch = world_.launch_of(header);
       if (!launch) continue;
       sent_by_[{stored.partition, stored.offset}] = *launch;
-      first_word_.try_emplace({header.run, *launch}, stored.offset);
+      if (!heard.insert({header.run, header.rank, header.incarnation}).second) continue;
+      const auto [first, fresh] =
+          opening_.try_emplace({header.run, *launch}, stored.offset, stored.offset);
+      first->second.second = stored.offset;
     }
   }
 
@@ -212,16 +216,33 @@ class Checker {
     return nullptr;
   }
 
-  /// Two starts that nothing tells apart from one: their keys agree, and the earlier one still sent
-  /// when the later one had begun (wire-and-api §7: it moves along).
+  [[nodiscard]] bool keys_agree(const core::RunUid& run, std::size_t one, std::size_t two) const {
+    const LaunchPlan* first = plan_of(run, one);
+    const LaunchPlan* second = plan_of(run, two);
+    return first != nullptr && second != nullptr &&
+           (first->key.empty() || second->key.empty() || first->key == second->key);
+  }
+
+  /// Two launches that nothing tells apart from one: their keys agree, and the earlier one still
+  /// sent when the later one had begun (wire-and-api §7: it moves along).
   [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier, std::size_t later,
                                 std::int64_t sent) const {
-    const LaunchPlan* one = plan_of(run, earlier);
-    const LaunchPlan* two = plan_of(run, later);
-    if (one == nullptr || two == nullptr) return false;
-    const auto began = first_word_.find({run, later});
-    return (one->key.empty() || two->key.empty() || one->key == two->key) &&
-           began != first_word_.end() && began->second < sent;
+    const auto began = opening_.find({run, later});
+    return keys_agree(run, earlier, later) && began != opening_.end() &&
+           (began->second.first < sent || mixed(run, earlier));
+  }
+
+  /// Its ranks opened while those of another launch with an agreeing key did: who belongs together
+  /// is anybody's guess.
+  [[nodiscard]] bool mixed(const core::RunUid& run, std::size_t launch) const {
+    const auto mine = opening_.find({run, launch});
+    return mine != opening_.end() &&
+           std::any_of(opening_.begin(), opening_.end(), [&](const auto& other) {
+             return other.first.first == run && other.first.second != launch &&
+                    keys_agree(run, launch, other.first.second) &&
+                    other.second.first <= mine->second.second &&
+                    mine->second.first <= other.second.second;
+           });
   }
 
   /// Nobody is stopped because of an earlier launch. (Of what a later one leaves running,
@@ -268,7 +289,8 @@ class Checker {
   World& world_;
   Findings findings_;
   std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> sent_by_;
-  std::map<std::pair<core::RunUid, std::size_t>, std::int64_t> first_word_;
+  /// Offsets of the first words of a launch's first and last process.
+  std::map<std::pair<core::RunUid, std::size_t>, std::pair<std::int64_t, std::int64_t>> opening_;
   std::map<core::RunUid, std::set<std::uint32_t>> attempts_;
   std::set<core::RunUid> lost_;  // by the clock, at some time
   std::map<core::RunUid, std::uint32_t> last_attempt_;

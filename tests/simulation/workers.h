@@ -57,6 +57,7 @@ class TrainingRank {
   [[nodiscard]] actions::ProcessFence fence() const;
   [[nodiscard]] core::RunUid uid() const { return uid_; }
   [[nodiscard]] std::size_t launch() const { return launch_; }
+  [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   /// The newest stop command of its run that it obeyed.
   void read_commands(std::vector<Stopped>& stopped);

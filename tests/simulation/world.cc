@@ -114,10 +114,12 @@ void World::note_commands() {
   }
 }
 
-std::optional<std::size_t> World::launch_of(const core::RunUid& run,
-                                            std::uint64_t incarnation) const {
+std::optional<std::size_t> World::launch_of(const core::FrameHeader& header) const {
   for (const auto& rank : ranks_) {
-    if (rank->uid() == run && rank->incarnation() == incarnation) return rank->launch();
+    if (rank->uid() == header.run && rank->rank() == header.rank &&
+        rank->incarnation() == header.incarnation) {
+      return rank->launch();
+    }
   }
   return std::nullopt;
 }

@@ -34,9 +34,8 @@ class World {
   [[nodiscard]] const rules::RulesConfig& rules() const { return roles_.rules; }
   /// Every stop command that was ever there, by id.
   [[nodiscard]] const std::map<std::string, core::Command>& commands() const { return commands_; }
-  /// Launch of the process whose frames carry this incarnation.
-  [[nodiscard]] std::optional<std::size_t> launch_of(const core::RunUid& run,
-                                                     std::uint64_t incarnation) const;
+  /// Launch of the process that sends frames with this header.
+  [[nodiscard]] std::optional<std::size_t> launch_of(const core::FrameHeader& header) const;
   /// What could be seen to be wrong while it ran.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 

@@ -162,6 +162,19 @@ TEST(Launches, AStartThatGotLostDoesNotHideTheNextLaunch) {
         {kFrame, 0, 10, "", 100, V::stale, 135}});
 }
 
+TEST(Launches, AStartThatGotLostDoesNotLeaveRoomForTheNextLaunch) {
+  play({{kStart, 0, 10, "", 100, V::opened, 100},
+        {kStart, 1, 11, "", 101, V::current, 100},
+        {kStart, 0, 20, "", 138, V::opened, 138},
+        {kFrame, 1, 11, "", 101, V::moved, 138},
+        // Of the second launch rank 1's start is lost: its frames open another attempt.
+        {kFrame, 1, 24, "", 146, V::opened, 146},
+        {kFrame, 0, 20, "", 138, V::moved, 146},
+        // The third launch must not join that.
+        {kStart, 0, 30, "", 178, V::opened, 178},
+        {kStart, 1, 30, "", 182, V::current, 178}});
+}
+
 TEST(Launches, AProcessThatMovedAndWasReplacedIsStale) {
   play({{kStart, 0, 10, "k", 1, V::opened, 1},
         {kStart, 1, 10, "k", 1, V::current, 1},

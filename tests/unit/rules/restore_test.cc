@@ -97,7 +97,11 @@ RC_GTEST_PROP(Restore, KilledAtAnyPointsTellsWhatWouldHaveBeenTold,
 
 TEST(Restore, AStateFromBeforeTheFirstRecordIsAState) {
   StateTopic topic("  - exploding_tensor");
-  topic.commit();  // nothing was read yet: the first commit holds the empty state
+  topic.commit();  // nothing was read yet: there are no positions that would fence a late writer
+  ASSERT_TRUE(topic.state().empty());
+  FakeWorker worker;
+  topic.feed(worker.start());
+  topic.commit();  // the first positions, and with them the state from before
   ASSERT_FALSE(topic.state().empty());
   RuleHarness after("  - exploding_tensor");
   for (const auto& [key, value] : topic.state()) {
