@@ -26,6 +26,7 @@
 #include "core/function_ref.h"
 #include "core/value.h"
 #include "rules/archive.h"
+#include "rules/finding.h"
 #include "rules/row.h"
 #include "rules/rules.h"
 #include "rules/selection.h"
@@ -48,21 +49,6 @@ inline constexpr Verdict kNotApplicable{Outcome::not_applicable, 0};
 constexpr Verdict hit(unsigned kind = 0) noexcept {
   return {Outcome::hit, static_cast<std::uint8_t>(1U << kind)};
 }
-
-/// Why: the rule's part of an issue. The engine adds who, where and when.
-struct Finding {
-  core::NamedNumber observed;
-  std::string op;
-  std::optional<core::NamedNumber> threshold;
-  std::string summary;  // one plain sentence with its numbers
-  std::string description = {};
-  std::string recommendation = {};
-  core::ValueMap values = {};
-  std::optional<core::Severity> severity = {};  // of this kind; else the rule's
-  std::optional<std::int64_t> first_step = {};  // window, when longer than the step itself
-  std::uint64_t points = 1;
-  std::vector<std::pair<std::string, double>> worst = {};
-};
 
 /// What an explanation may speak of.
 struct Subject {

@@ -4,9 +4,10 @@
 // Window  one step of one tensor, worker and mode; judged on arrival.
 // Fires   100 · zero / n >= threshold. ±0 are zero, NaN is not; bool false is zero.
 // Quiet   for empty tensors.
-// Source  Amazon SageMaker Debugger, AllZero; builtin-rules 2.1.
+// Source  Amazon SageMaker Debugger, AllZero; docs/rules/all_zero.md.
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -46,22 +47,19 @@ struct AllZero {
 
   static Finding explain(const Config& cfg, const State&, const Row* row, const RowBatch* batch,
                          const Subject& subject, unsigned) {
-    Finding finding;
-    finding.observed = {"zero_percent", share(*row)};
-    finding.op = ">=";
-    finding.threshold = core::NamedNumber{"threshold", cfg.threshold};
-    finding.summary = batch->scalar
-                          ? subject.name + " is exactly 0 at " + subject.place() + "."
-                          : std::to_string(row->zero()) + " of the " +
-                                std::to_string(row->count()) + " values of " + subject.name +
-                                " are zero (" + figure(share(*row)) + " %, limit " +
-                                figure(cfg.threshold) + " %) at " + subject.place() + ".";
-    finding.recommendation =
-        "A layer without signal learns nothing: check its input, its initialisation, and whether "
-        "its gradient reaches it. Biases are zero at step 0 by design: set start_step 1 for them.";
-    finding.values.emplace_back("zero", row->zero());
-    finding.values.emplace_back("count", row->count());
-    return finding;
+    return Finding::that("zero_percent", share(*row))
+        .is(">=", "threshold", cfg.threshold)
+        .says(batch->scalar
+                  ? sentence("{} is exactly 0 at {}.", subject.name, subject.place())
+                  : sentence("{} of the {} values of {} are zero ({} %, limit {} %) at {}.",
+                             row->zero(), row->count(), subject.name, share(*row), cfg.threshold,
+                             subject.place()))
+        .advises(
+            "A layer without signal learns nothing: check its input, its initialisation, and "
+            "whether its gradient reaches it. Biases are zero at step 0 by design: set start_step "
+            "1 for them.")
+        .with("zero", row->zero())
+        .with("count", row->count());
   }
 };
 

@@ -8,12 +8,14 @@
 // Fires   100 · B / N > threshold, N > patience, where B counts snapshots with some GPU below
 //         gpu_threshold and some core (or the core mean) above cpu_threshold.
 // Quiet   without a GPU: not applicable. NaN and negative samples are discarded.
-// Source  Amazon SageMaker Debugger, CPUBottleneck, defaults of its SDK; builtin-rules 5, 5.2.
+// Source  Amazon SageMaker Debugger, CPUBottleneck, defaults of its SDK;
+//         docs/rules/cpu_bottleneck.md.
 
 #include <algorithm>
 #include <cstring>
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -111,25 +113,21 @@ class CpuBottleneckProgram final : public SystemProgram {
   [[nodiscard]] Finding explain(std::span<const std::byte> bytes, const Subject& subject,
                                 unsigned) const override {
     const State state = load(bytes);
-    Finding finding;
-    finding.observed = {"bottleneck_percent", share(state)};
-    finding.op = ">";
-    finding.threshold = core::NamedNumber{"threshold", threshold};
-    finding.summary = "On " + subject.name + " the GPU waits for the processor in " +
-                      figure(share(state)) + " % of " + std::to_string(judged(state)) +
-                      " snapshots (limit " + figure(threshold) + " %): a GPU below " +
-                      figure(gpu_threshold) + " % while " +
-                      (mean_of_cores ? "the cores' mean is" : "a core is") + " above " +
-                      figure(cpu_threshold) + " %.";
-    finding.recommendation =
-        "Give the data loader more workers, prefetch, or move preprocessing off the training loop; "
-        "with many cores compare their mean (cpu_aggregate: mean).";
+    Finding finding = Finding::that("bottleneck_percent", share(state));
+    finding.is(">", "threshold", threshold)
+        .says(sentence("On {} the GPU waits for the processor in {} % of {} snapshots (limit {} "
+                       "%): a GPU below {} % while {} above {} %.",
+                       subject.name, share(state), judged(state), threshold, gpu_threshold,
+                       mean_of_cores ? "the cores' mean is" : "a core is", cpu_threshold))
+        .advises(
+            "Give the data loader more workers, prefetch, or move preprocessing off the training "
+            "loop; with many cores compare their mean (cpu_aggregate: mean).")
+        .with("bottlenecks", state.bottlenecks)
+        .with("snapshots", judged(state))
+        .with("snapshots_with_low_gpu", state.low_gpu)
+        .with("gpus", std::uint64_t{state.gpus})
+        .with("cores", std::uint64_t{state.cores});
     finding.points = judged(state);
-    finding.values.emplace_back("bottlenecks", state.bottlenecks);
-    finding.values.emplace_back("snapshots", judged(state));
-    finding.values.emplace_back("snapshots_with_low_gpu", state.low_gpu);
-    finding.values.emplace_back("gpus", std::uint64_t{state.gpus});
-    finding.values.emplace_back("cores", std::uint64_t{state.cores});
     return finding;
   }
 

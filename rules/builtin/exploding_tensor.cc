@@ -5,12 +5,13 @@
 // Fires   nan + posinf + neginf >= 1; with only_nan: nan >= 1.
 // Quiet   for integers and bool, empty tensors, and gradients of a step that the optimizer skipped
 //         (dynamic loss scaling does that on purpose).
-// Source  Amazon SageMaker Debugger, ExplodingTensor; builtin-rules 1.2. Sums, means and norms are
-//         not looked at: they can overflow on finite data.
+// Source  Amazon SageMaker Debugger, ExplodingTensor; docs/rules/exploding_tensor.md. Sums,
+//         means and norms are not looked at: they can overflow on finite data.
 
 #include <cmath>
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -67,44 +68,42 @@ struct ExplodingTensor {
 
   static Finding explain(const Config& cfg, const State& state, const Row* row,
                          const RowBatch* batch, const Subject& subject, unsigned) {
-    Finding finding;
     const std::uint64_t bad = cfg.only_nan ? row->nan() : row->non_finite();
-    finding.observed = {cfg.only_nan ? "nan" : "non_finite", static_cast<double>(bad)};
-    finding.op = ">=";
-    finding.threshold = core::NamedNumber{"limit", 1};
+    Finding finding = Finding::that(cfg.only_nan ? "nan" : "non_finite", static_cast<double>(bad));
+    finding.is(">=", "limit", 1)
+        .advises(
+            "Lower the learning rate or clip gradients; with mixed precision check the loss scale, "
+            "and "
+            "look for a division by zero or the logarithm of zero in the loss.");
     if (batch->scalar) {
-      const std::string what = row->nan() > 0 ? "NaN" : row->posinf() > 0 ? "+Inf" : "-Inf";
-      finding.summary = subject.name + " became " + what + " at " + subject.place() + ".";
+      const auto* what = row->nan() > 0 ? "NaN" : row->posinf() > 0 ? "+Inf" : "-Inf";
+      finding.says(sentence("{} became {} at {}.", subject.name, what, subject.place()));
     } else {
-      finding.summary = subject.name + " has " + std::to_string(bad) + " of " +
-                        std::to_string(row->count()) + " values that are no finite numbers (" +
-                        std::to_string(row->nan()) + " NaN, " + std::to_string(row->posinf()) +
-                        " +Inf, " + std::to_string(row->neginf()) + " -Inf) at " + subject.place() +
-                        ".";
+      finding.says(sentence(
+          "{} has {} of {} values that are no finite numbers ({} NaN, {} +Inf, {} -Inf) at {}.",
+          subject.name, bad, row->count(), row->nan(), row->posinf(), row->neginf(),
+          subject.place()));
     }
     if (std::isfinite(state.last_finite_abs_max)) {
-      finding.description = "Its largest magnitude was " + figure(state.last_finite_abs_max) +
-                            " at step " + std::to_string(state.last_finite_step) +
-                            ", the last step where all was finite.";
-      finding.values.emplace_back("last_finite_abs_max", state.last_finite_abs_max);
-      finding.values.emplace_back("last_finite_step", state.last_finite_step);
+      finding
+          .adds(sentence(
+              "Its largest magnitude was {} at step {}, the last step where all was finite.",
+              state.last_finite_abs_max, state.last_finite_step))
+          .with("last_finite_abs_max", state.last_finite_abs_max)
+          .with("last_finite_step", state.last_finite_step);
     }
     if (!subject.first_hit.empty() && subject.first_hit != subject.name) {
-      finding.description += (finding.description.empty() ? "" : " ") +
-                             ("The first to go was " + subject.first_hit + ".");
+      finding.adds(sentence("The first to go was {}.", subject.first_hit));
     }
-    finding.recommendation =
-        "Lower the learning rate or clip gradients; with mixed precision check the loss scale, and "
-        "look for a division by zero or the logarithm of zero in the loss.";
-    finding.values.emplace_back("nan", row->nan());
-    finding.values.emplace_back("posinf", row->posinf());
-    finding.values.emplace_back("neginf", row->neginf());
-    finding.values.emplace_back("share", static_cast<double>(bad) / row->n());
+    finding.with("nan", row->nan())
+        .with("posinf", row->posinf())
+        .with("neginf", row->neginf())
+        .with("share", static_cast<double>(bad) / row->n());
     const auto first = batch->statistic(core::SparseStat::first_bad_index, row->index());
     if (first && *first >= 0 && *first < 9e18) {
-      finding.values.emplace_back("first_flat_index", static_cast<std::int64_t>(*first));
+      finding.with("first_flat_index", static_cast<std::int64_t>(*first));
     }
-    if (!subject.first_hit.empty()) finding.values.emplace_back("origin", subject.first_hit);
+    if (!subject.first_hit.empty()) finding.with("origin", subject.first_hit);
     return finding;
   }
 };

@@ -2,22 +2,20 @@
 //
 // Reads   scalars with role loss (and what the user selects), averaged over workers.
 // Window  since the start of the attempt, O(1) state per series.
-// Fires   preset tocsin, on points num_steps apart (each the mean of the losses since the last
-// one),
+// Fires   preset tocsin, on points num_steps apart (each the mean of the losses since the last),
 //         v = median of the last 5, first = first v, best = least v so far:
 //           stuck  no improvement of 1 % of |best| over 4 points, and best > 0.9 · first
 //           early  a point > 2 · |first point|
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
 //           lost   once first − best > 0.05 · |first|: median of 3 > best + 0.5 · (first − best)
-//           for 2
+//                  for 2 points
 //         preset original, every num_steps steps against the value at least that many steps before:
-//           plateau   fall of 0 … diff_percent;   increase   rise of more than
-//           increase_threshold_percent stuck     with flat_evaluations = k: none of the last k
-//           brought diff_percent
+//           plateau   fall of 0 … diff_percent
+//           increase  rise of more than increase_threshold_percent
+//           stuck     with flat_evaluations = k: none of the last k brought diff_percent
 // Quiet   until the medians are full; for values that are not finite; preset tocsin also when a
-// step
-//         has several losses (adversarial training).
-// Source  Amazon SageMaker Debugger, LossNotDecreasing; builtin-rules 2.3, detection-quality 2.
+//         step has several losses (adversarial training).
+// Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
 #include <algorithm>
 #include <array>
@@ -25,6 +23,7 @@
 
 #include "rules/builtin/loss_curve.h"
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -240,90 +239,74 @@ struct LossNotDecreasing {
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
                          unsigned kind) {
-    Finding finding;
-    finding.observed = {"loss", state.now.loss};
-    const std::string loss = subject.name + " (" + std::string(core::to_string(subject.mode)) + ")";
-    const std::string where = " at step " + std::to_string(state.now.step);
-    switch (kind) {
-      case kPlateau:
-      case kStuck:
-        finding.op = "<";
-        if (cfg.original) {
-          finding.observed = {"fall_percent", state.change};
-          finding.threshold = core::NamedNumber{"diff_percent", cfg.diff_percent};
-          finding.summary = loss + " has stopped falling: " + figure(state.before.loss) +
-                            " at step " + std::to_string(state.before.step) + ", " +
-                            figure(state.now.loss) + where + " (less than " +
-                            figure(cfg.diff_percent) + " %).";
-        } else {
-          finding.observed = {"gain", (state.first - state.best) / std::fabs(state.first)};
-          finding.threshold = core::NamedNumber{"least_gain", 0.1};
-          finding.summary = loss + " does not fall: it began at " + figure(state.first) +
-                            " and its best is " + figure(state.best) + " after " +
-                            std::to_string(state.now.step) +
-                            " steps, without an improvement of 1 % "
-                            "over the last " +
-                            std::to_string(state.without) + " points.";
-        }
-        finding.recommendation =
-            "Check the learning rate (too low or far too high), that gradients reach the layers, "
-            "and that data and labels belong together.";
-        break;
-      case kIncrease:
-        finding.op = ">";
-        finding.observed = {"rise_percent", -state.change};
-        finding.threshold =
-            core::NamedNumber{"increase_threshold_percent", cfg.increase_threshold_percent};
-        finding.summary = loss + " has risen from " + figure(state.before.loss) + " at step " +
-                          std::to_string(state.before.step) + " to " + figure(state.now.loss) +
-                          where + ".";
-        break;
-      case kEarly:
-        finding.op = ">";
-        finding.threshold = core::NamedNumber{"twice_first", 2 * std::fabs(state.first_point)};
-        finding.summary = loss + " is " + figure(state.now.loss) + where +
-                          ", more than twice its first value of " + figure(state.first_point) + ".";
-        break;
-      case kRise:
-        finding.op = ">";
-        finding.threshold = core::NamedNumber{
-            "limit",
-            state.best + 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first))};
-        finding.summary = loss + " has risen far above its best: " + figure(state.now.loss) +
-                          where + ", best " + figure(state.best) + " at step " +
-                          std::to_string(state.best_step) + ".";
-        break;
-      default:
-        finding.op = ">";
-        finding.threshold =
-            core::NamedNumber{"limit", state.best + 0.5 * (state.first - state.best)};
-        finding.summary = loss + " has lost more than half of what it had gained: first " +
-                          figure(state.first) + ", best " + figure(state.best) + " at step " +
-                          std::to_string(state.best_step) + ", now " + figure(state.now.loss) +
-                          where + ".";
-    }
-    if (finding.recommendation.empty()) {
-      finding.recommendation =
-          "Lower the learning rate or clip gradients, and look at what changed at that step: "
-          "schedule, data, or a resumed checkpoint.";
-    }
-    if (cfg.original) {
-      finding.first_step = state.before.step;
-      finding.points = 2;
-      finding.values.emplace_back("reference", state.before.loss);
-      finding.values.emplace_back("reference_step", state.before.step);
-      finding.values.emplace_back("change_percent", -state.change);
-    } else {
-      finding.values.emplace_back("first", state.first);
-      finding.values.emplace_back("best", state.best);
-      finding.values.emplace_back("best_step", state.best_step);
-    }
+    const std::string loss = sentence("{} ({})", subject.name, core::to_string(subject.mode));
+    Finding finding =
+        cfg.original ? explain_original(cfg, state, loss, kind) : explain_tocsin(state, loss, kind);
+    finding.advises(kind == kPlateau || kind == kStuck
+                        ? "Check the learning rate (too low or far too high), that gradients reach "
+                          "the layers, and that data and labels belong together."
+                        : "Lower the learning rate or clip gradients, and look at what changed at "
+                          "that step: schedule, data, or a resumed checkpoint.");
     core::ValueList tail;
     for (std::size_t i = kTail - state.tail_size; i < kTail; ++i) {
       tail.emplace_back(core::ValueList{state.tail[i].step, state.tail[i].loss});
     }
-    finding.values.emplace_back("tail", std::move(tail));
-    return finding;
+    return finding.with("tail", std::move(tail));
+  }
+
+  static Finding explain_original(const Config& cfg, const State& state, const std::string& loss,
+                                  unsigned kind) {
+    Finding finding;
+    if (kind == kIncrease) {
+      finding = Finding::that("rise_percent", -state.change);
+      finding.is(">", "increase_threshold_percent", cfg.increase_threshold_percent)
+          .says(sentence("{} has risen from {} at step {} to {} at step {}.", loss,
+                         state.before.loss, state.before.step, state.now.loss, state.now.step));
+    } else {
+      finding = Finding::that("fall_percent", state.change);
+      finding.is("<", "diff_percent", cfg.diff_percent)
+          .says(sentence("{} has stopped falling: {} at step {}, {} at step {} (less than {} %).",
+                         loss, state.before.loss, state.before.step, state.now.loss, state.now.step,
+                         cfg.diff_percent));
+    }
+    return finding.since(state.before.step, 2)
+        .with("reference", state.before.loss)
+        .with("reference_step", state.before.step)
+        .with("change_percent", -state.change);
+  }
+
+  static Finding explain_tocsin(const State& state, const std::string& loss, unsigned kind) {
+    Finding finding = Finding::that("loss", state.now.loss);
+    switch (kind) {
+      case kStuck:
+        finding.observed = {"gain", (state.first - state.best) / std::fabs(state.first)};
+        finding.is("<", "least_gain", 0.1)
+            .says(sentence("{} does not fall: it began at {} and its best is {} after {} steps, "
+                           "without an improvement of 1 % over the last {} points.",
+                           loss, state.first, state.best, state.now.step, state.without));
+        break;
+      case kEarly:
+        finding.is(">", "twice_first", 2 * std::fabs(state.first_point))
+            .says(sentence("{} is {} at step {}, more than twice its first value of {}.", loss,
+                           state.now.loss, state.now.step, state.first_point));
+        break;
+      case kRise:
+        finding
+            .is(">", "limit",
+                state.best + 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first)))
+            .says(sentence("{} has risen far above its best: {} at step {}, best {} at step {}.",
+                           loss, state.now.loss, state.now.step, state.best, state.best_step));
+        break;
+      default:
+        finding.is(">", "limit", state.best + 0.5 * (state.first - state.best))
+            .says(sentence("{} has lost more than half of what it had gained: first {}, best {} at "
+                           "step {}, now {} at step {}.",
+                           loss, state.first, state.best, state.best_step, state.now.loss,
+                           state.now.step));
+    }
+    return finding.with("first", state.first)
+        .with("best", state.best)
+        .with("best_step", state.best_step);
   }
 };
 

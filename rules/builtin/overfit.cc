@@ -2,20 +2,21 @@
 //
 // Reads   scalars with role loss in train and eval; pairs `loss` with `val_loss` in one mode and
 //         `train-m` with `<other set>-m`.
-// Window  since the start of the attempt, O(1) state per loss; one comparison point per evaluation
-// pass. Fires   preset tocsin: the pass mean lies ratio_threshold (2 %) above its own best,
-// patience (3)
-//         passes in a row. Preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for
-//         patience points in a row, T = mean train loss since the pass before. Both from start_step
-//         on.
+// Window  since the start of the attempt, O(1) state per loss; one point of comparison per pass.
+// Fires   preset tocsin: the pass mean lies ratio_threshold (2 %) above its own best, patience (3)
+//         passes in a row.
+//         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
+//         row, T = mean train loss since the pass before.
+//         Both from start_step on.
 // Quiet   without evaluation values; non-finite values are left out of the means.
-// Source  Amazon SageMaker Debugger, Overfit; builtin-rules 2.4, detection-quality 2: the gap to
-//         training fires on 65 % of healthy runs, so it is evidence only.
+// Source  Amazon SageMaker Debugger, Overfit; docs/rules/overfit.md. The gap to training exceeds
+//         the original's limit in most healthy runs, so here it is evidence only.
 
 #include <cmath>
 #include <set>
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -185,39 +186,32 @@ struct Overfit {
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
                          const StepPoint& pass) {
-    Finding finding;
-    finding.observed = {cfg.original ? "excess_over_training" : "rise_over_best", state.excess};
-    finding.op = ">";
-    finding.threshold = core::NamedNumber{"ratio_threshold", cfg.ratio_threshold};
     const std::string rows =
-        std::to_string(state.strikes) + (state.strikes == 1 ? " pass" : " passes") + " in a row";
-    if (cfg.original) {
-      finding.summary = "The evaluation " + subject.name + " is " + figure(state.validation) +
-                        " against " + figure(state.train) + " in training, " +
-                        figure(100 * state.excess) + " % above it (limit " +
-                        figure(100 * cfg.ratio_threshold) + " %), " + rows + ".";
-    } else {
-      finding.summary =
-          "The evaluation " + subject.name + " has turned: " + figure(state.validation) + " now, " +
-          figure(100 * state.excess) + " % above its best of " + figure(state.best) + ", for " +
-          rows +
-          (std::isfinite(state.train) ? ", while the training loss is " + figure(state.train)
-                                      : std::string()) +
-          ".";
-    }
-    finding.recommendation =
-        "Stop here and keep the best checkpoint, or regularise: more data or augmentation, "
-        "dropout, "
-        "weight decay, a smaller model.";
-    finding.values.emplace_back("validation", state.validation);
-    finding.values.emplace_back("training", state.train);
-    finding.values.emplace_back("training_values", std::uint64_t{state.averaged});
-    finding.values.emplace_back("strikes", std::uint64_t{state.strikes});
-    finding.values.emplace_back("training_step", pass.train_step);
-    if (!cfg.original) {
-      finding.values.emplace_back("best", state.best);
-      finding.values.emplace_back("best_step", state.best_step);
-    }
+        sentence("{} {} in a row", state.strikes, state.strikes == 1 ? "pass" : "passes");
+    const std::string beside = std::isfinite(state.train)
+                                   ? sentence(", while the training loss is {}", state.train)
+                                   : std::string();
+    Finding finding =
+        Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", state.excess);
+    finding.is(">", "ratio_threshold", cfg.ratio_threshold)
+        .says(cfg.original
+                  ? sentence("The evaluation {} is {} against {} in training, {} % above it (limit "
+                             "{} %), {}.",
+                             subject.name, state.validation, state.train, 100 * state.excess,
+                             100 * cfg.ratio_threshold, rows)
+                  : sentence("The evaluation {} has turned: {} now, {} % above its best of {}, for "
+                             "{}{}.",
+                             subject.name, state.validation, 100 * state.excess, state.best, rows,
+                             beside))
+        .advises(
+            "Stop here and keep the best checkpoint, or regularise: more data or augmentation, "
+            "dropout, weight decay, a smaller model.")
+        .with("validation", state.validation)
+        .with("training", state.train)
+        .with("training_values", std::uint64_t{state.averaged})
+        .with("strikes", std::uint64_t{state.strikes})
+        .with("training_step", pass.train_step);
+    if (!cfg.original) finding.with("best", state.best).with("best_step", state.best_step);
     finding.points = state.strikes;
     return finding;
   }

@@ -1,14 +1,16 @@
 // Fires when nothing has been heard of a training for too long.
 //
 // Reads   when the newest summary, scalar or step-end frame of the run (or worker) reached the
-// engine. Window  now − that time, or since the run became known. Judged by the engine's ticks, and
-// only when
-//         everything that exists has been read; in a replay the records' times are the clock.
+//         engine.
+// Window  now − that time, or since the run became known. Judged by the engine's ticks, and only
+//         when everything that exists has been read; in a replay the records' times are the clock.
 // Fires   silence >= threshold; once per silence.
 // Quiet   for runs that announced their end. Heartbeats are no progress: they go on when training
-// hangs. Source  Amazon SageMaker Debugger, StalledTrainingRule; builtin-rules 2.7.
+//         hangs.
+// Source  Amazon SageMaker Debugger, StalledTrainingRule; docs/rules/stalled_training_rule.md.
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -34,24 +36,20 @@ class StalledProgram final : public ClockProgram {
   }
 
   [[nodiscard]] Finding explain(const Silence& silence, const Subject& subject) const override {
-    Finding finding;
     const double seconds = static_cast<double>(distance(silence.now, silence.last_message)) / 1e9;
-    finding.observed = {"silence_seconds", seconds};
-    finding.op = ">=";
-    finding.threshold =
-        core::NamedNumber{"threshold", static_cast<double>(threshold.count()) / 1e9};
-    const std::string who = subject.worker.empty() ? "The training" : subject.worker;
-    finding.summary = who + " has made no progress for " + figure(seconds) + " s (limit " +
-                      figure(finding.threshold->value) + " s); the last step seen was " +
-                      std::string(core::to_string(subject.mode)) + " step " +
-                      std::to_string(subject.step) + ".";
-    finding.recommendation =
-        "Look for a worker that waits in a collective operation, a data loader that hangs, or a "
-        "full disk. Long evaluation without saved values looks the same: raise the threshold then.";
-    finding.values.emplace_back("last_message",
-                                core::to_rfc3339(core::wall_time(silence.last_message)));
-    finding.values.emplace_back("consumer_lag", 0);
-    return finding;
+    const double limit = static_cast<double>(threshold.count()) / 1e9;
+    return Finding::that("silence_seconds", seconds)
+        .is(">=", "threshold", limit)
+        .says(sentence("{} has made no progress for {} s (limit {} s); the last step seen was {} "
+                       "step {}.",
+                       subject.worker.empty() ? "The training" : subject.worker, seconds, limit,
+                       core::to_string(subject.mode), subject.step))
+        .advises(
+            "Look for a worker that waits in a collective operation, a data loader that hangs, or "
+            "a full disk. Long evaluation without saved values looks the same: raise the threshold "
+            "then.")
+        .with("last_message", core::to_rfc3339(core::wall_time(silence.last_message)))
+        .with("consumer_lag", 0);
   }
 };
 

@@ -2,19 +2,18 @@
 //
 // Reads   Σ|x| and n of tensors with role gradient.
 // Window  one step of one worker: its tensors are judged together when it has ended the step, or
-// each
-//         on arrival when min_fraction is 0.
+//         each on arrival when min_fraction is 0.
 // Fires   mean|g| < threshold for at least min_fraction of the worker's gradient tensors; then each
 //         of those is a hit.
 // Quiet   for tensors with NaN or Inf (exploding_tensor reports those) and empty ones.
-// Source  Amazon SageMaker Debugger, VanishingGradient; builtin-rules 1.5. The fraction of the
-// default
-//         preset is our own: a bias in front of a normalisation layer has zero gradient by
-//         construction.
+// Source  Amazon SageMaker Debugger, VanishingGradient; docs/rules/vanishing_gradient.md. The
+//         fraction of the default preset is our own: a bias in front of a normalisation layer has
+//         zero gradient by construction.
 
 #include <cmath>
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -67,27 +66,24 @@ struct VanishingGradient {
 
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch*,
                          const Subject& subject, unsigned) {
-    Finding finding;
-    finding.observed = {"abs_mean", state.abs_mean};
-    finding.op = "<";
-    finding.threshold = core::NamedNumber{"threshold", cfg.threshold};
-    finding.summary = "The gradient of " + subject.name + " has all but vanished: mean magnitude " +
-                      figure(state.abs_mean) + " (limit " + figure(cfg.threshold) + ") at " +
-                      subject.place() + ", where " + std::to_string(subject.hit) + " of " +
-                      std::to_string(subject.evaluated) + " gradients are that small.";
-    finding.recommendation =
-        "Layers with such gradients do not learn. Try ReLU-like activations, normalisation layers, "
-        "residual connections or another initialisation; with mixed precision check the loss "
-        "scale.";
-    finding.values.emplace_back("abs_max", state.abs_max);
-    finding.values.emplace_back("zero_share", state.zero_share);
-    finding.values.emplace_back("count", state.count);
-    finding.values.emplace_back("loss_scale", state.loss_scale);
-    finding.values.emplace_back("dtype", core::to_string(subject.dtype).data());
-    finding.values.emplace_back("position", static_cast<std::uint64_t>(subject.position));
-    finding.values.emplace_back("share_of_tensors", static_cast<double>(subject.hit) /
-                                                        static_cast<double>(subject.evaluated));
-    return finding;
+    return Finding::that("abs_mean", state.abs_mean)
+        .is("<", "threshold", cfg.threshold)
+        .says(sentence("The gradient of {} has all but vanished: mean magnitude {} (limit {}) at "
+                       "{}, where {} of {} gradients are that small.",
+                       subject.name, state.abs_mean, cfg.threshold, subject.place(), subject.hit,
+                       subject.evaluated))
+        .advises(
+            "Layers with such gradients do not learn. Try ReLU-like activations, normalisation "
+            "layers, residual connections or another initialisation; with mixed precision check "
+            "the loss scale.")
+        .with("abs_max", state.abs_max)
+        .with("zero_share", state.zero_share)
+        .with("count", state.count)
+        .with("loss_scale", state.loss_scale)
+        .with("dtype", core::to_string(subject.dtype).data())
+        .with("position", static_cast<std::uint64_t>(subject.position))
+        .with("share_of_tensors",
+              static_cast<double>(subject.hit) / static_cast<double>(subject.evaluated));
   }
 };
 

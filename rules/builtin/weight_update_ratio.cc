@@ -1,23 +1,21 @@
 // Fires when weights move far too much or hardly at all between two saved steps.
 //
 // Reads   statistics delta_l2, prev_l2 and delta_from_step of tensors with role weight; without
-// them
-//         the two norms, which bound the ratio from below.
+//         them the two norms, which bound the ratio from below.
 // Window  two saved values of one (tensor, worker, mode): step s and the step p before it.
 // Fires   r = |W_s − W_p| / (|W_p| + epsilon) > large_threshold (`too_large`; `from_zero` when
 //         |W_p| < epsilon) or < small_threshold (`too_small`). Preset tocsin: r / (s − p).
 // Quiet   at the first saved step, after a change of shape, for parameters that are not trainable,
-// and
-//         where only norms are known and they do not prove an excess.
-// Source  Amazon SageMaker Debugger, WeightUpdateRatio; builtin-rules 1.6. The norm (L2 of the
-// whole
-//         tensor, older value below) is our reading of it.
+//         and where only norms are known and they do not prove an excess.
+// Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
+//         (L2 of the whole tensor, older value below) is our reading of it.
 
 #include <array>
 #include <cmath>
 #include <optional>
 
 #include "rules/rule.h"
+#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -144,41 +142,37 @@ struct WeightUpdateRatio {
 
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch*,
                          const Subject& subject, unsigned kind) {
-    Finding finding;
-    const bool small = kind == kTooSmall;
-    finding.observed = {cfg.per_step ? "update_ratio_per_step" : "update_ratio", state.ratio};
-    finding.op = small ? "<" : ">";
-    finding.threshold = small ? core::NamedNumber{"small_threshold", cfg.small_threshold}
-                              : core::NamedNumber{"large_threshold", cfg.large_threshold};
-    const std::string per = cfg.per_step ? " per step" : "";
-    const std::string span = " between steps " + std::to_string(state.from) + " and " +
-                             std::to_string(state.step) +
-                             (subject.worker.empty() ? "" : " on " + subject.worker);
-    if (kind == kFromZero) {
-      finding.summary =
-          subject.name + " was zero and has moved to norm " + figure(state.delta) + span + ".";
-      finding.recommendation = "Usual for a tensor that is initialised with zeros.";
-      finding.severity = core::Severity::info;
-    } else if (small) {
-      finding.summary = subject.name + " hardly moves: its update is " + figure(state.ratio) +
-                        " of its norm" + per + " (limit " + figure(cfg.small_threshold) + ")" +
-                        span + ".";
-      finding.recommendation =
-          "Raise the learning rate, or check that the tensor gets a gradient; mark frozen "
-          "parameters as not trainable.";
+    const std::string_view per = cfg.per_step ? " per step" : "";
+    const std::string span = sentence(" between steps {} and {}{}{}", state.from, state.step,
+                                      subject.worker.empty() ? "" : " on ", subject.worker);
+    Finding finding =
+        Finding::that(cfg.per_step ? "update_ratio_per_step" : "update_ratio", state.ratio);
+    if (kind == kTooSmall) {
+      finding.is("<", "small_threshold", cfg.small_threshold)
+          .says(sentence("{} hardly moves: its update is {} of its norm{} (limit {}){}.",
+                         subject.name, state.ratio, per, cfg.small_threshold, span))
+          .advises(
+              "Raise the learning rate, or check that the tensor gets a gradient; mark frozen "
+              "parameters as not trainable.");
     } else {
-      finding.summary = subject.name + " moves too much: its update is " + figure(state.ratio) +
-                        " times its norm" + per + " (limit " + figure(cfg.large_threshold) + ")" +
-                        span + ".";
-      finding.recommendation = "Lower the learning rate, add warm-up, or clip gradients.";
+      finding.is(">", "large_threshold", cfg.large_threshold)
+          .says(sentence("{} moves too much: its update is {} times its norm{} (limit {}){}.",
+                         subject.name, state.ratio, per, cfg.large_threshold, span))
+          .advises("Lower the learning rate, add warm-up, or clip gradients.");
     }
-    finding.first_step = state.from;
-    finding.points = 2;
-    finding.values.emplace_back("delta_l2", state.delta);
-    finding.values.emplace_back("prev_l2", state.before);
-    finding.values.emplace_back("from_step", state.from);
-    finding.values.emplace_back("steps", distance(state.step, state.from));
-    if (!state.proven) finding.values.emplace_back("lower_bound", true);
+    if (kind == kFromZero) {
+      finding
+          .says(
+              sentence("{} was zero and has moved to norm {}{}.", subject.name, state.delta, span))
+          .advises("Usual for a tensor that is initialised with zeros.")
+          .severity = core::Severity::info;
+    }
+    finding.since(state.from, 2)
+        .with("delta_l2", state.delta)
+        .with("prev_l2", state.before)
+        .with("from_step", state.from)
+        .with("steps", distance(state.step, state.from));
+    if (!state.proven) finding.with("lower_bound", true);
     return finding;
   }
 };

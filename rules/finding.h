@@ -1,0 +1,70 @@
+// Why a rule fired: its part of an issue. The engine adds who, where and when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/issue.h"
+#include "core/value.h"
+
+namespace tocsin::rules {
+
+/// Built in one expression:
+///   return Finding::that("zero_percent", share).is(">=", "threshold", cfg.threshold)
+///       .says(sentence("{} is zero at {}.", subject.name, subject.place()))
+///       .advises("Check its input.")
+///       .with("count", row->count());
+struct Finding {
+  core::NamedNumber observed;
+  std::string op;
+  std::optional<core::NamedNumber> threshold;
+  std::string summary;  // one plain sentence with its numbers
+  std::string description = {};
+  std::string recommendation = {};
+  core::ValueMap values = {};
+  std::optional<core::Severity> severity = {};  // of this kind; else the rule's
+  std::optional<std::int64_t> first_step = {};  // window, when longer than the step itself
+  std::uint64_t points = 1;
+  std::vector<std::pair<std::string, double>> worst = {};
+
+  static Finding that(std::string name, double value) {
+    Finding out;
+    out.observed = {std::move(name), value};
+    return out;
+  }
+  Finding& is(std::string_view op_, std::string name, double limit) {
+    op = op_;
+    threshold = core::NamedNumber{std::move(name), limit};
+    return *this;
+  }
+  Finding& says(std::string text) {
+    summary = std::move(text);
+    return *this;
+  }
+  /// One more sentence of the description.
+  Finding& adds(std::string_view text) {
+    if (!description.empty()) description += ' ';
+    description += text;
+    return *this;
+  }
+  Finding& advises(std::string text) {
+    recommendation = std::move(text);
+    return *this;
+  }
+  Finding& with(std::string name, core::Value value) {
+    values.emplace_back(std::move(name), std::move(value));
+    return *this;
+  }
+  /// The window: from `step` on, so many points of it.
+  Finding& since(std::int64_t step, std::uint64_t number) {
+    first_step = step;
+    points = number;
+    return *this;
+  }
+};
+
+}  // namespace tocsin::rules
