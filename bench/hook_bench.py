@@ -139,7 +139,7 @@ def calls(out, steps):
     """99th percentile of the time inside hook calls on steps that capture nothing."""
     model, optimizer, loss = perceptron(16, 8)
     hook = tocsin.watch(model, optimizer, out=out, run="bench", capture={"every": "1000000 steps"})
-    adapter = hook.sink.adapters[0]
+    adapter = hook.sink.adapters()[0]
     spent = {"": [], "_cpu": []}
     clock, processor = time.perf_counter_ns, time.thread_time_ns
     inside = {"": 0, "_cpu": 0}

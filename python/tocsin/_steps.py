@@ -1,6 +1,7 @@
 """Which step a loop is in: one clock per loop, whoever drives it."""
 
-from typing import Any, List
+import weakref
+from typing import Any, Callable
 
 from . import _client
 from ._device_queue import DeviceQueue
@@ -36,23 +37,23 @@ class StepClock:
         self.follows = True
         self._queue = queue
         self._client = client
-        self._model: Any = None
-        self._drivers: List[Any] = []
+        self._model: Callable[[], Any] = _nobody
+        self._drivers: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
     # ---- who drives
 
     def drive(self, driver: Any) -> None:
-        """The updates of ``driver`` end the steps of training."""
-        self._drivers.append(driver)
+        """As long as ``driver`` lives, its updates end the steps of training."""
+        self._drivers.add(driver)
 
     def follow_model(self, model: Any) -> None:
-        """The flag ``training`` of the first model is the mode."""
-        if self._model is None:
-            self._model = model
+        """The flag ``training`` of the first model is the mode; when it is gone, of the next one."""
+        if self._model() is None:
+            self._model = weakref.ref(model)
 
     def follow(self) -> None:
         """Takes over the mode of the model that is followed."""
-        model = self._model
+        model = self._model()
         if model is None or not self.follows:
             return
         mode = "train" if model.training else "eval"
@@ -77,7 +78,7 @@ class StepClock:
         # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
         # about modes.
         if self.follows:
-            model = self._model
+            model = self._model()
             if model is not None and not model.training:
                 self.follows = False
         if self.mode != "train":
@@ -94,7 +95,7 @@ class StepClock:
 
     def end_step(self, skipped: bool = False) -> None:
         """Ends a step where no update does. ``skipped``: mixed precision left the update out."""
-        if self.state is FRESH and self.mode == "train" and not skipped and self._drivers:
+        if self.state is FRESH and self.mode == "train" and not skipped and len(self._drivers) > 0:
             return
         self._end(_client.STEP_OPTIMIZER_SKIPPED if skipped else 0)
 
@@ -123,3 +124,7 @@ class StepClock:
     def _end_late(self, flags: int) -> None:
         self.ahead -= 1
         self._client.step_end(flags)
+
+
+def _nobody() -> None:
+    return None

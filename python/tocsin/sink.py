@@ -6,7 +6,7 @@ happens there. It is written like this::
     class MyAdapter:
         def __init__(self, sink, trainer):
             self.sink, self.trainer = sink, trainer
-            trainer.before_update(self.before)
+            trainer.before_update(self.before)      # the trainer keeps the adapter, the sink does not
             trainer.after_update(self.after)
             sink.attach(self, ends_steps=True)
 
@@ -29,6 +29,7 @@ that a device still computes: they follow in order when the device is done, and 
 """
 
 import ctypes
+import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import _client
@@ -58,20 +59,25 @@ class Sink:
         self._scalars: Dict[str, int] = {}
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
-        self.adapters: List[Any] = []
+        self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self._one_id = (ctypes.c_uint64 * 1)()
         self._one_value = (ctypes.c_double * 1)()
 
     # ---- adapters
 
     def attach(self, adapter: Any, ends_steps: bool = False) -> None:
-        """Has ``adapter.detach()`` called when the hook closes.
+        """Has ``adapter.detach()`` called when the hook closes. The adapter is held weakly: what it
+        watches keeps it, so that neither outlives the script's use of it.
 
         ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none.
         """
-        self.adapters.append(adapter)
+        self._adapters.add(adapter)
         if ends_steps:
             self.clock.drive(adapter)
+
+    def adapters(self) -> List[Any]:
+        """Those whose loops are still there."""
+        return list(self._adapters)
 
     def follow(self, model: Any) -> None:
         """``model.training`` sets the mode, unless the script does or another model is followed."""
@@ -210,9 +216,9 @@ class Sink:
 
     def close(self) -> None:
         """The hook ends: adapters let go, what waits for a device is waited for."""
-        for adapter in self.adapters:
+        for adapter in self.adapters():
             adapter.detach()
-        self.adapters = []
+        self._adapters.clear()
         self.queue.drain(wait=True)
         self.clock.close()
 

@@ -1,11 +1,11 @@
 """The parts of the hook below its API: the step clock, the queue for a device, the sink that adapters are written against."""
 import pytest
 
-import tests.support.hook_support  # noqa: F401 (puts the package on the path)
+from tests.support.hook_support import Telemetry, wire
+
+import tocsin  # noqa: E402 (the line above puts the package on the path)
 from tocsin._device_queue import DeviceQueue  # noqa: E402
 from tocsin._steps import FRESH, HELD, LOGGED, StepClock  # noqa: E402
-
-from tests.support.hook_support import Telemetry, wire  # noqa: E402
 
 
 class Said:
@@ -150,7 +150,6 @@ class Adapter:
 
 
 def test_an_adapter_needs_nothing_but_the_sink(tmp_path):
-    import tocsin
     hook = tocsin.watch(out=str(tmp_path / "data"), capture={"every": "2 steps", "collections": {"losses": {}, "mine": {}}})
     trainer = Trainer()
     adapter = Adapter(hook.sink, trainer)

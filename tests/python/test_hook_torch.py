@@ -367,3 +367,24 @@ def test_device_statistics_are_those_of_the_cpu_kernel():
         assert_row({name: getattr(row, name) for name in expected([0.0])}, value.float().numpy())
     assert (rows()[2].posinf, rows()[2].zero, rows()[2].negative) == (1, 1, 1)
     assert rows()[3].count == 0
+
+
+def test_models_are_held_weakly_so_that_twenty_sweeps_leave_one(out):
+    import gc
+    import weakref
+
+    models = []
+    for _ in range(20):
+        model, optimizer = make()
+        hook = tocsin.watch(model, optimizer, out=out)
+        hook.log(loss=backward(model, optimizer))
+        optimizer.step()
+        models.append(weakref.ref(model))
+        models += [weakref.ref(parameter) for parameter in model.parameters()]
+    del model, optimizer
+    gc.collect()
+    assert [model for model in models if model() is not None] == []
+    hook.log(loss=1.0)  # nothing ends the steps any more: hook.step() counts
+    hook.step()
+    hook.close()
+    assert Telemetry(out).steps() == list(range(21))

@@ -13,7 +13,7 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any) -> None:
         return
     from .torch import TorchAdapter
 
-    if any(adapter.watches(model, optimizer) for adapter in sink.adapters):
+    if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
     TorchAdapter(sink, model, optimizer, loss)
     if model is not None:

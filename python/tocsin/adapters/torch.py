@@ -2,12 +2,16 @@
 
 Works with the optimizer's own step hooks (torch 2) and, where there are none (torch 1.13), by a bound
 method on the optimizer instance that calls the one before it. torch is never imported by us.
+
+The optimizer and the loss module keep the adapter, through those hooks; the adapter holds the model
+and the optimizer weakly.
 """
 
 import ctypes
 import functools
 import types
-from typing import Any, Callable, List, Optional, Tuple
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import _client
 from ..arrays import dtype_code, fill
@@ -52,14 +56,16 @@ class TorchAdapter:
 
     def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None) -> None:
         self._sink = sink
-        self._model = model
-        self._optimizer = optimizer
+        self._model = _weak(model)
+        self._optimizer = _weak(optimizer)
+        self._names: Dict[int, str] = {}  # by id(parameter)
         self._slots: List[_Slot] = []
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None
         self._undo: List[Callable[[], None]] = []
         if optimizer is not None:
+            self._named_parameters()
             self._install(optimizer)
         if loss is not None and hasattr(loss, "register_forward_hook"):
             handle = loss.register_forward_hook(self._loss_output)
@@ -67,7 +73,7 @@ class TorchAdapter:
         sink.attach(self, ends_steps=optimizer is not None)
 
     def watches(self, model: Any, optimizer: Any) -> bool:
-        return self._model is model and self._optimizer is optimizer
+        return self._model() is model and self._optimizer() is optimizer
 
     # ---- installing
 
@@ -80,7 +86,7 @@ class TorchAdapter:
             return
         inner = optimizer.step
         had_own = "step" in optimizer.__dict__
-        adapter = self
+        adapter, watched = self, self._optimizer
 
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
             adapter.before_update()
@@ -96,11 +102,12 @@ class TorchAdapter:
 
         def undo() -> None:
             # Somebody may have wrapped us since; then we stay, and do nothing.
-            if optimizer.__dict__.get("step") is bound:
+            own = watched()
+            if own is not None and own.__dict__.get("step") is bound:
                 if had_own:
-                    optimizer.step = inner
+                    own.step = inner
                 else:
-                    del optimizer.__dict__["step"]
+                    del own.__dict__["step"]
 
         self._undo.append(undo)
 
@@ -118,7 +125,7 @@ class TorchAdapter:
             return
         try:
             sink.begin_update()
-            rate = self._optimizer.param_groups[0].get("lr")
+            rate = self._optimizer().param_groups[0].get("lr")
             if rate is not self._rate:
                 changed = type(rate) is not float or rate != self._rate
                 self._rate = rate
@@ -147,25 +154,26 @@ class TorchAdapter:
     # ---- capturing
 
     def _named_parameters(self) -> List[Tuple[str, Any]]:
-        model, optimizer = self._model, self._optimizer
-        wanted = None
-        if optimizer is not None:
-            wanted = {id(parameter) for group in optimizer.param_groups
-                      for parameter in group["params"]}
+        """Trainable parameters of the optimizer, by the names that the model gives them. Of a model
+        that is gone (a script may keep its parts only) by the names that it gave them last."""
+        held = {id(parameter): parameter for group in self._optimizer().param_groups
+                for parameter in group["params"] if parameter.requires_grad}
+        model = self._model()
         if model is not None:
             wrapped = _is_wrapped(model)
-            return [(plain_name(name, wrapped), parameter)
-                    for name, parameter in model.named_parameters()
-                    if parameter.requires_grad and (wanted is None or id(parameter) in wanted)]
+            self._names = {id(parameter): plain_name(name, wrapped)
+                           for name, parameter in model.named_parameters()}
+        if self._names:
+            return [(name, held[key]) for key, name in self._names.items() if key in held]
         return [(f"group{i}.parameter{j}", parameter)
-                for i, group in enumerate(optimizer.param_groups)
+                for i, group in enumerate(self._optimizer().param_groups)
                 for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
 
     def _prepare(self) -> None:
         """Registers names and makes the descriptors; again whenever the optimizer's list grows."""
         named = self._named_parameters()
         self._publishes = self._sink.publishes(
-            _is_sharded(self._model, [parameter for _, parameter in named]))
+            _is_sharded(self._model(), [parameter for _, parameter in named]))
         self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots = []
         for i, (name, parameter) in enumerate(named):
@@ -184,9 +192,7 @@ class TorchAdapter:
         self._known_count = self._count()
 
     def _count(self) -> int:
-        optimizer = self._optimizer
-        return 0 if optimizer is None else sum(len(group["params"])
-                                               for group in optimizer.param_groups)
+        return sum(len(group["params"]) for group in self._optimizer().param_groups)
 
     def _sample(self) -> None:
         if self._known_count != self._count():
@@ -243,6 +249,14 @@ class TorchAdapter:
         strides = None if tensor.is_contiguous() else tuple(tensor.stride())
         slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(),
                                 dtype_code(tensor.dtype) or 0, tuple(tensor.shape), strides)
+
+
+def _weak(value: Any) -> Callable[[], Any]:
+    return _nobody if value is None else weakref.ref(value)
+
+
+def _nobody() -> None:
+    return None
 
 
 def _local(tensor: Any) -> Any:
