@@ -9,6 +9,21 @@ EXIT_STOPPED = 77
 
 _hook: Optional[Any] = None
 _registered = False
+_seen: Optional[int] = None  # id() of what had been raised when the hook was opened
+
+
+def hook_of(run: Optional[str], job: Optional[str]) -> Optional[Any]:
+    """The open hook if it is of that run; None: as the hook has it. A hook of another run is closed:
+    in a notebook the cell that watches is run again with another job."""
+    hook = open_hook()
+    if hook is None:
+        return None
+    wanted = hook.job if job is None else str(job)
+    if wanted == hook.job and (run is None or _uid(wanted, str(run)) == hook.run):
+        return hook
+    error = _raised()
+    hook.close(**ending_of(None if error is None else type(error), error))
+    return None
 
 
 def open_hook() -> Optional[Any]:
@@ -17,13 +32,14 @@ def open_hook() -> Optional[Any]:
 
 def keep(hook: Any) -> None:
     """From now on this is the process's hook, if it is on."""
-    global _hook, _registered
+    global _hook, _registered, _seen
     if not _registered:
         _registered = True
         atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
     _hook = hook if hook.enabled else None
+    _seen = id(getattr(sys, "last_value", None))
 
 
 def forget(hook: Any) -> None:
@@ -45,6 +61,19 @@ def ending_of(kind: Any, error: Any) -> Dict[str, Any]:
     return {"outcome": "failed", "error": f"{kind.__name__}: {error}"[:500]}
 
 
+def _uid(job: str, run: str) -> str:
+    from .wire import run_uid  # seldom needed, and not small
+
+    return str(run_uid(job, run))
+
+
+def _raised() -> Optional[BaseException]:
+    """What reached the interpreter since the hook was opened: a notebook keeps the error of a cell
+    for ever, and the runs of later cells have nothing to do with it."""
+    error = getattr(sys, "last_value", None)
+    return None if id(error) == _seen else error
+
+
 def _after_fork() -> None:
     global _hook
     hook, _hook = _hook, None
@@ -56,11 +85,11 @@ def _at_exit() -> None:
     hook = _hook
     if hook is None:
         return
-    kind = getattr(sys, "last_type", None)
-    if kind is None:
+    error = _raised()
+    if error is None:
         hook.close_at_exit()
         return
-    ending = ending_of(kind, getattr(sys, "last_value", None))
+    ending = ending_of(type(error), error)
     if ending["outcome"] == "failed":
         ending["exit_code"] = 1
     hook.close(**ending)

@@ -25,16 +25,15 @@ Capture = Union[Mapping[str, Any], str, None]
 
 
 class Hook:
-    """Made by :func:`watch`. A context manager: leaving it closes the hook.
-
-    ``sink`` is what adapters of frameworks are written against.
-    """
+    """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
+    adapters of frameworks are written against."""
 
     def __init__(self, *, run: Optional[str] = None, job: Optional[str] = None,
                  labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
                  capture: Capture = None, config: Optional[str] = None) -> None:
         self.enabled = False
         self.run: Optional[str] = None
+        self.job: Optional[str] = None
         self.attempt = 0
         self.rank = 0
         self.errors = Errors()
@@ -56,13 +55,14 @@ class Hook:
             return
         self._client = client
         counters = client.counters()
-        self.run, self.attempt, self.rank = counters["run"], counters["attempt"], counters["rank"]
+        self.run, self.job = counters["run"], counters["job"]
+        self.attempt, self.rank = counters["attempt"], counters["rank"]
         self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client)
         self.enabled = True
         if self.rank == 0:  # a line per launch, not one per rank
-            say(f"watching run {self.run} (job {counters.get('job', '')}), "
+            say(f"watching run {self.run} (job {self.job}), "
                 f"writing to {counters.get('out', '')}")
 
     # ---- values
@@ -70,7 +70,6 @@ class Hook:
     def log(self, _values: Optional[Mapping[str, Any]] = None, /, *, step: Optional[int] = None,
             **scalars: Any) -> None:
         """Scalars of the present step: numbers, numpy scalars, tensors of one element.
-
         A tensor on a device is not waited for: its value follows when the device has it. ``step`` is
         accepted for scripts that pass one and not used: the hook counts steps itself.
         """
@@ -154,7 +153,6 @@ class Hook:
     def on_command(self, action_or_name: str, function: Callable[[Any], Any],
                    bounds: Optional[Any] = None) -> None:
         """Opts in to ``adjust/<name>`` (a bare name means that) or an action of the script's own.
-
         ``function`` runs inside ``should_stop()``, on the training thread; ``bounds`` is (low, high).
         """
         self._commands.on_command(action_or_name, function, bounds)
@@ -276,13 +274,15 @@ def watch(model: Any = None, optimizer: Any = None, *, run: Optional[str] = None
           job: Optional[str] = None, labels: Optional[Mapping[str, str]] = None,
           out: Optional[str] = None, capture: Capture = None, config: Optional[str] = None,
           loss: Any = None) -> Hook:
-    """Starts watching; called again it gives the same hook and attaches what is new.
+    """Starts watching; called again it gives the same hook and attaches what is new. With another
+    ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
+    in the meantime, and lets its optimizers go.
 
     ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
     configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
     ``loss``. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
     """
-    hook = _lifetime.open_hook()
+    hook = _lifetime.hook_of(run, job)
     if hook is None:
         hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config)
         _lifetime.keep(hook)

@@ -333,3 +333,15 @@ assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 hook.close()
 """), tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_what_an_earlier_cell_raised_does_not_make_the_next_run_fail(tmp_path):
+    result = run_script("""
+        import sys, tocsin
+        sys.last_type, sys.last_value = ValueError, ValueError("in an earlier cell")
+        hook = tocsin.watch(out="data")
+        hook.log(loss=1.0); hook.step()
+    """, tmp_path)
+    assert result.returncode == 0, result.stderr
+    end = Telemetry(tmp_path / "data").lifecycles("end")[0]
+    assert (end["outcome"], end["exit_code"]) == ("completed", 0)
