@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+import time
 from typing import Any, Dict, Optional
 
 EXIT_STOPPED = 77
@@ -85,11 +86,26 @@ def _at_exit() -> None:
     hook = _hook
     if hook is None:
         return
-    error = _raised()
-    if error is None:
-        hook.close_at_exit()
-        return
-    ending = ending_of(type(error), error)
-    if ending["outcome"] == "failed":
-        ending["exit_code"] = 1
-    hook.close(**ending)
+    try:
+        error = _raised()
+        if error is None:
+            hook.close_at_exit()
+        elif isinstance(error, KeyboardInterrupt):
+            hook.close("interrupted", _wait_interruptibly(hook, 5.0))
+        else:
+            ending = ending_of(type(error), error)
+            hook.close(exit_code=1, **ending)
+    except KeyboardInterrupt:  # a person who is in a hurry needs no traceback of ours
+        pass
+
+
+def _wait_interruptibly(hook: Any, seconds: float) -> float:
+    """Delivers what it can, in slices, because no signal ends a wait of the library's. What is left
+    of the time; 0 after another Ctrl-C."""
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end and not hook.flush(0.1):
+            pass
+    except KeyboardInterrupt:
+        return 0.0
+    return max(end - time.monotonic(), 0.0)

@@ -1,11 +1,15 @@
 """What may never happen to a training process: an exception, a wait, a thread too many, a child that hangs."""
 import re
+import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
 
-from tests.support.hook_support import MODEL, Telemetry, run_script
+from tests.support.hook_support import MODEL, PACKAGE, Telemetry, run_script
 
 
 def closed_port():
@@ -345,3 +349,27 @@ def test_what_an_earlier_cell_raised_does_not_make_the_next_run_fail(tmp_path):
     assert result.returncode == 0, result.stderr
     end = Telemetry(tmp_path / "data").lifecycles("end")[0]
     assert (end["outcome"], end["exit_code"]) == ("completed", 0)
+
+
+def test_a_second_interrupt_gives_up_the_delivery_and_prints_nothing_of_ours(tmp_path):
+    """The first one ends the script; the second comes while the last records wait for a dead broker."""
+    script_file = tmp_path / "train.py"
+    script_file.write_text("""
+import tocsin, time
+hook = tocsin.watch(out="kafka://127.0.0.1:%d")
+for _ in range(20):
+    hook.log(loss=1.0); hook.step()
+print("training", flush=True)
+time.sleep(60)
+""" % closed_port())
+    environment = {**os.environ, "PYTHONPATH": PACKAGE, "TOCSIN_QUIET": "1"}
+    with subprocess.Popen([sys.executable, str(script_file)], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "training\n"
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.0)  # in the exit handler now, whose five seconds have begun
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 3
+    assert stderr.count("Traceback") == 1 and "atexit" not in stderr and "_lifetime" not in stderr, stderr
