@@ -92,13 +92,16 @@ class ActionConfig {
   }
 };
 
-/// How the lanes treat this type.
+/// How routing and the lanes treat this type.
 struct Traits {
   bool coalesce = true;  // false: every notification is carried out (stop commands)
   bool human = false;    // people read it: many waiting messages become one digest
   bool dedup = false;    // the far side recognises a repeated id, so an unknown outcome is retried
-  bool keeps_state =
-      false;  // shows what fires from memory: what still fires is shown after a start
+  // Shows what fires from memory: what still fires is shown again after a start.
+  bool keeps_state = false;
+  // The far side keeps an incident open until it is told otherwise: one that routing loses sight of
+  // is closed there, and a resolve is not put off while the issue is suppressed.
+  bool stateful = true;
 };
 
 struct ActionDescriptor {

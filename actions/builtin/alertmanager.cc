@@ -73,7 +73,7 @@ ActionDescriptor alertmanager() {
   defaults.max_alerts = 500;
   return {"alertmanager",
           "Shows issues as alerts in Prometheus Alertmanager.",
-          {true, false, true},
+          {.dedup = true},
           read_http<Alertmanager>,
           defaults};
 }

@@ -251,7 +251,11 @@ std::shared_ptr<const ActionConfig> read_email(config::Reader& in) {
 }  // namespace
 
 ActionDescriptor email() {
-  return {"email", "Mails people, one thread per incident.", {true, true, false}, read_email, {}};
+  return {"email",
+          "Mails people, one thread per incident.",
+          {.human = true, .stateful = false},
+          read_email,
+          {}};
 }
 
 }  // namespace tocsin::actions

@@ -247,8 +247,7 @@ std::shared_ptr<const ActionConfig> read_mqtt(config::Reader& in) {
 }  // namespace
 
 ActionDescriptor mqtt() {
-  return {
-      "mqtt", "Publishes each issue's state to an MQTT topic.", {true, false, true}, read_mqtt, {}};
+  return {"mqtt", "Publishes each issue's state to an MQTT topic.", {.dedup = true}, read_mqtt, {}};
 }
 
 }  // namespace tocsin::actions

@@ -135,7 +135,7 @@ std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
 ActionDescriptor publish_metric() {
   return {"publish_metric",
           "Keeps the state of issues as metrics.",
-          {true, false, true, true},
+          {.dedup = true, .keeps_state = true},
           read_publish_metric,
           {}};
 }

@@ -93,7 +93,7 @@ struct Webhook final : HttpIntegration {
 }  // namespace
 
 ActionDescriptor webhook() {
-  return {"webhook", "Posts signed JSON to a URL.", {true, false, true}, read_http<Webhook>, {}};
+  return {"webhook", "Posts signed JSON to a URL.", {.dedup = true}, read_http<Webhook>, {}};
 }
 
 }  // namespace tocsin::actions
