@@ -57,15 +57,6 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   return part->runs.emplace(id, std::move(run)).first->second.get();
 }
 
-// Has this worker done work in the present attempt, or said goodbye there?
-bool Engine::Impl::settled(const Run& run, const core::FrameHeader& header) {
-  constexpr std::uint32_t kSteps = 8;  // what was on its way when its launch ended is less
-  const auto known = run.worker_index.find({header.worker, header.rank});
-  if (known == run.worker_index.end()) return false;
-  const Worker& worker = run.workers[known->second];
-  return worker.gone || worker.steps_timed >= kSteps;
-}
-
 // False: the frame is of an attempt that is over.
 bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
                                  const core::Lifecycle* body) {
@@ -79,7 +70,7 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
     // Shards beyond the first see no starts: they go by what the frames state.
     verdict = run.launches.stated(header.attempt, over);
   } else if (body != nullptr && body->event == core::LifecycleEvent::start) {
-    verdict = run.launches.start(process, body->launch, header.attempt, over, settled(run, header));
+    verdict = run.launches.start(process, body->launch, header.attempt, over);
   } else if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
     verdict = run.launches.heartbeat(process, body->launch, header.attempt, over);
   } else {

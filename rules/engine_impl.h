@@ -155,7 +155,6 @@ struct Engine::Impl {
   Run* find_run(const core::FrameHeader& header);
   [[nodiscard]] bool make_room();
   void decide(Entry entry);
-  static bool settled(const Run& run, const core::FrameHeader& header);
   bool enter_attempt(Run& run, const core::FrameView& frame, const core::Lifecycle* body);
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
   void unwatched(Run& run, const core::FrameHeader& header);

@@ -28,15 +28,15 @@ void Launches::for_others(const ProcessId& process, F&& visit) const {
 }
 
 // Does its worker take part there already, by another process? That its start was not seen does not
-// count: records get lost. One that came along from an older attempt only keeps the place, unless it
-// has settled; and where the start that opened the attempt was lost, those that came along may be
-// of the same launch as what opened it. In doubt it is another launch: a stop that was meant for the
-// one must not reach the other.
-bool Launches::another_in(const ProcessId& process, const Attempt& attempt, bool settled) const {
+// count: records get lost. One that came along from an older attempt only keeps the place; but
+// where the start that opened the attempt was lost, those that came along may be of the same launch
+// as what opened it. Then it is another launch: a stop that was meant for the one must not reach the
+// other.
+bool Launches::another_in(const ProcessId& process, const Attempt& attempt) const {
   bool out = false;
   for_others(process, [&](const ProcessId&, const Process& other) {
     out = out || (other.attempt == attempt.number && other.order != 0 &&
-                  !(other.moved && attempt.started && !settled));
+                  !(other.moved && attempt.started));
   });
   return out;
 }
@@ -121,18 +121,17 @@ Launches::Verdict Launches::join(const ProcessId& process, std::uint32_t key, bo
 }
 
 Launches::Verdict Launches::start(const ProcessId& process, std::string_view text,
-                                  std::uint32_t header, bool ended, bool settled) {
+                                  std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known != processes_.end() && known->second.started) return frame(process, header, ended);
   const std::uint32_t key = number_of(text);
   if (attempts_.empty()) return open(process, key, header, true);
   const bool fits = agree(key, attempts_.back().key);
-  if (fits && !ended && !another_in(process, attempts_.back(), settled))
-    return join(process, key, true);
+  if (fits && !ended && !another_in(process, attempts_.back())) return join(process, key, true);
   if (!fits) {
     const Attempt* older = older_with(key);
     // There once already: then it is a launch that has got an old key again.
-    if (older != nullptr && !another_in(process, *older, false)) {
+    if (older != nullptr && !another_in(process, *older)) {
       Process& its = processes_[process];
       its = {};
       its.attempt = older->number;

@@ -38,10 +38,8 @@ class Launches {
   }
 
   /// A start record. `key`: what the processes of one launch share, may be empty; `header`: the
-  /// attempt that the record states; `ended`: the newest attempt is over; `settled`: its worker has
-  /// done work in the newest attempt or said goodbye there, so whoever was there is no leftover.
-  Verdict start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended,
-                bool settled = false);
+  /// attempt that the record states; `ended`: the newest attempt is over.
+  Verdict start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended);
   /// A heartbeat, which tells the key of a process whose start was not seen.
   Verdict heartbeat(const ProcessId& process, std::string_view key, std::uint32_t header,
                     bool ended);
@@ -85,8 +83,7 @@ class Launches {
   std::uint32_t number_of(std::string_view key);
   template <typename F>
   void for_others(const ProcessId& process, F&& visit) const;
-  [[nodiscard]] bool another_in(const ProcessId& process, const Attempt& attempt,
-                                bool settled) const;
+  [[nodiscard]] bool another_in(const ProcessId& process, const Attempt& attempt) const;
   [[nodiscard]] bool replaced(const ProcessId& process) const;
   [[nodiscard]] std::optional<ProcessId> newest_of(const ProcessId& process) const;
   [[nodiscard]] const Attempt* older_with(std::uint32_t key) const;

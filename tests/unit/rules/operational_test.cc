@@ -212,27 +212,6 @@ TEST(Operational, ARelaunchAfterTheClockSteppedBackIsWatched) {
   EXPECT_EQ(rule.engine().stats().stale_frames, 0U);
 }
 
-TEST(Operational, WhoCameAlongAndWorkedIsNoLeftover) {
-  // Ranks of two launches whose starts came mixed: rank 0 came along into the attempt that rank 1's
-  // start opened. When it starts again, that is the next launch, not this one's missing part.
-  RuleHarness rule = RuleHarness::of("exploding_tensor");
-  FakeWorker one("digits", "exploding", 0, 2);
-  FakeWorker two("digits", "exploding", 1, 2);
-  FakeWorker two_again = two;
-  two_again.header.incarnation += 1;
-  rule.feed(one.start()).feed(two.start()).feed(two_again.start());
-  rule.feed(one.step_end(Mode::train, 0));
-  for (int step = 1; step <= 20; ++step) rule.feed(one.step_end(Mode::train, step));
-  FakeWorker one_again = one;
-  one_again.header.incarnation += 1;
-  one_again.header.sequence = 0;
-  rule.feed(one_again.start());
-  rule.feed(one_again.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
-  const auto issues = of(rule.firing(), "exploding_tensor");
-  ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(issues[0].run.attempt, 3U);
-}
-
 TEST(Operational, ReportsAreCountedPerRunNotPerAttempt) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   for (std::uint64_t launch = 0; launch < 3; ++launch) {
