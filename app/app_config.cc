@@ -60,6 +60,7 @@ void read(config::Reader& root, AppConfig& out) {
   rules::read_engine(root, out.engine);
   actions::read_receivers(root, out.receivers);
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
+  root.recurs("route.routes");
   root.section("router", "limits of the router",
                [&](config::Reader& in) { routing::read(in, out.router); });
   root.section("http", "metrics and health", [&](config::Reader& in) {

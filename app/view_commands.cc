@@ -204,12 +204,19 @@ int tail_command(const ViewOptions& options) {
   if (!source) return refuse(source.error());
   const Following following;
   const bool colour = shows_colour(STDOUT_FILENO);
+  std::string trouble;  // said once while it lasts
   while (Following::on()) {
     const auto read = (*source)->poll(
         200ms, 256, [&](const core::RecordView& record) { print_event(record, options, colour); });
     std::cout.flush();
-    if (read) continue;
-    std::cerr << "tocsin: " << read.error().message << "\n";
+    if (read) {
+      trouble.clear();
+      continue;
+    }
+    if (trouble != read.error().message) {
+      trouble = read.error().message;
+      std::cerr << "tocsin: " << trouble << "\n";
+    }
     const bool passes = read.error().retryable() || read.error().code == core::Code::data_loss;
     if (!passes) return exit_code(read.error());
   }

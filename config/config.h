@@ -176,6 +176,9 @@ class Reader {
            std::string_view schema = {});
   /// Describing only: which values a declared key may have, where the caller checks them itself.
   void choices(std::string_view key, std::vector<std::string> values);
+  /// Describing only: each item of the list at this path may hold such a list again, under the
+  /// list's own key ("route.routes": a tree that was described one level deep).
+  void recurs(std::string_view path);
   /// Describing only: what `key` holds depends on the value of `by`.
   void depends(std::string_view key, std::string_view by, const std::vector<Shape>& shapes);
   /// Exactly one of these keys must be present (checked when parsing; noted in the schema).

@@ -1,4 +1,6 @@
 // Declarations that only the describing pass records, and the tree it records them in.
+#include <algorithm>
+
 #include "config/tree.h"
 
 namespace tocsin::config {
@@ -37,6 +39,23 @@ void Reader::any(std::string_view key, core::Value& out, std::string_view help,
 
 void Reader::choices(std::string_view key, std::vector<std::string> values) {
   if (impl_->schema != nullptr) impl_->schema->property(key).choices = std::move(values);
+}
+
+void Reader::recurs(std::string_view path) {
+  if (impl_->schema == nullptr) return;
+  SchemaNode* at = impl_->schema;
+  std::string pointer = "#";
+  std::string_view key;
+  while (!path.empty()) {
+    key = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(key.size() + 1, path.size()));
+    pointer += "/properties/" + std::string(key);
+    at = &at->property(key);
+  }
+  SchemaNode again;
+  again.type = "ref";
+  again.accepted = pointer;
+  at->item.front().properties.push_back({std::string(key), std::move(again)});
 }
 
 void Reader::depends(std::string_view key, std::string_view by, const std::vector<Shape>& shapes) {

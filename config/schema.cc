@@ -33,6 +33,7 @@ Json scalar_schema(const SchemaNode& node) {
     return {{"type", "object"},
             {"additionalProperties", {{"type", Json::array({"string", "number", "boolean"})}}}};
   }
+  if (type == "ref") return {{"$ref", node.accepted}};
   if (type == "any") return node.accepted.empty() ? Json::object() : Json::parse(node.accepted);
   if (type == "integer") {
     return {{"type", Json::array({type, "string"})}, {"pattern", or_variable("-?[0-9]+")}};
@@ -116,6 +117,7 @@ Json to_schema(const SchemaNode& node) {
 void rows(const SchemaNode& node, const std::string& prefix, std::vector<KeyDoc>& out) {
   for (const auto& [key, child] : node.properties) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
+    if (child.type == "ref") continue;  // its keys stand in the table already
     if (child.type == "object") {
       rows(child, path, out);
     } else if (child.type == "array" || child.type == "map" || child.type == "one-or-many") {

@@ -20,7 +20,7 @@ struct ShapeNode;
 /// One declared key, as a tree: what JSON Schema and the docs tables are made of.
 struct SchemaNode {
   std::string type;  // boolean integer number string duration bytes secret list-of-text map-of-text
-                     // any object array map one-or-many
+                     // any object array map one-or-many ref
   std::string help;
   core::Value fallback;
   std::string range;
@@ -33,7 +33,7 @@ struct SchemaNode {
   std::vector<SchemaNode> item;  // 0 or 1: of a list or map
   std::string bare_key;
   std::vector<std::vector<std::string>> exactly_one_of;
-  std::string accepted;           // of any: JSON Schema as text
+  std::string accepted;           // of any: JSON Schema as text; of ref: where it points
   std::vector<ShapeNode> shapes;  // of an object: keys that depend on others
 
   SchemaNode& property(std::string_view key);

@@ -101,8 +101,8 @@ def test_check_and_up_look_at_the_same_file_by_default(tmp_path):
     assert code == 3 and "elsewhere.yaml:1:1: error" in err
 
 
-def test_up_logs_what_keeps_an_alarm_silent(server):
-    program = server("transport: {journal: ./d}\nhttp: {listen: '127.0.0.1:0'}\n" + SILENT)
+def test_up_logs_what_keeps_an_alarm_silent(server, tmp_path):
+    program = server(f"transport: {{journal: {tmp_path / 'd'}}}\n" + "http: {listen: '127.0.0.1:0'}\n" + SILENT)
     doubt = program.wait_for("configuration_doubtful")
     assert doubt["at"].endswith(".yaml:4:46") and "severity" in doubt["problem"]
 
@@ -161,6 +161,7 @@ def the_schema():
     "receivers: {a: [{publish_metric: {nonsense: 1}}]}\n",
     "log: {level: loud}\n",
     "transport: {kafka: {bootstrap.servers: x}, journal: d}\n",
+    "route: {receiver: a, routes: [{routes: [{routes: [{group_wiat: 1s}]}]}]}\nreceivers: {a: {}}\n",
 ])
 def test_schema_and_check_refuse_the_same(tmp_path, text):
     assert list(the_schema().iter_errors(yaml.safe_load(text))), text
@@ -176,6 +177,8 @@ def test_schema_and_check_refuse_the_same(tmp_path, text):
     "capture: {every: {train: 10 steps, eval: 5m}, scalars: 1, overhead: 1%, collections: {weights: , m: {include: x}}}\n",
     "receivers: {a: {}, b: [{publish_metric: }, {publish_metric: {id: c}}]}\n",
     "engine: {commit_interval: '${INTERVAL:-1s}', threads: '${THREADS:-2}'}\n",
+    "route: {receiver: a, routes: [{matchers: 'a=\"b\"', routes: [{matchers: 'c=\"d\"', routes: [{receiver: a}]}]}]}\n"
+    "receivers: {a: {publish_metric: }}\n",
 ])
 def test_schema_and_check_accept_the_same(tmp_path, text):
     errors = [e.message for e in the_schema().iter_errors(yaml.safe_load(text))]

@@ -37,6 +37,42 @@ TEST(Schema, SaysTypesDefaultsRangesAndRequiredKeys) {
   EXPECT_TRUE(json["properties"]["receivers"]["additionalProperties"].contains("oneOf"));
 }
 
+void declare_more(Reader& in) {
+  core::Value grid;
+  in.any("every", grid, "pace", R"({"type": "integer"})");
+  std::string use;
+  in.required("use", use, "which");
+  core::Value with;
+  in.any("with", with, "how");
+  const auto shape = [](const char* key) {
+    return [key](Reader& inner) {
+      double value = 1;
+      inner.optional(key, value, "a number");
+    };
+  };
+  in.depends("with", "use", {{{"a", "A"}, shape("x")}, {{"b"}, shape("y")}});
+  in.section("route", "a tree", [](Reader& route) {
+    route.list("routes", "below", [](Reader& child) {
+      bool go = false;
+      child.optional("continue", go, "on");
+    });
+  });
+  in.recurs("route.routes");
+}
+
+TEST(Schema, SaysWhatDependsOnAnotherKeyAndWhatRecurs) {
+  const auto json = nlohmann::json::parse(schema("t", declare_more));
+  EXPECT_EQ(json["properties"]["every"]["type"], "integer");
+  EXPECT_EQ(json["properties"]["use"]["anyOf"][0]["enum"], nlohmann::json::array({"a", "A", "b"}));
+  ASSERT_EQ(json["allOf"].size(), 2U);
+  EXPECT_EQ(json["allOf"][0]["if"]["properties"]["use"]["enum"], nlohmann::json::array({"a", "A"}));
+  EXPECT_TRUE(json["allOf"][1]["then"]["properties"]["with"]["properties"].contains("y"));
+  const auto& routes = json["properties"]["route"]["properties"]["routes"];
+  EXPECT_EQ(routes["items"]["properties"]["routes"]["$ref"],
+            "#/properties/route/properties/routes");
+  EXPECT_EQ(describe(declare_more).size(), 5U);  // what recurs, and what depends, once
+}
+
 TEST(Schema, DescribesEveryKeyForTheDocsTable) {
   const auto keys = describe(declare);
   ASSERT_EQ(keys.size(), 5U);
