@@ -45,15 +45,8 @@ core::Labels labels_of(std::int64_t team, std::int64_t run) {
           {"worker", "worker_0"}};
 }
 
-RouterOptions options() {
-  RouterOptions out;
-  out.encode_issue = [](const core::Issue& issue) { return issue.event_id; };
-  out.decode_issue = [](std::string_view) -> core::Result<core::Issue> { return core::Issue{}; };
-  return out;
-}
-
 std::unique_ptr<Router> router_of(std::int64_t routes) {
-  auto made = Router::create(tree_of(routes), {}, {webhook("oncall")}, options());
+  auto made = Router::create(tree_of(routes), {}, {webhook("oncall")}, {});
   (*made)->restored(core::wall_time(1));
   return std::move(*made);
 }

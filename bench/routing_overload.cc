@@ -83,10 +83,7 @@ std::unique_ptr<routing::Router> make_router(core::Duration group_wait) {
   routing::Integration integration;
   integration.id = integration.receiver = "oncall";
   integration.type = "webhook";
-  routing::RouterOptions options;
-  options.encode_issue = ingest::encode_issue_state;
-  options.decode_issue = ingest::decode_issue_state;
-  auto made = routing::Router::create(root, {}, {integration}, std::move(options));
+  auto made = routing::Router::create(root, {}, {integration}, {});
   (*made)->restored(begin());
   return std::move(*made);
 }

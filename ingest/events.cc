@@ -365,15 +365,4 @@ Result<core::Notification> decode_notification(const RecordView& view) {
 
 std::string issue_json(const core::Issue& issue) { return core::write_json(issue); }
 
-std::string encode_issue_state(const core::Issue& issue) {
-  return core::write_json(core::NotifiedIssue{"", 0, issue});
-}
-
-Result<core::Issue> decode_issue_state(std::string_view json) {
-  core::NotifiedIssue out;
-  const core::Status read = core::read_json(json, core::kMaxFrameBytes, out);
-  if (!read) return read.error();
-  return std::move(out.issue);
-}
-
 }  // namespace tocsin::ingest

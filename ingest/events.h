@@ -118,8 +118,4 @@ core::Result<core::Notification> decode_notification(const core::RecordView& rec
 /// The data of one issue as JSON text, as it stands in the event (for the store and the web API).
 std::string issue_json(const core::Issue& issue);
 
-/// One issue as the router keeps it in its state: lossless, and its inverse (invalid_argument).
-std::string encode_issue_state(const core::Issue& issue);
-core::Result<core::Issue> decode_issue_state(std::string_view json);
-
 }  // namespace tocsin::ingest

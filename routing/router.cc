@@ -13,9 +13,6 @@ Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
                                                std::vector<RuleActions> rule_actions,
                                                std::vector<Integration> integrations,
                                                RouterOptions options) {
-  if (!options.encode_issue || !options.decode_issue) {
-    return core::invalid_argument("a router needs a codec for issues");
-  }
   auto compiled = RouteTree::build(tree, rule_actions, std::move(integrations));
   if (!compiled) return compiled.error();
   return std::unique_ptr<Router>(

@@ -35,7 +35,7 @@ Status Router::Impl::restore(std::string_view key, std::string_view value) {
     return Error{core::Code::data_loss, error.message}.in("router state " + std::string(key));
   };
   if (kind == "issue") {
-    auto state = decode_issue_state(value, options_);
+    auto state = decode_issue_state(value);
     if (!state) return damaged(state.error());
     state->key = rest;
     issues_[std::string(rest)] = std::make_unique<IssueState>(std::move(*state));
@@ -214,7 +214,7 @@ std::optional<std::string> Router::Impl::encoded(const std::string& key) const {
   const std::string rest = key.substr(slash + 1);
   if (kind == "issue") {
     const auto found = issues_.find(rest);
-    if (found != issues_.end()) return encode(*found->second, options_);
+    if (found != issues_.end()) return encode(*found->second);
   } else if (kind == "group") {
     const auto found = groups_.find(rest);
     if (found != groups_.end()) return encode(*found->second);

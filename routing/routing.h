@@ -155,9 +155,6 @@ struct RouterOptions {
     std::size_t bytes = std::size_t{4} << 20;  // of the issues they list
     std::size_t members = 100'000;             // issues looked at
   } budget;
-  /// Codec of an issue inside the router's state: one line of text; must give back an equal issue.
-  std::function<std::string(const core::Issue&)> encode_issue;
-  std::function<core::Result<core::Issue>(std::string_view)> decode_issue;
 };
 
 /// A change of one entity of the router's state; nullopt = gone (tombstone).

@@ -2,75 +2,151 @@
 
 #include <algorithm>
 #include <charconv>
-#include <exception>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/fields/json_in.h"
+#include "core/fields/notification.h"
+#include "core/fields/out.h"
 
 namespace tocsin::routing {
-namespace {
 
 using core::Error;
+using core::How;
+using core::Nanoseconds;
+using core::Number;
+using core::Of;
 using core::Result;
 using core::WallTime;
-using Json = nlohmann::json;
+
+namespace {
 
 /// Far above the largest group's log.
 constexpr std::size_t kMaxStateBytes = std::size_t{16} << 20;
 
-Json to_json(const std::optional<WallTime>& time) {
-  return time ? Json(core::nanoseconds(*time)) : Json(nullptr);
+}  // namespace
+
+/// What grows with the number of issues is a list: objects are bounded in keys.
+template <typename A>
+void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64_t>>& past) {
+  io.field("episode", state.episode, "", How::required);
+  io.field("firing", state.firing, "", How::required);
+  io.field("expires_at", Nanoseconds{state.expires_at});
+  io.field("expiry_explicit", state.expiry_explicit, "", How::required);
+  io.field("last_transition", Nanoseconds{state.last_transition}, "", How::required);
+  io.rows("sequences", state.sequences);
+  io.field("past", past);
 }
 
-WallTime time_from(const Json& json) { return core::wall_time(json.get<std::int64_t>()); }
-
-std::optional<WallTime> optional_time(const Json& json) {
-  if (json.is_null()) return std::nullopt;
-  return time_from(json);
+template <typename A>
+void fields(A& io, Of<A, Group>& group) {
+  io.field("key", group.key);
+  io.field("route", group.route_id);
+  io.field("grouping", group.grouping);
+  io.field("labels", group.labels);
+  io.field("overflow", group.overflow, "", How::required);
+  io.field("generation", group.generation, "", How::required);
+  io.field("created_at", Nanoseconds{group.created_at}, "", How::required);
+  io.field("next_tick", Nanoseconds{group.next_tick});
+  io.field("urgent_at", Nanoseconds{group.urgent_at});
+  io.field("last_urgent", Nanoseconds{group.last_urgent});
+  io.field("last_tick", Nanoseconds{group.last_tick});
+  io.field("flush_seq", group.flush_seq, "", How::required);
+  io.field("running", group.running, "", How::required);
+  io.field("changed", group.changed, "", How::required);
+  io.field("held", group.held, "", How::required);
+  io.field("absent_since", Nanoseconds{group.absent_since});
 }
 
-Json to_json(const core::Labels& labels) {
-  Json out = Json::object();
-  for (const auto& [name, value] : labels.entries()) out[name] = value;
-  return out;
+template <typename A>
+void row(A& io, Of<A, TellLog::Told>& told) {
+  io.item(told.episode);
+  io.item(Number{told.severity, core::Severity::critical});
+  io.item(told.by);
+}
+template <typename A>
+void row(A& io, Of<A, TellLog::Owed>& owed) {
+  io.item(owed.episode);
+  io.item(Nanoseconds{owed.since});
+}
+template <typename A>
+void row(A& io, Of<A, TellLog::Pending>& message) {
+  io.item(message.seq);
+  io.item(message.id);
+  io.item(message.kind);
+  io.item(Nanoseconds{message.decided_at});
+  io.items(message.over);
 }
 
-core::Labels labels_from(const Json& json) {
-  core::Labels out;
-  for (const auto& [name, value] : json.items()) out.set(name, value.get<std::string>());
-  return out;
+template <typename A>
+void fields(A& io, Of<A, TellLog>& log) {
+  io.rows("told", log.told);
+  io.rows("owed", log.owed);
+  io.field("last_tick", Nanoseconds{log.last_tick});
+  io.field("seq", log.seq, "", How::required);
+  io.field("placed", log.placed, "", How::required);
+  io.rows("pending", log.pending);
+  io.rows("handles", log.handles);
 }
 
-Json to_json(const std::string& key, const TellLog::Told& told) {
-  return Json::array({key, told.episode, static_cast<int>(told.severity), told.by});
+template <typename A>
+void fields(A& io, Of<A, RunState>& run) {
+  io.field("attempt", run.attempt, "", How::required);
+  io.field("job", run.job);
+  io.field("labels", run.labels);
+  io.field("last_seen", Nanoseconds{run.last_seen}, "", How::required);
+  io.field("ended_at", Nanoseconds{run.ended_at});
+  io.field("lost", run.lost, "", How::required);
+  io.field("heard", run.heard, "", How::required);
+  io.rows("launch", run.launch);
+  io.field("outcome", run.outcome);
+  io.field("step", run.step);
+  io.field("step_seconds", run.step_seconds);
+  io.field("step_time", Nanoseconds{run.step_time}, "", How::required);
 }
 
-std::pair<std::string, TellLog::Told> told_from(const Json& json) {
-  const int severity = std::clamp(json.at(2).get<int>(), 0, 3);
-  return {json.at(0), {json.at(1), static_cast<core::Severity>(severity), json.at(3)}};
+namespace {
+
+/// An issue on a line of its own.
+struct Stored {
+  const core::Issue& issue;
+};
+template <typename A>
+void fields(A& io, const Stored& stored) {
+  core::event_fields(io, stored.issue);
+}
+struct Restored {
+  core::Issue issue;
+};
+template <typename A>
+void fields(A& io, Restored& restored) {
+  core::event_fields(io, restored.issue);
+}
+/// The first line: what the router knows beside the issues.
+struct IssueHead {
+  IssueState state;
+  std::vector<std::uint64_t> past;  // episodes of the lines behind the first issue
+};
+template <typename A>
+void fields(A& io, IssueHead& head) {
+  issue_fields(io, head.state, head.past);
 }
 
-/// Text that is not UTF-8 loses the bad bytes rather than the record.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// Runs `read` over the parsed text; the library's exceptions end here. What grows with the number
-/// of issues is a list: objects are bounded in keys, everything in depth, before it is parsed.
 template <typename T>
-Result<T> parsed(std::string_view text, const std::function<T(const Json&)>& read) {
-  if (const core::Status bounded = core::check_json_bounds(text, kMaxStateBytes); !bounded) {
-    return Error{core::Code::data_loss, bounded.error().message};
+Result<T> decoded(std::string_view text) {
+  T out;
+  if (const core::Status read = core::read_json(text, kMaxStateBytes, out); !read) {
+    return Error{core::Code::data_loss, read.error().message};
   }
-  try {
-    return read(Json::parse(text));
-  } catch (const std::exception& problem) {
-    return Error{core::Code::data_loss, problem.what()};
-  }
+  return out;
+}
+
+/// Takes the next line off `text`.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
 }  // namespace
@@ -86,192 +162,56 @@ Result<WallTime> decode_time(std::string_view value) {
   return core::wall_time(number);
 }
 
-std::string encode(const IssueState& state, const RouterOptions& options) {
-  Json sequences = Json::array();
-  for (const auto& [source, highest] : state.sequences) {
-    sequences.push_back(Json::array({source, highest}));
-  }
-  Json past = Json::array();
+std::string encode(const IssueState& state) {
+  std::vector<std::uint64_t> past;
+  past.reserve(state.past.size());
   for (const auto& [episode, issue] : state.past) past.push_back(episode);
-  const Json json{{"episode", state.episode},
-                  {"firing", state.firing},
-                  {"expires_at", to_json(state.expires_at)},
-                  {"expiry_explicit", state.expiry_explicit},
-                  {"last_transition", to_json(state.last_transition)},
-                  {"sequences", sequences},
-                  {"past", past}};
-  std::string out = dump(json) + '\n' + options.encode_issue(state.issue);
-  for (const auto& [episode, issue] : state.past) out += '\n' + options.encode_issue(issue);
+  std::string out;
+  core::JsonText text(out);
+  core::Out<core::JsonText, core::Form::record> io(text);
+  text.open_object();
+  issue_fields(io, state, past);
+  text.close_object();
+  out += '\n';
+  io.write(Stored{state.issue});
+  for (const auto& [episode, issue] : state.past) {
+    out += '\n';
+    io.write(Stored{issue});
+  }
   return out;
 }
 
-Result<IssueState> decode_issue_state(std::string_view value, const RouterOptions& options) {
-  std::vector<std::string_view> lines;
-  for (std::size_t from = 0; from <= value.size();) {
-    const std::size_t end = std::min(value.find('\n', from), value.size());
-    lines.push_back(value.substr(from, end - from));
-    from = end + 1;
+Result<IssueState> decode_issue_state(std::string_view value) {
+  Result<IssueHead> head = decoded<IssueHead>(next_line(value));
+  if (!head) return head.error();
+  IssueState out = std::move(head->state);
+  for (std::size_t i = 0; i <= head->past.size(); ++i) {
+    if (value.empty()) return Error{core::Code::data_loss, "an issue is missing in the record"};
+    Result<Restored> restored = decoded<Restored>(next_line(value));
+    if (!restored) return restored.error();
+    (i == 0 ? out.issue : out.past[head->past[i - 1]]) = std::move(restored->issue);
   }
-  if (lines.size() < 2) return Error{core::Code::data_loss, "no issue in the record"};
-  std::vector<core::Issue> issues;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    auto issue = options.decode_issue(lines[i]);
-    if (!issue) return Error{core::Code::data_loss, issue.error().message};
-    issues.push_back(std::move(*issue));
-  }
-  auto state = parsed<IssueState>(lines[0], [&](const Json& json) {
-    IssueState out;
-    out.episode = json.at("episode");
-    out.firing = json.at("firing");
-    out.expires_at = optional_time(json.at("expires_at"));
-    out.expiry_explicit = json.at("expiry_explicit");
-    out.last_transition = time_from(json.at("last_transition"));
-    for (const Json& entry : json.at("sequences")) {
-      out.sequences[entry.at(0)] = entry.at(1);
-    }
-    for (std::size_t i = 0; i < json.at("past").size(); ++i) {
-      out.past[json.at("past").at(i)] = issues.at(i + 1);
-    }
-    return out;
-  });
-  if (!state) return state;
-  state->issue = std::move(issues.front());
-  const bool resolved = state->issue.status == core::IssueStatus::resolved;
-  if (resolved == state->firing || (resolved && !state->issue.ends_at)) {
+  const bool resolved = out.issue.status == core::IssueStatus::resolved;
+  if (resolved == out.firing || (resolved && !out.issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};
   }
-  return state;
+  return out;
 }
 
-std::string encode(const Group& group) {
-  return dump({{"key", group.key},
-               {"route", group.route_id},
-               {"grouping", group.grouping},
-               {"labels", to_json(group.labels)},
-               {"overflow", group.overflow},
-               {"generation", group.generation},
-               {"created_at", to_json(group.created_at)},
-               {"next_tick", to_json(group.next_tick)},
-               {"urgent_at", to_json(group.urgent_at)},
-               {"last_urgent", to_json(group.last_urgent)},
-               {"last_tick", to_json(group.last_tick)},
-               {"flush_seq", group.flush_seq},
-               {"running", group.running},
-               {"changed", group.changed},
-               {"held", group.held},
-               {"absent_since", to_json(group.absent_since)}});
-}
+std::string encode(const Group& group) { return core::write_json(group); }
 
-Result<Group> decode_group(std::string_view value) {
-  return parsed<Group>(value, [](const Json& json) {
-    Group out;
-    out.key = json.at("key");
-    out.route_id = json.at("route");
-    out.grouping = json.at("grouping");
-    out.labels = labels_from(json.at("labels"));
-    out.overflow = json.at("overflow");
-    out.generation = json.at("generation");
-    out.created_at = time_from(json.at("created_at"));
-    out.next_tick = optional_time(json.at("next_tick"));
-    out.urgent_at = optional_time(json.at("urgent_at"));
-    out.last_urgent = optional_time(json.at("last_urgent"));
-    out.last_tick = optional_time(json.at("last_tick"));
-    out.flush_seq = json.at("flush_seq");
-    out.running = json.at("running");
-    out.changed = json.at("changed");
-    out.held = json.at("held");
-    out.absent_since = optional_time(json.at("absent_since"));
-    return out;
-  });
-}
+Result<Group> decode_group(std::string_view value) { return decoded<Group>(value); }
 
-std::string encode(const TellLog& log) {
-  Json told = Json::array();
-  for (const auto& [key, entry] : log.told) told.push_back(to_json(key, entry));
-  Json owed = Json::array();
-  for (const auto& [key, entry] : log.owed) {
-    owed.push_back(Json::array({key, entry.episode, core::nanoseconds(entry.since)}));
-  }
-  Json pending = Json::array();
-  for (const TellLog::Pending& one : log.pending) {
-    Json over = Json::array();
-    for (const auto& [key, entry] : one.over) over.push_back(to_json(key, entry));
-    pending.push_back(Json::array(
-        {one.seq, one.id, core::to_string(one.kind), core::nanoseconds(one.decided_at), over}));
-  }
-  Json handles = Json::array();
-  for (const auto& [name, value] : log.handles) handles.push_back(Json::array({name, value}));
-  return dump({{"told", told},
-               {"owed", owed},
-               {"last_tick", to_json(log.last_tick)},
-               {"seq", log.seq},
-               {"placed", log.placed},
-               {"pending", pending},
-               {"handles", handles}});
-}
+std::string encode(const TellLog& log) { return core::write_json(log); }
 
-Result<TellLog> decode_log(std::string_view value) {
-  return parsed<TellLog>(value, [](const Json& json) {
-    TellLog out;
-    for (const Json& entry : json.at("told")) out.told.insert(told_from(entry));
-    for (const Json& entry : json.at("owed")) {
-      out.owed[entry.at(0)] = {entry.at(1), time_from(entry.at(2))};
-    }
-    for (const Json& entry : json.at("pending")) {
-      const auto kind = core::notification_kind_from(entry.at(2).get<std::string>());
-      out.pending.push_back({entry.at(0),
-                             entry.at(1),
-                             kind.value_or(core::NotificationKind::update),
-                             time_from(entry.at(3)),
-                             {}});
-      for (const Json& end : entry.at(4)) out.pending.back().over.push_back(told_from(end));
-    }
-    out.placed = json.at("placed");
-    out.last_tick = optional_time(json.at("last_tick"));
-    out.seq = json.at("seq");
-    for (const Json& entry : json.at("handles")) {
-      out.handles.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<std::string>());
-    }
-    return out;
-  });
-}
+Result<TellLog> decode_log(std::string_view value) { return decoded<TellLog>(value); }
 
-std::string encode(const RunState& run) {
-  Json launch = Json::array();
-  for (const auto& [node, opened] : run.launch) launch.push_back(Json::array({node, opened}));
-  return dump({{"attempt", run.attempt},
-               {"job", run.job},
-               {"labels", to_json(run.labels)},
-               {"last_seen", to_json(run.last_seen)},
-               {"ended_at", to_json(run.ended_at)},
-               {"lost", run.lost},
-               {"heard", run.heard},
-               {"launch", launch},
-               {"outcome", run.outcome},
-               {"step", run.step ? Json(*run.step) : Json(nullptr)},
-               {"step_seconds", run.step_seconds ? Json(*run.step_seconds) : Json(nullptr)},
-               {"step_time", to_json(run.step_time)}});
-}
+std::string encode(const RunState& run) { return core::write_json(run); }
 
 Result<RunState> decode_run(std::string_view value) {
-  return parsed<RunState>(value, [](const Json& json) {
-    RunState out;
-    out.attempt = json.at("attempt");
-    out.job = json.at("job");
-    out.labels = labels_from(json.at("labels"));
-    out.last_seen = time_from(json.at("last_seen"));
-    out.ended_at = optional_time(json.at("ended_at"));
-    out.lost = json.at("lost");
-    out.heard = json.at("heard");
-    for (const Json& entry : json.at("launch")) out.launch[entry.at(0)] = entry.at(1);
-    out.outcome = json.at("outcome");
-    if (!json.at("step").is_null()) out.step = json.at("step").get<std::int64_t>();
-    if (!json.at("step_seconds").is_null())
-      out.step_seconds = json.at("step_seconds").get<double>();
-    out.step_time = time_from(json.at("step_time"));
-    out.saved_at = out.last_seen;
-    return out;
-  });
+  Result<RunState> out = decoded<RunState>(value);
+  if (out) out->saved_at = out->last_seen;
+  return out;
 }
 
 }  // namespace tocsin::routing

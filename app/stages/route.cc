@@ -81,8 +81,6 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   options.config_version = options_.config_version;
   options.source =
       "/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + std::string("router");
-  options.encode_issue = [](const core::Issue& issue) { return ingest::encode_issue_state(issue); };
-  options.decode_issue = [](std::string_view text) { return ingest::decode_issue_state(text); };
   auto router = routing::Router::create(options_.route, options_.rule_actions,
                                         options_.integrations, options);
   if (!router) return router.error();

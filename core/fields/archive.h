@@ -107,6 +107,15 @@ template <typename T>
 inline constexpr bool kAllOr = false;
 template <typename T>
 inline constexpr bool kAllOr<AllOr<T>> = true;
+template <typename T>
+inline constexpr bool kPair = false;
+template <typename F, typename S>
+inline constexpr bool kPair<std::pair<F, S>> = true;
+/// Clang 14 takes a pair for not default constructible when a nested struct with defaults is in it.
+template <typename F, typename S>
+std::pair<F, S> blank() {
+  return {F{}, S{}};
+}
 /// Texts by name, in their order: an object.
 using Texts = std::vector<std::pair<std::string, std::string>>;
 

@@ -132,9 +132,14 @@ class JsonIn {
       if (tape_->at(item).kind != JsonTape::Kind::list) return wrong(name, "a list of lists");
       JsonIn in(*this, item, name, "[]");
       if constexpr (archive::kMap<Items>) {
-        std::pair<typename Items::key_type, typename Items::mapped_type> entry;
+        auto entry = archive::blank<typename Items::key_type, typename Items::mapped_type>();
         row(in, entry);
         items.insert(std::move(entry));
+      } else if constexpr (archive::kPair<typename Items::value_type>) {
+        using Entry = typename Items::value_type;
+        auto entry = archive::blank<typename Entry::first_type, typename Entry::second_type>();
+        row(in, entry);
+        items.push_back(std::move(entry));
       } else {
         row(in, items.emplace_back());
       }

@@ -10,23 +10,30 @@
 
 namespace tocsin::core {
 
-/// In a record the event with all that stands outside its data; in a message one flat object.
+/// An event with all that stands outside its data: nothing of it is lost.
+template <typename A>
+void event_fields(A& io, Of<A, Issue>& issue) {
+  io.field("event_id", issue.event_id, "its newest event");
+  io.field("source", issue.source, "source of that event");
+  io.field("sequence", issue.sequence, "its number at that source");
+  io.field("time", issue.time, "when it was seen");
+  io.field("traceparent", issue.traceparent, "W3C trace context", How::omit_if_empty);
+  io.field("tracestate", issue.tracestate, "W3C trace context", How::omit_if_empty);
+  io.field("data", issue, "the event's data", How::required);
+}
+
+/// In a record the whole event; in a message one flat object.
 template <typename A>
 void fields(A& io, Of<A, NotifiedIssue>& notified) {
-  auto& issue = notified.issue;
   io.field("issue_key", notified.issue_key, "the same for all episodes of an issue");
   io.field("episode", notified.episode, "counts its firings");
-  io.field("event_id", issue.event_id, "its newest event");
   if constexpr (A::kMessage) {
-    io.field("fingerprint", fingerprint(issue.labels), "hash of its labels, as Prometheus has it");
-    fields(io, issue);
+    io.field("event_id", notified.issue.event_id, "its newest event");
+    io.field("fingerprint", fingerprint(notified.issue.labels),
+             "hash of its labels, as Prometheus has it");
+    fields(io, notified.issue);
   } else {
-    io.field("source", issue.source, "source of that event");
-    io.field("sequence", issue.sequence, "its number at that source");
-    io.field("time", issue.time, "when it was seen");
-    io.field("traceparent", issue.traceparent, "W3C trace context", How::omit_if_empty);
-    io.field("tracestate", issue.tracestate, "W3C trace context", How::omit_if_empty);
-    io.field("data", issue, "the event's data", How::required);
+    event_fields(io, notified.issue);
   }
 }
 

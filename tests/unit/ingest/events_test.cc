@@ -101,16 +101,20 @@ TEST(IssueEvent, AnEmptyIssueComesBackAsEmptyAsItWas) {
   EXPECT_EQ(back.resolution, core::Resolution::none);
 }
 
-TEST(IssueEvent, LabelsAreNeverAddedNeitherByAnEventNorByTheState) {
+TEST(IssueEvent, LabelsAreNeverAddedNeitherByAnEventNorByTheOutbox) {
   core::Issue issue;
   issue.event_id = "iss_1";
   issue.source = "/mine";
   issue.rule = "r";
   issue.severity = core::Severity::critical;
   issue.labels = {{"alertname", "Down"}, {"kind", "x"}};
-  const auto state = decode_issue_state(encode_issue_state(issue));
-  ASSERT_TRUE(state) << state.error().message;
-  for (const core::Issue& back : {issue_of(encode_issue(issue)), *state}) {
+  core::Notification outbox;
+  outbox.notification_id = outbox.integration = "n";
+  outbox.issues = {{"k", 1, issue}};
+  const auto record = encode_notification(outbox);
+  const auto told = decode_notification(view_of(record));
+  ASSERT_TRUE(told) << told.error().message;
+  for (const core::Issue& back : {issue_of(encode_issue(issue)), told->issues.at(0).issue}) {
     EXPECT_EQ(back.labels, issue.labels);
     EXPECT_EQ(core::issue_key(back.labels), core::issue_key(issue.labels));
     EXPECT_EQ(back.rule, "r");

@@ -31,13 +31,6 @@ TEST(RoundTrip, AnIssueAsAnEvent) {
   }));
 }
 
-TEST(RoundTrip, AnIssueInTheRoutersState) {
-  EXPECT_TRUE(rc::check([] {
-    const core::Issue issue = any::issue();
-    RC_ASSERT((whole(decode_issue_state(encode_issue_state(issue))) == issue));
-  }));
-}
-
 TEST(RoundTrip, AJobOnBothTopics) {
   EXPECT_TRUE(rc::check([] {
     const core::JobEvent job = any::job();

@@ -3,9 +3,11 @@
 
 #include <string>
 
-#include "ingest/ingest.h"
+#include <rapidcheck.h>
+
 #include "routing/state_codec.h"
 #include "tests/support/golden.h"
+#include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"
 #include "tests/unit/ingest/event_fixture.h"
 
@@ -13,13 +15,6 @@ namespace tocsin::routing {
 namespace {
 
 using namespace ingest::fixture;
-
-RouterOptions options() {
-  RouterOptions out;
-  out.encode_issue = ingest::encode_issue_state;
-  out.decode_issue = ingest::decode_issue_state;
-  return out;
-}
 
 IssueState issue_state() {
   IssueState state;
@@ -92,9 +87,9 @@ RunState run() {
 
 TEST(GoldenState, AnIssueWithItsPast) {
   const IssueState state = issue_state();
-  const std::string text = golden::text("state_issue.txt", encode(state, options()));
-  for (const std::string& stored : {text, encode(state, options())}) {
-    const auto back = decode_issue_state(stored, options());
+  const std::string text = golden::text("state_issue.txt", encode(state));
+  for (const std::string& stored : {text, encode(state)}) {
+    const auto back = decode_issue_state(stored);
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_TRUE(comparable(back->issue) == comparable(state.issue));
     EXPECT_EQ(back->episode, state.episode);
@@ -108,6 +103,20 @@ TEST(GoldenState, AnIssueWithItsPast) {
       EXPECT_TRUE(comparable(back->past.at(episode)) == comparable(issue));
     }
   }
+}
+
+TEST(State, AnyIssueComesBackWhole) {
+  EXPECT_TRUE(rc::check([] {
+    IssueState state;
+    state.issue = ingest::any::issue();
+    state.firing = state.issue.status == core::IssueStatus::firing;
+    if (!state.firing) state.issue.ends_at = at();
+    state.past = {{7, ingest::any::issue()}};
+    const auto back = decode_issue_state(encode(state));
+    if (!back) RC_FAIL(back.error().message);
+    RC_ASSERT(back->issue == state.issue);
+    RC_ASSERT(back->past.at(7) == state.past.at(7));
+  }));
 }
 
 TEST(GoldenState, AGroup) {

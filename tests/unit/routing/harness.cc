@@ -1,66 +1,12 @@
 #include "tests/unit/routing/harness.h"
 
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace tocsin::routing {
 
 using core::Issue;
 using core::IssueStatus;
-using Json = nlohmann::json;
-
-std::string encode_issue(const Issue& issue) {
-  Json labels = Json::object();
-  for (const auto& [name, value] : issue.labels.entries()) labels[name] = value;
-  return Json{{"id", issue.event_id},
-              {"source", issue.source},
-              {"sequence", issue.sequence},
-              {"time", core::nanoseconds(issue.time)},
-              {"resolved", issue.status == IssueStatus::resolved},
-              {"rule", issue.rule},
-              {"severity", static_cast<int>(issue.severity)},
-              {"labels", labels},
-              {"summary", issue.summary},
-              {"starts_at", core::nanoseconds(issue.starts_at)},
-              {"ends_at", issue.ends_at ? Json(core::nanoseconds(*issue.ends_at)) : Json()},
-              {"explicit", issue.explicit_expiry},
-              {"resolution", static_cast<int>(issue.resolution)},
-              {"shadow", issue.shadow},
-              {"run", core::to_text(issue.run.uid)},
-              {"attempt", issue.run.attempt},
-              {"job", issue.run.job}}
-      .dump();
-}
-
-core::Result<Issue> decode_issue(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    Issue issue;
-    issue.event_id = json.at("id");
-    issue.source = json.at("source");
-    issue.sequence = json.at("sequence");
-    issue.time = core::wall_time(json.at("time"));
-    issue.status = json.at("resolved").get<bool>() ? IssueStatus::resolved : IssueStatus::firing;
-    issue.rule = json.at("rule");
-    issue.severity = static_cast<core::Severity>(json.at("severity").get<int>());
-    for (const auto& [name, value] : json.at("labels").items()) {
-      issue.labels.set(name, value.get<std::string>());
-    }
-    issue.summary = json.at("summary");
-    issue.starts_at = core::wall_time(json.at("starts_at"));
-    if (!json.at("ends_at").is_null()) issue.ends_at = core::wall_time(json.at("ends_at"));
-    issue.explicit_expiry = json.at("explicit");
-    issue.resolution = static_cast<core::Resolution>(json.at("resolution").get<int>());
-    issue.shadow = json.at("shadow");
-    issue.run.uid = *core::parse_run_uid(json.at("run").get<std::string>());
-    issue.run.attempt = json.at("attempt");
-    issue.run.job = json.at("job");
-    return issue;
-  } catch (const std::exception& problem) {
-    return core::invalid_argument(problem.what());
-  }
-}
 
 Integration webhook(const std::string& name) {
   Integration out;
@@ -74,8 +20,6 @@ Harness::Harness() {
   tree.receivers = {"oncall"};
   options.config_version = "v1";
   options.source = "/c1/router";
-  options.encode_issue = encode_issue;
-  options.decode_issue = decode_issue;
   options.suppressors.push_back(
       [this](const Issue& issue, core::WallTime) -> std::optional<std::string> {
         for (const auto& [name, value] : silenced) {

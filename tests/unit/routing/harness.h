@@ -17,10 +17,6 @@ using namespace std::chrono_literals;
 
 inline const core::WallTime kStart = core::wall_time(1'767'323'000'000'000'000);
 
-/// The fields that routing looks at, as JSON.
-std::string encode_issue(const core::Issue& issue);
-core::Result<core::Issue> decode_issue(std::string_view text);
-
 /// A receiver with one webhook of the same name.
 Integration webhook(const std::string& name);
 

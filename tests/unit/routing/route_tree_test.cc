@@ -197,10 +197,5 @@ TEST_F(Tree, MistakesInATreeAreNamed) {
   EXPECT_THAT(problem(), HasSubstr("two integrations have the id 'page'"));
 }
 
-TEST_F(Tree, ARouterNeedsACodec) {
-  h.options.decode_issue = nullptr;
-  EXPECT_THAT(problem(), HasSubstr("codec"));
-}
-
 }  // namespace
 }  // namespace tocsin::routing
