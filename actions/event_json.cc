@@ -1,121 +1,91 @@
 #include "actions/event_json.h"
 
 #include <algorithm>
+#include <string>
+
+#include "core/fields/notification.h"
+#include "core/fields/out.h"
 
 namespace tocsin::actions {
 namespace {
 
 using core::Value;
-using core::ValueList;
 using core::ValueMap;
-
-Value labels_value(const core::Labels& labels) {
-  ValueMap out;
-  for (const auto& [name, value] : labels.entries()) out.emplace_back(name, value);
-  return out;
-}
-
-Value time_value(core::WallTime time) {
-  return time == core::WallTime{} ? Value{} : Value{core::to_rfc3339(time)};
-}
-
-template <typename T>
-Value optional_value(const std::optional<T>& value) {
-  return value ? Value{*value} : Value{};
-}
-
-Value number_value(const core::NamedNumber& number) {
-  return ValueMap{{"name", number.name}, {"value", number.value}};
-}
-
-Value annotations(const core::Issue& issue) {
-  ValueMap out;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) out.emplace_back(name, value);
-  };
-  add("summary", issue.summary);
-  add("description", issue.description);
-  add("recommendation", issue.recommendation);
-  add("runbook_url", issue.runbook_url);
-  for (const auto& [name, value] : issue.annotations) out.emplace_back(name, value);
-  return out;
-}
-
-Value evidence(const core::Evidence& evidence) {
-  ValueMap out{{"observed", number_value(evidence.observed)}, {"operator", evidence.op}};
-  out.emplace_back("threshold", evidence.threshold ? number_value(*evidence.threshold) : Value{});
-  if (evidence.tensor) {
-    ValueList shape;
-    for (const std::int64_t size : evidence.tensor->shape) shape.emplace_back(size);
-    out.emplace_back("tensor", ValueMap{{"name", evidence.tensor->name},
-                                        {"collection", evidence.tensor->collection},
-                                        {"dtype", std::string(to_string(evidence.tensor->dtype))},
-                                        {"shape", std::move(shape)}});
-  }
-  out.emplace_back("window", ValueMap{{"clock", evidence.window.clock},
-                                      {"first", evidence.window.first},
-                                      {"last", evidence.window.last},
-                                      {"points", evidence.window.points},
-                                      {"partial", evidence.window.partial}});
-  out.emplace_back("occurrences", evidence.occurrences);
-  ValueList worst;
-  for (const auto& [unit, value] : evidence.affected.worst) {
-    worst.emplace_back(ValueMap{{"unit", unit}, {"value", value}});
-  }
-  out.emplace_back("affected", ValueMap{{"hit", evidence.affected.hit},
-                                        {"evaluated", evidence.affected.evaluated},
-                                        {"worst", std::move(worst)}});
-  out.emplace_back("values", evidence.values);
-  return out;
-}
-
-Value issue_value(const core::NotifiedIssue& notified) {
-  const core::Issue& issue = notified.issue;
-  return ValueMap{{"issue_key", notified.issue_key},
-                  {"episode", notified.episode},
-                  {"event_id", issue.event_id},
-                  {"fingerprint", core::fingerprint(issue.labels)},
-                  {"status", std::string(to_string(issue.status))},
-                  {"rule", issue.rule},
-                  {"severity", std::string(to_string(issue.severity))},
-                  {"labels", labels_value(issue.labels)},
-                  {"annotations", annotations(issue)},
-                  {"generator_url", issue.generator_url},
-                  {"starts_at", time_value(issue.starts_at)},
-                  {"ends_at", issue.ends_at ? time_value(*issue.ends_at) : Value{}},
-                  {"resolution", issue.resolution == core::Resolution::none
-                                     ? Value{}
-                                     : Value{std::string(to_string(issue.resolution))}},
-                  {"run", ValueMap{{"uid", to_text(issue.run.uid)},
-                                   {"attempt", std::uint64_t{issue.run.attempt}},
-                                   {"job", issue.run.job},
-                                   {"platform", issue.run.platform}}},
-                  {"step", optional_value(issue.step)},
-                  {"global_step", optional_value(issue.global_step)},
-                  {"mode", issue.mode ? Value{std::string(to_string(*issue.mode))} : Value{}},
-                  {"epoch", optional_value(issue.epoch)},
-                  {"evidence", evidence(issue.evidence)}};
-}
-
-Value counts(const core::Notification& notification) {
-  return ValueMap{{"firing", notification.firing_count},
-                  {"resolved", notification.resolved_count},
-                  {"suppressed", std::uint64_t{notification.suppressed.size()}},
-                  {"truncated", notification.truncated}};
-}
 
 const char* status(const core::Notification& notification) {
   return notification.firing ? "firing" : "resolved";
 }
 
+struct Counts {
+  const core::Notification& notification;
+};
+template <typename A>
+void fields(A& io, const Counts& of) {
+  io.field("firing", of.notification.firing_count);
+  io.field("resolved", of.notification.resolved_count);
+  io.field("suppressed", std::uint64_t{of.notification.suppressed.size()});
+  io.field("truncated", of.notification.truncated);
+}
+
 // What is left when the full message was refused.
-Value top_issue(const core::NotifiedIssue& notified) {
-  return ValueMap{{"issue_key", notified.issue_key},
-                  {"episode", notified.episode},
-                  {"status", std::string(to_string(notified.issue.status))},
-                  {"rule", notified.issue.rule},
-                  {"summary", notified.issue.summary},
-                  {"run_uid", to_text(notified.issue.run.uid)}};
+struct TopIssue {
+  const core::NotifiedIssue& notified;
+};
+template <typename A>
+void fields(A& io, const TopIssue& of) {
+  const core::Issue& issue = of.notified.issue;
+  io.field("issue_key", of.notified.issue_key);
+  io.field("episode", of.notified.episode);
+  io.field("status", issue.status);
+  io.field("rule", issue.rule);
+  io.field("summary", issue.summary);
+  io.field("run_uid", issue.run.uid);
+}
+
+struct Native {
+  const core::Notification& notification;
+  const Sender& sender;
+};
+template <typename A>
+void fields(A& io, const Native& body) {
+  const core::Notification& notification = body.notification;
+  io.field("status", status(notification));
+  io.field("kind", notification.kind);
+  io.field("reason", notification.reason);
+  io.field("notification_id", notification.notification_id);
+  io.field("receiver", notification.receiver);
+  io.field("group_key", notification.group_key);
+  io.field("group_labels", notification.group_labels);
+  io.field("common_labels", notification.common_labels);
+  io.field("counts", Counts{notification});
+  io.field("decided_at", notification.decided_at);
+  io.field("external_url", body.sender.external_url);
+  if (!notification.minimal) {
+    io.field("issues", notification.issues);
+  } else {
+    std::vector<TopIssue> top;
+    if (!notification.issues.empty()) top.push_back({notification.issues.front()});
+    io.field("issues", top);
+  }
+}
+
+/// An alert as Prometheus Alertmanager tells it.
+struct Alert {
+  const core::Issue& issue;
+  const Sender& sender;
+};
+template <typename A>
+void fields(A& io, const Alert& alert) {
+  const core::Issue& issue = alert.issue;
+  io.field("status", issue.status);
+  io.field("labels", issue.labels);
+  io.object("annotations", "", [&](auto& in) { core::annotation_fields(in, issue); });
+  io.field("startsAt", core::to_rfc3339(issue.starts_at));
+  // Go's zero time is how that format says "not over yet".
+  io.field("endsAt", issue.ends_at ? core::to_rfc3339(*issue.ends_at) : "0001-01-01T00:00:00Z");
+  io.field("generatorURL",
+           issue.generator_url.empty() ? alert.sender.external_url : issue.generator_url);
+  io.field("fingerprint", core::fingerprint(issue.labels));
 }
 
 }  // namespace
@@ -135,43 +105,17 @@ TraceContext trace_of(const core::Notification& notification) {
 }
 
 Value native(const core::Notification& notification, const Sender& sender) {
-  ValueMap out{{"status", status(notification)},
-               {"kind", std::string(to_string(notification.kind))},
-               {"reason", notification.reason},
-               {"notification_id", notification.notification_id},
-               {"receiver", notification.receiver},
-               {"group_key", notification.group_key},
-               {"group_labels", labels_value(notification.group_labels)},
-               {"common_labels", labels_value(notification.common_labels)},
-               {"counts", counts(notification)},
-               {"decided_at", time_value(notification.decided_at)},
-               {"external_url", sender.external_url}};
-  ValueList issues;
-  if (!notification.minimal) {
-    for (const auto& notified : notification.issues) issues.push_back(issue_value(notified));
-  } else if (!notification.issues.empty()) {
-    issues.push_back(top_issue(notification.issues.front()));
-  }
-  out.emplace_back("issues", std::move(issues));
-  return out;
+  return core::message_value(Native{notification, sender});
 }
 
 Value alertmanager_v4(const core::Notification& notification, const Sender& sender) {
-  ValueList alerts;
+  core::ValueList alerts;
   const std::size_t shown = notification.minimal
                                 ? std::min<std::size_t>(1, notification.issues.size())
                                 : notification.issues.size();
+  alerts.reserve(shown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const core::Issue& issue = notification.issues[i].issue;
-    alerts.emplace_back(ValueMap{
-        {"status", std::string(to_string(issue.status))},
-        {"labels", labels_value(issue.labels)},
-        {"annotations", annotations(issue)},
-        {"startsAt", core::to_rfc3339(issue.starts_at)},
-        // Go's zero time is how that format says "not over yet".
-        {"endsAt", issue.ends_at ? core::to_rfc3339(*issue.ends_at) : "0001-01-01T00:00:00Z"},
-        {"generatorURL", issue.generator_url.empty() ? sender.external_url : issue.generator_url},
-        {"fingerprint", core::fingerprint(issue.labels)}});
+    alerts.push_back(core::message_value(Alert{notification.issues[i].issue, sender}));
   }
   return ValueMap{
       {"version", "4"},
@@ -179,8 +123,8 @@ Value alertmanager_v4(const core::Notification& notification, const Sender& send
       {"truncatedAlerts", notification.truncated + (notification.issues.size() - shown)},
       {"status", status(notification)},
       {"receiver", notification.receiver},
-      {"groupLabels", labels_value(notification.group_labels)},
-      {"commonLabels", labels_value(notification.common_labels)},
+      {"groupLabels", core::message_value(notification.group_labels)},
+      {"commonLabels", core::message_value(notification.common_labels)},
       {"commonAnnotations", ValueMap{}},
       {"externalURL", sender.external_url},
       {"alerts", std::move(alerts)}};

@@ -39,6 +39,16 @@ void read_from_labels(A& io, Issue& issue) {
   issue.run.job = labels.get("job");
 }
 
+template <typename A>
+void annotation_fields(A& io, Of<A, Issue>& issue) {
+  constexpr How kOptional = How::omit_if_empty;
+  io.field("summary", AnyText{issue.summary}, "one sentence", A::kMessage ? kOptional : How::plain);
+  io.field("description", AnyText{issue.description}, "more of it", kOptional);
+  io.field("recommendation", AnyText{issue.recommendation}, "what to do", kOptional);
+  io.field("runbook_url", AnyText{issue.runbook_url}, "where that is described", kOptional);
+  io.rest(issue.annotations, {"summary", "description", "recommendation", "runbook_url"});
+}
+
 /// Labels are identity and address: what is only a field is never added to them.
 template <typename A>
 void fields(A& io, Of<A, Issue>& issue) {
@@ -59,15 +69,8 @@ void fields(A& io, Of<A, Issue>& issue) {
   io.field("labels", issue.labels, "name to value: what it is about and who is told; at least one",
            How::plain);
   if constexpr (A::kReading) read_from_labels(io, issue);
-  io.object("annotations", "texts for people; further names are kept", [&](auto& in) {
-    constexpr How kOptional = How::omit_if_empty;
-    in.field("summary", AnyText{issue.summary}, "one sentence",
-             A::kMessage ? kOptional : How::plain);
-    in.field("description", AnyText{issue.description}, "more of it", kOptional);
-    in.field("recommendation", AnyText{issue.recommendation}, "what to do", kOptional);
-    in.field("runbook_url", AnyText{issue.runbook_url}, "where that is described", kOptional);
-    in.rest(issue.annotations, {"summary", "description", "recommendation", "runbook_url"});
-  });
+  io.object("annotations", "texts for people; further names are kept",
+            [&](auto& in) { annotation_fields(in, issue); });
   io.field("generator_url", issue.generator_url, "page of the producer about it",
            A::kMessage ? How::plain : How::omit_if_empty);
   io.field("starts_at", issue.starts_at, "since when");
