@@ -215,6 +215,10 @@ int topics_command(const Invocation& call, const std::string& verb) {
 }
 
 int schema_command(const Invocation& call) {
+  if (call.name == "events") {
+    std::cout << (call.markdown ? ingest::event_tables() : ingest::event_schemas());
+    return kOk;
+  }
   const auto declare = [](config::Reader& in) {
     AppConfig defaults;
     read(in, defaults);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ingest/crc32c.h"           // crc32c
+#include "ingest/event_schema.h"     // event_schemas, event_tables
 #include "ingest/events.h"           // encode_issue …, decode_event, decode_command …
 #include "ingest/frame_decoder.h"    // decode_frame, for_each_dictionary_entry, tensor_chunk
 #include "ingest/frame_writer.h"     // FrameWriter

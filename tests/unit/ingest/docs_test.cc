@@ -1,11 +1,14 @@
 // What the pages show is what the program reads: the examples of docs/wire.md and docs/events.md.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/unit/ingest/event_fixture.h"
 #include "tests/unit/ingest/frame_fixture.h"
 #include "tests/unit/ingest/record_fixture.h"
 
@@ -60,6 +63,57 @@ TEST(WirePage, ItsLeastIssueIsAccepted) {
   const auto event = decode_structured_event(block_with("wire.md", "disk_full"));
   ASSERT_TRUE(event) << event.error().message;
   EXPECT_EQ(std::get<core::Issue>(event->event).rule, "disk_full");
+}
+
+TEST(EventsPage, ItsTablesAreWhatTheProgramPrints) {
+  std::ifstream file("docs/events.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string tables = event_tables();
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = tables.find("## ", at)) != tables.npos; ++found) {
+    const std::size_t name = at + 3;
+    const std::size_t table = tables.find("| Field", name);
+    const std::size_t end = std::min(tables.find("\n\n", table), tables.size());
+    const std::string event = tables.substr(name, tables.find('\n', name) - name);
+    EXPECT_NE(page.find("<!-- fields:begin " + event + " -->\n\n" +
+                        tables.substr(table, end - table) + "\n\n<!-- fields:end -->"),
+              page.npos)
+        << event << ": run `make docs`";
+    at = end;
+  }
+  EXPECT_EQ(found, 6u);
+}
+
+/// The paths of an object's entries that a schema names, and those that it does not.
+void check_against(const nlohmann::json& schema, const nlohmann::json& value,
+                   const std::string& path) {
+  const nlohmann::json* inner = &schema;
+  if (schema.contains("anyOf")) inner = &schema["anyOf"].back();  // the first is null
+  if (value.is_array() && inner->contains("items")) {
+    for (const auto& item : value) check_against((*inner)["items"], item, path + "[]");
+  }
+  if (!value.is_object() || !inner->contains("properties")) return;
+  for (const auto& [key, entry] : value.items()) {
+    const auto& properties = (*inner)["properties"];
+    if (inner->contains("additionalProperties") && !properties.contains(key)) continue;
+    ASSERT_TRUE(properties.contains(key)) << path << "." << key;
+    check_against(properties[key], entry, path + "." + key);
+  }
+}
+
+TEST(EventSchemas, NameEveryFieldThatAnEventWrites) {
+  const auto schemas = nlohmann::json::parse(event_schemas())["definitions"];
+  const auto check = [&](const char* name, const core::OutRecord& record) {
+    ASSERT_TRUE(schemas.contains(name)) << name;
+    check_against(schemas[name], nlohmann::json::parse(*record.value), name);
+  };
+  check("issue.v1", encode_issue(full_issue()));
+  check("job.v1", encode_job(full_job(), "c1"));
+  check("rule.v1", encode_rule_status(full_rule_status(), "c1"));
+  check("command.v1", encode_command(stop_command(), "/x"));
+  check("ack.v1", encode_ack(full_ack(), "c1"));
+  check("delivery.v1", encode_delivery(full_delivery(), at(), "c1"));
+  EXPECT_EQ(schemas["issue.v1"]["required"], (nlohmann::json{"status"}));
 }
 
 TEST(EventsPage, ItsIssueIsReadWholeAndWrittenAlike) {
