@@ -115,20 +115,16 @@ bool goes_by(const std::string& key, const core::Issue& issue, const std::string
          begins(core::fingerprint(issue.labels), id);
 }
 
-// Signals end the following; a closed pipe does as well.
-class Following {
- public:
-  Following() {
-    stop_ = 0;
-    std::signal(SIGINT, [](int) { stop_ = 1; });
-    std::signal(SIGTERM, [](int) { stop_ = 1; });
-  }
-  [[nodiscard]] static bool on() { return stop_ == 0 && std::cout.good(); }
+volatile std::sig_atomic_t stop_requested = 0;  // set by the signal handler alone
 
- private:
-  static volatile std::sig_atomic_t stop_;
-};
-volatile std::sig_atomic_t Following::stop_ = 0;
+// Signals end the following; a closed pipe does as well.
+void follow_until_signalled() {
+  stop_requested = 0;
+  std::signal(SIGINT, [](int) { stop_requested = 1; });
+  std::signal(SIGTERM, [](int) { stop_requested = 1; });
+}
+
+bool goes_on() { return stop_requested == 0 && std::cout.good(); }
 
 void print_event(const core::RecordView& record, const ViewOptions& options, bool colour) {
   if (record.tombstone) return;
@@ -202,10 +198,10 @@ int tail_command(const ViewOptions& options) {
   from.start = options.all ? ingest::Start::beginning : ingest::Start::end;
   auto source = looking.transport().source(from);
   if (!source) return refuse(source.error());
-  const Following following;
+  follow_until_signalled();
   const bool colour = shows_colour(STDOUT_FILENO);
   std::string trouble;  // said once while it lasts
-  while (Following::on()) {
+  while (goes_on()) {
     const auto read = (*source)->poll(
         200ms, 256, [&](const core::RecordView& record) { print_event(record, options, colour); });
     std::cout.flush();
