@@ -167,9 +167,6 @@ class Reader {
   /// A map whose keys the user chooses.
   void map(std::string_view key, std::string_view help,
            const std::function<void(const std::string& name, Reader&)>& read);
-  /// A map or a list of maps under one key: `read` runs once per map.
-  void one_or_many(std::string_view key, std::string_view help,
-                   const std::function<void(Reader&)>& read);
   /// Any YAML subtree as a Value (for pass-through such as librdkafka properties). `schema`: JSON
   /// Schema of what the caller accepts, for editors; empty: everything.
   void any(std::string_view key, core::Value& out, std::string_view help,
@@ -196,8 +193,6 @@ class Reader {
   void error(std::string_view key, std::string message) const;
   void warning(std::string_view key, std::string message) const;
   void note(std::string_view key, std::string message) const;
-  /// Accepts `old_name` (or any case / underscore spelling) for `key`.
-  void alias(std::string_view key, std::string_view old_name);
   /// Effective values so far, in declaration order, with origin default|user: params_hash and
   /// evidence.
   [[nodiscard]] std::vector<core::Parameter> effective() const;

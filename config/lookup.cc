@@ -1,4 +1,4 @@
-// What a Reader can be asked of its map: what stands where, by key or by path, and other spellings.
+// What a Reader can be asked of its map: what stands where, by key or by path.
 #include <algorithm>
 #include <charconv>
 
@@ -6,16 +6,6 @@
 
 namespace tocsin::config {
 namespace {
-
-// Lower case without underscores and dashes: what makes two spellings of a name the same.
-std::string folded(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '_' || c == '-') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return out;
-}
 
 // The longest key that `path` begins with: a name of the user's may hold dots.
 const Entry* first_entry(const Node& node, std::string_view path) {
@@ -87,15 +77,6 @@ void Reader::warning(std::string_view key, std::string message) const {
 
 void Reader::note(std::string_view key, std::string message) const {
   impl_->report(place(key), Grade::note, key, std::move(message));
-}
-
-void Reader::alias(std::string_view key, std::string_view old_name) {
-  impl_->aliases.emplace(old_name, key);
-  if (impl_->node == nullptr) return;
-  for (const Entry& entry : impl_->node->entries) {
-    if (entry.key != key && folded(entry.key) == folded(old_name))
-      impl_->aliases.emplace(entry.key, key);
-  }
 }
 
 }  // namespace tocsin::config

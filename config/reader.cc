@@ -46,12 +46,7 @@ std::string suggestion(const std::string& value, const Check<std::string>& check
 const Entry* Reader::Impl::take(std::string_view key) {
   if (std::find(known.begin(), known.end(), key) == known.end()) known.emplace_back(key);
   if (node == nullptr) return nullptr;
-  if (const Entry* entry = node->find(key)) return entry;
-  for (const Entry& entry : node->entries) {
-    const auto alias = aliases.find(entry.key);
-    if (alias != aliases.end() && alias->second == key) return &entry;
-  }
-  return nullptr;
+  return node->find(key);
 }
 
 std::string Reader::Impl::path_of(std::string_view key) const {
@@ -67,7 +62,7 @@ void Reader::Impl::report(const Place& place, Grade grade, std::string_view key,
 void Reader::Impl::report_unknown_keys() const {
   for (const Entry& entry : node->entries) {
     const bool asked = std::find(known.begin(), known.end(), entry.key) != known.end();
-    if (!asked && !aliases.contains(entry.key)) {
+    if (!asked) {
       diagnostics->add({entry.key_place, Grade::error, path_of(entry.key),
                         with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known),
                         true});
@@ -252,31 +247,6 @@ void Reader::map(std::string_view key, std::string_view help,
            item.key + ": expected a map or a list of maps, found " + describe_kind(item.value)});
     }
   }
-}
-
-void Reader::one_or_many(std::string_view key, std::string_view help,
-                         const std::function<void(Reader&)>& read) {
-  if (impl_->schema != nullptr) {
-    SchemaNode& node = impl_->schema->property(key);
-    node.type = "one-or-many";
-    node.help = help;
-    if (node.item.empty()) node.item.emplace_back().type = "object";
-    describe_map(node.item.front(), read);
-  }
-  const Entry* entry = impl_->take(key);
-  if (entry == nullptr) return;
-  if (entry->value.kind == Node::Kind::list) {
-    for (const Node& item : entry->value.items) {
-      if (item.kind == Node::Kind::map) {
-        read_map(*impl_, item, impl_->path_of(key), read);
-      } else {
-        impl_->report(item.place, Grade::error, key,
-                      "expected a map, found " + describe_kind(item));
-      }
-    }
-    return;
-  }
-  section(key, help, read);
 }
 
 void Reader::exactly_one_of(std::initializer_list<std::string_view> keys) {

@@ -100,10 +100,10 @@ Json to_schema(const SchemaNode& node) {
       item = {{"oneOf", Json::array({item, bare})}};
     }
     out = {{"type", "array"}, {"items", item}};
-  } else if (node.type == "map" || node.type == "one-or-many") {
+  } else if (node.type == "map") {
     const Json one = item_schema(node);
     const Json many = {{"oneOf", Json::array({one, {{"type", "array"}, {"items", one}}})}};
-    out = node.type == "map" ? Json{{"type", "object"}, {"additionalProperties", many}} : many;
+    out = {{"type", "object"}, {"additionalProperties", many}};
   } else {
     out = scalar_schema(node);
     if (node.minimum) out[node.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = *node.minimum;
@@ -120,18 +120,10 @@ void rows(const SchemaNode& node, const std::string& prefix, std::vector<KeyDoc>
     if (child.type == "ref") continue;  // its keys stand in the table already
     if (child.type == "object") {
       rows(child, path, out);
-    } else if (child.type == "array" || child.type == "map" || child.type == "one-or-many") {
-      out.push_back({path,
-                     child.type == "array" ? "list"
-                     : child.type == "map" ? "map"
-                                           : "map or list",
-                     "", "", child.help, child.required});
-      if (!child.item.empty())
-        rows(child.item.front(),
-             path + (child.type == "array" ? "[]"
-                     : child.type == "map" ? ".<name>"
-                                           : ""),
-             out);
+    } else if (child.type == "array" || child.type == "map") {
+      const bool list = child.type == "array";
+      out.push_back({path, list ? "list" : "map", "", "", child.help, child.required});
+      if (!child.item.empty()) rows(child.item.front(), path + (list ? "[]" : ".<name>"), out);
     } else {
       std::string fallback = child.fallback.is_null() ? "" : core::to_json(child.fallback);
       if (fallback.size() >= 2 && fallback.front() == '"')

@@ -1,7 +1,6 @@
 // What a Document owns, and what a Reader works on. Internal to config.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +19,7 @@ struct ShapeNode;
 /// One declared key, as a tree: what JSON Schema and the docs tables are made of.
 struct SchemaNode {
   std::string type;  // boolean integer number string duration bytes secret list-of-text map-of-text
-                     // any object array map one-or-many ref
+                     // any object array map ref
   std::string help;
   core::Value fallback;
   std::string range;
@@ -65,7 +64,6 @@ struct Reader::Impl {
   Diagnostics* diagnostics = nullptr;
   std::string path;
   std::vector<std::string> known;
-  std::map<std::string, std::string, std::less<>> aliases;  // other spelling → key
   std::vector<core::Parameter> effective;
   // Describing: where declarations go.
   SchemaNode* schema = nullptr;

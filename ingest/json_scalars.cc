@@ -267,9 +267,4 @@ core::OutRecord dead_letter(const core::RecordView& record, std::string_view cod
   return out;
 }
 
-core::OutRecord dead_letter(const core::RecordView& record, const DecodeFailure& failure,
-                            std::string_view component) {
-  return dead_letter(record, to_string(failure.code), failure.detail, component);
-}
-
 }  // namespace tocsin::ingest

@@ -68,7 +68,5 @@ inline constexpr std::string_view kDecoderVersion = "tocsin-frame-1.0";
 /// or another room's word for its refusal.
 core::OutRecord dead_letter(const core::RecordView& record, std::string_view code,
                             std::string_view detail, std::string_view component);
-core::OutRecord dead_letter(const core::RecordView& record, const DecodeFailure& failure,
-                            std::string_view component);
 
 }  // namespace tocsin::ingest

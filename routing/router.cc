@@ -19,12 +19,6 @@ Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
       new Router(std::make_unique<Impl>(std::move(*compiled), std::move(options))));
 }
 
-core::Status check(const RouteConfig& tree, const std::vector<Integration>& integrations) {
-  auto compiled = RouteTree::build(tree, {}, integrations);
-  if (!compiled) return compiled.error();
-  return core::ok();
-}
-
 Router::Router(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Router::~Router() = default;
 core::Status Router::restore(std::string_view key, std::string_view value) {
@@ -46,9 +40,6 @@ Output Router::take() { return impl_->take(); }
 std::vector<StateRecord> Router::snapshot() const { return impl_->snapshot(); }
 void Router::for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const {
   impl_->for_each_issue(visit);
-}
-void Router::for_each_group(core::FunctionRef<void(const GroupView&)> visit) const {
-  impl_->for_each_group(visit);
 }
 std::optional<IssueView> Router::find_issue(std::string_view issue_key) const {
   return impl_->find_issue(issue_key);
@@ -75,14 +66,6 @@ const Stats& Router::Impl::stats() const noexcept {
 void Router::Impl::for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const {
   for (const auto& [key, state] : issues_) {
     visit({state->issue, state->key, state->firing, state->episode, state->last_transition});
-  }
-}
-
-void Router::Impl::for_each_group(core::FunctionRef<void(const GroupView&)> visit) const {
-  for (const auto& [hash, group] : groups_) {
-    if (!group->active()) continue;
-    visit({group->route_id, group->key, group->hash, group->generation, group->members.size(),
-           group->next_flush()});
   }
 }
 

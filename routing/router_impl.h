@@ -49,7 +49,6 @@ class Router::Impl {
   [[nodiscard]] const RouteTree& tree() const noexcept { return tree_; }
   const Stats& stats() const noexcept;
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
-  void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
   [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
 

@@ -279,16 +279,6 @@ struct Explanation {
   std::vector<NearMiss> misses;
 };
 
-/// A group as listings show it.
-struct GroupView {
-  const std::string& route_id;
-  const std::string& group_key;
-  const std::string& group_hash;
-  std::uint64_t generation = 1;
-  std::size_t members = 0;
-  std::optional<core::WallTime> next_flush_at;
-};
-
 /// Not thread-safe: one owner.
 class Router {
  public:
@@ -336,7 +326,6 @@ class Router {
   /// The whole state, ascending by key: for a reload (create a second Router, restore into it).
   [[nodiscard]] std::vector<StateRecord> snapshot() const;
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
-  void for_each_group(core::FunctionRef<void(const GroupView&)> visit) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
   /// Also for runs whose attempt has ended, as long as they are remembered.
   [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
@@ -349,10 +338,5 @@ class Router {
   explicit Router(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-/// Checks a tree and its integrations as create() would, without making a router: for `tocsin
-/// check` of programs that build trees themselves. read_route() already reports these with their
-/// place.
-core::Status check(const RouteConfig& tree, const std::vector<Integration>& integrations);
 
 }  // namespace tocsin::routing

@@ -306,7 +306,6 @@ Output Engine::take(std::int32_t partition) {
   const auto found = impl_->partitions.find(partition);
   if (found == impl_->partitions.end()) return {};
   PartitionState& state = found->second;
-  state.urgent = false;
   if (state.owes_first_index()) {
     state.output.log.insert(state.output.log.begin(), std::move(*state.first_index));
     state.first_index.reset();
@@ -320,11 +319,6 @@ std::vector<std::int32_t> Engine::pending() const {
     if (!partition.output.empty() || partition.owes_first_index()) out.push_back(number);
   }
   return out;
-}
-
-bool Engine::wants_commit_now() const noexcept {
-  return std::any_of(impl_->partitions.begin(), impl_->partitions.end(),
-                     [](const auto& entry) { return entry.second.urgent; });
 }
 
 void Engine::go_live(std::int32_t partition, core::WallTime now) {
@@ -343,7 +337,6 @@ void Engine::go_live(std::int32_t partition, core::WallTime now) {
   if (state.farewell.empty()) return;
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();
-  state.urgent = true;
 }
 
 void Engine::drop(std::int32_t partition) {
@@ -365,8 +358,6 @@ void Engine::Impl::tell_incomplete() {
               "The rule state of partition " + std::to_string(part->number) +
                   " is not what it was: " + part->incomplete + ".");
 }
-
-const RulesConfig& Engine::rules() const noexcept { return impl_->configured; }
 
 EngineStats Engine::stats() const {
   EngineStats out = impl_->stats;

@@ -58,8 +58,7 @@ using StreamPositions = std::map<std::string, std::int64_t, std::less<>>;
 struct PartitionState {
   std::int32_t number = 0;
   StreamPositions next;
-  Output output;        // since the last take()
-  bool urgent = false;  // something in it should not wait
+  Output output;  // since the last take()
   bool silent = false;
   std::string incomplete;  // why the state is not what it should be; empty: it is
   std::map<RunId, std::unique_ptr<Run>> runs;

@@ -36,8 +36,6 @@ std::string window_end(const Place& place) {
 
 void Engine::Impl::emit(Event event) {
   if (part->silent) return;
-  const auto* job = std::get_if<core::JobEvent>(&event);
-  if (job == nullptr || job->phase != core::JobPhase::heartbeat) part->urgent = true;
   part->output.events.push_back(std::move(event));
 }
 

@@ -7,10 +7,6 @@
 
 namespace tocsin::rules {
 
-std::string_view to_string(Preset preset) noexcept {
-  return preset == Preset::tocsin ? "tocsin" : "original";
-}
-
 std::string_view to_string(Outcome outcome) noexcept {
   static constexpr std::array<std::string_view, kOutcomes> kNames{"ok", "hit", "insufficient_data",
                                                                   "not_applicable", "error"};
@@ -51,7 +47,5 @@ std::string figure(double value) {
   std::snprintf(text.data(), text.size(), "%.4g", value);
   return text.data();
 }
-
-std::string figure(std::int64_t value) { return std::to_string(value); }
 
 }  // namespace tocsin::rules

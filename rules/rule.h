@@ -340,6 +340,5 @@ std::shared_ptr<const Program> read_series_rule(config::Reader& in, Preset prese
 
 /// Numbers in sentences: four significant digits, no trailing zeros; "NaN", "+Inf".
 std::string figure(double value);
-std::string figure(std::int64_t value);
 
 }  // namespace tocsin::rules

@@ -31,7 +31,6 @@ namespace tocsin::rules {
 /// Which thresholds and conditions a rule starts from: ours (detection-quality §2), or exactly
 /// those of builtin-rules. Parameters that a user gives win over either.
 enum class Preset { tocsin, original };
-std::string_view to_string(Preset preset) noexcept;
 
 /// A rule with its parameters; immutable and shared. Opaque outside this room.
 class Program;
@@ -169,8 +168,6 @@ class Engine {
   Output take(std::int32_t partition);
   /// Partitions for which take() would give something.
   [[nodiscard]] std::vector<std::int32_t> pending() const;
-  /// An issue or command waits in take(): commit after the gathering delay.
-  [[nodiscard]] bool wants_commit_now() const noexcept;
 
   /// Writes about `budget` bytes of a snapshot of the partition: what changed since the last one,
   /// as it was at the first call, and last the record that makes it valid. Returns whether more is
@@ -199,7 +196,6 @@ class Engine {
   void mark_incomplete(std::int32_t partition, std::string_view why);
 
   [[nodiscard]] EngineStats stats() const;
-  [[nodiscard]] const RulesConfig& rules() const noexcept;
 
   struct Impl;  // defined inside the room only
 

@@ -28,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
       });
   if (failure && (frames != 0 || failure->detail.empty())) std::abort();
-  if (failure) tocsin::ingest::dead_letter(record, *failure, "fuzz");
+  if (failure)
+    tocsin::ingest::dead_letter(record, to_string(failure->code), failure->detail, "fuzz");
   return 0;
 }

@@ -178,19 +178,6 @@ TEST(Config, ReadsAListOfMapsOrBareTexts) {
   EXPECT_THAT(uses, ElementsAre("exploding_tensor", "overfit"));
 }
 
-TEST(Config, AcceptsOtherSpellingsOfAnAlias) {
-  Diagnostics diagnostics;
-  auto document = Document::parse("OnlyNaN: true\n", "t.yaml", process_environment(), diagnostics);
-  ASSERT_TRUE(document);
-  bool only_nan = false;
-  document->read(diagnostics, [&](Reader& in) {
-    in.alias("only_nan", "only_nan");
-    in.optional("only_nan", only_nan, "");
-  });
-  EXPECT_FALSE(diagnostics.has_errors());
-  EXPECT_TRUE(only_nan);
-}
-
 TEST(Config, InsistsOnExactlyOneOfSeveralKeys) {
   Diagnostics diagnostics;
   auto document = Document::parse("transport: {kafka: {}, journal: d}\n", "t.yaml",

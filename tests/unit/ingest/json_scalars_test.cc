@@ -265,7 +265,7 @@ TEST(DecodeTelemetry, TellsFramesAndJsonApartByTheFirstByte) {
 
 TEST(DeadLetter, CarriesTheOriginalBytesAndWhereTheyStood) {
   const auto letter =
-      dead_letter(record("hello"), {DecodeError::not_a_frame, "no magic"}, "engine");
+      dead_letter(record("hello"), to_string(DecodeError::not_a_frame), "no magic", "engine");
   EXPECT_EQ(letter.topic, "dlq");
   EXPECT_EQ(letter.key, "telemetry/3");
   EXPECT_EQ(letter.value, "hello");

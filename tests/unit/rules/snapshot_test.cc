@@ -100,7 +100,6 @@ TEST(Snapshot, APartitionThatIsTakenAwayTakesOnlyItsOwnOutput) {
   EXPECT_EQ(rule.engine().pending(), (std::vector<std::int32_t>{4}));
   EXPECT_TRUE(rule.engine().take(3).empty());
   EXPECT_FALSE(rule.engine().take(4).empty());
-  EXPECT_FALSE(rule.engine().wants_commit_now());
 }
 
 }  // namespace
