@@ -274,6 +274,8 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   if (!collections.is_null()) read_collections(in, collections, cfg);
   Value raw;
   in.any("raw", raw, "limits of raw tensors (not sent by this client)");
+  if (!raw.is_null())
+    in.warning("raw", "raw tensors are not sent by this client: no limit applies");
 }
 
 core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig base) {
