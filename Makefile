@@ -48,7 +48,7 @@ integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
 
 sanitize: ## Unit, contract and simulation tests under ASan+UBSan; client and app under TSan
-	@tools/setup test
+	@tools/setup sanitize
 	@tools/sanitize
 
 bench: ## Benchmarks, each beside its baseline

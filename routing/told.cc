@@ -74,7 +74,7 @@ bool incident_open(const TellLog& log) {
 
 void remember_sent(TellLog& log, const core::Notification& notification,
                    std::vector<std::pair<std::string, TellLog::Told>> over) {
-  if (over.size() > kMaxEnds) over.resize(kMaxEnds);
+  if (over.size() > kMaxEnds) over.erase(over.begin() + kMaxEnds, over.end());
   log.pending.push_back({log.seq, notification.notification_id, notification.kind,
                          notification.decided_at, std::move(over)});
   while (log.pending.size() > kMaxPending) {

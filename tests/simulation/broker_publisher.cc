@@ -131,9 +131,9 @@ class Publisher final : public core::RecordPublisher {
     request->records.assign(records.begin(), records.end());
     if (options_.source != nullptr) {
       const auto [group, member] = membership_of(*options_.source);
-      std::copy_if(positions.begin(), positions.end(),
-                   std::back_inserter(request->transaction.positions),
-                   [&](const core::Position& at) { return at.next >= 0 && !group.empty(); });
+      std::copy_if(
+          positions.begin(), positions.end(), std::back_inserter(request->transaction.positions),
+          [&group = group](const core::Position& at) { return at.next >= 0 && !group.empty(); });
       request->transaction.group = group;
       request->member = member;
     }

@@ -284,7 +284,8 @@ TEST_F(SessionTest, SkippedUpdatesAndMicroStepsStandInTheStepEnd) {
   Session session = open();
   session.step_end(true, 4);
   session.flush();
-  const auto view = Drained(*queue_).of(FrameKind::step_end)[0].view();
+  const auto frames = Drained(*queue_).of(FrameKind::step_end);
+  const auto view = frames[0].view();
   EXPECT_EQ(view.column<std::uint64_t>(core::step_end_column::micro_steps)[0], 4U);
   EXPECT_EQ(view.column<std::uint64_t>(core::step_end_column::meta)[0],
             core::meta::kOptimizerSkipped);
