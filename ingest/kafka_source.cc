@@ -5,71 +5,19 @@
 #include <string_view>
 #include <utility>
 
+#include "ingest/kafka_consumer.h"
+
 namespace tocsin::ingest {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCommittedTimeout{10'000};
-constexpr milliseconds kMetadataTimeout{5'000};
 constexpr milliseconds kSeekTimeout{5'000};
-constexpr milliseconds kReadAllPatience{30'000};
-constexpr int kBackoffVersion = 0x02020000;  // fetch.queue.backoff.ms exists from 2.2
 
 milliseconds left_until(Clock::time_point deadline) {
   return std::max(milliseconds{0},
                   std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
-}
-
-std::optional<std::string_view> header_of(const void* native, std::string_view name) {
-  const auto* message = static_cast<const rd_kafka_message_t*>(native);
-  rd_kafka_headers_t* headers = nullptr;
-  if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return {};
-  const std::string terminated(name);
-  const void* value = nullptr;
-  std::size_t size = 0;
-  if (rd_kafka_header_get_last(headers, terminated.c_str(), &value, &size) !=
-      RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return {};
-  }
-  return std::string_view(static_cast<const char*>(value), size);
-}
-
-using Settings = std::vector<std::pair<std::string_view, std::string>>;
-
-/// streaming-on-kafka §6.13.
-Settings consumer_settings(const std::string& group, const std::string& client_id, bool small,
-                           milliseconds fetch_wait) {
-  Settings settings = {
-      {"group.id", group},
-      {"client.id", client_id},
-      {"enable.auto.commit", "false"},
-      {"enable.auto.offset.store", "false"},
-      {"isolation.level", "read_committed"},
-      {"auto.offset.reset", "error"},
-      {"enable.partition.eof", "true"},
-      {"partition.assignment.strategy", "cooperative-sticky"},
-      {"session.timeout.ms", "10000"},
-      {"heartbeat.interval.ms", "2500"},
-      {"max.poll.interval.ms", "120000"},
-      {"socket.timeout.ms", "10000"},
-      {"socket.nagle.disable", "true"},
-      {"socket.keepalive.enable", "true"},
-      {"reconnect.backoff.max.ms", "2000"},
-      {"allow.auto.create.topics", "false"},
-      {"fetch.wait.max.ms", std::to_string(fetch_wait.count())},
-      {"fetch.error.backoff.ms", "100"},
-      {"queued.min.messages", "1000000"},
-  };
-  if (rd_kafka_version() >= kBackoffVersion) {
-    settings.emplace_back("fetch.queue.backoff.ms", "10");
-    settings.emplace_back("queued.max.messages.kbytes", small ? "16384" : "65536");
-  } else {
-    // Until 2.2 a full queue means a pause of a whole second: room for two seconds' worth.
-    settings.emplace_back("queued.max.messages.kbytes", small ? "16384" : "524288");
-  }
-  return settings;
 }
 
 }  // namespace
@@ -80,7 +28,8 @@ KafkaSource::KafkaSource(const KafkaContext& context, SourceOptions options)
       gaps_(context.telemetry.counter("tocsin_ingest_gaps_total",
                                       "Times a reader found records gone or damaged")),
       rebalances_(context.telemetry.counter("tocsin_ingest_rebalances_total",
-                                            "Assignments and revocations of partitions")) {}
+                                            "Assignments and revocations of partitions")),
+      restore_(context) {}
 
 core::Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const KafkaContext& context,
                                                              SourceOptions options) {
@@ -132,17 +81,6 @@ rd_kafka_t* KafkaSource::group_client() const noexcept {
   return closed_ || options_.group.empty() || !client_ ? nullptr : client_->get();
 }
 
-Kafka<rd_kafka_topic_partition_list_t> KafkaSource::list_of(
-    std::span<const core::StreamPartition> partitions) const {
-  Kafka<rd_kafka_topic_partition_list_t> list(
-      rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
-  for (const auto& where : partitions) {
-    rd_kafka_topic_partition_list_add(list.get(), context_.full_name(where.stream).c_str(),
-                                      where.partition);
-  }
-  return list;
-}
-
 KafkaSource::Partition* KafkaSource::find(const core::StreamPartition& where) {
   const auto it = std::find_if(assigned_.begin(), assigned_.end(),
                                [&](const Partition& one) { return one.where == where; });
@@ -165,211 +103,6 @@ KafkaSource::Partition* KafkaSource::find(const rd_kafka_message_t& message) {
     return &one;
   }
   return nullptr;
-}
-
-// ── Assignment ───────────────────────────────────────────────────────────────────────────────
-
-void KafkaSource::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t error,
-                               rd_kafka_topic_partition_list_t* list, void* opaque) noexcept {
-  auto* owner = static_cast<KafkaSource*>(KafkaClient::owner(opaque));
-  if (owner == nullptr) {  // closing: the owner was told already
-    KafkaClient::decline(client, opaque);
-    return;
-  }
-  auto& self = *owner;
-  self.rebalances_.add();
-  if (error == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-    self.on_assigned(*list);
-    return;
-  }
-  if (error == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-    self.on_revoked(*list);
-    return;
-  }
-  self.context_.log.warn("kafka_rebalance_failed", {{"reason", rd_kafka_err2str(error)}});
-  rd_kafka_assign(client, nullptr);
-}
-
-void KafkaSource::on_assigned(rd_kafka_topic_partition_list_t& list) {
-  rd_kafka_t* client = client_->get();
-  ever_assigned_ = true;
-  std::vector<core::StreamPartition> fresh;
-  for (int i = 0; i < list.cnt; ++i) {
-    const auto& element = list.elems[i];
-    fresh.push_back({std::string(context_.short_name(element.topic)), element.partition});
-  }
-  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(client)) == "COOPERATIVE";
-  if (!cooperative) assigned_.clear();
-  auto status = start_partitions(fresh);
-  if (!status) {
-    context_.log.warn("committed_positions_unread", {{"reason", status.error().message}});
-    unannounced_.insert(unannounced_.end(), fresh.begin(), fresh.end());
-  }
-  // Explicit offsets: in 2.0.2 a seek right after the assignment is not to be relied on.
-  std::vector<core::StreamPartition> paused;
-  for (int i = 0; i < list.cnt; ++i) {
-    Partition* one = find(fresh[static_cast<std::size_t>(i)]);
-    if (one == nullptr) continue;
-    list.elems[i].offset = one->start;
-    if (one->paused) paused.push_back(one->where);
-  }
-  if (cooperative) {
-    const Kafka<rd_kafka_error_t> error(rd_kafka_incremental_assign(client, &list));
-    if (error) pending_error_ = core::unavailable(rd_kafka_error_string(error.get()));
-  } else if (const auto error = rd_kafka_assign(client, &list); error != 0) {
-    pending_error_ = kafka_error(error, "assigning partitions");
-  }
-  // Still inside the callback: nothing is handed out in between.
-  if (!paused.empty()) rd_kafka_pause_partitions(client, list_of(paused).get());
-  feel_pulse();
-}
-
-void KafkaSource::feel_pulse() {
-  std::vector<KafkaPulse::Topic> topics;
-  for (const auto& one : assigned_) {
-    topics.emplace_back(context_.full_name(one.where.stream), one.where.partition);
-  }
-  if (!pulse_) pulse_ = std::make_unique<KafkaPulse>(client_->get());
-  pulse_->watch(std::move(topics));
-}
-
-/// Makes entries for new partitions and lets the owner say where they start.
-core::Status KafkaSource::start_partitions(std::vector<core::StreamPartition> partitions) {
-  std::vector<core::Position> asked;
-  for (const auto& where : partitions) {
-    asked.push_back({where, -1});
-    if (find(where) != nullptr) continue;
-    Partition one;
-    one.where = where;
-    one.paused = true;
-    if (options_.start == Start::end) one.start = RD_KAFKA_OFFSET_END;
-    assigned_.push_back(std::move(one));
-  }
-  if (options_.start == Start::committed_or_beginning && !options_.group.empty()) {
-    auto positions = committed(asked, kCommittedTimeout);
-    if (!positions) return positions.error();
-    asked = std::move(*positions);
-  }
-  hand_to_owner(asked);
-  return core::ok();
-}
-
-void KafkaSource::hand_to_owner(std::span<const core::Position> positions) {
-  for (const auto& position : positions) {
-    Partition* one = find(position.where);
-    if (one == nullptr || position.next < 0) continue;
-    one->next = one->start = position.next;
-  }
-  if (options_.listener == nullptr) {
-    for (const auto& position : positions) {
-      if (Partition* one = find(position.where)) one->paused = false;
-    }
-    return;
-  }
-  in_assignment_ = true;
-  options_.listener->assigned(positions);
-  in_assignment_ = false;
-}
-
-/// Tells the owner about partitions whose committed positions could not be read when they came.
-core::Status KafkaSource::announce_late() {
-  if (unannounced_.empty()) return core::ok();
-  auto late = std::exchange(unannounced_, {});
-  if (auto status = start_partitions(late); !status) {
-    unannounced_ = std::move(late);
-    return status;
-  }
-  std::vector<core::StreamPartition> resumed;
-  for (const auto& where : late) {
-    Partition* one = find(where);
-    if (one == nullptr) continue;
-    const bool wants_to_run = !one->paused;
-    one->paused = true;
-    if (auto status = move(*one, one->start); !status) return status;
-    if (wants_to_run) resumed.push_back(where);
-  }
-  return resume(resumed);
-}
-
-void KafkaSource::on_revoked(rd_kafka_topic_partition_list_t& list) {
-  rd_kafka_t* client = client_->get();
-  std::vector<core::StreamPartition> gone;
-  for (int i = 0; i < list.cnt; ++i) {
-    const auto& element = list.elems[i];
-    gone.push_back({std::string(context_.short_name(element.topic)), element.partition});
-  }
-  if (options_.listener != nullptr) {
-    if (rd_kafka_assignment_lost(client) != 0) {
-      options_.listener->lost(gone);
-    } else {
-      options_.listener->revoked(gone);
-    }
-  }
-  const auto is_gone = [&](const core::StreamPartition& where) {
-    return std::find(gone.begin(), gone.end(), where) != gone.end();
-  };
-  std::erase_if(assigned_, [&](const Partition& one) { return is_gone(one.where); });
-  std::erase_if(unannounced_, is_gone);
-  last_found_ = 0;
-  feel_pulse();
-  if (std::string_view(rd_kafka_rebalance_protocol(client)) == "COOPERATIVE") {
-    const Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, &list));
-    if (error) {
-      context_.log.warn("kafka_unassign_failed", {{"reason", rd_kafka_error_string(error.get())}});
-    }
-  } else {
-    rd_kafka_assign(client, nullptr);
-  }
-}
-
-core::Status KafkaSource::assign_without_group() {
-  std::vector<core::StreamPartition> all;
-  if (options_.partition) {
-    for (const auto& topic : options_.topics) all.push_back({topic, *options_.partition});
-  } else {
-    const auto metadata = kafka_metadata(client_->get(), kMetadataTimeout, context_.address);
-    if (!metadata) return metadata.error();
-    for (const auto& topic : options_.topics) {
-      const std::string full = context_.full_name(topic);
-      const auto* begin = (*metadata)->topics;
-      const auto* end = begin + (*metadata)->topic_cnt;
-      const auto* it = std::find_if(
-          begin, end, [&](const rd_kafka_metadata_topic_t& one) { return one.topic == full; });
-      if (it == end || it->partition_cnt == 0) return context_.missing(topic);
-      for (int partition = 0; partition < it->partition_cnt; ++partition) {
-        all.push_back({topic, partition});
-      }
-    }
-  }
-  ever_assigned_ = true;
-  if (auto status = start_partitions(all); !status) return status;
-  return assign_all();
-}
-
-core::Result<std::vector<core::Position>> KafkaSource::committed(
-    std::span<const core::Position> positions, milliseconds timeout) const {
-  std::vector<core::StreamPartition> partitions;
-  for (const auto& position : positions) partitions.push_back(position.where);
-  const auto list = list_of(partitions);
-  const auto deadline = Clock::now() + timeout;
-  for (;;) {
-    const auto error = rd_kafka_committed(client_->get(), list.get(),
-                                          static_cast<int>(left_until(deadline).count()));
-    auto first = error;
-    for (int i = 0; first == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; ++i) {
-      first = list->elems[i].err;
-    }
-    if (first == RD_KAFKA_RESP_ERR_NO_ERROR) break;
-    if (left_until(deadline).count() == 0 || kafka_code(first) == core::Code::permission_denied) {
-      return kafka_error(first, "reading the group's committed positions");
-    }
-  }
-  std::vector<core::Position> found;
-  for (int i = 0; i < list->cnt; ++i) {
-    const std::int64_t offset = list->elems[i].offset;
-    found.push_back({partitions[static_cast<std::size_t>(i)], offset >= 0 ? offset : -1});
-  }
-  return found;
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────
@@ -395,25 +128,6 @@ void KafkaSource::on_error(rd_kafka_t* client, int error, const char* reason,
   }
 }
 
-core::RecordView KafkaSource::view_of(const rd_kafka_message_t& message) const {
-  core::RecordView view;
-  view.topic = view.stream = context_.short_name(rd_kafka_topic_name(message.rkt));
-  view.partition = message.partition;
-  view.offset = message.offset;
-  const std::int64_t time = rd_kafka_message_timestamp(&message, nullptr);
-  view.timestamp = time > 0 ? time * 1'000'000 : 0;
-  if (message.key != nullptr) {
-    view.key = std::string_view(static_cast<const char*>(message.key), message.key_len);
-  }
-  view.tombstone = message.payload == nullptr;
-  if (!view.tombstone) {
-    view.value = {static_cast<const std::byte*>(message.payload), message.len};
-  }
-  view.native = &message;
-  view.find_header = header_of;
-  return view;
-}
-
 bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler) {
   if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
     take_error(message);
@@ -424,7 +138,7 @@ bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler)
   if (one == nullptr || message.offset < one->next) return false;
   one->next = message.offset + 1;
   one->at_end = false;
-  handler(view_of(message));
+  handler(record_view(context_, message));
   return true;
 }
 
@@ -518,7 +232,7 @@ core::Status KafkaSource::restart(Partition& partition, std::int64_t offset) {
     partition.start = offset;
     return assign_all();
   }
-  const auto list = list_of({&partition.where, 1});
+  const auto list = partition_list(context_, {&partition.where, 1});
   list->elems[0].offset = offset;
   Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, list.get()));
   if (!error) error.reset(rd_kafka_incremental_assign(client, list.get()));
@@ -535,11 +249,12 @@ core::Status KafkaSource::assign_all() {
     all.push_back(one.where);
     if (one.paused) paused.push_back(one.where);
   }
-  const auto list = list_of(all);
+  const auto list = partition_list(context_, all);
   for (std::size_t i = 0; i < assigned_.size(); ++i) list->elems[i].offset = assigned_[i].start;
   const auto error = rd_kafka_assign(client_->get(), list.get());
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "assigning partitions");
-  if (!paused.empty()) rd_kafka_pause_partitions(client_->get(), list_of(paused).get());
+  if (!paused.empty())
+    rd_kafka_pause_partitions(client_->get(), partition_list(context_, paused).get());
   return core::ok();
 }
 
@@ -565,7 +280,8 @@ core::Status KafkaSource::pause(std::span<const core::StreamPartition> partition
     changed.push_back(where);
   }
   if (changed.empty() || in_assignment_ || closed_) return core::ok();
-  const auto error = rd_kafka_pause_partitions(client_->get(), list_of(changed).get());
+  const auto error =
+      rd_kafka_pause_partitions(client_->get(), partition_list(context_, changed).get());
   return error == 0 ? core::ok() : core::Status(kafka_error(error, "pausing"));
 }
 
@@ -578,7 +294,8 @@ core::Status KafkaSource::resume(std::span<const core::StreamPartition> partitio
     changed.push_back(where);
   }
   if (changed.empty() || in_assignment_ || closed_) return core::ok();
-  const auto error = rd_kafka_resume_partitions(client_->get(), list_of(changed).get());
+  const auto error =
+      rd_kafka_resume_partitions(client_->get(), partition_list(context_, changed).get());
   return error == 0 ? core::ok() : core::Status(kafka_error(error, "resuming"));
 }
 
@@ -600,76 +317,11 @@ bool KafkaSource::at_end(const core::StreamPartition& where) const {
                      [&](const Partition& one) { return one.where == where && one.at_end; });
 }
 
-// ── Restoring and leaving ────────────────────────────────────────────────────────────────────
-
-core::Result<rd_kafka_t*> KafkaSource::restore_client() {
-  if (restore_) return restore_->get();
-  const auto settings =
-      consumer_settings("tocsin-restore", kafka_client_id("restore"), false, milliseconds{10});
-  auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
-  if (!conf) return conf.error();
-  auto client = KafkaClient::start(std::move(*conf), KafkaRole::consumer, this, context_.log);
-  if (!client) return client.error();
-  restore_ = std::move(*client);
-  rd_kafka_poll_set_consumer(restore_->get());
-  return restore_->get();
-}
-
 core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partition,
                                    std::optional<core::WallTime> since,
                                    core::RecordHandler handler) {
   if (closed_) return core::Error{core::Code::failed_precondition, "the kafka source is closed"};
-  auto client = restore_client();
-  if (!client) return client.error();
-  const core::StreamPartition where{std::string(topic), partition};
-  const auto list = list_of({&where, 1});
-  list->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
-  if (since) {
-    list->elems[0].offset = std::max<std::int64_t>(
-        0, std::chrono::floor<milliseconds>(since->time_since_epoch()).count());
-    const auto asked = rd_kafka_offsets_for_times(
-        *client, list.get(), static_cast<int>(milliseconds(kReadAllPatience).count()));
-    const auto error = asked != 0 ? asked : list->elems[0].err;
-    if (error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
-        error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-        error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC) {
-      return context_.missing(topic);
-    }
-    if (error != 0) return kafka_error(error, "looking for a time in " + where.stream);
-    if (list->elems[0].offset < 0) return core::ok();  // everything is older
-  }
-  if (const auto error = rd_kafka_assign(*client, list.get()); error != 0) {
-    return kafka_error(error, "assigning " + where.stream);
-  }
-  core::Status result = core::ok();
-  auto deadline = Clock::now() + kReadAllPatience;
-  for (;;) {
-    const Kafka<rd_kafka_message_t> message(rd_kafka_consumer_poll(*client, 100));
-    if (!message) {
-      if (Clock::now() < deadline) continue;
-      result = core::Error{
-          core::Code::deadline_exceeded,
-          "reading " + where.stream + " from " + context_.address + ": nothing came for 30 s"};
-      break;
-    }
-    // The event, not the high watermark: control records of transactions occupy offsets too.
-    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) break;
-    if (message->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
-        message->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION) {
-      result = context_.missing(topic);
-      break;
-    }
-    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      result = kafka_error(message->err, "reading " + where.stream);
-      if (!result.error().retryable() || Clock::now() >= deadline) break;
-      result = core::ok();
-      continue;
-    }
-    deadline = Clock::now() + kReadAllPatience;
-    handler(view_of(*message));
-  }
-  rd_kafka_assign(*client, nullptr);
-  return result;
+  return restore_.read_all(topic, partition, since, handler);
 }
 
 void KafkaSource::close(milliseconds deadline) {
@@ -689,7 +341,7 @@ void KafkaSource::leave(milliseconds deadline) {
   if (std::exchange(closed_, true) || !client_) return;
   if (in_group()) client_->leave_group(deadline, ever_assigned_);
   assigned_.clear();
-  restore_.reset();
+  restore_.close();
   pulse_.reset();
   {
     const std::lock_guard lock(wake_mutex_);

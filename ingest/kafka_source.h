@@ -13,6 +13,7 @@
 #include "core/record_source.h"
 #include "ingest/kafka_config.h"
 #include "ingest/kafka_pulse.h"
+#include "ingest/kafka_restore.h"
 
 namespace tocsin::ingest {
 
@@ -79,10 +80,6 @@ class KafkaSource final : public core::RecordSource {
 
   Partition* find(const core::StreamPartition& where);
   Partition* find(const rd_kafka_message_t& message);
-  [[nodiscard]] Kafka<rd_kafka_topic_partition_list_t> list_of(
-      std::span<const core::StreamPartition> partitions) const;
-  [[nodiscard]] core::RecordView view_of(const rd_kafka_message_t& message) const;
-  core::Result<rd_kafka_t*> restore_client();
 
   const KafkaContext& context_;
   const SourceOptions options_;
@@ -92,7 +89,7 @@ class KafkaSource final : public core::RecordSource {
   std::mutex wake_mutex_;              // guards queue_: wake() may come while we leave
   rd_kafka_queue_t* queue_ = nullptr;  // of client_, for wake()
   std::atomic<bool> woken_{false};
-  std::unique_ptr<KafkaClient> restore_;
+  KafkaRestore restore_;
   std::unique_ptr<KafkaPulse> pulse_;  // of a member: behind client_, it ends first
   std::vector<Partition> assigned_;
   std::size_t last_found_ = 0;
