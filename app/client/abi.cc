@@ -1,65 +1,35 @@
-// The C interface: checks arguments, contains exceptions, survives fork.
+// The C interface, first half: names, values, steps. It checks arguments; exceptions and forks are
+// the business of abi_guard.h.
 #include <pthread.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "app/client/at_exit.h"
+#include "app/client/abi_guard.h"
 #include "app/client/bounded_json.h"
-#include "app/client/process.h"
-#include "app/client/tocsin_client.h"
 #include "collectors/collectors.h"
 
 namespace client = tocsin::app::client;
 namespace core = tocsin::core;
-using Json = nlohmann::json;
 
 namespace {
 
 using client::after_fork_in_child;
+using client::fail;
+using client::guarded;
 using client::make_client;
 using client::process;
 using client::Process;
 using client::text;
+using client::with;
 
 thread_local std::string last_error = "no error";
-
-std::int32_t fail(std::int32_t code, std::string words) {
-  last_error = std::move(words);
-  return code;
-}
-
-template <typename F>
-std::int32_t guarded(F&& call) noexcept {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    try {
-      return fail(TOCSIN_INTERNAL, error.what());
-    } catch (...) {
-      return TOCSIN_INTERNAL;
-    }
-  } catch (...) {
-    return TOCSIN_INTERNAL;
-  }
-}
-
-// Runs `call(Client&)` on a live handle of this process.
-template <typename F>
-std::int32_t with(tocsin_client* handle, F&& call) noexcept {
-  if (handle == nullptr) return TOCSIN_DISABLED;
-  if (handle->generation != process().generation.load(std::memory_order_relaxed)) {
-    return TOCSIN_DISABLED;
-  }
-  return guarded([&] { return call(*handle->client); });
-}
 
 // Copies what both sides know of a struct that begins with its size.
 template <typename T>
@@ -68,17 +38,6 @@ T known_part(const T* given) {
   std::memcpy(static_cast<void*>(&out), given,
               std::min<std::size_t>(sizeof out, static_cast<std::size_t>(given->size)));
   return out;
-}
-
-std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
-                      std::size_t* length) {
-  if (length != nullptr) *length = value.size();
-  if (buffer == nullptr || value.size() + 1 > size) {
-    return fail(TOCSIN_TOO_SMALL,
-                "buffer too small: " + std::to_string(value.size() + 1) + " bytes");
-  }
-  std::memcpy(buffer, value.c_str(), value.size() + 1);
-  return TOCSIN_OK;
 }
 
 // False: more dimensions than can be, or missing pointers.
@@ -101,6 +60,15 @@ bool known_dtype(std::int32_t dtype) {
 }
 
 }  // namespace
+
+namespace tocsin::app::client {
+
+std::int32_t fail(std::int32_t code, std::string words) {
+  last_error = std::move(words);
+  return code;
+}
+
+}  // namespace tocsin::app::client
 
 extern "C" {
 
@@ -259,10 +227,7 @@ int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
 }
 
 int32_t tocsin_stop_requested(tocsin_client* handle) {
-  if (handle == nullptr ||
-      handle->generation != process().generation.load(std::memory_order_relaxed)) {
-    return 0;
-  }
+  if (!client::is_ours(handle)) return 0;
   client::CommandBoard& board = handle->client->commands();
   if (board.bits() == 0) return 0;
   return std::max(with(handle,
@@ -270,122 +235,6 @@ int32_t tocsin_stop_requested(tocsin_client* handle) {
                          return self.commands().wanted(self.session().step());
                        }),
                   0);
-}
-
-int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, size_t size,
-                       size_t* length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    if (slot == nullptr) {
-      return copy_out(Json(self.commands().unseen()).dump(), buffer, size, length);
-    }
-    const auto command = self.commands().read(slot);
-    return command ? copy_out(*command, buffer, size, length) : TOCSIN_NOT_FOUND;
-  });
-}
-
-int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = client::parse_given({json, length});
-    if (!given.is_object() || !given.value("command_id", Json()).is_string() ||
-        !given.value("phase", Json()).is_string()) {
-      return fail(TOCSIN_INVALID, "tocsin_ack: an object with command_id and phase");
-    }
-    core::Ack ack;
-    ack.command_id = given["command_id"].get<std::string>();
-    ack.phase = given["phase"].get<std::string>();
-    ack.action = given.value("action", "stop");
-    ack.revision = self.commands().revision_of(ack.action, ack.command_id);
-    ack.reason = given.value("reason", "");
-    ack.version = given.value("version", "");
-    if (given.contains("effective_step"))
-      ack.effective_step = given["effective_step"].get<std::int64_t>();
-    if (given.contains("exit_code")) ack.exit_code = given["exit_code"].get<int>();
-    if (given.contains("checkpoint") && given["checkpoint"].is_object()) {
-      ack.checkpoint_path = given["checkpoint"].value("path", "");
-      ack.checkpoint_bytes = given["checkpoint"].value("bytes", std::uint64_t{0});
-    }
-    if (ack.phase == "stopping") self.stopping();
-    self.session().ack(std::move(ack));
-    return TOCSIN_OK;
-  });
-}
-
-int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = client::parse_given({json, length});
-    const std::string event = given.is_object() ? given.value("event", "") : "";
-    if (event == "leave") {
-      self.session().leave(given.value("reason", ""));
-      return TOCSIN_OK;
-    }
-    if (event != "start") return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start or leave");
-    const Json steps = given.value("steps", Json::object());
-    std::array<std::int64_t, 4> counts{};
-    for (std::size_t mode = 0; mode < counts.size(); ++mode) {
-      counts[mode] =
-          steps.value(std::string(core::to_string(static_cast<core::Mode>(mode))), std::int64_t{0});
-    }
-    std::optional<std::int64_t> continues_from;
-    if (given.contains("continues_from")) {
-      continues_from = given["continues_from"].get<std::int64_t>();
-    }
-    self.session().resume(counts, given.value("global_step", std::int64_t{0}), continues_from);
-    return TOCSIN_OK;
-  });
-}
-
-int32_t tocsin_counters(tocsin_client* handle, char* buffer, size_t size, size_t* length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    return copy_out(self.counters(), buffer, size, length);
-  });
-}
-
-int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    return self.flush(std::chrono::milliseconds(milliseconds)) ? TOCSIN_OK : TOCSIN_TIMEOUT;
-  });
-}
-
-int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
-  return with(handle, [&](client::Client&) -> std::int32_t {
-    {
-      const std::lock_guard lock(process().mutex);
-      if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
-    }
-    return client::close_open_client(client::ending_of(text(outcome)),
-                                     std::chrono::milliseconds(milliseconds))
-               ? TOCSIN_OK
-               : TOCSIN_TIMEOUT;
-  });
-}
-
-int32_t tocsin_close_at_exit(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
-  return with(handle, [&](client::Client&) -> std::int32_t {
-    const std::chrono::milliseconds timeout(milliseconds);
-    if (client::close_at_exit(client::ending_of(text(outcome)), timeout)) return TOCSIN_OK;
-    // Nobody will ever say how this process ended.
-    return client::close_open_client({"unknown", "", std::nullopt}, timeout) ? TOCSIN_OK
-                                                                             : TOCSIN_TIMEOUT;
-  });
-}
-
-int32_t tocsin_closed(char* buffer, size_t size, size_t* length) {
-  return guarded([&]() -> std::int32_t {
-    const std::lock_guard lock(process().mutex);
-    if (process().last_counters.empty()) return TOCSIN_NOT_FOUND;
-    Json out = Json::parse(process().last_counters, nullptr, false);
-    out["loss"] = process().loss;
-    return copy_out(out.dump(), buffer, size, length);
-  });
-}
-
-int32_t tocsin_after_fork(tocsin_client* handle) {
-  // pthread_atfork has done the work already; a caller that forked around it is helped here.
-  if (handle != nullptr && handle->generation == process().generation.load() &&
-      process().open == nullptr) {
-    after_fork_in_child();
-  }
-  return TOCSIN_OK;
 }
 
 int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], int32_t tier) {

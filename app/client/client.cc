@@ -12,16 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto kOpenAgain = std::chrono::seconds(1);
-constexpr auto kCheckDelivery = std::chrono::seconds(5);
-constexpr auto kStuckWait = milliseconds(20);
-constexpr auto kLongestWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 constexpr auto kCommandWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 // What close() needs beside the time for delivery: stopping threads, reporting.
 constexpr auto kGrace = milliseconds(500);
-// A record is offered again when the other side may take it later.
-bool worth_waiting(const core::Error& error) {
-  return error.retryable() || error.code == core::Code::not_found;
-}
 
 // The program's own threads handle its signals, never ours.
 class SignalsBlocked {
@@ -40,111 +33,6 @@ class SignalsBlocked {
 };
 
 }  // namespace
-
-void Trouble::write(core::Level level, std::string_view event,
-                    std::initializer_list<core::Field> fields) {
-  if (level != core::Level::warn && level != core::Level::error) return;
-  std::string text(event);
-  for (const auto& [name, value] : fields) {
-    text += " " + std::string(name) + "=" + core::to_json(value);
-  }
-  set(std::move(text));
-}
-
-void Trouble::set(std::string text) {
-  ++count_;
-  const std::lock_guard lock(mutex_);
-  text_ = std::move(text);
-}
-
-void Trouble::clear() {
-  const std::lock_guard lock(mutex_);
-  text_.clear();
-}
-
-std::string Trouble::text() const {
-  const std::lock_guard lock(mutex_);
-  return text_;
-}
-
-Sender::Sender(Endpoints& endpoints, Session& session, SendQueue& queue, const core::Clock& clock,
-               Trouble& trouble)
-    : endpoints_(endpoints), session_(session), queue_(queue), clock_(clock), trouble_(trouble) {}
-
-bool Sender::open() {
-  if (publisher_ != nullptr) return true;
-  const core::Duration now = clock_.monotonic();
-  if (now < try_again_) return false;
-  try_again_ = now + kOpenAgain;
-  auto opened = endpoints_.publisher();
-  if (!opened) {
-    trouble_.set(opened.error().message);
-    return false;
-  }
-  trouble_.clear();
-  try_again_ = core::Duration{0};
-  publisher_ = *std::move(opened);
-  return true;
-}
-
-// A record that the publisher took and could not deliver in its own time is told of here only.
-void Sender::check_delivery() {
-  const core::Duration now = clock_.monotonic();
-  if (publisher_ == nullptr || now < check_again_) return;
-  check_again_ = now + kCheckDelivery;
-  const auto delivered = publisher_->flush(milliseconds{0});
-  if (delivered) confirmed_ = sent_.load();
-  if (delivered || delivered.error().code == core::Code::deadline_exceeded) return;
-  // Which ones it was the publisher does not say: all that were not confirmed may be gone.
-  lost_ += sent_ - confirmed_;
-  confirmed_ = sent_.load();
-  trouble_.set(delivered.error().message);
-  session_.delivery_failed(delivered.error().message);
-}
-
-core::Duration Sender::turn() {
-  check_delivery();
-  // Before the look, so that what comes after it is not slept over.
-  queue_.going_idle(true);
-  const core::Duration next = session_.tick();
-  if (next <= Session::kBatchTime) queue_.going_idle(false);
-  stuck_ = !open() || !publish_all();
-  if (!stuck_) return std::min<core::Duration>(next, kLongestWait);
-  const core::Duration again = try_again_ - clock_.monotonic();
-  return std::min<core::Duration>(next, std::max<core::Duration>(again, kStuckWait));
-}
-
-bool Sender::publish_all() {
-  if (clock_.monotonic() < try_again_ && stuck_) return false;
-  while (auto item = queue_.pop()) {
-    const auto published = publisher_->publish(item->record);
-    if (published) {
-      ++sent_;
-      continue;
-    }
-    trouble_.set(published.error().message);
-    if (!worth_waiting(published.error())) {
-      queue_.count_lost(*item);
-      continue;
-    }
-    // A missing topic will not appear within milliseconds; a full queue may empty.
-    const bool full = published.error().code == core::Code::resource_exhausted;
-    try_again_ =
-        clock_.monotonic() + (full ? core::Duration(kStuckWait) : core::Duration(kOpenAgain));
-    queue_.put_back(*std::move(item));
-    return false;
-  }
-  return true;
-}
-
-bool Sender::flush(core::Duration timeout) {
-  session_.flush();
-  if (!open() || !publish_all()) return false;
-  const auto left = std::chrono::duration_cast<milliseconds>(std::max(timeout, core::Duration{0}));
-  const bool delivered = publisher_->flush(left).has_value();
-  if (delivered) confirmed_ = sent_.load();
-  return delivered;
-}
 
 Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
                std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options)
@@ -205,7 +93,7 @@ void Client::send_loop() {
     }
     bool done = sender_.flush(until - clock_.monotonic());
     while (!done && clock_.monotonic() < until) {
-      queue_.wait(std::min<core::Duration>(kStuckWait, until - clock_.monotonic()), true);
+      queue_.wait(std::min<core::Duration>(Sender::kStuckWait, until - clock_.monotonic()), true);
       done = sender_.flush(until - clock_.monotonic());
     }
     if (request == Request::close && !done) queue_.purge();

@@ -1,0 +1,71 @@
+// What the worker says of itself: start, heartbeat, gaps, answers to commands, end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/client/frame_batcher.h"
+#include "core/command.h"
+#include "core/labels.h"
+
+namespace tocsin::app::client {
+
+struct SessionOptions {
+  Identity identity;
+  core::Labels labels;
+  std::string framework;
+  std::string version;
+  std::string cluster;
+  std::uint64_t incarnation = 0;  // wall ns when the client opened
+};
+
+/// Not thread-safe.
+class Announcer {
+ public:
+  static constexpr core::Duration kHeartbeat = std::chrono::seconds(5);
+  static constexpr core::Duration kDictionaryAgain = std::chrono::minutes(5);
+
+  /// Borrows everything.
+  Announcer(const SessionOptions& options, const CapturePlan& plan, FrameBatcher& frames,
+            const StepCounter& steps, const core::Clock& clock, SendQueue& queue);
+
+  /// Says `start` if nothing has said it yet.
+  void ensure_started();
+  /// Says it again, with the step that a resumed run continues from.
+  void start(std::optional<std::int64_t> continues_from);
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+  /// Sends what waited long enough, heartbeats, the dictionary again, gaps. Returns how long until
+  /// the next call is due at the latest.
+  core::Duration tick();
+  /// Records that had left the queue were lost: a `gap` without counts (sequence numbers have
+  /// them), and what every reader needs again.
+  void delivery_failed(std::string_view why);
+  /// From the next step on the governor's factor is another.
+  void stretched(std::int64_t factor);
+  /// A command was answered: `applied` is a record of its own beside the acknowledgement.
+  void answered(core::Ack ack);
+  void ack(core::Ack ack);
+  void leave(std::string_view reason);
+  /// The last record.
+  void end(const core::Lifecycle& end);
+
+ private:
+  void tell_gaps();
+
+  const SessionOptions& options_;
+  const CapturePlan& plan_;
+  FrameBatcher& frames_;
+  const StepCounter& steps_;
+  const core::Clock& clock_;
+  SendQueue& queue_;
+  const core::Duration opened_;  // this and the next two: monotonic
+  core::Duration last_heartbeat_;
+  core::Duration last_dictionary_;
+  std::int64_t ticked_at_ = 0;  // global step at the last tick()
+  bool started_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace tocsin::app::client

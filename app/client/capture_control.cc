@@ -1,0 +1,156 @@
+#include "app/client/capture_control.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/identity.h"
+#include "core/json.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::Value;
+
+std::string text_of(const Value* value) {
+  if (value == nullptr) return {};
+  const auto* text = std::get_if<std::string>(&value->storage());
+  return text == nullptr ? std::string() : *text;
+}
+
+std::optional<std::int64_t> integer_of(const Value* value) {
+  if (value == nullptr) return std::nullopt;
+  const auto* number = std::get_if<std::int64_t>(&value->storage());
+  return number == nullptr ? std::nullopt : std::optional<std::int64_t>(*number);
+}
+
+// `plans`: one capture section or a list of them.
+std::vector<Value> plans_of(const Value& args) {
+  const Value* plans = core::find(args, "plans");
+  if (plans == nullptr) return {};
+  if (const auto* list = std::get_if<core::ValueList>(&plans->storage())) return *list;
+  return {*plans};
+}
+
+core::Ack answer_to(const core::Command& command, std::string_view phase, std::string reason) {
+  core::Ack ack;
+  ack.command_id = command.command_id;
+  ack.revision = command.revision;
+  ack.action = command.action;
+  ack.phase = std::string(phase);
+  ack.reason = std::move(reason);
+  ack.version = text_of(core::find(command.args, "version"));
+  return ack;
+}
+
+}  // namespace
+
+CaptureControl::CaptureControl(CapturePlan plan, const core::Clock& clock)
+    : clock_(clock), plan_(std::move(plan)), governor_(plan_.config().overhead) {}
+
+std::uint64_t CaptureControl::collection(std::string_view name) {
+  const CollectionMask bit = plan_.bit(name);
+  if (bit == 0) return 0;
+  const std::uint64_t id = core::name_hash(name);
+  collections_[id] = bit;
+  forget_due();
+  return id;
+}
+
+CollectionMask CaptureControl::mask_of(std::uint64_t collection) const {
+  if (collection == 0) return ~CollectionMask{0};
+  const auto at = collections_.find(collection);
+  return at == collections_.end() ? 0 : at->second;
+}
+
+CollectionMask CaptureControl::due(const StepCounter& steps) {
+  if (!due_) {
+    due_ = plan_.due(steps.mode(), steps.step(), governor_.stretch(), clock_.monotonic());
+  }
+  return *due_;
+}
+
+bool CaptureControl::wants(std::uint64_t collection, const StepCounter& steps) {
+  const CollectionMask mask = due(steps) & mask_of(collection);
+  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = clock_.monotonic();
+  return mask != 0;
+}
+
+bool CaptureControl::wants_at(std::uint64_t collection, std::uint32_t ahead,
+                              const StepCounter& steps) {
+  const core::Duration now = clock_.monotonic();
+  const CollectionMask mask =
+      plan_.due(steps.mode(), steps.step() + ahead, governor_.stretch(), now) & mask_of(collection);
+  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = now;
+  return mask != 0;
+}
+
+bool CaptureControl::scalars_due(std::int64_t step) const {
+  const Every& every = plan_.config().scalars;
+  return every.time.count() != 0 || step % every.steps == 0;
+}
+
+core::Duration CaptureControl::measuring_since() const {
+  return sampling_since_.count() >= 0 ? sampling_since_ : clock_.monotonic();
+}
+
+void CaptureControl::measured(core::Duration since) {
+  sampling_since_ = core::Duration{-1};
+  const core::Duration spent = clock_.monotonic() - since;
+  governor_.sampled(spent);
+  cost_ += spent;
+}
+
+bool CaptureControl::step_ends(const StepCounter& steps, core::Duration now) {
+  if (due_.value_or(0) != 0) ++sampled_steps_;
+  forget_due();
+  sampling_since_ = core::Duration{-1};
+  return steps.mode() == core::Mode::train &&
+         governor_.step(now - steps.began().monotonic, plan_.smallest_every());
+}
+
+CaptureChange CaptureControl::step_begins(std::int64_t step) {
+  CaptureChange out;
+  if (until_ && step >= *until_) {
+    until_.reset();
+    withdrawn_ = true;
+  }
+  if (std::exchange(withdrawn_, false)) {
+    plan_.restore();
+    out.plan = true;
+  }
+  if (asked_) {
+    const auto not_before = integer_of(core::find(asked_->args, "not_before_step"));
+    if (!not_before || step >= *not_before) {
+      CaptureChange applied = apply(*std::exchange(asked_, std::nullopt), step);
+      out.plan = out.plan || applied.plan;
+      out.answer = std::move(applied.answer);
+    }
+  }
+  if (out.plan) forget_due();
+  return out;
+}
+
+CaptureChange CaptureControl::apply(const core::Command& command, std::int64_t step) {
+  bool changed = false;
+  std::string refused;
+  for (const Value& plan : plans_of(command.args)) {
+    const auto parsed = parse_capture(core::to_json(plan));
+    if (!parsed) return {changed, answer_to(command, "refused", "out_of_bounds")};
+    const bool common = core::find(plan, "every") != nullptr;
+    for (CollectionConfig collection : parsed->collections) {
+      if (!collection.every && common) collection.every = parsed->every;
+      for (const std::string& what : plan_.extend(collection, changed)) {
+        refused += (refused.empty() ? "" : ", ") + what;
+      }
+    }
+  }
+  if (!refused.empty() && !changed) return {true, answer_to(command, "refused", "unsupported")};
+  until_ = integer_of(core::find(command.args, "until_step"));
+  CaptureChange out{true,
+                    answer_to(command, "applied", refused.empty() ? "" : "without " + refused)};
+  out.answer->effective_step = step;
+  return out;
+}
+
+}  // namespace tocsin::app::client

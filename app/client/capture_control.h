@@ -1,0 +1,86 @@
+// What is captured at the present step: the client's own plan, what commands ask for on top, and
+// how far the governor has widened the grid.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "app/client/capture.h"
+#include "app/client/governor.h"
+#include "app/client/step_counter.h"
+#include "core/clock.h"
+#include "core/command.h"
+
+namespace tocsin::app::client {
+
+/// What a step boundary did to the plan.
+struct CaptureChange {
+  bool plan = false;                // tensors may belong to other collections now
+  std::optional<core::Ack> answer;  // to the command: `applied` or `refused`, and why
+};
+
+/// Not thread-safe.
+class CaptureControl {
+ public:
+  /// Borrows the clock.
+  CaptureControl(CapturePlan plan, const core::Clock& clock);
+
+  [[nodiscard]] CapturePlan& plan() noexcept { return plan_; }
+  [[nodiscard]] const CapturePlan& plan() const noexcept { return plan_; }
+
+  // ---- what is due
+  /// Id of a collection for due(); 0 when the table is full.
+  std::uint64_t collection(std::string_view name);
+  /// Collections due at the present step. Asked again within a step it answers the same.
+  CollectionMask due(const StepCounter& steps);
+  /// Whether a collection (0: any) is due; from a yes on the caller works for us.
+  bool wants(std::uint64_t collection, const StepCounter& steps);
+  /// The same for the step `ahead` of the present one.
+  bool wants_at(std::uint64_t collection, std::uint32_t ahead, const StepCounter& steps);
+  /// Whether scalars are published at this step.
+  [[nodiscard]] bool scalars_due(std::int64_t step) const;
+  /// What due() has said is out of date: another mode, further names.
+  void forget_due() noexcept { due_.reset(); }
+
+  // ---- what it costs
+  /// When the present measurement began: at the yes of wants(), else now.
+  [[nodiscard]] core::Duration measuring_since() const;
+  /// Statistics were taken, from `since` to now.
+  void measured(core::Duration since);
+  [[nodiscard]] const Governor& governor() const noexcept { return governor_; }
+  [[nodiscard]] core::Duration cost() const noexcept { return cost_; }
+
+  // ---- steps and commands
+  /// The present step ends. True when the governor has changed its factor.
+  bool step_ends(const StepCounter& steps, core::Duration now);
+  /// A command of slot `capture`; takes effect at a step boundary.
+  void ask(core::Command command) { asked_ = std::move(command); }
+  /// The command was withdrawn.
+  void withdraw() noexcept { withdrawn_ = true; }
+  /// Before the first capture of a step, so that a step is captured by one plan. What a command
+  /// asks for comes on top of the client's own plan; statistics other than delta and collections
+  /// that are not built in are refused by name.
+  CaptureChange step_begins(std::int64_t step);
+  [[nodiscard]] std::uint64_t sampled_steps() const noexcept { return sampled_steps_; }
+
+ private:
+  [[nodiscard]] CollectionMask mask_of(std::uint64_t collection) const;
+  CaptureChange apply(const core::Command& command, std::int64_t step);
+
+  const core::Clock& clock_;
+  CapturePlan plan_;
+  Governor governor_;
+  std::unordered_map<std::uint64_t, CollectionMask> collections_;
+  std::optional<CollectionMask> due_;  // of the present step, once asked
+  core::Duration sampling_since_{-1};  // monotonic; since wants() said yes
+  std::optional<core::Command> asked_;
+  bool withdrawn_ = false;
+  std::optional<std::int64_t> until_;  // step at which what was asked for ends
+  std::uint64_t sampled_steps_ = 0;
+  core::Duration cost_{0};
+};
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,105 @@
+// From rows that wait to frames on the queue.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/client/identity.h"
+#include "app/client/name_table.h"
+#include "app/client/send_queue.h"
+#include "app/client/step_counter.h"
+#include "core/clock.h"
+#include "core/frame.h"
+#include "core/lifecycle.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app::client {
+
+/// Makes every record of the topic `telemetry`: names go before the rows that use them, rows before
+/// the end of their step, and every frame has the next sequence number. Not thread-safe.
+class FrameBatcher {
+ public:
+  static constexpr std::size_t kFrameRows = 500;
+  static constexpr core::Duration kBatchTime = std::chrono::milliseconds(20);
+
+  /// Borrows everything but the incarnation.
+  FrameBatcher(const Identity& identity, std::uint64_t incarnation, NameTable& names,
+               const StepCounter& steps, const core::Clock& clock, SendQueue& queue);
+
+  // ---- rows
+  /// Index in its frame that the next summary row will have.
+  std::uint32_t next_summary();
+  void add(const core::SummaryRow& row);
+  /// A further statistic of a summary row. Only delta_l2, prev_l2, delta_from_step and
+  /// first_bad_index have a column.
+  void add(core::SparseStat stat, std::uint32_t summary, double value);
+  /// A scalar of the present step.
+  void add_scalar(const Name& name, double value);
+  void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
+                std::uint64_t args);
+  /// The end of the present step; sends what belongs to it when statistics were among it.
+  void add_step_end(Moment now, std::uint32_t micro_steps, bool optimizer_skipped);
+  /// Statistics that come from here on belong to another step.
+  void step_begins() noexcept { published_ = false; }
+
+  // ---- frames
+  void flush();
+  void flush_if_due(core::Duration now);
+  /// Until flush_if_due() has something to do; nullopt: nothing waits.
+  [[nodiscard]] std::optional<core::Duration> due_in(core::Duration now) const;
+  void lifecycle(const core::Lifecycle& lifecycle);
+  /// Names that are not told yet; `again`: all of them.
+  void dictionary(bool again);
+  /// Frames are marked: the grid is wider than asked for.
+  void set_degraded(bool degraded) noexcept { degraded_ = degraded; }
+
+  // ---- counters
+  void count_error() noexcept { ++errors_; }
+  [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }
+  [[nodiscard]] std::uint64_t frames() const noexcept { return sequence_ - 1; }
+  [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
+
+ private:
+  struct Sparse {
+    core::SparseStat stat{};
+    std::vector<std::uint32_t> rows;
+    std::vector<double> values;
+  };
+  /// Rows of the present step that wait, by kind.
+  struct Waiting {
+    std::vector<core::SummaryRow> summary;
+    std::array<Sparse, 4> sparse;
+    std::vector<core::ScalarRow> scalars;
+    std::vector<core::SpanRow> spans;
+    std::vector<core::StepEndRow> step_ends;
+    core::Duration since{-1};  // monotonic; of the oldest
+  };
+
+  [[nodiscard]] core::FrameHeader header(std::int64_t step, std::int64_t global_step) const;
+  void send(Lane lane, std::size_t rows, std::int64_t first_step, std::int64_t last_step);
+  void waits();
+  void flush_summary();
+  void flush_scalars();
+  void flush_spans();
+  void flush_step_ends();
+
+  const Identity& identity_;
+  const std::uint64_t incarnation_;
+  const std::string route_key_;
+  NameTable& names_;
+  const StepCounter& steps_;
+  const core::Clock& clock_;
+  SendQueue& queue_;
+  ingest::FrameWriter writer_;
+  Waiting waiting_;
+  std::uint64_t sequence_ = 1;
+  std::uint64_t rows_ = 0;
+  std::uint64_t errors_ = 0;
+  bool published_ = false;  // a frame of the present step that is not control is on its way
+  bool degraded_ = false;
+};
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,114 @@
+#include "app/client/announcer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/app/client/fixture.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::FrameKind;
+using core::LifecycleEvent;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class AnnouncerTest : public ::testing::Test {
+ protected:
+  static SessionOptions make_options() {
+    SessionOptions options;
+    options.identity = make_identity();
+    options.incarnation = 42;
+    return options;
+  }
+  std::vector<LifecycleEvent> events() {
+    std::vector<LifecycleEvent> out;
+    for (const KeptFrame& frame : Drained(queue_).of(FrameKind::lifecycle)) {
+      out.push_back(frame.lifecycle().event);
+    }
+    return out;
+  }
+
+  ManualClock clock_;
+  SendQueue queue_{1 << 20};
+  SessionOptions options_ = make_options();
+  CapturePlan plan_ = make_plan();
+  StepCounter steps_{Moment{}};
+  NameTable names_{"worker_0", ""};
+  FrameBatcher frames_{options_.identity, 42, names_, steps_, clock_, queue_};
+  Announcer announcer_{options_, plan_, frames_, steps_, clock_, queue_};
+};
+
+TEST_F(AnnouncerTest, StartIsSaidOnceAndAfterTheNames) {
+  announcer_.ensure_started();
+  announcer_.ensure_started();
+  const Drained drained(queue_);
+  ASSERT_EQ(drained.frames.size(), 2U);
+  EXPECT_EQ(drained.frames[0].view().header().kind, FrameKind::dictionary);
+  EXPECT_EQ(drained.frames[1].lifecycle().event, LifecycleEvent::start);
+  EXPECT_EQ(drained.frames[1].lifecycle().worker_name, "worker_0");
+}
+
+TEST_F(AnnouncerTest, AWorkerThatSaysNothingStartsAfterAMomentAndBeatsFromThenOn) {
+  EXPECT_EQ(announcer_.tick(), milliseconds(200));
+  clock_.advance(milliseconds(200));
+  announcer_.tick();
+  EXPECT_THAT(events(), ::testing::ElementsAre(LifecycleEvent::start));
+  clock_.advance(seconds(5));
+  EXPECT_EQ(announcer_.tick(), Announcer::kHeartbeat);
+  EXPECT_THAT(events(), ::testing::ElementsAre(LifecycleEvent::heartbeat));
+}
+
+TEST_F(AnnouncerTest, WhileTrainingGoesOnItLooksOften) {
+  announcer_.ensure_started();
+  steps_.next({});
+  EXPECT_EQ(announcer_.tick(), FrameBatcher::kBatchTime);
+  EXPECT_GT(announcer_.tick(), FrameBatcher::kBatchTime);
+}
+
+TEST_F(AnnouncerTest, LostRecordsAreAGapAndWhatEveryReaderNeedsAgain) {
+  announcer_.delivery_failed("too early to have lost anything");
+  EXPECT_TRUE(events().empty());
+  announcer_.ensure_started();
+  Drained before(queue_);
+  announcer_.delivery_failed("timed out");
+  const Drained drained(queue_);
+  ASSERT_EQ(drained.frames.size(), 3U);
+  EXPECT_EQ(drained.frames[0].lifecycle().reason, "delivery_failed: timed out");
+  EXPECT_EQ(drained.frames[1].view().header().kind, FrameKind::dictionary);
+  EXPECT_EQ(drained.frames[2].lifecycle().event, LifecycleEvent::start);
+}
+
+TEST_F(AnnouncerTest, AnAppliedCommandIsToldInTheStreamARefusedOneOnlyAnswered) {
+  core::Ack ack;
+  ack.command_id = "cmd_1";
+  ack.action = "capture";
+  ack.phase = "refused";
+  announcer_.answered(ack);
+  const Drained refused(queue_);
+  EXPECT_TRUE(refused.frames.empty());
+  ASSERT_EQ(refused.others.size(), 1U);
+  ack.phase = "applied";
+  ack.effective_step = 7;
+  announcer_.answered(ack);
+  const Drained applied(queue_);
+  ASSERT_EQ(applied.lifecycles(LifecycleEvent::applied).size(), 1U);
+  EXPECT_EQ(applied.lifecycles(LifecycleEvent::applied)[0].effective_step, 7);
+  EXPECT_EQ(applied.others.size(), 1U);
+}
+
+TEST_F(AnnouncerTest, NothingIsSaidAfterTheEnd) {
+  core::Lifecycle end;
+  end.event = LifecycleEvent::end;
+  end.outcome = "completed";
+  announcer_.end(end);
+  EXPECT_TRUE(announcer_.ended());
+  EXPECT_THAT(events(), ::testing::ElementsAre(LifecycleEvent::start, LifecycleEvent::end));
+  clock_.advance(seconds(60));
+  announcer_.tick();
+  announcer_.delivery_failed("late");
+  EXPECT_TRUE(Drained(queue_).frames.empty());
+}
+
+}  // namespace
+}  // namespace tocsin::app::client

@@ -1,0 +1,118 @@
+#include "app/client/frame_batcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/app/client/fixture.h"
+
+namespace tocsin::app::client {
+namespace {
+
+using core::FrameKind;
+using ::testing::ElementsAre;
+
+class FrameBatcherTest : public ::testing::Test {
+ protected:
+  const Name& scalar(const std::string& text) {
+    NameInfo info;
+    info.type = core::DictionaryType::scalar;
+    return *names_.find(names_.put(text, info, plan_));
+  }
+  void end_step() {
+    const Moment now{core::nanoseconds(clock_.now()), clock_.monotonic()};
+    frames_.add_step_end(now, 1, false);
+    steps_.next(now);
+  }
+  std::vector<FrameKind> kinds() {
+    std::vector<FrameKind> out;
+    for (const KeptFrame& frame : Drained(queue_).frames) {
+      out.push_back(frame.view().header().kind);
+    }
+    return out;
+  }
+
+  ManualClock clock_;
+  SendQueue queue_{1 << 20};
+  Identity identity_ = make_identity();
+  CapturePlan plan_ = make_plan();
+  StepCounter steps_{Moment{core::nanoseconds(clock_.now()), clock_.monotonic()}};
+  NameTable names_{identity_.worker, ""};
+  FrameBatcher frames_{identity_, 42, names_, steps_, clock_, queue_};
+};
+
+TEST_F(FrameBatcherTest, RowsWaitForTheBatchTime) {
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), std::nullopt);
+  frames_.add_scalar(scalar("loss"), 0.5);
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), FrameBatcher::kBatchTime);
+  frames_.flush_if_due(clock_.monotonic());
+  EXPECT_TRUE(kinds().empty());
+  clock_.advance(FrameBatcher::kBatchTime);
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), core::Duration{0});
+  frames_.flush_if_due(clock_.monotonic());
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::scalar));
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), std::nullopt);
+}
+
+TEST_F(FrameBatcherTest, NamesGoBeforeRowsAndRowsBeforeTheEndOfTheirStep) {
+  core::SummaryRow row;
+  row.name = scalar("gradient/w").hash;
+  EXPECT_EQ(frames_.next_summary(), 0U);
+  frames_.add(core::SparseStat::first_bad_index, 0, 7);
+  frames_.add(row);
+  end_step();  // with statistics it is sent at once
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary, FrameKind::step_end));
+}
+
+TEST_F(FrameBatcherTest, EndsOfEarlierStepsGoBeforeStatisticsOfThePresentOne) {
+  end_step();
+  core::SummaryRow row;
+  row.name = names_.worker();
+  frames_.add(row);
+  frames_.flush();
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::step_end, FrameKind::summary));
+}
+
+TEST_F(FrameBatcherTest, AFullFrameIsSentAndTheNextRowIsItsFirst) {
+  core::SummaryRow row;
+  row.name = names_.worker();
+  for (std::size_t i = 0; i < FrameBatcher::kFrameRows; ++i) frames_.add(row);
+  EXPECT_EQ(frames_.next_summary(), 0U);
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary));
+}
+
+TEST_F(FrameBatcherTest, StepsThatOnlyLogAreBatchedForAHundredMilliseconds) {
+  const Name& loss = scalar("loss");
+  for (int step = 0; step < 5; ++step) {
+    frames_.add_scalar(loss, 1);
+    end_step();
+    EXPECT_TRUE(kinds().empty());
+    clock_.advance(FrameBatcher::kBatchTime);
+  }
+  end_step();
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::scalar, FrameKind::step_end));
+}
+
+TEST_F(FrameBatcherTest, EveryFrameHasTheNextNumberAndSaysWhetherTheGridIsWider) {
+  frames_.lifecycle({});
+  frames_.set_degraded(true);
+  frames_.lifecycle({});
+  const Drained drained(queue_);
+  ASSERT_EQ(drained.frames.size(), 2U);
+  EXPECT_EQ(drained.frames[0].view().header().sequence, 1U);
+  EXPECT_EQ(drained.frames[0].view().header().flags, 0U);
+  EXPECT_EQ(drained.frames[1].view().header().sequence, 2U);
+  EXPECT_EQ(drained.frames[1].view().header().flags, core::frame_flag::kDegraded);
+  EXPECT_EQ(drained.frames[1].view().header().incarnation, 42U);
+  EXPECT_EQ(frames_.frames(), 2U);
+}
+
+TEST_F(FrameBatcherTest, WhatEverybodyKnowsIsToldOnlyWhenAskedAgain) {
+  frames_.dictionary(false);
+  frames_.dictionary(false);
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary));
+  frames_.dictionary(true);
+  EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary));
+}
+
+}  // namespace
+}  // namespace tocsin::app::client
