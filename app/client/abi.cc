@@ -1,6 +1,7 @@
 // The C interface, first half: names, values, steps. It checks arguments; exceptions and forks are
 // the business of abi_guard.h.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -101,6 +102,7 @@ int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
     auto handle = std::make_unique<tocsin_client>();
     handle->client = *std::move(made);
     handle->generation = self.generation.load();
+    handle->pid = getpid();
     client::Client::start(handle->client);
     *out = self.open = handle.release();
     return TOCSIN_OK;

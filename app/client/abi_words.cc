@@ -1,4 +1,6 @@
 // The C interface, second half: what goes in and out as text, and how a client ends.
+#include <unistd.h>
+
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -147,11 +149,8 @@ int32_t tocsin_closed(char* buffer, size_t size, size_t* length) {
 }
 
 int32_t tocsin_after_fork(tocsin_client* handle) {
-  // pthread_atfork has done the work already; a caller that forked around it is helped here.
-  if (handle != nullptr && handle->generation == process().generation.load() &&
-      process().open == nullptr) {
-    after_fork_in_child();
-  }
+  // fork() has run our handler; a child that was made around it is helped here.
+  if (client::is_ours(handle) && handle->pid != getpid()) after_fork_in_child();
   return TOCSIN_OK;
 }
 

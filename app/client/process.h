@@ -1,6 +1,8 @@
 // The one client of a process: its state, what fork does to it, and how it is made from options.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,10 +12,12 @@
 #include "app/client/client.h"
 #include "app/client/tocsin_client.h"
 
-/// Opaque to callers. `generation` tells the process that opened it from its children.
+/// Opaque to callers. `generation` tells the process that opened it from its children; `pid` from
+/// those that were made without fork(), whose handlers did not run.
 struct tocsin_client {
   std::shared_ptr<tocsin::app::client::Client> client;
   std::uint64_t generation = 0;
+  pid_t pid = 0;
 };
 
 namespace tocsin::app::client {

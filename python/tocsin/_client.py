@@ -281,7 +281,7 @@ class Client:
 
     def forget(self) -> None:
         """In a forked child: the client is the parent's. Frees nothing."""
-        self._taken()
+        self._library.fast.tocsin_after_fork(self._taken())
 
     def _taken(self) -> Optional[int]:
         taken, self._handle = self._handle, None

@@ -2,9 +2,11 @@
 #include "app/client/tocsin_client.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -114,6 +116,27 @@ TEST_F(AbiTest, ChildOfAForkIsDisabledAndMayOpenItsOwn) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(tocsin_step_end(client, 0), TOCSIN_OK);
+  EXPECT_EQ(tocsin_close(client, "completed", 5000), TOCSIN_OK);
+}
+
+// A raw clone runs no fork handlers. Nothing here may allocate: another thread of the parent may
+// have held the allocator's lock.
+TEST_F(AbiTest, ChildThatWasMadeWithoutForkIsDisabledOnceItSaysSo) {
+  tocsin_client* client = nullptr;
+  ASSERT_EQ(tocsin_open(&options_, &client), TOCSIN_OK);
+  EXPECT_EQ(tocsin_after_fork(client), TOCSIN_OK);  // in the parent it does nothing
+  EXPECT_EQ(tocsin_step_end(client, 0), TOCSIN_OK);
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, 0));
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool right =
+        tocsin_after_fork(client) == TOCSIN_OK && tocsin_step_end(client, 0) == TOCSIN_DISABLED;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(tocsin_close(client, "completed", 5000), TOCSIN_OK);
 }
 
