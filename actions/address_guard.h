@@ -1,5 +1,5 @@
 // Which addresses a request may go to: keeps a configured or resolved name from reaching this
-// machine, the private network or a metadata service (routing-and-actions §7 SSRF). Internal.
+// machine, the private network or a metadata service (docs/actions/webhook.md). Internal.
 #pragma once
 
 #include <array>

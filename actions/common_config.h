@@ -1,4 +1,4 @@
-// What every action may be told, whatever its type (routing-and-actions §4.1).
+// What every action may be told, whatever its type (docs/actions/README.md).
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // Which notification is carried out next, and when again: one lane per integration
-// (routing-and-actions §4.2–§4.4, §5.3 step 3).
+// (docs/actions/README.md).
 #pragma once
 
 #include <chrono>

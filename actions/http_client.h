@@ -70,7 +70,7 @@ std::unique_ptr<HttpClient> curl_http_client();
 /// Problem with a URL a user wrote, empty if none: http or https, a host, no user:password@.
 std::string url_problem(const std::string& url, const AddressGuard& guard);
 
-/// Table of routing-and-actions §4.2. `now`: for Retry-After given as a date.
+/// Table of docs/actions/README.md. `now`: for Retry-After given as a date.
 core::Outcome classify(const HttpResult& result, core::WallTime now);
 /// Delta seconds or HTTP-date (RFC 9110 §10.2.3); nullopt for anything else.
 std::optional<core::Duration> parse_retry_after(std::string_view text, core::WallTime now);

@@ -1,5 +1,5 @@
 // State of issues as Prometheus series: repetition is harmless, because state is published and not
-// events (routing-and-actions §4.7 publish_metric).
+// events (docs/actions/publish_metric.md).
 #pragma once
 
 #include <chrono>

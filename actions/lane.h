@@ -50,7 +50,7 @@ struct Superseded {
   Item item;
   std::string successor;  // notification id; empty: never announced
 };
-/// Merges the messages of one group that wait, oldest first (§4.4 "Coalescing").
+/// Merges the messages of one group that wait, oldest first.
 std::vector<Superseded> coalesce(std::deque<Item>& queue);
 
 /// Instruments of a lane; every label value exists from the start.

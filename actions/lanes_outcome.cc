@@ -116,7 +116,7 @@ void DeliveryLanes::State::reindex(Lane& lane, const std::string& group) {
   lane.index.put(group, head);
 }
 
-// The far side keeps state and never heard of the incident (§4.4): an update becomes the open, a
+// The far side keeps state and never heard of the incident: an update becomes the open, a
 // close has nothing to close. True: the item was such a close and has its final state.
 bool DeliveryLanes::State::joins_unopened(Lane& lane, Item& item) {
   if (!lane.unopened.erase(item.notification->group_key)) return false;

@@ -1,5 +1,5 @@
 // A process of this machine, held so that a signal can never reach another one that got its number
-// (routing-and-actions §6.5 "Local process").
+// (docs/actions/stop_training.md).
 #pragma once
 
 #include <chrono>

@@ -54,7 +54,7 @@ class Mailer {
 /// The libcurl adapter.
 std::unique_ptr<Mailer> curl_mailer();
 
-/// routing-and-actions §4.7 "email": 421, 450, 451, 452 and connections lost transient, 535
+/// docs/actions/email.md: 421, 450, 451, 452 and connections lost transient, 535
 /// configuration, other 5yz bad payload, after the final dot unknown.
 core::Outcome classify(const MailResult& result);
 

@@ -78,7 +78,7 @@ class MqttConnector {
 /// The libmosquitto adapter; each client owns the one thread that turns the library's loop.
 std::unique_ptr<MqttConnector> mosquitto_connector();
 
-/// routing-and-actions §4.7 "mqtt": reasons below 0x80 delivered (0x10 says nobody subscribes);
+/// docs/actions/mqtt.md: reasons below 0x80 delivered (0x10 says nobody subscribes);
 /// 0x87 configuration; 0x90, 0x95, 0x99 bad payload; 0x96, 0x97 throttled; others transient.
 core::Outcome classify(const MqttResult& result, int qos);
 

@@ -1,4 +1,4 @@
-// Keeps credentials out of every text that leaves the adapter (routing-and-actions §7). Internal.
+// Keeps credentials out of every text that leaves the adapter (docs/actions/webhook.md). Internal.
 #pragma once
 
 #include <string>

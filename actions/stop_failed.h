@@ -1,5 +1,5 @@
-// The issue by which people hear that a run which should have stopped has not (routing-and-actions
-// §6.2): built in, told by default like any other.
+// The issue by which people hear that a run which should have stopped has not
+// (docs/actions/stop_training.md): built in, told by default like any other.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Why a run must not be stopped (routing-and-actions §6.3): pure. Internal to actions.
+// Why a run must not be stopped (docs/actions/stop_training.md): pure. Internal to actions.
 #pragma once
 
 #include <cstdint>

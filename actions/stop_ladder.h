@@ -1,4 +1,4 @@
-// How far a stop has come: cooperative first, then signals (routing-and-actions §6.2).
+// How far a stop has come: cooperative first, then signals (docs/actions/stop_training.md).
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@
 
 namespace tocsin::actions {
 
-/// wire-and-api §9.7.
+/// docs/events.md.
 enum class StopState {
   requested,
   awaiting_approval,
@@ -77,13 +77,13 @@ struct StopCase;
 /// Pure state machine over the stop commands of this node; lives on one strand. Times are
 /// arguments, deadlines count from the command's issued_at, so that reading `commands`, `acks` and
 /// `registry` again after a restart leads to the same state, in whatever order the three are read,
-/// and to no second stop (§5.4 K16): feed all up to their ends before the first tick().
+/// and to no second stop: feed all up to their ends before the first tick().
 ///
 /// A stop is meant for one attempt. As soon as a newer one of its run is known, by a job event or
 /// by a command to it, or a hook has refused the command as stale, it ends and nothing is
 /// signalled, also where the newer attempt runs in the same process. Acks are told apart by command
 /// id alone: the attempt that a rank states is the one of its own header, which the engine may have
-/// joined to another (wire-and-api §7).
+/// joined to another (docs/launches.md).
 ///
 /// Deadlines and permissions come from the command's args: mode, deadline{ack, graceful, total},
 /// grace (SIGTERM to SIGKILL), allow_force, fence{pid, pid_start, boot_id, host}. Without a fence

@@ -1,5 +1,5 @@
 // Which stops were asked for: one per attempt, so many in a time, never an older attempt over a
-// newer one (routing-and-actions §6.3).
+// newer one (docs/actions/stop_training.md).
 #pragma once
 
 #include <cstdint>

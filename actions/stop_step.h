@@ -16,8 +16,8 @@ struct CommonStep {
 };
 
 /// All ranks leave after the same step, without a collective of ours: one that the fastest has not
-/// reached when the slowest hears of it (routing-and-actions §6.4). nullopt: at once, since there
-/// is one rank, or nothing is known of the pace.
+/// reached when the slowest hears of it (docs/actions/stop_training.md). nullopt: at once, since
+/// there is one rank, or nothing is known of the pace.
 std::optional<CommonStep> common_step(const core::Issue& issue,
                                       const std::optional<CurrentRun>& current, core::WallTime now);
 

@@ -1,4 +1,5 @@
-// Whether this process leads routing and delivery: one lease for both (routing-and-actions §5.8).
+// Whether this process leads routing and delivery: one lease for both
+// (docs/decisions/0004-one-active-router.md).
 #pragma once
 
 #include <atomic>

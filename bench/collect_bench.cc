@@ -2,8 +2,8 @@
 //
 // usage: collect_bench [sweeps]
 // One line per figure: name value unit ratio baseline target pass|miss. The share of one processor
-// at an interval of 100 ms is judged: at most 2 % (ecosystem.md 3.2). Times are this thread's
-// processor time, system calls included.
+// at an interval of 100 ms is judged: at most 2 % (docs/collectors/README.md). Times are this
+// thread's processor time, system calls included.
 #include <time.h>
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 // usage: reduce_bench [rounds] [largest MiB]
 // One line per figure: name value unit ratio baseline target pass|miss. Kernel and baseline take
 // turns and the best of each counts, so that what else the machine does hits both. Times are this
-// thread's processor time. Targets: streaming-on-kafka.md T6.
+// thread's processor time. Targets: docs/statistics.md.
 #include <time.h>
 
 #include <algorithm>

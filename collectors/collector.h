@@ -15,7 +15,7 @@
 
 namespace tocsin::collectors {
 
-/// One time series: OpenTelemetry name plus `{key=value,…}` with sorted keys (wire-and-api §3).
+/// One time series: OpenTelemetry name plus `{key=value,…}` with sorted keys (docs/wire.md).
 struct Series {
   Series(std::string series_name, bool is_counter)
       : name(std::move(series_name)), hash(core::name_hash(name)), counter(is_counter) {}

@@ -44,7 +44,7 @@ enum class Watching {
   hidden,  // in another PID namespace, or maybe so: nothing can be said, nothing will be told
 };
 
-/// The lifecycle that a node agent publishes for a death (wire-and-api §3).
+/// The lifecycle that a node agent publishes for a death (docs/wire.md).
 core::Lifecycle to_lifecycle(const Death& death);
 
 /// Lives on one thread. Holds one pidfd per worker, for at most `max_descriptors` workers; further

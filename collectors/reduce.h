@@ -1,4 +1,4 @@
-// Statistics of a tensor in one pass: the 14 canonical columns (wire-and-api §5), on the CPU.
+// Statistics of a tensor in one pass: the 14 canonical columns (docs/statistics.md), on the CPU.
 #pragma once
 
 #include <cstdint>

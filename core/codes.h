@@ -1,4 +1,4 @@
-// The small enumerations of the wire (wire-and-api §4, §5, §9.7) and their names.
+// The small enumerations of the wire (docs/wire.md, docs/events.md) and their names.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ std::optional<Severity> severity_from(std::string_view name) noexcept;
 
 /// Role of a logged scalar whose caller names none: loss when the name is `loss` or ends in it
 /// after
-/// `_`, `/` or `.`, metric else (wire-and-api §4).
+/// `_`, `/` or `.`, metric else (docs/wire.md).
 Role scalar_role(std::string_view name) noexcept;
 
 /// Bytes of one element; 0 for unknown and text.

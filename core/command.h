@@ -1,4 +1,4 @@
-// Desired state for a run, and the run's answers (wire-and-api §9.4, §9.5).
+// Desired state for a run, and the run's answers (docs/events.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Frame v1: the layout of telemetry on the wire (wire-and-api §2, §3, §5), and views into it.
-// Views borrow and never check: only ingest/frame_codec makes them, after validating every length.
+// Frame v1: the layout of telemetry on the wire (docs/wire.md), and views into it.
+// Views borrow and never check: only ingest/wire/frame_decoder makes them, after
+// validating every length.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Who and where: runs, workers, hashes and deterministic ids (wire-and-api §1, §13).
+// Who and where: runs, workers, hashes and deterministic ids (docs/wire.md).
 #pragma once
 
 #include <array>

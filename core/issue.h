@@ -1,4 +1,4 @@
-// Events of the `issues` topic: issues, job phases, rule statuses (wire-and-api §9.2, §9.3).
+// Events of the `issues` topic: issues, job phases, rule statuses (docs/events.md).
 #pragma once
 
 #include <cstdint>

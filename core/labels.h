@@ -1,4 +1,4 @@
-// Labels of an issue, and what they identify (routing-and-actions §1.4, §1.5).
+// Labels of an issue, and what they identify (docs/routing.md).
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // Port: the right to lead. At most one holder of a name at any time in a cluster (Kafka) or on a
-// directory (journal); routing and delivery run only in it (routing-and-actions §5.8).
+// directory (journal); routing and delivery run only in it
+// (docs/decisions/0004-one-active-router.md).
 #pragma once
 
 #include <chrono>

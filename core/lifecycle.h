@@ -1,4 +1,4 @@
-// Lifecycle of a worker: the one JSON object of a kind 4 frame (wire-and-api §3).
+// Lifecycle of a worker: the one JSON object of a kind 4 frame (docs/wire.md).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Lifecycle {
   std::string host;
   std::string node;
   std::string launcher;
-  std::string launch;  // what the ranks of one launch share (wire-and-api §1); also heartbeat
+  std::string launch;  // what the ranks of one launch share (docs/wire.md); also heartbeat
   std::string platform = "local";  // platform.kind
   Value platform_ref;              // platform.ref
   std::optional<std::int64_t> continues_from;

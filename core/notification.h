@@ -1,5 +1,5 @@
 // What routing decided to tell one integration, and how its delivery went
-// (routing-and-actions §2.6, §4; wire-and-api §9.6).
+// (docs/routing.md, docs/events.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The topics of contract §4, and the plan in the words of other tools.
+// The topics, and the plan in the words of other tools.
 #include <algorithm>
 #include <array>
 #include <chrono>

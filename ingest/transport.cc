@@ -1,10 +1,10 @@
 // Sections `transport` and the choice between Kafka and the journal.
 #include "ingest/transport.h"
 
-#include "ingest/journal_directory.h"
-#include "ingest/journal_transport.h"
-#include "ingest/kafka_config.h"
-#include "ingest/kafka_transport.h"
+#include "ingest/journal/directory.h"
+#include "ingest/journal/transport.h"
+#include "ingest/kafka/config.h"
+#include "ingest/kafka/transport.h"
 
 namespace tocsin::ingest {
 

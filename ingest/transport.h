@@ -1,5 +1,5 @@
 // Door of the transport half of ingest: opens sources and publishers on Kafka or on the journal
-// (contract §3), and knows the topics (contract §4). Included by ingest/ingest.h.
+// (docs/transports.md), and knows the topics. Included by ingest/ingest.h.
 #pragma once
 
 #include <chrono>
@@ -85,7 +85,7 @@ struct PublisherOptions {
   std::uint32_t max_queued_records = 100'000;
 };
 
-/// One topic as it should be (contract §4).
+/// One topic as it should be.
 struct TopicSpec {
   std::string name;       // short: "issues"
   std::string full_name;  // "tocsin.issues.v1"
@@ -97,7 +97,7 @@ struct TopicSpec {
   std::string producer_compression = "lz4";
 };
 
-/// All topics of contract §4, in its order.
+/// All topics (docs/transports.md).
 std::vector<TopicSpec> topic_plan(const TopicsConfig& cfg);
 /// "tocsin.issues.v1" for "issues".
 std::string full_topic_name(std::string_view prefix, std::string_view name);

@@ -1,4 +1,4 @@
-// One flush of one group: what each integration must be told (routing-and-actions §2.6, §3.5).
+// One flush of one group: what each integration must be told (docs/routing.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The life of an issue: merging reports, beginning and ending episodes (routing-and-actions §1.6).
+// The life of an issue: merging reports, beginning and ending episodes (docs/routing.md).
 #pragma once
 
 #include "routing/routing.h"

@@ -1,4 +1,4 @@
-// Matchers: `name OP "value"` texts to compiled conditions (routing-and-actions §2.1).
+// Matchers: `name OP "value"` texts to compiled conditions (docs/routing.md).
 #include <re2/re2.h>
 
 #include <algorithm>

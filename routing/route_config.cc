@@ -1,4 +1,4 @@
-// Reads the sections `route` and `router` (wire-and-api §12, routing-and-actions §2.2).
+// Reads the sections `route` and `router` (docs/configuration.md, docs/routing.md).
 #include <algorithm>
 #include <map>
 #include <set>

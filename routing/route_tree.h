@@ -1,5 +1,4 @@
-// The compiled routing tree: inheritance resolved, identities given, matching (routing-and-actions
-// §2.2, §2.3, §2.4).
+// The compiled routing tree: inheritance resolved, identities given, matching (docs/routing.md).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Router: flushes of groups (routing-and-actions §2.5, §2.6).
+// Router: flushes of groups (docs/routing.md).
 #include <algorithm>
 #include <utility>
 

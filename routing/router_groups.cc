@@ -1,5 +1,4 @@
-// Router: which groups an issue is a member of, and the life of groups (routing-and-actions §2.4,
-// §2.5, §2.9).
+// Router: which groups an issue is a member of, and the life of groups (docs/routing.md).
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +13,7 @@ namespace {
 
 constexpr std::string_view kOverflowRule = "router_overflow";
 constexpr Duration kLeastLogRetention = std::chrono::hours(24);
-/// The generation is remembered as long as deliveries are kept (§5.2): a notification id of the
+/// The generation is remembered as long as deliveries are kept: a notification id of the
 /// past must not come again.
 constexpr Duration kGenerationRetention = std::chrono::hours(24 * 90);
 

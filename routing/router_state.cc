@@ -1,5 +1,5 @@
 // Router: restoring state, following a changed configuration, handing over what changed
-// (routing-and-actions §2.5 restart, §2.7, §2.8).
+// (docs/routing.md).
 #include <algorithm>
 #include <utility>
 

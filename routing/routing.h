@@ -1,6 +1,6 @@
 // Door of routing: which issues are told to whom, and when. Decides only: no I/O, no clock (ticks
 // are arguments), no threads, no chance. Same inputs and ticks → same notifications with the same
-// ids. Source: the product's routing-and-actions specification §1.4–§1.6, §2, §3.5.
+// ids. Source: docs/routing.md.
 //
 // One owner drives a Router, in this order:
 //

@@ -221,7 +221,7 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   fresh.last_any = now;
   fresh.progress.resize(all_rules.size());
   // Counted per run: who reads issues takes a smaller number for an older report
-  // (wire-and-api 9.2).
+  // (docs/events.md).
   for (std::size_t i = 0; i < std::min(fresh.progress.size(), run.progress.size()); ++i) {
     fresh.progress[i].issue_sequence = run.progress[i].issue_sequence;
   }

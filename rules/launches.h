@@ -1,5 +1,5 @@
 // Which launch a record belongs to. Attempts are settled in the order of the log: no clock decides
-// and no rank asks another (wire-and-api §7). Pure: values in, values out; part of a run's state.
+// and no rank asks another (docs/launches.md). Pure: values in, values out; part of a run's state.
 #pragma once
 
 #include <cstdint>

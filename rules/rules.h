@@ -3,7 +3,7 @@
 // The engine takes values and returns values: no clock, no thread, no I/O, no randomness. One
 // engine per engine thread; the runs of every source partition that the thread owns live in it, and
 // leave with their partition. The same records in any order that keeps each worker's order give the
-// same issues with the same ids (wire-and-api §7, §13).
+// same issues with the same ids (docs/launches.md, docs/wire.md).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@
 
 namespace tocsin::rules {
 
-/// Which thresholds and conditions a rule starts from: ours (detection-quality §2), or exactly
-/// those of builtin-rules. Parameters that a user gives win over either.
+/// Which thresholds and conditions a rule starts from: ours, or exactly those of
+/// the original (docs/rules/README.md). Parameters that a user gives win over either.
 enum class Preset { tocsin, original };
 
 /// A rule with its parameters; immutable and shared. Opaque outside this room.

@@ -1,4 +1,4 @@
-// Which tensors, scalars, modes, steps and workers a rule looks at (builtin-rules §0.3, §0.5).
+// Which tensors, scalars, modes, steps and workers a rule looks at (docs/rules/README.md).
 #pragma once
 
 #include <cstdint>

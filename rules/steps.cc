@@ -1,5 +1,5 @@
 // The step clock: marks of workers, watermarks per mode, completed steps and evaluation passes in
-// the order of training, whatever the order in which workers' records came (wire-and-api §7).
+// the order of training, whatever the order in which workers' records came (docs/launches.md).
 #include <algorithm>
 #include <tuple>
 

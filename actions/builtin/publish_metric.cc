@@ -5,7 +5,7 @@
 // Retries     kafka only, while the topic cannot be written.
 // Idempotent  state is published and not events; episodes are counted absolutely.
 // Needs       scrape: nothing. kafka: the transport of the configuration.
-// Source      Prometheus text exposition 0.0.4; wire-and-api §6 for the records.
+// Source      Prometheus text exposition 0.0.4; docs/wire.md for the records.
 
 #include "actions/descriptor.h"
 #include "actions/event_json.h"

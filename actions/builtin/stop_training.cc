@@ -7,7 +7,7 @@
 // Fenced      by the attempt and the launch that run now: a late issue of an older attempt stops
 //             nothing, and says so as the issue stop_failed.
 // Needs       armed: true; without it everything is decided and nothing is sent (dry run).
-// Source      our own: routing-and-actions §6.
+// Source      our own: docs/actions/stop_training.md.
 
 #include <algorithm>
 #include <iterator>

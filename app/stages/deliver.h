@@ -1,5 +1,5 @@
 // The outbox in, effects on the outside: lanes decide what goes out next, a caller carries it out
-// (routing-and-actions §5.3 stage 3).
+// (docs/actions/README.md).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // Telemetry in, issues out: the windowed rule engine, its state and its positions
-// (streaming-on-kafka §6.8).
+// (docs/transports.md).
 #pragma once
 
 #include <map>

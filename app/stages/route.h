@@ -1,5 +1,4 @@
-// Issues in, decided notifications out: whether and when somebody is told (routing-and-actions
-// §5.3, stages 1, 2 and 4).
+// Issues in, decided notifications out: whether and when somebody is told (docs/routing.md).
 #pragma once
 
 #include <functional>

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ingest/ingest.h"
-#include "ingest/journal_directory.h"
-#include "ingest/journal_transport.h"
+#include "ingest/journal/directory.h"
+#include "ingest/journal/transport.h"
 #include "tests/contract/transport_backends.h"
 #include "tests/support/kafka_fixture.h"
 

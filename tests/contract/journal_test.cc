@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "ingest/journal_headers.h"
+#include "ingest/journal/headers.h"
 #include "tests/contract/child.h"
 #include "tests/contract/journal_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ingest/journal_headers.h"
+#include "ingest/journal/headers.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tocsin;  // a program of one file

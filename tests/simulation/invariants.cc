@@ -224,7 +224,7 @@ class Checker {
   }
 
   /// Two launches that nothing tells apart from one: their keys agree, and the earlier one still
-  /// sent when the later one had begun (wire-and-api §7: it moves along).
+  /// sent when the later one had begun (docs/launches.md: it moves along).
   [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier, std::size_t later,
                                 std::int64_t sent) const {
     const auto began = opening_.find({run, later});

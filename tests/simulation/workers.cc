@@ -262,7 +262,7 @@ void TrainingRank::answer(const core::Command& command, const std::string& phase
   ground_.broker->append(ingest::encode_ack(ack, ""));
 }
 
-/// wire-and-api §9.4: obeys only what was written for its own launch.
+/// docs/events.md: obeys only what was written for its own launch.
 void TrainingRank::read_commands(std::vector<Stopped>& stopped) {
   if (state_ != State::running) return;
   if (std::exchange(commands_end_, ground_.broker->end("commands")) ==

@@ -174,7 +174,7 @@ Fault World::fault(std::string_view client, Call call) {
         freeze(client, fault.arrives + harm_.between(core::Duration(0s), core::Duration(2s)));
         break;
       case 5:
-        // The producer was lost in the commit, see ingest/kafka_publisher.cc.
+        // The producer was lost in the commit, see ingest/kafka/publisher.cc.
         trace_.fault("commit_in_doubt", client, "");
         fault.kind = harm_.chance(0.5) ? Fault::Kind::lost : Fault::Kind::hangs;
         fault.error = {core::Code::failed_precondition, "the producer was lost in a commit"};

@@ -187,7 +187,7 @@ TEST(StopLadder, ALateRankThatRefusesDoesNotHoldTheOthersUp) {
   EXPECT_EQ(ladder.states().at("cmd_one"), StopState::checkpointing);
 }
 
-// Ranks of one launch may state different attempts: the engine joins them (wire-and-api §7).
+// Ranks of one launch may state different attempts: the engine joins them (docs/launches.md).
 TEST(StopLadder, AcksAreToldApartByCommandAndRankNotByTheirAttempt) {
   StopLadder ladder;
   ladder.on_command(stop_command(), kStart);

@@ -1,4 +1,4 @@
-// Ids, hashes and partitions: the published vectors (wire-and-api §13) and their edges.
+// Ids, hashes and partitions: the published vectors (docs/wire.md) and their edges.
 #include "core/identity.h"
 
 #include <gtest/gtest.h>

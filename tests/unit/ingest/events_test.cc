@@ -1,5 +1,5 @@
 // Events there and back, as the published names, from other producers, and refused ones.
-#include "ingest/events.h"
+#include "ingest/events/events.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

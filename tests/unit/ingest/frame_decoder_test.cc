@@ -1,5 +1,5 @@
 // Each way in which a record can fail to be a frame, by the smallest change that makes it so.
-#include "ingest/frame_decoder.h"
+#include "ingest/wire/frame_decoder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The run, header and frames of the published vectors (wire-and-api §13), and small byte helpers.
+// The run, header and frames of the published vectors (docs/wire.md), and small byte helpers.
 #pragma once
 
 #include <cstddef>

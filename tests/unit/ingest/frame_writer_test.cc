@@ -1,5 +1,5 @@
 // What the writer refuses, that it keeps its buffer, and that whatever it writes is read back.
-#include "ingest/frame_writer.h"
+#include "ingest/wire/frame_writer.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

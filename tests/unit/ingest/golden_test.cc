@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ingest/events.h"
-#include "ingest/lifecycle.h"
+#include "ingest/events/events.h"
+#include "ingest/wire/lifecycle.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ingest/event_equality.h"
 #include "tests/unit/ingest/event_fixture.h"

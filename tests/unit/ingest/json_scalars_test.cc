@@ -1,5 +1,5 @@
 // JSON scalars as frames, what is refused and why, and the way into the dead letters.
-#include "ingest/json_scalars.h"
+#include "ingest/wire/json_scalars.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

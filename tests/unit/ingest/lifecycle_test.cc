@@ -1,5 +1,5 @@
 // Lifecycle JSON: every event there and back, and what is refused.
-#include "ingest/lifecycle.h"
+#include "ingest/wire/lifecycle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ingest/events.h"
+#include "ingest/events/events.h"
 #include "tests/unit/ingest/event_fixture.h"
 #include "tests/unit/ingest/record_fixture.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "ingest/events.h"
+#include "ingest/events/events.h"
 #include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"
 #include "tests/unit/ingest/record_fixture.h"

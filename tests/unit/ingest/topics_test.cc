@@ -1,4 +1,4 @@
-// The topics of contract §4, their export, and the sections `topics` and `transport`.
+// The topics, their export, and the sections `topics` and `transport`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Restarts: state comes back from the changelog, also under a changed configuration (K3, K4, §2.8).
+// Restarts: state comes back from the changelog, also under a changed configuration.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

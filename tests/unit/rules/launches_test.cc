@@ -1,4 +1,4 @@
-// Which launch a record belongs to: the cases of wire-and-api §7, one table each.
+// Which launch a record belongs to: the cases of docs/launches.md, one table each.
 #include "rules/launches.h"
 
 #include <gtest/gtest.h>

@@ -56,7 +56,7 @@ TEST(Capture, GradientsAreNeverSavedOutsideTraining) {
   EXPECT_FALSE(saved(defaults, "weights", 25, 1, Mode::eval).empty());
 }
 
-// The examples of collections-and-reductions §4.
+// The examples of docs/hook.md.
 TEST(Capture, EndIsExclusiveAndTheGridStandsOnStepZero) {
   CapturePlan to200 = plan("{collections: {a: {every: 100 steps, end_step: 200}}}");
   EXPECT_THAT(saved(to200, "a", 400), ElementsAre(0, 100));

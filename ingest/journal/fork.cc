@@ -1,0 +1,94 @@
+#include "ingest/journal/fork.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <set>
+#include <shared_mutex>
+
+namespace tocsin::ingest {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestFork{200};
+
+struct Gate {
+  std::shared_timed_mutex mutex;  // shared: in use; exclusive: a fork is under way
+  std::mutex registry;            // guards the following; taken inside `mutex` only
+  std::set<sqlite3*> connections;
+  bool quiet = false;      // the fork under way found nobody inside
+  bool inherited = false;  // `connections` are our parent's
+  bool unusable = false;
+};
+
+Gate& gate() {
+  static Gate* const made = new Gate;  // outlives every thread
+  return *made;
+}
+
+void before_fork() { gate().quiet = gate().mutex.try_lock_for(kLongestFork); }
+
+void after_fork_in_parent() {
+  if (gate().quiet) gate().mutex.unlock();
+}
+
+void after_fork_in_child() {
+  Gate& self = gate();
+  new (&self.mutex) std::shared_timed_mutex;  // its owner is a thread that this process has not
+  new (&self.registry) std::mutex;
+  self.inherited = !self.connections.empty();
+  self.unusable = self.unusable || !self.quiet;
+}
+
+thread_local int depth = 0;
+
+}  // namespace
+
+JournalUse::JournalUse() {
+  static const int watching =
+      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  (void)watching;
+  if (depth++ == 0) gate().mutex.lock_shared();
+}
+
+JournalUse::~JournalUse() {
+  if (--depth == 0) gate().mutex.unlock_shared();
+}
+
+core::Status before_connecting() {
+  Gate& self = gate();
+  const std::lock_guard lock(self.registry);
+  if (self.unusable) {
+    return core::Error{core::Code::failed_precondition,
+                       "this process was forked while its parent wrote the journal, and cannot "
+                       "use one itself"};
+  }
+  if (!self.inherited) return core::ok();
+  self.inherited = false;
+  for (sqlite3* handle : self.connections) {
+    // Gives up nothing of the parent's: locks belong to processes, and no transaction is open.
+    while (sqlite3_stmt* statement = sqlite3_next_stmt(handle, nullptr)) {
+      sqlite3_finalize(statement);
+    }
+    sqlite3_close_v2(handle);
+  }
+  self.connections.clear();
+  return core::ok();
+}
+
+void connected(sqlite3* handle) {
+  const std::lock_guard lock(gate().registry);
+  gate().connections.insert(handle);
+}
+
+void disconnect(sqlite3* handle) {
+  if (handle == nullptr) return;
+  {
+    const std::lock_guard lock(gate().registry);
+    if (gate().connections.erase(handle) == 0) return;
+  }
+  sqlite3_close_v2(handle);
+}
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,62 @@
+#include "ingest/journal/headers.h"
+
+#include <cstdint>
+#include <limits>
+
+namespace tocsin::ingest {
+namespace {
+
+constexpr std::size_t kLengths = 6;  // bytes of both lengths
+
+std::uint32_t read_number(std::string_view bytes) {
+  std::uint32_t number = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | std::uint8_t(bytes[i]);
+  return number;
+}
+
+void put_number(std::string& out, std::size_t number, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xFF);
+}
+
+/// Takes one header off the front; nullopt when no whole one is left.
+std::optional<std::pair<std::string_view, std::string_view>> take(std::string_view& rest) {
+  if (rest.size() < kLengths) return std::nullopt;
+  const std::size_t name = read_number(rest.substr(0, 2));
+  const std::size_t value = read_number(rest.substr(2, 4));
+  if (rest.size() - kLengths < name || rest.size() - kLengths - name < value) return std::nullopt;
+  const std::pair header{rest.substr(kLengths, name), rest.substr(kLengths + name, value)};
+  rest.remove_prefix(kLengths + name + value);
+  return header;
+}
+
+}  // namespace
+
+std::optional<std::string> pack_headers(const RecordHeaders& headers) {
+  std::string packed;
+  for (const auto& [name, value] : headers) {
+    if (name.size() > std::numeric_limits<std::uint16_t>::max() ||
+        value.size() > std::numeric_limits<std::uint32_t>::max()) {
+      return std::nullopt;
+    }
+    put_number(packed, name.size(), 2);
+    put_number(packed, value.size(), 4);
+    packed += name;
+    packed += value;
+  }
+  return packed;
+}
+
+std::optional<std::string_view> find_header(std::string_view packed, std::string_view name) {
+  while (const auto header = take(packed)) {
+    if (header->first == name) return header->second;
+  }
+  return std::nullopt;
+}
+
+RecordHeaders unpack_headers(std::string_view packed) {
+  RecordHeaders all;
+  while (const auto header = take(packed)) all.emplace_back(header->first, header->second);
+  return all;
+}
+
+}  // namespace tocsin::ingest

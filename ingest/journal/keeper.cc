@@ -1,0 +1,142 @@
+#include "ingest/journal/keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ingest/journal/fork.h"
+
+namespace tocsin::ingest {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Each step is a transaction of its own, so that no writer waits for more than some milliseconds.
+constexpr int kRecordsPerStep = 500;
+constexpr int kStepsPerCall = 20;
+constexpr milliseconds kLockWait{100};
+// A compacted topic keeps a withdrawn key's tombstone this long, for readers that are behind.
+constexpr std::chrono::hours kTombstones{24};
+// Free pages are used again; only what a burst left behind goes back to the file system.
+constexpr std::int64_t kFreePages = 1024;
+constexpr std::int64_t kPagesPerStep = 256;
+// The log restarts by itself whenever no reader is in it; this large, somebody always was.
+constexpr int kLargeLogPages = 16'384;
+
+std::string before(core::WallTime now, core::Duration age) {
+  return std::to_string(core::nanoseconds(now - age));
+}
+
+}  // namespace
+
+core::Status JournalKeeper::keep(core::WallTime now) {
+  core::Status first = core::ok();
+  for (const auto file : kJournalFiles) {
+    auto status = keep_file(file, now);
+    if (status) continue;
+    files_[static_cast<std::size_t>(file)].reset();
+    // Somebody else has the write lock all the time: the next second will do.
+    if (first && status.error().code != core::Code::unavailable) first = std::move(status);
+  }
+  return first;
+}
+
+core::Status JournalKeeper::keep_file(JournalFile file, core::WallTime now) {
+  const JournalUse use;
+  auto& kept = files_[static_cast<std::size_t>(file)];
+  if (kept == nullptr || kept->replaced()) {
+    auto opened = JournalDatabase::open(journal_path(directory_, file), JournalAccess::write);
+    if (!opened) return opened.error();
+    kept = std::move(*opened);
+    kept->wait_for_locks(kLockWait);
+  }
+  for (const auto& [name, topic] : topics_) {
+    if (topic.file != file) continue;
+    if (auto status = by_age(*kept, topic, now); !status) return status;
+  }
+  if (file == JournalFile::telemetry) {
+    if (auto status = by_size(*kept); !status) return status;
+  }
+  if (auto status = give_back(*kept); !status) return status;
+  return checkpoint(*kept);
+}
+
+/// Deletes from the oldest record on. What a wrong clock dated into the future goes with the old
+/// records behind it; what it dated into the past goes when it is the oldest.
+core::Status JournalKeeper::by_age(JournalDatabase& database, const JournalTopic& topic,
+                                   core::WallTime now) {
+  if (topic.compacted) {
+    const std::string where =
+        " FROM " + topic.table + " WHERE value IS NULL AND ts < " + before(now, kTombstones);
+    const auto due = database.number("SELECT 1" + where + " LIMIT 1");
+    if (!due) return due.error();
+    if (*due != 0) {
+      if (auto status = database.run(("DELETE" + where).c_str()); !status) return status;
+    }
+  }
+  auto age = topic.retention;
+  if (topic.file == JournalFile::telemetry) {
+    age = std::min(age.value_or(limits_.telemetry_age), limits_.telemetry_age);
+  }
+  if (!age) return core::ok();
+  const std::string oldest = "(SELECT id, ts FROM " + topic.table + " ORDER BY id LIMIT " +
+                             std::to_string(kRecordsPerStep) + ")";
+  for (int i = 0; i < kStepsPerCall; ++i) {
+    const auto last = database.number("SELECT coalesce(max(id), -1) FROM " + oldest +
+                                      " WHERE ts < " + before(now, *age));
+    if (!last) return last.error();
+    if (*last < 0) return core::ok();
+    const std::string remove =
+        "DELETE FROM " + topic.table + " WHERE id <= " + std::to_string(*last);
+    if (auto status = database.run(remove.c_str()); !status) return status;
+  }
+  return core::ok();
+}
+
+/// The oldest telemetry goes first. Acknowledgements are few and stay for their time.
+core::Status JournalKeeper::by_size(JournalDatabase& database) {
+  const auto pages = database.number("PRAGMA page_count");
+  if (!pages) return pages.error();
+  const auto page = database.number("PRAGMA page_size");
+  if (!page) return page.error();
+  for (int i = 0; i < kStepsPerCall; ++i) {
+    const auto free = database.number("PRAGMA freelist_count");
+    if (!free) return free.error();
+    const auto used = static_cast<std::uint64_t>((*pages - *free) * *page);
+    if (used <= limits_.telemetry_bytes) return core::ok();
+    std::string from;
+    std::int64_t oldest = 0;
+    for (const char* table : {"telemetry", "tensors"}) {
+      const auto ts =
+          database.number(std::string("SELECT ts FROM ") + table + " ORDER BY id LIMIT 1", -1);
+      if (!ts) return ts.error();
+      if (*ts < 0 || (!from.empty() && *ts >= oldest)) continue;
+      from = table;
+      oldest = *ts;
+    }
+    if (from.empty()) return core::ok();
+    const std::string remove = "DELETE FROM " + from + " WHERE id IN (SELECT id FROM " + from +
+                               " ORDER BY id LIMIT " + std::to_string(kRecordsPerStep) + ")";
+    if (auto status = database.run(remove.c_str()); !status) return status;
+    log_.debug("journal_over_its_size", {{"topic", from}, {"bytes", used}});
+  }
+  return core::ok();
+}
+
+core::Status JournalKeeper::give_back(JournalDatabase& database) {
+  const auto free = database.number("PRAGMA freelist_count");
+  if (!free) return free.error();
+  const auto pages = database.number("PRAGMA page_count");
+  if (!pages) return pages.error();
+  if (*free < std::max(kFreePages, *pages / 4)) return core::ok();
+  return database.run(("PRAGMA incremental_vacuum(" + std::to_string(kPagesPerStep) + ")").c_str());
+}
+
+core::Status JournalKeeper::checkpoint(JournalDatabase& database) {
+  const auto pages = database.checkpoint();
+  if (!pages) return pages.error();
+  if (*pages < kLargeLogPages) return core::ok();
+  const auto again = database.checkpoint(true);
+  return again ? core::ok() : core::Status(again.error());
+}
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,40 @@
+// Waits until one of a journal's files may have changed: inotify on the write-ahead logs, or mere
+// time where that does not work.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "ingest/journal/directory.h"
+
+namespace tocsin::ingest {
+
+class JournalWatch {
+ public:
+  enum class Outcome { time_over, changed, woken };
+
+  JournalWatch();
+  /// Also watch this file. It need not exist yet.
+  void add(std::string path);
+  /// Waits for a change of a watched file or wake(), for `longest` in the end. In its first `deaf`
+  /// part changes do not count: a commit becomes visible a little after its bytes are written.
+  Outcome wait(std::chrono::nanoseconds deaf, std::chrono::nanoseconds longest);
+  /// Ends a wait() that is under way, or else the next one. Thread-safe.
+  void wake();
+
+ private:
+  struct File {
+    std::string path;
+    int watch = -1;
+  };
+  void arm();
+  bool take_changes();
+  bool take_wake();
+
+  FileDescriptor inotify_;
+  FileDescriptor bell_;
+  std::vector<File> files_;
+};
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,65 @@
+#include "ingest/kafka/pulse.h"
+
+namespace tocsin::ingest {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kEvery = 700ms;
+constexpr int kPatience = 1000;  // ms
+constexpr std::chrono::nanoseconds kFresh = 2s;
+constexpr std::chrono::nanoseconds kSettled = 1s;
+
+std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
+KafkaPulse::KafkaPulse(rd_kafka_t* client)
+    : client_(client), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+KafkaPulse::~KafkaPulse() {
+  thread_.request_stop();
+  changed_.notify_all();
+}
+
+void KafkaPulse::watch(std::vector<Topic> partitions) {
+  const std::lock_guard lock(mutex_);
+  partitions_ = std::move(partitions);
+  changed_.notify_all();
+}
+
+bool KafkaPulse::steady() const {
+  const std::int64_t at = answered_at_.load();
+  const std::int64_t time = now();
+  return at != 0 && time - at <= kFresh.count() && time - since_.load() >= kSettled.count();
+}
+
+void KafkaPulse::run(const std::stop_token& stop) {
+  std::size_t turn = 0;
+  while (!stop.stop_requested()) {
+    Topic topic;
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [this] { return !partitions_.empty(); })) return;
+      topic = partitions_[turn++ % partitions_.size()];
+    }
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    const auto error = rd_kafka_query_watermark_offsets(client_, topic.first.c_str(), topic.second,
+                                                        &low, &high, kPatience);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      const std::int64_t time = now();
+      const std::int64_t before = answered_at_.load();
+      if (before == 0) {
+        since_ = time - kSettled.count();
+      } else if (time - before > kFresh.count()) {
+        since_ = time;
+      }
+      answered_at_ = time;
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, kEvery, [] { return false; });
+  }
+}
+
+}  // namespace tocsin::ingest
