@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace tocsin::app::client {
@@ -34,6 +35,14 @@ class SignalsBlocked {
 
 }  // namespace
 
+void Presence::announce(const Session& session, core::Duration now) {
+  if (announced_.count() >= 0 && now - announced_ < Session::kHeartbeat) return;
+  announced_ = now;
+  const Identity& identity = session.identity();
+  sender_.announce({identity.run, identity.worker, session.incarnation()},
+                   {identity.pid, identity.pid_start, identity.boot_id, namespace_});
+}
+
 Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
                std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options)
     : clock_(clock),
@@ -52,7 +61,7 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
 
 void Client::start(const std::shared_ptr<Client>& self) {
   const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
-  self->threads_ = 2;
+  self->handover_.start(2);
   std::thread([self] {
     pthread_setname_np(pthread_self(), "tocsin-send");
     self->send_loop();
@@ -63,31 +72,13 @@ void Client::start(const std::shared_ptr<Client>& self) {
   }).detach();
 }
 
-/// The agents of this machine learn whose process to hold on to.
-void Client::announce() {
-  const core::Duration now = clock_.monotonic();
-  if (announced_.count() >= 0 && now - announced_ < Session::kHeartbeat) return;
-  announced_ = now;
-  const Identity& identity = session_.identity();
-  presence_.announce({identity.run, identity.worker, session_.incarnation()},
-                     {identity.pid, identity.pid_start, identity.boot_id, presence_namespace_});
-}
-
 void Client::send_loop() {
   report_.opened(session_.identity(), session_.incarnation());
   while (true) {
-    announce();
+    presence_.announce(session_, clock_.monotonic());
     const core::Duration wait = sender_.turn();
-    Request request = Request::none;
-    core::Duration until{0};
-    {
-      const std::lock_guard lock(mutex_);
-      publisher_ = sender_.publisher();
-      request = std::exchange(request_, Request::none);
-      until = request_until_;
-    }
-    changed_.notify_all();
-    if (request == Request::none) {
+    const auto [request, until] = handover_.take(sender_.publisher());
+    if (request == Handover::Request::none) {
       queue_.wait(wait, sender_.stuck());
       continue;
     }
@@ -96,38 +87,23 @@ void Client::send_loop() {
       queue_.wait(std::min<core::Duration>(Sender::kStuckWait, until - clock_.monotonic()), true);
       done = sender_.flush(until - clock_.monotonic());
     }
-    if (request == Request::close && !done) queue_.purge();
-    {
-      const std::lock_guard lock(mutex_);
-      answered_ = true;
-      answer_ = done;
-    }
-    changed_.notify_all();
-    if (request == Request::close) return leave_send_loop();
+    if (request == Handover::Request::close && !done) queue_.purge();
+    handover_.answer(done);
+    if (request == Handover::Request::close) return leave_send_loop();
   }
 }
 
-// The command thread may be using the publisher, so it goes first.
 void Client::leave_send_loop() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return threads_ == 1; });
-  publisher_ = nullptr;
-  lock.unlock();
+  handover_.wait_until_alone();
   sender_.release();
   endpoints_ = {};
-  lock.lock();
-  --threads_;
-  lock.unlock();
-  changed_.notify_all();
+  handover_.leave();
 }
 
 // The number of partitions comes from the publisher, which the other thread opens.
 core::Result<std::unique_ptr<core::RecordSource>> Client::open_commands() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kOpenAgain, [&] { return publisher_ != nullptr || closing_.load(); });
-  core::RecordPublisher* publisher = publisher_;
-  lock.unlock();
-  if (publisher == nullptr || closing_.load()) return core::Error{core::Code::cancelled, "not yet"};
+  core::RecordPublisher* publisher = handover_.wait_for_publisher(kOpenAgain);
+  if (publisher == nullptr) return core::Error{core::Code::cancelled, "not yet"};
   return endpoints_.commands(*publisher);
 }
 
@@ -140,24 +116,16 @@ void Client::command_loop() {
     if (!read) trouble_->set("commands: " + read.error().message);
   }
   reader_.close();
-  {
-    const std::lock_guard lock(mutex_);
-    --threads_;
-  }
-  changed_.notify_all();
+  handover_.leave();
 }
 
-bool Client::request(Request what, milliseconds timeout) {
-  std::unique_lock lock(mutex_);
-  request_ = what;
-  request_until_ = clock_.monotonic() + timeout;
-  answered_ = false;
+bool Client::request(Handover::Request what, milliseconds timeout) {
+  handover_.ask({what, clock_.monotonic() + timeout});
   queue_.wake();
-  changed_.wait_for(lock, timeout + kGrace, [&] { return answered_; });
-  return answered_ && answer_;
+  return handover_.wait_for_answer(timeout + kGrace);
 }
 
-bool Client::flush(milliseconds timeout) { return request(Request::flush, timeout); }
+bool Client::flush(milliseconds timeout) { return request(Handover::Request::flush, timeout); }
 
 bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::string_view error,
                    std::optional<int> exit_code, milliseconds timeout) {
@@ -172,13 +140,12 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
     self->session_.end(end);
   }
   self->closing_.store(true);
-  self->changed_.notify_all();
+  self->handover_.close();
   self->reader_.wake();
-  const bool delivered = self->request(Request::close, timeout);
+  const bool delivered = self->request(Handover::Request::close, timeout);
   // The last thread to leave destroys the transport; give that a moment, so that a program which
   // ends right after close() does not race with it.
-  std::unique_lock lock(self->mutex_);
-  self->changed_.wait_for(lock, kGrace, [&] { return self->threads_ == 0; });
+  self->handover_.wait_until_all_left(kGrace);
   self->report_.ended(self->session_.incarnation(), delivered);
   return delivered;
 }

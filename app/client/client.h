@@ -4,15 +4,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "app/client/command_reader.h"
 #include "app/client/commands.h"
+#include "app/client/handover.h"
 #include "app/client/run_report.h"
 #include "app/client/send_queue.h"
 #include "app/client/sender.h"
@@ -31,6 +29,18 @@ struct ClientOptions {
   std::string report;  // path of a RunReport; empty: none
   /// Clients of a node with the same text share one reader of `commands`; empty: none.
   std::string command_share;
+};
+
+/// Tells the agents of this machine whose process to hold on to. Lives on one thread.
+class Presence {
+ public:
+  /// Again whenever a heartbeat's time has passed since the last.
+  void announce(const Session& session, core::Duration now);
+
+ private:
+  const collectors::PresenceSender sender_;
+  const std::int64_t namespace_ = collectors::own_pid_namespace();
+  core::Duration announced_{-1};  // monotonic
 };
 
 class Client {
@@ -60,13 +70,11 @@ class Client {
   static void start(const std::shared_ptr<Client>& self);
 
  private:
-  enum class Request { none, flush, close };
-  void announce();
   void send_loop();
   void leave_send_loop();
   void command_loop();
   core::Result<std::unique_ptr<core::RecordSource>> open_commands();
-  bool request(Request what, std::chrono::milliseconds timeout);
+  bool request(Handover::Request what, std::chrono::milliseconds timeout);
 
   const core::Clock& clock_;
   ClientOptions options_;
@@ -79,18 +87,8 @@ class Client {
   Sender sender_;
   const RunReport report_;
   std::atomic<bool> closing_{false};
-  const collectors::PresenceSender presence_;
-  const std::int64_t presence_namespace_ = collectors::own_pid_namespace();
-  core::Duration announced_{-1};  // monotonic; of the sending thread
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  Request request_ = Request::none;
-  core::Duration request_until_{0};  // monotonic
-  bool answered_ = false;
-  bool answer_ = false;
-  int threads_ = 0;
-  core::RecordPublisher* publisher_ = nullptr;  // for the command thread; set once it is open
+  Presence presence_;
+  Handover handover_;
 };
 
 }  // namespace tocsin::app::client
