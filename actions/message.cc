@@ -21,9 +21,8 @@ constexpr char kText[] = R"({{#issues}}
 
 {{/hidden}}{{#home}}{{value}}
 
-{{/home}}-- 
-{{footer}}
-)";
+{{/home}}--)"
+                         " \n{{footer}}\n";
 
 constexpr char kHtml[] = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{{headline}}</title></head>

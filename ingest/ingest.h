@@ -3,12 +3,12 @@
 // never include it; app joins.
 #pragma once
 
-#include "ingest/wire/crc32c.h"           // crc32c
-#include "ingest/events/event_schema.h"     // event_schemas, event_tables
-#include "ingest/events/events.h"           // encode_issue …, decode_event, decode_command …
-#include "ingest/wire/frame_decoder.h"    // decode_frame, for_each_dictionary_entry, tensor_chunk
-#include "ingest/wire/frame_writer.h"     // FrameWriter
-#include "ingest/journal/salvage.h"  // check_journal, salvage_journal
-#include "ingest/wire/json_scalars.h"     // JsonScalarDecoder, decode_telemetry, dead_letter
-#include "ingest/wire/lifecycle.h"        // encode_lifecycle, parse_lifecycle
-#include "ingest/transport.h"        // sources and publishers
+#include "ingest/events/event_schema.h"  // event_schemas, event_tables
+#include "ingest/events/events.h"        // encode_issue …, decode_event, decode_command …
+#include "ingest/journal/salvage.h"      // check_journal, salvage_journal
+#include "ingest/transport.h"            // sources and publishers
+#include "ingest/wire/crc32c.h"          // crc32c
+#include "ingest/wire/frame_decoder.h"   // decode_frame, for_each_dictionary_entry, tensor_chunk
+#include "ingest/wire/frame_writer.h"    // FrameWriter
+#include "ingest/wire/json_scalars.h"    // JsonScalarDecoder, decode_telemetry, dead_letter
+#include "ingest/wire/lifecycle.h"       // encode_lifecycle, parse_lifecycle
