@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitizers.h"
+
 namespace {
 
 class AbiTest : public ::testing::Test {
@@ -94,6 +96,7 @@ TEST_F(AbiTest, OlderCallersWithShorterStructsAreServed) {
 }
 
 TEST_F(AbiTest, ChildOfAForkIsDisabledAndMayOpenItsOwn) {
+  if (!tocsin::tests::kForksSafely) GTEST_SKIP() << "AddressSanitizer cannot";
   tocsin_client* client = nullptr;
   ASSERT_EQ(tocsin_open(&options_, &client), TOCSIN_OK);
   const pid_t child = fork();
