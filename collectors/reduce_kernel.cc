@@ -52,6 +52,29 @@ HWY_INLINE bool finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & kExponent) != kExponent;
 }
 
+// The least and the largest lane. The emulated target folds from the largest finite numbers on, and
+// loses an infinity that is everywhere.
+template <class D, class V>
+HWY_INLINE hn::TFromD<D> least(D d, V v) {
+#if HWY_TARGET == HWY_EMU128
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
+  hn::Store(v, d, lanes);
+  return *std::min_element(lanes, lanes + hn::Lanes(d));
+#else
+  return hn::GetLane(hn::MinOfLanes(d, v));
+#endif
+}
+template <class D, class V>
+HWY_INLINE hn::TFromD<D> most(D d, V v) {
+#if HWY_TARGET == HWY_EMU128
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
+  hn::Store(v, d, lanes);
+  return *std::max_element(lanes, lanes + hn::Lanes(d));
+#else
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+#endif
+}
+
 // acc + v, where v may have lanes of half the width.
 template <class DD, class VD, class D, class V>
 HWY_INLINE VD fold(DD dd, VD acc, D d, V v) {
@@ -172,8 +195,8 @@ HWY_NOINLINE BlockSums<typename Source::Lane> fast_block(const typename Source::
   out.d = hn::GetLane(hn::SumOfLanes(dd, sum));
   out.d2 = hn::GetLane(hn::SumOfLanes(dd, sumsq));
   out.abs = hn::GetLane(hn::SumOfLanes(dd, magnitude));
-  out.min = hn::GetLane(hn::MinOfLanes(d, lo));
-  out.max = hn::GetLane(hn::MaxOfLanes(d, hi));
+  out.min = least(d, lo);
+  out.max = most(d, hi);
   return out;
 }
 
@@ -232,8 +255,8 @@ HWY_NOINLINE Moments careful_block(const double* HWY_RESTRICT x, std::size_t n) 
   out.sumsq = hn::GetLane(hn::SumOfLanes(d, sumsq));
   out.abs_sum = hn::GetLane(hn::SumOfLanes(d, magnitude));
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  out.min = out.nan != 0 ? kNan : hn::GetLane(hn::MinOfLanes(d, lo));
-  out.max = out.nan != 0 ? kNan : hn::GetLane(hn::MaxOfLanes(d, hi));
+  out.min = out.nan != 0 ? kNan : least(d, lo);
+  out.max = out.nan != 0 ? kNan : most(d, hi);
   if (!out.finite()) {
     out.m2 = kNan;
     return out;

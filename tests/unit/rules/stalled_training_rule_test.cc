@@ -39,7 +39,7 @@ TEST(StalledTrainingRule, AnEndIsNotBeforeItsStartWhenTheClockOfTheTrainerStepsB
   worker.header.time = last - 3600 * kSecond;
   rule.feed(worker.step_end(Mode::train, 1));
   ASSERT_EQ(rule.resolved().size(), 1U);
-  const core::Issue& end = rule.resolved()[0];
+  const core::Issue end = rule.resolved()[0];
   EXPECT_GE(end.ends_at, end.starts_at);
 }
 
