@@ -360,7 +360,7 @@ TEST_F(Journal, WakeEndsAPollThatWaitsAndTheNextOne) {
 }
 
 TEST_F(Journal, AForkedChildMayWriteTheJournalThatItsParentWrites) {
-  if (!kForksSafely) GTEST_SKIP() << "AddressSanitizer cannot";
+  if (!kForksSafely) GTEST_SKIP() << "no sanitizer can";
   // As a data loader that opens a hook of its own: SQLite's own state does not survive a fork.
   auto hook = publisher();
   std::atomic<bool> done{false};

@@ -96,7 +96,7 @@ TEST_F(AbiTest, OlderCallersWithShorterStructsAreServed) {
 }
 
 TEST_F(AbiTest, ChildOfAForkIsDisabledAndMayOpenItsOwn) {
-  if (!tocsin::tests::kForksSafely) GTEST_SKIP() << "AddressSanitizer cannot";
+  if (!tocsin::tests::kForksSafely) GTEST_SKIP() << "no sanitizer can";
   tocsin_client* client = nullptr;
   ASSERT_EQ(tocsin_open(&options_, &client), TOCSIN_OK);
   const pid_t child = fork();
@@ -125,6 +125,7 @@ TEST_F(AbiTest, ChildOfAForkIsDisabledAndMayOpenItsOwn) {
 // A raw clone runs no fork handlers. Nothing here may allocate: another thread of the parent may
 // have held the allocator's lock.
 TEST_F(AbiTest, ChildThatWasMadeWithoutForkIsDisabledOnceItSaysSo) {
+  if (!tocsin::tests::kKnowsRawClones) GTEST_SKIP() << "ThreadSanitizer cannot";
   tocsin_client* client = nullptr;
   ASSERT_EQ(tocsin_open(&options_, &client), TOCSIN_OK);
   EXPECT_EQ(tocsin_after_fork(client), TOCSIN_OK);  // in the parent it does nothing
