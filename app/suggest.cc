@@ -48,6 +48,7 @@ std::string unknown_word(const CLI::App& app, const std::vector<std::string>& wo
                                     [&](const CLI::App* one) { return one->get_name() == word; });
     if (found == commands.end()) {
       std::vector<std::string> names;
+      names.reserve(commands.size());
       for (const CLI::App* one : commands) names.push_back(one->get_name());
       return path + ": no command \"" + word + "\"" + meant(word, names) + " (see " + path +
              " --help)";

@@ -36,8 +36,8 @@ struct Finding {
     out.observed = {std::move(name), value};
     return out;
   }
-  Finding& is(std::string_view op_, std::string name, double limit) {
-    op = op_;
+  Finding& is(std::string_view how, std::string name, double limit) {
+    op = how;
     threshold = core::NamedNumber{std::move(name), limit};
     return *this;
   }
