@@ -243,6 +243,7 @@ core::Result<Restored> Engine::finish_restore(std::int32_t partition,
   std::optional<core::Error> problem;
   if (!records.empty()) {
     std::vector<std::string> keys;
+    keys.reserve(records.size());
     for (const auto& [key, value] : records) keys.push_back(key);
     const std::uint64_t newest = newest_generation(records);
     Index index;
