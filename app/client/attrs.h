@@ -1,4 +1,4 @@
-// The small JSON objects of dictionary entries (wire-and-api §3).
+// The small JSON objects of dictionary entries (docs/wire.md).
 #pragma once
 
 #include <string>

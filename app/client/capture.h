@@ -1,5 +1,5 @@
-// What is captured and when: section `capture` (wire-and-api §10), the save grid
-// (collections-and-reductions §4), and the collections that a tensor belongs to.
+// What is captured and when: section `capture` (docs/hook.md), the save grid
+// (docs/hook.md), and the collections that a tensor belongs to.
 #pragma once
 
 #include <cstdint>

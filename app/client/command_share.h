@@ -1,5 +1,5 @@
 // How the clients of one node share one reader of `commands`: who reads gives each record to the
-// others over a local socket (wire-and-api §9.4). Nothing here decides what a command means.
+// others over a local socket (docs/events.md). Nothing here decides what a command means.
 #pragma once
 
 #include <chrono>

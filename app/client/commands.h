@@ -1,4 +1,4 @@
-// What is wanted of this run: the newest valid command per slot (wire-and-api §9.4), checked on
+// What is wanted of this run: the newest valid command per slot (docs/events.md), checked on
 // the client's own thread, read by training without waiting.
 #pragma once
 
@@ -37,7 +37,7 @@ class CommandBoard {
   [[nodiscard]] std::int32_t wanted(std::int64_t step) const noexcept;
   /// As above without a not-before step; the hot path.
   [[nodiscard]] std::int32_t bits() const noexcept { return bits_.load(std::memory_order_acquire); }
-  /// The command of a slot as JSON of wire-and-api §9.4; marks it as seen.
+  /// The command of a slot as JSON of docs/events.md; marks it as seen.
   std::optional<std::string> read(std::string_view slot);
   /// Slots that training has not seen.
   std::vector<std::string> unseen() const;

@@ -10,7 +10,7 @@
 namespace tocsin::app::client {
 
 /// Counts only what the grid controls, the sampled steps; what every step costs cannot be stretched
-/// away. Steps shorter than 5 ms count as 5 ms: below that a share means nothing (contract §10).
+/// away. Steps shorter than 5 ms count as 5 ms: below that a share means nothing.
 class Governor {
  public:
   explicit Governor(double limit) : limit_(limit) {}

@@ -100,7 +100,7 @@ bool all_on_this_host(std::uint32_t world, const Variables& env) {
 }
 
 // A count of restarts begins anew with every launch; the time does not. Ranks of one launch may
-// differ by seconds: the engine joins them (wire-and-api §7).
+// differ by seconds: the engine joins them (docs/launches.md).
 std::uint32_t attempt_of(const IdentityOptions& options, const Variables& env,
                          const ProcessFacts& facts, bool fresh) {
   if (options.attempt > 0) return options.attempt;

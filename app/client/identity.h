@@ -1,4 +1,4 @@
-// Which run, attempt and rank this process is (wire-and-api §1): decided from what the launcher put
+// Which run, attempt and rank this process is (docs/wire.md): decided from what the launcher put
 // into the environment, never by talking to other ranks.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Which launch this process belongs to (wire-and-api §1): what all ranks of one start of a run
-// share, without one rank asking another. The engine settles attempts by it (§7).
+// Which launch this process belongs to (docs/wire.md): what all ranks of one start of a run
+// share, without one rank asking another. The engine settles attempts by it
+// (docs/launches.md).
 #pragma once
 
 #include <cstdint>

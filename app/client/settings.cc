@@ -182,7 +182,7 @@ struct SharedTransport {
     options.start = ingest::Start::beginning;
     // The broker holds the request until something comes: an idle run asks it once a second.
     options.fetch_wait = kFetchWait;
-    // The partition of the run's uid, whatever the key's suffix (wire-and-api §1).
+    // The partition of the run's uid, whatever the key's suffix (docs/wire.md).
     options.partition = core::partition_for(core::to_text(run), std::max(*partitions, 1));
     return transport->source(options);
   }

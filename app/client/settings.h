@@ -35,7 +35,7 @@ struct Settings {
 /// ./tocsin-data. Errors: invalid_argument with every problem, not_found (a file that was named).
 core::Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& facts);
 
-/// Writer name of a hook in a journal (wire-and-api §8).
+/// Writer name of a hook in a journal (docs/transports.md).
 std::string journal_writer(const Identity& identity, std::uint64_t incarnation);
 
 /// What clients of one node have in common that read the same commands:
