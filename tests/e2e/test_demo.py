@@ -19,6 +19,14 @@ def started(*arguments):
 
 
 def left_behind(demo):
+    """Processes of the demo that are still there ten seconds after it: the cluster's keeper sees its end a little later."""
+    deadline = time.monotonic() + 10
+    while (found := living(demo)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+def living(demo):
     """Living processes that name the demo's folder or its cluster, and were not there for another demo."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
