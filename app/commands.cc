@@ -215,6 +215,10 @@ int topics_command(const Invocation& call, const std::string& verb) {
 }
 
 int schema_command(const Invocation& call) {
+  if (call.name == "topics") {
+    std::cout << ingest::topic_table();
+    return kOk;
+  }
   if (call.name == "events") {
     std::cout << (call.markdown ? ingest::event_tables() : ingest::event_schemas());
     return kOk;

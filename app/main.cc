@@ -197,8 +197,10 @@ int run(int argc, char** argv) {
   add_run(app, call);
 
   auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
-  schema->add_option("what", call.name, "config, or events: of what is published")
-      ->check(CLI::IsMember({"config", "events"}));
+  schema
+      ->add_option("what", call.name,
+                   "config, events (what is published), or topics (always a table)")
+      ->check(CLI::IsMember({"config", "events", "topics"}));
   schema->add_flag("--markdown", call.markdown, "a table of all keys instead");
   schema->callback([&] { call.run = [&] { return schema_command(call); }; });
   app.add_subcommand("version", "version and what it was built with")->callback([&] {

@@ -1,5 +1,7 @@
 #include "app/node_target.h"
 
+#include "core/topics.h"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -23,7 +25,7 @@ NodeTarget::NodeTarget(core::RunUid run, std::string node, std::uint64_t incarna
 
 core::OutRecord NodeTarget::record(std::span<const std::byte> frame, core::WallTime time) const {
   core::OutRecord out;
-  out.topic = "telemetry";
+  out.topic = core::topic::kTelemetry;
   out.key = key_;
   out.value = std::string(reinterpret_cast<const char*>(frame.data()), frame.size());
   out.timestamp = core::nanoseconds(time);

@@ -11,6 +11,7 @@
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
@@ -90,7 +91,7 @@ core::Status Maker::prepare_routing() {
   auto actions = ActionSet::build(config_, *ports_.transport, environment);
   if (!actions) return actions.error();
   parts_.actions = std::move(*actions);
-  auto lease = ports_.transport->lease("router-lease");
+  auto lease = ports_.transport->lease(core::topic::kRouterLease);
   if (!lease) return lease.error();
   parts_.leadership = std::make_unique<Leadership>(std::move(*lease), *ports_.clock, *ports_.log,
                                                    *ports_.telemetry);

@@ -21,6 +21,7 @@
 #include "app/commands.h"
 #include "app/system_clock.h"
 #include "collectors/collectors.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
@@ -157,7 +158,7 @@ class DeathNotices {
                   std::vector<core::OutRecord>& out) {
     if (!frame) return;
     core::OutRecord record;
-    record.topic = "telemetry";
+    record.topic = core::topic::kTelemetry;
     record.key = core::route_key(run);
     record.value.emplace(reinterpret_cast<const char*>(frame->data()), frame->size());
     out.push_back(std::move(record));

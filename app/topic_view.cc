@@ -1,28 +1,31 @@
 #include "app/topic_view.h"
 
 #include "core/labels.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 
 using namespace std::chrono_literals;
 
 const std::vector<std::string>& TopicView::topics() {
-  static const std::vector<std::string> kTopics{"registry",          "issues", "commands", "acks",
-                                                "router-deliveries", "dlq"};
+  static const std::vector<std::string> kTopics{
+      core::topic::kRegistry, core::topic::kIssues,           core::topic::kCommands,
+      core::topic::kAcks,     core::topic::kRouterDeliveries, core::topic::kDlq};
   return kTopics;
 }
 
 void TopicView::apply(const core::RecordView& record) {
-  if (record.topic == "commands") return apply_command(record);
+  if (record.topic == core::topic::kCommands) return apply_command(record);
   if (record.tombstone) return;
-  if (record.topic == "registry" || record.topic == "issues") return apply_event(record);
-  if (record.topic == "acks") {
+  if (record.topic == core::topic::kRegistry || record.topic == core::topic::kIssues)
+    return apply_event(record);
+  if (record.topic == core::topic::kAcks) {
     if (auto ack = ingest::decode_ack(record)) apply_ack(std::move(*ack));
-  } else if (record.topic == "router-deliveries") {
+  } else if (record.topic == core::topic::kRouterDeliveries) {
     if (auto delivery = ingest::decode_delivery(record)) {
       deliveries_[delivery->integration] = std::move(*delivery);
     }
-  } else if (record.topic == "dlq") {
+  } else if (record.topic == core::topic::kDlq) {
     ++refused_.records;
     if (const auto code = record.header("error-code")) refused_.newest = *code;
   }

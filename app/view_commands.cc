@@ -16,6 +16,7 @@
 #include "app/topic_view.h"
 #include "app/view_text.h"
 #include "core/json.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
@@ -194,7 +195,7 @@ int tail_command(const ViewOptions& options) {
   if (const auto opened = looking.open(options); !opened) return refuse(opened.error());
   if (const auto reached = looking.transport().ping(5s); !reached) return refuse(reached.error());
   ingest::SourceOptions from;
-  from.topics = {"issues"};
+  from.topics = {core::topic::kIssues};
   from.start = options.all ? ingest::Start::beginning : ingest::Start::end;
   auto source = looking.transport().source(from);
   if (!source) return refuse(source.error());

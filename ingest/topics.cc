@@ -1,8 +1,8 @@
-// The topics, and the plan in the words of other tools.
+// The topics of core/topics.h as a cluster is to have them, and that plan in the words of other tools.
 #include <algorithm>
-#include <array>
 #include <chrono>
 
+#include "core/topics.h"
 #include "ingest/transport.h"
 
 namespace tocsin::ingest {
@@ -10,74 +10,55 @@ namespace {
 
 using std::chrono::hours;
 
-enum class Spread { keyed, single };  // `topics.partitions` of them, or one that everybody reads
-enum class Cleanup { remove, compact, both };
+constexpr std::size_t kMaxRecordBytes = 1 << 20;
 
-struct Row {
-  std::string_view name;
-  Spread spread;
-  Cleanup cleanup;
-  core::Duration retention;  // meaningless for compact
-  std::string_view compression = "lz4";
-};
-
-constexpr core::Duration days(int count) { return hours{24 * count}; }
-
-std::array<Row, 21> rows(const TopicsConfig& cfg) {
-  using enum Spread;
-  using enum Cleanup;
-  return {{
-      {"telemetry", keyed, remove, cfg.telemetry_retention},
-      {"tensors", keyed, remove, cfg.tensors_retention, "none"},
-      {"issues", keyed, remove, days(30)},
-      {"commands", keyed, both, days(7)},
-      {"acks", keyed, remove, days(30)},
-      {"registry", keyed, compact, {}},
-      {"definitions", single, compact, {}},
-      {"rules-state", keyed, compact, {}},
-      {"router-groupin", keyed, remove, days(1)},
-      {"router-lease", single, remove, days(1)},
-      {"router-state", keyed, compact, {}},
-      {"router-sources", single, compact, {}},
-      {"router-control", single, compact, {}},
-      {"router-outbox", keyed, remove, days(14)},
-      {"router-parked", keyed, remove, days(14)},
-      {"router-deliveries", keyed, remove, days(90)},
-      {"router-deadletter", keyed, remove, days(90)},
-      {"router-audit", single, remove, days(365)},
-      {"metrics", keyed, remove, cfg.metrics_retention},
-      {"dlq", keyed, remove, days(14)},
-      {"health", single, compact, {}},
-  }};
+/// What the table says, or the configuration where it has a word for it.
+core::Duration age(const TopicsConfig& cfg, const core::Topic& topic) {
+  if (topic.name == core::topic::kTelemetry) return cfg.telemetry_retention;
+  if (topic.name == core::topic::kMetrics) return cfg.metrics_retention;
+  return topic.age;
 }
 
 std::string milliseconds(core::Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
-TopicSpec spec(const TopicsConfig& cfg, const Row& row) {
+TopicSpec spec(const TopicsConfig& cfg, const core::Topic& declared) {
   TopicSpec topic;
-  topic.name = row.name;
-  topic.full_name = full_topic_name(cfg.prefix, row.name);
-  topic.partitions = row.spread == Spread::single ? 1 : cfg.partitions;
+  topic.name = declared.name;
+  topic.full_name = full_topic_name(cfg.prefix, declared.name);
+  topic.partitions = declared.spread == core::TopicSpread::single ? 1 : cfg.partitions;
   topic.replication = cfg.replication;
-  topic.compacted = row.cleanup != Cleanup::remove;
-  topic.producer_compression = row.compression;
+  topic.compacted = declared.cleanup != core::TopicCleanup::age;
+  topic.origin = declared.origin;
   auto& out = topic.settings;
-  constexpr std::array<std::string_view, 3> kPolicy = {"delete", "compact", "compact,delete"};
-  out.emplace_back("cleanup.policy", kPolicy[static_cast<std::size_t>(row.cleanup)]);
-  if (row.cleanup != Cleanup::compact)
-    out.emplace_back("retention.ms", milliseconds(row.retention));
+  out.emplace_back("cleanup.policy", core::to_string(declared.cleanup));
+  if (declared.cleanup != core::TopicCleanup::compaction) {
+    out.emplace_back("retention.ms", milliseconds(age(cfg, declared)));
+  }
   if (topic.compacted) {
     out.emplace_back("segment.bytes", std::to_string(64 << 20));
     out.emplace_back("min.cleanable.dirty.ratio", "0.2");
     out.emplace_back("delete.retention.ms", milliseconds(hours{24}));
   }
-  out.emplace_back("max.message.bytes", std::to_string(row.name == "tensors" ? 8 << 20 : 1 << 20));
+  out.emplace_back("max.message.bytes", std::to_string(kMaxRecordBytes));
   out.emplace_back("compression.type", "producer");
   out.emplace_back("message.timestamp.type", "CreateTime");
   if (cfg.replication >= 3) out.emplace_back("min.insync.replicas", "2");
   return topic;
+}
+
+std::string kept(const TopicsConfig& cfg, const core::Topic& topic) {
+  const std::string days = core::to_text(age(cfg, topic));
+  switch (topic.cleanup) {
+    case core::TopicCleanup::age:
+      return days;
+    case core::TopicCleanup::compaction:
+      return "newest of each key";
+    case core::TopicCleanup::both:
+      return "newest of each key, " + days;
+  }
+  return days;
 }
 
 std::string joined(const TopicSpec& topic, std::string_view between, std::string_view before,
@@ -136,8 +117,6 @@ void read(config::Reader& in, TopicsConfig& cfg) {
   in.optional("create", cfg.create, "create missing topics at start");
   in.optional("telemetry_retention", cfg.telemetry_retention, config::positive(),
               "how long `telemetry` is kept");
-  in.optional("tensors_retention", cfg.tensors_retention, config::positive(),
-              "how long raw tensors are kept");
   in.optional("metrics_retention", cfg.metrics_retention, config::positive(),
               "how long `metrics` is kept");
   const bool bad_character = std::any_of(cfg.prefix.begin(), cfg.prefix.end(), [](unsigned char c) {
@@ -157,8 +136,31 @@ std::string full_topic_name(std::string_view prefix, std::string_view name) {
 
 std::vector<TopicSpec> topic_plan(const TopicsConfig& cfg) {
   std::vector<TopicSpec> plan;
-  for (const Row& row : rows(cfg)) plan.push_back(spec(cfg, row));
+  for (const core::Topic& topic : core::topics()) plan.push_back(spec(cfg, topic));
   return plan;
+}
+
+std::string topic_table() {
+  const TopicsConfig cfg;
+  std::string out =
+      "| Topic | Key | Partitions | Kept | Holds | Written by | Read by | Journal |\n"
+      "|---|---|---|---|---|---|---|---|\n";
+  for (const core::Topic& topic : core::topics()) {
+    const auto cell = [&](std::string_view text) {
+      out.append(text.empty() ? "–" : text).append(" | ");
+    };
+    out.append("| `").append(topic.name).append("` | ");
+    cell(topic.key);
+    cell(topic.spread == core::TopicSpread::single ? "1" : "`topics.partitions`");
+    cell(kept(cfg, topic));
+    cell(topic.holds);
+    cell(topic.writers);
+    cell(topic.readers);
+    const bool training = topic.origin == core::TopicOrigin::training;
+    cell(training ? "`telemetry.db`" : "`control.db`, synced");
+    out.back() = '\n';
+  }
+  return out;
 }
 
 core::Result<std::string> export_topics(std::string_view format, const TopicsConfig& cfg,

@@ -16,8 +16,7 @@ void read(config::Reader& in, TransportConfig& cfg) {
   in.optional("journal", cfg.journal, config::not_empty(),
               "folder of the embedded journal, for one machine");
   in.optional("journal_retention", cfg.journal_retention, config::positive(),
-              "journal: the oldest that telemetry, tensors and acks may become, beside their own "
-              "retention");
+              "journal: the oldest that telemetry and acks may become, beside their own retention");
   in.optional("journal_max_bytes", cfg.journal_max_bytes,
               "journal: size of telemetry.db beyond which the oldest telemetry is deleted");
   in.optional(

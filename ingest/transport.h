@@ -20,6 +20,7 @@
 #include "core/result.h"
 #include "core/telemetry.h"
 #include "core/time.h"
+#include "core/topics.h"
 #include "core/value.h"
 
 namespace tocsin::ingest {
@@ -31,7 +32,6 @@ struct TopicsConfig {
   int replication = 1;
   bool create = true;  // ensure_topics() creates what is missing
   core::Duration telemetry_retention = std::chrono::hours{72};
-  core::Duration tensors_retention = std::chrono::hours{6};
   core::Duration metrics_retention = std::chrono::hours{24 * 7};
 };
 void read(config::Reader& in, TopicsConfig& cfg);
@@ -92,13 +92,15 @@ struct TopicSpec {
   std::int32_t partitions = 1;
   std::int32_t replication = 1;
   bool compacted = false;
+  core::TopicOrigin origin = core::TopicOrigin::tocsin;
   /// Kafka's topic settings: cleanup.policy, retention.ms, max.message.bytes, …
   std::vector<std::pair<std::string, std::string>> settings;
-  std::string producer_compression = "lz4";
 };
 
-/// All topics (docs/transports.md).
+/// All topics of core/topics.h as this configuration wants them.
 std::vector<TopicSpec> topic_plan(const TopicsConfig& cfg);
+/// The Markdown table of docs/transports.md, with the defaults.
+std::string topic_table();
 /// "tocsin.issues.v1" for "issues".
 std::string full_topic_name(std::string_view prefix, std::string_view name);
 /// The plan for other hands. format: strimzi | shell | terraform | text; invalid_argument else.
@@ -129,7 +131,7 @@ class Transport {
   virtual core::Result<std::unique_ptr<core::RecordPublisher>> publisher(
       PublisherOptions options) = 0;
 
-  /// The lease of this name (today only "router-lease"); opening it takes nothing yet.
+  /// The lease of this topic (core::topic::kRouterLease is the only one); opening it takes nothing yet.
   virtual core::Result<std::unique_ptr<core::Lease>> lease(std::string_view name) = 0;
 
   /// Creates missing topics when topics.create is set; else not_found, naming the topics and the

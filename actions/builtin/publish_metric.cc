@@ -10,6 +10,7 @@
 #include "actions/descriptor.h"
 #include "actions/event_json.h"
 #include "actions/issue_metrics.h"
+#include "core/topics.h"
 
 namespace tocsin::actions {
 namespace {
@@ -49,7 +50,7 @@ core::OutRecord record_of(const core::NotifiedIssue& notified,
   const bool firing = issue.status == core::IssueStatus::firing;
   const core::WallTime transition = firing ? issue.starts_at : issue.ends_at.value_or(issue.time);
   core::OutRecord out;
-  out.topic = "metrics";
+  out.topic = core::topic::kMetrics;
   out.key = to_text(issue.run.uid);
   out.value = core::to_json(
       core::ValueList{scalar(notified, "tocsin_issue_active", firing ? 1 : 0, allowed),

@@ -1,5 +1,7 @@
 #include "app/client/command_message.h"
 
+#include "core/topics.h"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -109,7 +111,7 @@ bool decode_command_message(std::string_view message,
   if (message[kHead - 1] != kRecord) return true;
   In in(message.substr(kHead));
   core::RecordView record;
-  record.topic = "commands";
+  record.topic = core::topic::kCommands;
   record.timestamp = in.number<std::int64_t>();
   record.tombstone = in.number<std::uint8_t>() == 0;
   record.key = in.text();

@@ -1,5 +1,7 @@
 #include "app/client/command_reader.h"
 
+#include "core/topics.h"
+
 #include <poll.h>
 
 #include <utility>
@@ -106,7 +108,8 @@ core::Status CommandReader::read_source(milliseconds at_most) {
   }
   if (wakeup_.take()) return core::ok();  // before there was a source that could be woken
   const auto polled = source_->poll(at_most, 100, [&](const core::RecordView& record) {
-    if (record.topic != "commands" || !record.key || !record.key->starts_with(keys_)) return;
+    if (record.topic != core::topic::kCommands || !record.key || !record.key->starts_with(keys_))
+      return;
     take_(record);
     if (server_ != nullptr) server_->publish(record);
   });

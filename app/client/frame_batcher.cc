@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "core/topics.h"
 
 namespace tocsin::app::client {
 
@@ -59,7 +60,7 @@ void FrameBatcher::send(Lane lane, std::size_t rows, std::int64_t first_step,
   item.rows = static_cast<std::uint32_t>(rows);
   item.first_step = first_step;
   item.last_step = last_step;
-  item.record.topic = "telemetry";
+  item.record.topic = core::topic::kTelemetry;
   item.record.key = route_key_;
   item.record.value.emplace(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   item.record.timestamp = core::nanoseconds(clock_.now());

@@ -11,6 +11,7 @@
 #include "app/client/bounded_json.h"
 #include "app/client/variables.h"
 #include "config/config.h"
+#include "core/topics.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -170,15 +171,16 @@ struct SharedTransport {
     auto made = transport->publisher(options);
     if (!made) return made;
     // A topic that does not exist yet is waited for in the same way.
-    if (auto partitions = (*made)->partitions("telemetry"); !partitions) return partitions.error();
+    if (auto partitions = (*made)->partitions(core::topic::kTelemetry); !partitions)
+      return partitions.error();
     return made;
   }
 
   Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) const {
-    const auto partitions = publisher.partitions("commands");
+    const auto partitions = publisher.partitions(core::topic::kCommands);
     if (!partitions) return partitions.error();
     ingest::SourceOptions options;
-    options.topics = {"commands"};
+    options.topics = {core::topic::kCommands};
     options.start = ingest::Start::beginning;
     // The broker holds the request until something comes: an idle run asks it once a second.
     options.fetch_wait = kFetchWait;

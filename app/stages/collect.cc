@@ -5,6 +5,7 @@
 
 #include "actions/actions.h"
 #include "core/json.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -42,7 +43,7 @@ CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log
   if (options_.collect.node.empty()) options_.collect.node = options_.host;
   wiring_.name = "collect";
   wiring_.part = "collectors";
-  wiring_.topics = {"registry"};  // compacted: the present state of every run
+  wiring_.topics = {core::topic::kRegistry};  // compacted: the present state of every run
   wiring_.writer = "node-" + options_.collect.node;
   wiring_.batch = 256;
   wiring_.fetch_wait = std::chrono::milliseconds(500);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/events_log.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -21,10 +22,10 @@ DeliverStage::DeliverStage(DeliverOptions options, CallerFactory callers,
   wiring_.name = "deliver";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-deliver";
-  wiring_.topics = {"router-outbox"};
+  wiring_.topics = {core::topic::kRouterOutbox};
   wiring_.transactional_id = options_.topic_prefix + "-deliver";
   wiring_.writer = "deliver";
-  wiring_.state_topic = "router-deliveries";
+  wiring_.state_topic = core::topic::kRouterDeliveries;
   wiring_.state = StateScope::whole;
   wiring_.leader = true;
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "app/events_log.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
 
-constexpr const char* kStateTopic = "rules-state";
 // One piece of a snapshot: small enough that evaluation never stands still for long, and that a
 // transaction stays far below what a broker takes in one go.
 constexpr std::size_t kPieceBytes = 2U << 20;
@@ -22,17 +22,17 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
       stats_(telemetry),
       piece_seconds_(telemetry.histogram("tocsin_rules_snapshot_piece_seconds",
                                          "evaluation stood still for a piece of a snapshot")),
-      telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, "telemetry")),
+      telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, core::topic::kTelemetry)),
       source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine") {
   wiring_.name = "evaluate";
   wiring_.part = "rules";
   wiring_.group = options_.topic_prefix + "-rules";
-  wiring_.topics = {"telemetry"};
+  wiring_.topics = {core::topic::kTelemetry};
   if (options_.engine.delivery == "exactly_once") {
     wiring_.transactional_id = options_.topic_prefix + "-rules-" + options_.instance;
   }
   wiring_.writer = "engine";
-  wiring_.state_topic = kStateTopic;
+  wiring_.state_topic = core::topic::kRulesState;
   wiring_.state = StateScope::input_partition;
   // An issue is committed when its batch is through: no more records than take some milliseconds.
   wiring_.batch = 256;
@@ -148,7 +148,7 @@ void EvaluateStage::write(std::int32_t partition, const rules::Event& event,
 StageOutput EvaluateStage::take(const Instant& now) {
   StageOutput out;
   const auto add_state = [&](rules::StateRecord entry) {
-    core::OutRecord record{kStateTopic, std::move(entry.key), std::move(entry.value)};
+    core::OutRecord record{core::topic::kRulesState, std::move(entry.key), std::move(entry.value)};
     record.partition = entry.partition;
     out.records.push_back({entry.partition, std::move(record)});
   };

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "app/events_log.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
 namespace {
 
-constexpr const char* kStateTopic = "router-state";
 constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
 
 }  // namespace
@@ -62,10 +62,10 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
   wiring_.name = "route";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-router";
-  wiring_.topics = {"issues", "router-deliveries"};
+  wiring_.topics = {core::topic::kIssues, core::topic::kRouterDeliveries};
   wiring_.transactional_id = options_.topic_prefix + "-router";
   wiring_.writer = "router";
-  wiring_.state_topic = kStateTopic;
+  wiring_.state_topic = core::topic::kRouterState;
   wiring_.state = StateScope::whole;
   wiring_.state_partitions = kStatePartition + 1;
   wiring_.leader = true;
@@ -135,7 +135,7 @@ void RouteStage::show_firing() const {
 std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
                                           const StageContext& context) {
   const core::WallTime now = context.now.wall;
-  if (record.topic == "router-deliveries") {
+  if (record.topic == core::topic::kRouterDeliveries) {
     const auto delivery = ingest::decode_delivery(record);
     if (!delivery) return Refusal{"bad_delivery", delivery.error().message};
     router_->on_delivery(*delivery, now);
@@ -185,7 +185,7 @@ StageOutput RouteStage::take(const Instant& /*now*/) {
     unreported_.add(std::move(notification));
   }
   for (auto& entry : decided.state) {
-    core::OutRecord record{kStateTopic, std::move(entry.key), std::move(entry.value)};
+    core::OutRecord record{core::topic::kRouterState, std::move(entry.key), std::move(entry.value)};
     record.partition = kStatePartition;
     out.records.push_back({kStatePartition, std::move(record)});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -15,7 +16,7 @@ RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string c
       leads_(std::move(leads)) {
   wiring_.name = "runs";
   wiring_.part = "router";
-  wiring_.topics = {"registry", "commands"};
+  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands};
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "runs";
 }
@@ -33,7 +34,7 @@ void RunsStage::started(std::int32_t partition, const Instant& /*now*/) {
 
 std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
                                          const StageContext& context) {
-  if (record.topic == "commands") {
+  if (record.topic == core::topic::kCommands) {
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/events_log.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -16,7 +17,7 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
       agent_(options_.host, std::move(processes), log, telemetry) {
   wiring_.name = "stops";
   wiring_.part = "router";
-  wiring_.topics = {"commands", "acks", "registry"};
+  wiring_.topics = {core::topic::kCommands, core::topic::kAcks, core::topic::kRegistry};
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "stops-" + options_.host;
   wiring_.batch = 256;
@@ -38,7 +39,7 @@ void StopsStage::started(std::int32_t partition, const Instant& /*now*/) {
 std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
                                           const StageContext& context) {
   const core::WallTime now = context.now.wall;
-  if (record.topic == "commands") {
+  if (record.topic == core::topic::kCommands) {
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {
@@ -46,7 +47,7 @@ std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
     } else if (decoded->action == "stop") {
       report(agent_.on_withdrawn(decoded->run, now), now);
     }
-  } else if (record.topic == "acks") {
+  } else if (record.topic == core::topic::kAcks) {
     const auto ack = ingest::decode_ack(record);
     if (!ack) return Refusal{"bad_ack", ack.error().message};
     if (ack->time >= opened_) log_ack(log_, *ack);

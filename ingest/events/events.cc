@@ -10,6 +10,7 @@
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
 #include "core/frame.h"
+#include "core/topics.h"
 #include "ingest/events/annotations.h"
 #include "ingest/events/envelope.h"
 
@@ -217,15 +218,15 @@ OutRecord encode_issue(const core::Issue& issue) {
     cut_annotations(bounded, limits.annotation_bytes);
     from = &bounded;
   }
-  return record("issues", run, attributes, *from);
+  return record(core::topic::kIssues, run, attributes, *from);
 }
 
 OutRecord encode_job(const core::JobEvent& event, std::string_view cluster) {
-  return job_record("issues", event, cluster);
+  return job_record(core::topic::kIssues, event, cluster);
 }
 
 OutRecord encode_registry(const core::JobEvent& event, std::string_view cluster) {
-  return job_record("registry", event, cluster);
+  return job_record(core::topic::kRegistry, event, cluster);
 }
 
 OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_view cluster) {
@@ -239,7 +240,7 @@ OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_vie
   attributes.subject = run;
   attributes.schema = "rule.v1";
   attributes.extensions = {{"partitionkey", run}};
-  return record("issues", run, attributes, event);
+  return record(core::topic::kIssues, run, attributes, event);
 }
 
 OutRecord encode_command(const core::Command& command, std::string_view source,
@@ -261,14 +262,14 @@ OutRecord encode_command(const core::Command& command, std::string_view source,
   if (command.expires_at) {
     attributes.extensions.emplace_back("expirytime", core::to_rfc3339(*command.expires_at));
   }
-  OutRecord out = record("commands", run + "/" + command.action, attributes, command);
+  OutRecord out = record(core::topic::kCommands, run + "/" + command.action, attributes, command);
   out.partition_key = run;
   return out;
 }
 
 OutRecord withdraw_command(const core::RunUid& run, std::string_view action) {
   OutRecord out;
-  out.topic = "commands";
+  out.topic = core::topic::kCommands;
   out.key = uid_text(run) + "/" + std::string(action);
   out.partition_key = uid_text(run);
   return out;
@@ -285,7 +286,7 @@ OutRecord encode_ack(const core::Ack& ack, std::string_view cluster) {
   attributes.subject = run;
   attributes.schema = "ack.v1";
   attributes.extensions = {{"partitionkey", run}, {"causationid", ack.command_id}};
-  return record("acks", run, attributes, ack);
+  return record(core::topic::kAcks, run, attributes, ack);
 }
 
 OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
@@ -299,12 +300,12 @@ OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
   attributes.time = time;
   attributes.subject = delivery.notification_id;
   attributes.schema = "delivery.v1";
-  return record("router-deliveries", delivery.notification_id, attributes, delivery);
+  return record(core::topic::kRouterDeliveries, delivery.notification_id, attributes, delivery);
 }
 
 OutRecord encode_notification(const core::Notification& notification) {
   OutRecord out;
-  out.topic = "router-outbox";
+  out.topic = core::topic::kRouterOutbox;
   out.key = notification.integration;
   out.value = core::write_json(notification);
   out.headers = {{"content-type", "application/json"}};

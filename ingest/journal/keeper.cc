@@ -98,26 +98,19 @@ core::Status JournalKeeper::by_size(JournalDatabase& database) {
   if (!pages) return pages.error();
   const auto page = database.number("PRAGMA page_size");
   if (!page) return page.error();
+  static const std::string kRemove =
+      "DELETE FROM telemetry WHERE id IN (SELECT id FROM telemetry ORDER BY id LIMIT " +
+      std::to_string(kRecordsPerStep) + ")";
   for (int i = 0; i < kStepsPerCall; ++i) {
     const auto free = database.number("PRAGMA freelist_count");
     if (!free) return free.error();
     const auto used = static_cast<std::uint64_t>((*pages - *free) * *page);
     if (used <= limits_.telemetry_bytes) return core::ok();
-    std::string from;
-    std::int64_t oldest = 0;
-    for (const char* table : {"telemetry", "tensors"}) {
-      const auto ts =
-          database.number(std::string("SELECT ts FROM ") + table + " ORDER BY id LIMIT 1", -1);
-      if (!ts) return ts.error();
-      if (*ts < 0 || (!from.empty() && *ts >= oldest)) continue;
-      from = table;
-      oldest = *ts;
-    }
-    if (from.empty()) return core::ok();
-    const std::string remove = "DELETE FROM " + from + " WHERE id IN (SELECT id FROM " + from +
-                               " ORDER BY id LIMIT " + std::to_string(kRecordsPerStep) + ")";
-    if (auto status = database.run(remove.c_str()); !status) return status;
-    log_.debug("journal_over_its_size", {{"topic", from}, {"bytes", used}});
+    const auto oldest = database.number("SELECT id FROM telemetry ORDER BY id LIMIT 1", -1);
+    if (!oldest) return oldest.error();
+    if (*oldest < 0) return core::ok();
+    if (auto status = database.run(kRemove.c_str()); !status) return status;
+    log_.debug("journal_over_its_size", {{"topic", core::topic::kTelemetry}, {"bytes", used}});
   }
   return core::ok();
 }

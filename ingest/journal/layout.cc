@@ -29,8 +29,8 @@ JournalTopics journal_topics(const TopicsConfig& cfg) {
     JournalTopic topic;
     topic.name = topic.table = spec.name;
     std::replace(topic.table.begin(), topic.table.end(), '-', '_');
-    const bool outside = spec.name == "telemetry" || spec.name == "tensors" || spec.name == "acks";
-    topic.file = outside ? JournalFile::telemetry : JournalFile::control;
+    topic.file =
+        spec.origin == core::TopicOrigin::training ? JournalFile::telemetry : JournalFile::control;
     topic.compacted = spec.compacted;
     if (const auto age = setting(spec, "retention.ms")) {
       topic.retention = std::chrono::milliseconds(*age);

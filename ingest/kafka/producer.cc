@@ -124,9 +124,6 @@ core::Result<KafkaProducer::Topic*> KafkaProducer::topic(std::string_view name) 
   }
   rd_kafka_topic_conf_t* conf = rd_kafka_topic_conf_new();
   rd_kafka_topic_conf_set_partitioner_cb(conf, choose_partition);
-  std::array<char, 256> text{};
-  rd_kafka_topic_conf_set(conf, "compression.type", spec->producer_compression.c_str(), text.data(),
-                          text.size());
   Topic topic;
   topic.handle.reset(rd_kafka_topic_new(client_->get(), spec->full_name.c_str(), conf));
   if (!topic.handle) return kafka_error(rd_kafka_last_error(), "topic " + spec->full_name);

@@ -59,7 +59,7 @@ class Decoded {
 std::size_t for_each_dictionary_entry(const core::FrameView& frame,
                                       core::FunctionRef<void(const core::DictionaryEntry&)> visit);
 
-/// One piece of a raw tensor (kind 8, topic `tensors`); borrows from the frame.
+/// One piece of a raw tensor (kind 8; nothing sends it yet); borrows from the frame.
 struct TensorChunk {
   std::uint64_t name = 0;
   core::Dtype dtype = core::Dtype::unknown;

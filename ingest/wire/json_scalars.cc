@@ -11,6 +11,7 @@
 #include "core/fields/out.h"
 #include "core/fields/words.h"
 #include "core/identity.h"
+#include "core/topics.h"
 #include "ingest/wire/frame_writer.h"
 
 namespace tocsin::ingest {
@@ -250,7 +251,7 @@ core::OutRecord dead_letter(const core::RecordView& record, std::string_view cod
                             std::string_view detail, std::string_view component) {
   constexpr std::size_t kMaxDetail = 1024;
   core::OutRecord out;
-  out.topic = "dlq";
+  out.topic = core::topic::kDlq;
   out.key = std::string(record.topic) + "/" + std::to_string(record.partition);
   out.value = std::string(record.text().substr(0, kMaxRecordBytes));
   out.headers = {{"error-code", std::string(code)},

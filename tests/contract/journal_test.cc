@@ -57,9 +57,9 @@ TEST_F(Journal, ItsFilesAreWhatTheyAreSaidToBe) {
     EXPECT_EQ(sql(name, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
   }
   // What a training process writes is in one file, what tocsin decides on in the other.
-  EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM topic"), 3);
+  EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM topic"), 2);
   EXPECT_EQ(sql("control.db", "SELECT count(*) FROM topic"),
-            static_cast<std::int64_t>(ingest::topic_plan(topics_).size()) - 3);
+            static_cast<std::int64_t>(ingest::topic_plan(topics_).size()) - 2);
 }
 
 TEST_F(Journal, IdsCountFromZeroPerTopicAndOutliveTheRecords) {
@@ -112,7 +112,7 @@ TEST_F(Journal, ACompactedTopicHoldsOneRecordPerKey) {
 
 TEST_F(Journal, PositionsStandInControlAlsoThoseOfTelemetry) {
   put("telemetry", "run", "a");
-  auto source = reader({"telemetry", "router-control"}, "engine");
+  auto source = reader({"telemetry", "router-lease"}, "engine");
   EXPECT_THAT(texts(*source), ElementsAre("a"));
   ingest::PublisherOptions options;
   options.source = source.get();
@@ -313,7 +313,7 @@ TEST_F(Journal, ARecordTooLargeForItsTopicIsRefused) {
   const auto refused = publisher()->publish(record("issues", "run", std::string(2 << 20, 'x')));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, core::Code::invalid_argument);
-  EXPECT_TRUE(publisher()->publish(record("tensors", "run", std::string(2 << 20, 'x'))));
+  EXPECT_TRUE(publisher()->publish(record("issues", "run", std::string(1'000'000, 'x'))));
 }
 
 TEST_F(Journal, AWaitingReaderWakesBeforeItsPollWouldHaveLooked) {

@@ -4,8 +4,7 @@ import sqlite3
 import struct
 import time
 
-OUTSIDE = ("telemetry", "tensors", "acks")  # lie in telemetry.db
-COMPACTED = ("commands", "registry", "definitions", "rules-state", "router-state", "router-sources", "router-control", "health")
+OUTSIDE = ("telemetry", "acks")  # lie in telemetry.db
 
 
 def connect(folder, topic):
@@ -41,8 +40,8 @@ def append(folder, *records):
             database.execute("BEGIN IMMEDIATE")
             for topic, key, value, *headers in group:
                 (number,) = database.execute("SELECT next FROM topic WHERE name = ?", (topic,)).fetchone()
-                verb = "INSERT OR REPLACE" if topic in COMPACTED else "INSERT"
-                database.execute(f"{verb} INTO {topic.replace('-', '_')} VALUES(?, ?, ?, ?, ?)",
+                # Of a compacted topic the older record of the key goes: its table has an index that says so.
+                database.execute(f"INSERT OR REPLACE INTO {topic.replace('-', '_')} VALUES(?, ?, ?, ?, ?)",
                                  (number, time.time_ns(), key.encode() or None, value.encode() if isinstance(value, str) else value,
                                   pack_headers(headers[0] if headers else ())))
                 database.execute("UPDATE topic SET next = ? WHERE name = ?", (number + 1, topic))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::ingest {
@@ -21,30 +22,45 @@ TopicSpec topic(const std::vector<TopicSpec>& plan, std::string_view name) {
   return it == plan.end() ? TopicSpec{} : *it;
 }
 
-TEST(TopicPlan, HasEveryTopicOfTheContract) {
-  std::set<std::string> names;
-  for (const auto& spec : topic_plan({})) names.insert(spec.name);
-  EXPECT_EQ(names, (std::set<std::string>{"telemetry",
-                                          "tensors",
-                                          "issues",
-                                          "commands",
-                                          "acks",
-                                          "registry",
-                                          "definitions",
-                                          "rules-state",
-                                          "router-groupin",
-                                          "router-lease",
-                                          "router-state",
-                                          "router-sources",
-                                          "router-control",
-                                          "router-outbox",
-                                          "router-parked",
-                                          "router-deliveries",
-                                          "router-deadletter",
-                                          "router-audit",
-                                          "metrics",
-                                          "dlq",
-                                          "health"}));
+TEST(TopicPlan, HasEveryDeclaredTopicInTheirOrder) {
+  std::vector<std::string_view> declared;
+  for (const auto& topic : core::topics()) declared.push_back(topic.name);
+  std::vector<std::string> planned;
+  for (const auto& spec : topic_plan({})) planned.push_back(spec.name);
+  EXPECT_THAT(planned, testing::ElementsAreArray(declared));
+}
+
+TEST(TopicPlan, AgesFollowTheConfiguration) {
+  TopicsConfig cfg;
+  cfg.telemetry_retention = std::chrono::hours{1};
+  cfg.metrics_retention = std::chrono::hours{2};
+  const auto plan = topic_plan(cfg);
+  EXPECT_THAT(topic(plan, "telemetry").settings, Contains(Pair("retention.ms", "3600000")));
+  EXPECT_THAT(topic(plan, "metrics").settings, Contains(Pair("retention.ms", "7200000")));
+  // What the table of topics says is what nobody configured.
+  for (const auto& declared : core::topics()) {
+    if (declared.cleanup == core::TopicCleanup::compaction) continue;
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(declared.age);
+    EXPECT_THAT(topic(topic_plan({}), declared.name).settings,
+                Contains(Pair("retention.ms", std::to_string(age.count()))))
+        << declared.name;
+  }
+}
+
+TEST(TopicTable, HasARowPerTopic) {
+  const std::string table = topic_table();
+  EXPECT_THAT(table, HasSubstr("| `commands` | run uid and slot | `topics.partitions` | newest of "
+                               "each key, 7d | what a run is to do"));
+  EXPECT_THAT(table, HasSubstr("| `router-lease` | – | 1 | 1d | "));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
+            static_cast<std::ptrdiff_t>(core::topics().size()) + 2);
+}
+
+TEST(TopicPlan, ATopicIsDeclaredOnce) {
+  std::set<std::string_view> names;
+  for (const auto& topic : core::topics()) {
+    EXPECT_TRUE(names.insert(topic.name).second) << topic.name;
+  }
 }
 
 TEST(TopicPlan, SettingsFollowTheTable) {
@@ -63,8 +79,7 @@ TEST(TopicPlan, SettingsFollowTheTable) {
   EXPECT_THAT(state.settings, Contains(Pair("cleanup.policy", "compact")));
   EXPECT_THAT(state.settings, testing::Not(Contains(Pair("retention.ms", testing::_))));
   EXPECT_FALSE(topic(plan, "issues").compacted);
-  EXPECT_EQ(topic(plan, "definitions").partitions, 1);
-  EXPECT_EQ(topic(plan, "tensors").producer_compression, "none");
+  EXPECT_EQ(topic(plan, "router-lease").partitions, 1);
   EXPECT_EQ(topic(plan, "rules-state").partitions, topic(plan, "telemetry").partitions);
 }
 
@@ -83,7 +98,8 @@ TEST(TopicExport, SpeaksTheWordsOfEachTool) {
   EXPECT_THAT(*terraform, HasSubstr("resource \"kafka_topic\" \"tocsin_rules_state_v1\" {"));
   const auto text = export_topics("text", {}, "");
   ASSERT_TRUE(text);
-  EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), 21);
+  EXPECT_EQ(std::count(text->begin(), text->end(), '\n'),
+            static_cast<std::ptrdiff_t>(core::topics().size()));
   const auto wrong = export_topics("pulumi", {}, "");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, core::Code::invalid_argument);

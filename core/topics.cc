@@ -1,0 +1,80 @@
+#include "core/topics.h"
+
+#include <chrono>
+
+namespace tocsin::core {
+namespace {
+
+using enum TopicOrigin;
+using enum TopicSpread;
+using enum TopicCleanup;
+
+constexpr Duration days(int count) { return std::chrono::hours{24 * count}; }
+
+constexpr Topic kTopics[] = {
+    {topic::kTelemetry, training, keyed, age, days(3), "run uid, with the shard of a large job",
+     "frames and JSON records: statistics, scalars, steps, lifecycle, system samples",
+     "hook, `collect`, `tocsin run`, other producers", "`evaluate`"},
+    {topic::kIssues, tocsin, keyed, age, days(30), "run uid",
+     "events: issues, jobs, status of rules", "`evaluate`", "`route`, `status`, `tail`"},
+    {topic::kCommands, tocsin, keyed, both, days(7), "run uid and slot",
+     "what a run is to do: stop, capture", "`stop_training`, `evaluate`, `runs`",
+     "hook, `stops`, `runs`, `status`"},
+    {topic::kAcks, training, keyed, age, days(30), "run uid", "answers to commands", "hook",
+     "`stops`, `status`"},
+    {topic::kRegistry,
+     tocsin,
+     keyed,
+     compaction,
+     {},
+     "run uid",
+     "the present launch of each run: who, where, how to be ended",
+     "`evaluate`",
+     "`collect`, `runs`, `stops`, `status`"},
+    {topic::kRulesState,
+     tocsin,
+     keyed,
+     compaction,
+     {},
+     "run and piece",
+     "snapshots of the engine's state",
+     "`evaluate`",
+     "`evaluate`"},
+    {topic::kRouterLease, tocsin, single, age, days(1), "",
+     "nothing: who is assigned its partition routes and delivers", "", "`route`, `deliver`"},
+    {topic::kRouterState,
+     tocsin,
+     keyed,
+     compaction,
+     {},
+     "record of state",
+     "open issues, groups, what was told",
+     "`route`",
+     "`route`"},
+    {topic::kRouterOutbox, tocsin, keyed, age, days(14), "integration", "notifications to deliver",
+     "`route`", "`deliver`"},
+    {topic::kRouterDeliveries, tocsin, keyed, age, days(90), "notification",
+     "each attempt and each end of a delivery", "`deliver`", "`route`, `deliver`, `status`"},
+    {topic::kMetrics, tocsin, keyed, age, days(7), "run uid", "state of issues as JSON scalars",
+     "`publish_metric`", "other programs"},
+    {topic::kDlq, tocsin, keyed, age, days(14), "topic and partition it came from",
+     "records that cannot be read, with code and original bytes", "every role", "`status`"},
+};
+
+}  // namespace
+
+std::span<const Topic> topics() noexcept { return kTopics; }
+
+std::string_view to_string(TopicCleanup cleanup) noexcept {
+  switch (cleanup) {
+    case TopicCleanup::age:
+      return "delete";
+    case TopicCleanup::compaction:
+      return "compact";
+    case TopicCleanup::both:
+      return "compact,delete";
+  }
+  return "delete";
+}
+
+}  // namespace tocsin::core
