@@ -1,0 +1,109 @@
+"""Statistics of an optimizer's gradients and weights, read where they lie."""
+
+import ctypes
+from typing import Any, List, Tuple
+
+from .. import _client
+from ..arrays import dtype_code, fill
+from ..sink import Sink
+from .torch_device import device_rows
+from .torch_names import local
+
+
+class _Slot:
+    """A parameter with the two descriptors that stand for it in the call of a sampled step."""
+
+    __slots__ = ("parameter", "weight", "gradient", "weight_id", "gradient_id", "weight_pointer",
+                 "gradient_pointer", "keep", "on_host")
+
+
+class Capture:
+    """The parameters of one optimizer, made ready once: a sampled step only looks where they lie."""
+
+    def __init__(self, sink: Sink, named: List[Tuple[str, Any]]) -> None:
+        """Registers the names of all (name, parameter)."""
+        self._sink = sink
+        self._array = (_client.Tensor * max(2 * len(named), 1))()
+        self._slots: List[_Slot] = []
+        for i, (name, parameter) in enumerate(named):
+            slot = _Slot()
+            slot.parameter = parameter
+            shape = local(parameter).shape
+            role = "bias" if name.endswith("bias") else "weight"
+            slot.weight_id = sink.tensor(name, dtype=parameter.dtype, shape=shape, role=role)
+            slot.gradient_id = sink.tensor("gradient/" + name, dtype=parameter.dtype,
+                                           shape=shape, role="gradient")
+            slot.gradient, slot.weight = self._array[2 * i], self._array[2 * i + 1]
+            slot.weight_pointer = slot.gradient_pointer = 0
+            slot.keep = [None, None]
+            slot.on_host = parameter.device.type == "cpu"
+            self._slots.append(slot)
+
+    def sample(self) -> None:
+        """Publishes what is due of the present step."""
+        on_device: List[Tuple[int, Any]] = []
+        kept: List[Any] = []  # tensors made for this call live until it is over
+        filled = False
+        for slot in self._slots:
+            parameter = slot.parameter
+            gradient = parameter.grad
+            if not slot.on_host:
+                on_device.append((slot.weight_id, local(parameter)))
+                if gradient is not None:
+                    on_device.append((slot.gradient_id, local(gradient)))
+                continue
+            filled = True
+            pointer = parameter.data_ptr()
+            if pointer != slot.weight_pointer:
+                self._point(slot, 1, slot.weight, slot.weight_id, parameter, kept)
+                slot.weight_pointer = pointer
+            if gradient is None:
+                if slot.gradient_pointer != 0 or slot.gradient.size == 0:
+                    _point_to_nothing(slot.gradient, slot.gradient_id)
+                    slot.gradient_pointer = 0
+                continue
+            self._point_gradient(slot, gradient, kept)
+        if filled:
+            self._sink.publish_lent(self._array, 2 * len(self._slots))
+        if on_device:
+            self._sink.publish_rows(*device_rows(on_device))
+        del kept
+
+    def _point_gradient(self, slot: _Slot, gradient: Any, kept: List[Any]) -> None:
+        if gradient.is_sparse:
+            self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
+            slot.gradient_pointer = -1
+            return
+        pointer = gradient.data_ptr()
+        if pointer == slot.gradient_pointer:
+            return
+        # Most often only the address has changed since the last time.
+        if slot.gradient_pointer > 0 and gradient.is_contiguous() and \
+                not slot.gradient.strides and gradient.dtype is slot.parameter.dtype:
+            slot.gradient.data = pointer
+        else:
+            self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
+        slot.gradient_pointer = pointer
+
+    def _point(self, slot: _Slot, which: int, descriptor: _client.Tensor, identity: int,
+               tensor: Any, kept: List[Any]) -> None:
+        tensor = local(tensor.detach())
+        if tensor.is_sparse:
+            tensor = tensor.coalesce().values()
+            kept.append(tensor)
+        strides = None if tensor.is_contiguous() else tuple(tensor.stride())
+        slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(),
+                                dtype_code(tensor.dtype) or 0, tuple(tensor.shape), strides)
+
+
+_NOTHING = _client.int64_array([0])
+
+
+def _point_to_nothing(descriptor: _client.Tensor, identity: int) -> None:
+    """No elements, and so no row: a parameter without a gradient is not published."""
+    descriptor.size = ctypes.sizeof(_client.Tensor)
+    descriptor.id = identity
+    descriptor.data = None
+    descriptor.ndim = 1
+    descriptor.shape = ctypes.cast(_NOTHING, ctypes.POINTER(ctypes.c_int64))
+    descriptor.strides = None
