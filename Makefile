@@ -13,12 +13,13 @@ export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e sanitize bench soak fuzz lint format docs image clean
+.PHONY: help demo build test unit contract integration e2e test-frameworks sanitize bench soak fuzz lint format docs image \
+        clean
 
 help: ## This list
 	@echo "Tocsin. Targets:"
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
-	  while IFS='|' read -r target text; do printf '%-20s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '%-24s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
 	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  JOBS=n (compilers at a time)"
@@ -46,6 +47,11 @@ unit: ## Only unit tests (seconds; no broker, no network)
 contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
+
+test-frameworks: ## The hook on torch 2, Transformers, Accelerate, Lightning (from PyPI, once; 6 GB on disk)
+	@tools/setup build
+	@tools/build release --quiet tocsin tocsin_client_shared
+	@tools/frameworks
 
 sanitize: ## Unit, contract and simulation tests under ASan+UBSan; client and app under TSan
 	@tools/setup sanitize
