@@ -31,7 +31,8 @@ DTYPES = {
     "uint8": 20, "uint16": 21, "uint32": 22, "uint64": 23,
     "bool": 30, "complex64": 31, "complex128": 32,
 }
-FLAG_EMPTY_HERE = 1 << 22
+# Flags of a row (docs/wire.md, meta).
+FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 18, 1 << 20, 1 << 22
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 

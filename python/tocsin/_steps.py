@@ -1,7 +1,7 @@
 """Which step a loop is in: one clock per loop, whoever drives it."""
 
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import _client
 from ._device_queue import DeviceQueue
@@ -35,6 +35,8 @@ class StepClock:
         self.ahead = 0
         # model.train() and model.eval() set the mode, until the script does.
         self.follows = True
+        # Asked when the end of the present step is told: did mixed precision leave its update out?
+        self._skipped: Optional[Callable[[], bool]] = None
         self._queue = queue
         self._client = client
         self._model: Callable[[], Any] = _nobody
@@ -84,8 +86,17 @@ class StepClock:
         if self.mode != "train":
             self.change_mode("train")
 
-    def end_update(self) -> None:
-        """The update is done. The step ends now, or after the log() that follows."""
+    def end_update(self, skipped: Optional[Callable[[], bool]] = None,
+                   after: Optional[Any] = None) -> None:
+        """The update is done. The step ends now, or after the log() that follows.
+
+        ``skipped`` tells whether mixed precision left the update out, once the event ``after`` (None:
+        at once) is done.
+        """
+        if skipped is not None:
+            self._skipped = skipped
+            if after is not None:
+                self._queue.put(_nothing, after=after)
         # A script that logs before the update has said everything; one that logs after it gets the
         # step held open for that.
         if self.state is LOGGED:
@@ -115,16 +126,24 @@ class StepClock:
 
     def _end(self, flags: int) -> None:
         self.state = FRESH
+        skipped, self._skipped = self._skipped, None
         if self._queue.waiting:
             self.ahead += 1
-            self._queue.put(self._end_late, flags)
+            self._queue.put(self._end_late, flags, skipped)
         else:
-            self._client.step_end(flags)
+            self._client.step_end(flags if skipped is None else _with(flags, skipped))
 
-    def _end_late(self, flags: int) -> None:
+    def _end_late(self, flags: int, skipped: Optional[Callable[[], bool]]) -> None:
         self.ahead -= 1
-        self._client.step_end(flags)
+        self._client.step_end(flags if skipped is None else _with(flags, skipped))
+
+
+def _with(flags: int, skipped: Callable[[], bool]) -> int:
+    return flags | _client.STEP_OPTIMIZER_SKIPPED if skipped() else flags
 
 
 def _nobody() -> None:
     return None
+
+
+_nothing = _nobody

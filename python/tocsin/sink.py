@@ -185,7 +185,7 @@ class Sink:
         if getattr(detached, "is_cuda", False):
             from .adapters.torch_device import device_rows
 
-            self.publish_rows(*device_rows([(identity, detached)]))
+            self.publish_rows(*device_rows([(identity, detached, 0)]))
             return
         described = describe(identity, detached)
         if described is not None:

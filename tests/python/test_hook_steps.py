@@ -98,6 +98,21 @@ def test_steps_that_wait_for_a_device_are_counted_ahead_and_end_in_order(clock, 
     assert client.words == ["value", ("end", 0), ("mode", 2), ("end", 0)] and clock.ahead == 0
 
 
+def test_an_update_that_was_left_out_flags_its_own_step(clock, client, queue):
+    clock.logged()
+    clock.end_update(lambda: True)
+    clock.end_update(lambda: True)
+    clock.logged()  # the step was held open for this
+    clock.logged()
+    clock.end_update(lambda: False)
+    event = Event()
+    clock.logged()
+    clock.end_update(lambda: event.done, event)
+    assert client.words == [("end", 1), ("end", 1), ("end", 0)]
+    queue.drain(wait=True)
+    assert client.words[3:] == [("end", 1)]
+
+
 def test_a_queue_that_is_told_to_waits(queue):
     words, first, second = [], Event(), Event()
     queue.put(words.append, 1, after=first)

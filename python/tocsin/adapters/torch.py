@@ -16,6 +16,7 @@ from ..sink import Sink
 from .torch_capture import Capture
 from .torch_device import capturing
 from .torch_names import is_sharded, is_wrapped, plain_name
+from .torch_scaling import Scaling, scaling_of
 
 
 class TorchAdapter:
@@ -30,6 +31,8 @@ class TorchAdapter:
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None
+        self._scale: Optional[float] = None
+        self._scaling: Optional[Scaling] = None  # of the update that goes on
         self._undo: List[Callable[[], None]] = []
         if optimizer is not None:
             self._named_parameters()
@@ -98,6 +101,9 @@ class TorchAdapter:
                 self._rate = rate
                 if changed and not getattr(rate, "is_cuda", False):
                     sink.publish_scalar("learning_rate", rate)
+            self._scaling = scaling_of(self._optimizer())
+            if self._scaling is not None:
+                self._say_scale(self._scaling)
             if self._publishes and sink.wants() and not capturing():
                 self._sample()
         except Exception as error:  # noqa: BLE001
@@ -108,9 +114,21 @@ class TorchAdapter:
         if not sink.active:
             return
         try:
-            sink.end_update()
+            scaling, self._scaling = self._scaling, None
+            if scaling is None or capturing():
+                sink.end_update()
+            else:
+                sink.end_update(*scaling.skipped_later())
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
+
+    def _say_scale(self, scaling: Scaling) -> None:
+        """The loss scale in force, when it has changed."""
+        if scaling.scale is not None and scaling.on_host:
+            scale = float(scaling.scale)
+            if scale != self._scale:
+                self._scale = scale
+                self._sink.publish_scalar("loss_scale", scale)
 
     def _loss_output(self, module: Any, inputs: Any, output: Any) -> None:
         del module, inputs
@@ -152,8 +170,11 @@ class TorchAdapter:
             self._prepare()
             if not self._publishes:
                 return
+        scaling = self._scaling
+        if scaling is not None and scaling.scale is not None and not scaling.on_host:
+            self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
         if self._capture is not None:
-            self._capture.sample()
+            self._capture.sample(scaling)
 
 
 def _weak(value: Any) -> Callable[[], Any]:

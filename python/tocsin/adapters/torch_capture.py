@@ -1,13 +1,14 @@
 """Statistics of an optimizer's gradients and weights, read where they lie."""
 
 import ctypes
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 from .. import _client
 from ..arrays import dtype_code, fill
 from ..sink import Sink
 from .torch_device import device_rows
 from .torch_names import local
+from .torch_scaling import Scaling
 
 
 class _Slot:
@@ -25,6 +26,7 @@ class Capture:
         self._sink = sink
         self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots: List[_Slot] = []
+        self._flags = 0  # of the gradients' rows
         for i, (name, parameter) in enumerate(named):
             slot = _Slot()
             slot.parameter = parameter
@@ -39,18 +41,24 @@ class Capture:
             slot.on_host = parameter.device.type == "cpu"
             self._slots.append(slot)
 
-    def sample(self) -> None:
-        """Publishes what is due of the present step."""
-        on_device: List[Tuple[int, Any]] = []
+    def sample(self, scaling: Optional[Scaling] = None) -> None:
+        """Publishes what is due of the present step. ``scaling``: what the update is still to do;
+        without it the gradients are those that it uses."""
+        flags, divisor = _client.FLAG_UNSCALED, 1.0
+        if scaling is not None:
+            divisor = scaling.divisor()
+            flags |= _client.FLAG_SKIPPED if scaling.skipped() else 0
+        self._flag(flags)
+        on_device: List[Tuple[int, Any, int]] = []
         kept: List[Any] = []  # tensors made for this call live until it is over
         filled = False
         for slot in self._slots:
             parameter = slot.parameter
             gradient = parameter.grad
             if not slot.on_host:
-                on_device.append((slot.weight_id, local(parameter)))
+                on_device.append((slot.weight_id, local(parameter), 0))
                 if gradient is not None:
-                    on_device.append((slot.gradient_id, local(gradient)))
+                    on_device.append((slot.gradient_id, local(gradient), flags))
                 continue
             filled = True
             pointer = parameter.data_ptr()
@@ -62,15 +70,24 @@ class Capture:
                     _point_to_nothing(slot.gradient, slot.gradient_id)
                     slot.gradient_pointer = 0
                 continue
-            self._point_gradient(slot, gradient, kept)
+            self._point_gradient(slot, gradient, divisor, kept)
         if filled:
             self._sink.publish_lent(self._array, 2 * len(self._slots))
         if on_device:
-            self._sink.publish_rows(*device_rows(on_device))
+            self._sink.publish_rows(*device_rows(on_device, scaling))
         del kept
 
-    def _point_gradient(self, slot: _Slot, gradient: Any, kept: List[Any]) -> None:
-        if gradient.is_sparse:
+    def _flag(self, flags: int) -> None:
+        if flags != self._flags:
+            self._flags = flags
+            for slot in self._slots:
+                slot.gradient.flags = flags
+
+    def _point_gradient(self, slot: _Slot, gradient: Any, divisor: float, kept: List[Any]) -> None:
+        if gradient.is_sparse or divisor != 1.0:
+            if divisor != 1.0:
+                gradient = gradient.detach() / divisor
+                kept.append(gradient)
             self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
             slot.gradient_pointer = -1
             return

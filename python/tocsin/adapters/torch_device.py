@@ -4,7 +4,7 @@ Like all of the package it takes torch from ``sys.modules`` and never imports it
 """
 
 import sys
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from .. import _client
 
@@ -26,9 +26,11 @@ def capturing() -> bool:
     return bool(asked is not None and cuda.is_initialized() and asked())
 
 
-def device_rows(named: List[Tuple[int, Any]]) -> Tuple[Callable[[], Any], Any]:
-    """Statistics on the device that holds the tensors: launches, copies to pinned memory, waits for
-    nothing. Returns (a function that gives the rows, the event after which it may be called).
+def device_rows(named: List[Tuple[int, Any, int]],
+                scaling: Optional[Any] = None) -> Tuple[Callable[[], Any], Any]:
+    """Statistics of (id, tensor, row flags) on the device that holds the tensors: launches, copies to
+    pinned memory, waits for nothing. Returns (a function that gives the rows, the event after which it
+    may be called). Rows flagged as divided by the loss scale are divided by that of ``scaling``.
 
     Plain torch operations, about a dozen launches per tensor; sums are in double precision on the
     device, no copy of a tensor in another precision is made except for half types' ``m2``.
@@ -36,8 +38,10 @@ def device_rows(named: List[Tuple[int, Any]]) -> Tuple[Callable[[], Any], Any]:
     torch = sys.modules["torch"]
     columns = []
     with torch.no_grad():
-        for _, tensor in named:
+        for _, tensor, _ in named:
             columns.append(_device_columns(torch, tensor.detach()))
+        if scaling is not None:
+            columns.append(_scaling_columns(torch, scaling, columns[0]))
         stacked = torch.stack(columns)
         on_device = stacked.is_cuda
         host = torch.empty(stacked.shape, dtype=stacked.dtype, pin_memory=on_device)
@@ -46,17 +50,43 @@ def device_rows(named: List[Tuple[int, Any]]) -> Tuple[Callable[[], Any], Any]:
     if on_device:
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(stacked.device))
-    counts = [(identity, tensor.numel()) for identity, tensor in named]
+    counts = [(identity, tensor.numel(), flags) for identity, tensor, flags in named]
 
     def rows() -> Any:
         array = (_client.Row * len(counts))()
-        for row, (identity, count), values in zip(array, counts, host.tolist()):
+        lines = host.tolist()
+        divisor, skipped = lines.pop()[:2] if scaling is not None else (1.0, 0.0)
+        for row, (identity, count, flags), values in zip(array, counts, lines):
             row.name, row.count = identity, count
             row.sum, row.sumsq, row.m2, row.abs_sum, row.min, row.max = values[:6]
             row.nan, row.posinf, row.neginf, row.zero, row.negative = (int(v) for v in values[6:])
+            if flags & _client.FLAG_UNSCALED:
+                _divide(row, divisor)
+                flags |= _client.FLAG_SKIPPED if skipped else 0
+            row.meta = flags
         return array
 
     return rows, event
+
+
+def _divide(row: _client.Row, divisor: float) -> None:
+    if divisor == 1.0:
+        return
+    for column in ("sum", "abs_sum", "min", "max"):
+        setattr(row, column, getattr(row, column) / divisor)
+    for column in ("sumsq", "m2"):
+        setattr(row, column, getattr(row, column) / divisor / divisor)
+
+
+def _scaling_columns(torch: Any, scaling: Any, like: Any) -> Any:
+    """One more line of the matrix: what the others are divided by, and whether the update is skipped."""
+    line = torch.zeros_like(like)
+    for place, (value, otherwise) in enumerate(((scaling.scale, 1.0), (scaling.found_inf, 0.0))):
+        if value is None:
+            line[place] = otherwise
+        else:
+            line[place].copy_(value.reshape(()), non_blocking=True)
+    return line
 
 
 def _device_columns(torch: Any, tensor: Any) -> Any:
