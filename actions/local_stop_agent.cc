@@ -118,6 +118,7 @@ std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, Wal
   std::vector<StopTransition> out = std::move(step.transitions);
   for (StopTransition& one : out) {
     one.replayed = one.at < started_;
+    if (listener_) listener_(one);
     if (one.replayed || !is_final(one.to)) continue;
     telemetry_
         .counter("tocsin_router_stop_commands_total", "stops of this node by how they ended",

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actions/local_process.h"
@@ -162,6 +164,9 @@ class LocalStopAgent {
   LocalStopAgent(std::string host, std::unique_ptr<ProcessControl> processes, core::Log& log,
                  core::Telemetry& telemetry);
 
+  /// Told of every step of a stop, before the signal that belongs to it is sent.
+  using Listener = std::function<void(const StopTransition& transition)>;
+  void tell(Listener listener) { listener_ = std::move(listener); }
   /// What happened before `at` is no news: StopTransition::replayed, and not counted.
   void started(core::WallTime at) { started_ = at; }
 
@@ -180,6 +185,7 @@ class LocalStopAgent {
   std::unique_ptr<ProcessControl> processes_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  Listener listener_;
   core::WallTime started_{};
   bool ticking_ = false;
   StopLadder ladder_;

@@ -162,9 +162,11 @@ core::Status Maker::route() {
 }
 
 void Maker::collect() {
-  add("collect", std::make_unique<CollectStage>(CollectOptions{config_.collect, options_.host},
-                                                *ports_.clock, *ports_.log, *ports_.telemetry));
-  add("stops", std::make_unique<StopsStage>(StopsOptions{options_.host, config_.cluster},
+  const auto here = std::make_shared<StopsHere>();
+  add("collect",
+      std::make_unique<CollectStage>(CollectOptions{config_.collect, options_.host, here},
+                                     *ports_.clock, *ports_.log, *ports_.telemetry));
+  add("stops", std::make_unique<StopsStage>(StopsOptions{options_.host, config_.cluster, here},
                                             actions::local_process_control(options_.host),
                                             *ports_.log, *ports_.telemetry));
 }

@@ -42,7 +42,8 @@ struct Lifecycle {
   // preflight
   Value findings;  // list of {kind, model, count, names}
 
-  // died (from the node agent; exit_code and error as with `end`)
+  // died (from the node agent; exit_code and error as with `end`, command_id: of the stop that was
+  // under way)
   std::string died_worker;
   std::uint64_t died_incarnation = 0;
   std::optional<int> signal;

@@ -44,10 +44,13 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
   const std::uint64_t hash = core::name_hash(body.died_worker);
   if (!run.launches.holds(hash, body.died_incarnation)) return;
   const std::optional<int> code = body.signal ? 128 + *body.signal : body.exit_code;
-  const std::string outcome = outcome_of(code);
-  const bool open_end = run.outcome.empty() || run.outcome == "unknown" || run.outcome == "lost";
+  // What goes while a stop of ours is under way on its node was stopped, whatever it looks like.
+  const bool stopped = !body.command_id.empty();
+  const std::string outcome = stopped ? "stopped_by_rule" : outcome_of(code);
+  const bool open_end = run.outcome.empty() || run.outcome == "unknown" || run.outcome == "lost" ||
+                        (stopped && run.outcome == "failed");
   if (run.ended) {
-    if (!open_end || !code) return;  // it has said so itself, or nothing new is known
+    if (!open_end || (!code && !stopped)) return;  // it has said so itself, or nothing new is known
     run.outcome = outcome;
     run.exit_code = code;
     return finish_again(run, time);
@@ -56,12 +59,14 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
     return one.name_hash == hash && one.incarnation == body.died_incarnation;
   });
   if (worker == run.workers.end() || worker->agent) return;
-  if (worker->gone && (!open_end || !code)) return;  // it has said goodbye itself
+  if (worker->gone && (!open_end || (!code && !stopped))) return;  // it has said goodbye itself
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
   part->cut.touch_worker(run, number);
-  if (worker->gone && code) run.outcome.clear();  // its own last word was that it does not know
+  // Its own last word was that it does not know, or how the end looked from inside.
+  if (worker->gone) run.outcome.clear();
   worker->gone = true;
   worsen(run, outcome, code);
+  if (run.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
   run.ended_at = std::max(run.ended_at, time);
   sync(run, number);
   if (outcome == "failed") {
@@ -146,6 +151,7 @@ void Engine::Impl::tell_end(Run& run, const std::string& outcome) {
 // How a run ended became known after its end.
 void Engine::Impl::finish_again(Run& run, std::int64_t time) {
   lower(run, Operational::job_lost, kNoLane, time);
+  if (run.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
   tell_end(run, run.outcome);
   if (!run.lost) return;
   run.lost = false;

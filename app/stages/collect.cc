@@ -14,6 +14,8 @@ namespace {
 // What waits while the transport is away: after that the oldest samples go.
 constexpr std::size_t kMaxWaiting = 4096;
 constexpr std::size_t kMaxUntold = 1024;
+// From the end of a stopped job, as its parent saw it, to our seeing its processes gone.
+constexpr core::Duration kLastWord = std::chrono::seconds(10);
 
 std::int64_t integer(const core::Value* value) {
   const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(&value->storage());
@@ -74,11 +76,12 @@ core::Status CollectStage::open(const Instant& now) {
 }
 
 std::optional<Refusal> CollectStage::handle(const core::RecordView& record,
-                                            const StageContext& /*context*/) {
+                                            const StageContext& context) {
   if (record.tombstone) return std::nullopt;
   const auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
-  if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) on_job(*job);
+  if (const auto* job = std::get_if<core::JobEvent>(&decoded->event))
+    on_job(*job, context.now.wall);
   return std::nullopt;
 }
 
@@ -89,15 +92,29 @@ bool CollectStage::lives_here(const core::JobEvent& event) const {
   return text(core::find(event.run.ref, "host")) == options_.host;
 }
 
-void CollectStage::on_job(const core::JobEvent& event) {
+void CollectStage::forget(const core::RunUid& run) {
+  const auto known = runs_.find(run);
+  if (known == runs_.end()) return;
+  if (known->second.pid > 0) node_->forget_process(known->second.pid);
+  runs_.erase(known);
+}
+
+// A parent only sees the signal that ended its child. That it was ours, only we can say.
+void CollectStage::on_end(const core::JobEvent& event, core::WallTime now) {
   const auto known = runs_.find(event.run.uid);
-  if (event.phase == core::JobPhase::ended || !lives_here(event)) {
-    if (known == runs_.end()) return;
-    if (known->second.pid > 0) node_->forget_process(known->second.pid);
-    runs_.erase(known);
-    if (event.phase == core::JobPhase::ended) watch_.forget(event.run.uid);
+  if (known == runs_.end()) return;
+  const bool explained = event.outcome == "completed" || event.outcome == "stopped_by_rule";
+  if (!explained && options_.stops && options_.stops->stops(event.run.uid)) {
+    known->second.over = now;
     return;
   }
+  forget(event.run.uid);
+  watch_.forget(event.run.uid);
+}
+
+void CollectStage::on_job(const core::JobEvent& event, core::WallTime now) {
+  if (event.phase == core::JobPhase::ended) return on_end(event, now);
+  if (!lives_here(event)) return forget(event.run.uid);
   const std::int64_t pid = integer(core::find(event.run.ref, "pid"));
   if (pid > 0 && text(core::find(event.run.ref, "host")) == options_.host) {
     // The registry may still hold runs that ended without a word.
@@ -105,8 +122,9 @@ void CollectStage::on_job(const core::JobEvent& event) {
     if (fence && !actions::LocalProcess::open(*fence, options_.host)) return;
   }
   auto [entry, fresh] = runs_.try_emplace(
-      event.run.uid, Run{NodeTarget(event.run.uid, options_.collect.node, incarnation_), 0});
+      event.run.uid, Run{NodeTarget(event.run.uid, options_.collect.node, incarnation_), 0, {}});
   Run& run = entry->second;
+  run.over.reset();
   run.target.set_attempt(event.run.attempt);
   if (run.pid == pid) return;
   if (run.pid > 0) node_->forget_process(run.pid);
@@ -142,17 +160,35 @@ void CollectStage::tell_deaths(core::WallTime now) {
   std::erase_if(untold_, [&](const collectors::Death& death) {
     const auto run = runs_.find(death.worker.run);
     if (run == runs_.end()) return false;
-    queue({run->second.target.died(collectors::to_lifecycle(death), now)});
+    core::Lifecycle told = collectors::to_lifecycle(death);
+    if (options_.stops) {
+      told.command_id = options_.stops->stop_of(death.worker.run, death.worker.incarnation);
+    }
+    queue({run->second.target.died(told, now)});
     return true;
   });
+}
+
+void CollectStage::forget_ended(core::WallTime now) {
+  std::vector<core::RunUid> gone;
+  for (const auto& [uid, run] : runs_) {
+    if (run.over && now - *run.over >= kLastWord) gone.push_back(uid);
+  }
+  for (const auto& uid : gone) {
+    forget(uid);
+    watch_.forget(uid);
+  }
 }
 
 std::optional<core::Duration> CollectStage::tick(const StageTick& tick) {
   listen();
   tell_deaths(tick.now.wall);
+  forget_ended(tick.now.wall);
   return node_->tick(tick.now.wall, tick.now.steady, [this](const collectors::Sweep& sweep) {
     if (runs_.empty()) queue(unattributed_->sweep(sweep));
-    for (auto& [uid, run] : runs_) queue(run.target.sweep(sweep));
+    for (auto& [uid, run] : runs_) {
+      if (!run.over) queue(run.target.sweep(sweep));
+    }
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/node_target.h"
 #include "app/stage.h"
+#include "app/stops_here.h"
 #include "collectors/collectors.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -20,6 +21,7 @@ namespace tocsin::app {
 struct CollectOptions {
   collectors::Config collect;
   std::string host;
+  std::shared_ptr<const StopsHere> stops;  // may be null: none are known
 };
 
 /// Learns from `registry` which runs live on this host and sends each of them every sweep, so that
@@ -41,10 +43,15 @@ class CollectStage final : public Stage {
   struct Run {
     NodeTarget target;
     std::int64_t pid = 0;
+    /// Its end was told while a stop of ours is under way: stays until its processes are gone too.
+    std::optional<core::WallTime> over;
   };
-  void on_job(const core::JobEvent& event);
+  void on_job(const core::JobEvent& event, core::WallTime now);
+  void on_end(const core::JobEvent& event, core::WallTime now);
+  void forget(const core::RunUid& run);
   void listen();
   void tell_deaths(core::WallTime now);
+  void forget_ended(core::WallTime now);
   [[nodiscard]] bool lives_here(const core::JobEvent& event) const;
   void queue(std::vector<core::OutRecord> records);
 

@@ -15,6 +15,9 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
     : options_(std::move(options)),
       log_(log),
       agent_(options_.host, std::move(processes), log, telemetry) {
+  if (options_.here) {
+    agent_.tell([here = options_.here](const auto& transition) { here->note(transition); });
+  }
   wiring_.name = "stops";
   wiring_.part = "router";
   wiring_.topics = {core::topic::kCommands, core::topic::kAcks, core::topic::kRegistry};

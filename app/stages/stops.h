@@ -9,6 +9,7 @@
 
 #include "actions/actions.h"
 #include "app/stage.h"
+#include "app/stops_here.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 
@@ -17,6 +18,7 @@ namespace tocsin::app {
 struct StopsOptions {
   std::string host;
   std::string cluster;
+  std::shared_ptr<StopsHere> here;  // may be null; told of every stop of this node
 };
 
 class StopsStage final : public Stage {

@@ -67,8 +67,11 @@ void fields(A& io, Of<A, Lifecycle>& life) {
     io.field("exit_code", life.exit_code, "of the process");
     io.field("signal", life.signal, "that ended it");
   }
+  if (when(Event::applied, Event::died)) {
+    io.field("command_id", life.command_id, "the command; died: the stop that was under way",
+             kOptional);
+  }
   if (when(Event::applied)) {
-    io.field("command_id", life.command_id, "the command", kOptional);
     if (A::kWriting) io.field("version", life.version, "of the command", kOptional);
     io.field("effective_step", life.effective_step, "step from which on it holds", kOptional);
     io.field("left_out", life.left_out, "what cannot be given, and why", kOptional);

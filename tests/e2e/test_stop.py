@@ -4,7 +4,7 @@ import subprocess
 import sys
 import textwrap
 
-from tests.support.program import BUILD, ROOT
+from tests.support.program import BINARY, BUILD, ROOT
 
 CONFIG = """
 transport: {{journal: {journal}}}
@@ -28,12 +28,12 @@ for step in range(600):
 """
 
 
-def train(tmp_path, journal, asks):
+def train(tmp_path, journal, asks, under=()):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(SCRIPT.format(asks=asks)))
     environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"),
                    "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
-    return subprocess.Popen([sys.executable, path], env=environment)
+    return subprocess.Popen([*under, sys.executable, path], env=environment)
 
 
 def test_a_loop_that_asks_ends_itself_with_77(server, tmp_path):
@@ -51,6 +51,16 @@ def test_a_loop_that_never_asks_gets_sigterm(server, tmp_path):
     assert train(tmp_path, journal, asks=False).wait(30) == -15
     one.wait_for("stop_state_changed", to="platform_graceful")
     one.wait_for("stop_state_changed", to="stopped")
+    one.wait_for("job_ended", outcome="stopped_by_rule")  # not lost: we ended it ourselves
+
+
+def test_a_parent_that_saw_the_signal_is_not_the_last_to_speak(server, tmp_path):
+    """`tocsin run` reports signal 15 at once; the agent, which sent it, says whose it was."""
+    journal = tmp_path / "journal"
+    one = server(CONFIG.format(journal=journal, armed="true"))
+    one.wait_for("ready")
+    assert train(tmp_path, journal, asks=False, under=[BINARY, "run", "--"]).wait(30) == 143
+    one.wait_for("job_ended", outcome="stopped_by_rule")
 
 
 def test_what_is_not_armed_stops_nothing(server, tmp_path):

@@ -126,6 +126,26 @@ TEST(Operational, OutcomesAreToldAsTheyAre) {
   EXPECT_EQ(outcome_after("", R"("exit_code":0)"), "completed 0");
   EXPECT_EQ(outcome_after("", R"("exit_code":77)"), "stopped_by_rule 0");
   EXPECT_EQ(outcome_after("", R"("exit_code":null,"signal":11)"), "failed 1");
+  EXPECT_EQ(outcome_after("", R"("exit_code":null,"command_id":"cmd_1")"), "stopped_by_rule 0");
+  EXPECT_EQ(outcome_after("", R"("exit_code":null,"signal":15,"command_id":"cmd_1")"),
+            "stopped_by_rule 0");
+  EXPECT_EQ(outcome_after(R"("outcome":"completed")", R"("exit_code":0,"command_id":"cmd_1")"),
+            "completed 0");
+}
+
+TEST(Operational, AProcessThatWeEndedHasNotFailed) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  FakeWorker agent = agent_of(worker);
+  // Its parent only saw the signal; the node's agent knows who sent it.
+  rule.feed(worker.start()).feed(died(agent, worker, R"("exit_code":null,"signal":15)"));
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "failed");
+  rule.feed(died(agent, worker, R"("exit_code":null,"command_id":"cmd_1")"));
+  ASSERT_EQ(ends(rule).size(), 2U);
+  EXPECT_EQ(ends(rule)[1].outcome, "stopped_by_rule");
+  EXPECT_EQ(of(rule.resolved(), "job_failed").size(), 1U);
+  EXPECT_EQ(of(rule.firing(), "job_lost").size(), 0U);
 }
 
 TEST(Operational, AWorkerThatHasLeftMayGo) {
