@@ -122,7 +122,8 @@ core::Result<KafkaProducer::Topic*> KafkaProducer::topic(std::string_view name) 
   if (spec == nullptr) {
     return core::not_found("topic " + std::string(name) + " is not one of Tocsin's");
   }
-  rd_kafka_topic_conf_t* conf = rd_kafka_topic_conf_new();
+  // Not a new one: that would know nothing of message.timeout.ms and whatever else was set.
+  rd_kafka_topic_conf_t* conf = rd_kafka_default_topic_conf_dup(client_->get());
   rd_kafka_topic_conf_set_partitioner_cb(conf, choose_partition);
   Topic topic;
   topic.handle.reset(rd_kafka_topic_new(client_->get(), spec->full_name.c_str(), conf));

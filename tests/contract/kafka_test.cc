@@ -264,6 +264,27 @@ TEST(KafkaTopics, AnAddressWhereNobodyAnswersIsUnavailable) {
   EXPECT_LT(Clock::now() - start, seconds{3});
 }
 
+TEST(KafkaTopics, WhatTheConfigurationSaysOfMessagesIsFollowed) {
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  ingest::TransportConfig cfg;
+  cfg.kafka = core::ValueMap{{"bootstrap.servers", "127.0.0.1:1"},
+                             {"producer", core::ValueMap{{"message.timeout.ms", "1000"}}}};
+  auto transport = ingest::Transport::open(cfg, {}, log, telemetry);
+  ASSERT_TRUE(transport);
+  auto publisher = (*transport)->publisher({});
+  ASSERT_TRUE(publisher);
+  core::OutRecord record;
+  record.topic = "telemetry";
+  record.key = "run";
+  record.value = "lost";
+  ASSERT_TRUE((*publisher)->publish(record));
+  const auto start = Clock::now();
+  const auto status = (*publisher)->flush(seconds{8});
+  ASSERT_FALSE(status);  // told of the record that nobody took, and not only that time is up
+  EXPECT_LT(Clock::now() - start, seconds{6});
+}
+
 /// A cluster of its own, to be frozen and killed.
 class KafkaFaults : public testing::Test {
  protected:
