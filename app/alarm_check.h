@@ -12,7 +12,8 @@ namespace tocsin::app {
 /// can make true. Reports at the place of what it speaks of; call after everything was read.
 void check_alarms(const config::Reader& root, const AppConfig& config);
 
-/// Names in matchers, `group_by`, `capture.collections` and rules' `collection_names`.
+/// Names in matchers, `group_by`, `capture.collections` and rules' `collection_names`; metrics of a
+/// node that a rule judges and no collector of this file gathers.
 void check_names(const config::Reader& root, const AppConfig& config);
 
 /// Says of each unknown key that is known elsewhere where that is.

@@ -215,8 +215,8 @@ int topics_command(const Invocation& call, const std::string& verb) {
 }
 
 int schema_command(const Invocation& call) {
-  if (call.name == "topics") {
-    std::cout << ingest::topic_table();
+  if (call.name == "topics" || call.name == "collectors") {
+    std::cout << (call.name == "topics" ? ingest::topic_table() : collectors::series_tables());
     return kOk;
   }
   if (call.name == "events") {

@@ -199,8 +199,8 @@ int run(int argc, char** argv) {
   auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
   schema
       ->add_option("what", call.name,
-                   "config, events (what is published), or topics (always a table)")
-      ->check(CLI::IsMember({"config", "events", "topics"}));
+                   "config, events (what is published), topics or collectors (tables)")
+      ->check(CLI::IsMember({"config", "events", "topics", "collectors"}));
   schema->add_flag("--markdown", call.markdown, "a table of all keys instead");
   schema->callback([&] { call.run = [&] { return schema_command(call); }; });
   app.add_subcommand("version", "version and what it was built with")->callback([&] {

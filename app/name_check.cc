@@ -66,6 +66,17 @@ class NameCheck {
     }
   }
 
+  void metrics() const {
+    for (std::size_t i = 0; root_.value(item(i)); ++i) {
+      auto use = root_.value(item(i) + ".use");
+      if (!use) use = root_.value(item(i));  // a bare name
+      const auto* name = use ? std::get_if<std::string>(&use->storage()) : nullptr;
+      const auto* rule = name != nullptr ? rules::find_rule(*name) : nullptr;
+      if (rule == nullptr) continue;
+      for (const std::string_view metric : rule->metrics) gathered(item(i), *rule, metric);
+    }
+  }
+
   void route(const std::string& path) const {
     each_text(path + ".matchers", [&](const auto& at, const auto& text) { matchers(at, text); });
     each_text(path + ".immediate_on",
@@ -119,6 +130,24 @@ class NameCheck {
     } else {
       root_.note(path, what + " \"" + name + "\"; " + outside);
     }
+  }
+
+  /// Another agent may gather it, on another node or with another file: a note, no more.
+  void gathered(const std::string& path, const rules::RuleDescriptor& rule,
+                std::string_view metric) const {
+    std::string gatherer;
+    for (const auto& collector : collectors::builtin_collectors()) {
+      const bool gathers = std::any_of(collector.gathers.begin(), collector.gathers.end(),
+                                       [&](const auto& series) { return series.metric == metric; });
+      if (gathers && has(config_.collect.collectors, std::string(collector.name))) return;
+      if (gathers) gatherer = collector.name;
+    }
+    const std::string reads =
+        std::string(rule.name) + " judges " + std::string(metric) + ", which ";
+    root_.note(path,
+               gatherer.empty()
+                   ? reads + "no collector of this build gathers: only another producer sends it"
+                   : reads + "is gathered where `collect.collectors` names " + gatherer);
   }
 
   void collection(const std::string& path, const std::string& name) const {
@@ -226,6 +255,7 @@ std::string other_home(const std::vector<config::KeyDoc>& keys, const std::strin
 void check_names(const config::Reader& root, const AppConfig& config) {
   const NameCheck check(root, config);
   check.collections();
+  check.metrics();
   check.route("route");
   check.conditions();
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/config.h"
 #include "core/identity.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -73,12 +74,43 @@ class Collector {
   virtual void forget_process(std::int64_t pid) { (void)pid; }
 };
 
+/// The checked configuration of one collector; immutable, may outlive the Reader it came from.
+class CollectorConfig {
+ public:
+  virtual ~CollectorConfig() = default;
+  [[nodiscard]] virtual std::unique_ptr<Collector> build(const Roots& roots) const = 0;
+};
+
+/// A family of series that a collector adds: what stands before the brace, and what in it.
+struct Gathered {
+  std::string_view metric;      // "system.disk.io"
+  std::string_view attributes;  // "disk.io.direction=read|write,system.device=D"; empty: none
+  std::string_view unit;        // in words: "bytes", "ratio 0…1"
+  bool counter = false;         // monotonic
+};
+
 /// A line of the table of collectors.
 struct CollectorDescriptor {
-  std::string_view name;  // as `collect.collectors` spells it
+  std::string_view name;  // as `collect.collectors` spells it, and the section below `collect`
   std::string_view help;
-  std::unique_ptr<Collector> (*make)(const Roots& roots);
+  std::span<const Gathered> gathers;
+  /// Its pace where the user sets none: at least so long from one reading to the next. 0: every
+  /// sweep, which is right for what costs microseconds.
+  core::Duration every{};
+  /// Reads the collector's own keys; problems go to the Reader. Never null.
+  std::shared_ptr<const CollectorConfig> (*read)(config::Reader& in);
 };
+
+/// `read` of a collector without keys of its own, whose constructor takes the roots.
+template <typename T>
+std::shared_ptr<const CollectorConfig> without_keys(config::Reader& /*in*/) {
+  struct Config final : CollectorConfig {
+    [[nodiscard]] std::unique_ptr<Collector> build(const Roots& roots) const override {
+      return std::make_unique<T>(roots);
+    }
+  };
+  return std::make_shared<Config>();
+}
 
 /// Every collector that this build holds, in the order of collectors/CMakeLists.txt.
 std::span<const CollectorDescriptor> builtin_collectors();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,12 @@
 
 namespace tocsin::collectors {
 
+/// What the section of one collector says: `collect.<name>`.
+struct CollectorSettings {
+  core::Duration every{};  // 0: every sweep
+  std::shared_ptr<const CollectorConfig> own;
+};
+
 /// Section `collect`.
 struct Config {
   core::Duration interval = std::chrono::milliseconds(500);
@@ -30,11 +37,17 @@ struct Config {
   std::string node;  // empty: the caller's host name
   std::string proc_root = "/proc";
   std::string sys_root = "/sys";
+  std::map<std::string, CollectorSettings> settings;  // of those that have a section; by name
 };
-void read(config::Reader& in, Config& cfg);
+void read(config::Reader& in, Config& cfg,
+          std::span<const CollectorDescriptor> table = builtin_collectors());
+
+/// The Markdown table of what each collector gathers, under a heading with its name.
+std::string series_tables();
 
 /// Runs the configured collectors together, once per interval, at absolute deadlines of the
-/// monotonic clock: a late call makes one sweep, never a burst. Lives on one thread; the caller
+/// monotonic clock: a late call makes one sweep, never a burst. One with a slower pace (`every`) is
+/// left out of the sweeps between. Lives on one thread; the caller
 /// owns the timer. A collector that fails is counted and tried again at the next sweep; the others
 /// go on.
 class NodeCollector {

@@ -3,65 +3,9 @@
 #include <utility>
 
 #include "collectors/collectors.h"
-#include "core/text.h"
+#include "collectors/descriptors.h"
 
 namespace tocsin::collectors {
-namespace {
-
-constexpr core::Duration kShortest = std::chrono::milliseconds(100);
-constexpr core::Duration kLongest = std::chrono::minutes(1);
-
-// Named in the documentation as part of a usual configuration, but not part of this build.
-constexpr std::string_view kWithoutBuild = "gpu";
-
-std::string unknown_name(std::string_view name, std::span<const CollectorDescriptor> table) {
-  std::vector<std::string> names;
-  for (const CollectorDescriptor& each : table) names.emplace_back(each.name);
-  std::string message = "no collector is called \"" + std::string(name) + "\"";
-  const std::string nearest = core::nearest(name, names);
-  if (!nearest.empty()) message += "; did you mean \"" + nearest + "\"?";
-  return message;
-}
-
-std::vector<std::string> known_names() {
-  std::vector<std::string> out{std::string(kWithoutBuild)};
-  for (const CollectorDescriptor& each : builtin_collectors()) out.emplace_back(each.name);
-  return out;
-}
-
-const CollectorDescriptor* find(std::string_view name, std::span<const CollectorDescriptor> table) {
-  for (const CollectorDescriptor& each : table) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-void read(config::Reader& in, Config& cfg) {
-  in.optional("interval", cfg.interval, config::between(kShortest, kLongest),
-              "time between two sweeps");
-  in.optional("collectors", cfg.collectors, "what a sweep reads");
-  in.choices("collectors", known_names());
-  in.optional("node", cfg.node, "name of this node; the host name if empty");
-  in.optional("proc_root", cfg.proc_root, config::not_empty(),
-              "where procfs is mounted, such as /host/proc in a container");
-  in.optional("sys_root", cfg.sys_root, config::not_empty(), "where sysfs is mounted");
-  if (in.describing()) return;
-  std::vector<std::string> kept;
-  for (const std::string& name : cfg.collectors) {
-    const bool built = find(name, builtin_collectors()) != nullptr;
-    if (!built && name == kWithoutBuild) {
-      in.warning("collectors", "this build has no collector \"" + name + "\"; it is left out");
-    } else if (!built) {
-      in.error("collectors", unknown_name(name, builtin_collectors()));
-    } else if (std::find(kept.begin(), kept.end(), name) == kept.end()) {
-      kept.push_back(name);
-    }
-  }
-  cfg.collectors = std::move(kept);
-}
-
 // One collector and its telemetry.
 struct Running {
   std::string name;
@@ -69,7 +13,9 @@ struct Running {
   core::Counter* errors = nullptr;
   core::Histogram* duration = nullptr;
   core::Gauge* last_success = nullptr;
-  bool failing = false;  // so that the log has one line per change, not one per sweep
+  core::Duration every{};             // 0: every sweep
+  std::optional<core::Duration> due;  // on the monotonic clock; a grid like the sweep's own
+  bool failing = false;               // so that the log has one line per change, not one per sweep
 };
 
 struct NodeCollector::State {
@@ -95,7 +41,9 @@ struct NodeCollector::State {
   void add(const CollectorDescriptor& descriptor) {
     Running each;
     each.name = std::string(descriptor.name);
-    each.collector = descriptor.make({config.proc_root, config.sys_root});
+    const CollectorSettings settings = settings_of(descriptor, config);
+    each.collector = settings.own->build({config.proc_root, config.sys_root});
+    each.every = settings.every;
     const core::MetricLabels labels = {{"collector", descriptor.name}};
     each.errors = &telemetry().counter("tocsin_collectors_errors_total",
                                        "sweeps in which this collector failed", labels);
@@ -104,6 +52,15 @@ struct NodeCollector::State {
     each.last_success = &telemetry().gauge("tocsin_collectors_last_success_timestamp_seconds",
                                            "when this collector last succeeded", labels);
     running.push_back(std::move(each));
+  }
+
+  /// Is it this one's turn in the sweep at `time`? Turns that passed meanwhile are skipped.
+  static bool turn(Running& each, core::Duration time) {
+    if (each.every <= core::Duration{}) return true;
+    if (!each.due) each.due = time;
+    if (time < *each.due) return false;
+    *each.due += ((time - *each.due) / each.every + 1) * each.every;
+    return true;
   }
 
   void run(Running& each) {
@@ -142,11 +99,11 @@ core::Result<std::unique_ptr<NodeCollector>> NodeCollector::open(
     const Config& config, Surroundings surroundings, std::span<const CollectorDescriptor> table) {
   auto state = std::make_unique<State>();
   state->config = config;
-  state->config.interval = std::clamp(config.interval, kShortest, kLongest);
+  state->config.interval = std::clamp(config.interval, kShortestInterval, kLongestInterval);
   state->surroundings = surroundings;
   for (const std::string& name : config.collectors) {
-    const CollectorDescriptor* descriptor = find(name, table);
-    if (descriptor == nullptr) return core::invalid_argument(unknown_name(name, table));
+    const CollectorDescriptor* descriptor = find_collector(name, table);
+    if (descriptor == nullptr) return core::invalid_argument(unknown_collector(name, table));
     state->add(*descriptor);
   }
   return std::unique_ptr<NodeCollector>(new NodeCollector(std::move(state)));
@@ -163,7 +120,9 @@ core::Duration NodeCollector::tick(core::WallTime now, core::Duration monotonic,
   *state.deadline += (passed + 1) * interval;
 
   state.sweep.restart(now, monotonic);
-  for (Running& each : state.running) state.run(each);
+  for (Running& each : state.running) {
+    if (State::turn(each, monotonic)) state.run(each);
+  }
   ++state.counters.sweeps;
   state.counters.samples += state.sweep.samples().size();
   if (!state.sweep.samples().empty()) sink(state.sweep);

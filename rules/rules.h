@@ -45,6 +45,7 @@ struct RuleDescriptor {
   std::string_view presets;        // how the two presets differ and why; empty = alike
   core::Severity severity = core::Severity::warning;  // of the default preset
   std::vector<std::string_view> aliases = {};
+  std::span<const std::string_view> metrics = {};  // of the node that it judges, by name
   /// Declares every parameter of `with:` and returns the configured rule. In the describing pass
   /// the result is not to be used. Never null.
   std::shared_ptr<const Program> (*read)(config::Reader& in, Preset preset) = nullptr;

@@ -134,12 +134,22 @@ class Container final : public Collector {
   Series oom_kill_{"tocsin.cgroup.memory.oom_kill", true};
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Container>(roots); }
+constexpr Gathered kGathers[] = {
+    {"container.cpu.utilization", "",
+     "ratio of the quota (`cpu.max`), else of the group's processors"},
+    {"container.memory.usage", "", "bytes"},
+    {"tocsin.cgroup.memory.limit", "", "bytes; absent without a limit"},
+    {"tocsin.cgroup.cpu.throttled", "", "seconds", true},
+    {"tocsin.cgroup.memory.oom_kill", "", "processes ended for lack of memory", true},
+};
 
 }  // namespace
 
 CollectorDescriptor container() {
-  return {"container", "processor and memory of our control group against its limits", make};
+  return {.name = "container",
+          .help = "processor and memory of our control group against its limits",
+          .gathers = kGathers,
+          .read = &without_keys<Container>};
 }
 
 }  // namespace tocsin::collectors

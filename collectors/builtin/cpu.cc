@@ -92,10 +92,17 @@ class Cpu final : public Collector {
   std::vector<std::unique_ptr<Processor>> processors_;
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Cpu>(roots); }
+constexpr Gathered kGathers[] = {
+    {"system.cpu.utilization", "cpu.logical_number=N,cpu.mode=M", "ratio 0…1"},
+};
 
 }  // namespace
 
-CollectorDescriptor cpu() { return {"cpu", "share of each processor's time per mode", make}; }
+CollectorDescriptor cpu() {
+  return {.name = "cpu",
+          .help = "share of each processor's time per mode",
+          .gathers = kGathers,
+          .read = &without_keys<Cpu>};
+}
 
 }  // namespace tocsin::collectors

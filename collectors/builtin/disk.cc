@@ -46,10 +46,18 @@ class Disk final : public Collector {
   DeviceCounters counters_{series_name};
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Disk>(roots); }
+constexpr Gathered kGathers[] = {
+    {"system.disk.io", "disk.io.direction=read,system.device=D", "bytes", true},
+    {"system.disk.io", "disk.io.direction=write,system.device=D", "bytes", true},
+};
 
 }  // namespace
 
-CollectorDescriptor disk() { return {"disk", "bytes to and from each disk", make}; }
+CollectorDescriptor disk() {
+  return {.name = "disk",
+          .help = "bytes to and from each disk",
+          .gathers = kGathers,
+          .read = &without_keys<Disk>};
+}
 
 }  // namespace tocsin::collectors

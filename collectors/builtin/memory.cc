@@ -60,10 +60,20 @@ class Memory final : public Collector {
   Series available_{"system.linux.memory.available", false};
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Memory>(roots); }
+constexpr Gathered kGathers[] = {
+    {"system.memory.usage", "system.memory.state=S", "bytes"},
+    {"system.memory.utilization", "system.memory.state=S", "ratio 0…1 of the total"},
+    {"system.memory.limit", "", "bytes, the total"},
+    {"system.linux.memory.available", "", "bytes that could be had without swapping"},
+};
 
 }  // namespace
 
-CollectorDescriptor memory() { return {"memory", "use of the machine's memory by state", make}; }
+CollectorDescriptor memory() {
+  return {.name = "memory",
+          .help = "use of the machine's memory by state",
+          .gathers = kGathers,
+          .read = &without_keys<Memory>};
+}
 
 }  // namespace tocsin::collectors

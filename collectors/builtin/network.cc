@@ -1,12 +1,15 @@
-// Bytes through every network interface but the loopback.
+// Bytes through every network interface but those of `skip`, by default the loopback.
 //
 // Gathers   system.network.io{network.interface.name=N,network.io.direction=receive|transmit},
 //           monotonic counters in bytes
 // Every     sweep
 // Cost      one read of /proc/net/dev, about 5 µs
 // Source    proc(5) /proc/net/dev; names: OpenTelemetry semantic conventions, system metrics
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collectors/collector.h"
@@ -22,9 +25,15 @@ std::string series_name(std::string_view interface, bool outgoing) {
          ",network.io.direction=" + (outgoing ? "transmit" : "receive") + "}";
 }
 
+struct NetworkConfig final : CollectorConfig {
+  std::vector<std::string> skip{"lo"};  // its bytes never leave the machine
+  [[nodiscard]] std::unique_ptr<Collector> build(const Roots& roots) const override;
+};
+
 class Network final : public Collector {
  public:
-  explicit Network(const Roots& roots) : dev_(roots.proc + "/net/dev") {}
+  Network(const Roots& roots, std::vector<std::string> skip)
+      : dev_(roots.proc + "/net/dev"), skip_(std::move(skip)) {}
 
   core::Status collect(Sweep& sweep) override {
     const auto text = dev_.read();
@@ -35,7 +44,7 @@ class Network final : public Collector {
     }
     counters_.begin();
     for (const InterfaceBytes& now : interfaces_) {
-      if (now.name == "lo") continue;  // bytes that never leave the machine
+      if (skipped(now.name)) continue;
       counters_.add(sweep, now.name, now.received, now.transmitted);
     }
     counters_.end();
@@ -43,15 +52,41 @@ class Network final : public Collector {
   }
 
  private:
+  [[nodiscard]] bool skipped(std::string_view name) const {
+    return std::any_of(skip_.begin(), skip_.end(), [&](const std::string& pattern) {
+      return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
+                                    : name == pattern;
+    });
+  }
+
   ProcFile dev_;
+  std::vector<std::string> skip_;
   std::vector<InterfaceBytes> interfaces_;
   DeviceCounters counters_{series_name};
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Network>(roots); }
+std::unique_ptr<Collector> NetworkConfig::build(const Roots& roots) const {
+  return std::make_unique<Network>(roots, skip);
+}
+
+std::shared_ptr<const CollectorConfig> read_network(config::Reader& in) {
+  auto out = std::make_shared<NetworkConfig>();
+  in.optional("skip", out->skip, "interfaces that are left out; `veth*`: all whose name begins so");
+  return out;
+}
+
+constexpr Gathered kGathers[] = {
+    {"system.network.io", "network.interface.name=I,network.io.direction=receive", "bytes", true},
+    {"system.network.io", "network.interface.name=I,network.io.direction=transmit", "bytes", true},
+};
 
 }  // namespace
 
-CollectorDescriptor network() { return {"network", "bytes through each interface", make}; }
+CollectorDescriptor network() {
+  return {.name = "network",
+          .help = "bytes through each interface",
+          .gathers = kGathers,
+          .read = &read_network};
+}
 
 }  // namespace tocsin::collectors

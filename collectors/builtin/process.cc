@@ -132,12 +132,24 @@ class Process final : public Collector {
   std::vector<Watched> watched_;
 };
 
-std::unique_ptr<Collector> make(const Roots& roots) { return std::make_unique<Process>(roots); }
+constexpr Gathered kGathers[] = {
+    {"process.cpu.utilization", "cpu.mode=user,process.pid=P",
+     "ratio 0…1 of all online processors"},
+    {"process.cpu.utilization", "cpu.mode=system,process.pid=P",
+     "ratio 0…1 of all online processors"},
+    {"process.memory.usage", "process.pid=P", "bytes, resident"},
+    {"process.disk.io", "disk.io.direction=read,process.pid=P", "bytes", true},
+    {"process.disk.io", "disk.io.direction=write,process.pid=P", "bytes", true},
+    {"process.threads", "process.pid=P", "threads"},
+};
 
 }  // namespace
 
 CollectorDescriptor process() {
-  return {"process", "processor, memory, disk and threads of the watched processes", make};
+  return {.name = "process",
+          .help = "processor, memory, disk and threads of the watched processes",
+          .gathers = kGathers,
+          .read = &without_keys<Process>};
 }
 
 }  // namespace tocsin::collectors

@@ -175,6 +175,8 @@ struct CpuBottleneck {
   static Defaults defaults(Preset) { return {.selects = false}; }
 };
 
+constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "system.cpu.utilization"};
+
 }  // namespace
 
 RuleDescriptor cpu_bottleneck() {
@@ -185,6 +187,7 @@ RuleDescriptor cpu_bottleneck() {
           .needs = "system samples of GPUs and processor cores",
           .presets = "",
           .severity = core::Severity::warning,
+          .metrics = kMetrics,
           .read = &read_rule<CpuBottleneck, CpuBottleneckProgram>};
 }
 

@@ -62,10 +62,45 @@ inline const CollectorDescriptor& builtin(std::string_view name) {
   std::abort();
 }
 
+/// The collector with the keys of `yaml`.
+inline std::unique_ptr<Collector> built(const CollectorDescriptor& descriptor, const Roots& roots,
+                                        std::string_view yaml = "{}") {
+  config::Diagnostics problems;
+  const auto document = config::Document::parse(
+      yaml, "t.yaml", [](const std::string&) { return std::nullopt; }, problems);
+  std::shared_ptr<const CollectorConfig> own;
+  document->read(problems, [&](config::Reader& in) { own = descriptor.read(in); });
+  EXPECT_TRUE(problems.items().empty());
+  return own->build(roots);
+}
+
+/// Is this series one of those that the collector says it gathers?
+inline bool declared(const CollectorDescriptor& descriptor, const Series& series) {
+  const std::string_view name = series.name;
+  const std::string_view metric = name.substr(0, name.find('{'));
+  const auto keys = [](std::string_view attributes) {  // "a=…,b=…" → "a,b,"
+    std::string out;
+    while (!attributes.empty()) {
+      const std::string_view pair = attributes.substr(0, attributes.find(','));
+      out.append(pair.substr(0, pair.find('='))).append(",");
+      attributes.remove_prefix(std::min(attributes.size(), pair.size() + 1));
+    }
+    return out;
+  };
+  const bool braces = metric.size() < name.size();
+  const std::string_view attributes =
+      braces ? name.substr(metric.size() + 1, name.size() - metric.size() - 2) : "";
+  return std::any_of(descriptor.gathers.begin(), descriptor.gathers.end(), [&](const auto& each) {
+    return each.metric == metric && each.counter == series.counter &&
+           keys(each.attributes) == keys(attributes);
+  });
+}
+
 /// Sweeps one collector at hand-moved times and keeps what the last sweep added, by series name.
 class OneCollector {
  public:
-  OneCollector(std::string_view name, const Roots& roots) : collector_(builtin(name).make(roots)) {}
+  OneCollector(std::string_view name, const Roots& roots, std::string_view yaml = "{}")
+      : descriptor_(builtin(name)), collector_(built(descriptor_, roots, yaml)) {}
 
   core::Status sweep(core::Duration after = std::chrono::milliseconds(500)) {
     now_ += after;
@@ -76,6 +111,7 @@ class OneCollector {
     for (const Sample& sample : sweep_.samples()) {
       EXPECT_TRUE(values.emplace(sample.series->name, sample.value).second)
           << "twice in one sweep: " << sample.series->name;
+      EXPECT_TRUE(declared(descriptor_, *sample.series)) << sample.series->name;
       EXPECT_EQ(sample.series->hash, core::name_hash(sample.series->name));
       if (sample.series->counter) counters[sample.series->name] = sample.value;
     }
@@ -89,6 +125,7 @@ class OneCollector {
   std::map<std::string, double> counters;
 
  private:
+  const CollectorDescriptor& descriptor_;
   std::unique_ptr<Collector> collector_;
   core::Duration now_ = std::chrono::hours(1);
   Sweep sweep_{core::WallTime{}, core::Duration{}};

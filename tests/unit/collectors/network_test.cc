@@ -46,6 +46,17 @@ TEST(NetworkCollector, FollowsInterfacesThatComeGoAndChangePlaces) {
   EXPECT_EQ(network.values[series("b", "transmit")], 1);
 }
 
+TEST(NetworkCollector, LeavesOutWhatItIsTold) {
+  const FakeTree tree;
+  tree.write("proc/net/dev", kHead + line("lo", 9, 9) + line("eth0", 1, 2) + line("veth1", 3, 4) +
+                                 line("veth2", 5, 6) + line("docker0", 7, 8));
+  OneCollector network("network", tree.roots(), "skip: [docker0, veth*]");
+  ASSERT_TRUE(network.sweep());
+  EXPECT_EQ(network.values.size(), 4U);  // eth0, and lo, which the list does not name any more
+  EXPECT_EQ(network.values.count(series("lo", "receive")), 1U);
+  EXPECT_EQ(network.values.count(series("eth0", "receive")), 1U);
+}
+
 TEST(NetworkCollector, ReadsARealMachine) {
   OneCollector network("network", recorded("second"));
   ASSERT_TRUE(network.sweep());

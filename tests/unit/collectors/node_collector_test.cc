@@ -19,6 +19,7 @@ using ::testing::IsEmpty;
 
 // Adds one sample; fails or sends NaN when told to.
 struct Scripted final : Collector {
+  explicit Scripted(const Roots&) {}
   static inline bool fail = false;
   static inline double value = 1;
   Series series{"scripted", true};
@@ -29,18 +30,31 @@ struct Scripted final : Collector {
   }
 };
 struct Steady final : Collector {
+  explicit Steady(double given) : sent(given) {}
+  double sent;
   Series series{"steady", false};
   core::Status collect(Sweep& sweep) override {
-    sweep.add(series, 2);
+    sweep.add(series, sent);
     return core::ok();
   }
 };
 
+// Has a key of its own: the value that it sends.
+struct SteadyConfig final : CollectorConfig {
+  double value = 2;
+  std::unique_ptr<Collector> build(const Roots&) const override {
+    return std::make_unique<Steady>(value);
+  }
+};
+std::shared_ptr<const CollectorConfig> read_steady(config::Reader& in) {
+  auto out = std::make_shared<SteadyConfig>();
+  in.optional("value", out->value, config::at_least(0.0), "what it sends");
+  return out;
+}
+
 const CollectorDescriptor kTable[] = {
-    {"scripted", "",
-     [](const Roots&) -> std::unique_ptr<Collector> { return std::make_unique<Scripted>(); }},
-    {"steady", "",
-     [](const Roots&) -> std::unique_ptr<Collector> { return std::make_unique<Steady>(); }}};
+    {.name = "scripted", .help = "", .gathers = {}, .read = &without_keys<Scripted>},
+    {.name = "steady", .help = "", .gathers = {}, .read = &read_steady}};
 
 // A clock that is a millisecond later at every look.
 struct TickingClock final : core::Clock {
@@ -192,11 +206,13 @@ TEST(NodeCollector, RunsEveryBuiltinOnTheRealMachine) {
   (*node)->forget_process(1);
 }
 
-std::vector<std::string> problems(std::string_view yaml, Config& config) {
+std::vector<std::string> problems(
+    std::string_view yaml, Config& config,
+    std::span<const CollectorDescriptor> table = builtin_collectors()) {
   config::Diagnostics diagnostics;
   auto document = config::Document::parse(
       yaml, "t.yaml", [](const std::string&) { return std::nullopt; }, diagnostics);
-  if (document) document->read(diagnostics, [&](config::Reader& in) { read(in, config); });
+  if (document) document->read(diagnostics, [&](config::Reader& in) { read(in, config, table); });
   std::vector<std::string> texts;
   for (const auto& item : diagnostics.items()) texts.push_back(to_text(item));
   return texts;
@@ -226,6 +242,60 @@ TEST(CollectConfig, WarnsOfOneThatThisBuildLacks) {
   EXPECT_THAT(problems("collectors: [cpu, gpu]\n", config),
               ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("\"gpu\""))));
   EXPECT_THAT(config.collectors, ElementsAre("cpu"));
+}
+
+TEST(CollectConfig, ACollectorReadsItsOwnSection) {
+  Config config;
+  EXPECT_THAT(problems("collectors: [steady]\nsteady: {value: 7, every: 2s}\n", config, kTable),
+              IsEmpty());
+  EXPECT_EQ(config.settings.at("steady").every, 2s);
+  auto node = NodeCollector::open(config, {}, kTable);
+  ASSERT_TRUE(node);
+  (*node)->tick(core::WallTime{}, 1s, [](const Sweep& sweep) {
+    ASSERT_EQ(sweep.samples().size(), 1U);
+    EXPECT_EQ(sweep.samples()[0].value, 7);
+  });
+  EXPECT_THAT(problems("collectors: [steady]\nsteady: {value: -1}\n", config, kTable),
+              ElementsAre(HasSubstr("steady.value")));
+  EXPECT_THAT(problems("collectors: [steady]\nsteady: {valu: 1}\n", config, kTable),
+              ElementsAre(HasSubstr("did you mean \"value\"")));
+}
+
+TEST(CollectConfig, WarnsOfASectionThatNobodyUses) {
+  Config config;
+  EXPECT_THAT(problems("collectors: [scripted]\nsteady: {value: 7}\n", config, kTable),
+              ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("does not name steady"))));
+}
+
+TEST(NodeCollector, OneWithASlowerPaceIsLeftOutOfTheSweepsBetween) {
+  Scripted::fail = false;
+  Scripted::value = 1;
+  Config config;
+  config.interval = 500ms;
+  ASSERT_THAT(problems("collectors: [scripted, steady]\nsteady: {every: 2s}\n", config, kTable),
+              IsEmpty());
+  auto node = NodeCollector::open(config, {}, kTable);
+  ASSERT_TRUE(node);
+  std::vector<std::size_t> samples;
+  for (const auto at : {10s + 0ms, 10s + 500ms, 11s + 900ms, 12s + 20ms, 12s + 500ms, 14s + 0ms,
+                        19s + 0ms, 19s + 500ms, 20s + 0ms}) {
+    (*node)->tick(core::WallTime{}, at,
+                  [&](const Sweep& sweep) { samples.push_back(sweep.samples().size()); });
+  }
+  // The grid is that of the first sweep: 10, 12, 14 … 20; what passed is one turn, not several.
+  EXPECT_THAT(samples, ElementsAre(2, 1, 1, 2, 1, 2, 2, 1, 2));
+}
+
+TEST(Collectors, SayWhatTheyGather) {
+  for (const CollectorDescriptor& each : builtin_collectors()) {
+    EXPECT_FALSE(each.gathers.empty()) << each.name;
+    for (const Gathered& series : each.gathers) {
+      EXPECT_FALSE(series.metric.empty() || series.unit.empty()) << each.name;
+    }
+  }
+  EXPECT_THAT(series_tables(), HasSubstr("## disk\n\n| Series | Unit |\n|---|---|\n| "
+                                         "`system.disk.io{disk.io.direction=read,system.device=D}` "
+                                         "| bytes, counter |\n"));
 }
 
 TEST(CollectConfig, BoundsTheInterval) {
