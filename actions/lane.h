@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actions/delivery_lanes.h"
+#include "actions/delivery_trouble.h"
 #include "actions/head_index.h"
 #include "actions/pacing.h"
 #include "core/notification.h"
@@ -112,13 +113,15 @@ struct Lane {
         number(lane_number),
         bucket(options.common.rate_limit),
         breaker(options.common.breaker),
-        probe(telemetry, options) {}
+        probe(telemetry, options),
+        trouble(options.integration, options.cluster) {}
 
   LaneOptions options;
   std::size_t number;  // place among the lanes
   TokenBucket bucket;
   Breaker breaker;
   LaneProbe probe;
+  DeliveryTrouble trouble;
   std::map<std::string, std::deque<Item>> groups;  // by group key; none is empty
   std::map<std::string, Handles> incidents;        // far-side ids of open incidents, by group key
   HeadIndex index;                                 // of groups

@@ -56,17 +56,13 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   record.state = state;
   lane.probe.finished(state);
   if (state == DeliveryState::dead) lane.probe.dead(record.outcome);
-  deliveries.push_back(std::move(record));
   --lane.waiting;
   lane.ages.erase({item.notification->decided_at, item.ticket});
   const core::Notification& notification = *item.notification;
   const std::string& id = notification.notification_id;
   const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
-  if (lost && lane.options.config != nullptr) {
-    auto told =
-        lane.options.config->abandoned(notification, state, lane.options.cluster, called_at);
-    std::move(told.begin(), told.end(), std::back_inserter(issues));
-  }
+  if (lost) tell_lost(lane, notification, record);
+  deliveries.push_back(std::move(record));
   if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
       lane.options.traits.coalesce) {
     lane.unopened.add(notification.group_key);
@@ -75,6 +71,22 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   finished_ids.add(id);
   if (item.from) positions[item.from->where].close(item.from->next);
   lane.probe.pending(lane.waiting);
+}
+
+// What an action says itself of what it lost is more than that a message was lost.
+void DeliveryLanes::State::tell_lost(Lane& lane, const core::Notification& notification,
+                                     const Delivery& record) {
+  std::vector<core::Issue> told;
+  if (lane.options.config != nullptr) {
+    told =
+        lane.options.config->abandoned(notification, record.state, lane.options.cluster, called_at);
+  }
+  if (told.empty()) {
+    if (auto trouble = lane.trouble.given_up(notification, record, called_at)) {
+      told.push_back(std::move(*trouble));
+    }
+  }
+  std::move(told.begin(), told.end(), std::back_inserter(issues));
 }
 
 void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, DeliveryState state,
@@ -222,6 +234,11 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
     record.handles.emplace_back("digest", attempt.notification->notification_id);
     if (state == DeliveryState::delivered) state = DeliveryState::delivered_via_digest;
   }
+  if (outcome.outcome == OutcomeClass::configuration) {
+    if (auto told = lane.trouble.refused(*item.notification, record, now)) {
+      issues.push_back(std::move(*told));
+    }
+  }
   if (state == DeliveryState::pending) {
     record.state = state;
     record.next_attempt_at = item.not_before;
@@ -230,6 +247,8 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
   }
   if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
     lane.probe.delivered(*item.notification, now);
+    auto over = lane.trouble.arrived(now);
+    std::move(over.begin(), over.end(), std::back_inserter(issues));
     if (item.notification->kind == NotificationKind::close) {
       lane.incidents.erase(group);
     } else {

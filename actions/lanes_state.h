@@ -74,6 +74,7 @@ struct DeliveryLanes::State {
   std::map<std::uint64_t, std::vector<std::string>> digests;  // ticket → groups whose heads it has
 
   void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
+  void tell_lost(Lane& lane, const core::Notification& notification, const core::Delivery& record);
   void end_without_attempt(Lane& lane, const Item& item, core::DeliveryState state,
                            std::string code, std::string detail);
   void merge(Lane& lane, const std::string& group);

@@ -12,13 +12,13 @@ namespace {
 using Names = std::vector<std::string>;
 
 // What the engine labels its issues with (rules/issues.cc, and the units of the four rule shapes).
-constexpr std::array<std::string_view, 12> kLabels{"cluster",  "job",    "kind",   "metric",
-                                                   "mode",     "node",   "rule",   "run_uid",
-                                                   "severity", "tensor", "worker", "partition"};
+constexpr std::array<std::string_view, 15> kLabels{
+    "cluster",  "job",    "kind",   "metric",    "mode",        "node",     "rule", "run_uid",
+    "severity", "tensor", "worker", "partition", "integration", "receiver", "type"};
 // Rules that are always on, and what a stop that failed raises (docs/rules/README.md).
-constexpr std::array<std::string_view, 7> kAlwaysOn{
-    "telemetry_gap", "job_failed",       "job_lost",   "run_unwatched",
-    "clock_skew",    "state_incomplete", "stop_failed"};
+constexpr std::array<std::string_view, 9> kAlwaysOn{
+    "telemetry_gap",    "job_failed",  "job_lost",      "run_unwatched",  "clock_skew",
+    "state_incomplete", "stop_failed", "delivery_dead", "delivery_config"};
 constexpr std::array<std::string_view, 12> kCollections{"gradients",
                                                         "weights",
                                                         "biases",

@@ -53,8 +53,12 @@ class Checker {
       }
       const auto* issue = std::get_if<core::Issue>(&decoded->event);
       if (issue == nullptr) continue;
-      // Said by whoever reads the acks, at least once, always with the same id.
-      if (issue->rule == "stop_failed") continue;
+      // The first is said by whoever reads the acks, at least once, always with the same id; the
+      // others are made of the faults themselves, not of what a run did.
+      if (issue->rule == "stop_failed" || issue->rule == "delivery_dead" ||
+          issue->rule == "delivery_config") {
+        continue;
+      }
       // It was taken for ended, and heard of again.
       if (is_row_rule(issue->rule) && ended_.contains({issue->run.uid, issue->run.attempt})) {
         lost_.insert(issue->run.uid);
