@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "actions/stop_ladder.h"
+#include "actions/actions.h"
 #include "core/identity.h"
 
 namespace tocsin::app {

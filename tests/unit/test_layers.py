@@ -1,0 +1,126 @@
+"""tests/check_layers.py finds each kind of breach, in a small house made for it."""
+
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import check_layers  # noqa: E402
+
+LAYERS = """
+[rooms]
+core:
+rules: core
+app: core rules
+
+[libraries]
+re2/: rules/
+nlohmann/: core/json.cc
+
+[system]
+app/
+
+[clock]
+app/clock.h  # the adapter
+
+[sleep]
+app/
+
+[thread]
+app/
+
+[lock]
+app/
+
+[chance]
+app/
+
+[environment]
+app/
+
+[tests]
+tests/unit/rules: rules/inside.h  # a table
+"""
+
+# What uses every leave once, so that a house without a breach is silent.
+HOUSE = {
+    "core/value.h": "#include <vector>\n",
+    "core/json.cc": "#include <nlohmann/json.hpp>\n",
+    "rules/rules.h": '#include "rules/public.h"\n',
+    "rules/public.h": '#include "core/value.h"\n#include <re2/re2.h>\n',
+    "rules/inside.h": "// Sleeps never: std::this_thread::sleep_for and std::mutex are words here.\n",
+    "rules/run/series.h": "",
+    "app/app.h": '#include "rules/rules.h"\n',
+    "app/clock.h": "auto now = std::chrono::system_clock::now();\n",
+    "app/main.cc": "#include <unistd.h>\nstd::jthread t; std::mutex m; std::random_device r;\n"
+                   'auto home = getenv("HOME"); void f() { std::this_thread::sleep_for(s); }\n',
+    "tests/unit/rules/a_test.cc": '#include "rules/rules.h"\n#include "rules/public.h"\n#include "rules/inside.h"\n'
+                                  '#include "rules/run/series.h"\n#include "core/value.h"\n',
+    "bench/a.cc": '#include "rules/rules.h"\n',
+}
+
+
+def findings(folder, **changes):
+    for name, text in {"tests/layers.txt": LAYERS, **HOUSE, **{name.replace("__", "/"): text for name, text in changes.items()}}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return list(check_layers.breaches(folder))
+
+
+def test_a_house_in_order_is_silent(tmp_path):
+    assert findings(tmp_path) == []
+
+
+@pytest.mark.parametrize("path, line, words", [
+    ("rules/a.cc", '#include "app/app.h"', "rules may not include app"),
+    ("app/a.cc", '#include "rules/public.h"', "include rules by its door"),
+    ("app/a.cc", "#include <re2/re2.h>", "belongs to rules/"),
+    ("core/a.h", "#include <nlohmann/json.hpp>", "belongs to core/json.cc"),
+    ("rules/a.cc", "#include <absl/strings.h>", "of no library"),
+    ("rules/a.cc", "#include <sys/stat.h>", "the operating system's"),
+    ("rules/a.cc", "#include <unistd.h>", "the operating system's"),
+    ("app/a.cc", "auto t = steady_clock::now();", "no clock here"),
+    ("rules/a.cc", "auto t = std::chrono::system_clock::now();", "no clock here"),
+    ("rules/a.cc", "auto t = time(nullptr);", "no clock here"),
+    ("rules/a.cc", "std::this_thread::sleep_until(t);", "no sleep here"),
+    ("rules/a.cc", "usleep(3);", "no sleep here"),
+    ("rules/a.cc", "std::thread worker;", "no thread here"),
+    ("rules/a.cc", "std::jthread worker;", "no thread here"),
+    ("rules/a.cc", "auto later = std::async(f);", "no thread here"),
+    ("rules/a.cc", "mutable std::shared_mutex guard;", "no lock here"),
+    ("rules/a.cc", "std::mt19937_64 random;", "no chance here"),
+    ("rules/a.cc", 'auto home = std::getenv("HOME");', "no environment here"),
+    ("tests/unit/rules/b_test.cc", '#include "rules/hidden.h"', "enter rules by its door"),
+    ("tests/unit/app/b_test.cc", '#include "rules/run/series.h"', "enter rules by its door"),
+    ("tests/unit/app/b_test.cc", '#include "rules/inside.h"', "enter rules by its door"),
+    ("bench/b.cc", '#include "rules/run/series.h"', "enter rules by its door"),
+])
+def test_a_breach_is_found(tmp_path, path, line, words):
+    found = findings(tmp_path, **{path.replace("/", "__"): "// first\n" + line + "\n"})
+    assert len(found) == 1
+    assert found[0].startswith(f"{path}:2: ") and words in found[0]
+
+
+@pytest.mark.parametrize("line", [
+    "std::thread::id self;", "double time(double at);", "const auto t = frame.time(0);", "// std::mutex", 'say("std::mutex");',
+    "std::chrono::steady_clock::time_point at;", "void sleep_until_readable(int fd);",
+])
+def test_what_only_looks_like_it_is_not(tmp_path, line):
+    assert findings(tmp_path, rules__a_cc="") == []
+    assert findings(tmp_path, **{"rules__a.cc": line + "\n"}) == []
+
+
+def test_leave_that_nothing_needs_is_named(tmp_path):
+    found = findings(tmp_path, **{"app__clock.h": "", "tests__unit__rules__a_test.cc": "", "core__json.cc": ""})
+    assert sorted(words.split(": ", 1)[1] for words in found) == [
+        "[clock] app/clock.h needs no leave; take it out", "core/json.cc includes no nlohmann/; take it out",
+        "no test of tests/unit/rules includes rules/inside.h; take it out"]
+
+
+def test_a_leave_of_tests_says_why(tmp_path):
+    with pytest.raises(SystemExit, match="say why"):
+        findings(tmp_path, **{"tests__layers.txt": LAYERS.replace("  # a table", "")})
