@@ -244,21 +244,43 @@ int rules_list() {
 namespace {
 
 // "integer >= 1: hits in a row before an issue is raised"
-std::string meaning(const std::vector<config::KeyDoc>& keys, const std::string& parameter) {
-  for (const config::KeyDoc& key : keys) {
-    if (key.path != parameter) continue;
-    return key.type + (key.range.empty() ? "" : ", " + key.range) + ": " + key.help;
-  }
-  return {};
+std::string meaning(const config::KeyDoc& key) {
+  return key.type + (key.range.empty() ? "" : ", " + key.range) + ": " + key.help;
 }
 
-std::string value_in(const core::Result<rules::RuleSettings>& rule, const std::string& parameter) {
-  if (!rule) return "–";
-  for (const auto& other : rule->parameters) {
-    if (other.name == parameter) return core::to_json(other.value);
+/// The defaults of a rule's parameters, as `with:` would spell them in JSON.
+class Defaults {
+ public:
+  Defaults(const rules::RuleDescriptor& rule, rules::Preset preset)
+      : keys_(config::describe([&](config::Reader& in) { (void)rule.read(in, preset); })),
+        made_(rules::make_rule(rule.name, preset)) {}
+
+  [[nodiscard]] const std::vector<config::KeyDoc>& keys() const { return keys_; }
+  [[nodiscard]] std::string of(const std::string& parameter) const {
+    if (made_) {
+      for (const auto& other : made_->parameters) {
+        if (other.name == parameter) return core::to_json(other.value);
+      }
+      return "–";
+    }
+    // A rule that cannot do without a selector is none without it, but its parameters are known.
+    for (const config::KeyDoc& key : keys_) {
+      if (key.path == parameter) return as_json(key);
+    }
+    return "–";
   }
-  return "–";
-}
+
+ private:
+  static std::string as_json(const config::KeyDoc& key) {
+    if (key.fallback.empty()) return "null";
+    const bool bare = key.type == "integer" || key.type == "number" || key.type == "boolean" ||
+                      key.fallback.starts_with('[');
+    return bare ? key.fallback : core::to_json(core::Value(key.fallback));
+  }
+
+  std::vector<config::KeyDoc> keys_;
+  core::Result<rules::RuleSettings> made_;
+};
 
 int no_such_rule(const std::string& name) {
   std::vector<std::string> names;
@@ -278,23 +300,12 @@ int rules_describe(const Invocation& call) {
   std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
             << "\n\nneeds: " << rule->needs << "\nunit: " << rule->unit
             << "\nseverity: " << core::to_string(rule->severity) << "\n\n";
-  const auto ours = rules::make_rule(rule->name, rules::Preset::tocsin);
-  const auto theirs = rules::make_rule(rule->name, rules::Preset::original);
-  // A rule that cannot do without a selector has no settings of its own, but its parameters are
-  // known.
-  const auto keys =
-      config::describe([rule](config::Reader& in) { (void)rule->read(in, rules::Preset::tocsin); });
-  if (ours) {
-    std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
-    for (const auto& parameter : ours->parameters) {
-      std::printf("%-28s %-22s %s\n", parameter.name.c_str(),
-                  core::to_json(parameter.value).c_str(), value_in(theirs, parameter.name).c_str());
-      std::printf("    %s\n", meaning(keys, parameter.name).c_str());
-    }
-  } else {
-    for (const auto& key : keys) {
-      std::printf("%s\n    %s\n", key.path.c_str(), meaning(keys, key.path).c_str());
-    }
+  const Defaults ours(*rule, rules::Preset::tocsin);
+  const Defaults theirs(*rule, rules::Preset::original);
+  std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
+  for (const auto& key : ours.keys()) {
+    std::printf("%-28s %-22s %s\n    %s\n", key.path.c_str(), ours.of(key.path).c_str(),
+                theirs.of(key.path).c_str(), meaning(key).c_str());
   }
   std::fflush(stdout);
   if (!rule->presets.empty()) std::cout << "\n" << rule->presets << "\n";

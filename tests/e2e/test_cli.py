@@ -202,6 +202,13 @@ def test_rules_are_listed_and_described_with_both_presets():
     assert code == 0 and "preset: tocsin" in out and "preset: original" in out
 
 
+def test_a_rule_that_must_be_told_what_to_judge_is_described_with_its_defaults():
+    code, out, _ = run_cli("rules", "describe", "all_zero")
+    assert code == 0 and re.search(r"^threshold +100 +100$", out, re.MULTILINE)
+    assert re.search(r'^cooldown +"5m" +"5m"$', out, re.MULTILINE)
+    assert re.search(r"^end_step +null +null$", out, re.MULTILINE)
+
+
 def test_topics_are_exported_for_other_tools(tmp_path):
     path = tmp_path / "t.yaml"
     path.write_text("transport: {kafka: {bootstrap.servers: 'k:9092'}}\n")
