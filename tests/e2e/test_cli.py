@@ -1,5 +1,6 @@
 """The command line as a person meets it: help, errors with their place, exit codes."""
 import json
+import re
 
 import jsonschema
 import pytest
