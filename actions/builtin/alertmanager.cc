@@ -1,10 +1,10 @@
 // Shows each issue as an alert in Prometheus Alertmanager, where silences and inhibitions apply.
 //
-// Sends       POST /api/v2/alerts: labels, annotations, startsAt, endsAt, generatorURL of each
-// issue. Retries     by the table in http_outcome.cc; Retry-After obeyed. Idempotent  an alert is
-// its label set: sent again, it is the same alert. Needs       Alertmanager 0.16 or newer; each
-// member of a cluster is an integration of its own. Source      Alertmanager's api/v2/openapi.yaml;
-// Prometheus data model (names of labels).
+// Sends       POST /api/v2/alerts: labels, annotations, startsAt, endsAt, generatorURL of each issue.
+// Retries     by the table in http_outcome.cc; Retry-After obeyed.
+// Idempotent  an alert is its label set: sent again, it is the same alert.
+// Needs       Alertmanager 0.16 or newer; each member of a cluster is an integration of its own.
+// Source      Alertmanager's api/v2/openapi.yaml; Prometheus data model (names of labels).
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // What the control group (version 2) that we run in uses of what it may.
 //
 // Gathers   container.cpu.utilization, share of the quota (cpu.max), else of the group's
-// processors;
-//           container.memory.usage in bytes; tocsin.cgroup.memory.limit in bytes, if there is one;
+//           processors; container.memory.usage in bytes; tocsin.cgroup.memory.limit in bytes, if there is one;
 //           tocsin.cgroup.cpu.throttled, seconds, and tocsin.cgroup.memory.oom_kill: counters
 // Every     sweep; cpu.utilization from the second on
 // Cost      about 10 µs
