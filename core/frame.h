@@ -96,7 +96,8 @@ class ColumnView {
   std::size_t size_ = 0;
 };
 
-/// Column numbers per kind.
+/// Column numbers per kind. A further one goes to the end, and into the row below: frames whose
+/// writers do not know it yet stay readable.
 namespace summary_column {
 enum : std::size_t {
   name,
@@ -127,6 +128,28 @@ enum : std::size_t { series, time, value, meta, columns };
 }
 namespace span_column {
 enum : std::size_t { name, track, start, duration, step, args, meta, columns };
+}
+
+/// Columns that a row of this kind has at least: those of version 1.0, whatever the enumerations
+/// above grow to. A reader takes any frame with these; 0 for kinds without columns.
+constexpr std::size_t least_columns(FrameKind kind) noexcept {
+  switch (kind) {
+    case FrameKind::summary:
+      return 14;
+    case FrameKind::scalar:
+    case FrameKind::step_end:
+      return 6;
+    case FrameKind::system:
+      return 4;
+    case FrameKind::span:
+      return 7;
+    case FrameKind::lifecycle:
+    case FrameKind::dictionary:
+    case FrameKind::tensor_chunk:
+    case FrameKind::snapshot:
+      return 0;
+  }
+  return 0;
 }
 
 /// A row of a summary frame: 14 canonical columns. n = count elements.
@@ -286,16 +309,40 @@ class FrameView {
   [[nodiscard]] ColumnView<T> column(std::size_t k) const noexcept {
     return {body_ + k * kColumnBytes * rows(), rows()};
   }
-  /// Row `row` < rows() of a frame of the kind that the name says.
-  [[nodiscard]] SummaryRow summary(std::size_t row) const noexcept {
-    return gather<SummaryRow>(row);
+  /// Row `at` < rows() as a Row, a struct of columns. What its writer knew and Row does not is
+  /// passed over; what Row knows and its writer did not stays as Row{} has it. `kSure`: columns that
+  /// no frame of the kind lacks.
+  template <typename Row, std::size_t kSure = 0>
+  [[nodiscard]] Row row(std::size_t at) const noexcept {
+    constexpr std::size_t kKnown = sizeof(Row) / kColumnBytes;
+    static_assert(kSure <= kKnown);
+    Row out;
+    auto* to = reinterpret_cast<std::byte*>(&out);
+    const auto copy = [&](std::size_t k) {
+      std::memcpy(to + k * kColumnBytes, body_ + (k * rows() + at) * kColumnBytes, kColumnBytes);
+    };
+    for (std::size_t k = 0; k < kSure; ++k) copy(k);
+    for (std::size_t k = kSure; k < kKnown; ++k) {
+      if (k * kColumnBytes < header_.row_stride) copy(k);
+    }
+    return out;
   }
-  [[nodiscard]] ScalarRow scalar(std::size_t row) const noexcept { return gather<ScalarRow>(row); }
-  [[nodiscard]] StepEndRow step_end(std::size_t row) const noexcept {
-    return gather<StepEndRow>(row);
+  /// The same for a frame of the kind that the name says.
+  [[nodiscard]] SummaryRow summary(std::size_t at) const noexcept {
+    return row<SummaryRow, least_columns(FrameKind::summary)>(at);
   }
-  [[nodiscard]] SystemRow system(std::size_t row) const noexcept { return gather<SystemRow>(row); }
-  [[nodiscard]] SpanRow span(std::size_t row) const noexcept { return gather<SpanRow>(row); }
+  [[nodiscard]] ScalarRow scalar(std::size_t at) const noexcept {
+    return row<ScalarRow, least_columns(FrameKind::scalar)>(at);
+  }
+  [[nodiscard]] StepEndRow step_end(std::size_t at) const noexcept {
+    return row<StepEndRow, least_columns(FrameKind::step_end)>(at);
+  }
+  [[nodiscard]] SystemRow system(std::size_t at) const noexcept {
+    return row<SystemRow, least_columns(FrameKind::system)>(at);
+  }
+  [[nodiscard]] SpanRow span(std::size_t at) const noexcept {
+    return row<SpanRow, least_columns(FrameKind::span)>(at);
+  }
 
   /// Lifecycle: the JSON object. Snapshot, dictionary, tensor chunk: the raw body.
   [[nodiscard]] std::string_view body_text() const noexcept {
@@ -351,16 +398,6 @@ class FrameView {
   }
 
  private:
-  template <typename Row>
-  [[nodiscard]] Row gather(std::size_t row) const noexcept {
-    Row out;
-    auto* to = reinterpret_cast<std::byte*>(&out);
-    for (std::size_t k = 0; k < sizeof(Row) / kColumnBytes; ++k) {
-      std::memcpy(to + k * kColumnBytes, body_ + (k * rows() + row) * kColumnBytes, kColumnBytes);
-    }
-    return out;
-  }
-
   FrameHeader header_;
   const std::byte* body_;
 };

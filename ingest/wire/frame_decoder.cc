@@ -26,28 +26,6 @@ T load(std::span<const std::byte> bytes, std::size_t at) noexcept {
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
 
-/// Bytes a row of this kind has at least; 0 for kinds without columns.
-std::size_t least_stride(FrameKind kind) noexcept {
-  switch (kind) {
-    case FrameKind::summary:
-      return sizeof(core::SummaryRow);
-    case FrameKind::scalar:
-      return sizeof(core::ScalarRow);
-    case FrameKind::step_end:
-      return sizeof(core::StepEndRow);
-    case FrameKind::system:
-      return sizeof(core::SystemRow);
-    case FrameKind::span:
-      return sizeof(core::SpanRow);
-    case FrameKind::lifecycle:
-    case FrameKind::dictionary:
-    case FrameKind::tensor_chunk:
-    case FrameKind::snapshot:
-      return 0;
-  }
-  return 0;
-}
-
 /// One entry at `at`, which moves behind it. False when it does not fit.
 bool next_entry(std::span<const std::byte> body, std::size_t& at, core::DictionaryEntry& out) {
   if (body.size() - at < kDictionaryHead) return false;
@@ -144,9 +122,9 @@ std::string_view check_extensions(std::span<const std::byte> area, std::uint32_t
 
 /// What the kind asks of the body; empty = fine.
 std::string_view check_body(const FrameHeader& header, std::span<const std::byte> body) noexcept {
-  const std::size_t least = least_stride(header.kind);
+  const std::size_t least = core::least_columns(header.kind);
   if (least != 0) {
-    if (header.row_count != 0 && header.row_stride < least) {
+    if (header.row_count != 0 && header.row_stride < least * core::kColumnBytes) {
       return "the rows have fewer columns than their kind";
     }
     return check_extensions(body.subspan(std::size_t{header.row_stride} * header.row_count),

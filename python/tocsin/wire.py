@@ -40,6 +40,9 @@ COLUMNS = {
     SPAN: [("name", "Q"), ("track", "Q"), ("start", "q"), ("duration", "q"), ("step", "q"), ("args", "Q"), ("meta", "Q")],
 }
 
+# What a frame has at least: the columns of version 1.0. A later one adds to the end of COLUMNS, and leaves this alone.
+LEAST_COLUMNS = {SUMMARY: 14, SCALAR: 6, STEP_END: 6, SYSTEM: 4, SPAN: 7}
+
 HEADER = struct.Struct("<4sBBBBHHIII16sIIIHHqqqQQQII")
 HEADER_FIELDS = ("magic", "major", "minor", "kind", "mode", "header_length", "row_stride", "row_count", "body_length", "crc",
                  "run", "attempt", "rank", "world_size", "shard", "shard_count", "step", "global_step", "time", "sequence",
@@ -317,9 +320,9 @@ def decode_frame(data):
 def _decode_body(frame):
     kind, n, stride, body = frame.kind, frame.header["row_count"], frame.header["row_stride"], frame.body
     if kind in COLUMNS:
-        columns = COLUMNS[kind]
-        if n and stride < 8 * len(columns):
+        if n and stride < 8 * LEAST_COLUMNS[kind]:
             raise WireError("bad_length", "too few columns")
+        columns = COLUMNS[kind][:stride // 8]  # what the writer did not know is not in the rows
         values = [struct.unpack_from(f"<{n}{code}", body, 8 * k * n) for k, (_, code) in enumerate(columns)] if n else []
         frame.rows = [dict(zip((name for name, _ in columns), row)) for row in zip(*values)]
         frame.extensions = list(_extensions(body[stride * n:], n))

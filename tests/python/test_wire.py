@@ -82,6 +82,18 @@ class Frames(unittest.TestCase):
         self.assertEqual(names, ["worker_0", "gradient/conv1.weight", "größe"])
         self.assertEqual(wire.decode_frame(stored("tensor_chunk")).chunk["dims"], [2, 3])
 
+    def test_a_reader_with_a_further_column_reads_frames_that_lack_it(self):
+        known = wire.COLUMNS[wire.SUMMARY]
+        wire.COLUMNS[wire.SUMMARY] = [*known, ("later", "d")]
+        try:
+            row = wire.decode_frame(stored("summary")).rows[0]
+            later = wire.decode_frame(stored("summary_evolved")).rows
+        finally:
+            wire.COLUMNS[wire.SUMMARY] = known
+        self.assertEqual(row["sumsq"], 14)
+        self.assertNotIn("later", row)
+        self.assertEqual([each["later"] for each in later], [1.5, 2.5])
+
     def test_a_later_minor_with_more_columns_and_unknown_tags_is_read(self):
         frame = wire.decode_frame(stored("summary_evolved"))
         self.assertEqual([row["count"] for row in frame.rows], [4, 9])

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "tests/unit/ingest/frame_fixture.h"
@@ -84,6 +85,45 @@ TEST(FrameDecoder, RowsFitTheBody) {
 TEST(FrameDecoder, RowsAreAsWideAsTheirKind) {
   EXPECT_EQ(verdict_with(10, std::uint16_t{40}), "bad_length");
   EXPECT_EQ(verdict_with(6, std::uint8_t{1}), "bad_length");  // a summary row has 14 columns
+}
+
+/// A summary row of a reader that knows one column more than version 1.0.
+struct LaterRow {
+  core::SummaryRow first;
+  double later = -1;
+};
+
+// Pinned, not derived from the structs: a struct that grows must not refuse who writes frames today.
+TEST(FrameDecoder, TheLeastColumnsAreThoseOfTheFirstVersion) {
+  EXPECT_EQ(core::least_columns(core::FrameKind::summary), 14U);
+  EXPECT_EQ(core::least_columns(core::FrameKind::scalar), 6U);
+  EXPECT_EQ(core::least_columns(core::FrameKind::step_end), 6U);
+  EXPECT_EQ(core::least_columns(core::FrameKind::system), 4U);
+  EXPECT_EQ(core::least_columns(core::FrameKind::span), 7U);
+}
+
+TEST(FrameDecoder, AReaderWithAFurtherColumnReadsFramesThatLackIt) {
+  const Bytes stored = read_data("wire/summary.bin");
+  const Decoded decoded = decode_frame(stored);
+  ASSERT_TRUE(decoded);
+  const auto row = decoded.frame().row<LaterRow>(0);
+  EXPECT_EQ(row.first.sumsq, 14);
+  EXPECT_EQ(row.first.meta, 0x301U);
+  EXPECT_EQ(row.later, -1) << "what the writer did not know stays as it is";
+}
+
+TEST(FrameDecoder, AFurtherColumnIsReadByWhoKnowsItAndSkippedByWhoDoesNot) {
+  const Bytes stored = read_data("wire/summary_evolved.bin");  // two columns more, two extensions
+  const Decoded decoded = decode_frame(stored);
+  ASSERT_TRUE(decoded);
+  ASSERT_GT(decoded.frame().header().row_stride, sizeof(LaterRow));
+  const auto later = decoded.frame().row<LaterRow>(0);
+  EXPECT_EQ(later.later, decoded.frame().column<double>(14)[0]);
+  const core::SummaryRow row = decoded.frame().summary(0);
+  EXPECT_EQ(std::memcmp(&row, &later.first, sizeof row), 0);
+  std::size_t extensions = 0;
+  decoded.frame().extensions([&](std::uint16_t, std::span<const std::byte>) { ++extensions; });
+  EXPECT_EQ(extensions, 2U) << "found behind all columns that the writer declared";
 }
 
 TEST(FrameDecoder, MoreThan65536RowsAreTooLarge) {
