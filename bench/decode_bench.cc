@@ -127,7 +127,9 @@ void DecodeJson(benchmark::State& state) {
   for (auto _ : state) {
     std::size_t seen = 0;
     const auto failure =
-        decoder.decode(json, 0, [&](const core::FrameView& frame) { seen += frame.rows(); });
+        decoder.decode(json, 0, [&](const core::FrameView& frame, const core::FrameBody& /*body*/) {
+          seen += frame.rows();
+        });
     benchmark::DoNotOptimize(seen);
     if (failure) state.SkipWithError("refused");
   }

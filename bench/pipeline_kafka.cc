@@ -170,9 +170,10 @@ Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t
       ++seen;
       const rules::RecordRef ref{"tocsin.telemetry.v1", record.stream, record.partition,
                                  record.offset, core::wall_time(record.timestamp)};
-      (void)ingest::decode_telemetry(record, json, [&](const core::FrameView& frame) {
-        (*made)->on_frame(frame, ref, core::wall_time(record.timestamp));
-      });
+      (void)ingest::decode_telemetry(
+          record, json, [&](const core::FrameView& frame, const core::FrameBody& body) {
+            (*made)->on_frame(frame, body, ref, core::wall_time(record.timestamp));
+          });
     });
     for (const std::int32_t partition : (*made)->pending()) (void)(*made)->take(partition);
   }

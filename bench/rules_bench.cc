@@ -86,7 +86,7 @@ struct Stream {
     header.body_length = static_cast<std::uint32_t>(bytes.size());
     ++header.sequence;
     const core::WallTime time = core::wall_time(header.time);
-    engine.on_frame({header, reinterpret_cast<const std::byte*>(bytes.data())},
+    engine.on_frame({header, reinterpret_cast<const std::byte*>(bytes.data())}, {},
                     {"telemetry", "telemetry", 0, offset++, time}, time);
   }
 

@@ -51,7 +51,7 @@ struct Feeder {
     header.body_length = static_cast<std::uint32_t>(body.size());
     ++header.sequence;
     const core::WallTime time = core::wall_time(header.time);
-    engine.on_frame({header, reinterpret_cast<const std::byte*>(body.data())},
+    engine.on_frame({header, reinterpret_cast<const std::byte*>(body.data())}, {},
                     {"telemetry", "telemetry", 0, offset++, time}, time);
     body.clear();
   }

@@ -1,6 +1,5 @@
 #include "core/json.h"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -90,14 +89,6 @@ Result<Value> parse_json(std::string_view text, std::size_t max_bytes) {
     return invalid_argument("not JSON: " +
                             std::string(start == words.npos ? words : words.substr(start + 2)));
   }
-}
-
-const Value* find(const Value& value, std::string_view key) {
-  const auto* map = std::get_if<ValueMap>(&value.storage());
-  if (map == nullptr) return nullptr;
-  const auto found =
-      std::find_if(map->begin(), map->end(), [&](const auto& entry) { return entry.first == key; });
-  return found == map->end() ? nullptr : &found->second;
 }
 
 }  // namespace tocsin::core

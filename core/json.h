@@ -21,7 +21,4 @@ Status check_json_bounds(std::string_view text, std::size_t max_bytes);
 /// invalid_argument: out of bounds, no JSON (with the place), not UTF-8.
 Result<Value> parse_json(std::string_view text, std::size_t max_bytes);
 
-/// The entry of a map, or null when `value` is no map or has no such key.
-const Value* find(const Value& value, std::string_view key);
-
 }  // namespace tocsin::core

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/capture.h"
 #include "core/labels.h"
 #include "core/value.h"
 
@@ -34,7 +35,7 @@ struct Lifecycle {
   Value platform_ref;              // platform.ref
   std::optional<std::int64_t> continues_from;
   std::string worker_name;
-  Value capture;  // effective capture plan
+  CapturedPlan capture;
 
   // heartbeat
   std::optional<std::int64_t> step;

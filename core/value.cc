@@ -86,4 +86,20 @@ std::string to_json(const Value& value, bool sorted) {
   return out;
 }
 
+const Value* find(const ValueMap& map, std::string_view key) noexcept {
+  const auto found =
+      std::find_if(map.begin(), map.end(), [&](const auto& entry) { return entry.first == key; });
+  return found == map.end() ? nullptr : &found->second;
+}
+
+const Value* find(const Value& value, std::string_view key) noexcept {
+  const auto* map = as<ValueMap>(value);
+  return map == nullptr ? nullptr : find(*map, key);
+}
+
+std::string text_at(const Value& value, std::string_view key) {
+  const auto* text = as<std::string>(find(value, key));
+  return text == nullptr ? std::string() : *text;
+}
+
 }  // namespace tocsin::core

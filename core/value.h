@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,6 +41,24 @@ class Value {
  private:
   Storage storage_;
 };
+
+/// The value as a T, one of the types that Storage names; null when it is another.
+template <typename T>
+[[nodiscard]] const T* as(const Value& value) noexcept {
+  return std::get_if<T>(&value.storage());
+}
+/// The same of a value that may be missing: as<T>(find(…)).
+template <typename T>
+[[nodiscard]] const T* as(const Value* value) noexcept {
+  return value == nullptr ? nullptr : std::get_if<T>(&value->storage());
+}
+
+/// The first entry of that name, or null.
+[[nodiscard]] const Value* find(const ValueMap& map, std::string_view key) noexcept;
+/// The same of a value; null when it is no map.
+[[nodiscard]] const Value* find(const Value& value, std::string_view key) noexcept;
+/// The text of that name; empty when it is missing or no text.
+[[nodiscard]] std::string text_at(const Value& value, std::string_view key);
 
 /// Compact JSON, map keys in the order given (`sorted`: in byte order). A non-finite number becomes
 /// "NaN", "Infinity" or "-Infinity"; doubles print as the shortest text that reads back the same,

@@ -8,6 +8,7 @@
 #include "ingest/journal/salvage.h"      // check_journal, salvage_journal
 #include "ingest/transport.h"            // sources and publishers
 #include "ingest/wire/crc32c.h"          // crc32c
+#include "ingest/wire/frame_body.h"      // decode_body
 #include "ingest/wire/frame_decoder.h"   // decode_frame, for_each_dictionary_entry, tensor_chunk
 #include "ingest/wire/frame_writer.h"    // FrameWriter
 #include "ingest/wire/json_scalars.h"    // JsonScalarDecoder, decode_telemetry, dead_letter

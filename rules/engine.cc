@@ -161,8 +161,9 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   }
 }
 
-void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle* body) {
+void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody& body) {
   const core::FrameHeader& header = frame.header();
+  const auto* life = std::get_if<core::Lifecycle>(&body);
   ++stats.frames;
   stats.rows += frame.rows();
   if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
@@ -171,11 +172,11 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle*
   if (run == nullptr) return;
   part->cut.touch_head(*run);
   const bool agent = header.rank == core::kNodeAgentRank;
-  if (body != nullptr && body->event == core::LifecycleEvent::died) {
-    on_died(*run, *body, header.time);
+  if (life != nullptr && life->event == core::LifecycleEvent::died) {
+    on_died(*run, *life, header.time);
     if (!agent) return;  // its parent says so: no worker of the run
   }
-  if (!enter_attempt(*run, frame, body)) return;
+  if (!enter_attempt(*run, frame, life)) return;
   const std::uint32_t number = find_worker(*run, header);
   if (number == kNoLane) return;
   part->cut.touch_worker(*run, number);
@@ -185,7 +186,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle*
     current = number;
     check_clock(*run, number, header);
     run->last_any = now;  // what a node's agent sends is no sign of life of the run
-    run->beats = run->beats || body != nullptr;
+    run->beats = run->beats || life != nullptr;
     // Times from the far future move nothing.
     run->last_time =
         std::max(run->last_time, std::min(header.time, add(core::nanoseconds(ref.timestamp),
@@ -198,7 +199,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::Lifecycle*
 }
 
 void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView& frame,
-                          const core::Lifecycle* body) {
+                          const core::FrameBody& body) {
   const core::FrameHeader& header = frame.header();
   switch (header.kind) {
     case core::FrameKind::summary:
@@ -208,12 +209,15 @@ void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView&
     case core::FrameKind::step_end:
       return on_step_end(run, number, frame);
     case core::FrameKind::lifecycle:
-      if (body != nullptr) on_lifecycle(run, number, frame, *body);
+      if (const auto* life = std::get_if<core::Lifecycle>(&body)) {
+        on_lifecycle(run, number, frame, *life);
+      }
       return;
     case core::FrameKind::system:
       return on_system(run, number, frame);
     case core::FrameKind::dictionary:
-      return on_dictionary(run, frame);
+      if (const auto* names = std::get_if<core::Dictionary>(&body)) on_dictionary(run, *names);
+      return;
     case core::FrameKind::span:
     case core::FrameKind::tensor_chunk:
     case core::FrameKind::snapshot:
@@ -242,16 +246,12 @@ core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOp
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-void Engine::on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival) {
-  impl_->on_record(frame, nullptr, ref, arrival);
+void Engine::on_frame(const core::FrameView& frame, const core::FrameBody& body,
+                      const RecordRef& ref, core::WallTime arrival) {
+  impl_->on_record(frame, body, ref, arrival);
 }
 
-void Engine::on_lifecycle(const core::FrameView& frame, const core::Lifecycle& body,
-                          const RecordRef& ref, core::WallTime arrival) {
-  impl_->on_record(frame, &body, ref, arrival);
-}
-
-void Engine::Impl::on_record(const core::FrameView& frame, const core::Lifecycle* body,
+void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody& body,
                              const RecordRef& from, core::WallTime arrival) {
   PartitionState& partition = this->partition(from.partition);
   auto next = partition.next.find(from.stream);

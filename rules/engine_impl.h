@@ -145,11 +145,11 @@ struct Engine::Impl {
   // engine.cc
   void bind();
   PartitionState& partition(std::int32_t number);
-  void on_record(const core::FrameView& frame, const core::Lifecycle* body, const RecordRef& from,
+  void on_record(const core::FrameView& frame, const core::FrameBody& body, const RecordRef& from,
                  core::WallTime arrival);
-  void on_frame(const core::FrameView& frame, const core::Lifecycle* body);
+  void on_frame(const core::FrameView& frame, const core::FrameBody& body);
   void handle(Run& run, std::uint32_t worker, const core::FrameView& frame,
-              const core::Lifecycle* body);
+              const core::FrameBody& body);
   void tell_incomplete();
   Run* find_run(const core::FrameHeader& header);
   [[nodiscard]] bool make_room();
@@ -163,7 +163,8 @@ struct Engine::Impl {
   }
   bool accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header);
   void progress(Run& run, Worker& worker, const core::FrameHeader& header);
-  void on_dictionary(Run& run, const core::FrameView& frame);
+  void on_dictionary(Run& run, const core::Dictionary& names);
+  void learn(Run& run, const core::NamedEntry& entry);
   void tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due);
   void tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due);
   void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
@@ -292,7 +293,5 @@ std::string window_end(const Place& place);
 std::string outcome_of(std::optional<int> code);
 /// Adds how one process ended to how its job did: the worst counts.
 void worsen(Run& run, const std::string& outcome, std::optional<int> code);
-/// JSON text to a value; null for text that is no JSON.
-core::Value value_from_json(std::string_view text);
 
 }  // namespace tocsin::rules

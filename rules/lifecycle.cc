@@ -2,7 +2,6 @@
 // request to capture what the rules need.
 #include <algorithm>
 
-#include "core/json.h"
 #include "rules/engine_impl.h"
 
 namespace tocsin::rules {
@@ -10,135 +9,88 @@ namespace {
 
 constexpr std::int64_t kHeartbeatEvery = 10'000'000'000;  // event time between job heartbeats,
 constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;    // while what they say changes
-constexpr std::size_t kMaxAttrs = 64 * 1024;              // of one dictionary entry
 
-std::string text_of(const core::Value& object, std::string_view key) {
-  const core::Value* found = core::find(object, key);
-  const auto* text = found == nullptr ? nullptr : std::get_if<std::string>(&found->storage());
-  return text == nullptr ? std::string() : *text;
-}
-
-void read_labels(const core::Value& object,
-                 std::vector<std::pair<std::string, std::string>>& labels) {
-  const auto* map = std::get_if<core::ValueMap>(&object.storage());
-  if (map == nullptr) return;
-  labels.clear();
-  for (const auto& [name, value] : *map) {
-    const auto* text = std::get_if<std::string>(&value.storage());
-    labels.emplace_back(name, text != nullptr ? *text : core::to_json(value));
-  }
-  std::sort(labels.begin(), labels.end());
-}
-
-void add_texts(const core::Value& list, const std::string& prefix,
-               std::vector<std::string>& names) {
-  const auto* items = std::get_if<core::ValueList>(&list.storage());
-  if (items == nullptr) return;
-  for (const core::Value& item : *items) {
-    if (const auto* text = std::get_if<std::string>(&item.storage()))
-      names.push_back(prefix + *text);
-  }
-}
-
-std::vector<std::string> captured_collections(const core::Value& capture) {
+std::vector<std::string> captured_names(const core::CapturedPlan& plan) {
   std::vector<std::string> names;
-  const core::Value* collections = core::find(capture, "collections");
-  if (collections == nullptr) return names;
-  add_texts(*collections, "", names);
-  const auto* bodies = std::get_if<core::ValueMap>(&collections->storage());
-  if (bodies == nullptr) return names;
-  for (const auto& [name, body] : *bodies) {
-    names.push_back(name);
-    if (const core::Value* statistics = core::find(body, "statistics")) {
-      add_texts(*statistics, name + "/", names);
+  for (const auto& collection : plan.collections()) {
+    names.push_back(collection.name);
+    for (const std::string& statistic : collection.statistics) {
+      names.push_back(collection.name + "/" + statistic);
     }
   }
   return names;
 }
 
+/// The same with the keys of every map in order: what a restart gives back.
+core::Value in_order(const core::Value& value) {
+  if (const auto* list = core::as<core::ValueList>(value)) {
+    core::ValueList out;
+    out.reserve(list->size());
+    for (const core::Value& item : *list) out.push_back(in_order(item));
+    return out;
+  }
+  const auto* map = core::as<core::ValueMap>(value);
+  if (map == nullptr) return value;
+  core::ValueMap out;
+  out.reserve(map->size());
+  for (const auto& [key, item] : *map) out.emplace_back(key, in_order(item));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
 // A local process is stopped by its pid, so the run's identity carries it.
-std::string platform_reference(const core::Lifecycle& body) {
+core::Value platform_reference(const core::Lifecycle& body) {
   core::ValueMap reference;
-  if (const auto* map = std::get_if<core::ValueMap>(&body.platform_ref.storage())) reference = *map;
+  if (const auto* map = core::as<core::ValueMap>(body.platform_ref)) reference = *map;
   const auto add = [&](std::string_view key, core::Value value) {
-    const bool there = std::any_of(reference.begin(), reference.end(),
-                                   [&](const auto& entry) { return entry.first == key; });
-    if (!there) reference.emplace_back(key, std::move(value));
+    if (core::find(reference, key) == nullptr) reference.emplace_back(key, std::move(value));
   };
   if (body.pid) add("pid", *body.pid);
   if (body.pid_start) add("pid_start", *body.pid_start);
   if (!body.host.empty()) add("host", body.host);
-  return core::to_json(reference, true);
+  return in_order(reference);
 }
 
 }  // namespace
 
-core::Value value_from_json(std::string_view text) {
-  auto parsed = core::parse_json(text, core::kMaxFrameBytes);
-  return parsed ? std::move(*parsed) : core::Value();
+void Engine::Impl::on_dictionary(Run& run, const core::Dictionary& names) {
+  for (const core::NamedEntry& entry : names) {
+    const Name* known = run.names.find(entry.hash);
+    if (known != nullptr && known->text == entry.name) continue;
+    if (run.names.size() >= 2 * std::size_t{options.config.max_units_per_run}) return;
+    learn(run, entry);
+  }
 }
 
-void Engine::Impl::on_dictionary(Run& run, const core::FrameView& frame) {
-  // Entry: hash u64, type u8, dtype u8, role u8, ndim u8, name bytes u32, attrs bytes u32, zero
-  // u32, dims i64[ndim], name, attrs, padded to 8.
-  constexpr std::size_t kHead = 24;
-  const std::string_view body = frame.body_text();
-  std::size_t at_byte = 0;
-  for (std::size_t i = 0; i < frame.rows() && at_byte + kHead <= body.size(); ++i) {
-    const char* entry = body.data() + at_byte;
-    std::uint64_t hash = 0;
-    std::array<std::uint8_t, 4> codes{};
-    std::uint32_t name_bytes = 0;
-    std::uint32_t attrs_bytes = 0;
-    std::memcpy(&hash, entry, 8);
-    std::memcpy(codes.data(), entry + 8, 4);
-    std::memcpy(&name_bytes, entry + 12, 4);
-    std::memcpy(&attrs_bytes, entry + 16, 4);
-    const std::size_t dims = std::size_t{codes[3]} * 8;
-    const std::size_t size = kHead + dims + name_bytes + attrs_bytes;
-    if (at_byte + size > body.size()) return;
-    at_byte += (size + 7) & ~std::size_t{7};
-    const std::string_view text(entry + kHead + dims, name_bytes);
-    const Name* known = run.names.find(hash);
-    if (known != nullptr && known->text == text) continue;
-    if (run.names.size() >= 2 * std::size_t{options.config.max_units_per_run}) return;
-    Name name;
-    name.text = text;
-    name.dtype = static_cast<core::Dtype>(codes[1]);
-    name.role = static_cast<core::Role>(codes[2]);
-    name.shape.resize(codes[3]);
-    if (dims != 0) std::memcpy(name.shape.data(), entry + kHead, dims);
-    if (attrs_bytes != 0) {
-      const auto attrs =
-          core::parse_json({entry + kHead + dims + name_bytes, attrs_bytes}, kMaxAttrs);
-      if (attrs) {
-        // JSON producers have no start record: job and labels come with their worker's name.
-        if (run.job.empty()) run.job = text_of(*attrs, "job");
-        const core::Value* labels = core::find(*attrs, "labels");
-        if (!run.started && labels != nullptr) read_labels(*labels, run.labels);
-        name.higher_is_better = text_of(*attrs, "direction") == "max";
-        if (const core::Value* collections = core::find(*attrs, "collections")) {
-          add_texts(*collections, "", name.collections);
-        }
-      } else {
-        ++stats.bad_attrs;
-      }
-    }
-    const auto type = static_cast<core::DictionaryType>(codes[0]);
-    if (type == core::DictionaryType::worker || type == core::DictionaryType::node) {
-      for (std::uint32_t w = 0; w < run.workers.size(); ++w) {
-        Worker& worker = run.workers[w];
-        if (worker.name_hash != hash || worker.named) continue;
-        part->cut.touch_worker(run, w);
-        worker.name = name.text;
-        worker.named = true;
-      }
-    }
-    part->cut.touch_name(run, run.names.place(hash));
-    const bool lasting = type == core::DictionaryType::series || type == core::DictionaryType::node;
-    run.names.set(hash, std::move(name), lasting);
-    ++run.names_version;
+void Engine::Impl::learn(Run& run, const core::NamedEntry& entry) {
+  if (entry.attrs_wrong) ++stats.bad_attrs;
+  // JSON producers have no start record: job and labels come with their worker's name.
+  if (run.job.empty()) run.job = entry.attrs.job;
+  if (!run.started && !entry.attrs.labels.empty()) run.labels = entry.attrs.labels.entries();
+  Name name;
+  name.text = entry.name;
+  name.dtype = entry.dtype;
+  name.role = entry.role;
+  name.collections = entry.attrs.collections;
+  name.higher_is_better = entry.attrs.direction == core::Direction::max;
+  name.shape.resize(entry.dims_bytes.size() / sizeof(std::int64_t));
+  if (!name.shape.empty()) {
+    std::memcpy(name.shape.data(), entry.dims_bytes.data(), entry.dims_bytes.size());
   }
+  if (entry.type == core::DictionaryType::worker || entry.type == core::DictionaryType::node) {
+    for (std::uint32_t w = 0; w < run.workers.size(); ++w) {
+      Worker& worker = run.workers[w];
+      if (worker.name_hash != entry.hash || worker.named) continue;
+      part->cut.touch_worker(run, w);
+      worker.name = name.text;
+      worker.named = true;
+    }
+  }
+  part->cut.touch_name(run, run.names.place(entry.hash));
+  const bool lasting =
+      entry.type == core::DictionaryType::series || entry.type == core::DictionaryType::node;
+  run.names.set(entry.hash, std::move(name), lasting);
+  ++run.names_version;
 }
 
 core::RunRef Engine::Impl::run_ref(const Run& run) const {
@@ -147,7 +99,7 @@ core::RunRef Engine::Impl::run_ref(const Run& run) const {
   out.attempt = run.attempt;
   out.job = run.job;
   out.platform = run.platform;
-  if (!run.platform_ref.empty()) out.ref = value_from_json(run.platform_ref);
+  out.ref = run.platform_ref;
   return out;
 }
 
@@ -199,7 +151,7 @@ void Engine::Impl::on_start(Run& run, Worker& worker, const core::FrameHeader& h
   if (!body.labels.empty()) run.labels = body.labels.entries();
   if (!body.platform.empty()) run.platform = body.platform;
   run.platform_ref = platform_reference(body);
-  run.captured = captured_collections(body.capture);
+  run.captured = captured_names(body.capture);
   emit(job_event(run, core::JobPhase::started, 1, header.time));
   request_capture(run, header.time);
 }

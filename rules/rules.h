@@ -18,9 +18,9 @@
 #include "config/config.h"
 #include "core/command.h"
 #include "core/frame.h"
+#include "core/frame_body.h"
 #include "core/function_ref.h"
 #include "core/issue.h"
-#include "core/lifecycle.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -150,13 +150,11 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// One validated frame of topic telemetry, in the order of its stream; lifecycle frames go to
-  /// on_lifecycle(). An offset that was already handled is dropped. Total: any content, also NaN
-  /// and negative steps. `arrival`: now, and while replaying the record's time.
-  void on_frame(const core::FrameView& frame, const RecordRef& ref, core::WallTime arrival);
-  /// A lifecycle frame with its body, which the caller has decoded.
-  void on_lifecycle(const core::FrameView& frame, const core::Lifecycle& body, const RecordRef& ref,
-                    core::WallTime arrival);
+  /// One validated frame of topic telemetry with its decoded body, in the order of its stream. An
+  /// offset that was already handled is dropped. Total: any content, also NaN and negative steps.
+  /// `arrival`: now, and while replaying the record's time.
+  void on_frame(const core::FrameView& frame, const core::FrameBody& body, const RecordRef& ref,
+                core::WallTime arrival);
   /// A record that holds no frame (JSON error, foreign): only moves the position.
   void skip(const RecordRef& ref);
   /// Call at least every second. `live`: the newest record of that partition, or its end, was seen

@@ -11,6 +11,7 @@
 
 #include "core/identity.h"
 #include "core/issue.h"
+#include "core/json.h"
 #include "rules/archive.h"
 #include "rules/flat_index.h"
 #include "rules/launches.h"
@@ -259,7 +260,7 @@ struct Run {
   std::optional<int> exit_code;
   std::string job;
   std::string platform = "local";
-  std::string platform_ref;  // compact JSON
+  core::Value platform_ref;  // the platform's own identity of it
   std::vector<std::pair<std::string, std::string>> labels;
   std::vector<std::string> captured;  // collections of the start record's capture; empty = unknown
   std::int64_t started_at = 0;
@@ -310,6 +311,25 @@ struct Run {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> worker_index;
   std::vector<std::array<std::uint32_t, kModes * 2>> lane_index;  // per worker
 };
+
+/// As compact JSON; null is an empty text.
+template <typename A>
+void io(A& a, core::Value& value) {
+  std::string text;
+  if constexpr (!A::kReading && !A::kLayout) {
+    if (!value.is_null()) text = core::to_json(value, true);
+  }
+  io(a, text);
+  if constexpr (A::kReading) {
+    auto parsed = text.empty() ? core::Result<core::Value>(core::Value())
+                               : core::parse_json(text, core::kMaxFrameBytes);
+    if (parsed) {
+      value = std::move(*parsed);
+    } else {
+      a.fail();
+    }
+  }
+}
 
 template <typename A>
 void io(A& a, Name& n) {

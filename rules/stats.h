@@ -24,7 +24,8 @@ struct EngineStats {
   std::uint64_t refused_runs = 0;       // frames of runs beyond max_runs
   std::uint64_t evicted_runs = 0;       // ended runs that made room for others
   std::uint64_t discarded_samples = 0;  // NaN, negative or far-future system samples
-  std::uint64_t bad_attrs = 0;          // dictionary attributes that are no JSON, or too deep
+  std::uint64_t bad_attrs =
+      0;  // dictionary entries with attributes that are not what they should be
   std::uint64_t partial_steps = 0;
   std::uint64_t open_steps_closed = 0;  // closed early: more values waited than allowed
   std::uint64_t future_times = 0;       // frames that claim to come from the far future

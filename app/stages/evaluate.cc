@@ -96,17 +96,8 @@ std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
   const core::WallTime arrival =
       context.replaying ? core::wall_time(record.timestamp) : context.now.wall;
   std::optional<Refusal> refusal;
-  const auto take_frame = [&](const core::FrameView& frame) {
-    if (frame.header().kind != core::FrameKind::lifecycle) {
-      engine_->on_frame(frame, ref, arrival);
-      return;
-    }
-    const auto body = ingest::parse_lifecycle(frame.body_text());
-    if (body) {
-      engine_->on_lifecycle(frame, *body, ref, arrival);
-    } else {
-      refusal = Refusal{"bad_lifecycle", body.error().message};
-    }
+  const auto take_frame = [&](const core::FrameView& frame, const core::FrameBody& body) {
+    engine_->on_frame(frame, body, ref, arrival);
   };
   try {
     if (const auto failure = ingest::decode_telemetry(record, json_, take_frame)) {

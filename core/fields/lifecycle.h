@@ -55,7 +55,10 @@ void fields(A& io, Of<A, Lifecycle>& life) {
       in.field("ref", life.platform_ref, "the platform's own identity of it", kOptional);
     });
     io.field("continues_from", life.continues_from, "step of the checkpoint it resumed");
-    io.field("capture", life.capture, "the effective capture plan", kOptional);
+    // Its own value: what is common to all plans follows from it.
+    std::conditional_t<A::kReading, Value, const Value&> plan = life.capture.value();
+    io.field("capture", plan, "the effective capture plan", kOptional);
+    if constexpr (A::kReading) life.capture = CapturedPlan(std::move(plan));
   }
   if (when(Event::preflight)) {
     io.field("findings", life.findings, "what looks wrong before the first step", kOptional);

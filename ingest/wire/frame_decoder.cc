@@ -177,6 +177,8 @@ std::string_view to_string(DecodeError error) noexcept {
       return "unknown_kind";
     case DecodeError::bad_json:
       return "bad_json";
+    case DecodeError::bad_lifecycle:
+      return "bad_lifecycle";
   }
   return "unknown";
 }

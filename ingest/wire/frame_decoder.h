@@ -22,8 +22,8 @@ enum class DecodeError {
   bad_crc,        // the checksum does not hold
   unknown_kind,   // a kind or a mode that this reader does not know
   bad_json,       // a JSON record that is not what docs/wire.md asks for
+  bad_lifecycle,  // a lifecycle frame whose JSON is not
 };
-inline constexpr std::size_t kDecodeErrors = 8;
 std::string_view to_string(DecodeError error) noexcept;
 
 /// A frame, or why there is none. The frame borrows the record's bytes.

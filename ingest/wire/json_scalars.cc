@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "core/codes.h"
+#include "core/fields/dictionary.h"
 #include "core/fields/json_in.h"
-#include "core/fields/out.h"
 #include "core/fields/words.h"
 #include "core/identity.h"
 #include "core/topics.h"
+#include "ingest/wire/frame_body.h"
 #include "ingest/wire/frame_writer.h"
 
 namespace tocsin::ingest {
 namespace {
 
-using core::DictionaryEntry;
 using core::DictionaryType;
 using core::FrameHeader;
 using core::JsonIn;
@@ -26,7 +26,6 @@ using core::ScalarRow;
 
 constexpr std::size_t kMaxNameBytes = 4096;
 constexpr std::size_t kRowsPerFrame = 500;
-constexpr std::size_t kDictionaryBytes = 256 * 1024;
 
 /// Whose metric it is: what one frame has in common.
 struct Source {
@@ -36,14 +35,14 @@ struct Source {
   std::uint32_t world_size = 0;
   core::Mode mode = core::Mode::train;
   std::string worker = "worker_0";
-  std::string attrs;  // JSON of job and labels, or empty
+  core::NameAttrs attrs;  // of the worker: job and labels
   friend bool operator==(const Source&, const Source&) = default;
 };
 
 struct Metric {
   Source source;
   std::string name;
-  std::string attrs;  // JSON of direction and unit, or empty
+  core::NameAttrs attrs;  // direction and unit
   core::Role role = core::Role::metric;
   ScalarRow row;
 };
@@ -57,45 +56,18 @@ void require_name(JsonIn& in, std::string_view field, std::string& out) {
   if (out.size() > kMaxNameBytes) in.wrong(field, "a text of at most 4096 bytes");
 }
 
-/// What the dictionary says of a worker, and of a metric.
-struct WorkerAttrs {
-  std::string job;
-  core::Labels labels;
-};
-template <typename A>
-void fields(A& io, core::Of<A, WorkerAttrs>& attrs) {
-  io.field("job", attrs.job, "", core::How::omit_if_empty);
-  io.field("labels", attrs.labels, "", core::How::omit_if_empty);
-}
-struct MetricAttrs {
-  std::string direction;  // min or max
-  std::string unit;
-};
-template <typename A>
-void fields(A& io, core::Of<A, MetricAttrs>& attrs) {
-  io.field("direction", attrs.direction, "", core::How::omit_if_empty);
-  io.field("unit", attrs.unit, "", core::How::omit_if_empty);
-}
-/// Empty when there is nothing to say.
-template <typename Attrs>
-std::string attrs_text(const Attrs& attrs) {
-  std::string text = core::write_json(attrs);
-  return text == "{}" ? "" : text;
-}
-
 void read_source(JsonIn& in, Source& out) {
   std::string run;
-  WorkerAttrs attrs;
   require_name(in, "run", run);
-  fields(in, attrs);
-  out.run = core::run_uid_for(attrs.job, run);
+  in.field("job", out.attrs.job);
+  in.field("labels", out.attrs.labels);
+  out.run = core::run_uid_for(out.attrs.job, run);
   in.field("attempt", out.attempt);
   if (out.attempt == 0) in.wrong("attempt", "a whole number from 1");
   in.field("rank", out.rank);
   in.field("world_size", out.world_size);
   if (in.has("worker")) require_name(in, "worker", out.worker);
   in.field("mode", out.mode);
-  out.attrs = attrs_text(attrs);
 }
 
 void read_metric(JsonIn& in, std::int64_t timestamp, Metric& out) {
@@ -114,12 +86,8 @@ void read_metric(JsonIn& in, std::int64_t timestamp, Metric& out) {
   in.field("role", out.role);
   out.row.name = core::name_hash(out.name);
   out.row.meta = core::meta::make(core::Dtype::f64, out.role);
-  MetricAttrs attrs;
-  fields(in, attrs);
-  if (!attrs.direction.empty() && attrs.direction != "min" && attrs.direction != "max") {
-    in.wrong("direction", "min or max");
-  }
-  out.attrs = attrs_text(attrs);
+  in.field("direction", out.attrs.direction);
+  in.field("unit", out.attrs.unit);
 }
 
 FrameHeader header_of(const Metric& metric) {
@@ -144,52 +112,55 @@ bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 struct JsonScalarDecoder::State {
   std::vector<Metric> metrics;
-  std::vector<DictionaryEntry> entries;
+  core::FrameBody names;
   std::vector<ScalarRow> rows;
   std::unordered_set<std::uint64_t> named;
   FrameWriter writer;
 
-  void hand_out(FrameWriter& frame, FrameHandler handle) {
-    const auto bytes = frame.finish();
+  /// Names need no bytes: nobody decodes them again.
+  void hand_out_names(FrameHeader header, std::size_t count, FrameHandler handle) {
+    header.kind = core::FrameKind::dictionary;
+    header.row_count = static_cast<std::uint32_t>(count);
+    header.flags |= core::frame_flag::kUnsequenced;
+    handle(core::FrameView(header, nullptr), names);
+  }
+
+  void hand_out_rows(const FrameHeader& from, FrameHandler handle) {
+    const auto bytes = writer.scalars(from, rows).finish();
     if (!bytes) return;  // cannot happen: slices stay far below the caps
     FrameHeader header;
     std::memcpy(&header, bytes->data(), sizeof header);
     header.flags |= core::frame_flag::kUnsequenced;
-    handle(core::FrameView(header, bytes->data() + sizeof header));
+    handle(core::FrameView(header, bytes->data() + sizeof header), core::FrameBody());
   }
 
   /// One dictionary and one scalar frame from metrics[first…]; returns where the next slice begins.
   std::size_t emit(std::size_t first, FrameHandler handle) {
-    entries.clear();
+    auto& entries = names.emplace<core::Dictionary>();
     rows.clear();
     named.clear();
     const Source& source = metrics[first].source;
-    DictionaryEntry worker;
+    core::NamedEntry& worker = entries.emplace_back();
     worker.hash = core::name_hash(source.worker);
     worker.type = DictionaryType::worker;
     worker.name = source.worker;
     worker.attrs = source.attrs;
-    entries.push_back(worker);
-    std::size_t bytes = source.worker.size() + source.attrs.size();
     std::size_t next = first;
-    while (next < metrics.size() && rows.size() < kRowsPerFrame && bytes < kDictionaryBytes &&
-           metrics[next].source == source) {
+    while (next < metrics.size() && rows.size() < kRowsPerFrame && metrics[next].source == source) {
       const Metric& metric = metrics[next++];
       rows.push_back(metric.row);
       if (!named.insert(metric.row.name).second) continue;
-      DictionaryEntry entry;
+      core::NamedEntry& entry = entries.emplace_back();
       entry.hash = metric.row.name;
       entry.type = DictionaryType::scalar;
       entry.dtype = core::Dtype::f64;
       entry.role = metric.role;
       entry.name = metric.name;
       entry.attrs = metric.attrs;
-      entries.push_back(entry);
-      bytes += metric.name.size() + metric.attrs.size();
     }
     const FrameHeader header = header_of(metrics[next - 1]);
-    hand_out(writer.dictionary(header, entries), handle);
-    hand_out(writer.scalars(header, rows), handle);
+    hand_out_names(header, entries.size(), handle);
+    hand_out_rows(header, handle);
     return next;
   }
 };
@@ -243,7 +214,9 @@ std::optional<DecodeFailure> decode_telemetry(const core::RecordView& record,
   }
   const Decoded decoded = decode_frame(record.value);
   if (!decoded) return DecodeFailure{decoded.error(), std::string(decoded.detail())};
-  handle(decoded.frame());
+  const core::Result<core::FrameBody> body = decode_body(decoded.frame());
+  if (!body) return DecodeFailure{DecodeError::bad_lifecycle, body.error().message};
+  handle(decoded.frame(), *body);
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/frame.h"
+#include "core/frame_body.h"
 #include "core/function_ref.h"
 #include "core/record.h"
 #include "ingest/wire/frame_decoder.h"
@@ -20,7 +21,8 @@ struct DecodeFailure {
   std::string detail;
 };
 
-using FrameHandler = core::FunctionRef<void(const core::FrameView&)>;
+/// Both are valid during the call only.
+using FrameHandler = core::FunctionRef<void(const core::FrameView&, const core::FrameBody&)>;
 
 /// Turns one JSON record, a metric or an array of metrics, into frames of the engine's own form:
 /// for each stretch of metrics of one worker and mode first a dictionary frame, then a scalar
@@ -32,8 +34,8 @@ using FrameHandler = core::FunctionRef<void(const core::FrameView&)>;
 /// name), `direction` (min | max), `unit`, `labels` (object of texts), `world_size` (0 = unknown).
 /// `value` is a number or "NaN", "Infinity", "-Infinity". A run name becomes
 /// core::run_uid_for(job, run), so a producer that names no job gets the uid of "run:/<run>".
-/// Job and labels travel in the attrs of the worker's dictionary entry,
-/// {"job":…,"labels":{…}}; direction and unit in those of the scalar's.
+/// Job and labels stand in the attributes of the worker's entry, direction and unit in those of the
+/// scalar's. Dictionary frames have a body, but no bytes.
 /// Unknown keys are ignored; a wrong type refuses the whole record, nothing of it is handed on.
 ///
 /// Keeps its buffers between records. One thread.
@@ -44,7 +46,7 @@ class JsonScalarDecoder {
   JsonScalarDecoder(JsonScalarDecoder&&) noexcept;
   JsonScalarDecoder& operator=(JsonScalarDecoder&&) noexcept;
 
-  /// Frames are valid inside `handle` only. `timestamp`: the record's, UTC nanoseconds.
+  /// `timestamp`: the record's, UTC nanoseconds.
   std::optional<DecodeFailure> decode(std::string_view json, std::int64_t timestamp,
                                       FrameHandler handle);
 
@@ -54,7 +56,7 @@ class JsonScalarDecoder {
 };
 
 /// One telemetry record of either form, told apart by its first byte: `{` or `[` (white space
-/// before it allowed) is JSON, anything else a frame. A tombstone is not_a_frame. nullopt =
+/// before it allowed) is JSON, anything else a frame, which comes with its body decoded. A tombstone is not_a_frame. nullopt =
 /// handled.
 std::optional<DecodeFailure> decode_telemetry(const core::RecordView& record,
                                               JsonScalarDecoder& json, FrameHandler handle);

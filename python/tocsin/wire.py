@@ -337,7 +337,7 @@ def _decode_body(frame):
         try:
             frame.lifecycle = json.loads(body)
         except ValueError as error:
-            raise WireError("bad_json", str(error)) from error
+            raise WireError("bad_lifecycle", str(error)) from error
     elif kind == TENSOR_CHUNK:
         frame.chunk = _chunk(body, n)
 

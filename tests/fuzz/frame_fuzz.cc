@@ -53,9 +53,11 @@ std::uint64_t visit(const FrameView& frame) {
   if (const auto chunk = tocsin::ingest::tensor_chunk(frame)) {
     sum += touch(chunk->dims_bytes) + touch(chunk->data);
   }
-  if (frame.header().kind == tocsin::core::FrameKind::lifecycle) {
-    sum +=
-        static_cast<std::uint64_t>(tocsin::ingest::parse_lifecycle(frame.body_text()).has_value());
+  if (const auto body = tocsin::ingest::decode_body(frame)) {
+    if (const auto* names = std::get_if<tocsin::core::Dictionary>(&*body)) {
+      require(names->size() == frame.rows());
+      for (const auto& entry : *names) sum += touch(entry.name) + entry.attrs.collections.size();
+    }
   }
   return sum;
 }

@@ -11,22 +11,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   record.topic = "telemetry";
   record.value = {reinterpret_cast<const std::byte*>(data), size};
   std::size_t frames = 0;
-  const auto failure =
-      tocsin::ingest::decode_telemetry(record, decoder, [&](const tocsin::core::FrameView& frame) {
-        ++frames;
-        std::size_t entries = 0;
-        tocsin::ingest::for_each_dictionary_entry(
-            frame, [&](const tocsin::core::DictionaryEntry& entry) {
-              ++entries;
-              if (entry.name.empty() || entry.hash != tocsin::core::name_hash(entry.name)) {
-                if ((frame.header().flags & tocsin::core::frame_flag::kUnsequenced) != 0)
-                  std::abort();
-              }
-            });
-        if (frame.header().kind == tocsin::core::FrameKind::scalar) {
-          for (std::size_t i = 0; i < frame.rows(); ++i) static_cast<void>(frame.scalar(i));
-        }
-      });
+  const auto take = [&](const tocsin::core::FrameView& frame, const tocsin::core::FrameBody& body) {
+    ++frames;
+    const bool ours = (frame.header().flags & tocsin::core::frame_flag::kUnsequenced) != 0;
+    if (const auto* names = std::get_if<tocsin::core::Dictionary>(&body)) {
+      if (names->size() != frame.rows()) std::abort();
+      for (const auto& entry : *names) {
+        if (ours && (entry.name.empty() || entry.hash != tocsin::core::name_hash(entry.name)))
+          std::abort();
+      }
+    }
+    if (frame.header().kind == tocsin::core::FrameKind::scalar) {
+      for (std::size_t i = 0; i < frame.rows(); ++i) static_cast<void>(frame.scalar(i));
+    }
+  };
+  const auto failure = tocsin::ingest::decode_telemetry(record, decoder, take);
   if (failure && (frames != 0 || failure->detail.empty())) std::abort();
   if (failure)
     tocsin::ingest::dead_letter(record, to_string(failure->code), failure->detail, "fuzz");

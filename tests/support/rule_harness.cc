@@ -21,6 +21,11 @@ void pad(std::string& out) {
 
 }  // namespace
 
+core::FrameBody OwnedFrame::decoded() const {
+  auto decoded = ingest::decode_body(view());
+  return decoded ? std::move(*decoded) : core::FrameBody();
+}
+
 core::SummaryRow summarize(const TensorValues& tensor) {
   core::SummaryRow row;
   row.name = core::name_hash(tensor.name);
@@ -227,10 +232,8 @@ RuleHarness& RuleHarness::feed(const OwnedFrame& frame) { return feed_at(frame, 
 RuleHarness& RuleHarness::feed_at(const OwnedFrame& frame, std::int64_t at) {
   const core::WallTime time = core::wall_time(frame.header.time);
   const rules::RecordRef ref{"tocsin.telemetry.v1", "telemetry", 3, at, time};
-  if (frame.header.kind != core::FrameKind::lifecycle) {
-    engine_->on_frame(frame.view(), ref, time);
-  } else if (const auto body = ingest::parse_lifecycle(frame.body)) {
-    engine_->on_lifecycle(frame.view(), *body, ref, time);
+  if (const auto body = ingest::decode_body(frame.view())) {
+    engine_->on_frame(frame.view(), *body, ref, time);
   } else {
     engine_->skip(ref);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/frame.h"
+#include "core/frame_body.h"
 #include "rules/rules.h"
 
 namespace tocsin::testing_support {
@@ -24,6 +25,8 @@ struct OwnedFrame {
   [[nodiscard]] core::FrameView view() const {
     return {header, reinterpret_cast<const std::byte*>(body.data())};
   }
+  /// The body as ingest gives it to the engine; of a lifecycle that is none: nothing.
+  [[nodiscard]] core::FrameBody decoded() const;
 };
 
 /// One tensor with its values: the 14 columns are computed from them.

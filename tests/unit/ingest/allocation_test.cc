@@ -46,15 +46,16 @@ TEST(Allocations, DecodingAFrameMakesNone) {
   record.value = bytes;
   JsonScalarDecoder json;
   double sum = 0;
-  EXPECT_EQ(
-      allocations_of([&] {
-        const auto failure = decode_telemetry(record, json, [&](const core::FrameView& frame) {
-          for (std::size_t i = 0; i < frame.rows(); ++i) sum += frame.summary(i).n();
-          frame.sparse_columns([&](const core::SparseColumn& column) { sum += column.value(0); });
-        });
-        sum += failure ? 1000 : 0;
-      }),
-      0u);
+  EXPECT_EQ(allocations_of([&] {
+              const auto failure = decode_telemetry(
+                  record, json, [&](const core::FrameView& frame, const core::FrameBody& /*body*/) {
+                    for (std::size_t i = 0; i < frame.rows(); ++i) sum += frame.summary(i).n();
+                    frame.sparse_columns(
+                        [&](const core::SparseColumn& column) { sum += column.value(0); });
+                  });
+              sum += failure ? 1000 : 0;
+            }),
+            0u);
   EXPECT_EQ(sum, 4 + 10 + 4 + 0.5 + 7.0);
 }
 

@@ -46,9 +46,10 @@ TEST(WirePage, ItsJsonRecordIsAccepted) {
   ASSERT_FALSE(json.empty());
   JsonScalarDecoder decoder;
   std::size_t rows = 0;
-  const auto failure = decoder.decode(json, 0, [&](const core::FrameView& frame) {
-    if (frame.header().kind == core::FrameKind::scalar) rows += frame.rows();
-  });
+  const auto failure =
+      decoder.decode(json, 0, [&](const core::FrameView& frame, const core::FrameBody&) {
+        if (frame.header().kind == core::FrameKind::scalar) rows += frame.rows();
+      });
   EXPECT_FALSE(failure) << failure->detail;
   EXPECT_EQ(rows, 1u);
 }

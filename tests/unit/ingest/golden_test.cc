@@ -181,7 +181,8 @@ std::vector<std::pair<std::string, Lifecycle>> lifecycles() {
   start.platform = "slurm";
   start.platform_ref = core::ValueMap{{"cluster", "c"}, {"job", 12}};
   start.continues_from = 400;
-  start.capture = core::ValueMap{{"every", "10 steps"}, {"scalars", core::ValueList{1, 2.5, true}}};
+  start.capture = core::Value(
+      core::ValueMap{{"every", "10 steps"}, {"scalars", core::ValueList{1, 2.5, true}}});
   Lifecycle heartbeat;
   heartbeat.launch = "torchrun/abc/0";
   heartbeat.step = 12;

@@ -24,7 +24,7 @@ constexpr std::int64_t kRecordTime = 1'700'000'000'000'000'000;
 struct Collected {
   std::vector<core::FrameHeader> headers;
   std::vector<core::ScalarRow> rows;
-  std::map<std::string, std::string> attrs;  // name → attrs of dictionary entries
+  std::map<std::string, core::NameAttrs> attrs;
   std::map<std::string, core::Role> roles;
 };
 
@@ -33,13 +33,16 @@ struct Outcome {
   Collected got;
 };
 
-void collect(const core::FrameView& frame, Collected& out) {
+void collect(const core::FrameView& frame, const core::FrameBody& body, Collected& out) {
   out.headers.push_back(frame.header());
-  for_each_dictionary_entry(frame, [&](const core::DictionaryEntry& entry) {
-    EXPECT_EQ(entry.hash, core::name_hash(entry.name));
-    out.attrs[std::string(entry.name)] = std::string(entry.attrs);
-    out.roles[std::string(entry.name)] = entry.role;
-  });
+  if (const auto* names = std::get_if<core::Dictionary>(&body)) {
+    EXPECT_EQ(names->size(), frame.rows());
+    for (const core::NamedEntry& entry : *names) {
+      EXPECT_EQ(entry.hash, core::name_hash(entry.name));
+      out.attrs[std::string(entry.name)] = entry.attrs;
+      out.roles[std::string(entry.name)] = entry.role;
+    }
+  }
   if (frame.header().kind != core::FrameKind::scalar) return;
   for (std::size_t i = 0; i < frame.rows(); ++i) out.rows.push_back(frame.scalar(i));
 }
@@ -48,7 +51,9 @@ Outcome decode(std::string_view json) {
   Outcome out;
   JsonScalarDecoder decoder;
   out.failure = decoder.decode(json, kRecordTime,
-                               [&](const core::FrameView& frame) { collect(frame, out.got); });
+                               [&](const core::FrameView& frame, const core::FrameBody& body) {
+                                 collect(frame, body, out.got);
+                               });
   return out;
 }
 
@@ -97,8 +102,14 @@ TEST(JsonScalars, EveryOptionalKeyIsHeard) {
   EXPECT_EQ(header.mode, core::Mode::eval);
   EXPECT_EQ(header.global_step, 9);
   EXPECT_EQ(got.rows.at(0).time, 1767323045678000000);
-  EXPECT_EQ(got.attrs.at("eval_0"), R"({"job":"digits","labels":{"team":"nlp"}})");
-  EXPECT_EQ(got.attrs.at("accuracy"), R"({"direction":"max","unit":"1"})");
+  core::NameAttrs of_worker;
+  of_worker.job = "digits";
+  of_worker.labels = {{"team", "nlp"}};
+  EXPECT_EQ(got.attrs.at("eval_0"), of_worker);
+  core::NameAttrs of_metric;
+  of_metric.direction = core::Direction::max;
+  of_metric.unit = "1";
+  EXPECT_EQ(got.attrs.at("accuracy"), of_metric);
   EXPECT_EQ(got.roles.at("accuracy"), core::Role::metric);
 }
 
@@ -245,9 +256,10 @@ core::RecordView record(std::string_view value) {
 std::string told_apart(std::string_view value) {
   JsonScalarDecoder decoder;
   std::string kinds;
-  const auto failure = decode_telemetry(record(value), decoder, [&](const core::FrameView& frame) {
-    kinds += std::to_string(static_cast<int>(frame.header().kind)) + " ";
-  });
+  const auto failure = decode_telemetry(
+      record(value), decoder, [&](const core::FrameView& frame, const core::FrameBody& /*body*/) {
+        kinds += std::to_string(static_cast<int>(frame.header().kind)) + " ";
+      });
   return failure ? std::string(to_string(failure->code)) : kinds;
 }
 

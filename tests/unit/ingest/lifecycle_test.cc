@@ -35,7 +35,8 @@ TEST(LifecycleJson, EveryFieldOfAStartComesBack) {
   start.platform = "slurm";
   start.platform_ref = core::ValueMap{{"cluster", "c"}, {"job", 12}};
   start.continues_from = 400;
-  start.capture = core::ValueMap{{"every", "10 steps"}, {"scalars", core::ValueList{1, 2.5, true}}};
+  start.capture = core::Value(
+      core::ValueMap{{"every", "10 steps"}, {"scalars", core::ValueList{1, 2.5, true}}});
   EXPECT_EQ(round_trip(start), start);
 }
 

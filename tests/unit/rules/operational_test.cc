@@ -370,7 +370,7 @@ TEST(Operational, AClockFarAheadIsSaidAndBlindsNobody) {
   FakeWorker worker;
   const auto feed = [&](OwnedFrame frame, std::int64_t appended) {
     const core::WallTime time = core::wall_time(appended);
-    rule.engine().on_frame(frame.view(),
+    rule.engine().on_frame(frame.view(), frame.decoded(),
                            {"tocsin.telemetry.v1", "telemetry", 3, rule.offset++, time}, time);
   };
   rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
@@ -397,8 +397,8 @@ TEST(Operational, AWrongClockIsRestoredWhereItWasSeenInTheMiddleOfARecord) {
   const std::vector<OwnedFrame> frames{worker.start(), worker.step_end(Mode::train, 0)};
   const auto feed = [&](RuleHarness& rule, const OwnedFrame& frame, std::int64_t offset) {
     const core::WallTime time = core::wall_time(kStart + offset * kSecond);
-    rule.engine().on_frame(frame.view(), {"tocsin.telemetry.v1", "telemetry", 3, offset, time},
-                           time);
+    rule.engine().on_frame(frame.view(), frame.decoded(),
+                           {"tocsin.telemetry.v1", "telemetry", 3, offset, time}, time);
   };
   RuleHarness before("  - exploding_tensor");
   ASSERT_TRUE(before.engine().finish_restore(3, {}));

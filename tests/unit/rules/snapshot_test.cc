@@ -93,8 +93,10 @@ TEST(Snapshot, APartitionThatIsTakenAwayTakesOnlyItsOwnOutput) {
   FakeWorker worker;
   const OwnedFrame bad = worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}});
   const core::WallTime time = core::wall_time(kStart);
-  rule.engine().on_frame(bad.view(), {"tocsin.telemetry.v1", "telemetry", 3, 0, time}, time);
-  rule.engine().on_frame(bad.view(), {"tocsin.telemetry.v1", "telemetry", 4, 0, time}, time);
+  rule.engine().on_frame(bad.view(), bad.decoded(),
+                         {"tocsin.telemetry.v1", "telemetry", 3, 0, time}, time);
+  rule.engine().on_frame(bad.view(), bad.decoded(),
+                         {"tocsin.telemetry.v1", "telemetry", 4, 0, time}, time);
   EXPECT_EQ(rule.engine().pending(), (std::vector<std::int32_t>{3, 4}));
   rule.engine().drop(3);
   EXPECT_EQ(rule.engine().pending(), (std::vector<std::int32_t>{4}));

@@ -1,0 +1,28 @@
+#include "core/capture.h"
+
+namespace tocsin::core {
+namespace {
+
+std::vector<std::string> texts_of(const Value* list) {
+  std::vector<std::string> out;
+  const auto* items = as<ValueList>(list);
+  if (items == nullptr) return out;
+  for (const Value& item : *items) {
+    if (const auto* text = as<std::string>(item)) out.push_back(*text);
+  }
+  return out;
+}
+
+}  // namespace
+
+CapturedPlan::CapturedPlan(Value plan) : value_(std::move(plan)) {
+  const Value* collections = find(value_, "collections");
+  for (std::string& name : texts_of(collections)) collections_.push_back({std::move(name), {}});
+  if (const auto* bodies = as<ValueMap>(collections)) {
+    for (const auto& [name, body] : *bodies) {
+      collections_.push_back({name, texts_of(find(body, "statistics"))});
+    }
+  }
+}
+
+}  // namespace tocsin::core
