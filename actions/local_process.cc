@@ -21,36 +21,24 @@ using core::Value;
 
 namespace {
 
-const Value* find(const core::ValueMap& map, std::string_view name) {
-  for (const auto& [key, value] : map) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
 // A whole number, also when JSON's reader made a double or a text of it.
 std::optional<std::uint64_t> whole(const Value* value) {
   if (value == nullptr) return std::nullopt;
-  if (const auto* number = std::get_if<std::int64_t>(&value->storage())) {
+  if (const auto* number = core::as<std::int64_t>(*value)) {
     return *number < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(*number));
   }
-  if (const auto* number = std::get_if<double>(&value->storage())) {
+  if (const auto* number = core::as<double>(*value)) {
     const bool exact = *number >= 0 && *number < 9.007199254740992e15 &&
                        *number == static_cast<double>(static_cast<std::uint64_t>(*number));
     return exact ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
   }
-  if (const auto* text = std::get_if<std::string>(&value->storage())) {
+  if (const auto* text = core::as<std::string>(*value)) {
     std::uint64_t number = 0;
     const char* end = text->data() + text->size();
     const auto read = std::from_chars(text->data(), end, number);
     if (!text->empty() && read.ec == std::errc{} && read.ptr == end) return number;
   }
   return std::nullopt;
-}
-
-std::string text_of(const Value* value) {
-  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(&value->storage());
-  return text == nullptr ? std::string() : *text;
 }
 
 std::string read_line(const std::string& path) {
@@ -87,14 +75,12 @@ Error other(const std::string& what) { return {Code::failed_precondition, what};
 }  // namespace
 
 std::optional<ProcessFence> process_fence(const Value& value) {
-  const auto* map = std::get_if<core::ValueMap>(&value.storage());
-  if (map == nullptr) return std::nullopt;
-  const auto pid = whole(find(*map, "pid"));
-  const auto start = whole(find(*map, "pid_start"));
+  const auto pid = whole(core::find(value, "pid"));
+  const auto start = whole(core::find(value, "pid_start"));
   // Pids 0 and 1 name groups or the system, never a training process.
   if (!pid || !start || *pid < 2 || *pid > 0x7FFFFFFF) return std::nullopt;
-  return ProcessFence{static_cast<int>(*pid), *start, text_of(find(*map, "boot_id")),
-                      text_of(find(*map, "host"))};
+  return ProcessFence{static_cast<int>(*pid), *start, core::text_at(value, "boot_id"),
+                      core::text_at(value, "host")};
 }
 
 Value to_value(const ProcessFence& fence) {

@@ -17,12 +17,12 @@ namespace {
 constexpr Duration kAfterForce = std::chrono::seconds(10);  // a killed process is gone by then
 
 Duration duration_of(const Value* value, Duration fallback) {
-  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(&value->storage());
+  const auto* text = core::as<std::string>(value);
   return text == nullptr ? fallback : core::parse_duration(*text).value_or(fallback);
 }
 
 bool flag_of(const Value* value) {
-  const auto* flag = value == nullptr ? nullptr : std::get_if<bool>(&value->storage());
+  const auto* flag = core::as<bool>(value);
   return flag != nullptr && *flag;
 }
 

@@ -82,7 +82,7 @@ std::string path_of_rule(const config::Reader& root, const RuleSettings& rule) {
     const auto name = root.value(item + ".name");
     const auto use = name ? name : root.value(item + ".use");
     const core::Value& words = use ? *use : *value;
-    const auto* text = std::get_if<std::string>(&words.storage());
+    const auto* text = core::as<std::string>(words);
     if (text == nullptr) continue;
     const auto* known = name ? nullptr : rules::find_rule(*text);
     if (*text == rule.name || (known != nullptr && known->name == rule.name)) return item;
@@ -92,7 +92,7 @@ std::string path_of_rule(const config::Reader& root, const RuleSettings& rule) {
 void check_rules(const config::Reader& root, const AppConfig& config) {
   if (config.rules.rules.empty()) {
     const auto given = root.value("rules");
-    const auto* list = given ? std::get_if<core::ValueList>(&given->storage()) : nullptr;
+    const auto* list = given ? core::as<core::ValueList>(*given) : nullptr;
     if (list == nullptr || list->empty()) {
       root.warning("rules",
                    "there are no rules: nothing is judged; `tocsin rules list` shows them");

@@ -169,9 +169,9 @@ int topics_command(const Invocation& call, const std::string& verb) {
   if (!config) return kConfiguration;
   if (verb == "export") {
     std::string bootstrap = "localhost:9092";
-    if (const auto* map = std::get_if<core::ValueMap>(&config->transport.kafka.storage())) {
+    if (const auto* map = core::as<core::ValueMap>(config->transport.kafka)) {
       for (const auto& [key, value] : *map) {
-        const auto* text = std::get_if<std::string>(&value.storage());
+        const auto* text = core::as<std::string>(value);
         if (key == "bootstrap.servers" && text != nullptr) bootstrap = *text;
       }
     }

@@ -17,13 +17,13 @@ constexpr int kSignalled = 128;
 
 std::string text(const core::Value& fact, std::string_view name) {
   const core::Value* found = core::find(fact, name);
-  const auto* words = found == nullptr ? nullptr : std::get_if<std::string>(&found->storage());
+  const auto* words = core::as<std::string>(found);
   return words == nullptr ? std::string() : *words;
 }
 
 std::int64_t whole(const core::Value& fact, std::string_view name) {
   const core::Value* found = core::find(fact, name);
-  const auto* number = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->storage());
+  const auto* number = core::as<std::int64_t>(found);
   return number == nullptr ? 0 : *number;
 }
 
@@ -49,7 +49,7 @@ void add_fact(const core::Value& fact, LaunchReport& report) {
                               whole(fact, "pid_start"), text(fact, "boot_id"), false});
   } else if (event == "ended") {
     const core::Value* told = core::find(fact, "told");
-    const auto* yes = told == nullptr ? nullptr : std::get_if<bool>(&told->storage());
+    const auto* yes = core::as<bool>(told);
     for (ReportedWorker& worker : report.workers) {
       if (worker.incarnation == incarnation) worker.told = yes != nullptr && *yes;
     }

@@ -62,8 +62,8 @@ const Phrase* phrase_of(std::string_view event) {
 
 std::string shown(const core::Value& value) {
   if (value.is_null()) return {};
-  if (const auto* text = std::get_if<std::string>(&value.storage())) return printable(*text);
-  if (const auto* number = std::get_if<double>(&value.storage())) {
+  if (const auto* text = core::as<std::string>(value)) return printable(*text);
+  if (const auto* number = core::as<double>(value)) {
     std::array<char, 32> digits{};
     std::snprintf(digits.data(), digits.size(), "%.4g", *number);
     return digits.data();

@@ -44,7 +44,7 @@ bool needs_quotes(const std::string& text) {
 
 // Lists and maps stay JSON; a plain text loses its quotes where logfmt allows it.
 std::string logfmt_value(const core::Value& value) {
-  const auto* text = std::get_if<std::string>(&value.storage());
+  const auto* text = core::as<std::string>(value);
   if (text != nullptr && !needs_quotes(*text)) return *text;
   return core::to_json(value);
 }
@@ -107,7 +107,7 @@ class StderrLog final : public core::Log {
   // One bad step fires many issues of one rule: its advice stands with the first.
   void say_advice_once(core::ValueMap& line) {
     for (auto& [name, value] : line) {
-      const auto* advice = std::get_if<std::string>(&value.storage());
+      const auto* advice = core::as<std::string>(value);
       if (name != "advice" || advice == nullptr || advice->empty()) continue;
       const std::lock_guard lock(mutex_);
       if (*advice == advice_) {

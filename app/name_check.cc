@@ -53,7 +53,7 @@ class NameCheck {
 
   void collections() const {
     const auto given = root_.value("capture.collections");
-    const auto* list = given ? std::get_if<core::ValueList>(&given->storage()) : nullptr;
+    const auto* list = given ? core::as<core::ValueList>(*given) : nullptr;
     for (std::size_t i = 0; i < config_.capture.collections.size(); ++i) {
       const std::string& name = config_.capture.collections[i].name;
       collection(list != nullptr ? "capture.collections[" + std::to_string(i) + "]"
@@ -113,10 +113,10 @@ class NameCheck {
   void each_text(const std::string& path, const Use& use) const {
     const auto value = root_.value(path);
     if (!value) return;
-    if (const auto* text = std::get_if<std::string>(&value->storage())) return use(path, *text);
-    const auto* list = std::get_if<core::ValueList>(&value->storage());
+    if (const auto* text = core::as<std::string>(*value)) return use(path, *text);
+    const auto* list = core::as<core::ValueList>(*value);
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-      const auto* text = std::get_if<std::string>(&(*list)[i].storage());
+      const auto* text = core::as<std::string>((*list)[i]);
       if (text != nullptr) use(path + "[" + std::to_string(i) + "]", *text);
     }
   }
@@ -220,7 +220,7 @@ std::string misplaced_in_rule(const config::Document& document, const std::strin
   if (item.empty()) return {};
   const std::string key = last_key(path);
   const auto use = document.value(item + ".use");
-  const auto* name = use ? std::get_if<std::string>(&use->storage()) : nullptr;
+  const auto* name = use ? core::as<std::string>(*use) : nullptr;
   if (name == nullptr) return {};
   if (path.starts_with(item + ".with.")) {
     const Names beside{"use", "name", "preset", "shadow", "actions", "runbook_url"};

@@ -17,15 +17,15 @@ using core::Value;
 /// A text or a list of texts; reports anything else.
 std::vector<std::string> texts_of(const config::Reader& in, std::string_view key,
                                   const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value.storage())) return {*text};
+  if (const auto* text = core::as<std::string>(value)) return {*text};
   std::vector<std::string> out;
-  const auto* list = std::get_if<core::ValueList>(&value.storage());
+  const auto* list = core::as<core::ValueList>(value);
   if (list == nullptr) {
     in.error(key, "expected a matcher such as severity=\"error\", or a list of them");
     return out;
   }
   for (const Value& item : *list) {
-    if (const auto* text = std::get_if<std::string>(&item.storage())) {
+    if (const auto* text = core::as<std::string>(item)) {
       out.push_back(*text);
     } else {
       in.error(key,
@@ -54,13 +54,13 @@ void read_matchers(config::Reader& in, RouteConfig& route) {
 }
 
 std::optional<Duration> duration_of(const Value& value) {
-  const auto* text = std::get_if<std::string>(&value.storage());
+  const auto* text = core::as<std::string>(value);
   return text == nullptr ? std::nullopt : core::parse_duration(*text);
 }
 
 /// {until: 1d, every: 4h}
 std::optional<RepeatStep> step_of(const Value& value, std::string& problem) {
-  const auto* map = std::get_if<core::ValueMap>(&value.storage());
+  const auto* map = core::as<core::ValueMap>(value);
   if (map == nullptr) {
     problem = "expected {until: 1d, every: 4h}";
     return std::nullopt;
@@ -119,7 +119,7 @@ void read_repeat(config::Reader& in, RouteConfig& route) {
       "time between repeats while something fires (default 4h), or a ladder by age of the oldest "
       "firing issue: [{until: 1d, every: 4h}, {every: 1d}]");
   if (in.describing() || !in.has("repeat_interval")) return;
-  if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
+  if (const auto* list = core::as<core::ValueList>(value)) {
     read_ladder(in, *list, route);
     return;
   }

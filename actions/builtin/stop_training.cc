@@ -231,7 +231,7 @@ class StopTraining final : public core::Action {
     out.reason = {issue.rule, notified.issue_key, notified.episode, issue.event_id,
                   issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
     core::ValueMap fence{{"platform", issue.run.platform}};
-    if (const auto* known = std::get_if<core::ValueMap>(&issue.run.ref.storage())) {
+    if (const auto* known = core::as<core::ValueMap>(issue.run.ref)) {
       fence.insert(fence.end(), known->begin(), known->end());
     }
     core::ValueMap args{

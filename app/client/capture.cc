@@ -12,23 +12,23 @@ namespace {
 using core::Value;
 
 std::optional<Every> every_from(const Value& value) {
-  if (const auto* steps = std::get_if<std::int64_t>(&value.storage())) {
+  if (const auto* steps = core::as<std::int64_t>(value)) {
     return parse_every(std::to_string(*steps));
   }
-  if (const auto* text = std::get_if<std::string>(&value.storage())) return parse_every(*text);
+  if (const auto* text = core::as<std::string>(value)) return parse_every(*text);
   return std::nullopt;
 }
 
 bool texts_from(const Value& value, std::vector<std::string>& out) {
-  if (const auto* text = std::get_if<std::string>(&value.storage())) {
+  if (const auto* text = core::as<std::string>(value)) {
     out = {*text};
     return true;
   }
-  const auto* list = std::get_if<core::ValueList>(&value.storage());
+  const auto* list = core::as<core::ValueList>(value);
   if (list == nullptr) return false;
   out.clear();
   for (const Value& item : *list) {
-    const auto* text = std::get_if<std::string>(&item.storage());
+    const auto* text = core::as<std::string>(item);
     if (text == nullptr) return false;
     out.push_back(*text);
   }
@@ -36,11 +36,11 @@ bool texts_from(const Value& value, std::vector<std::string>& out) {
 }
 
 bool integers_from(const Value& value, std::vector<std::int64_t>& out) {
-  const auto* list = std::get_if<core::ValueList>(&value.storage());
+  const auto* list = core::as<core::ValueList>(value);
   if (list == nullptr) return false;
   out.clear();
   for (const Value& item : *list) {
-    const auto* number = std::get_if<std::int64_t>(&item.storage());
+    const auto* number = core::as<std::int64_t>(item);
     if (number == nullptr || *number < 0) return false;
     out.push_back(*number);
   }
@@ -85,7 +85,7 @@ class CollectionReader {
         }
       }
     } else if (key == "raw" || key == "shape") {
-      const auto* on = std::get_if<bool>(&value.storage());
+      const auto* on = core::as<bool>(value);
       ok = on != nullptr;
       if (ok && key == "raw" && *on) {
         in_.warning("collections", out_.name + ": raw tensors are not sent by this client");
@@ -103,7 +103,7 @@ class CollectionReader {
   }
 
   static bool step(const Value& value, std::int64_t& out) {
-    const auto* number = std::get_if<std::int64_t>(&value.storage());
+    const auto* number = core::as<std::int64_t>(value);
     if (number == nullptr || *number < 0) return false;
     out = *number;
     return true;
@@ -156,21 +156,21 @@ std::string collections_schema() {
 
 void read_collections(config::Reader& in, const Value& value, CaptureConfig& cfg) {
   std::vector<CollectionConfig> collections;
-  if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
+  if (const auto* list = core::as<core::ValueList>(value)) {
     for (const Value& item : *list) {
-      const auto* name = std::get_if<std::string>(&item.storage());
+      const auto* name = core::as<std::string>(item);
       if (name == nullptr) {
         in.error("collections", "a list holds names of collections; give bodies as a map");
         return;
       }
       collections.emplace_back().name = *name;
     }
-  } else if (const auto* map = std::get_if<core::ValueMap>(&value.storage())) {
+  } else if (const auto* map = core::as<core::ValueMap>(value)) {
     for (const auto& [name, body] : *map) {
       CollectionConfig& collection = collections.emplace_back();
       collection.name = name;
       if (body.is_null()) continue;
-      if (const auto* keys = std::get_if<core::ValueMap>(&body.storage())) {
+      if (const auto* keys = core::as<core::ValueMap>(body)) {
         CollectionReader(in, collection).read(*keys);
       } else {
         in.error("collections", name + ": expected a map or nothing");
@@ -184,7 +184,7 @@ void read_collections(config::Reader& in, const Value& value, CaptureConfig& cfg
 }
 
 void read_every(config::Reader& in, const Value& value, CaptureConfig& cfg) {
-  const auto* modes = std::get_if<core::ValueMap>(&value.storage());
+  const auto* modes = core::as<core::ValueMap>(value);
   if (modes == nullptr) {
     if (auto every = every_from(value)) {
       cfg.every = *every;
@@ -248,9 +248,9 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01",
          R"({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1},
                        {"type": "string", "pattern": "^[0-9.]+%$|\\$\\{"}]})");
-  if (const auto* ratio = std::get_if<double>(&overhead.storage())) {
+  if (const auto* ratio = core::as<double>(overhead)) {
     cfg.overhead = *ratio;
-  } else if (const auto* text = std::get_if<std::string>(&overhead.storage())) {
+  } else if (const auto* text = core::as<std::string>(overhead)) {
     double percent = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), percent);
     if (error != std::errc() || std::string_view(end) != "%") {
@@ -258,7 +258,7 @@ void read(config::Reader& in, CaptureConfig& cfg) {
     } else {
       cfg.overhead = percent / 100;
     }
-  } else if (const auto* whole = std::get_if<std::int64_t>(&overhead.storage())) {
+  } else if (const auto* whole = core::as<std::int64_t>(overhead)) {
     cfg.overhead = static_cast<double>(*whole);
   }
   if (!(cfg.overhead > 0 && cfg.overhead <= 1))

@@ -12,15 +12,8 @@ namespace {
 
 using core::Value;
 
-std::string text_of(const Value* value) {
-  if (value == nullptr) return {};
-  const auto* text = std::get_if<std::string>(&value->storage());
-  return text == nullptr ? std::string() : *text;
-}
-
 std::optional<std::int64_t> integer_of(const Value* value) {
-  if (value == nullptr) return std::nullopt;
-  const auto* number = std::get_if<std::int64_t>(&value->storage());
+  const auto* number = core::as<std::int64_t>(value);
   return number == nullptr ? std::nullopt : std::optional<std::int64_t>(*number);
 }
 
@@ -28,7 +21,7 @@ std::optional<std::int64_t> integer_of(const Value* value) {
 std::vector<Value> plans_of(const Value& args) {
   const Value* plans = core::find(args, "plans");
   if (plans == nullptr) return {};
-  if (const auto* list = std::get_if<core::ValueList>(&plans->storage())) return *list;
+  if (const auto* list = core::as<core::ValueList>(*plans)) return *list;
   return {*plans};
 }
 
@@ -39,7 +32,7 @@ core::Ack answer_to(const core::Command& command, std::string_view phase, std::s
   ack.action = command.action;
   ack.phase = std::string(phase);
   ack.reason = std::move(reason);
-  ack.version = text_of(core::find(command.args, "version"));
+  ack.version = core::text_at(command.args, "version");
   return ack;
 }
 

@@ -19,7 +19,7 @@ constexpr std::string_view kAdjust = "adjust/";
 
 std::int64_t not_before_step(const Command& command) {
   const core::Value* given = core::find(command.args, "not_before_step");
-  const auto* step = given == nullptr ? nullptr : std::get_if<std::int64_t>(&given->storage());
+  const auto* step = core::as<std::int64_t>(given);
   return step == nullptr ? 0 : *step;
 }
 

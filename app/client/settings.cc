@@ -33,13 +33,13 @@ constexpr std::array kForeign = {
     "store",     "insights",      "log",        "include",        "version"};
 
 void read_labels(config::Reader& in, const Value& value, core::Labels& labels) {
-  const auto* map = std::get_if<ValueMap>(&value.storage());
+  const auto* map = core::as<ValueMap>(value);
   if (map == nullptr) {
     in.error("labels", "expected a map of texts");
     return;
   }
   for (const auto& [name, item] : *map) {
-    const auto* text = std::get_if<std::string>(&item.storage());
+    const auto* text = core::as<std::string>(item);
     labels.set(name, text == nullptr ? core::to_json(item) : *text);
   }
 }
@@ -85,7 +85,7 @@ core::Status add_labels(const std::string& json, core::Labels& labels) {
 // Keeps what the file says about security, replaces where to.
 void use_brokers(const std::string& brokers, ingest::TransportConfig& transport) {
   ValueMap kafka;
-  if (const auto* given = std::get_if<ValueMap>(&transport.kafka.storage())) kafka = *given;
+  if (const auto* given = core::as<ValueMap>(transport.kafka)) kafka = *given;
   std::erase_if(kafka, [](const auto& item) { return item.first == "bootstrap.servers"; });
   kafka.emplace_back("bootstrap.servers", brokers);
   transport.kafka = std::move(kafka);
@@ -219,10 +219,10 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   if (!input.labels.empty()) {
     if (auto ok = add_labels(input.labels, out.labels); !ok) return ok.error();
   }
-  if (const auto* kafka = std::get_if<ValueMap>(&out.transport.kafka.storage())) {
+  if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
     out.out = "kafka";
     for (const auto& [key, value] : *kafka) {
-      const auto* text = std::get_if<std::string>(&value.storage());
+      const auto* text = core::as<std::string>(value);
       if (key == "bootstrap.servers" && text != nullptr) out.out = std::string(kKafka) + *text;
     }
   } else {

@@ -18,12 +18,12 @@ constexpr std::size_t kMaxUntold = 1024;
 constexpr core::Duration kLastWord = std::chrono::seconds(10);
 
 std::int64_t integer(const core::Value* value) {
-  const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(&value->storage());
+  const auto* number = core::as<std::int64_t>(value);
   return number == nullptr ? 0 : *number;
 }
 
 std::string text(const core::Value* value) {
-  const auto* words = value == nullptr ? nullptr : std::get_if<std::string>(&value->storage());
+  const auto* words = core::as<std::string>(value);
   return words == nullptr ? std::string() : *words;
 }
 

@@ -151,7 +151,7 @@ void JsonIn::labels(Index index, std::string_view name, Labels& out) const {
 
 void JsonIn::map(Index index, std::string_view name, ValueMap& out) const {
   Value value = tape_->value(index, true);
-  const auto* found = std::get_if<ValueMap>(&value.storage());
+  const auto* found = as<ValueMap>(value);
   if (found == nullptr) return wrong(name, "an object");
   out = *found;
 }

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 5> kReserved = {
     "enable.partition.eof"};
 
 std::string to_property(const core::Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value.storage())) return *text;
-  if (const auto* list = std::get_if<core::ValueList>(&value.storage())) {
+  if (const auto* text = core::as<std::string>(value)) return *text;
+  if (const auto* list = core::as<core::ValueList>(value)) {
     std::string all;
     for (const auto& item : *list) all += (all.empty() ? "" : ",") + to_property(item);
     return all;
@@ -60,7 +60,7 @@ core::Status set_all(rd_kafka_conf_t* conf, const core::ValueMap& properties,
   const core::ValueMap* overrides = nullptr;
   for (const auto& [key, value] : properties) {
     if (key == "consumer" || key == "producer") {
-      const auto* map = std::get_if<core::ValueMap>(&value.storage());
+      const auto* map = core::as<core::ValueMap>(value);
       if (map == nullptr) {
         return core::invalid_argument("transport.kafka." + key + ": expected a map of properties");
       }
@@ -100,7 +100,7 @@ core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properti
   for (const auto& [name, value] : ours) {
     if (auto status = set(conf.get(), std::string(name), value); !status) return status.error();
   }
-  const auto* map = std::get_if<core::ValueMap>(&properties.storage());
+  const auto* map = core::as<core::ValueMap>(properties);
   if (map == nullptr) {
     return core::invalid_argument("transport.kafka: expected a map of librdkafka properties");
   }
@@ -201,7 +201,7 @@ std::string kafka_client_id(std::string_view part) {
 }
 
 std::string kafka_address(const core::Value& properties) {
-  const auto* map = std::get_if<core::ValueMap>(&properties.storage());
+  const auto* map = core::as<core::ValueMap>(properties);
   if (map == nullptr) return {};
   for (const auto& [key, value] : *map) {
     if (key == "bootstrap.servers" || key == "metadata.broker.list") return to_property(value);
