@@ -159,6 +159,7 @@ int run(int argc, char** argv) {
       "Tocsin: an alarm system for machine-learning training that runs on Kafka.\n"
       "It reads what training jobs publish, judges it by rules, tells people, and stops broken "
       "jobs."};
+  app.name("tocsin");
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 ok · 1 failed, or the answer is no · 2 usage · 3 configuration · 4 broker or "
@@ -207,15 +208,21 @@ int run(int argc, char** argv) {
     call.run = [] { return version_command(); };
   });
 
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   if (const std::string problem = unknown_word(app, words); !problem.empty()) {
     std::cerr << problem << "\n";
     return kUsage;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::cerr << refused(app, words, error) << "\n";
+    return kUsage;
   }
   return call.run();
 }

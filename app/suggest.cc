@@ -22,7 +22,13 @@ std::vector<std::string> options_of(const CLI::App& command) {
 }
 
 std::string meant(const std::string& word, const std::vector<std::string>& known) {
-  const std::string near = core::nearest(word, known);
+  if (word.size() < 3) return {};  // every short option is near every other
+  std::string near = core::nearest(word, known);
+  for (const std::string& name : known) {  // "--confg": the head of "--config.file"
+    const std::size_t dot = name.find('.');
+    if (!near.empty() || dot == std::string::npos) continue;
+    if (!core::nearest(word, {name.substr(0, dot)}).empty()) near = name;
+  }
   return near.empty() ? std::string() : "; did you mean \"" + near + "\"?";
 }
 
@@ -57,6 +63,26 @@ std::string unknown_word(const CLI::App& app, const std::vector<std::string>& wo
     path += " " + word;
   }
   return {};
+}
+
+std::string refused(const CLI::App& app, const std::vector<std::string>& words,
+                    const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string path = "tocsin";
+  for (const std::string& word : words) {
+    const auto commands = commands_of(*at);
+    const auto found = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CLI::App* one) { return one->get_name() == word; });
+    if (found == commands.end()) continue;
+    at = *found;
+    path += " " + word;
+  }
+  std::string problem = error.what();
+  if (const auto commands = commands_of(*at); !commands.empty()) {
+    problem = "say which:";
+    for (const CLI::App* one : commands) problem += " " + one->get_name();
+  }
+  return path + ": " + problem + " (see " + path + " --help)";
 }
 
 }  // namespace tocsin::app

@@ -12,4 +12,8 @@ namespace tocsin::app {
 /// empty: nothing to say, whatever else may be wrong with them.
 std::string unknown_word(const CLI::App& app, const std::vector<std::string>& words);
 
+/// What to say of words that the parser refused with `error`, one line.
+std::string refused(const CLI::App& app, const std::vector<std::string>& words,
+                    const CLI::ParseError& error);
+
 }  // namespace tocsin::app

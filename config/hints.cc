@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "core/units.h"
+
 namespace tocsin::config {
 namespace {
 
@@ -34,37 +36,6 @@ std::optional<Quantity> quantity_of(const Node& node) {
   return out;
 }
 
-// Words of time in any language that ends its plurals in s; the plural goes first.
-std::string time_unit(std::string word) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kWords{{
-      {"nanosecond", "ns"},
-      {"nanosec", "ns"},
-      {"microsecond", "us"},
-      {"microsec", "us"},
-      {"millisecond", "ms"},
-      {"millisec", "ms"},
-      {"msec", "ms"},
-      {"second", "s"},
-      {"sec", "s"},
-      {"minute", "m"},
-      {"min", "m"},
-      {"hour", "h"},
-      {"hr", "h"},
-      {"day", "d"},
-      {"week", "w"},
-      {"ms", "ms"},
-      {"us", "us"},
-      {"ns", "ns"},
-  }};
-  for (const auto& [name, unit] : kWords) {
-    if (word == name || word == std::string(name) + "s") return std::string(unit);
-  }
-  for (const std::string_view unit : {"s", "m", "h", "d", "w"}) {
-    if (word == unit) return word;
-  }
-  return {};
-}
-
 std::string digits_only(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
@@ -78,21 +49,14 @@ std::string number_hint(const Node& node, bool whole, std::string_view help) {
   if (found->unit == "%" && !whole) {
     return "; write " + digits_only(std::stod(found->number) / 100);
   }
-  if (time_unit(found->unit).empty()) return {};
+  if (core::duration_meant(node.text).empty()) return {};
   return "; this key takes a plain number without a unit: " + std::string(help);
 }
 
 }  // namespace
 
 std::string unit_hint(const Node& node, const core::Duration&, std::string_view) {
-  const auto found = quantity_of(node);
-  if (!found) return {};
-  if (found->unit.empty()) {
-    return "; a number needs its unit: write " + found->number + "s for seconds, " + found->number +
-           "m for minutes";
-  }
-  const std::string unit = time_unit(found->unit);
-  return unit.empty() ? std::string() : "; write " + found->number + unit;
+  return node.kind == Node::Kind::scalar ? core::duration_hint(node.text) : std::string();
 }
 
 std::string unit_hint(const Node& node, const Bytes&, std::string_view) {

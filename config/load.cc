@@ -106,6 +106,21 @@ std::optional<std::string> read_file(const std::string& path) {
   return text.str();
 }
 
+// Why read_file() gave nothing, with the file of a like name that is there.
+std::string unreadable(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(path, error)) {
+    return "cannot read " + path + ": not a file, not ours to read, or over 16 MiB";
+  }
+  std::string near;
+  for (const char* suffix : {".yaml", ".yml"}) {
+    const fs::path other = fs::path(path).replace_extension(suffix);
+    if (fs::is_regular_file(other, error)) near = other.string();
+  }
+  return "there is no file " + path + (near.empty() ? "" : "; did you mean " + near + "?");
+}
+
 // One `${…}` starting behind the `${`; moves `at` behind the `}`.
 std::string expand_one(const Node& node, std::size_t& at, const Environment& environment,
                        Diagnostics& diagnostics) {
@@ -148,8 +163,7 @@ class Includer {
     }
     const auto text = read_file(path);
     if (!text) {
-      diagnostics_.add({from, Grade::error, "",
-                        "cannot read file " + path + " (missing, unreadable or over 16 MiB)"});
+      diagnostics_.add({from, Grade::error, "", unreadable(path)});
       return std::nullopt;
     }
     auto root = parse_yaml(*text, path, diagnostics_);

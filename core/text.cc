@@ -37,6 +37,12 @@ std::string nearest(std::string_view wanted, const std::vector<std::string>& can
       best = candidate;
     }
   }
+  if (!best.empty() || wanted.size() < 4) return best;
+  for (const std::string& candidate : candidates) {
+    if (!candidate.starts_with(wanted)) continue;
+    if (!best.empty()) return {};  // several go on so
+    best = candidate;
+  }
   return best;
 }
 

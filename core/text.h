@@ -8,7 +8,8 @@
 namespace tocsin::core {
 
 /// The candidate with the least edit distance to `wanted`, if it is near enough (at most a third of
-/// its length, at least 1) to be what was meant; empty else.
+/// its length, at least 1) to be what was meant; else the only one that goes on where `wanted` (4
+/// characters or more) ends; empty else.
 std::string nearest(std::string_view wanted, const std::vector<std::string>& candidates);
 
 }  // namespace tocsin::core

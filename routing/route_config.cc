@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/text.h"
+#include "core/units.h"
 #include "routing/routing.h"
 
 namespace tocsin::routing {
@@ -58,11 +59,29 @@ std::optional<Duration> duration_of(const Value& value) {
   return text == nullptr ? std::nullopt : core::parse_duration(*text);
 }
 
+// What read_repeat() takes, for editors.
+constexpr std::string_view kRepeatSchema = R"({
+  "anyOf": [
+    {"type": "string", "pattern": "^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"},
+    {"type": "array", "minItems": 1, "items": {
+      "type": "object", "additionalProperties": false, "required": ["every"], "properties": {
+        "until": {"type": "string", "pattern": "^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"},
+        "every": {"type": "string", "pattern": "^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"}}}}]})";
+
+// "; write 5m" where the value is a time in other words.
+std::string hint(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.storage())) {
+    return core::duration_hint(*text);
+  }
+  const auto* number = std::get_if<std::int64_t>(&value.storage());
+  return number == nullptr ? std::string() : core::duration_hint(std::to_string(*number));
+}
+
 /// {until: 1d, every: 4h}
 std::optional<RepeatStep> step_of(const Value& value, std::string& problem) {
   const auto* map = core::as<core::ValueMap>(value);
   if (map == nullptr) {
-    problem = "expected {until: 1d, every: 4h}";
+    problem = "expected {until: 1d, every: 4h}; the last step only {every: 1d}";
     return std::nullopt;
   }
   RepeatStep step;
@@ -76,7 +95,7 @@ std::optional<RepeatStep> step_of(const Value& value, std::string& problem) {
       return std::nullopt;
     }
     if (!duration || *duration <= Duration::zero()) {
-      problem = name + ": expected a duration greater than zero such as 4h";
+      problem = name + ": expected a duration greater than zero such as 4h" + hint(item);
       return std::nullopt;
     }
     if (name == "until") step.until = *duration;
@@ -117,7 +136,8 @@ void read_repeat(config::Reader& in, RouteConfig& route) {
   in.any(
       "repeat_interval", value,
       "time between repeats while something fires (default 4h), or a ladder by age of the oldest "
-      "firing issue: [{until: 1d, every: 4h}, {every: 1d}]");
+      "firing issue: [{until: 1d, every: 4h}, {every: 1d}]",
+      kRepeatSchema);
   if (in.describing() || !in.has("repeat_interval")) return;
   if (const auto* list = core::as<core::ValueList>(value)) {
     read_ladder(in, *list, route);
@@ -126,8 +146,8 @@ void read_repeat(config::Reader& in, RouteConfig& route) {
   const auto duration = duration_of(value);
   if (!duration || *duration <= Duration::zero()) {
     in.error("repeat_interval",
-             "expected a duration greater than zero such as 4h, or a list of "
-             "{until, every}");
+             "expected a duration greater than zero such as 4h, or a list of {until, every}" +
+                 hint(value));
     return;
   }
   route.repeat_interval = std::vector<RepeatStep>{{std::nullopt, *duration}};

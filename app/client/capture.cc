@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/text.h"
+#include "core/units.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -183,20 +184,29 @@ void read_collections(config::Reader& in, const Value& value, CaptureConfig& cfg
   cfg.collections = std::move(collections);
 }
 
+// "; write 10s" where the value is a time in other words.
+std::string hint(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value.storage());
+  const std::string meant = text == nullptr ? std::string() : core::duration_meant(*text);
+  return meant.empty() ? meant : "; write " + meant;
+}
+
 void read_every(config::Reader& in, const Value& value, CaptureConfig& cfg) {
   const auto* modes = core::as<core::ValueMap>(value);
   if (modes == nullptr) {
     if (auto every = every_from(value)) {
       cfg.every = *every;
     } else {
-      in.error("every", "expected `10 steps`, a duration, or {train: …, eval: …}");
+      in.error("every",
+               "expected `10 steps`, a duration such as 30s, or {train: …, eval: …}" + hint(value));
     }
     return;
   }
   for (const auto& [mode, text] : *modes) {
     const auto every = every_from(text);
     if (!every || (mode != "train" && mode != "eval")) {
-      in.error("every", mode + ": expected train and eval with `10 steps` or a duration");
+      in.error("every",
+               mode + ": expected train and eval with `10 steps` or a duration" + hint(text));
     } else if (mode == "train") {
       cfg.every = *every;
     } else {
@@ -239,7 +249,7 @@ void read(config::Reader& in, CaptureConfig& cfg) {
     if (auto parsed = every_from(scalars)) {
       cfg.scalars = *parsed;
     } else {
-      in.error("scalars", "expected `1 step` or a duration");
+      in.error("scalars", "expected `1 step` or a duration such as 1s" + hint(scalars));
     }
   }
   in.optional("workers", cfg.workers, config::one_of({"auto", "one", "all"}),

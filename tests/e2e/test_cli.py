@@ -161,6 +161,10 @@ def the_schema():
     "receivers: {a: {stop_training: {mode: halt}}}\n",
     "receivers: {a: [{publish_metric: {nonsense: 1}}]}\n",
     "log: {level: loud}\n",
+    "collect: {network: {skp: [lo]}}\n",
+    "collect: {disk: {every: 5}}\n",
+    "route: {receiver: a, repeat_interval: 5 min}\nreceivers: {a: {}}\n",
+    "route: {receiver: a, repeat_interval: [{untl: 1d, every: 4h}]}\nreceivers: {a: {}}\n",
     "transport: {kafka: {bootstrap.servers: x}, journal: d}\n",
     "route: {receiver: a, routes: [{routes: [{routes: [{group_wiat: 1s}]}]}]}\nreceivers: {a: {}}\n",
 ])
@@ -177,6 +181,8 @@ def test_schema_and_check_refuse_the_same(tmp_path, text):
     "log: {level: '${LEVEL:-info}'}\n",
     "capture: {every: {train: 10 steps, eval: 5m}, scalars: 1, overhead: 1%, collections: {weights: , m: {include: x}}}\n",
     "receivers: {a: {}, b: [{publish_metric: }, {publish_metric: {id: c}}]}\n",
+    "collect: {network: {skip: [lo, 'veth*']}, disk: {every: 10s}}\n",
+    "route: {receiver: a, repeat_interval: [{until: 1d, every: 4h}, {every: 1w}]}\nreceivers: {a: {publish_metric: }}\n",
     "engine: {commit_interval: '${INTERVAL:-1s}', threads: '${THREADS:-2}'}\n",
     "route: {receiver: a, routes: [{matchers: 'a=\"b\"', routes: [{matchers: 'c=\"d\"', routes: [{receiver: a}]}]}]}\n"
     "receivers: {a: {publish_metric: }}\n",
@@ -194,6 +200,19 @@ def test_the_examples_pass_check():
             "DEMO_JOURNAL": "/tmp/j", "DEMO_SMTP_PORT": "25", "DEMO_MQTT_PORT": "1883", "DEMO_HTTP_PORT": "0",
             "DEMO_WEBHOOK_URL": "http://127.0.0.1:80/", "DEMO_WEBHOOK_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="})
         assert code == 0, out + err
+
+
+def test_help_can_be_asked_for_in_words_and_what_is_missing_is_said():
+    code, out, _ = run_cli("help", "rules")
+    assert code == 0 and out == run_cli("rules", "--help")[1] and "Usage: tocsin rules" in out
+    code, _, err = run_cli("rules")
+    assert code == 2 and err == "tocsin rules: say which: list describe (see tocsin rules --help)\n"
+
+
+def test_a_file_of_a_like_name_is_named(tmp_path):
+    (tmp_path / "t.yaml").write_text(GOOD)
+    code, out, err = run_cli("check", tmp_path / "t.yml")
+    assert code == 3 and f"did you mean {tmp_path / 't.yaml'}?" in out + err
 
 
 def test_rules_are_listed_and_described_with_both_presets():

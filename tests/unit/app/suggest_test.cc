@@ -28,6 +28,37 @@ TEST(Suggest, NamesTheNearestCommandAndOption) {
             "tocsin up: no option \"--zzzzzzzz\" (see tocsin up --help)");
 }
 
+TEST(Suggest, KnowsTheHeadOfADottedOption) {
+  EXPECT_EQ(problem({"up", "--confg=x"}),
+            "tocsin up: no option \"--confg\"; did you mean \"--config.file\"? (see tocsin up "
+            "--help)");
+  EXPECT_EQ(problem({"up", "-V"}), "tocsin up: no option \"-V\" (see tocsin up --help)");
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  CLI::App app{"test"};
+  std::string text;
+  app.require_subcommand(1);
+  auto* rules = app.add_subcommand("rules", "");
+  rules->require_subcommand(1);
+  rules->add_subcommand("list", "");
+  rules->add_subcommand("describe", "")->add_option("name", text, "")->required();
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    return refused(app, words, error);
+  }
+  return "";
+}
+
+TEST(Suggest, SaysWhatIsMissingAndWhere) {
+  EXPECT_EQ(refusal({"rules"}), "tocsin rules: say which: list describe (see tocsin rules --help)");
+  EXPECT_EQ(refusal({"rules", "describe"}),
+            "tocsin rules describe: name is required (see tocsin rules describe --help)");
+  EXPECT_EQ(refusal({}), "tocsin: say which: rules (see tocsin --help)");
+  EXPECT_EQ(refusal({"rules", "list"}), "");
+}
+
 TEST(Suggest, HasNothingToSayOfWhatIsKnownOrSomebodyElses) {
   for (const auto& words : std::vector<std::vector<std::string>>{{},
                                                                  {"--help"},

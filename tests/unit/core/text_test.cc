@@ -12,12 +12,24 @@
 #include "core/function_ref.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "core/units.h"
 #include "core/value.h"
 
 namespace tocsin::core {
 namespace {
 
 using namespace std::chrono_literals;
+
+TEST(DurationHint, KnowsTheWordsOfTime) {
+  EXPECT_EQ(duration_hint("5 min"), "; write 5m");
+  EXPECT_EQ(duration_hint("1.5 Hours"), "; write 1.5h");
+  EXPECT_EQ(duration_hint("10 s"), "; write 10s");
+  EXPECT_EQ(duration_hint("5"), "; a number needs its unit: write 5s for seconds, 5m for minutes");
+  EXPECT_EQ(duration_hint("-5s"), "");
+  EXPECT_EQ(duration_hint("half an hour"), "");
+  EXPECT_EQ(duration_hint("5 bananas"), "");
+  EXPECT_EQ(duration_meant("5"), "");
+}
 
 TEST(WallTimeText, HasThreeSixOrNineDigits) {
   EXPECT_EQ(to_rfc3339(wall_time(1767323045678000000)), "2026-01-02T03:04:05.678Z");
@@ -109,6 +121,9 @@ TEST(NearestName, ForgivesASlipAndNothingMore) {
   EXPECT_EQ(nearest("windwo_steps", names), "window_steps");
   EXPECT_EQ(nearest("ratio", names), "");
   EXPECT_EQ(nearest("", names), "");
+  EXPECT_EQ(nearest("match", {"matchers", "id"}), "matchers");  // cut short
+  EXPECT_EQ(nearest("mat", {"matchers", "id"}), "");
+  EXPECT_EQ(nearest("group", {"group_wait", "group_interval"}), "");  // which?
   EXPECT_EQ(nearest("x", {}), "");
 }
 

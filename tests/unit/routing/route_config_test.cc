@@ -150,6 +150,17 @@ route:
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:11:"), HasSubstr("group_wait"))));
 }
 
+TEST(RouteConfig, SaysHowATimeIsWritten) {
+  EXPECT_THAT(load("route: {receiver: oncall, repeat_interval: 5 min}\n").problems,
+              Contains(HasSubstr("; write 5m")));
+  EXPECT_THAT(load("route: {receiver: oncall, repeat_interval: 5}\n").problems,
+              Contains(HasSubstr("a number needs its unit")));
+  EXPECT_THAT(load("route: {receiver: oncall, repeat_interval: [{every: 2 days}]}\n").problems,
+              Contains(HasSubstr("; write 2d")));
+  EXPECT_THAT(load("route: {receiver: oncall, repeat_interval: [5m]}\n").problems,
+              Contains(HasSubstr("the last step only {every: 1d}")));
+}
+
 TEST(RouteConfig, TheRootMatchesEverything) {
   const Loaded loaded = load("route: {receiver: oncall, matchers: a=b, continue: true}\n");
   EXPECT_THAT(loaded.problems, Contains(HasSubstr("the root route has no matchers")));

@@ -159,6 +159,8 @@ TEST(Capture, OverheadIsWrittenAsAPercentageOrARatio) {
 TEST(Capture, WrongSettingsAreNamed) {
   const auto text = [](std::string_view capture) { return parse_capture(capture).error().message; };
   EXPECT_THAT(text("{evry: 10 steps}"), HasSubstr("every"));
+  EXPECT_THAT(text("{every: 10 s}"), HasSubstr("; write 10s"));
+  EXPECT_THAT(text("{every: {train: 1 minute}}"), HasSubstr("; write 1m"));
   EXPECT_THAT(text("{every: sometimes}"), HasSubstr("10 steps"));
   EXPECT_THAT(text("{every: 0 steps}"), HasSubstr("10 steps"));
   EXPECT_THAT(text("{collections: {a: {evry: 1}}}"), HasSubstr("did you mean every"));
