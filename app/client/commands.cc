@@ -117,10 +117,12 @@ void CommandBoard::take(const core::RecordView& record, core::WallTime now) {
 }
 
 void CommandBoard::accept(const Command& command) {
-  ++received_;
   taken_[command.action] = {command.command_id, command.revision};
   answer(command, "received", command.dry_run ? "dry_run" : "");
-  if (command.dry_run) return;
+  if (command.dry_run) {
+    ++received_;
+    return;
+  }
   Slot& slot = slots_[command.action];
   // A newer revision of a stop that training has already seen changes its terms, not the fact.
   slot.seen = slot.seen && slot.command.command_id == command.command_id && command.action == kStop;
@@ -130,6 +132,7 @@ void CommandBoard::accept(const Command& command) {
     session_.capture(command);
   }
   refresh();
+  ++received_;  // last: who sees it counted may rely on its effect
 }
 
 void CommandBoard::withdraw(const std::string& action) {
