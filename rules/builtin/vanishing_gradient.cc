@@ -18,6 +18,12 @@
 namespace tocsin::rules {
 namespace {
 
+// The tensor is the gradient of something: `gradient/0.weight` of `0.weight`.
+std::string_view parameter_of(std::string_view gradient) {
+  constexpr std::string_view kPrefix = "gradient/";
+  return gradient.starts_with(kPrefix) ? gradient.substr(kPrefix.size()) : gradient;
+}
+
 struct VanishingGradient {
   static constexpr std::span<const std::string_view> kKinds{};
 
@@ -70,8 +76,8 @@ struct VanishingGradient {
         .is("<", "threshold", cfg.threshold)
         .says(sentence("The gradient of {} has all but vanished: mean magnitude {} (limit {}) at "
                        "{}, where {} of {} gradients are that small.",
-                       subject.name, state.abs_mean, cfg.threshold, subject.place(), subject.hit,
-                       subject.evaluated))
+                       parameter_of(subject.name), state.abs_mean, cfg.threshold, subject.place(),
+                       subject.hit, subject.evaluated))
         .advises(
             "Layers with such gradients do not learn. Try ReLU-like activations, normalisation "
             "layers, residual connections or another initialisation; with mixed precision check "

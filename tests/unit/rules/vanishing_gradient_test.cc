@@ -61,6 +61,17 @@ TEST(VanishingGradient, TakesTheLossScaleOut) {
   EXPECT_NEAR(rule.firing()[0].evidence.observed.value, 1e-4 / 65536, 1e-15);
 }
 
+TEST(VanishingGradient, NamesTheParameterWhoseGradientItIs) {
+  RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "gradient/0.weight"}}));
+  rule.feed(worker.summary(Mode::train, 0, {gradient("gradient/0.weight", 0)}));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_TRUE(rule.firing()[0].summary.starts_with("The gradient of 0.weight has"))
+      << rule.firing()[0].summary;
+  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "gradient/0.weight");
+}
+
 TEST(VanishingGradient, LeavesNaNToExplodingTensor) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
