@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 15> kLabels{
     "cluster",  "job",    "kind",   "metric",    "mode",        "node",     "rule", "run_uid",
     "severity", "tensor", "worker", "partition", "integration", "receiver", "type"};
 // Rules that are always on, and what a stop that failed raises (docs/rules/README.md).
-constexpr std::array<std::string_view, 9> kAlwaysOn{
-    "telemetry_gap",    "job_failed",  "job_lost",      "run_unwatched",  "clock_skew",
-    "state_incomplete", "stop_failed", "delivery_dead", "delivery_config"};
+constexpr std::array<std::string_view, 10> kAlwaysOn{
+    "telemetry_gap",    "job_failed",         "job_lost",    "run_unwatched", "clock_skew",
+    "state_incomplete", "training_preflight", "stop_failed", "delivery_dead", "delivery_config"};
 constexpr std::array<std::string_view, 12> kCollections{"gradients",
                                                         "weights",
                                                         "biases",

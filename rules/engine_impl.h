@@ -218,6 +218,7 @@ struct Engine::Impl {
                     const core::Lifecycle& body);
   void on_start(Run& run, Worker& worker, const core::FrameHeader& header,
                 const core::Lifecycle& body);
+  void on_preflight(Run& run, std::uint32_t worker, const core::Lifecycle& body, std::int64_t time);
   void on_died(Run& run, const core::Lifecycle& body, std::int64_t time);
   void heartbeat(Run& run, std::int64_t time, bool due);
   void finish_again(Run& run, std::int64_t time);

@@ -177,6 +177,7 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
       advance(run);
       return check_end(run);
     case core::LifecycleEvent::preflight:
+      return on_preflight(run, number, body, header.time);
     case core::LifecycleEvent::died:
     case core::LifecycleEvent::applied:
     case core::LifecycleEvent::gap:

@@ -10,7 +10,7 @@ namespace {
 
 using core::Severity;
 
-constexpr std::array<OperationalRule, 6> kRules{{
+constexpr std::array<OperationalRule, 7> kRules{{
     {"telemetry_gap", Severity::warning, true, false,
      "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a queue "
      "that is too small."},
@@ -27,6 +27,10 @@ constexpr std::array<OperationalRule, 6> kRules{{
     {"state_incomplete", Severity::error, false, false,
      "Open issues and windows of before are forgotten, rules start anew. Look at the log for what "
      "could not be read."},
+    {"training_preflight", Severity::warning, false, false,
+     "Such a part does not train, and nothing else will say so. Compare what the optimizer was "
+     "given "
+     "with the model's parameters, and look which of them the loss depends on."},
 }};
 
 /// No parameters beyond the shared ones.

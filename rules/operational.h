@@ -17,6 +17,7 @@ enum class Operational : std::uint8_t {
   run_unwatched,
   clock_skew,
   state_incomplete,
+  training_preflight,
 };
 
 struct OperationalRule {

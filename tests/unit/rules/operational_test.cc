@@ -54,8 +54,9 @@ TEST(Operational, TheTableIsWhatTheSpecificationNames) {
     names.insert(rule.name);
     EXPECT_FALSE(rule.recommendation.empty()) << rule.name;
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost",
-                                               "run_unwatched", "clock_skew", "state_incomplete"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost", "run_unwatched",
+                                        "clock_skew", "state_incomplete", "training_preflight"}));
   EXPECT_EQ(operational_rules()[static_cast<std::size_t>(Operational::job_lost)].name, "job_lost");
 }
 
@@ -97,6 +98,35 @@ TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
   EXPECT_EQ(of(rule.firing(), "job_failed").size(), 1U);
   rule.feed(died(agent, worker, R"("exit_code":3)"));
   EXPECT_EQ(ends(rule).size(), 2U) << "told once";
+}
+
+TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  const auto preflight = [&](const std::string& findings) {
+    OwnedFrame frame = worker.heartbeat();
+    frame.body = R"({"event":"preflight","findings":[)" + findings + "]}";
+    frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
+    return frame;
+  };
+  rule.feed(worker.start()).feed(preflight("")).feed(preflight(R"({"kind":"of tomorrow"})"));
+  EXPECT_TRUE(of(rule.firing(), "training_preflight").empty());
+  rule.feed(preflight(
+      R"({"kind":"no_optimizer","model":"Net","count":2,"names":["head.bias","head.weight"]},)"
+      R"({"kind":"no_gradient","model":"Net","count":7,"names":["a","b","c","d","e","f","g"]},)"
+      R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
+      R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
+  const auto issues = of(rule.firing(), "training_preflight");
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].severity, core::Severity::warning);
+  EXPECT_EQ(issues[0].summary,
+            "2 trainable parameters of Net are in no optimizer: head.bias, head.weight. "
+            "7 parameters of Net got no gradient: a, b, c, d, e and 2 more. "
+            "The optimizer of Net holds 1 parameter that the model does not have. "
+            "Net is trained in its eval state.");
+  EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
+  rule.feed(worker.end());
+  EXPECT_EQ(of(rule.resolved(), "training_preflight").size(), 1U);
 }
 
 TEST(Operational, OutcomesAreToldAsTheyAre) {

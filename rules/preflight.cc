@@ -1,0 +1,71 @@
+// What the hook saw in the first steps of a run: parts of a model that do not train.
+#include "rules/engine_impl.h"
+
+namespace tocsin::rules {
+namespace {
+
+using core::Value;
+using core::ValueList;
+
+std::string parameters(std::int64_t count, std::string_view what) {
+  return std::to_string(count) + std::string(what) + (count == 1 ? " parameter" : " parameters");
+}
+
+// ": a, b and 3 more"; nothing without names.
+std::string listed(const Value& finding, std::int64_t count) {
+  constexpr std::int64_t kShown = 5;
+  std::string out;
+  std::int64_t shown = 0;
+  const auto* names = core::as<ValueList>(core::find(finding, "names"));
+  for (const Value& name : names == nullptr ? ValueList() : *names) {
+    const auto* text = core::as<std::string>(name);
+    if (text == nullptr || shown == kShown) break;
+    out += (shown++ == 0 ? ": " : ", ") + *text;
+  }
+  if (shown > 0 && count > shown) out += " and " + std::to_string(count - shown) + " more";
+  return out;
+}
+
+// One sentence; empty for a kind that this version does not know.
+std::string sentence_of(const Value& finding) {
+  const std::string kind = core::text_at(finding, "kind");
+  std::string model = core::text_at(finding, "model");
+  if (model.empty()) model = "the model";
+  const auto* number = core::as<std::int64_t>(core::find(finding, "count"));
+  const std::int64_t count = number == nullptr ? 0 : *number;
+  const std::string are = count == 1 ? " is" : " are";
+  if (kind == "no_optimizer") {
+    return parameters(count, " trainable") + " of " + model + are + " in no optimizer" +
+           listed(finding, count) + ".";
+  }
+  if (kind == "no_gradient") {
+    return parameters(count, "") + " of " + model + " got no gradient" + listed(finding, count) +
+           ".";
+  }
+  if (kind == "foreign_parameters") {
+    return "The optimizer of " + model + " holds " + parameters(count, "") +
+           " that the model does not have" + listed(finding, count) + ".";
+  }
+  if (kind == "eval_mode") return model + " is trained in its eval state.";
+  return {};
+}
+
+}  // namespace
+
+void Engine::Impl::on_preflight(Run& run, std::uint32_t worker, const core::Lifecycle& body,
+                                std::int64_t time) {
+  const auto* findings = core::as<ValueList>(body.findings);
+  if (findings == nullptr) return;
+  Finding finding;
+  std::size_t known = 0;
+  for (const Value& one : *findings) {
+    const std::string sentence = sentence_of(one);
+    if (sentence.empty()) continue;
+    finding.summary += (known++ == 0 ? "" : " ") + sentence;
+  }
+  if (known == 0) return;
+  finding.observed = {"findings", static_cast<double>(known)};
+  raise(run, Operational::training_preflight, worker, time, std::move(finding));
+}
+
+}  // namespace tocsin::rules
