@@ -30,6 +30,9 @@ using client::Process;
 using client::text;
 using client::with;
 
+// Where flags stand in a row's meta (docs/wire.md); below them are its dtype and role.
+constexpr std::uint64_t kRowFlags = ~std::uint64_t{0xffff};
+
 thread_local std::string last_error = "no error";
 
 // Copies what both sides know of a struct that begins with its size.
@@ -50,7 +53,8 @@ bool lend(const tocsin_tensor& given, client::LentTensor& out) {
   out.shape = {given.shape, given.ndim};
   out.strides = {given.strides, given.strides == nullptr ? 0 : given.ndim};
   out.dtype = static_cast<core::Dtype>(given.dtype);
-  out.flags = given.flags;
+  out.flags = given.flags & kRowFlags;
+  out.off_grid = (given.flags & TOCSIN_TENSOR_OFF_GRID) != 0;
   if (given.data != nullptr) return true;
   return std::any_of(out.shape.begin(), out.shape.end(), [](std::int64_t n) { return n == 0; });
 }

@@ -37,6 +37,22 @@ std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
   return TOCSIN_OK;
 }
 
+core::Value findings_of(const Json& given) {
+  constexpr std::size_t kMaxNames = 20;
+  core::ValueList out;
+  for (const Json& finding : given) {
+    core::ValueList names;
+    for (const Json& name : finding.value("names", Json::array())) {
+      if (names.size() < kMaxNames) names.emplace_back(name.get<std::string>());
+    }
+    out.emplace_back(core::ValueMap{{"kind", finding.value("kind", "")},
+                                    {"model", finding.value("model", "")},
+                                    {"count", finding.value("count", std::int64_t{0})},
+                                    {"names", std::move(names)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 extern "C" {
@@ -87,7 +103,13 @@ int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length)
       self.session().leave(given.value("reason", ""));
       return TOCSIN_OK;
     }
-    if (event != "start") return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start or leave");
+    if (event == "preflight") {
+      self.session().preflight(findings_of(given.value("findings", Json::array())));
+      return TOCSIN_OK;
+    }
+    if (event != "start") {
+      return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start, leave or preflight");
+    }
     const Json steps = given.value("steps", Json::object());
     std::array<std::int64_t, 4> counts{};
     for (std::size_t mode = 0; mode < counts.size(); ++mode) {

@@ -40,7 +40,7 @@ void Announcer::ensure_started() {
 
 void Announcer::start(std::optional<std::int64_t> continues_from) {
   started_ = true;
-  frames_.dictionary(false);
+  frames_.dictionary(Tell::fresh);
   const Identity& identity = options_.identity;
   Lifecycle start;
   start.event = LifecycleEvent::start;
@@ -73,7 +73,7 @@ void Announcer::tell_gaps() {
     report.last_step = lost.last_step;
     frames_.lifecycle(report);
     // Names may have been among what was dropped.
-    if (lost.lane == Lane::control) frames_.dictionary(true);
+    if (lost.lane == Lane::control) frames_.dictionary(Tell::all);
   }
 }
 
@@ -92,7 +92,7 @@ core::Duration Announcer::tick() {
   }
   if (started_ && now - last_dictionary_ >= kDictionaryAgain) {
     last_dictionary_ = now;
-    frames_.dictionary(true);
+    frames_.dictionary(Tell::used);
   }
   tell_gaps();
   if (const auto waiting = frames_.due_in(now)) return *waiting;
@@ -107,7 +107,7 @@ core::Duration Announcer::tick() {
 void Announcer::delivery_failed(std::string_view why) {
   if (ended_ || !started_) return;
   frames_.lifecycle(gap(Lane::control, "delivery_failed: " + std::string(why)));
-  frames_.dictionary(true);
+  frames_.dictionary(Tell::all);
   start(std::nullopt);
 }
 
@@ -150,6 +150,14 @@ void Announcer::ack(core::Ack ack) {
   item.first_step = item.last_step = steps_.step();
   item.record = ingest::encode_ack(ack, options_.cluster);
   queue_.push(std::move(item));
+}
+
+void Announcer::preflight(core::Value findings) {
+  ensure_started();
+  Lifecycle preflight;
+  preflight.event = LifecycleEvent::preflight;
+  preflight.findings = std::move(findings);
+  frames_.lifecycle(preflight);
 }
 
 void Announcer::leave(std::string_view reason) {

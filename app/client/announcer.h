@@ -47,6 +47,7 @@ class Announcer {
   /// A command was answered: `applied` is a record of its own beside the acknowledgement.
   void answered(core::Ack ack);
   void ack(core::Ack ack);
+  void preflight(core::Value findings);
   void leave(std::string_view reason);
   /// The last record.
   void end(const core::Lifecycle& end);

@@ -254,6 +254,9 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   }
   in.optional("workers", cfg.workers, config::one_of({"auto", "one", "all"}),
               "whose tensors are captured; auto: replicated ones from rank 0, shards from all");
+  in.optional("step_by", cfg.step_by,
+              "whose updates are the steps of training, of several optimizers in one loop: "
+              "first_optimizer, the name that one was watched by, or manual (hook.step())");
   Value overhead;
   in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01",
          R"({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1},

@@ -46,7 +46,8 @@ struct CaptureConfig {
   Every every;
   std::optional<Every> every_eval;  // of eval and predict, when given apart
   Every scalars{1, core::Duration{0}};
-  std::string workers = "auto";  // auto | one | all
+  std::string workers = "auto";             // auto | one | all
+  std::string step_by = "first_optimizer";  // that, the name of a watched one, or manual
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
   std::vector<CollectionConfig> collections;  // empty: gradients, weights, biases, losses

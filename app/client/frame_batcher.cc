@@ -76,7 +76,7 @@ void FrameBatcher::waits() {
 }
 
 std::uint32_t FrameBatcher::next_summary() {
-  if (waiting_.summary.size() == kFrameRows) flush_summary();
+  if (waiting_.summary.size() == kFrameRows) flush();
   return static_cast<std::uint32_t>(waiting_.summary.size());
 }
 
@@ -112,7 +112,9 @@ void FrameBatcher::add_span(std::uint64_t name, std::uint64_t track, std::int64_
 void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool optimizer_skipped) {
   if (waiting_.step_ends.size() == kFrameRows) flush();
   const bool published = published_ || !waiting_.summary.empty();
-  flush_summary();
+  // What was logged in earlier steps goes out before these statistics: a rule of one row judges on
+  // arrival, and the first thing that went wrong is to be its reason.
+  if (!waiting_.summary.empty()) flush();
   const std::int64_t began = steps_.began().wall;
   waiting_.step_ends.push_back({steps_.step(), steps_.global_step(), began,
                                 std::max(now.wall, began), micro_steps,
@@ -124,8 +126,8 @@ void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool opti
   step_begins();
 }
 
-void FrameBatcher::dictionary(bool again) {
-  names_.tell(again, [this](const std::vector<core::DictionaryEntry>& entries) {
+void FrameBatcher::dictionary(Tell which) {
+  names_.tell(which, [this](const std::vector<core::DictionaryEntry>& entries) {
     writer_.dictionary(header(steps_.step(), steps_.global_step()), entries);
     send(Lane::control, entries.size(), steps_.step(), steps_.step());
   });
@@ -140,7 +142,7 @@ void FrameBatcher::lifecycle(const core::Lifecycle& lifecycle) {
 // Ends of earlier steps go out before rows of the present one; add_step_end() sends the rows of its
 // own step before it adds its end.
 void FrameBatcher::flush() {
-  dictionary(false);
+  dictionary(Tell::fresh);
   flush_scalars();
   flush_spans();
   flush_step_ends();
@@ -159,7 +161,7 @@ std::optional<core::Duration> FrameBatcher::due_in(core::Duration now) const {
 
 void FrameBatcher::flush_summary() {
   if (waiting_.summary.empty()) return;
-  dictionary(false);
+  dictionary(Tell::fresh);
   writer_.summary(header(steps_.step(), steps_.global_step()), waiting_.summary);
   for (Sparse& sparse : waiting_.sparse) {
     if (!sparse.rows.empty()) writer_.sparse_column(sparse.stat, {}, sparse.rows, sparse.values);

@@ -51,8 +51,7 @@ class FrameBatcher {
   /// Until flush_if_due() has something to do; nullopt: nothing waits.
   [[nodiscard]] std::optional<core::Duration> due_in(core::Duration now) const;
   void lifecycle(const core::Lifecycle& lifecycle);
-  /// Names that are not told yet; `again`: all of them.
-  void dictionary(bool again);
+  void dictionary(Tell which);
   /// Frames are marked: the grid is wider than asked for.
   void set_degraded(bool degraded) noexcept { degraded_ = degraded; }
 

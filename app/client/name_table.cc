@@ -78,6 +78,17 @@ const Name* NameTable::find(std::uint64_t id) const {
   return at == by_hash_.end() ? nullptr : &names_[at->second];
 }
 
+const Name* NameTable::use(std::uint64_t id) {
+  const auto at = by_hash_.find(id);
+  if (at == by_hash_.end()) return nullptr;
+  Name& name = names_[at->second];
+  if (!name.used) {
+    name.used = true;
+    unsent_ = unsent_ || !name.sent;
+  }
+  return &name;
+}
+
 void NameTable::regroup(const CapturePlan& plan) {
   for (Name& name : names_) {
     if (name.type != core::DictionaryType::tensor) continue;
@@ -90,14 +101,20 @@ void NameTable::regroup(const CapturePlan& plan) {
   }
 }
 
-void NameTable::tell(bool again,
+void NameTable::tell(Tell which,
                      const std::function<void(const std::vector<core::DictionaryEntry>&)>& send) {
-  if (!unsent_ && !again) return;
+  if (!unsent_ && which == Tell::fresh) return;
   std::vector<core::DictionaryEntry> entries;
   entries.reserve(std::min(names_.size(), kFrameNames));
   std::size_t bytes = 0;
   for (Name& name : names_) {
-    if (name.sent && !again) continue;
+    if (which == Tell::fresh && (name.sent || !name.used)) continue;
+    if (which == Tell::used) {
+      const bool worker = &name == &names_.front();
+      // What nobody writes any more is told when it is written again.
+      name.sent = std::exchange(name.used, worker);
+      if (!name.sent) continue;
+    }
     name.sent = true;
     const core::DictionaryEntry& entry = entries.emplace_back(entry_of(name));
     bytes += 32 + entry.dims_bytes.size() + entry.name.size() + entry.attrs.size();

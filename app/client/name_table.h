@@ -36,6 +36,14 @@ struct Name {
   CollectionMask own = 0;   // the collection that the caller named
   CollectionMask collections = 0;
   bool sent = false;
+  bool used = true;  // since names were last told again
+};
+
+/// Which names readers are told.
+enum class Tell {
+  fresh,  // new ones, changed ones, and those that are used again after a long time
+  used,   // also those used since they were last told: for readers that came later
+  all,
 };
 
 /// Not thread-safe.
@@ -49,11 +57,13 @@ class NameTable {
   /// Null: not registered.
   [[nodiscard]] const Name* find(std::uint64_t id) const;
   [[nodiscard]] std::uint64_t worker() const { return names_.front().hash; }
+  /// The same for a row that is about to be written: from now on the name is in use.
+  const Name* use(std::uint64_t id);
   /// The plan has changed: tensors that belong to other collections now are to be sent again.
   void regroup(const CapturePlan& plan);
-  /// Calls `send` with the entries of as many names as fit a frame, until all are told; `again`:
-  /// also those that were told before. The entries borrow from the table.
-  void tell(bool again, const std::function<void(const std::vector<core::DictionaryEntry>&)>& send);
+  /// Calls `send` with the entries of as many names as fit a frame, until all of `which` are told.
+  /// The entries borrow from the table.
+  void tell(Tell which, const std::function<void(const std::vector<core::DictionaryEntry>&)>& send);
 
  private:
   std::vector<Name> names_;

@@ -20,6 +20,7 @@ Moment moment_of(const core::Clock& clock) {
 
 // One call for all parameters: nothing more will come.
 constexpr std::size_t kManyTensors = 16;
+constexpr CollectionMask kAnyCollection = ~CollectionMask{0};
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
 Moment Session::moment() const { return moment_of(clock_); }
 
 const Name* Session::known(std::uint64_t id) {
-  const Name* found = names_.find(id);
+  const Name* found = names_.use(id);
   if (found == nullptr) frames_.count_error();
   return found;
 }
@@ -83,8 +84,9 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   std::size_t written = 0;
   for (const LentTensor& tensor : tensors) {
     const Name* name = known(tensor.id);
-    if (name == nullptr || (name->collections & due) == 0) continue;
-    if (reduce(tensor, *name, due)) ++written;
+    const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
+    if (name == nullptr || (name->collections & wanted) == 0) continue;
+    if (reduce(tensor, *name, wanted)) ++written;
   }
   if (written > 0) steps_.touch();
   if (tensors.size() >= kManyTensors) frames_.flush();
@@ -123,10 +125,12 @@ bool Session::reduce(const LentTensor& tensor, const Name& name, CollectionMask 
 }
 
 void Session::admit_deltas(std::span<const LentTensor> tensors, CollectionMask due) {
-  const CollectionMask wanted = due & capture_.plan().with_delta();
-  if (wanted == 0) return;
+  const CollectionMask with_delta = capture_.plan().with_delta();
+  if (with_delta == 0) return;
   std::vector<DeltaWish> wishes;
   for (const LentTensor& tensor : tensors) {
+    const CollectionMask wanted = tensor.off_grid ? with_delta : with_delta & due;
+    if (wanted == 0) continue;
     const Name* name = names_.find(tensor.id);
     if (name == nullptr || (name->collections & wanted) == 0 || !deltas_.is_new(tensor.id))
       continue;
@@ -167,6 +171,7 @@ void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
                    std::int64_t duration, std::uint64_t args) {
   const std::lock_guard lock(mutex_);
   announcer_.ensure_started();
+  for (const std::uint64_t id : {name, track, args}) names_.use(id);
   frames_.add_span(name, track, start, duration, args);
 }
 
@@ -212,6 +217,11 @@ void Session::delivery_failed(std::string_view why) {
 void Session::flush() {
   const std::lock_guard lock(mutex_);
   frames_.flush();
+}
+
+void Session::preflight(core::Value findings) {
+  const std::lock_guard lock(mutex_);
+  announcer_.preflight(std::move(findings));
 }
 
 void Session::leave(std::string_view reason) {
@@ -260,6 +270,7 @@ ValueMap Session::counters() const {
       {"world_size", std::int64_t{options_.identity.world_size}},
       {"worker", options_.identity.worker},
       {"workers", capture_.plan().workers()},
+      {"step_by", capture_.plan().config().step_by},
       {"mode", std::string(core::to_string(steps_.mode()))},
       {"step", steps_.step()},
       {"global_step", steps_.global_step()},

@@ -26,6 +26,7 @@ struct LentTensor {
   std::span<const std::int64_t> strides;  // in elements; empty: contiguous
   core::Dtype dtype = core::Dtype::unknown;
   std::uint64_t flags = 0;
+  bool off_grid = false;  // captured although the step is not due
 };
 
 /// Thread-safe: one mutex, held for the length of a call; the background threads take it only for
@@ -56,6 +57,8 @@ class Session {
   void span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
             std::uint64_t args);
   void step_end(bool optimizer_skipped, std::uint32_t micro_steps);
+  /// What looks wrong in the first steps: a list of {kind, model, count, names} (docs/wire.md).
+  void preflight(core::Value findings);
   /// Counters of a resumed run; sent again with `continues_from`.
   void resume(const StepCounter::Steps& steps, std::int64_t global_step,
               std::optional<std::int64_t> continues_from);

@@ -61,6 +61,10 @@ enum {
   TOCSIN_NAME_COMMAND = 129     /* a slot that the training loop handles ("adjust/lr") */
 };
 
+/* Of tocsin_tensor.flags, beside the row flags: captured although this step is not on its
+ * collections' grid. For a model whose updates never fall on it, at its next one. */
+enum { TOCSIN_TENSOR_OFF_GRID = 1 };
+
 /* What stop_requested() answers, as bits. */
 enum { TOCSIN_WANTS_STOP = 1, TOCSIN_WANTS_ATTENTION = 2 };
 
@@ -108,7 +112,7 @@ typedef struct tocsin_tensor {
   const int64_t* strides; /* in elements; null: contiguous, row major */
   uint32_t ndim;
   int32_t dtype;
-  uint64_t flags; /* row flags of the wire (bits 16 … 22) */
+  uint64_t flags; /* row flags of the wire (bits 16 … 22), TOCSIN_TENSOR_… */
 } tocsin_tensor;
 
 /* One row of canonical statistics, computed elsewhere (on a device): the 14 columns of the wire. */
@@ -157,7 +161,8 @@ TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char*
  * "effective_step","exit_code"]}; the client adds the command's revision and who answers. */
 TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
 /* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
- * run; {"event":"leave","reason":…}: this worker takes no further part. */
+ * run; {"event":"leave","reason":…}: this worker takes no further part; {"event":"preflight",
+ * "findings":[{"kind","model","count","names"}]}: what looks wrong in the first steps. */
 TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, size_t length);
 /* Identity, steps and what the client counted, as a JSON object. */
 TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,

@@ -77,6 +77,7 @@ TEST_F(AbiTest, WrongArgumentsAreErrorsWithWords) {
   EXPECT_EQ(tocsin_tensors(client, &tensor, 1), TOCSIN_INVALID);
   EXPECT_EQ(tocsin_ack(client, "{}", 2), TOCSIN_INVALID);
   EXPECT_EQ(tocsin_lifecycle(client, "[", 1), TOCSIN_INVALID);
+  EXPECT_EQ(tocsin_lifecycle(client, R"({"event":"died"})", 16), TOCSIN_INVALID);
   char small[4];
   size_t length = 0;
   EXPECT_EQ(tocsin_counters(client, small, sizeof small, &length), TOCSIN_TOO_SMALL);

@@ -107,10 +107,10 @@ TEST_F(FrameBatcherTest, EveryFrameHasTheNextNumberAndSaysWhetherTheGridIsWider)
 }
 
 TEST_F(FrameBatcherTest, WhatEverybodyKnowsIsToldOnlyWhenAskedAgain) {
-  frames_.dictionary(false);
-  frames_.dictionary(false);
+  frames_.dictionary(Tell::fresh);
+  frames_.dictionary(Tell::fresh);
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary));
-  frames_.dictionary(true);
+  frames_.dictionary(Tell::all);
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary));
 }
 

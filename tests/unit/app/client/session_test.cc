@@ -168,6 +168,28 @@ TEST_F(SessionTest, NamesAreSentAgainAfterAGapAndEveryFiveMinutes) {
   EXPECT_EQ(again[0].view().rows(), 2U);
 }
 
+TEST_F(SessionTest, NamesThatNobodyWritesAnyMoreWaitUntilTheyAreWrittenAgain) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  const std::uint64_t rare = session.name("rare", scalar_info());
+  const auto five_minutes = [&](std::initializer_list<std::uint64_t> written) {
+    for (const std::uint64_t id : written) session.scalars(std::array{id}, std::array{0.5});
+    session.step_end(false, 1);
+    clock_.advance(Session::kDictionaryAgain);
+    session.tick();
+    std::vector<std::size_t> rows;
+    for (const KeptFrame& frame : Drained(*queue_).of(FrameKind::dictionary)) {
+      rows.push_back(frame.view().rows());
+    }
+    return rows;
+  };
+  EXPECT_THAT(five_minutes({loss, rare}), ElementsAre(3U, 3U)) << "the worker's is the third";
+  EXPECT_THAT(five_minutes({loss}), ElementsAre(2U));
+  EXPECT_THAT(five_minutes({loss, rare}), ElementsAre(1U, 3U)) << "told before it is written";
+  session.delivery_failed("lost");
+  EXPECT_EQ(Drained(*queue_).of(FrameKind::dictionary)[0].view().rows(), 3U);
+}
+
 TEST_F(SessionTest, HeartbeatsEveryFiveSeconds) {
   Session session = open();
   session.step_end(false, 1);
@@ -250,6 +272,46 @@ TEST_F(SessionTest, LargestTensorsAreLeftOutOfDeltaAndNamed) {
   EXPECT_THAT(rows, ElementsAre(1, 1, 1));
   EXPECT_NE(core::to_json(session.counters()).find("\"delta_left_out\":[\"large.weight\"]"),
             std::string::npos);
+}
+
+TEST_F(SessionTest, OffTheGridATensorIsCapturedAllTheSame) {
+  Session session = open("{every: 10 steps}");
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  session.step_end(false, 1);
+  const std::vector<float> values{1};
+  LentTensor tensor = lend(id, values);
+  EXPECT_EQ(session.tensors(std::array{tensor}), 0U);
+  tensor.off_grid = true;
+  EXPECT_EQ(session.tensors(std::array{tensor}), 1U);
+  session.step_end(false, 1);
+  const auto frames = Drained(*queue_).of(FrameKind::summary);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].view().header().step, 1);
+}
+
+TEST_F(SessionTest, WhatWasLoggedFirstIsPublishedFirst) {
+  Session session = open();
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  const std::uint64_t id = session.name("gradient/w", tensor_info());
+  const std::vector<float> values{1};
+  for (int step = 0; step <= 10; ++step) {  // quicker than anything is sent
+    session.scalars(std::array{loss}, std::array{std::numeric_limits<double>::infinity()});
+    if (step == 10) session.tensors(std::array{lend(id, values)});
+    session.step_end(false, 1);
+  }
+  std::vector<FrameKind> kinds;
+  for (const KeptFrame& frame : Drained(*queue_).frames)
+    kinds.push_back(frame.view().header().kind);
+  EXPECT_THAT(kinds, ElementsAre(FrameKind::dictionary, FrameKind::lifecycle, FrameKind::scalar,
+                                 FrameKind::step_end, FrameKind::summary, FrameKind::step_end));
+}
+
+TEST_F(SessionTest, WhatLooksWrongInTheFirstStepsIsToldOnce) {
+  Session session = open();
+  session.preflight(core::ValueList{core::ValueMap{{"kind", "eval_mode"}}});
+  const auto told = Drained(*queue_).lifecycles(LifecycleEvent::preflight);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(core::to_json(told[0].findings), R"([{"kind":"eval_mode"}])");
 }
 
 TEST_F(SessionTest, UnknownIdsAreCountedNotSent) {
