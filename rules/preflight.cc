@@ -35,8 +35,8 @@ std::string sentence_of(const Value& finding) {
   const std::int64_t count = number == nullptr ? 0 : *number;
   const std::string are = count == 1 ? " is" : " are";
   if (kind == "no_optimizer") {
-    return parameters(count, " trainable") + " of " + model + are + " in no optimizer" +
-           listed(finding, count) + ".";
+    return parameters(count, " trainable") + " of " + model + are +
+           " in no optimizer that is watched" + listed(finding, count) + ".";
   }
   if (kind == "no_gradient") {
     return parameters(count, "") + " of " + model + " got no gradient" + listed(finding, count) +

@@ -1,7 +1,7 @@
 """Which step a loop is in: one clock per loop, whoever drives it."""
 
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterable, List, Optional, Set, Tuple
 
 from . import _client
 from ._device_queue import DeviceQueue
@@ -9,44 +9,101 @@ from ._device_queue import DeviceQueue
 # What was said of the present step.
 FRESH = "fresh"    # nothing yet
 LOGGED = "logged"  # scalars, and the update is still to come
+OPEN = "open"      # an optimizer has updated, others of the loop may follow
 HELD = "held"      # updated, and kept open for the log() that may follow
+
+FIRST, MANUAL = "first_optimizer", "manual"  # of `capture.step_by`, beside the name of an optimizer
+# Updates of others during which the leader may stand still: of a step that lasts longer the leader
+# is one that the script has given up.
+PATIENCE = 128
 
 
 class StepClock:
-    """A small machine of three states; every arrow that ends a step leads to ``FRESH``.
+    """A small machine of four states; every arrow that ends a step leads to ``FRESH``.
 
     ======  ==========  ==============  =================  ==========================
     state   log()       an update ends  a step is ended    an update begins, the mode
                                         (``hook.step()``)  changes, the hook closes
     ======  ==========  ==============  =================  ==========================
-    FRESH   LOGGED      HELD            ends [1]_          FRESH
-    LOGGED  LOGGED      ends            ends               LOGGED, or FRESH [2]_
-    HELD    ends        HELD            ends               ends
+    FRESH   LOGGED      HELD [1]_       ends [2]_          FRESH
+    LOGGED  LOGGED      ends [1]_       ends               LOGGED, or FRESH [3]_
+    OPEN    OPEN [4]_   OPEN [1]_       ends               OPEN, or ends [5]_
+    HELD    ends        HELD            ends               ends [6]_
     ======  ==========  ==============  =================  ==========================
 
-    .. [1] Not in training beside an optimizer that ends its own steps: this would count one more.
-    .. [2] A mode that changes begins another step; an update does not.
+    .. [1] Of the last optimizer of the loop that has not updated in this step; else OPEN. With
+       ``step_by: manual`` always OPEN.
+    .. [2] Not in training beside an optimizer that ends its own steps: this would count one more.
+    .. [3] A mode that changes begins another step; an update does not.
+    .. [4] Ends first if the leader has updated and one of the names was logged before in this step.
+    .. [5] Ends when the leader updates again (not with ``manual``), when the mode changes, when the
+       hook closes.
+    .. [6] OPEN when another one than the leader updates once more.
+
+    The leader is the first optimizer of the loop, or the one that ``step_by`` names. Optimizers that
+    are watched before any of them has updated belong to one loop; one that comes later begins another.
     """
 
-    def __init__(self, client: _client.Client, queue: DeviceQueue) -> None:
+    def __init__(self, client: _client.Client, queue: DeviceQueue, step_by: str = FIRST) -> None:
         self.mode = "train"
         self.state = FRESH
         # Steps ended here and not yet in the library, because a device still computes for them.
         self.ahead = 0
+        self.number = 0  # steps ended here
         # model.train() and model.eval() set the mode, until the script does.
         self.follows = True
+        # True: one optimizer at most, and it ends the steps. What several need is not looked at then.
+        self.simple = step_by != MANUAL
+        self._step_by = step_by
         # Asked when the end of the present step is told: did mixed precision leave its update out?
         self._skipped: Optional[Callable[[], bool]] = None
         self._queue = queue
         self._client = client
         self._model: Callable[[], Any] = _nobody
-        self._drivers: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
+        self._known: Set[int] = set()  # id() of each
+        self._moved = False  # one of them has updated
+        self._updated: Set[int] = set()  # id() of those that have in the present step
+        self._others = 0  # updates since the leader's last
+        self._log_came_first = False
+        self._logged_names: Set[str] = set()
 
     # ---- who drives
 
-    def drive(self, driver: Any) -> None:
-        """As long as ``driver`` lives, its updates end the steps of training."""
-        self._drivers.add(driver)
+    def drive(self, driver: Any, name: str = "") -> None:
+        """As long as ``driver`` lives, its updates end the steps of training, together with those of
+        the other drivers of its loop."""
+        if self._moved:
+            self._drivers, self._moved = [], False
+        self._join(driver, name)
+
+    def _join(self, driver: Any, name: str) -> None:
+        if self.state is HELD and self.simple:
+            self._updated.update(self._known)
+        self._drivers.append((weakref.ref(driver, self._driver_gone), name))
+        self._look()
+
+    def drivers(self) -> List[Any]:
+        """Those of the present loop that live."""
+        return [driver for driver in (ref() for ref, _ in self._drivers) if driver is not None]
+
+    def begun(self) -> bool:
+        """One of them has updated: who is watched from now on belongs to another loop."""
+        return self._moved
+
+    def _driver_gone(self, reference: Any) -> None:
+        self._drivers = [one for one in self._drivers if one[0] is not reference]
+        self._look()
+
+    def _look(self) -> None:
+        self._known = {id(driver) for driver in self.drivers()}
+        self.simple = self._step_by != MANUAL and len(self._drivers) < 2
+
+    def _leader(self) -> Any:
+        for reference, name in self._drivers:
+            if name and name == self._step_by:
+                return reference()
+        return self._drivers[0][0]() if self._drivers else None
 
     def follow_model(self, model: Any) -> None:
         """The flag ``training`` of the first model is the mode; when it is gone, of the next one."""
@@ -64,19 +121,32 @@ class StepClock:
 
     # ---- the arrows
 
+    def will_log(self, names: Iterable[str]) -> None:
+        """Before values of these names are published, where a loop is not ``simple``."""
+        names = set(names)
+        if self.state is OPEN and self._step_by != MANUAL and id(self._leader()) in self._updated \
+                and names & self._logged_names:
+            self._end(0)
+        self._logged_names |= names
+
     def logged(self) -> None:
         if self.state is HELD:
             self._end(0)
-        else:
+        elif self.state is not OPEN:
             self.state = LOGGED
 
-    def begin_update(self) -> None:
+    def begin_update(self, driver: Any = None) -> None:
         """An update of the parameters begins: the mode is ``train``, a step that was held open for
-        its log() ends. Gradients and weights are read between here and the update."""
+        its log() ends. Gradients and weights are read between here and the update. ``driver``: who
+        updates, where several do."""
         if self._queue.waiting:
             self._queue.drain()
-        if self.state is HELD:
+        if driver is not None and id(driver) not in self._known:
+            self._join(driver, "")  # of a loop before, and used again
+        if self.state is HELD and (self.simple or driver is None or driver is self._leader()):
             self._end(0)
+        elif self.state is OPEN or self.state is HELD:
+            self._go_on(driver)
         # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
         # about modes.
         if self.follows:
@@ -86,27 +156,32 @@ class StepClock:
         if self.mode != "train":
             self.change_mode("train")
 
-    def end_update(self, skipped: Optional[Callable[[], bool]] = None,
+    def end_update(self, driver: Any = None, skipped: Optional[Callable[[], bool]] = None,
                    after: Optional[Any] = None) -> None:
-        """The update is done. The step ends now, or after the log() that follows.
+        """The update is done. The step ends now, or after the log() that follows, or when the other
+        optimizers of the loop have updated too.
 
         ``skipped`` tells whether mixed precision left the update out, once the event ``after`` (None:
         at once) is done.
         """
+        self._moved = True
         if skipped is not None:
             self._skipped = skipped
             if after is not None:
                 self._queue.put(_nothing, after=after)
+        if not self.simple and not self._all_updated(driver):
+            self.state = OPEN
         # A script that logs before the update has said everything; one that logs after it gets the
         # step held open for that.
-        if self.state is LOGGED:
+        elif self._log_came_first if self.state is OPEN else self.state is LOGGED:
             self._end(0)
         else:
             self.state = HELD
 
     def end_step(self, skipped: bool = False) -> None:
         """Ends a step where no update does. ``skipped``: mixed precision left the update out."""
-        if self.state is FRESH and self.mode == "train" and not skipped and len(self._drivers) > 0:
+        if self.state is FRESH and self.mode == "train" and not skipped and self._drivers \
+                and self._step_by != MANUAL:
             return
         self._end(_client.STEP_OPTIMIZER_SKIPPED if skipped else 0)
 
@@ -121,11 +196,41 @@ class StepClock:
 
     def close(self) -> None:
         """Nothing more is said of a step that was held open."""
-        if self.state is HELD:
+        if self.state is HELD or self.state is OPEN:
             self._end(0)
+
+    # ---- several optimizers in one loop
+
+    def _go_on(self, driver: Any) -> None:
+        """An update begins in a step in which another one has ended."""
+        self.state = OPEN
+        if self._step_by == MANUAL:
+            return
+        leader = self._leader()
+        if driver is None or driver is leader:
+            self._others = 0
+            if driver is None or id(leader) in self._updated:
+                self._end(0)
+            return
+        self._others += 1
+        if self._others > PATIENCE:
+            self._others = 0
+            self._drivers = [one for one in self._drivers if one[0]() is not leader]
+            self._look()
+            self._end(0)
+
+    def _all_updated(self, driver: Any) -> bool:
+        if not self._updated:
+            self._log_came_first = self.state is LOGGED
+        self._updated.add(id(driver))
+        return self._step_by != MANUAL and all(id(one) in self._updated for one in self.drivers())
 
     def _end(self, flags: int) -> None:
         self.state = FRESH
+        self.number += 1
+        if self._updated or self._logged_names:
+            self._updated.clear()
+            self._logged_names.clear()
         skipped, self._skipped = self._skipped, None
         if self._queue.waiting:
             self.ahead += 1

@@ -17,6 +17,7 @@ from ._contain import Errors, contained
 from ._options import client_options
 from ._process import say
 from ._spans import Spans
+from ._steps import FIRST
 from .sink import Sink
 
 EXIT_STOPPED = _lifetime.EXIT_STOPPED
@@ -57,7 +58,8 @@ class Hook:
         counters = client.counters()
         self.run, self.job = counters["run"], counters["job"]
         self.attempt, self.rank = counters["attempt"], counters["rank"]
-        self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"))
+        self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"),
+                         counters.get("step_by", FIRST))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client)
         self.enabled = True
@@ -270,13 +272,16 @@ class Hook:
         self.errors.last = "disabled after fork"
 
 
-def watch(model: Any = None, optimizer: Any = None, *, run: Optional[str] = None,
-          job: Optional[str] = None, labels: Optional[Mapping[str, str]] = None,
-          out: Optional[str] = None, capture: Capture = None, config: Optional[str] = None,
-          loss: Any = None) -> Hook:
+def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = None,
+          run: Optional[str] = None, job: Optional[str] = None,
+          labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
+          capture: Capture = None, config: Optional[str] = None, loss: Any = None) -> Hook:
     """Starts watching; called again it gives the same hook and attaches what is new. With another
     ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
     in the meantime, and lets its optimizers go.
+
+    ``name``: prefix of the tensors of this model and optimizer, where a loop has several. Without it a
+    model whose parameters are named like those of one before gets the name of its class.
 
     ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
     configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
@@ -288,7 +293,7 @@ def watch(model: Any = None, optimizer: Any = None, *, run: Optional[str] = None
         _lifetime.keep(hook)
     if hook.enabled:
         try:
-            adapters.attach(hook.sink, model, optimizer, loss)
+            adapters.attach(hook.sink, model, optimizer, loss, name)
         except Exception as error:  # noqa: BLE001
             hook.errors.add("watch", error)
             warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)

@@ -35,7 +35,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from . import _client
 from ._contain import Errors
 from ._device_queue import DeviceQueue
-from ._steps import StepClock
+from ._process import say
+from ._steps import FIRST, StepClock
+from ._turns import Turns
 from .arrays import describe, dtype_code
 
 
@@ -46,12 +48,14 @@ class Sink:
     :class:`~tocsin._steps.StepClock`, without a call between: they stand in every step.
     """
 
-    def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str) -> None:
+    def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str,
+                 step_by: str = FIRST) -> None:
         self.active = True
         self.rank = rank
         self.errors = errors
         self.queue = DeviceQueue()
-        self.clock = clock = StepClock(client, self.queue)
+        self.clock = clock = StepClock(client, self.queue, step_by)
+        self._turns = Turns()
         self.begin_update, self.end_update = clock.begin_update, clock.end_update
         self.end_step = clock.end_step
         self._client = client
@@ -65,15 +69,17 @@ class Sink:
 
     # ---- adapters
 
-    def attach(self, adapter: Any, ends_steps: bool = False) -> None:
+    def attach(self, adapter: Any, ends_steps: bool = False, name: str = "") -> None:
         """Has ``adapter.detach()`` called when the hook closes. The adapter is held weakly: what it
         watches keeps it, so that neither outlives the script's use of it.
 
-        ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none.
+        ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none. Of
+        several such adapters the first one of a loop decides, or the one with the ``name`` that
+        ``capture.step_by`` gives; each then passes itself to ``begin_update()`` and ``end_update()``.
         """
         self._adapters.add(adapter)
         if ends_steps:
-            self.clock.drive(adapter)
+            self.clock.drive(adapter, name)
 
     def adapters(self) -> List[Any]:
         """Those whose loops are still there."""
@@ -117,6 +123,18 @@ class Sink:
             return self._client.due_at(which, self.clock.ahead) == _client.OK
         return self._client.due(which) == _client.OK
 
+    def due(self, adapter: Any) -> Optional[int]:
+        """Whether the tensors of ``adapter`` are captured at this update, as ``wants()`` says: None,
+        or flags for their descriptors. Where several optimizers share a step, those that do not update
+        on its grid have their turn at their next update."""
+        wanted = self.wants()
+        if self.clock.simple:
+            return 0 if wanted else None
+        flags = self._turns.take(adapter, self.clock.number, wanted)
+        if wanted and flags is None:
+            self._client.tensors(None, 0)
+        return flags
+
     def publishes(self, sharded: bool) -> bool:
         """Whether this rank publishes the tensors of a model: of replicated ones the first does, of
         sharded ones all, unless ``capture.workers`` says so."""
@@ -146,6 +164,8 @@ class Sink:
         self.clock.follow()
         if self.queue.waiting:
             self.queue.drain()
+        if not self.clock.simple:
+            self.clock.will_log(values)
         for name, value in values.items():
             try:
                 self.publish_scalar(name, value)
@@ -211,6 +231,15 @@ class Sink:
 
         self.queue.put(publish, after=ready)
         self._client.tensors(None, 0)  # ends the measurement that wants() began
+
+    # ---- what looks wrong
+
+    def preflight(self, findings: List[Dict[str, Any]], words: Sequence[str]) -> None:
+        """What the first steps have shown (docs/wire.md, lifecycle): an issue of the engine's, and
+        ``words`` on stderr."""
+        self._client.lifecycle({"event": "preflight", "findings": findings})
+        for text in words:
+            say(text)
 
     # ---- the hook's own
 

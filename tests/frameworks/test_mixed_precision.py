@@ -53,7 +53,7 @@ def skipped_steps(out):
 def test_a_fused_optimizer_divides_in_its_kernel_and_the_gradients_read_are_divided_too(out, unscale):
     model, optimizer = make(fused=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step"})
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
     plain = train(model, optimizer, scaler, hook, 3, unscale=unscale)
     hook.close()
     rows = gradients(out)
@@ -67,7 +67,7 @@ def test_a_fused_optimizer_divides_in_its_kernel_and_the_gradients_read_are_divi
 def test_an_overflow_that_a_fused_optimizer_leaves_out_is_a_skipped_step(out):
     model, optimizer = make(fused=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=1000)
-    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step"})
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
     train(model, optimizer, scaler, hook, 4, overflow_at=(1,))
     hook.close()
     assert skipped_steps(out) == [1]
@@ -81,7 +81,7 @@ def test_an_overflow_that_a_fused_optimizer_leaves_out_is_a_skipped_step(out):
 def test_gradients_read_before_an_update_are_never_divided_again(out, scaling):
     """Whoever scales divides before the update; what the script logs as loss_scale changes nothing."""
     model, optimizer = make()
-    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step"})
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=scaling == "scaler")
     loss = model(torch.randn(4, 6)).square().mean()
     if scaling == "plain":
@@ -102,7 +102,7 @@ def test_gradients_read_before_an_update_are_never_divided_again(out, scaling):
 def test_overflows_of_scaled_gradients_are_everyday_life(out, judged):
     fired = judged("[exploding_tensor, vanishing_gradient]")
     model, optimizer = make(fused=True)
-    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step"})
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
     train(model, optimizer, torch.amp.GradScaler("cpu", init_scale=2.0**60), hook, 60, overflow_at=(0, 7, 20))
     hook.close()
     assert fired() == []
@@ -111,7 +111,7 @@ def test_overflows_of_scaled_gradients_are_everyday_life(out, judged):
 def test_the_same_value_in_gradients_that_are_used_is_found(out, judged):
     fired = judged("[exploding_tensor]")
     model, optimizer = make(fused=True)
-    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step"})
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
     train(model, optimizer, torch.amp.GradScaler("cpu", enabled=False), hook, 12, overflow_at=(7,))
     hook.close()
     assert "exploding_tensor" in fired()

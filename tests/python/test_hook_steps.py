@@ -5,7 +5,7 @@ from tests.support.hook_support import Telemetry, wire
 
 import tocsin  # noqa: E402 (the line above puts the package on the path)
 from tocsin._device_queue import DeviceQueue  # noqa: E402
-from tocsin._steps import FRESH, HELD, LOGGED, StepClock  # noqa: E402
+from tocsin._steps import FRESH, HELD, LOGGED, PATIENCE, StepClock  # noqa: E402
 
 
 class Said:
@@ -85,6 +85,83 @@ def test_beside_a_driver_a_step_of_training_is_not_counted_twice(clock, client):
     assert client.words == [("end", 1), ("mode", 2), ("end", 0)]
 
 
+@pytest.fixture
+def loop(clock, client):
+    """A loop of two optimizers in one word: capital letters update, small ones log. Gives the steps that had ended after each."""
+    parts = {"D": Said(), "G": Said()}
+    for part in parts.values():
+        clock.drive(part)
+
+    def run(words, names=None):
+        ended = []
+        for word in words:
+            if word in parts:
+                clock.begin_update(parts[word])
+                clock.end_update(parts[word])
+            elif word == ".":
+                clock.end_step()
+            else:
+                clock.will_log([word])
+                clock.logged()
+            ended.append(len(client.words))
+        return ended
+    run.parts = parts
+    return run
+
+
+@pytest.mark.parametrize("words, ended", [
+    ("dDgGdDgG", [0, 0, 0, 1, 1, 1, 1, 2]),        # each logs before its own update
+    ("dgDGdgDG", [0, 0, 0, 1, 1, 1, 1, 2]),        # all is logged before the first
+    ("DGdDGd", [0, 0, 1, 1, 1, 2]),                # after the last
+    ("DdGgDdGg", [0, 0, 0, 1, 1, 1, 1, 2]),        # each after its own
+    ("DGDGD", [0, 0, 1, 1, 2]),                    # nothing is logged
+    ("DDDGDDDG", [0, 1, 2, 2, 3, 4, 5, 5]),        # three of the leader's for one of the other's: the leader counts
+    ("dDdDdDgG", [0, 0, 1, 1, 2, 2, 2, 3]),        # a name that comes again is of the next step
+    ("DGGDGG", [0, 0, 0, 1, 1, 1]),                # two of the other's
+    ("DG.DG.", [0, 0, 1, 1, 1, 2]),                # hook.step() once in a loop
+])
+def test_two_optimizers_of_a_loop_share_one_clock(loop, words, ended):
+    assert loop(words) == ended
+
+
+def test_the_script_may_name_the_optimizer_that_counts_or_count_itself(client, queue):
+    for step_by, ended in (("generator", [0, 0, 0, 1, 1, 2]), ("manual", [0] * 6)):
+        client.words.clear()
+        clock = StepClock(client, queue, step_by)
+        critic, generator = Said(), Said()
+        clock.drive(critic, "critic")
+        clock.drive(generator, "generator")
+        counts = []
+        for driver in (generator, critic, critic, generator, critic, generator):
+            clock.begin_update(driver)
+            clock.end_update(driver)
+            counts.append(len(client.words))
+        assert counts == ended, step_by
+    clock.end_step()
+    clock.end_step()
+    assert len(client.words) == 2
+
+
+def test_a_leader_that_the_script_has_given_up_is_not_waited_for(loop, client):
+    steps = loop("G" * (PATIENCE + 10))[-1]
+    assert 5 < steps < 10
+    del loop.parts["D"]
+    assert loop("GGG")[-1] >= steps + 2
+
+
+def test_who_is_watched_after_the_first_update_begins_a_loop_of_its_own(clock, client):
+    old, new = Said(), Said()
+    clock.drive(old)
+    clock.begin_update(old)
+    clock.end_update(old)
+    clock.drive(new)
+    assert clock.drivers() == [new] and clock.simple
+    for driver in (new, old, new, old, new):  # it goes on all the same: they share the steps
+        clock.begin_update(driver)
+        clock.end_update(driver)
+    assert len(client.words) == 3 and not clock.simple
+
+
 def test_steps_that_wait_for_a_device_are_counted_ahead_and_end_in_order(clock, client, queue):
     event = Event()
     queue.put(client.words.append, "value", after=event)
@@ -100,14 +177,14 @@ def test_steps_that_wait_for_a_device_are_counted_ahead_and_end_in_order(clock, 
 
 def test_an_update_that_was_left_out_flags_its_own_step(clock, client, queue):
     clock.logged()
-    clock.end_update(lambda: True)
-    clock.end_update(lambda: True)
+    clock.end_update(skipped=lambda: True)
+    clock.end_update(skipped=lambda: True)
     clock.logged()  # the step was held open for this
     clock.logged()
-    clock.end_update(lambda: False)
+    clock.end_update(skipped=lambda: False)
     event = Event()
     clock.logged()
-    clock.end_update(lambda: event.done, event)
+    clock.end_update(skipped=lambda: event.done, after=event)
     assert client.words == [("end", 1), ("end", 1), ("end", 0)]
     queue.drain(wait=True)
     assert client.words[3:] == [("end", 1)]

@@ -1,20 +1,22 @@
 """One module per framework; each talks to a :class:`tocsin.sink.Sink` and to nothing else of ours."""
 
 import sys
-from typing import Any
+from typing import Any, Optional
 
 from ..sink import Sink
 
 
-def attach(sink: Sink, model: Any, optimizer: Any, loss: Any) -> None:
+def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None) -> None:
     """What ``watch()`` was given; the same again attaches nothing. A framework that the script has
     not imported is not imported for this."""
     if (model is None and optimizer is None and loss is None) or "torch" not in sys.modules:
         return
     from .torch import TorchAdapter
+    from .torch_hooks import unwrapped
 
+    optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
-    TorchAdapter(sink, model, optimizer, loss)
+    TorchAdapter(sink, model, optimizer, loss, name)
     if model is not None:
         sink.follow(model)

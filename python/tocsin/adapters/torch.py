@@ -1,85 +1,54 @@
-"""PyTorch: reads gradients and weights before the optimizer's step, and ends the step after it.
+"""PyTorch: reads gradients and weights before the optimizer's update, and ends the step after it.
 
-Works with the optimizer's own step hooks (torch 2) and, where there are none (torch 1.13), by a bound
-method on the optimizer instance that calls the one before it. torch is never imported by us.
-
-The optimizer and the loss module keep the adapter, through those hooks; the adapter holds the model
-and the optimizer weakly.
+torch is never imported by us. The optimizer and the loss module keep the adapter, through their hooks;
+the adapter holds the model and the optimizer weakly.
 """
 
-import functools
-import types
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_capture import Capture
 from .torch_device import capturing
+from .torch_hooks import Closure, install
 from .torch_names import is_sharded, is_wrapped, plain_name
+from .torch_preflight import Preflight
 from .torch_scaling import Scaling, scaling_of
 
 
 class TorchAdapter:
     """Watches one model and its optimizer. All errors go to the sink's containment."""
 
-    def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None) -> None:
+    def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None,
+                 name: Optional[str] = None) -> None:
+        """``name``: prefix of all names; None: what keeps them apart from those of the loop's others."""
         self._sink = sink
         self._model = _weak(model)
         self._optimizer = _weak(optimizer)
         self._names: Dict[int, str] = {}  # by id(parameter)
         self._capture: Optional[Capture] = None
+        self._preflight: Optional[Preflight] = Preflight() if sink.rank == 0 else None
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None
         self._scale: Optional[float] = None
         self._scaling: Optional[Scaling] = None  # of the update that goes on
         self._undo: List[Callable[[], None]] = []
+        self._prefix = name + "." if name else ""
         if optimizer is not None:
-            self._named_parameters()
-            self._install(optimizer)
+            self._name(name)
+            self._undo.append(install(optimizer, self.before_update, self.after_update))
         if loss is not None and hasattr(loss, "register_forward_hook"):
             handle = loss.register_forward_hook(self._loss_output)
             self._undo.append(handle.remove)
-        sink.attach(self, ends_steps=optimizer is not None)
+        sink.attach(self, ends_steps=optimizer is not None, name=name or "")
 
     def watches(self, model: Any, optimizer: Any) -> bool:
         return self._model() is model and self._optimizer() is optimizer
 
-    # ---- installing
-
-    def _install(self, optimizer: Any) -> None:
-        if hasattr(optimizer, "register_step_pre_hook") and hasattr(optimizer,
-                                                                    "register_step_post_hook"):
-            before = optimizer.register_step_pre_hook(lambda *_: self.before_update())
-            after = optimizer.register_step_post_hook(lambda *_: self.after_update())
-            self._undo += [before.remove, after.remove]
-            return
-        inner = optimizer.step
-        had_own = "step" in optimizer.__dict__
-        adapter, watched = self, self._optimizer
-
-        def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-            adapter.before_update()
-            result = inner(*args, **kwargs)
-            adapter.after_update()
-            return result
-
-        # Copies __dict__ too: the marks `hooked` (profiler) and `_with_counter` (schedulers) stay, and a
-        # scheduler made later finds __self__ and __func__ because this is a bound method.
-        functools.update_wrapper(step, inner)
-        bound = types.MethodType(step, optimizer)
-        optimizer.step = bound
-
-        def undo() -> None:
-            # Somebody may have wrapped us since; then we stay, and do nothing.
-            own = watched()
-            if own is not None and own.__dict__.get("step") is bound:
-                if had_own:
-                    own.step = inner
-                else:
-                    del own.__dict__["step"]
-
-        self._undo.append(undo)
+    def parts(self) -> Tuple[Any, Any]:
+        """(model, optimizer), as far as they live."""
+        return self._model(), self._optimizer()
 
     def detach(self) -> None:
         for undo in self._undo:
@@ -87,25 +56,79 @@ class TorchAdapter:
         self._undo = []
         self._capture = None
 
-    # ---- around the optimizer's step
+    # ---- names
 
-    def before_update(self) -> None:
+    def _name(self, name: Optional[str]) -> None:
+        """Names the parameters and the learning rate, apart from those of the loop's other optimizers."""
+        named = self._named_parameters()
+        clock = self._sink.clock
+        others = [] if clock.begun() else [one for one in clock.drivers()
+                                           if isinstance(one, TorchAdapter)]
+        self._rate_name = self._prefix + "learning_rate"
+        if name or not others:
+            return
+        taken = {text for one in others for text in one.names()}
+        if taken.intersection(text for text, _ in named) and all(
+                one.parts()[0] is not self._model() for one in others):
+            prefixes = {one.prefix() for one in others}
+            self._prefix = _free(type(self._model()), len(others) + 1, prefixes)
+            self._rate_name = self._prefix + "learning_rate"
+        else:
+            self._rate_name = f"optimizer{len(others) + 1}.learning_rate"
+
+    def names(self) -> List[str]:
+        """Of the parameters that it updates, as they are published."""
+        return [name for name, _ in self._named_parameters()]
+
+    def prefix(self) -> str:
+        return self._prefix
+
+    # ---- around the optimizer's update
+
+    def before_update(self, closure: Optional[Closure]) -> Optional[Closure]:
+        """With a closure the gradients exist only after its backward: it is to be called by another
+        one, which is given back."""
         sink = self._sink
         if not sink.active:
-            return
+            return None
         try:
-            sink.begin_update()
+            sink.begin_update(self)
             rate = self._optimizer().param_groups[0].get("lr")
             if rate is not self._rate:
                 changed = type(rate) is not float or rate != self._rate
                 self._rate = rate
                 if changed and not getattr(rate, "is_cuda", False):
-                    sink.publish_scalar("learning_rate", rate)
+                    sink.publish_scalar(self._rate_name, rate)
             self._scaling = scaling_of(self._optimizer())
             if self._scaling is not None:
                 self._say_scale(self._scaling)
-            if self._publishes and sink.wants() and not capturing():
-                self._sample()
+        except Exception as error:  # noqa: BLE001
+            sink.failed("optimizer", error)
+        if closure is None:
+            self._read()
+            return None
+        read = [self._read]  # a line search calls it again and again, and moves the weights
+
+        def instead(*args: Any, **kwargs: Any) -> Any:
+            result = closure(*args, **kwargs)
+            if read:
+                read.pop()()
+            return result
+
+        return instead
+
+    def _read(self) -> None:
+        """The gradients are what the update will use, the weights what it will change."""
+        sink = self._sink
+        if not sink.active:
+            return
+        try:
+            if self._preflight is not None and not capturing():
+                self._look(self._preflight)
+            if self._publishes:
+                flags = sink.due(self)
+                if flags is not None and not capturing():
+                    self._sample(flags)
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
 
@@ -116,9 +139,9 @@ class TorchAdapter:
         try:
             scaling, self._scaling = self._scaling, None
             if scaling is None or capturing():
-                sink.end_update()
+                sink.end_update(self)
             else:
-                sink.end_update(*scaling.skipped_later())
+                sink.end_update(self, *scaling.skipped_later())
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
 
@@ -136,22 +159,36 @@ class TorchAdapter:
             with self._sink.guard("log"):
                 self._sink.log({"loss": output})
 
+    def _look(self, preflight: Preflight) -> None:
+        model, optimizer = self.parts()
+        if not preflight.look(model, optimizer):
+            return
+        self._preflight = None
+        self._named_parameters()
+        parameters = [] if model is None else list(model.parameters())
+        preflight.tell(self._sink, model, optimizer, self._names,
+                       [one.parts() for one in self._sink.adapters()
+                        if isinstance(one, TorchAdapter)], is_sharded(model, parameters))
+
     # ---- capturing
 
     def _named_parameters(self) -> List[Tuple[str, Any]]:
         """Trainable parameters of the optimizer, by the names that the model gives them. Of a model
         that is gone (a script may keep its parts only) by the names that it gave them last."""
-        held = {id(parameter): parameter for group in self._optimizer().param_groups
+        optimizer = self._optimizer()
+        if optimizer is None:
+            return []
+        held = {id(parameter): parameter for group in optimizer.param_groups
                 for parameter in group["params"] if parameter.requires_grad}
         model = self._model()
         if model is not None:
             wrapped = is_wrapped(model)
-            self._names = {id(parameter): plain_name(name, wrapped)
+            self._names = {id(parameter): self._prefix + plain_name(name, wrapped)
                            for name, parameter in model.named_parameters()}
         if self._names:
             return [(name, held[key]) for key, name in self._names.items() if key in held]
-        return [(f"group{i}.parameter{j}", parameter)
-                for i, group in enumerate(self._optimizer().param_groups)
+        return [(f"{self._prefix}group{i}.parameter{j}", parameter)
+                for i, group in enumerate(optimizer.param_groups)
                 for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
 
     def _prepare(self) -> None:
@@ -159,22 +196,29 @@ class TorchAdapter:
         named = self._named_parameters()
         self._publishes = self._sink.publishes(
             is_sharded(self._model(), [parameter for _, parameter in named]))
-        self._capture = Capture(self._sink, named)
+        # A rank that publishes nothing tells no names.
+        self._capture = Capture(self._sink, named) if self._publishes else None
         self._known_count = self._count()
 
     def _count(self) -> int:
         return sum(len(group["params"]) for group in self._optimizer().param_groups)
 
-    def _sample(self) -> None:
+    def _sample(self, flags: int) -> None:
         if self._known_count != self._count():
             self._prepare()
-            if not self._publishes:
-                return
+        if self._capture is None:
+            return
         scaling = self._scaling
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
-        if self._capture is not None:
-            self._capture.sample(scaling)
+        self._capture.sample(scaling, flags)
+
+
+def _free(kind: type, number: int, taken: Any) -> str:
+    """A prefix for a model of this class: the class's name if it is the script's own."""
+    if kind.__module__.split(".")[0] != "torch" and kind.__name__ + "." not in taken:
+        return kind.__name__ + "."
+    return f"model{number}."
 
 
 def _weak(value: Any) -> Callable[[], Any]:

@@ -26,7 +26,7 @@ class Capture:
         self._sink = sink
         self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots: List[_Slot] = []
-        self._flags = 0  # of the gradients' rows
+        self._flags = (0, 0)  # of weights and gradients
         for i, (name, parameter) in enumerate(named):
             slot = _Slot()
             slot.parameter = parameter
@@ -41,14 +41,15 @@ class Capture:
             slot.on_host = parameter.device.type == "cpu"
             self._slots.append(slot)
 
-    def sample(self, scaling: Optional[Scaling] = None) -> None:
+    def sample(self, scaling: Optional[Scaling] = None, off_grid: int = 0) -> None:
         """Publishes what is due of the present step. ``scaling``: what the update is still to do;
-        without it the gradients are those that it uses."""
+        without it the gradients are those that it uses. ``off_grid``: 0, or the flag that has all
+        captured although the step is not due."""
         flags, divisor = _client.FLAG_UNSCALED, 1.0
         if scaling is not None:
             divisor = scaling.divisor()
             flags |= _client.FLAG_SKIPPED if scaling.skipped() else 0
-        self._flag(flags)
+        self._flag(off_grid, flags | off_grid)
         on_device: List[Tuple[int, Any, int]] = []
         kept: List[Any] = []  # tensors made for this call live until it is over
         filled = False
@@ -77,11 +78,11 @@ class Capture:
             self._sink.publish_rows(*device_rows(on_device, scaling))
         del kept
 
-    def _flag(self, flags: int) -> None:
-        if flags != self._flags:
-            self._flags = flags
+    def _flag(self, weights: int, gradients: int) -> None:
+        if self._flags != (weights, gradients):
+            self._flags = weights, gradients
             for slot in self._slots:
-                slot.gradient.flags = flags
+                slot.weight.flags, slot.gradient.flags = weights, gradients
 
     def _point_gradient(self, slot: _Slot, gradient: Any, divisor: float, kept: List[Any]) -> None:
         if gradient.is_sparse or divisor != 1.0:

@@ -119,11 +119,12 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
   const auto issues = of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].severity, core::Severity::warning);
-  EXPECT_EQ(issues[0].summary,
-            "2 trainable parameters of Net are in no optimizer: head.bias, head.weight. "
-            "7 parameters of Net got no gradient: a, b, c, d, e and 2 more. "
-            "The optimizer of Net holds 1 parameter that the model does not have. "
-            "Net is trained in its eval state.");
+  EXPECT_EQ(
+      issues[0].summary,
+      "2 trainable parameters of Net are in no optimizer that is watched: head.bias, head.weight. "
+      "7 parameters of Net got no gradient: a, b, c, d, e and 2 more. "
+      "The optimizer of Net holds 1 parameter that the model does not have. "
+      "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
   EXPECT_EQ(of(rule.resolved(), "training_preflight").size(), 1U);

@@ -1,0 +1,96 @@
+"""What the first updates of a model show: parts of it that do not train."""
+
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from ..sink import Sink
+
+UPDATES = 3  # looked at: a part that has no gradient in one of them may have one in the next
+_MAX_NAMES, _SHOWN = 20, 5
+
+
+class Preflight:
+    """Of one model and its optimizer. ``look()`` is called at each update until it says True."""
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
+        self._evaluating = True
+
+    def look(self, model: Any, optimizer: Any) -> bool:
+        """Whether enough was seen. Gradients are there, and not used yet."""
+        without = {id(parameter) for parameter in trainable(optimizer) if parameter.grad is None}
+        self._without = without if self._without is None else self._without & without
+        self._evaluating = self._evaluating and model is not None and not model.training
+        self._updates += 1
+        return self._updates >= UPDATES
+
+    def tell(self, sink: Sink, model: Any, optimizer: Any, names: Dict[int, str],
+             others: Sequence[Tuple[Any, Any]], sharded: bool) -> None:
+        """Says what was found. ``names`` of the model's parameters by id(); ``others``: the models and
+        optimizers that are watched, this one's among them."""
+        what = _name_of(model)
+        told: List[Dict[str, Any]] = []
+        words: List[str] = []
+
+        def find(kind: str, found: Sequence[str], count: int, text: str) -> None:
+            told.append({"kind": kind, "model": what, "count": count,
+                         "names": list(found[:_MAX_NAMES])})
+            words.append(text + _listed(found, count))
+
+        updated = {id(parameter) for _, other in others if other is not None
+                   for parameter in trainable(other)}
+        if model is not None:
+            idle = [names[id(parameter)] for parameter in _unique(model.parameters())
+                    if parameter.requires_grad and id(parameter) not in updated]
+            if idle:
+                find("no_optimizer", idle, len(idle), f"{_count(idle, 'trainable ')} of {what} "
+                     f"{_are(idle)} in no optimizer that is watched")
+            known = {id(parameter) for other, _ in others if other is not None
+                     for parameter in other.parameters()}
+            foreign = [parameter for parameter in trainable(optimizer) if id(parameter) not in known]
+            if foreign:
+                find("foreign_parameters", [], len(foreign), f"the optimizer of {what} holds "
+                     f"{_count(foreign)} that the model does not have")
+        # A rank may hold nothing of a sharded parameter.
+        without = [] if sharded else [names.get(id(parameter), "without a name")
+                                      for parameter in trainable(optimizer)
+                                      if id(parameter) in (self._without or ())]
+        if without:
+            find("no_gradient", without, len(without), f"{_count(without)} of {what} got no gradient")
+        if self._evaluating:
+            find("eval_mode", [], 0, f"{what} is trained in its eval state")
+        if told:
+            sink.preflight(told, words)
+
+
+def trainable(optimizer: Any) -> List[Any]:
+    """An optimizer's parameters, each once."""
+    return [parameter for parameter in _unique(parameter for group in optimizer.param_groups
+                                               for parameter in group["params"])
+            if parameter.requires_grad]
+
+
+def _unique(parameters: Any) -> List[Any]:
+    return list({id(parameter): parameter for parameter in parameters}.values())
+
+
+def _name_of(model: Any) -> str:
+    for inner in ("_orig_mod", "module"):
+        model = getattr(model, inner, model)
+    return "the model" if model is None else type(model).__name__
+
+
+def _count(items: Sequence[Any], what: str = "") -> str:
+    return f"{len(items)} {what}parameter{'' if len(items) == 1 else 's'}"
+
+
+def _are(items: Sequence[Any]) -> str:
+    return "is" if len(items) == 1 else "are"
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    shown = list(names[:_SHOWN])
+    if not shown:
+        return ""
+    more = f" and {count - len(shown)} more" if count > len(shown) else ""
+    return ": " + ", ".join(shown) + more
