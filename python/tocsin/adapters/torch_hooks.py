@@ -1,6 +1,7 @@
 """Where a PyTorch optimizer is hooked: around its update, and between a closure and the update."""
 
 import functools
+import sys
 import types
 import weakref
 from typing import Any, Callable, Optional, Tuple
@@ -44,14 +45,22 @@ def _register(optimizer: Any, before: Before, after: Callable[[], None]) -> Call
     def after_step(*_: Any) -> None:
         after()
 
-    handles = [optimizer.register_step_pre_hook(before_step),
-               optimizer.register_step_post_hook(after_step)]
+    handles = [optimizer.register_step_pre_hook(_untraced(before_step)),
+               optimizer.register_step_post_hook(_untraced(after_step))]
 
     def undo() -> None:
         for handle in handles:
             handle.remove()
 
     return undo
+
+
+def _untraced(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled ``step()`` calls it as it is. Importing the compiler would take seconds: torch does so
+    when it makes an optimizer, and where it has not, nothing is compiled."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    disable = getattr(compiler, "disable", None)
+    return disable(hook) if disable is not None and "torch._dynamo" in sys.modules else hook
 
 
 def _wrap(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable[[], None]:
