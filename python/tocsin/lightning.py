@@ -1,0 +1,132 @@
+"""Lightning (``lightning`` or ``pytorch_lightning``)::
+
+    from tocsin.lightning import TocsinCallback
+    trainer = Trainer(..., callbacks=[TocsinCallback()])
+
+Watches the module and its optimizers, logs the loss of every update (of every batch in validation)
+and what the module logs, and ends training when a rule asks for it.
+"""
+
+import os
+import sys
+from typing import Any, Dict, List, Optional, Set
+
+from ._callback import Watcher, loss_of, scalars
+from ._commands import StopRequest
+
+if "lightning.pytorch" in sys.modules or "pytorch_lightning" not in sys.modules:
+    from lightning.pytorch.callbacks import Callback
+else:
+    from pytorch_lightning.callbacks import Callback
+
+
+class TocsinCallback(Callback):
+    """``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, ``capture``, …).
+
+    After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self._watcher = Watcher(options)
+        self._losses: List[Any] = []  # of the micro-batches since the last update
+        self._updates = 0
+        self._resumed: Dict[str, Any] = {}
+        self._of_training: Set[str] = set()  # names of metrics: the Trainer keeps all in one place
+        self._of_validation: Set[str] = set()
+        self._from_environment = False
+
+    @property
+    def state_key(self) -> str:
+        """Of the callback's place in a checkpoint: a script's own and the entry point's are two."""
+        return type(self).__qualname__ + ("(environment)" if self._from_environment else "")
+
+    @property
+    def stopped(self) -> Optional[StopRequest]:
+        return self._watcher.stopped
+
+    # ---- begin and end
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        mine = [one for one in trainer.callbacks if isinstance(one, TocsinCallback)]
+        if mine[0] is not self:  # an entry point added one, the script another
+            return
+        self._updates = trainer.global_step
+        self._watcher.open(pl_module, trainer.optimizers, int(self._resumed.get("train", 0)))
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._watcher.active and self._watcher.wants_checkpoint():
+            path = os.path.join(trainer.default_root_dir, f"stopped-at-{trainer.global_step}.ckpt")
+            try:
+                with self._watcher.hook.checkpointing():
+                    trainer.save_checkpoint(path)  # all ranks take part
+                self._watcher.checkpoint = path
+            except Exception as error:  # noqa: BLE001
+                self._watcher.hook.errors.add("lightning", error)
+        self._watcher.end()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._watcher.fail(exception)
+
+    def state_dict(self) -> Dict[str, Any]:
+        if self._watcher.active:
+            return dict(self._watcher.hook.state_dict().get("steps", {}))
+        return {}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self._resumed = dict(state_dict)
+
+    # ---- steps
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any,
+                           batch_idx: int) -> None:
+        if self._watcher.active:
+            with self._watcher.hook.sink.guard("lightning"):
+                self._say(trainer, outputs)
+        stop = self._watcher.asked() is not None
+        if trainer.strategy.reduce_boolean_decision(stop, all=False):
+            trainer.should_stop = True
+
+    def _say(self, trainer: Any, outputs: Any) -> None:
+        loss = loss_of(outputs)
+        if loss is not None:
+            self._losses.append(loss)
+        if trainer.global_step == self._updates:
+            return  # a micro-batch
+        self._updates = trainer.global_step
+        values: Dict[str, Any] = {}
+        losses, self._losses = self._losses, []
+        if losses:
+            values["loss"] = sum(losses[1:], losses[0]) / len(losses)
+        if self._updates % max(trainer.log_every_n_steps, 1) == 0:
+            metrics = scalars(trainer.callback_metrics, self._of_validation)
+            self._of_training.update(metrics)
+            values = {**metrics, **values}
+        if values:
+            self._watcher.log(values)
+        else:
+            self._watcher.hook.sink.clock.close()
+
+    # ---- validation
+
+    def on_validation_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any,
+                                batch_idx: int, dataloader_idx: int = 0) -> None:
+        if not trainer.sanity_checking:
+            self._watcher.evaluated(loss_of(outputs))
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if not trainer.sanity_checking:
+            metrics = scalars(trainer.callback_metrics, self._of_training)
+            self._of_validation.update(metrics)
+            self._watcher.log(metrics)
+
+
+def callbacks() -> List[Any]:
+    """For the entry point ``lightning.pytorch.callbacks_factory``: a callback without a line in the
+    script, only where the environment says where telemetry goes."""
+    wanted = any(os.environ.get(name) for name in ("TOCSIN_RUN", "TOCSIN_OUT", "TOCSIN_BROKERS"))
+    if not wanted:
+        return []
+    callback = TocsinCallback()
+    callback._from_environment = True
+    return [callback]
