@@ -4,18 +4,31 @@ import json
 from typing import Any, Dict, Mapping, Tuple
 
 from . import _client
+from ._contain import Errors
 
-MAX_ARGUMENTS = 1000  # distinct ones; each is a name that every reader keeps
+# Distinct ones; each is a name that every reader keeps.
+MAX_NAMES = MAX_ARGUMENTS = 1000
+REST = "(others)"  # the name of what comes beyond
 
 
 class Spans:
-    def __init__(self, client: _client.Client) -> None:
+    def __init__(self, client: _client.Client, errors: Errors) -> None:
         self._client = client
+        self._errors = errors
+        self._names = 0
         self._ids: Dict[Tuple[int, str], int] = {}
         self._arguments = 0
 
     def add(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
         """``start`` and ``duration`` in nanoseconds; duration -1: an instant."""
+        if (_client.NAME_SPAN, name) not in self._ids and name != REST:
+            if self._names >= MAX_NAMES:
+                self._errors.add("span", ValueError(
+                    f"more than {MAX_NAMES} names, the rest is recorded as {REST}: "
+                    "give values that change as arguments"))
+                name = REST
+            else:
+                self._names += 1
         arguments = self._arguments_id(args) if args else 0
         self._client.span(self._id(_client.NAME_SPAN, name), 0, start, duration, arguments)
 

@@ -61,7 +61,7 @@ class Hook:
         self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"),
                          counters.get("step_by", FIRST))
         self._commands = Commands(client, self.errors)
-        self._spans = Spans(client)
+        self._spans = Spans(client, self.errors)
         self.enabled = True
         if self.rank == 0:  # a line per launch, not one per rank
             say(f"watching run {self.run} (job {self.job}), "

@@ -40,6 +40,8 @@ from ._steps import FIRST, StepClock
 from ._turns import Turns
 from .arrays import describe, dtype_code
 
+MAX_NAMES = 10_000  # of scalars that are logged, and of tensors that are saved by name
+
 
 class Sink:
     """One per hook. ``active`` is False once the hook is closed, or in a forked child.
@@ -188,6 +190,7 @@ class Sink:
                 detach = getattr(value, "detach", None)
                 value = float(value if detach is None else detach())
             if scalar is None:  # only now: what is not logged needs no name
+                _bounded(self._scalars)
                 scalar = self._scalars[name] = self._client.name(_client.NAME_SCALAR, name)
         if event is not None or self.queue.waiting:
             self.queue.put(self._scalar_late, scalar, value, after=event)
@@ -200,6 +203,7 @@ class Sink:
         detached = value.detach() if hasattr(value, "detach") else value
         identity = self._tensors.get(name)
         if identity is None:
+            _bounded(self._tensors)
             identity = self._tensors[name] = self.tensor(
                 name, dtype=detached.dtype, shape=detached.shape, collection=collection)
         if getattr(detached, "is_cuda", False):
@@ -267,6 +271,12 @@ class Sink:
         if found is None:
             found = self._collections[name] = self._client.name(_client.NAME_COLLECTION, name)
         return found
+
+
+def _bounded(names: Mapping[str, int]) -> None:
+    """Each name is kept by every reader of the run: one with a value in it grows without end."""
+    if len(names) >= MAX_NAMES:
+        raise ValueError(f"more than {MAX_NAMES} names: is there a number in them that changes?")
 
 
 class _Guard:

@@ -300,6 +300,29 @@ def test_span_arguments_that_never_repeat_do_not_grow_without_bound(tmp_path):
     assert len([entry for entry in entries if '"number"' in entry["name"]]) == 1000
 
 
+def test_names_with_a_number_in_them_do_not_grow_without_bound(tmp_path, monkeypatch):
+    import numpy
+    import tocsin._spans
+    import tocsin.sink
+    monkeypatch.setattr(tocsin._spans, "MAX_NAMES", 5)
+    monkeypatch.setattr(tocsin.sink, "MAX_NAMES", 5)
+    with pytest.warns(RuntimeWarning, match="more than 5 names"):
+        hook = tocsin.watch(out=str(tmp_path / "data"))
+        for number in range(9):
+            with hook.span(f"batch {number}"):
+                pass
+            hook.log({f"loss of batch {number}": 0.5, "loss of batch 0": 1.0})
+            hook.save_tensor(f"scores {number}", numpy.zeros(2))
+            hook.step()
+        hook.close()
+    telemetry = Telemetry(tmp_path / "data")
+    kinds = {name_type: {entry["name"] for entry in telemetry.entries.values() if entry["type"] == name_type} for name_type in (1, 2, 6)}
+    assert len(kinds[2]) == 5 and len(kinds[1]) <= 5
+    assert kinds[6] == {f"batch {number}" for number in range(5)} | {"(others)"}
+    assert [step for _, step, _ in telemetry.scalars("loss of batch 0")] == list(range(9)), "beside one that is not"
+    assert hook.stats()["hook_errors_total"] == {"span": 4, "log": 4, "save_tensor": 4}
+
+
 def test_a_wrong_setting_is_one_warning_and_no_hook(tmp_path):
     result = run_script(script("""
 hook = tocsin.watch(model, optimizer, out="data", capture={"collektions": ["weights"]})
