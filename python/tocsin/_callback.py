@@ -21,6 +21,7 @@ class Watcher:
         self.hook: Optional[Hook] = None
         self.stopped: Optional[StopRequest] = None
         self.checkpoint: Optional[str] = None  # written after the stop was asked for
+        self.agreed = False  # all ranks leave, because one is asked to
 
     @property
     def active(self) -> bool:
@@ -30,6 +31,7 @@ class Watcher:
         """``steps``: updates that a checkpoint brings along."""
         before = _lifetime.open_hook()
         self.stopped = self.checkpoint = None
+        self.agreed = False
         for optimizer in optimizers:
             self.hook = watch(model, optimizer, **self._options)
         if self.hook is None:
@@ -51,6 +53,8 @@ class Watcher:
         """The trainer has left its loop."""
         if not self.active:
             return
+        if self.agreed:
+            self.asked()  # this rank's client may have read the command a moment later
         if self.stopped is not None:
             self.hook.acknowledge_stop(checkpoint=self.checkpoint)
         if self._own:

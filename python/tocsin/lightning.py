@@ -85,6 +85,7 @@ class TocsinCallback(Callback):
                 self._say(trainer, outputs)
         stop = self._watcher.asked() is not None
         if trainer.strategy.reduce_boolean_decision(stop, all=False):
+            self._watcher.agreed = True
             trainer.should_stop = True
 
     def _say(self, trainer: Any, outputs: Any) -> None:

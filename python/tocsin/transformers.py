@@ -94,6 +94,7 @@ class TocsinCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         stop = self._watcher.asked() is not None
         if any_rank(stop, args.device):
+            self._watcher.agreed = True
             control.should_training_stop = True
             control.should_save = control.should_save or self._watcher.wants_checkpoint()
         return control

@@ -2,6 +2,11 @@
 import json
 import math
 import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -87,7 +92,6 @@ class Breaks(transformers.TrainerCallback):
     """Breaks a weight in step 3, then waits a moment in each step, as real steps take one."""
 
     def on_step_end(self, args, state, control, model=None, **_):
-        import time
         if state.global_step == 3:
             with torch.no_grad():
                 model.transformer.wte.weight[5, 3] = math.inf
@@ -115,6 +119,23 @@ def test_a_rule_stops_the_trainer(tmp_path, out, server, mode):
         assert os.path.exists(path + "/model.safetensors")
         done = [ack for ack in acks(out) if ack["phase"] == "checkpoint_done"]
         assert json.dumps(done[0]).count(path) == 1
+
+
+def test_all_ranks_leave_at_the_same_step(tmp_path):
+    """The other one would wait for it in all_reduce for ever."""
+    script = pathlib.Path(__file__).with_name("two_ranks.py")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),
+                           str(script), str(tmp_path)], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(line for line in done.stdout.splitlines() if line.startswith("rank")) == ["rank 0 left after 3", "rank 1 left after 3"]
+    telemetry = Telemetry(tmp_path / "data")
+    assert {frame.header["rank"] for frame in telemetry.of_kind(wire.SCALAR)} == {0, 1}, "every rank's loss"
+    assert {frame.header["rank"] for frame in telemetry.of_kind(wire.SUMMARY)} == {0}, "what all hold alike is the first's to tell"
+    assert {frame.header["rank"] for frame in telemetry.of_kind(wire.DICTIONARY) for entry in frame.entries
+            if entry["name"].endswith("weight")} == {0}
 
 
 def test_a_resumed_training_goes_on_counting(tmp_path, out):
