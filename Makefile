@@ -48,7 +48,7 @@ contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
 
-test-frameworks: ## The hook on torch 2, Transformers, Accelerate, Lightning (from PyPI, once; 6 GB on disk)
+test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, … (from PyPI, once; 6 GB on disk)
 	@tools/setup build
 	@tools/build release --quiet tocsin tocsin_client_shared
 	@tools/frameworks

@@ -1,7 +1,7 @@
 """What the callbacks of trainers have in common: opening the hook, stopping, ending."""
 
 import sys
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Set
 
 from . import _lifetime
 from ._commands import StopRequest
@@ -21,6 +21,7 @@ class Watcher:
         self.hook: Optional[Hook] = None
         self.stopped: Optional[StopRequest] = None
         self.checkpoint: Optional[str] = None  # written after the stop was asked for
+        self._metrics: Set[str] = set()
         self.agreed = False  # all ranks leave, because one is asked to
 
     @property
@@ -32,6 +33,7 @@ class Watcher:
         before = _lifetime.open_hook()
         self.stopped = self.checkpoint = None
         self.agreed = False
+        self._metrics.clear()
         for optimizer in optimizers:
             self.hook = watch(model, optimizer, **self._options)
         if self.hook is None:
@@ -68,6 +70,16 @@ class Watcher:
     def log(self, values: Mapping[str, Any]) -> None:
         if self.active and values:
             self.hook.log(values)
+
+    def log_metrics(self, values: Mapping[str, Any], losses: Mapping[str, bool]) -> None:
+        """The same for metrics; ``losses`` says of each new name whether it is to become small."""
+        if self.active:
+            with self.hook.sink.guard("metrics"):
+                for name in values:
+                    if name not in self._metrics:
+                        self._metrics.add(name)
+                        self.hook.sink.scalar(name, "loss" if losses.get(name) else "metric")
+            self.log(values)
 
     def evaluated(self, loss: Any) -> None:
         """A batch of an evaluation. Its step stays open: what is logged after the last one is part of

@@ -158,6 +158,14 @@ class Sink:
                                  role=-1 if role is None else _client.ROLES[role],
                                  dims=list(shape), collection=collection)
 
+    def scalar(self, name: str, role: Optional[str] = None) -> int:
+        """Registers a scalar and gives its id; again it updates what is known of it. ``role``: ``loss``
+        or ``metric``; None: by the name."""
+        identity = self._client.name(_client.NAME_SCALAR, name,
+                                     role=-1 if role is None else _client.ROLES[role])
+        self._scalars[name] = identity
+        return identity
+
     # ---- values
 
     def log(self, values: Mapping[str, Any]) -> None:
@@ -191,7 +199,7 @@ class Sink:
                 value = float(value if detach is None else detach())
             if scalar is None:  # only now: what is not logged needs no name
                 _bounded(self._scalars)
-                scalar = self._scalars[name] = self._client.name(_client.NAME_SCALAR, name)
+                scalar = self.scalar(name)
         if event is not None or self.queue.waiting:
             self.queue.put(self._scalar_late, scalar, value, after=event)
             return

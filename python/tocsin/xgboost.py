@@ -1,0 +1,89 @@
+"""XGBoost::
+
+    from tocsin.xgboost import TocsinCallback
+    booster = xgboost.train(params, data, evals=[(data, "train"), (held, "validation")],
+                            callbacks=[TocsinCallback()])
+
+Logs every evaluation metric of every round (``validation-rmse``), the importance of the features, and
+ends training when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
+"""
+
+from typing import Any, Dict, Optional, Sequence
+
+import xgboost
+from xgboost.callback import TrainingCallback
+
+from ._callback import Watcher
+from ._commands import StopRequest
+
+
+_LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
+                    "recall"])
+
+
+class TocsinCallback(TrainingCallback):
+    """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round
+    as ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are
+    left out. ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
+
+    After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
+    """
+
+    def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 10,
+                 **options: Any) -> None:
+        super().__init__()
+        self._watcher = Watcher(options)
+        self._importance, self._every = tuple(importance), max(importance_every, 1)
+
+    @property
+    def stopped(self) -> Optional[StopRequest]:
+        return self._watcher.stopped
+
+    def before_training(self, model: Any) -> Any:
+        rounds = getattr(model, "num_boosted_rounds", lambda: 0)()
+        self._watcher.open(None, [], rounds)
+        return model
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Dict[str, Any]) -> bool:
+        """True ends training."""
+        watcher = self._watcher
+        if watcher.active:
+            values: Dict[str, Any] = {}
+            with watcher.hook.sink.guard("xgboost"):
+                for data, metrics in evals_log.items():
+                    for metric, history in metrics.items():
+                        value = history[-1]  # of a cross-validation: mean and deviation
+                        values[f"{data}-{metric}"] = value[0] if isinstance(value, tuple) else value
+                if epoch % self._every == 0 and hasattr(model, "get_score"):
+                    values.update(self._importances(model))
+            watcher.log_metrics(values, {name: _is_loss(name) for name in values})
+            watcher.hook.step()
+        watcher.agreed = _agreed(watcher.asked() is not None)
+        return watcher.agreed
+
+    def _importances(self, model: Any) -> Dict[str, float]:
+        out: Dict[str, float] = {}
+        for kind in self._importance:
+            scores = model.get_score(importance_type=kind)
+            total = sum(scores.values())
+            if total > 0:
+                out.update({f"feature_importance/{kind}/{feature}": score / total
+                            for feature, score in scores.items()})
+        return out
+
+    def after_training(self, model: Any) -> Any:
+        self._watcher.end()
+        return model
+
+
+def _is_loss(name: str) -> bool:
+    """Of ``validation-ndcg@3`` and the like: whether the metric is to become small."""
+    data, _, metric = name.partition("-")
+    return bool(metric) and "/" not in data and metric.split("@")[0].rstrip("-") not in _LARGE
+
+
+def _agreed(stop: bool) -> bool:
+    """Rank 0's word, so that all workers leave at the same round."""
+    if xgboost.collective.get_world_size() == 1:
+        return stop
+    return bool(xgboost.collective.broadcast(stop, 0))

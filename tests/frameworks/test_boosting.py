@@ -1,0 +1,125 @@
+"""XGBoost and LightGBM: every round is a step; watched, judged, stopped."""
+import lightgbm
+import numpy
+import pytest
+import xgboost
+
+from tests.support.hook_support import CommandWriter, Telemetry, wait_for, wire
+
+import tocsin
+import tocsin.lightgbm
+import tocsin.xgboost
+
+
+def data():
+    random = numpy.random.default_rng(0)
+    x = random.normal(size=(200, 4))
+    return x, x[:, 0] * 3 + random.normal(size=200) * 0.1
+
+
+def train_xgboost(callback, rounds=12, **more):
+    x, y = data()
+    first, second = xgboost.DMatrix(x[:150], y[:150]), xgboost.DMatrix(x[150:], y[150:])
+    settings = {"max_depth": 2, "nthread": 1, "eval_metric": ["rmse", "mae"]}
+    return xgboost.train(settings, first, rounds, evals=[(first, "train"), (second, "validation")], verbose_eval=False,
+                         callbacks=[callback], **more)
+
+
+def train_lightgbm(callback, rounds=12, callbacks=(), **settings):
+    x, y = data()
+    y = y > 0 if settings.get("objective") == "binary" else y
+    first = lightgbm.Dataset(x[:150], y[:150])
+    settings = {"num_leaves": 4, "num_threads": 1, "verbose": -1, "metric": ["l2", "l1"], "min_data_in_leaf": 2, **settings}
+    return lightgbm.train(settings, first, rounds, valid_sets=[first, lightgbm.Dataset(x[150:], y[150:], reference=first)],
+                          valid_names=["train", "validation"], callbacks=[callback, *callbacks])
+
+
+def test_xgboost_logs_every_metric_of_every_round(out):
+    callback = tocsin.xgboost.TocsinCallback(out=out, job="boosted", importance=["gain", "weight"])
+    results = {}
+    train_xgboost(callback, evals_result=results)
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == list(range(12))
+    for name in ("train-rmse", "train-mae", "validation-rmse", "validation-mae"):
+        told = telemetry.scalars(name)
+        assert [step for _, step, _ in told] == list(range(12))
+        assert [value for _, _, value in told] == pytest.approx(results[name.split("-")[0]][name.split("-")[1]])
+    for kind in ("gain", "weight"):
+        shares = [telemetry.scalars(name) for name in telemetry.names.values() if name.startswith(f"feature_importance/{kind}/")]
+        assert shares and sum(value for share in shares for _, step, value in share if step == 10) == pytest.approx(1)
+    roles = {entry["name"]: entry["role"] for entry in telemetry.entries.values()}
+    assert roles["validation-rmse"] == roles["train-mae"] == wire.ROLES["loss"]
+    assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] and tocsin.get_hook() is None
+
+
+def test_metrics_that_are_to_become_large_are_no_losses(out):
+    x, y = data()
+    both = xgboost.DMatrix(x, y > 0)
+    settings = {"objective": "binary:logistic", "eval_metric": ["auc", "logloss", "map@3"], "nthread": 1}
+    xgboost.train(settings, both, 2, evals=[(both, "train")], verbose_eval=False, callbacks=[tocsin.xgboost.TocsinCallback(out=out)])
+    train_lightgbm(tocsin.lightgbm.callback(out=out + "2"), rounds=2, objective="binary", metric=["auc", "binary_logloss"])
+    for place, losses in ((out, {"train-logloss"}), (out + "2", {"train-binary_logloss", "validation-binary_logloss"})):
+        entries = Telemetry(place).entries.values()
+        assert {entry["name"] for entry in entries if entry["role"] == wire.ROLES["loss"]} == losses
+
+
+def test_xgboost_goes_on_counting_where_a_booster_was(out):
+    booster = train_xgboost(tocsin.xgboost.TocsinCallback(out=out + "1"), rounds=5)
+    train_xgboost(tocsin.xgboost.TocsinCallback(out=out), rounds=3, xgb_model=booster)
+    assert Telemetry(out).steps() == [5, 6, 7]
+
+
+def test_lightgbm_logs_every_metric_of_every_round(out):
+    results = {}
+    train_lightgbm(tocsin.lightgbm.callback(out=out), callbacks=[lightgbm.record_evaluation(results)])
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == list(range(12))
+    for data_set, metric in (("train", "l2"), ("validation", "l1")):
+        assert [value for _, _, value in telemetry.scalars(f"{data_set}-{metric}")] == pytest.approx(results[data_set][metric])
+    assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] and tocsin.get_hook() is None
+
+
+def stop_in_round_3(out, round_number):
+    """As the router would; waits until the client has read it."""
+    if round_number == 3:
+        hook = tocsin.get_hook()
+        CommandWriter(out).stop(hook.run, hook.attempt)
+        assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+
+
+def assert_stopped_in_round_3(out, callback):
+    assert callback.stopped.rule == "exploding_tensor"
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == [0, 1, 2, 3]
+    assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["stopped_by_rule"]
+
+
+def test_a_stop_ends_the_rounds_of_xgboost_and_keeps_the_booster(out):
+    class Stopped(tocsin.xgboost.TocsinCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            stop_in_round_3(out, epoch)
+            return super().after_iteration(model, epoch, evals_log)
+
+    callback = Stopped(out=out, run="boosted")
+    assert train_xgboost(callback, rounds=50).num_boosted_rounds() == 4
+    assert_stopped_in_round_3(out, callback)
+
+
+def test_a_stop_ends_the_rounds_of_lightgbm_and_keeps_the_booster(out):
+    def asks(env):
+        stop_in_round_3(out, env.iteration)
+
+    asks.order = 1
+    callback = tocsin.lightgbm.callback(out=out, run="boosted")
+    assert train_lightgbm(callback, rounds=50, callbacks=[asks]).current_iteration() == 4
+    assert_stopped_in_round_3(out, callback)
+
+
+def test_a_model_that_overfits_is_found(out, judged):
+    fired = judged("[overfit]")
+    random = numpy.random.default_rng(0)
+    x, y = random.normal(size=(60, 8)), random.normal(size=60)
+    first, second = xgboost.DMatrix(x[:30], y[:30]), xgboost.DMatrix(x[30:], y[30:])
+    xgboost.train({"max_depth": 6, "eta": 0.5, "nthread": 1}, first, 40, evals=[(first, "train"), (second, "validation")],
+                  verbose_eval=False, callbacks=[tocsin.xgboost.TocsinCallback(out=out)])
+    assert "overfit" in fired()
