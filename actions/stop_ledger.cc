@@ -51,16 +51,16 @@ StopLedger::Answer StopLedger::reserve(const Command& wanted, const StopLimit& l
     const Command& held = slot->second.command;
     out.newest_attempt = held.attempt;
     out.revision = std::max<std::uint64_t>(wanted.attempt, held.revision + 1);
-    if (held.attempt > wanted.attempt) return {Verdict::newer_attempt, 0, out.recent, held.attempt};
+    if (held.attempt > wanted.attempt) return {Leave::newer_attempt, 0, out.recent, held.attempt};
     again = held.attempt == wanted.attempt;
-    if (again && slot->second.withdrawn) out.verdict = Verdict::withdrawn;
+    if (again && slot->second.withdrawn) out.leave = Leave::withdrawn;
     // Who does not know the launch (any more) has nothing to add to what was asked.
     const bool same_launch = wanted.launch.empty() || held.launch == wanted.launch;
-    if (again && !slot->second.withdrawn && same_launch) out.verdict = Verdict::already_requested;
-    if (out.verdict != Verdict::send) return out;
+    if (again && !slot->second.withdrawn && same_launch) out.leave = Leave::already_requested;
+    if (out.leave != Leave::send) return out;
   }
   if (!again && out.recent >= limit.count) {
-    out.verdict = Verdict::held_back;
+    out.leave = Leave::held_back;
     return out;
   }
   Slot next{wanted, std::nullopt, false};

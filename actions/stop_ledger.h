@@ -31,7 +31,7 @@ class StopLedger {
   /// The slot was withdrawn: the attempt is not asked again, and still counts.
   void on_withdrawn(const core::RunUid& run);
 
-  enum class Verdict {
+  enum class Leave {
     send,               // reserved: write it with `revision`, release() it if that fails
     already_requested,  // this attempt was asked, of this launch
     withdrawn,          // this attempt was asked, and somebody took it back
@@ -39,7 +39,7 @@ class StopLedger {
     held_back,          // by the limit
   };
   struct Answer {
-    Verdict verdict = Verdict::send;
+    Leave leave = Leave::send;
     std::uint64_t revision = 0;        // grows per slot
     std::uint64_t recent = 0;          // stops in the last StopLimit::per
     std::uint32_t newest_attempt = 0;  // of the slot

@@ -70,25 +70,25 @@ void CommitQueue::start(core::Duration now, std::vector<core::Position> position
   committer_->start(std::move(records), std::move(positions));
 }
 
-CommitQueue::Outcome CommitQueue::poll(core::Duration now) {
-  if (!committer_) return Outcome::none;
+CommitQueue::Progress CommitQueue::poll(core::Duration now) {
+  if (!committer_) return Progress::none;
   const auto outcome = committer_->poll();
-  return outcome ? settle(*outcome, now) : Outcome::none;
+  return outcome ? settle(*outcome, now) : Progress::none;
 }
 
-CommitQueue::Outcome CommitQueue::wait(core::Duration now) {
-  if (!busy()) return Outcome::none;
+CommitQueue::Progress CommitQueue::wait(core::Duration now) {
+  if (!busy()) return Progress::none;
   return settle(committer_->wait(), now);
 }
 
-CommitQueue::Outcome CommitQueue::settle(const core::Status& status, core::Duration now) {
+CommitQueue::Progress CommitQueue::settle(const core::Status& status, core::Duration now) {
   if (status) {
     probe_.commits.add();
     probe_.commit_seconds.observe(std::chrono::duration<double>(now - began_).count());
     owners_.clear();
     positions_under_way_.clear();
     backoff_ = {};
-    return Outcome::committed;
+    return Progress::committed;
   }
   error_ = status.error();
   probe_.failures.add();
@@ -96,10 +96,10 @@ CommitQueue::Outcome CommitQueue::settle(const core::Status& status, core::Durat
                               {"code", std::string(core::to_string(error_.code))},
                               {"error", error_.message}});
   // Fenced, or nobody knows what became of it: the log knows, so it is read back.
-  if (!error_.retryable()) return Outcome::broken;
+  if (!error_.retryable()) return Progress::broken;
   put_back();
   backoff_.grow(now);
-  return Outcome::again;
+  return Progress::again;
 }
 
 void CommitQueue::put_back() {

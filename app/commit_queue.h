@@ -43,11 +43,11 @@ class CommitQueue {
   /// Begins a commit of everything that waits. `positions`: of the loop, where the stage says none.
   void start(core::Duration now, std::vector<core::Position> positions);
 
-  enum class Outcome { none, committed, again, broken };
+  enum class Progress { none, committed, again, broken };
   /// What came of the commit begun last; `broken`: fenced, or nobody knows, see error().
-  Outcome poll(core::Duration now);
+  Progress poll(core::Duration now);
   /// The same, and waits for it.
-  Outcome wait(core::Duration now);
+  Progress wait(core::Duration now);
   [[nodiscard]] const core::Error& error() const { return error_; }
 
   /// Drops what belongs to partitions that are `gone`.
@@ -55,7 +55,7 @@ class CommitQueue {
 
  private:
   using Positions = std::map<core::StreamPartition, std::int64_t>;
-  Outcome settle(const core::Status& status, core::Duration now);
+  Progress settle(const core::Status& status, core::Duration now);
   void put_back();
 
   std::string stage_;

@@ -301,18 +301,18 @@ std::vector<core::Position> TopicLoop::Impl::positions() const {
   return out;
 }
 
-void TopicLoop::Impl::settle(CommitQueue::Outcome outcome) {
-  switch (outcome) {
-    case CommitQueue::Outcome::none:
+void TopicLoop::Impl::settle(CommitQueue::Progress progress) {
+  switch (progress) {
+    case CommitQueue::Progress::none:
       return;
-    case CommitQueue::Outcome::committed:
+    case CommitQueue::Progress::committed:
       stage_.committed(time_.now());
       return;
-    case CommitQueue::Outcome::again:
+    case CommitQueue::Progress::again:
       ready_ = false;
       moved_ = true;
       return;
-    case CommitQueue::Outcome::broken:
+    case CommitQueue::Progress::broken:
       ready_ = false;
       broken_ = queue_.error();
       return;

@@ -65,7 +65,7 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   void lost(std::span<const core::StreamPartition> partitions) override;
   void take_away(std::span<const core::StreamPartition> partitions);
   // Commits.
-  void settle(CommitQueue::Outcome outcome);
+  void settle(CommitQueue::Progress progress);
   void start_commit(bool all);
   void commit_now();
   [[nodiscard]] std::vector<core::Position> positions() const;

@@ -65,23 +65,23 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
   const bool over = run.ended && !run.lost;
   const ProcessId process{header.worker, header.rank, header.incarnation};
   const bool first = run.launches.attempt() == 0;
-  Launches::Verdict verdict = Launches::Verdict::current;
+  Launches::Standing standing = Launches::Standing::current;
   if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
     // Shards beyond the first see no starts: they go by what the frames state.
-    verdict = run.launches.stated(header.attempt, over);
+    standing = run.launches.stated(header.attempt, over);
   } else if (body != nullptr && body->event == core::LifecycleEvent::start) {
-    verdict = run.launches.start(process, body->launch, header.attempt, over);
+    standing = run.launches.start(process, body->launch, header.attempt, over);
   } else if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
-    verdict = run.launches.heartbeat(process, body->launch, header.attempt, over);
+    standing = run.launches.heartbeat(process, body->launch, header.attempt, over);
   } else {
     const auto known = run.worker_index.find({header.worker, header.rank});
     if (over || known == run.worker_index.end() ||
         run.workers[known->second].incarnation != header.incarnation) {
-      verdict = run.launches.frame(process, header.attempt, over);
+      standing = run.launches.frame(process, header.attempt, over);
     }
   }
-  switch (verdict) {
-    case Launches::Verdict::opened:
+  switch (standing) {
+    case Launches::Standing::opened:
       if (first) {
         run.attempt = run.launches.attempt();
       } else {
@@ -89,15 +89,15 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
                   body == nullptr ? std::nullopt : body->continues_from);
       }
       break;
-    case Launches::Verdict::moved:
+    case Launches::Standing::moved:
       ++stats.moved_launches;
       break;
-    case Launches::Verdict::current:
+    case Launches::Standing::current:
       break;
-    case Launches::Verdict::late:
+    case Launches::Standing::late:
       ++stats.late_launches;
       [[fallthrough]];
-    case Launches::Verdict::stale:
+    case Launches::Standing::stale:
       ++stats.stale_frames;
       if (is_progress(header.kind) && run.launches.first_of_unwatched(process)) {
         unwatched(run, header);

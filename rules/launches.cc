@@ -105,22 +105,22 @@ Launches::Process& Launches::enter(const ProcessId& process, std::uint32_t key, 
   return its;
 }
 
-Launches::Verdict Launches::open(const ProcessId& process, std::uint32_t key, std::uint32_t header,
+Launches::Standing Launches::open(const ProcessId& process, std::uint32_t key, std::uint32_t header,
                                  bool started) {
   // Not of an old attempt either: those may be forgotten right now.
   enter(process, key, started).attempt = std::numeric_limits<std::uint32_t>::max();
   add_attempt(header, key, started);
   processes_[process].attempt = attempt();
-  return Verdict::opened;
+  return Standing::opened;
 }
 
-Launches::Verdict Launches::join(const ProcessId& process, std::uint32_t key, bool started) {
+Launches::Standing Launches::join(const ProcessId& process, std::uint32_t key, bool started) {
   if (attempts_.back().key == 0) attempts_.back().key = key;
   enter(process, key, started).attempt = attempt();
-  return Verdict::current;
+  return Standing::current;
 }
 
-Launches::Verdict Launches::start(const ProcessId& process, std::string_view text,
+Launches::Standing Launches::start(const ProcessId& process, std::string_view text,
                                   std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known != processes_.end() && known->second.started) return frame(process, header, ended);
@@ -137,13 +137,13 @@ Launches::Verdict Launches::start(const ProcessId& process, std::string_view tex
       its.attempt = older->number;
       its.key = key;
       its.started = true;
-      return Verdict::late;
+      return Standing::late;
     }
   }
   return open(process, key, header, true);
 }
 
-Launches::Verdict Launches::heartbeat(const ProcessId& process, std::string_view text,
+Launches::Standing Launches::heartbeat(const ProcessId& process, std::string_view text,
                                       std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known == processes_.end() || known->second.started || known->second.key != 0 ||
@@ -159,34 +159,34 @@ Launches::Verdict Launches::heartbeat(const ProcessId& process, std::string_view
   }
   if (const Attempt* older = older_with(key)) {
     its.attempt = older->number;
-    return Verdict::stale;
+    return Standing::stale;
   }
   return open(process, key, header, false);
 }
 
-Launches::Verdict Launches::frame(const ProcessId& process, std::uint32_t header, bool ended) {
+Launches::Standing Launches::frame(const ProcessId& process, std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known != processes_.end()) {
     Process& its = known->second;
     if (its.attempt == attempt()) {
-      if (ended || replaced(process)) return Verdict::stale;
+      if (ended || replaced(process)) return Standing::stale;
       its.accepted = true;
-      return Verdict::current;
+      return Standing::current;
     }
     if (ended || !agree(its.key, attempts_.back().key) || replaced(process)) {
-      return Verdict::stale;
+      return Standing::stale;
     }
     its.attempt = attempt();
     its.started = false;  // its worker's next start replaces it
     its.moved = true;
     its.accepted = true;
-    return Verdict::moved;
+    return Standing::moved;
   }
   if (attempts_.empty()) return open(process, 0, header, false);
   const std::optional<ProcessId> newest = newest_of(process);
   if (newest && process.incarnation < newest->incarnation) {
     processes_[process] = {};  // of a launch that is not remembered
-    return Verdict::stale;
+    return Standing::stale;
   }
   // No start was seen. A worker that is here already with an earlier process, and states a later
   // attempt, was launched again; so was whoever speaks up after the end.
@@ -194,12 +194,12 @@ Launches::Verdict Launches::frame(const ProcessId& process, std::uint32_t header
   return join(process, 0, false);
 }
 
-Launches::Verdict Launches::stated(std::uint32_t header, bool ended) {
+Launches::Standing Launches::stated(std::uint32_t header, bool ended) {
   if (attempts_.empty() || header > attempt()) {
     add_attempt(header, 0, false);
-    return Verdict::opened;
+    return Standing::opened;
   }
-  return header < attempt() || ended ? Verdict::stale : Verdict::current;
+  return header < attempt() || ended ? Standing::stale : Standing::current;
 }
 
 bool Launches::holds(std::uint64_t worker, std::uint64_t incarnation) const {

@@ -24,7 +24,7 @@ struct ProcessId {
 
 class Launches {
  public:
-  enum class Verdict : std::uint8_t {
+  enum class Standing : std::uint8_t {
     current,  // of the newest attempt
     opened,   // opens attempt(): everything of the one before is over
     moved,    // was of an older one and is of the newest from here on
@@ -39,14 +39,14 @@ class Launches {
 
   /// A start record. `key`: what the processes of one launch share, may be empty; `header`: the
   /// attempt that the record states; `ended`: the newest attempt is over.
-  Verdict start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended);
+  Standing start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended);
   /// A heartbeat, which tells the key of a process whose start was not seen.
-  Verdict heartbeat(const ProcessId& process, std::string_view key, std::uint32_t header,
+  Standing heartbeat(const ProcessId& process, std::string_view key, std::uint32_t header,
                     bool ended);
   /// Any other record.
-  Verdict frame(const ProcessId& process, std::uint32_t header, bool ended);
+  Standing frame(const ProcessId& process, std::uint32_t header, bool ended);
   /// A record that states its attempt itself (JSON).
-  Verdict stated(std::uint32_t header, bool ended);
+  Standing stated(std::uint32_t header, bool ended);
 
   /// Is this a process of the newest attempt?
   [[nodiscard]] bool holds(std::uint64_t worker, std::uint64_t incarnation) const;
@@ -87,8 +87,8 @@ class Launches {
   [[nodiscard]] bool replaced(const ProcessId& process) const;
   [[nodiscard]] std::optional<ProcessId> newest_of(const ProcessId& process) const;
   [[nodiscard]] const Attempt* older_with(std::uint32_t key) const;
-  Verdict open(const ProcessId& process, std::uint32_t key, std::uint32_t header, bool started);
-  Verdict join(const ProcessId& process, std::uint32_t key, bool started);
+  Standing open(const ProcessId& process, std::uint32_t key, std::uint32_t header, bool started);
+  Standing join(const ProcessId& process, std::uint32_t key, bool started);
   Process& enter(const ProcessId& process, std::uint32_t key, bool started);
   void add_attempt(std::uint32_t header, std::uint32_t key, bool started);
 

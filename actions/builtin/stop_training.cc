@@ -153,7 +153,7 @@ class StopTraining final : public core::Action {
                                      command.reason.summary);
     }
     const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
-    if (answer.verdict != StopLedger::Verdict::send) return not_sent(command, answer, issue);
+    if (answer.leave != StopLedger::Leave::send) return not_sent(command, answer, issue);
     command.revision = answer.revision;
     core::Outcome out;
     out.handles = {{"command_id", command.command_id}};
@@ -192,16 +192,16 @@ class StopTraining final : public core::Action {
   // What the ledger says against it.
   core::Outcome not_sent(const core::Command& command, const StopLedger::Answer& answer,
                          const core::Issue& issue) const {
-    switch (answer.verdict) {
-      case StopLedger::Verdict::newer_attempt:
+    switch (answer.leave) {
+      case StopLedger::Leave::newer_attempt:
         return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
-      case StopLedger::Verdict::held_back:
+      case StopLedger::Leave::held_back:
         return refused(issue, {Refusal::Then::told, StopFailure::held_back, "refused",
                                "max_stops, " + std::to_string(answer.recent) + " in the last " +
                                    core::to_text(cfg_.max_per)});
       default: {
         core::Outcome out;
-        const bool withdrawn = answer.verdict == StopLedger::Verdict::withdrawn;
+        const bool withdrawn = answer.leave == StopLedger::Leave::withdrawn;
         out.declined = withdrawn;
         out.code = withdrawn ? "withdrawn" : "already_requested";
         out.detail = name_of(issue.run) + " was asked before by " + command.command_id +

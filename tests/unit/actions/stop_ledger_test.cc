@@ -8,7 +8,7 @@ namespace tocsin::actions {
 namespace {
 
 using namespace testing_support;
-using Verdict = StopLedger::Verdict;
+using Leave = StopLedger::Leave;
 
 core::Command stop_of(const core::RunUid& run, std::uint32_t attempt = 1,
                       core::WallTime at = kStart, const std::string& launch = "aa/1") {
@@ -38,19 +38,19 @@ core::JobEvent running(std::uint32_t attempt, const std::string& launch) {
 
 TEST(StopLedger, AnAttemptIsAskedOnce) {
   StopLedger ledger;
-  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::send);
-  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::already_requested);
-  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).leave, Leave::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).leave, Leave::already_requested);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).leave, Leave::send);
 }
 
 TEST(StopLedger, AnOlderAttemptNeverTakesTheSlotOfANewerOne) {
   StopLedger ledger;
   ledger.on_command(stop_of(run(1), 7));
   const auto answer = ledger.reserve(stop_of(run(1), 5), {});
-  EXPECT_EQ(answer.verdict, Verdict::newer_attempt);
+  EXPECT_EQ(answer.leave, Leave::newer_attempt);
   EXPECT_EQ(answer.newest_attempt, 7u);
   ledger.on_command(stop_of(run(1), 5));  // a late record of the topic
-  EXPECT_EQ(ledger.reserve(stop_of(run(1), 5), {}).verdict, Verdict::newer_attempt);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 5), {}).leave, Leave::newer_attempt);
 }
 
 TEST(StopLedger, TheLimitAndWhatWasSentSurviveARestart) {
@@ -59,16 +59,16 @@ TEST(StopLedger, TheLimitAndWhatWasSentSurviveARestart) {
   std::vector<core::Command> topic;
   for (int i = 0; i < 2; ++i) {
     topic.push_back(stop_of(run(i), 1, kStart + i * 1min));
-    EXPECT_EQ(before.reserve(topic.back(), two).verdict, Verdict::send);
+    EXPECT_EQ(before.reserve(topic.back(), two).leave, Leave::send);
   }
   StopLedger after;
   for (const auto& command : topic) after.on_command(command);
-  EXPECT_EQ(after.reserve(stop_of(run(0), 1, kStart + 2min), two).verdict,
-            Verdict::already_requested);
+  EXPECT_EQ(after.reserve(stop_of(run(0), 1, kStart + 2min), two).leave,
+            Leave::already_requested);
   const auto third = after.reserve(stop_of(run(2), 1, kStart + 2min), two);
-  EXPECT_EQ(third.verdict, Verdict::held_back);
+  EXPECT_EQ(third.leave, Leave::held_back);
   EXPECT_EQ(third.recent, 2u);
-  EXPECT_EQ(after.reserve(stop_of(run(2), 1, kStart + 10min + 1s), two).verdict, Verdict::send);
+  EXPECT_EQ(after.reserve(stop_of(run(2), 1, kStart + 10min + 1s), two).leave, Leave::send);
 }
 
 TEST(StopLedger, CommandsOfPeopleDryRunsAndOtherActionsDoNotUseTheLimitUp) {
@@ -80,20 +80,20 @@ TEST(StopLedger, CommandsOfPeopleDryRunsAndOtherActionsDoNotUseTheLimitUp) {
   auto capture = stop_of(run(3));
   capture.action = "capture";
   for (const auto& one : {by_hand, dry, capture}) ledger.on_command(one);
-  EXPECT_EQ(ledger.reserve(stop_of(run(4)), {1, 10min}).verdict, Verdict::send);
-  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {9, 10min}).verdict, Verdict::already_requested);
+  EXPECT_EQ(ledger.reserve(stop_of(run(4)), {1, 10min}).leave, Leave::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {9, 10min}).leave, Leave::already_requested);
 }
 
 TEST(StopLedger, WhatCouldNotBeWrittenIsNotRemembered) {
   StopLedger ledger;
   auto first = stop_of(run(1));
-  EXPECT_EQ(ledger.reserve(first, {1, 10min}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(first, {1, 10min}).leave, Leave::send);
   ledger.release(first);
-  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {1, 10min}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {1, 10min}).leave, Leave::send);
   auto second = stop_of(run(2), 2);
   second.revision = ledger.reserve(second, {9, 10min}).revision;
   ledger.release(second);  // what stood there before is there again
-  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {9, 10min}).verdict, Verdict::already_requested);
+  EXPECT_EQ(ledger.reserve(stop_of(run(2)), {9, 10min}).leave, Leave::already_requested);
 }
 
 TEST(StopLedger, TheRevisionOfASlotAlwaysGrows) {
@@ -124,19 +124,19 @@ TEST(StopLedger, AWithdrawnStopIsNotAskedAgain) {
   StopLedger ledger;
   ledger.reserve(stop_of(run(1)), {});
   ledger.on_withdrawn(run(1));
-  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).verdict, Verdict::withdrawn);
-  EXPECT_EQ(ledger.reserve(stop_of(run(1), 1, kStart, "aa/2"), {}).verdict, Verdict::withdrawn);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1)), {}).leave, Leave::withdrawn);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 1, kStart, "aa/2"), {}).leave, Leave::withdrawn);
   EXPECT_FALSE(ledger.resend(running(1, "aa/2"), kStart));
-  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(1), 2), {}).leave, Leave::send);
 }
 
 TEST(StopLedger, ForgetsWhatTheTopicHasForgotten) {
   StopLedger ledger;
   for (int i = 0; i < 100; ++i) ledger.on_command(stop_of(run(i), 1, kStart + i * 24h));
   const StopLimit limit{1000, 1h};
-  EXPECT_EQ(ledger.reserve(stop_of(run(92), 1, kStart + 99 * 24h), limit).verdict,
-            Verdict::already_requested);
-  EXPECT_EQ(ledger.reserve(stop_of(run(91), 1, kStart + 99 * 24h), limit).verdict, Verdict::send);
+  EXPECT_EQ(ledger.reserve(stop_of(run(92), 1, kStart + 99 * 24h), limit).leave,
+            Leave::already_requested);
+  EXPECT_EQ(ledger.reserve(stop_of(run(91), 1, kStart + 99 * 24h), limit).leave, Leave::send);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace tocsin::rules {
 namespace {
 
-using V = Launches::Verdict;
+using V = Launches::Standing;
 
 /// A process of a rank; `opened` stands for the launch it comes from.
 ProcessId process(std::uint32_t rank, std::uint64_t opened) { return {1000 + rank, rank, opened}; }
