@@ -63,8 +63,7 @@ TEST(StopLedger, TheLimitAndWhatWasSentSurviveARestart) {
   }
   StopLedger after;
   for (const auto& command : topic) after.on_command(command);
-  EXPECT_EQ(after.reserve(stop_of(run(0), 1, kStart + 2min), two).leave,
-            Leave::already_requested);
+  EXPECT_EQ(after.reserve(stop_of(run(0), 1, kStart + 2min), two).leave, Leave::already_requested);
   const auto third = after.reserve(stop_of(run(2), 1, kStart + 2min), two);
   EXPECT_EQ(third.leave, Leave::held_back);
   EXPECT_EQ(third.recent, 2u);
