@@ -106,7 +106,7 @@ Launches::Process& Launches::enter(const ProcessId& process, std::uint32_t key, 
 }
 
 Launches::Standing Launches::open(const ProcessId& process, std::uint32_t key, std::uint32_t header,
-                                 bool started) {
+                                  bool started) {
   // Not of an old attempt either: those may be forgotten right now.
   enter(process, key, started).attempt = std::numeric_limits<std::uint32_t>::max();
   add_attempt(header, key, started);
@@ -121,7 +121,7 @@ Launches::Standing Launches::join(const ProcessId& process, std::uint32_t key, b
 }
 
 Launches::Standing Launches::start(const ProcessId& process, std::string_view text,
-                                  std::uint32_t header, bool ended) {
+                                   std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known != processes_.end() && known->second.started) return frame(process, header, ended);
   const std::uint32_t key = number_of(text);
@@ -144,7 +144,7 @@ Launches::Standing Launches::start(const ProcessId& process, std::string_view te
 }
 
 Launches::Standing Launches::heartbeat(const ProcessId& process, std::string_view text,
-                                      std::uint32_t header, bool ended) {
+                                       std::uint32_t header, bool ended) {
   const auto known = processes_.find(process);
   if (known == processes_.end() || known->second.started || known->second.key != 0 ||
       text.empty()) {

@@ -42,7 +42,7 @@ class Launches {
   Standing start(const ProcessId& process, std::string_view key, std::uint32_t header, bool ended);
   /// A heartbeat, which tells the key of a process whose start was not seen.
   Standing heartbeat(const ProcessId& process, std::string_view key, std::uint32_t header,
-                    bool ended);
+                     bool ended);
   /// Any other record.
   Standing frame(const ProcessId& process, std::uint32_t header, bool ended);
   /// A record that states its attempt itself (JSON).
