@@ -13,15 +13,6 @@ from tests.support.hook_support import Telemetry, wire  # noqa: E402
 import tocsin  # noqa: E402
 
 
-
-@pytest.fixture
-def out(tmp_path):
-    yield str(tmp_path / "journal")
-    hook = tocsin.get_hook()
-    if hook is not None:
-        hook.close(timeout=1)
-
-
 def make(seed=0):
     torch.manual_seed(seed)
     model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))

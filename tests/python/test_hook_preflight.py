@@ -107,13 +107,3 @@ def test_with_a_closure_the_gradients_are_looked_at_after_it(out, kind):
         optimizer.zero_grad()
     hook.close()
     assert findings(out) == []
-
-
-def test_people_are_told_as_of_an_issue(out, judged):
-    fired = judged("[exploding_tensor]")
-    model = Net()
-    optimizer = torch.optim.Adam(model.body.parameters())
-    hook = tocsin.watch(model, optimizer, out=out)
-    train(model, optimizer, hook)
-    hook.close()
-    assert fired() == ["training_preflight"]
