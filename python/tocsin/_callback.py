@@ -31,6 +31,7 @@ class Watcher:
     def open(self, model: Any, optimizers: Any, steps: int = 0) -> None:
         """``steps``: updates that a checkpoint brings along."""
         before = _lifetime.open_hook()
+        own = self._own and self.hook is before  # a trainer that begins once more, say with less memory
         self.stopped = self.checkpoint = None
         self.agreed = False
         self._metrics.clear()
@@ -38,7 +39,7 @@ class Watcher:
             self.hook = watch(model, optimizer, **self._options)
         if self.hook is None:
             self.hook = watch(model, **self._options)
-        self._own = self.hook is not before
+        self._own = own or self.hook is not before
         if steps > 0 and self.active and self.hook.step_number == 0:
             self.hook.load_state_dict({"steps": {"train": steps}, "global_step": steps})
 
