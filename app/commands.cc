@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/system_clock.h"
+#include "app/vocabulary.h"
 #include "core/text.h"
 
 #ifndef TOCSIN_VERSION
@@ -217,6 +218,10 @@ int topics_command(const Invocation& call, const std::string& verb) {
 int schema_command(const Invocation& call) {
   if (call.name == "topics" || call.name == "collectors") {
     std::cout << (call.name == "topics" ? ingest::topic_table() : collectors::series_tables());
+    return kOk;
+  }
+  if (call.name == "vocabulary") {
+    std::cout << core::to_json(vocabulary()) << "\n";
     return kOk;
   }
   if (call.name == "events") {

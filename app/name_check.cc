@@ -4,6 +4,7 @@
 
 #include "app/alarm_check.h"
 #include "app/client/capture.h"
+#include "core/collections.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -19,18 +20,6 @@ constexpr std::array<std::string_view, 15> kLabels{
 constexpr std::array<std::string_view, 10> kAlwaysOn{
     "telemetry_gap",    "job_failed",         "job_lost",    "run_unwatched", "clock_skew",
     "state_incomplete", "training_preflight", "stop_failed", "delivery_dead", "delivery_config"};
-constexpr std::array<std::string_view, 12> kCollections{"gradients",
-                                                        "weights",
-                                                        "biases",
-                                                        "losses",
-                                                        "metrics",
-                                                        "inputs",
-                                                        "outputs",
-                                                        "layers",
-                                                        "all",
-                                                        "trees",
-                                                        "feature_importance",
-                                                        "hyperparameters"};
 
 bool has(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -43,7 +32,7 @@ class NameCheck {
         config_(config),
         labels_(kLabels.begin(), kLabels.end()),
         rules_(kAlwaysOn.begin(), kAlwaysOn.end()),
-        collections_(kCollections.begin(), kCollections.end()) {
+        collections_(core::collection_names()) {
     for (const auto& [name, value] : config.labels) labels_.push_back(name);
     for (const auto& rule : config.rules.rules) rules_.push_back(rule.name);
     for (const auto& collection : config.capture.collections) {

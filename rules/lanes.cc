@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/collections.h"
 #include "rules/engine_impl.h"
 
 namespace tocsin::rules {
@@ -367,7 +368,9 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
       if (!here.scalars) {
         core::TensorRef tensor;
         tensor.name = subject.name;
-        tensor.collection = collection_of(static_cast<core::Role>(here.types[one.slot] >> 8));
+        const auto role = static_cast<core::Role>(here.types[one.slot] >> 8);
+        const core::Collection* collection = core::collection_of(role);
+        if (collection != nullptr) tensor.collection = collection->name;
         tensor.dtype = subject.dtype;
         if (const Name* known = run.names.find(name)) tensor.shape = known->shape;
         extra.tensor = std::move(tensor);

@@ -4,21 +4,11 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
+
+#include "core/collections.h"
 
 namespace tocsin::rules {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, core::Role>, 8> kCollections{{
-    {"weights", core::Role::weight},
-    {"biases", core::Role::bias},
-    {"gradients", core::Role::gradient},
-    {"losses", core::Role::loss},
-    {"metrics", core::Role::metric},
-    {"feature_importance", core::Role::importance},
-    {"trees", core::Role::tree},
-    {"hyperparameters", core::Role::hyperparameter},
-}};
 
 std::uint8_t mask_of(config::Reader& in, const std::vector<std::string>& names) {
   std::uint8_t mask = 0;
@@ -43,17 +33,10 @@ Selection::~Selection() = default;
 Selection::Selection(Selection&&) noexcept = default;
 Selection& Selection::operator=(Selection&&) noexcept = default;
 
-std::string_view collection_of(core::Role role) noexcept {
-  for (const auto& [name, known] : kCollections) {
-    if (known == role) return name;
-  }
-  return {};
-}
-
 void Selection::add_collection(std::string_view name) {
   if (name == "all") all_ = true;
-  for (const auto& [known, role] : kCollections) {
-    if (known == name) add_role(role);
+  if (const core::Collection* known = core::find_collection(name)) {
+    for (const core::Role role : known->roles) add_role(role);
   }
   collections_.emplace_back(name);
 }

@@ -47,9 +47,6 @@ inline constexpr std::uint8_t kAllModes = 0x0F;
 inline constexpr std::uint8_t kTrainModes =
     mode_bit(core::Mode::train) | mode_bit(core::Mode::global);
 
-/// The collection a role belongs to when no dictionary says: "gradients"; empty = none.
-std::string_view collection_of(core::Role role) noexcept;
-
 enum class Match : std::uint8_t { unknown, yes, no };
 
 /// Union of roles, collections and patterns. Immutable.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/fields/words.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -127,16 +128,20 @@ std::string grid_schema() {
          grid + R"(, "eval": )" + grid + "}}]}";
 }
 
+/// A list of the words of an enumeration.
+template <typename E>
+std::string list_of() {
+  core::ValueList words;
+  for (const E value : core::Words<E>::kAll) words.emplace_back(std::string(to_string(value)));
+  return R"({"type": "array", "items": {"enum": )" + core::to_json(std::move(words)) + "}}";
+}
+
 std::string collections_schema() {
   const std::string grid(kGrid);
   const std::string texts(kTexts);
   const std::string step = R"({"type": "integer", "minimum": 0})";
-  const std::string roles =
-      R"({"type": "array", "items": {"enum": ["other", "weight", "bias", "gradient", "loss", "metric",
-          "input", "output", "activation_in", "activation_out", "optimizer", "label", "prediction",
-          "importance", "shap", "tree", "hyperparameter"]}})";
-  const std::string modes =
-      R"({"type": "array", "items": {"enum": ["global", "train", "eval", "predict"]}})";
+  const std::string roles = list_of<core::Role>();
+  const std::string modes = list_of<core::Mode>();
   return R"({"anyOf": [{"type": "array", "items": {"type": "string"}},
     {"type": "object", "additionalProperties": {"type": ["object", "null"],
       "additionalProperties": false, "properties": {

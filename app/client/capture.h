@@ -50,7 +50,7 @@ struct CaptureConfig {
   std::string step_by = "first_optimizer";  // that, the name of a watched one, or manual
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
-  std::vector<CollectionConfig> collections;  // empty: gradients, weights, biases, losses
+  std::vector<CollectionConfig> collections;  // empty: the standard ones (core/collections.h)
 };
 void read(config::Reader& in, CaptureConfig& cfg);
 /// Parses the section as text (YAML, and so JSON). Error: invalid_argument with every problem.

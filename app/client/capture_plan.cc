@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/client/capture.h"
+#include "core/collections.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -13,30 +14,19 @@ using core::Mode;
 using core::Role;
 using core::Value;
 
-// The built-in collections that a training loop fills; patterns search (RE2 has no look-around).
 CollectionConfig built_in(std::string_view name) {
   CollectionConfig out;
   out.name = std::string(name);
-  if (name == "gradients") {
-    out.roles = {"gradient"};
-    out.modes = {"train"};
-  } else if (name == "weights") {
-    out.roles = {"weight"};
-    out.statistics = std::vector<std::string>{std::string(kDelta)};
-  } else if (name == "biases") {
-    out.roles = {"bias"};
-  } else if (name == "losses") {
-    out.roles = {"loss"};
-  } else if (name == "metrics") {
-    out.roles = {"metric"};
-  } else if (name == "inputs") {
-    out.roles = {"input"};
-  } else if (name == "outputs") {
-    out.roles = {"label", "prediction", "output"};
-  } else if (name == "layers") {
-    out.roles = {"activation_in", "activation_out"};
-  } else if (name == "all") {
-    out.include = {".*"};
+  const core::Collection* known = core::find_collection(name);
+  if (known == nullptr) return out;
+  for (const Role role : known->roles) out.roles.emplace_back(core::to_string(role));
+  for (const Mode mode : known->modes) out.modes.emplace_back(core::to_string(mode));
+  if (out.roles.empty()) {  // where roles are stated they decide, not names
+    if (!known->include.empty()) out.include = {std::string(known->include)};
+    if (!known->exclude.empty()) out.exclude = {std::string(known->exclude)};
+  }
+  if (!known->statistics.empty()) {
+    out.statistics.emplace(known->statistics.begin(), known->statistics.end());
   }
   return out;
 }
@@ -114,8 +104,8 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
   state->config = config;
   std::vector<CollectionConfig> wanted = config.collections;
   if (wanted.empty()) {
-    for (const char* name : {"gradients", "weights", "biases", "losses"}) {
-      wanted.push_back(built_in(name));
+    for (const core::Collection& one : core::builtin_collections()) {
+      if (one.standard) wanted.push_back(built_in(one.name));
     }
   }
   if (wanted.size() > 63) return core::invalid_argument("more than 63 collections");
@@ -124,6 +114,7 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
     if (entry.include.empty() && entry.roles.empty()) {
       entry.include = standard.include;
       entry.roles = standard.roles;
+      if (entry.exclude.empty()) entry.exclude = standard.exclude;
     }
     if (entry.modes.empty()) entry.modes = standard.modes;
     if (!entry.statistics) entry.statistics = standard.statistics;

@@ -1,10 +1,14 @@
 #include "app/client/name_table.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "app/client/attrs.h"
+#include "core/collections.h"
 #include "core/identity.h"
 
 namespace tocsin::app::client {
@@ -16,12 +20,50 @@ using core::Role;
 constexpr std::size_t kFrameBytes = core::kTargetFrameBytes;
 constexpr std::size_t kFrameNames = 500;
 
+/// The role that a tensor's name gives away, by the patterns of the collections.
+class RolesByName {
+ public:
+  RolesByName() {
+    for (const core::Collection& one : core::builtin_collections()) {
+      if (one.roles.empty() || one.include.empty()) continue;
+      entries_.push_back({one.roles.front(), pattern(one.include),
+                          one.exclude.empty() ? nullptr : pattern(one.exclude)});
+    }
+    // Weights take what nobody else does: their word stands in names of many things.
+    std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return (a.role == Role::weight) < (b.role == Role::weight);
+    });
+  }
+
+  [[nodiscard]] Role of(std::string_view name) const {
+    const re2::StringPiece text(name.data(), name.size());
+    for (const Entry& entry : entries_) {
+      if (!re2::RE2::PartialMatch(text, *entry.include)) continue;
+      if (entry.exclude == nullptr || !re2::RE2::PartialMatch(text, *entry.exclude)) {
+        return entry.role;
+      }
+    }
+    return Role::other;
+  }
+
+ private:
+  using Pattern = std::unique_ptr<re2::RE2>;
+  struct Entry {
+    Role role;
+    Pattern include;
+    Pattern exclude;
+  };
+  static Pattern pattern(std::string_view text) {
+    return std::make_unique<re2::RE2>(re2::StringPiece(text.data(), text.size()), re2::RE2::Quiet);
+  }
+  std::vector<Entry> entries_;
+};
+
 Role role_by_name(core::DictionaryType type, std::string_view name) {
   if (type == core::DictionaryType::scalar) return core::scalar_role(name);
   if (type != core::DictionaryType::tensor) return Role::other;
-  if (name.starts_with("gradient/")) return Role::gradient;
-  if (name.ends_with("bias")) return Role::bias;
-  return name.find("weight") != std::string_view::npos ? Role::weight : Role::other;
+  static const RolesByName kRoles;
+  return kRoles.of(name);
 }
 
 core::DictionaryEntry entry_of(const Name& name) {

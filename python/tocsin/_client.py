@@ -11,6 +11,8 @@ import json
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from . import _vocabulary
+
 ABI_VERSION = 1
 LIBRARY = "libtocsin_client.so.0"
 
@@ -23,15 +25,15 @@ TENSOR_OFF_GRID = 1
 NAME_TENSOR, NAME_SCALAR, NAME_SPAN, NAME_TRACK, NAME_SPAN_ARGS = 1, 2, 6, 7, 8
 NAME_COLLECTION, NAME_COMMAND = 128, 129
 
-MODES = {"global": 0, "train": 1, "eval": 2, "predict": 3}
-ROLES = {"other": 0, "weight": 1, "bias": 2, "gradient": 3, "loss": 4, "metric": 5}
+MODES, ROLES = _vocabulary.MODES, _vocabulary.ROLES
 # By the last part of a framework's dtype name.
-DTYPES = {
-    "float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "float8_e4m3fn": 5, "float8_e5m2": 6,
-    "int8": 10, "int16": 11, "int32": 12, "int64": 13,
-    "uint8": 20, "uint16": 21, "uint32": 22, "uint64": 23,
-    "bool": 30, "complex64": 31, "complex128": 32,
-}
+DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",
+    "float8_e4m3fn": "f8_e4m3", "float8_e5m2": "f8_e5m2",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "bool": "bool", "complex64": "c64", "complex128": "c128",
+}.items()}
 # Flags of a row (docs/wire.md, meta).
 FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 18, 1 << 20, 1 << 22
 

@@ -1,0 +1,62 @@
+#include "app/vocabulary.h"
+
+#include <string>
+
+#include "core/collections.h"
+#include "core/fields/words.h"
+
+namespace tocsin::app {
+namespace {
+
+using core::ValueList;
+using core::ValueMap;
+
+template <typename E>
+ValueMap codes() {
+  ValueMap out;
+  for (const E value : core::Words<E>::kAll) {
+    out.emplace_back(std::string(to_string(value)), static_cast<int>(value));
+  }
+  return out;
+}
+
+template <typename Words>
+ValueList texts(const Words& words) {
+  ValueList out;
+  for (const std::string_view word : words) out.emplace_back(std::string(word));
+  return out;
+}
+
+template <typename E>
+ValueList names(const std::vector<E>& values) {
+  ValueList out;
+  for (const E value : values) out.emplace_back(std::string(to_string(value)));
+  return out;
+}
+
+ValueList collections() {
+  ValueList out;
+  for (const core::Collection& one : core::builtin_collections()) {
+    out.emplace_back(ValueMap{{"id", int{one.id}},
+                              {"name", std::string(one.name)},
+                              {"holds", std::string(one.holds)},
+                              {"roles", names(one.roles)},
+                              {"include", std::string(one.include)},
+                              {"exclude", std::string(one.exclude)},
+                              {"modes", names(one.modes)},
+                              {"statistics", texts(one.statistics)},
+                              {"standard", one.standard}});
+  }
+  return out;
+}
+
+}  // namespace
+
+core::Value vocabulary() {
+  return ValueMap{{"modes", codes<core::Mode>()},
+                  {"dtypes", codes<core::Dtype>()},
+                  {"roles", codes<core::Role>()},
+                  {"collections", collections()}};
+}
+
+}  // namespace tocsin::app

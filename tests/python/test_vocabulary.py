@@ -1,0 +1,36 @@
+"""The words of the Python package are those of the program: codes, roles, collections."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from tocsin import _client, _vocabulary, wire
+
+
+@pytest.fixture(scope="module")
+def words():
+    binary = os.environ.get("TOCSIN_BINARY", "build/release/app/tocsin")
+    return json.loads(subprocess.run([binary, "schema", "vocabulary"], check=True, capture_output=True, text=True).stdout)
+
+
+def test_the_package_carries_the_programs_words(words):
+    assert _vocabulary.MODES == words["modes"]
+    assert _vocabulary.DTYPES == words["dtypes"]
+    assert _vocabulary.ROLES == words["roles"]
+    assert list(_vocabulary.COLLECTIONS) == [one["name"] for one in words["collections"]]
+
+
+def test_the_reference_codec_states_the_same_codes(words):
+    assert wire.DTYPES == words["dtypes"]
+    assert wire.ROLES == words["roles"]
+    assert {"global": wire.GLOBAL, "train": wire.TRAIN, "eval": wire.EVAL, "predict": wire.PREDICT} == words["modes"]
+
+
+def test_every_role_may_be_stated_by_a_script(words):
+    assert _client.ROLES == words["roles"] and len(_client.ROLES) == 17
+
+
+def test_frameworks_dtypes_have_codes(words):
+    assert set(_client.DTYPES.values()) <= set(words["dtypes"].values())
+    assert _client.DTYPES["bfloat16"] == words["dtypes"]["bf16"]
