@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "collectors/collectors.h"
 #include "core/collections.h"
 #include "core/fields/words.h"
+#include "core/statistics.h"
 
 namespace tocsin::app {
 namespace {
@@ -50,13 +52,40 @@ ValueList collections() {
   return out;
 }
 
+bool given(const core::Statistic& statistic) {
+  if (statistic.form == core::StatisticForm::column) return true;
+  if (statistic.form != core::StatisticForm::sparse) return false;
+  for (const collectors::StatisticDescriptor& one : collectors::builtin_statistics()) {
+    for (const core::SparseStat stat : one.gives) {
+      if (static_cast<std::uint16_t>(stat) == statistic.id) return true;
+    }
+  }
+  return false;
+}
+
+/// `given`: by the hook of this version.
+ValueList statistics() {
+  ValueList out;
+  for (const core::Statistic& one : core::builtin_statistics()) {
+    out.emplace_back(ValueMap{{"id", int{one.id}},
+                              {"name", std::string(one.name)},
+                              {"form", std::string(to_string(one.form))},
+                              {"request", std::string(one.request)},
+                              {"parameters", texts(one.parameters)},
+                              {"meaning", std::string(one.meaning)},
+                              {"given", given(one)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 core::Value vocabulary() {
   return ValueMap{{"modes", codes<core::Mode>()},
                   {"dtypes", codes<core::Dtype>()},
                   {"roles", codes<core::Role>()},
-                  {"collections", collections()}};
+                  {"collections", collections()},
+                  {"statistics", statistics()}};
 }
 
 }  // namespace tocsin::app

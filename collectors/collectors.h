@@ -14,6 +14,7 @@
 #include "collectors/presence.h"
 #include "collectors/process_watch.h"
 #include "collectors/reduce.h"
+#include "collectors/statistics/statistic.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/function_ref.h"

@@ -22,10 +22,33 @@ def collection_table(collections):
     return out
 
 
+def column_table(statistics):
+    out = "| # | Column | Meaning |\n|---|---|---|\n"
+    for one in statistics:
+        if one["form"] == "column":
+            out += f"| {one['id']} | `{one['name']}` | {one['meaning']} |\n".replace("|x|", "\\|x\\|")
+    return out
+
+
+def asked_table(statistics):
+    out = "| Statistic | Number | Asked for by | Meaning | From the hook |\n|---|---|---|---|---|\n"
+    for one in statistics:
+        if one["form"] in ("column", "derived"):
+            continue
+        number = f"{one['id']:#x}" if one["id"] >= 0x8000 else str(one["id"])
+        word = one["request"] + (f"({', '.join(one['parameters'])})" if one["parameters"] else "")
+        meaning = one["meaning"].replace("|", "\\|")
+        out += (f"| `{one['name']}` | {one['form']} {number} | " + (f"`{word}`" if word else "–")
+                + f" | {meaning} | {'yes' if one['given'] else '–'} |\n")
+    return out
+
+
 def with_vocabulary(text, words):
     """The tables between vocabulary markers."""
     def fill(match):
-        tables = {"collections": lambda: collection_table(words["collections"])}
+        tables = {"collections": lambda: collection_table(words["collections"]),
+                  "columns": lambda: column_table(words["statistics"]),
+                  "asked": lambda: asked_table(words["statistics"])}
         return f"{match[1]}\n{tables[match['table']]()}\n{match[4]}"
     return VOCABULARY.sub(fill, text)
 
@@ -34,7 +57,11 @@ def python_vocabulary(words):
     """python/tocsin/_vocabulary.py: the package works without the program beside it."""
     out = '"""The words and codes of the library. Written by tools/docs from `tocsin schema vocabulary`."""\n'
     for name in ("modes", "dtypes", "roles"):
-        out += "\n" + textwrap.fill(f"{name.upper()} = {{" + ", ".join(f'"{word}": {code}' for word, code in words[name].items())
-                                    + "}", 100, subsequent_indent=" " * (len(name) + 4)) + "\n"
-    listed = ", ".join(f'"{one["name"]}"' for one in words["collections"])
-    return out + "\n" + textwrap.fill(f"COLLECTIONS = ({listed})", 100, subsequent_indent=" " * 15) + "\n"
+        pairs = ", ".join(f'"{word}":\N{NO-BREAK SPACE}{code}' for word, code in words[name].items())
+        filled = textwrap.fill(f"{name.upper()} = {{{pairs}}}", 100, subsequent_indent=" " * (len(name) + 4))
+        out += "\n" + filled.replace("\N{NO-BREAK SPACE}", " ") + "\n"
+    asked = dict.fromkeys(one["request"] for one in words["statistics"] if one["request"])
+    for name, listed in (("COLLECTIONS", [one["name"] for one in words["collections"]]), ("STATISTICS", asked)):
+        listed = ", ".join(f'"{word}"' for word in listed)
+        out += "\n" + textwrap.fill(f"{name} = ({listed})", 100, subsequent_indent=" " * (len(name) + 4)) + "\n"
+    return out

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/fields/words.h"
+#include "core/statistics.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -80,12 +81,7 @@ class CollectionReader {
       ok = integers_from(value, out_.steps);
     } else if (key == "statistics") {
       ok = texts_from(value, out_.statistics.emplace());
-      for (const std::string& statistic : *out_.statistics) {
-        if (statistic != kDelta) {
-          in_.warning("collections", out_.name + ": statistic " + statistic +
-                                         " is not given by this client; `delta` is");
-        }
-      }
+      for (const std::string& statistic : *out_.statistics) check_statistic(statistic);
     } else if (key == "raw" || key == "shape") {
       const auto* on = core::as<bool>(value);
       ok = on != nullptr;
@@ -102,6 +98,21 @@ class CollectionReader {
     if (!ok)
       in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
                                    " is not what this key takes");
+  }
+
+  // Not an error: a plan may ask for more than a client of another version gives.
+  void check_statistic(const std::string& text) {
+    const auto asked = core::parse_statistic(text);
+    if (!asked) {
+      in_.warning("collections", out_.name + ": " + asked.error().message);
+    } else if (statistics_for(asked->word) == 0) {
+      std::string given;
+      for (const std::string& word : given_requests()) {
+        given += (given.empty() ? "`" : ", `") + word + "`";
+      }
+      in_.warning("collections", out_.name + ": statistic " + text +
+                                     " is not given by this client; it gives " + given);
+    }
   }
 
   static bool step(const Value& value, std::int64_t& out) {
@@ -142,6 +153,11 @@ std::string collections_schema() {
   const std::string step = R"({"type": "integer", "minimum": 0})";
   const std::string roles = list_of<core::Role>();
   const std::string modes = list_of<core::Mode>();
+  core::ValueList words;
+  for (std::string& word : core::statistic_requests()) words.emplace_back(std::move(word));
+  const std::string statistics =
+      R"({"type": ["string", "array"], "items": {"anyOf": [{"enum": )" +
+      core::to_json(std::move(words)) + R"(}, {"type": "string", "pattern": "^[a-z_]+\\(.*\\)$"}]}})";
   return R"({"anyOf": [{"type": "array", "items": {"type": "string"}},
     {"type": "object", "additionalProperties": {"type": ["object", "null"],
       "additionalProperties": false, "properties": {
@@ -156,7 +172,7 @@ std::string collections_schema() {
         "steps": {"type": "array", "items": )" +
          step + R"(},
         "statistics": )" +
-         texts + R"(, "raw": {"type": "boolean"}, "shape": {"type": "boolean"}
+         statistics + R"(, "raw": {"type": "boolean"}, "shape": {"type": "boolean"}
       }}}]})";
 }
 

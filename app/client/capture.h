@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/client/statistic_set.h"
 #include "config/config.h"
 #include "core/codes.h"
 #include "core/result.h"
@@ -26,9 +27,6 @@ struct Every {
 std::optional<Every> parse_every(std::string_view text);
 std::string to_text(const Every& every);
 
-/// The one statistic beyond the base columns that this client can give.
-inline constexpr std::string_view kDelta = "delta";
-
 struct CollectionConfig {
   std::string name;
   std::optional<Every> every;  // nullopt: that of the section
@@ -39,7 +37,7 @@ struct CollectionConfig {
   std::int64_t start_step = 0;
   std::optional<std::int64_t> end_step;                // exclusive
   std::vector<std::int64_t> steps;                     // saved besides the grid
-  std::optional<std::vector<std::string>> statistics;  // "delta"; nullopt: the collection's own
+  std::optional<std::vector<std::string>> statistics;  // words; nullopt: the collection's own
 };
 
 struct CaptureConfig {
@@ -76,12 +74,12 @@ class CapturePlan {
   /// Bits due at this mode step. `stretch`: the governor's factor on grids (`steps` are kept).
   /// `now`: monotonic, for grids in time; those advance when they are due.
   CollectionMask due(core::Mode mode, std::int64_t step, std::int64_t stretch, core::Duration now);
-  /// Bits whose tensors want `delta`.
-  [[nodiscard]] CollectionMask with_delta() const;
+  /// What these collections ask for beyond the base columns.
+  [[nodiscard]] StatisticMask statistics_of(CollectionMask collections) const;
   /// Smallest step grid of all collections in this mode; the governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
   /// What a command asks for on top: a collection that is not captured (built-in ones only), a
-  /// denser grid (never a wider one), `delta`. Returns what cannot be given, by name; `changed` is
+  /// denser grid (never a wider one), statistics. Returns what cannot be given, by name; `changed` is
   /// set when anything is new. Masks and names asked for before are then out of date.
   std::vector<std::string> extend(const CollectionConfig& wanted, bool& changed);
   /// Back to what compile() gave.

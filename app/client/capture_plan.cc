@@ -6,6 +6,7 @@
 
 #include "app/client/capture.h"
 #include "core/collections.h"
+#include "core/statistics.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -57,8 +58,8 @@ struct CapturePlan::State {
     std::uint32_t roles = 0;     // bit per role; 0: by pattern only
     std::uint32_t modes = 0xff;  // bit per mode
     core::Duration next{0};      // of grids in time
-    bool delta = false;
-    bool own_delta = false;  // as configured, without commands
+    StatisticMask statistics = 0;
+    StatisticMask own_statistics = 0;  // as configured, without commands
     bool added = false;      // by a command
     bool active = true;
 
@@ -78,9 +79,10 @@ struct CapturePlan::State {
 };
 
 core::Status CapturePlan::State::Collection::understand() {
-  const auto statistics = config.statistics.value_or(std::vector<std::string>{});
-  own_delta = std::find(statistics.begin(), statistics.end(), kDelta) != statistics.end();
-  delta = own_delta;
+  for (const std::string& word : config.statistics.value_or(std::vector<std::string>{})) {
+    if (const auto asked = core::parse_statistic(word)) own_statistics |= statistics_for(asked->word);
+  }
+  statistics = own_statistics;
   if (auto ok = compile_patterns(config.name, config.include, include); !ok) return ok;
   if (auto ok = compile_patterns(config.name, config.exclude, exclude); !ok) return ok;
   for (const std::string& text : config.roles) {
@@ -190,10 +192,10 @@ CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stret
   return mask;
 }
 
-CollectionMask CapturePlan::with_delta() const {
-  CollectionMask mask = 0;
+StatisticMask CapturePlan::statistics_of(CollectionMask collections) const {
+  StatisticMask mask = 0;
   for (std::size_t i = 0; i < state_->collections.size(); ++i) {
-    if (state_->collections[i].delta) mask |= CollectionMask{1} << i;
+    if ((collections >> i & 1U) != 0) mask |= state_->collections[i].statistics;
   }
   return mask;
 }
@@ -237,11 +239,11 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     changed = true;
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
-    if (statistic != kDelta) {
-      refused.push_back(wanted.name + "/" + statistic);
-    } else if (!std::exchange(at->delta, true)) {
-      changed = true;
-    }
+    const auto asked = core::parse_statistic(statistic);
+    const StatisticMask given = asked ? statistics_for(asked->word) : 0;
+    if (given == 0) refused.push_back(wanted.name + "/" + statistic);
+    changed = changed || (given & ~at->statistics) != 0;
+    at->statistics |= given;
   }
   return refused;
 }
@@ -249,7 +251,7 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
 void CapturePlan::restore() {
   for (State::Collection& collection : state_->collections) {
     collection.dense = 0;
-    collection.delta = collection.own_delta;
+    collection.statistics = collection.own_statistics;
     collection.active = !collection.added;
   }
 }
@@ -261,7 +263,9 @@ Value CapturePlan::describe() const {
   core::ValueMap collections;
   for (const State::Collection& collection : state_->collections) {
     core::ValueList statistics;
-    if (collection.delta) statistics.emplace_back(std::string(kDelta));
+    for (std::string& word : requests_of(collection.statistics)) {
+      statistics.emplace_back(std::move(word));
+    }
     collections.emplace_back(collection.config.name,
                              core::ValueMap{{"every", to_text(collection.every)},
                                             {"statistics", std::move(statistics)}});

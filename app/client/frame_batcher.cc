@@ -17,10 +17,6 @@ FrameBatcher::FrameBatcher(const Identity& identity, std::uint64_t incarnation, 
       steps_(steps),
       clock_(clock),
       queue_(queue) {
-  waiting_.sparse[0].stat = core::SparseStat::delta_l2;
-  waiting_.sparse[1].stat = core::SparseStat::prev_l2;
-  waiting_.sparse[2].stat = core::SparseStat::delta_from_step;
-  waiting_.sparse[3].stat = core::SparseStat::first_bad_index;
   waiting_.summary.reserve(kFrameRows);
   waiting_.scalars.reserve(kFrameRows);
   waiting_.step_ends.reserve(kFrameRows);
@@ -86,12 +82,13 @@ void FrameBatcher::add(const core::SummaryRow& row) {
   waits();
 }
 
-void FrameBatcher::add(core::SparseStat stat, std::uint32_t summary, double value) {
-  for (Sparse& sparse : waiting_.sparse) {
-    if (sparse.stat != stat) continue;
-    sparse.rows.push_back(summary);
-    sparse.values.push_back(value);
-  }
+void FrameBatcher::add(core::SparseStat stat, std::uint32_t summary, std::uint64_t bits) {
+  auto& all = waiting_.sparse;
+  auto at = std::lower_bound(all.begin(), all.end(), stat,
+                             [](const Sparse& one, core::SparseStat wanted) { return one.stat < wanted; });
+  if (at == all.end() || at->stat != stat) at = all.insert(at, {stat, {}, {}});
+  at->rows.push_back(summary);
+  at->bits.push_back(bits);
 }
 
 void FrameBatcher::add_scalar(const Name& name, double value) {
@@ -164,9 +161,9 @@ void FrameBatcher::flush_summary() {
   dictionary(Tell::fresh);
   writer_.summary(header(steps_.step(), steps_.global_step()), waiting_.summary);
   for (Sparse& sparse : waiting_.sparse) {
-    if (!sparse.rows.empty()) writer_.sparse_column(sparse.stat, {}, sparse.rows, sparse.values);
+    if (!sparse.rows.empty()) writer_.sparse_bits(sparse.stat, sparse.rows, sparse.bits);
     sparse.rows.clear();
-    sparse.values.clear();
+    sparse.bits.clear();
   }
   send(Lane::statistics, waiting_.summary.size(), steps_.step(), steps_.step());
   waiting_.summary.clear();

@@ -1,7 +1,6 @@
 // From rows that wait to frames on the queue.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,9 +32,8 @@ class FrameBatcher {
   /// Index in its frame that the next summary row will have.
   std::uint32_t next_summary();
   void add(const core::SummaryRow& row);
-  /// A further statistic of a summary row. Only delta_l2, prev_l2, delta_from_step and
-  /// first_bad_index have a column.
-  void add(core::SparseStat stat, std::uint32_t summary, double value);
+  /// A further statistic of a summary row: the bits of a number, or of a digest.
+  void add(core::SparseStat stat, std::uint32_t summary, std::uint64_t bits);
   /// A scalar of the present step.
   void add_scalar(const Name& name, double value);
   void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
@@ -65,12 +63,12 @@ class FrameBatcher {
   struct Sparse {
     core::SparseStat stat{};
     std::vector<std::uint32_t> rows;
-    std::vector<double> values;
+    std::vector<std::uint64_t> bits;
   };
   /// Rows of the present step that wait, by kind.
   struct Waiting {
     std::vector<core::SummaryRow> summary;
-    std::array<Sparse, 4> sparse;
+    std::vector<Sparse> sparse;  // by statistic; grows to those that are given
     std::vector<core::ScalarRow> scalars;
     std::vector<core::SpanRow> spans;
     std::vector<core::StepEndRow> step_ends;

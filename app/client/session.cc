@@ -30,7 +30,7 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
       clock_(clock),
       steps_(moment_of(clock)),
       capture_(std::move(plan), clock),
-      deltas_(capture_.plan().config().delta_memory),
+      statistics_({capture_.plan().config().delta_memory}),
       names_(options_.identity.worker, worker_attrs(options_.identity.job, options_.labels)),
       frames_(options_.identity, options_.incarnation, names_, steps_, clock, queue),
       announcer_(options_, capture_.plan(), frames_, steps_, clock, queue) {}
@@ -80,7 +80,7 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   const core::Duration since = capture_.measuring_since();
   announcer_.ensure_started();
   const CollectionMask due = capture_.due(steps_);
-  admit_deltas(tensors, due);
+  admit(tensors, due);
   std::size_t written = 0;
   for (const LentTensor& tensor : tensors) {
     const Name* name = known(tensor.id);
@@ -106,37 +106,32 @@ bool Session::reduce(const LentTensor& tensor, const Name& name, CollectionMask 
           : collectors::reduce(dtype, tensor.data, count);
   row.name = name.hash;
   row.meta |= core::meta::make(dtype, name.role, tensor.flags);
-  if (layout != Layout::strided && (name.collections & due & capture_.plan().with_delta()) != 0) {
-    const auto delta = deltas_.update(tensor.id, tensor.dtype, tensor.data, count, steps_.step());
-    if (delta) {
-      frames_.add(core::SparseStat::delta_l2, index, (*delta)[0]);
-      frames_.add(core::SparseStat::prev_l2, index, (*delta)[1]);
-      frames_.add(core::SparseStat::delta_from_step, index, (*delta)[2]);
-    }
-  }
-  if (row.non_finite() > 0 && layout == Layout::contiguous) {
-    const std::int64_t bad = first_bad_index(dtype, tensor.data, count);
-    if (bad >= 0) {
-      frames_.add(core::SparseStat::first_bad_index, index, static_cast<double>(bad));
-    }
+  if (layout != Layout::strided) {
+    const collectors::TensorSample sample{tensor.id,     dtype,        tensor.data,
+                                          count,         tensor.shape, layout == Layout::contiguous,
+                                          steps_.step(), row};
+    statistics_.measure(
+        sample, capture_.plan().statistics_of(name.collections & due),
+        [&](core::SparseStat stat, std::uint64_t bits) { frames_.add(stat, index, bits); });
   }
   frames_.add(row);
   return true;
 }
 
-void Session::admit_deltas(std::span<const LentTensor> tensors, CollectionMask due) {
-  const CollectionMask with_delta = capture_.plan().with_delta();
-  if (with_delta == 0) return;
-  std::vector<DeltaWish> wishes;
+void Session::admit(std::span<const LentTensor> tensors, CollectionMask due) {
+  const StatisticMask any = capture_.plan().statistics_of(kAnyCollection);
+  if (any == 0) return;
+  std::vector<collectors::Wish> wishes;
   for (const LentTensor& tensor : tensors) {
-    const CollectionMask wanted = tensor.off_grid ? with_delta : with_delta & due;
+    const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
     if (wanted == 0) continue;
     const Name* name = names_.find(tensor.id);
-    if (name == nullptr || (name->collections & wanted) == 0 || !deltas_.is_new(tensor.id))
-      continue;
+    if (name == nullptr) continue;
+    const StatisticMask asked = capture_.plan().statistics_of(name->collections & wanted);
+    if (asked == 0 || !statistics_.is_new(tensor.id, asked)) continue;
     wishes.push_back({tensor.id, elements(tensor.shape) * core::size_of(tensor.dtype), name->text});
   }
-  deltas_.admit(std::move(wishes));
+  if (!wishes.empty()) statistics_.admit(wishes, any);
 }
 
 std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
@@ -261,7 +256,7 @@ ValueMap Session::counters() const {
   const StepCounter::Steps& steps = steps_.steps();
   const Governor& governor = capture_.governor();
   core::ValueList left_out;
-  for (const std::string& name : deltas_.left_out()) left_out.emplace_back(name);
+  for (std::string& name : statistics_.left_out()) left_out.emplace_back(std::move(name));
   return {
       {"run", core::to_text(options_.identity.run)},
       {"job", options_.identity.job},
@@ -282,7 +277,7 @@ ValueMap Session::counters() const {
       {"hook_seconds_total", static_cast<double>(capture_.cost().count()) * 1e-9},
       {"overhead_share", governor.share()},
       {"effective_interval", capture_.plan().smallest_every() * governor.stretch()},
-      {"delta_bytes", deltas_.used_bytes()},
+      {"delta_bytes", statistics_.kept_bytes()},
       {"delta_left_out", std::move(left_out)},
       {"launch", options_.identity.launch},
   };

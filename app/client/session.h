@@ -11,7 +11,6 @@
 
 #include "app/client/announcer.h"
 #include "app/client/capture_control.h"
-#include "app/client/delta_capture.h"
 #include "app/client/frame_batcher.h"
 #include "app/client/name_table.h"
 #include "app/client/step_counter.h"
@@ -87,7 +86,7 @@ class Session {
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);
   const Name* known(std::uint64_t id);
   bool reduce(const LentTensor& tensor, const Name& name, CollectionMask due);
-  void admit_deltas(std::span<const LentTensor> tensors, CollectionMask due);
+  void admit(std::span<const LentTensor> tensors, CollectionMask due);
   [[nodiscard]] Moment moment() const;
 
   const SessionOptions options_;
@@ -96,7 +95,7 @@ class Session {
   mutable std::mutex mutex_;
   StepCounter steps_;
   CaptureControl capture_;
-  DeltaCapture deltas_;
+  StatisticSet statistics_;
   NameTable names_;
   FrameBatcher frames_;
   Announcer announcer_;

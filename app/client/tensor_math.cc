@@ -2,28 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
+
+#include "collectors/collectors.h"
 
 namespace tocsin::app::client {
-
-using collectors::DeltaNorms;
-using core::Dtype;
-
-namespace {
-
-template <typename Bits>
-std::int64_t first_with_exponent(const void* data, std::uint64_t count, Bits mask) {
-  const auto* bytes = static_cast<const std::byte*>(data);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Bits bits;
-    std::memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-    if ((bits & mask) == mask) return static_cast<std::int64_t>(i);
-  }
-  return -1;
-}
-
-}  // namespace
 
 std::uint64_t elements(std::span<const std::int64_t> shape) {
   std::uint64_t count = 1;
@@ -54,42 +36,6 @@ Layout layout_of(std::span<const std::int64_t> shape, std::span<const std::int64
     expected *= shape[i];
   }
   return Layout::dense;
-}
-
-std::int64_t first_bad_index(Dtype dtype, const void* data, std::uint64_t count) {
-  switch (dtype) {
-    case Dtype::f32:
-      return first_with_exponent<std::uint32_t>(data, count, 0x7f800000U);
-    case Dtype::f64:
-      return first_with_exponent<std::uint64_t>(data, count, 0x7ff0000000000000ULL);
-    case Dtype::f16:
-      return first_with_exponent<std::uint16_t>(data, count, std::uint16_t{0x7c00});
-    case Dtype::bf16:
-      return first_with_exponent<std::uint16_t>(data, count, std::uint16_t{0x7f80});
-    default:
-      return -1;
-  }
-}
-
-DeltaNorms delta_and_store(Dtype dtype, const void* now, std::vector<std::byte>& previous,
-                           std::uint64_t count) {
-  constexpr std::uint64_t kBlock = 16 * 1024;  // elements: 64 KiB of f32, twice
-  const std::size_t width = core::size_of(dtype);
-  const auto* from = static_cast<const std::byte*>(now);
-  double delta = 0;
-  double before = 0;
-  for (std::uint64_t first = 0; first < count; first += kBlock) {
-    const std::uint64_t n = std::min(kBlock, count - first);
-    std::byte* stored = previous.data() + first * width;
-    const DeltaNorms norms = collectors::delta(dtype, from + first * width, stored, n);
-    delta += norms.delta_l2 * norms.delta_l2;
-    before += norms.prev_l2 * norms.prev_l2;
-    std::memcpy(stored, from + first * width, n * width);
-  }
-  DeltaNorms out;
-  out.delta_l2 = std::sqrt(delta);
-  out.prev_l2 = std::sqrt(before);
-  return out;
 }
 
 }  // namespace tocsin::app::client

@@ -38,7 +38,7 @@ class FrameWriter {
   /// Tag 1: `values[i]` is the statistic of row `rows[i]`; rows ascend. Same length of both.
   FrameWriter& sparse_column(core::SparseStat stat, std::span<const double> params,
                              std::span<const std::uint32_t> rows, std::span<const double> values);
-  /// Tag 1 with integer bits instead of numbers: `digest`.
+  /// Tag 1 with the values as bits: those of numbers, or of integers such as `digest`.
   FrameWriter& sparse_bits(core::SparseStat stat, std::span<const std::uint32_t> rows,
                            std::span<const std::uint64_t> values);
   /// Tag 2: a vector of one row (channel sums, class counts, …); `stat` as in docs/statistics.md.

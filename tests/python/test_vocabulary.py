@@ -19,12 +19,19 @@ def test_the_package_carries_the_programs_words(words):
     assert _vocabulary.DTYPES == words["dtypes"]
     assert _vocabulary.ROLES == words["roles"]
     assert list(_vocabulary.COLLECTIONS) == [one["name"] for one in words["collections"]]
+    asked = [one["request"] for one in words["statistics"] if one["request"]]
+    assert list(_vocabulary.STATISTICS) == list(dict.fromkeys(asked))
 
 
 def test_the_reference_codec_states_the_same_codes(words):
     assert wire.DTYPES == words["dtypes"]
     assert wire.ROLES == words["roles"]
     assert {"global": wire.GLOBAL, "train": wire.TRAIN, "eval": wire.EVAL, "predict": wire.PREDICT} == words["modes"]
+
+
+def test_the_reference_codec_has_the_columns_of_the_table(words):
+    columns = [one["name"] for one in words["statistics"] if one["form"] == "column"]
+    assert [name for name, _ in wire.COLUMNS[wire.SUMMARY]] == columns
 
 
 def test_every_role_may_be_stated_by_a_script(words):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/collections.h"
+#include "core/statistics.h"
 #include "rules/rule.h"
 
 namespace tocsin::rules {
@@ -45,6 +46,9 @@ TEST(Needs, OfBuiltInRulesAreOfTheVocabulary) {
     for (const Need& need : made->program->needs) {
       ++needs;
       EXPECT_NE(core::find_collection(need.collection), nullptr) << rule.name;
+      for (const std::string& statistic : need.statistics) {
+        EXPECT_TRUE(core::parse_statistic(statistic)) << rule.name << " " << statistic;
+      }
     }
   }
   EXPECT_GT(needs, 3U);

@@ -57,7 +57,7 @@ TEST_F(FrameBatcherTest, NamesGoBeforeRowsAndRowsBeforeTheEndOfTheirStep) {
   core::SummaryRow row;
   row.name = scalar("gradient/w").hash;
   EXPECT_EQ(frames_.next_summary(), 0U);
-  frames_.add(core::SparseStat::first_bad_index, 0, 7);
+  frames_.add(core::SparseStat::first_bad_index, 0, std::bit_cast<std::uint64_t>(7.0));
   frames_.add(row);
   end_step();  // with statistics it is sent at once
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary, FrameKind::step_end));
