@@ -155,9 +155,9 @@ std::string collections_schema() {
   const std::string modes = list_of<core::Mode>();
   core::ValueList words;
   for (std::string& word : core::statistic_requests()) words.emplace_back(std::move(word));
-  const std::string statistics =
-      R"({"type": ["string", "array"], "items": {"anyOf": [{"enum": )" +
-      core::to_json(std::move(words)) + R"(}, {"type": "string", "pattern": "^[a-z_]+\\(.*\\)$"}]}})";
+  const std::string statistics = R"({"type": ["string", "array"], "items": {"anyOf": [{"enum": )" +
+                                 core::to_json(std::move(words)) +
+                                 R"(}, {"type": "string", "pattern": "^[a-z_]+\\(.*\\)$"}]}})";
   return R"({"anyOf": [{"type": "array", "items": {"type": "string"}},
     {"type": "object", "additionalProperties": {"type": ["object", "null"],
       "additionalProperties": false, "properties": {

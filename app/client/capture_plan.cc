@@ -60,7 +60,7 @@ struct CapturePlan::State {
     core::Duration next{0};      // of grids in time
     StatisticMask statistics = 0;
     StatisticMask own_statistics = 0;  // as configured, without commands
-    bool added = false;      // by a command
+    bool added = false;                // by a command
     bool active = true;
 
     /// Compiles what `config` says.
@@ -80,7 +80,8 @@ struct CapturePlan::State {
 
 core::Status CapturePlan::State::Collection::understand() {
   for (const std::string& word : config.statistics.value_or(std::vector<std::string>{})) {
-    if (const auto asked = core::parse_statistic(word)) own_statistics |= statistics_for(asked->word);
+    if (const auto asked = core::parse_statistic(word))
+      own_statistics |= statistics_for(asked->word);
   }
   statistics = own_statistics;
   if (auto ok = compile_patterns(config.name, config.include, include); !ok) return ok;

@@ -84,8 +84,9 @@ void FrameBatcher::add(const core::SummaryRow& row) {
 
 void FrameBatcher::add(core::SparseStat stat, std::uint32_t summary, std::uint64_t bits) {
   auto& all = waiting_.sparse;
-  auto at = std::lower_bound(all.begin(), all.end(), stat,
-                             [](const Sparse& one, core::SparseStat wanted) { return one.stat < wanted; });
+  auto at = std::lower_bound(
+      all.begin(), all.end(), stat,
+      [](const Sparse& one, core::SparseStat wanted) { return one.stat < wanted; });
   if (at == all.end() || at->stat != stat) at = all.insert(at, {stat, {}, {}});
   at->rows.push_back(summary);
   at->bits.push_back(bits);

@@ -44,21 +44,34 @@ TEST(Statistics, ColumnsAreThoseOfTheFrame) {
 
 // Numbers on the wire, as published: none of them may move.
 TEST(Statistics, NumbersStayWhatTheyAre) {
-  const std::pair<const char*, int> kNumbers[] = {
-      {"median", 1},        {"prod", 2},
-      {"p05", 3},           {"p25", 4},
-      {"p75", 5},           {"p95", 6},
-      {"delta_l2", 7},      {"delta_max_abs", 8},
-      {"delta_excess", 9},  {"prev_l2", 10},
-      {"unit_count", 12},   {"delta_from_step", 11},
-      {"depth", 16},        {"unit_inactive_count", 13},
-      {"abs_min", 17},      {"unit_saturated_count", 14},
-      {"abs_median", 18},   {"abs_ge_count", 15},
-      {"abs_prod", 19},     {"first_bad_index", 20},
-      {"digest", 0x8001},   {"channel_sum", 32},
-      {"channel_sumsq", 33}, {"channel_count", 34},
-      {"value_counts", 35}, {"class_counts", 36},
-      {"class_correct", 37}, {"confusion", 38}};
+  const std::pair<const char*, int> kNumbers[] = {{"median", 1},
+                                                  {"prod", 2},
+                                                  {"p05", 3},
+                                                  {"p25", 4},
+                                                  {"p75", 5},
+                                                  {"p95", 6},
+                                                  {"delta_l2", 7},
+                                                  {"delta_max_abs", 8},
+                                                  {"delta_excess", 9},
+                                                  {"prev_l2", 10},
+                                                  {"unit_count", 12},
+                                                  {"delta_from_step", 11},
+                                                  {"depth", 16},
+                                                  {"unit_inactive_count", 13},
+                                                  {"abs_min", 17},
+                                                  {"unit_saturated_count", 14},
+                                                  {"abs_median", 18},
+                                                  {"abs_ge_count", 15},
+                                                  {"abs_prod", 19},
+                                                  {"first_bad_index", 20},
+                                                  {"digest", 0x8001},
+                                                  {"channel_sum", 32},
+                                                  {"channel_sumsq", 33},
+                                                  {"channel_count", 34},
+                                                  {"value_counts", 35},
+                                                  {"class_counts", 36},
+                                                  {"class_correct", 37},
+                                                  {"confusion", 38}};
   for (const auto& [name, number] : kNumbers) {
     ASSERT_NE(find_statistic(name), nullptr) << name;
     EXPECT_EQ(find_statistic(name)->id, number) << name;
