@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "actions/lanes_state.h"
+#include "core/text.h"
 
 namespace tocsin::actions {
 
@@ -19,9 +20,7 @@ constexpr std::size_t kDetailBytes = 2048;
 
 // At most `limit` bytes, cut at a code point.
 std::string shortened(std::string text, std::size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
-  text.resize(limit);
+  text.resize(core::cut_utf8(text, limit).size());
   return text;
 }
 

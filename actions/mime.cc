@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "actions/redact.h"
+#include "core/text.h"
 
 namespace tocsin::actions {
 namespace {
@@ -62,11 +63,8 @@ std::string header_text(std::string_view text) {
   // An encoded word has at most 75 characters, and holds whole characters: 45 bytes of UTF-8.
   std::string out;
   for (std::size_t at = 0; at < clean.size();) {
-    std::size_t size = std::min<std::size_t>(42, clean.size() - at);
-    while (at + size < clean.size() && size > 1 &&
-           (static_cast<unsigned char>(clean[at + size]) & 0xC0U) == 0x80U) {
-      --size;
-    }
+    const std::string_view rest = std::string_view(clean).substr(at);
+    const std::size_t size = std::max<std::size_t>(core::cut_utf8(rest, 42).size(), 1);
     out += (out.empty() ? "=?UTF-8?B?" : "\r\n =?UTF-8?B?") + base64(clean.substr(at, size)) + "?=";
     at += size;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace tocsin::actions {
 namespace {
 
@@ -27,11 +29,7 @@ std::string redact(std::string text, const std::vector<std::string>& secrets) {
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
-  if (text.size() > limit) {
-    while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
-    text = text.substr(0, limit);
-  }
-  std::string out(text);
+  std::string out(core::cut_utf8(text, limit));
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
   }

@@ -7,6 +7,7 @@
 #include "app/log_console.h"
 #include "app/printable.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace tocsin::app {
 namespace {
@@ -16,26 +17,20 @@ using Row = std::vector<std::string>;
 
 constexpr std::size_t kIdLength = 10;  // enough of a fingerprint to be the only one
 
-// Characters, not bytes: what a column is aligned by.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
 // Columns as wide as their widest cell; the last one as it is.
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+      widths[i] = std::max(widths[i], core::count_code_points(row[i]));
   }
   std::string out;
   for (const Row& row : rows) {
     out += "  ";
     for (std::size_t i = 0; i < row.size(); ++i) {
       out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - width(row[i]) + 2, ' ');
+      if (i + 1 < row.size()) out.append(widths[i] - core::count_code_points(row[i]) + 2, ' ');
     }
     out += "\n";
   }

@@ -1,5 +1,7 @@
 #include "core/text.h"
 
+#include <utf8.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -23,6 +25,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
+// A byte of UTF-8 that goes on with a character.
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
 }  // namespace
 
 std::string nearest(std::string_view wanted, const std::vector<std::string>& candidates) {
@@ -44,6 +49,22 @@ std::string nearest(std::string_view wanted, const std::vector<std::string>& can
     best = candidate;
   }
   return best;
+}
+
+std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
+  const auto bad = utf8::find_invalid(text.begin(), text.end());
+  if (bad == text.end()) return std::nullopt;
+  return static_cast<std::size_t>(bad - text.begin());
+}
+
+std::size_t count_code_points(std::string_view text) noexcept {
+  return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues));
+}
+
+std::string_view cut_utf8(std::string_view text, std::size_t bytes) noexcept {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && continues(text[bytes])) --bytes;
+  return text.substr(0, bytes);
 }
 
 }  // namespace tocsin::core

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/text.h"
 #include "routing/routing.h"
-#include "routing/utf8.h"
 
 namespace tocsin::routing {
 
@@ -35,7 +35,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Status parse(std::vector<Matchers::Term>& out) {
-    if (const auto bad = first_invalid_utf8(text_)) return expected(*bad, "valid UTF-8");
+    if (const auto bad = core::first_invalid_utf8(text_)) return expected(*bad, "valid UTF-8");
     skip_spaces();
     const bool braced = take('{');
     const auto at_end = [&] { return braced ? peek() == '}' : at_ >= text_.size(); };
@@ -67,7 +67,7 @@ class Parser {
   }
 
   [[nodiscard]] core::Error expected(std::size_t byte, std::string_view what) const {
-    const std::size_t character = count_code_points(text_.substr(0, byte)) + 1;
+    const std::size_t character = core::count_code_points(text_.substr(0, byte)) + 1;
     std::string message = "expected " + std::string(what) + " at character " +
                           std::to_string(character) + " of '" + std::string(text_) + "'";
     return core::invalid_argument(std::move(message));
@@ -155,7 +155,7 @@ class Parser {
     }
     return expected(text_.size(),
                     "a closing quote for the one at character " +
-                        std::to_string(count_code_points(text_.substr(0, start)) + 1));
+                        std::to_string(core::count_code_points(text_.substr(0, start)) + 1));
   }
 
   std::string_view text_;

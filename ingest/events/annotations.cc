@@ -5,20 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text.h"
+
 namespace tocsin::ingest {
 
 using core::Issue;
-
-namespace {
-
-/// The longest prefix of at most `bytes` that ends between two characters.
-std::string_view cut_text(std::string_view text, std::size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
-}  // namespace
 
 std::size_t annotation_bytes(const Issue& issue) {
   std::size_t total = issue.summary.size() + issue.description.size() +
@@ -46,7 +37,8 @@ bool cut_annotations(Issue& issue, std::size_t max_bytes) {
     std::string& longest = **std::max_element(
         all.begin(), all.end(), [](const auto* a, const auto* b) { return a->size() < b->size(); });
     const std::size_t over = total - max_bytes + kMarker.size();
-    longest = std::string(cut_text(longest, longest.size() > over ? longest.size() - over : 0));
+    longest =
+        std::string(core::cut_utf8(longest, longest.size() > over ? longest.size() - over : 0));
     longest += kMarker;
     cut = true;
   }

@@ -31,6 +31,27 @@ TEST(DurationHint, KnowsTheWordsOfTime) {
   EXPECT_EQ(duration_meant("5"), "");
 }
 
+TEST(Utf8, TheFirstByteThatIsNoneIsFound) {
+  EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8("größe 模型 \U0001F600"), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8("ab\xff"), 2U);
+  EXPECT_EQ(first_invalid_utf8("\xc0\x80"), 0U) << "overlong";
+  EXPECT_EQ(first_invalid_utf8("a\xed\xa0\x80"), 1U) << "a surrogate";
+  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0U) << "beyond U+10FFFF";
+  EXPECT_EQ(first_invalid_utf8("a\xe6\xa8"), 1U) << "cut off";
+}
+
+TEST(Utf8, CharactersAreCountedAndNeverCut) {
+  EXPECT_EQ(count_code_points("größe"), 5U);
+  EXPECT_EQ(cut_utf8("größe", 100), "größe");
+  EXPECT_EQ(cut_utf8("größe", 7), "größe");
+  EXPECT_EQ(cut_utf8("größe", 6), "größ");
+  EXPECT_EQ(cut_utf8("größe", 5), "grö") << "ß has two bytes";
+  EXPECT_EQ(cut_utf8("größe", 3), "gr") << "so has ö";
+  EXPECT_EQ(cut_utf8("模", 2), "");
+  EXPECT_EQ(cut_utf8("\x80\x80\x80", 2), "") << "no character begins there";
+}
+
 TEST(WallTimeText, HasThreeSixOrNineDigits) {
   EXPECT_EQ(to_rfc3339(wall_time(1767323045678000000)), "2026-01-02T03:04:05.678Z");
   EXPECT_EQ(to_rfc3339(wall_time(1767323045678900000)), "2026-01-02T03:04:05.678900Z");
