@@ -7,8 +7,8 @@
 
 namespace tocsin::ingest {
 
-/// CRC32C of `bytes`, going on from `crc` (the result for what came before; 0 at the start). Uses
-/// the processor's instruction where there is one. crc32c("123456789") = 0xe3069283.
+/// CRC32C of `bytes`, going on from `crc` (the result for what came before; 0 at the start), by
+/// ISA-L. crc32c("123456789") = 0xe3069283.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 
 }  // namespace tocsin::ingest
