@@ -4,23 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "ingest/ingest.h"
+#include <cstring>
+#include <utility>
 
 namespace tocsin::testing_support {
-namespace {
-
-template <typename T>
-void append(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void pad(std::string& out) {
-  while (out.size() % 8 != 0) out += '\0';
-}
-
-}  // namespace
-
 core::FrameBody OwnedFrame::decoded() const {
   auto decoded = ingest::decode_body(view());
   return decoded ? std::move(*decoded) : core::FrameBody();
@@ -72,125 +59,102 @@ FakeWorker::FakeWorker(std::string job, std::string run, std::uint32_t rank, std
   header.time = kStart;
 }
 
-OwnedFrame FakeWorker::make(core::FrameKind kind, core::Mode mode, std::int64_t step,
-                            std::uint32_t rows, std::uint16_t columns, std::string body) {
-  header.kind = kind;
+OwnedFrame FakeWorker::make(core::Mode mode, std::int64_t step,
+                            const std::function<void(ingest::FrameWriter&)>& write) {
   header.mode = mode;
   header.step = step;
-  header.row_count = rows;
-  header.row_stride = static_cast<std::uint16_t>(columns * core::kColumnBytes);
-  header.body_length = static_cast<std::uint32_t>(body.size());
   ++header.sequence;
-  return {header, std::move(body)};
+  ingest::FrameWriter writer;
+  write(writer);
+  const auto bytes = writer.finish();
+  EXPECT_TRUE(bytes) << (bytes ? "" : bytes.error().message);
+  OwnedFrame out;
+  std::memcpy(&out.header, bytes->data(), sizeof out.header);
+  out.header.flags = header.flags;  // also what no writer writes
+  const std::span<const std::byte> body = bytes->subspan(sizeof out.header);
+  out.body.assign(reinterpret_cast<const char*>(body.data()), body.size());
+  return out;
+}
+
+OwnedFrame FakeWorker::lifecycle(const std::string& json) {
+  return make(core::Mode::global, 0,
+              [&](ingest::FrameWriter& writer) { writer.lifecycle(header, json); });
 }
 
 OwnedFrame FakeWorker::start(std::string_view extra) {
-  std::string body = R"({"event":"start","job":"digits","pid":4711,"host":"here")";
-  body += extra;
-  body += "}";
-  return make(core::FrameKind::lifecycle, core::Mode::global, 0, 1, 0, body);
+  return lifecycle(R"({"event":"start","job":"digits","pid":4711,"host":"here")" +
+                   std::string(extra) + "}");
 }
 
-OwnedFrame FakeWorker::heartbeat() {
-  return make(core::FrameKind::lifecycle, core::Mode::global, 0, 1, 0, R"({"event":"heartbeat"})");
-}
+OwnedFrame FakeWorker::heartbeat() { return lifecycle(R"({"event":"heartbeat"})"); }
 
 OwnedFrame FakeWorker::end(std::string_view outcome) {
-  return make(core::FrameKind::lifecycle, core::Mode::global, 0, 1, 0,
-              R"({"event":"end","outcome":")" + std::string(outcome) + R"(","exit_code":0})");
+  return lifecycle(R"({"event":"end","outcome":")" + std::string(outcome) + R"(","exit_code":0})");
 }
 
 OwnedFrame FakeWorker::summary(core::Mode mode, std::int64_t step,
                                const std::vector<core::SummaryRow>& rows,
                                const std::vector<Statistic>& statistics) {
-  std::string body;
-  for (std::size_t k = 0; k < core::summary_column::columns; ++k) {
-    for (const core::SummaryRow& row : rows) {
-      body.append(reinterpret_cast<const char*>(&row) + k * core::kColumnBytes, core::kColumnBytes);
+  std::map<core::SparseStat, std::pair<std::vector<std::uint32_t>, std::vector<double>>> by_stat;
+  for (const Statistic& one : statistics) {
+    by_stat[one.stat].first.push_back(one.row);
+    by_stat[one.stat].second.push_back(one.value);
+  }
+  return make(mode, step, [&](ingest::FrameWriter& writer) {
+    writer.summary(header, rows);
+    for (const auto& [stat, column] : by_stat) {
+      writer.sparse_column(stat, {}, column.first, column.second);
     }
-  }
-  std::map<core::SparseStat, std::vector<Statistic>> by_stat;
-  for (const Statistic& one : statistics) by_stat[one.stat].push_back(one);
-  for (const auto& [stat, values] : by_stat) {
-    std::string payload;
-    append(payload, static_cast<std::uint16_t>(stat));
-    append(payload, std::uint16_t{0});
-    append(payload, static_cast<std::uint32_t>(values.size()));
-    for (const Statistic& one : values) append(payload, one.row);
-    pad(payload);
-    for (const Statistic& one : values) append(payload, one.value);
-    append(body, std::uint16_t{1});
-    append(body, std::uint16_t{0});
-    append(body, static_cast<std::uint32_t>(payload.size()));
-    body += payload;
-    pad(body);
-  }
-  return make(core::FrameKind::summary, mode, step, static_cast<std::uint32_t>(rows.size()),
-              core::summary_column::columns, std::move(body));
+  });
 }
 
 OwnedFrame FakeWorker::tensors(core::Mode mode, std::int64_t step,
                                const std::vector<TensorValues>& tensors) {
   std::vector<core::SummaryRow> rows;
+  rows.reserve(tensors.size());
   for (const TensorValues& tensor : tensors) rows.push_back(summarize(tensor));
   return summary(mode, step, rows);
 }
 
 OwnedFrame FakeWorker::scalars(core::Mode mode, const std::vector<Scalar>& scalars) {
-  std::string body;
-  for (const Scalar& one : scalars) append(body, core::name_hash(one.name));
-  for (const Scalar& one : scalars) append(body, one.step);
-  for (std::size_t i = 0; i < scalars.size(); ++i) append(body, header.global_step);
-  for (std::size_t i = 0; i < scalars.size(); ++i) append(body, header.time);
-  for (const Scalar& one : scalars) append(body, one.value);
-  for (const Scalar& one : scalars) append(body, core::meta::make(core::Dtype::f64, one.role));
-  return make(core::FrameKind::scalar, mode, scalars.empty() ? 0 : scalars.back().step,
-              static_cast<std::uint32_t>(scalars.size()), core::scalar_column::columns,
-              std::move(body));
+  std::vector<core::ScalarRow> rows;
+  rows.reserve(scalars.size());
+  for (const Scalar& one : scalars) {
+    rows.push_back({core::name_hash(one.name), one.step, header.global_step, header.time, one.value,
+                    core::meta::make(core::Dtype::f64, one.role)});
+  }
+  return make(mode, scalars.empty() ? 0 : scalars.back().step,
+              [&](ingest::FrameWriter& writer) { writer.scalars(header, rows); });
 }
 
 OwnedFrame FakeWorker::step_end(core::Mode mode, std::int64_t step) {
   ++header.global_step;
   header.time += step_time;
-  std::string body;
-  append(body, step);
-  append(body, header.global_step);
-  append(body, header.time - step_time);
-  append(body, header.time);
-  append(body, std::uint64_t{1});
-  append(body, std::uint64_t{0});
-  return make(core::FrameKind::step_end, mode, step, 1, core::step_end_column::columns,
-              std::move(body));
+  const core::StepEndRow row{step, header.global_step, header.time - step_time, header.time, 1, 0};
+  return make(mode, step, [&](ingest::FrameWriter& writer) {
+    writer.step_ends(header, {&row, 1});
+  });
 }
 
 OwnedFrame FakeWorker::dictionary(const std::vector<Entry>& entries) {
-  std::string body;
+  std::vector<core::DictionaryEntry> names;
+  names.reserve(entries.size());
   for (const Entry& entry : entries) {
-    append(body, core::name_hash(entry.name));
-    append(body, static_cast<std::uint8_t>(entry.type));
-    append(body, static_cast<std::uint8_t>(entry.dtype));
-    append(body, static_cast<std::uint8_t>(entry.role));
-    append(body, static_cast<std::uint8_t>(entry.shape.size()));
-    append(body, static_cast<std::uint32_t>(entry.name.size()));
-    append(body, static_cast<std::uint32_t>(entry.attrs.size()));
-    append(body, std::uint32_t{0});
-    for (const std::int64_t length : entry.shape) append(body, length);
-    body += entry.name + entry.attrs;
-    pad(body);
+    names.push_back({core::name_hash(entry.name), entry.type, entry.dtype, entry.role,
+                     std::as_bytes(std::span(entry.shape)), entry.name, entry.attrs});
   }
-  return make(core::FrameKind::dictionary, core::Mode::global, 0,
-              static_cast<std::uint32_t>(entries.size()), 0, std::move(body));
+  return make(core::Mode::global, 0,
+              [&](ingest::FrameWriter& writer) { writer.dictionary(header, names); });
 }
 
 OwnedFrame FakeWorker::system(const std::vector<Sample>& samples) {
-  std::string body;
-  for (const Sample& one : samples) append(body, core::name_hash(one.series));
-  for (const Sample& one : samples) append(body, one.time);
-  for (const Sample& one : samples) append(body, one.ratio);
-  for (std::size_t i = 0; i < samples.size(); ++i) append(body, std::uint64_t{0});
-  return make(core::FrameKind::system, core::Mode::global, 0,
-              static_cast<std::uint32_t>(samples.size()), core::system_column::columns,
-              std::move(body));
+  std::vector<core::SystemRow> rows;
+  rows.reserve(samples.size());
+  for (const Sample& one : samples) {
+    rows.push_back({core::name_hash(one.series), one.time, one.ratio, 0});
+  }
+  return make(core::Mode::global, 0,
+              [&](ingest::FrameWriter& writer) { writer.system(header, rows); });
 }
 
 ReadRules read_rules_text(const std::string& rules) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "core/frame.h"
 #include "core/frame_body.h"
+#include "ingest/ingest.h"
 #include "rules/rules.h"
 
 namespace tocsin::testing_support {
@@ -92,8 +94,10 @@ class FakeWorker {
   std::int64_t step_time = kSecond / 10;
 
  private:
-  OwnedFrame make(core::FrameKind kind, core::Mode mode, std::int64_t step, std::uint32_t rows,
-                  std::uint16_t columns, std::string body);
+  /// Writes one frame of the product's own making, with `header` as it is then.
+  OwnedFrame make(core::Mode mode, std::int64_t step,
+                  const std::function<void(ingest::FrameWriter&)>& write);
+  OwnedFrame lifecycle(const std::string& json);
 };
 
 /// An engine with the rules of a YAML text, fed frame by frame.
