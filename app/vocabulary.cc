@@ -16,6 +16,7 @@ using core::ValueMap;
 template <typename E>
 ValueMap codes() {
   ValueMap out;
+  out.reserve(std::size(core::Words<E>::kAll));
   for (const E value : core::Words<E>::kAll) {
     out.emplace_back(std::string(to_string(value)), static_cast<int>(value));
   }
@@ -25,6 +26,7 @@ ValueMap codes() {
 template <typename Words>
 ValueList texts(const Words& words) {
   ValueList out;
+  out.reserve(words.size());
   for (const std::string_view word : words) out.emplace_back(std::string(word));
   return out;
 }
@@ -32,12 +34,14 @@ ValueList texts(const Words& words) {
 template <typename E>
 ValueList names(const std::vector<E>& values) {
   ValueList out;
+  out.reserve(values.size());
   for (const E value : values) out.emplace_back(std::string(to_string(value)));
   return out;
 }
 
 ValueList collections() {
   ValueList out;
+  out.reserve(core::builtin_collections().size());
   for (const core::Collection& one : core::builtin_collections()) {
     out.emplace_back(ValueMap{{"id", int{one.id}},
                               {"name", std::string(one.name)},
@@ -66,6 +70,7 @@ bool given(const core::Statistic& statistic) {
 /// `given`: by the hook of this version.
 ValueList statistics() {
   ValueList out;
+  out.reserve(core::builtin_statistics().size());
   for (const core::Statistic& one : core::builtin_statistics()) {
     out.emplace_back(ValueMap{{"id", int{one.id}},
                               {"name", std::string(one.name)},

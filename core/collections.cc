@@ -109,6 +109,7 @@ const Collection* collection_of(Role role) {
 
 std::vector<std::string> collection_names() {
   std::vector<std::string> names;
+  names.reserve(builtin_collections().size());
   for (const Collection& one : builtin_collections()) names.emplace_back(one.name);
   return names;
 }

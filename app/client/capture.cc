@@ -143,6 +143,7 @@ std::string grid_schema() {
 template <typename E>
 std::string list_of() {
   core::ValueList words;
+  words.reserve(std::size(core::Words<E>::kAll));
   for (const E value : core::Words<E>::kAll) words.emplace_back(std::string(to_string(value)));
   return R"({"type": "array", "items": {"enum": )" + core::to_json(std::move(words)) + "}}";
 }
