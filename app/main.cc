@@ -199,9 +199,10 @@ int run(int argc, char** argv) {
 
   auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
   schema
-      ->add_option("what", call.name,
-                   "config, events (what is published), topics or collectors (tables), or vocabulary "
-                   "(codes, collections and statistics, as JSON)")
+      ->add_option(
+          "what", call.name,
+          "config, events (what is published), topics or collectors (tables), or vocabulary "
+          "(codes, collections and statistics, as JSON)")
       ->check(CLI::IsMember({"config", "events", "topics", "collectors", "vocabulary"}));
   schema->add_flag("--markdown", call.markdown, "a table of all keys instead");
   schema->callback([&] { call.run = [&] { return schema_command(call); }; });
