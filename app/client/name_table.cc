@@ -26,8 +26,10 @@ class RolesByName {
   RolesByName() {
     for (const core::Collection& one : core::builtin_collections()) {
       if (one.roles.empty() || one.include.empty()) continue;
-      entries_.push_back({one.roles.front(), pattern(one.include),
-                          one.exclude.empty() ? nullptr : pattern(one.exclude)});
+      Entry& entry = entries_.emplace_back();
+      entry.role = one.roles.front();
+      entry.include = pattern(one.include);
+      if (!one.exclude.empty()) entry.exclude = pattern(one.exclude);
     }
     // Weights take what nobody else does: their word stands in names of many things.
     std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
@@ -49,7 +51,7 @@ class RolesByName {
  private:
   using Pattern = std::unique_ptr<re2::RE2>;
   struct Entry {
-    Role role;
+    Role role = Role::other;
     Pattern include;
     Pattern exclude;
   };
