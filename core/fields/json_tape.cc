@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/fields/json_scan.h"
 #include "core/json.h"
 
 namespace tocsin::core {
@@ -110,6 +111,9 @@ Result<JsonTape> JsonTape::parse(std::string_view text, std::size_t max_bytes) {
   JsonTape out;
   out.nodes_.reserve(text.size() / 12 + 1);
   out.texts_.reserve(text.size());
+  if (scan_json(text, out.nodes_, out.texts_)) return out;
+  out.nodes_.clear();
+  out.texts_.clear();
   Builder builder(out);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     return invalid_argument(std::move(builder.problem));
