@@ -1,7 +1,7 @@
 // Issues as our rules make them, appended to the topic `issues` of a journal: what bench/peers/run.py
 // feeds the router with.
 //
-//   peers_feed FOLDER ALERTS GROUPS ROUND
+//   peers_feed FOLDER MEMBERS ROUND FIRST LAST    MEMBERS to a group; from FIRST to before LAST
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -57,8 +57,8 @@ core::Issue issue_of(std::size_t number, std::size_t members, std::size_t round,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: peers_feed FOLDER ALERTS GROUPS ROUND\n");
+  if (argc != 6) {
+    std::fprintf(stderr, "usage: peers_feed FOLDER MEMBERS ROUND FIRST LAST\n");
     return 2;
   }
   const auto number = [&](int i) { return static_cast<std::size_t>(std::atoll(argv[i])); };
@@ -70,9 +70,8 @@ int main(int argc, char** argv) {
   if (!publisher) return std::fprintf(stderr, "%s\n", publisher.error().message.c_str()), 2;
   const core::WallTime now =
       std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
-  const std::size_t members = number(2) / number(3);
-  for (std::size_t i = 0; i < number(2); ++i) {
-    const auto record = ingest::encode_issue(issue_of(i, members, number(4), now));
+  for (std::size_t i = number(4); i < number(5); ++i) {
+    const auto record = ingest::encode_issue(issue_of(i, number(2), number(3), now));
     while (!(*publisher)->publish(record))
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
