@@ -189,10 +189,12 @@ core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_
   digest.handles.clear();
   digest.issues.clear();
   digest.suppressed.clear();
+  digest.packed.reset();
   digest.firing = false;
   digest.firing_count = digest.resolved_count = digest.truncated = 0;
   for (const Item* item : items) {
-    const core::Notification& one = *item->notification;
+    const auto whole = unpacked(item->notification);
+    const core::Notification& one = *whole;
     digest.firing = digest.firing || one.firing;
     digest.firing_count += one.firing_count;
     digest.resolved_count += one.resolved_count;
@@ -233,6 +235,8 @@ std::optional<Attempt> DeliveryLanes::State::start(Lane& lane, const std::vector
     out.ticket = item.ticket;
     out.number = item.attempts;
     out.notification = item.notification;
+    const bool anew = item.notification->rendered.empty();
+    if (anew || lane.options.traits.reads_issues) out.notification = unpacked(item.notification);
   } else {
     out.ticket = ++last_ticket;
     out.notification =

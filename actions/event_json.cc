@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
@@ -91,17 +92,8 @@ void fields(A& io, const Alert& alert) {
 }  // namespace
 
 TraceContext trace_of(const core::Notification& notification) {
-  // They become header lines: nothing but what the recommendation allows gets through.
-  const auto fit = [](std::string_view text, std::size_t limit) {
-    return text.size() <= limit &&
-           std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
-  };
-  for (const auto& notified : notification.issues) {
-    const core::Issue& issue = notified.issue;
-    if (issue.traceparent.empty() || !fit(issue.traceparent, 128)) continue;
-    return {issue.traceparent, fit(issue.tracestate, 512) ? issue.tracestate : std::string_view()};
-  }
-  return {};
+  core::Listing listing = core::listing_of(notification);
+  return {std::move(listing.traceparent), std::move(listing.tracestate)};
 }
 
 Value native(const core::Notification& notification, const Sender& sender) {
@@ -143,8 +135,8 @@ Value cloud_event(const core::Notification& notification, const Sender& sender) 
     out.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
     out.emplace_back("causationid", top.issue.event_id);
     const auto traced = trace_of(notification);
-    if (!traced.parent.empty()) out.emplace_back("traceparent", std::string(traced.parent));
-    if (!traced.state.empty()) out.emplace_back("tracestate", std::string(traced.state));
+    if (!traced.parent.empty()) out.emplace_back("traceparent", traced.parent);
+    if (!traced.state.empty()) out.emplace_back("tracestate", traced.state);
   }
   out.emplace_back("data", native(notification, sender));
   return out;

@@ -18,10 +18,10 @@ struct Sender {
 
 /// W3C trace context, passed on to the far side.
 struct TraceContext {
-  std::string_view parent;  // both empty: there is none
-  std::string_view state;
+  std::string parent;  // both empty: there is none
+  std::string state;
 };
-/// Of the first issue that has one; valid as long as the notification.
+/// Of the first issue that has one.
 TraceContext trace_of(const core::Notification& notification);
 
 /// Our own form: status, kind, reason, labels, counts and every issue with its evidence; the

@@ -34,8 +34,8 @@ class HttpAction final : public core::Action {
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
-    return to_json(fitting(notification, common_.max_payload.count,
-                           [&](const auto& form) { return integration_->render(form, sender_); }));
+    return stored(fitting(notification, common_.max_payload.count,
+                          [&](const auto& form) { return integration_->render(form, sender_); }));
   }
 
   core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,

@@ -10,17 +10,10 @@ using core::NotificationKind;
 using core::Severity;
 using core::WallTime;
 
-Severity severity_of(const core::Notification& notification) {
-  Severity worst = Severity::info;
-  for (const auto& notified : notification.issues) {
-    worst = std::max(worst, notified.issue.severity);
-  }
-  return worst;
-}
-
 int rank_of(const core::Notification& notification) {
-  return notification.kind == NotificationKind::close ? static_cast<int>(Severity::critical) + 1
-                                                      : static_cast<int>(severity_of(notification));
+  return notification.kind == NotificationKind::close
+             ? static_cast<int>(Severity::critical) + 1
+             : static_cast<int>(core::worst_of(notification));
 }
 
 WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg) {
@@ -64,7 +57,7 @@ std::vector<Superseded> coalesce(std::deque<Item>& queue) {
     const bool ends = newer.notification->kind == NotificationKind::close;
     if (opens && ends) {
       const bool unseen =
-          !older.maybe_announced && severity_of(*older.notification) < Severity::critical;
+          !older.maybe_announced && core::worst_of(*older.notification) < Severity::critical;
       if (!unseen) {
         ++i;
         continue;
@@ -152,8 +145,7 @@ void LaneProbe::attempted(core::OutcomeClass outcome, Duration latency) {
 
 void LaneProbe::delivered(const core::Notification& notification, WallTime now) {
   since_decision_->observe(std::chrono::duration<double>(now - notification.decided_at).count());
-  if (notification.issues.empty()) return;
-  const WallTime measured = notification.issues.front().issue.measured_at;
+  const WallTime measured = core::listing_of(notification).measured;
   if (measured == WallTime{}) return;
   since_event_->observe(std::chrono::duration<double>(now - measured).count());
 }

@@ -39,8 +39,6 @@ struct Item {
   std::optional<core::WallTime> misconfigured_since;
 };
 
-/// Most severe issue of the message; info when it names none.
-core::Severity severity_of(const core::Notification& notification);
 /// Waiting order: close > critical > error > warning > info.
 int rank_of(const core::Notification& notification);
 /// When the notification is too old to be sent.

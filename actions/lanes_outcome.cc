@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "actions/lanes_state.h"
+#include "core/fields/outbox.h"
 #include "core/text.h"
 
 namespace tocsin::actions {
@@ -26,6 +27,15 @@ std::string shortened(std::string text, std::size_t limit) {
 
 }  // namespace
 
+std::shared_ptr<const core::Notification> unpacked(
+    const std::shared_ptr<const core::Notification>& notification) {
+  if (!notification->packed) return notification;
+  auto out = std::make_shared<core::Notification>(*notification);
+  // What cannot be read lists nothing: the message as it was rendered is still good.
+  if (!core::unpack(*out)) out->packed.reset();
+  return out;
+}
+
 Delivery record_of(const core::Notification& notification) {
   Delivery out;
   out.notification_id = notification.notification_id;
@@ -38,15 +48,11 @@ Delivery record_of(const core::Notification& notification) {
   out.kind = notification.kind;
   out.attempt = 0;  // no attempt; an attempt's record carries its number
   out.config_version = notification.config_version;
-  for (const auto& notified : notification.issues) {
-    out.issues.push_back({notified.issue_key, notified.episode, notified.issue.event_id});
-  }
-  if (!notification.issues.empty()) {
-    const core::Issue& top = notification.issues.front().issue;
-    out.stages.measured = top.measured_at;
-    out.stages.published = top.published_at;
-    out.stages.evaluated = top.evaluated_at;
-  }
+  core::Listing listing = core::listing_of(notification);
+  out.issues = std::move(listing.issues);
+  out.stages.measured = listing.measured;
+  out.stages.published = listing.published;
+  out.stages.evaluated = listing.evaluated;
   out.stages.decided = notification.decided_at;
   return out;
 }
@@ -60,7 +66,7 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   const core::Notification& notification = *item.notification;
   const std::string& id = notification.notification_id;
   const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
-  if (lost) tell_lost(lane, notification, record);
+  if (lost) tell_lost(lane, *unpacked(item.notification), record);
   deliveries.push_back(std::move(record));
   if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
       lane.options.traits.coalesce) {

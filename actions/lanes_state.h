@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -52,6 +53,10 @@ struct Retry {
   bool maybe_announced = false;
   std::optional<core::WallTime> misconfigured_since;
 };
+
+/// The notification with its issues read from the outbox's form; itself when they are.
+std::shared_ptr<const core::Notification> unpacked(
+    const std::shared_ptr<const core::Notification>& notification);
 
 /// A delivery record of the notification, attempt 0: of no attempt yet.
 core::Delivery record_of(const core::Notification& notification);

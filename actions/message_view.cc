@@ -202,7 +202,7 @@ std::string headline(const Notification& notification) {
   std::string out = "[RESOLVED]";
   if (notification.firing) {
     out = "[FIRING:" + std::to_string(std::max<std::uint64_t>(notification.firing_count, 1)) + " " +
-          std::string(to_string(severity_of(notification))) + "]";
+          std::string(to_string(core::worst_of(notification))) + "]";
   }
   const std::string rule = common(
       notification, [](const Issue& issue) { return issue.rule; }, "several rules");

@@ -1,11 +1,28 @@
 #include "actions/rendered.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <optional>
 
-#include "core/json.h"
-#include "core/value.h"
+#include "core/fields/json_in.h"
+#include "core/fields/out.h"
 
 namespace tocsin::actions {
+namespace {
+
+/// The first line; `body` stands in it in records of an earlier day.
+struct Head {
+  std::string content_type;
+  std::optional<std::string> body;
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+template <typename A>
+void fields(A& io, core::Of<A, Head>& head) {
+  io.field("content_type", head.content_type, "", core::How::required);
+  io.field("body", head.body, "", core::How::omit_if_empty);
+  io.field("fields", head.fields);
+}
+
+}  // namespace
 
 std::string Rendered::field(std::string_view name) const {
   for (const auto& [key, value] : fields) {
@@ -14,33 +31,27 @@ std::string Rendered::field(std::string_view name) const {
   return {};
 }
 
-std::string to_json(const Rendered& rendered) {
-  core::ValueMap fields;
-  for (const auto& [name, value] : rendered.fields) fields.emplace_back(name, value);
-  return core::to_json(core::ValueMap{{"content_type", rendered.content_type},
-                                      {"body", rendered.body},
-                                      {"fields", std::move(fields)}});
+std::string stored(const Rendered& rendered) {
+  std::string out = core::write_json(Head{rendered.content_type, std::nullopt, rendered.fields});
+  out += '\n';
+  return out += rendered.body;
 }
 
-core::Result<Rendered> parse_rendered(std::string_view json) {
-  if (const auto bounds = core::check_json_bounds(json, kMaxRendered); !bounds) {
-    return bounds.error().in("the stored message");
+core::Result<Rendered> parse_rendered(std::string_view stored) {
+  if (stored.size() > kMaxRendered) {
+    return core::invalid_argument("the stored message is too large");
   }
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  const auto text = [](const nlohmann::json& value) { return value.is_string(); };
-  if (!parsed.is_object() || !parsed.contains("body") || !text(parsed["body"]) ||
-      !parsed.contains("content_type") || !text(parsed["content_type"])) {
+  const std::size_t end = std::min(stored.find('\n'), stored.size());
+  Head head;
+  const core::Status read = core::read_json(stored.substr(0, end), kMaxRendered, head);
+  if (!read) return read.error().in("the stored message");
+  const bool whole = end == stored.size();
+  if (whole && !head.body) {
     return core::invalid_argument("the stored message is not a rendered notification");
   }
-  Rendered out;
-  out.content_type = parsed["content_type"].get<std::string>();
-  out.body = parsed["body"].get<std::string>();
-  if (const auto fields = parsed.find("fields"); fields != parsed.end() && fields->is_object()) {
-    for (const auto& [name, value] : fields->items()) {
-      if (text(value)) out.fields.emplace_back(name, value.get<std::string>());
-    }
-  }
-  return out;
+  return Rendered{std::move(head.content_type),
+                  whole ? std::move(*head.body) : std::string(stored.substr(end + 1)),
+                  std::move(head.fields)};
 }
 
 }  // namespace tocsin::actions

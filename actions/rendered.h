@@ -32,11 +32,13 @@ Rendered fitting(const core::Notification& notification, std::uint64_t limit, co
   return form(small);
 }
 
-std::string to_json(const Rendered& rendered);
+/// A line of JSON with content type and fields, and behind it the body as it is.
+std::string stored(const Rendered& rendered);
 /// More than any message: max_payload in its escaped form.
 inline constexpr std::size_t kMaxRendered = std::size_t{16} << 20U;
 
-/// invalid_argument: not what to_json() wrote, too deep or too large.
-core::Result<Rendered> parse_rendered(std::string_view json);
+/// Also reads what once was stored, one JSON object. invalid_argument: neither, too deep or too
+/// large.
+core::Result<Rendered> parse_rendered(std::string_view stored);
 
 }  // namespace tocsin::actions

@@ -1,5 +1,6 @@
 #include "core/notification.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -21,7 +22,53 @@ std::optional<E> find(const std::array<std::string_view, N>& names, std::string_
   return std::nullopt;
 }
 
+/// It becomes a header line: nothing but what the recommendation allows gets through.
+bool fit(std::string_view text, std::size_t limit) {
+  return text.size() <= limit &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+constexpr std::size_t kMaxTraceparent = 128;
+constexpr std::size_t kMaxTracestate = 512;
+
 }  // namespace
+
+Severity worst_of(const Notification& notification) {
+  if (notification.packed) return notification.packed->listing.worst;
+  Severity worst = Severity::info;
+  for (const NotifiedIssue& one : notification.issues) {
+    worst = std::max(worst, one.issue.severity);
+  }
+  return worst;
+}
+
+const Issue* traced(const std::vector<NotifiedIssue>& issues) {
+  const auto found = std::find_if(issues.begin(), issues.end(), [](const NotifiedIssue& one) {
+    return !one.issue.traceparent.empty() && fit(one.issue.traceparent, kMaxTraceparent);
+  });
+  return found == issues.end() ? nullptr : &found->issue;
+}
+
+Listing listing_of(const Notification& notification) {
+  if (notification.packed) return notification.packed->listing;
+  Listing out;
+  out.worst = worst_of(notification);
+  out.issues.reserve(notification.issues.size());
+  for (const NotifiedIssue& one : notification.issues) {
+    out.issues.push_back({one.issue_key, one.episode, one.issue.event_id});
+  }
+  if (!notification.issues.empty()) {
+    const Issue& first = notification.issues.front().issue;
+    out.measured = first.measured_at;
+    out.published = first.published_at;
+    out.evaluated = first.evaluated_at;
+  }
+  if (const Issue* issue = traced(notification.issues)) {
+    out.traceparent = issue->traceparent;
+    if (fit(issue->tracestate, kMaxTracestate)) out.tracestate = issue->tracestate;
+  }
+  return out;
+}
 
 std::string_view to_string(NotificationKind kind) noexcept {
   return kKinds[static_cast<std::size_t>(kind)];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,29 @@ struct NotifiedIssue {
   Issue issue;
 };
 
+/// Names one episode of an issue and its newest event.
+struct IssueRef {
+  std::string issue_key;
+  std::uint64_t episode = 1;
+  std::string event_id;
+};
+
+/// What delivery needs of the issues that a message lists, beside the message as it was rendered.
+struct Listing {
+  Severity worst = Severity::info;
+  std::vector<IssueRef> issues;
+  WallTime measured{}, published{}, evaluated{};  // of the first issue
+  std::string traceparent;                        // of the first that has one to pass on
+  std::string tracestate;
+};
+
+/// The issues of a message as they stand in the outbox. Few deliveries ever read them: what is sent
+/// is the rendered message.
+struct PackedIssues {
+  Listing listing;
+  std::string text;
+};
+
 /// One decided message for one integration; a record of `router-outbox`, keyed by integration.
 struct Notification {
   std::string notification_id;  // ntf_…; the idempotency key everywhere
@@ -42,17 +66,26 @@ struct Notification {
   Labels common_labels;
   std::vector<NotifiedIssue> issues;  // most severe first, then oldest; cut to max_alerts
   std::vector<NotifiedIssue> suppressed;
+  /// Set in a message from the outbox until unpack() (core/fields/outbox.h): both lists are empty,
+  /// and stand here.
+  std::shared_ptr<const PackedIssues> packed;
   std::uint64_t firing_count = 0;
   std::uint64_t resolved_count = 0;
   std::uint64_t truncated = 0;
   WallTime decided_at{};
   WallTime expires_at{};
   std::string config_version;
-  std::string rendered;  // JSON of actions' Rendered: the stored bytes, without credentials
+  std::string rendered;  // what every attempt sends, as its action stores it, without credentials
   // Set by delivery before an attempt, no part of the record in the outbox:
   std::vector<std::pair<std::string, std::string>> handles;  // far-side ids of the open incident
   bool minimal = false;  // the full message was refused: status, counts, top issue, link only
 };
+
+/// Of the issues of the message, packed or not.
+Severity worst_of(const Notification& notification);
+Listing listing_of(const Notification& notification);
+/// W3C trace context of the first issue that has one fit for a header line; else null.
+const Issue* traced(const std::vector<NotifiedIssue>& issues);
 
 enum class DeliveryState {
   pending,
@@ -97,11 +130,6 @@ struct Delivery {
   std::vector<std::pair<std::string, std::string>> handles;  // far-side ids
   std::optional<WallTime> next_attempt_at;
   std::string config_version;
-  struct IssueRef {
-    std::string issue_key;
-    std::uint64_t episode = 1;
-    std::string event_id;
-  };
   std::vector<IssueRef> issues;
   struct Stages {
     WallTime measured{}, published{}, evaluated{}, decided{}, sent{}, answered{};

@@ -64,8 +64,8 @@ class Email final : public core::Action {
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
-    return to_json(fitting(notification, common_.max_payload.count,
-                           [&](const auto& one) { return form(one); }));
+    return stored(fitting(notification, common_.max_payload.count,
+                          [&](const auto& one) { return form(one); }));
   }
 
   core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,

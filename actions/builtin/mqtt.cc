@@ -96,7 +96,7 @@ class Mqtt final : public core::Action {
     Rendered out;
     out.content_type = "application/json";
     out.body = core::to_json(std::move(messages));
-    return to_json(out);
+    return stored(out);
   }
 
   core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
@@ -104,13 +104,13 @@ class Mqtt final : public core::Action {
     core::Outcome bad;
     bad.outcome = core::OutcomeClass::bad_payload;
     bad.code = "render";
-    std::string stored = notification.rendered;
-    if (stored.empty()) {
+    std::string kept = notification.rendered;
+    if (kept.empty()) {
       auto fresh = render(notification);
       if (!fresh) return bad.detail = fresh.error().message, bad;
-      stored = std::move(*fresh);
+      kept = std::move(*fresh);
     }
-    const auto rendered = parse_rendered(stored);
+    const auto rendered = parse_rendered(kept);
     if (!rendered) return bad.detail = rendered.error().message, bad;
     if (const auto bounds = core::check_json_bounds(rendered->body, kMaxRendered); !bounds) {
       return bad.detail = bounds.error().message, bad;

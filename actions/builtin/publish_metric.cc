@@ -136,7 +136,7 @@ std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
 ActionDescriptor publish_metric() {
   return {"publish_metric",
           "Keeps the state of issues as metrics.",
-          {.dedup = true, .keeps_state = true},
+          {.dedup = true, .keeps_state = true, .reads_issues = true},
           read_publish_metric,
           {}};
 }

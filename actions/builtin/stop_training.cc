@@ -332,7 +332,7 @@ ActionDescriptor stop_training() {
   defaults.max_age = std::chrono::minutes(10);  // a stop that comes later is not what was decided
   return {"stop_training",
           "Asks the run to stop, by its training loop first.",
-          {.coalesce = false, .dedup = true, .stateful = false},
+          {.coalesce = false, .dedup = true, .stateful = false, .reads_issues = true},
           read_stop_training,
           defaults};
 }

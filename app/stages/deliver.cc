@@ -65,7 +65,7 @@ std::optional<Refusal> DeliverStage::handle(const core::RecordView& record,
   // was delivered. Nor is what stands behind it taken: positions would pass it.
   too_short_ = too_short_ || (since_ && core::wall_time(record.timestamp) < *since_ + kClockDoubt);
   if (too_short_) return std::nullopt;
-  auto notification = ingest::decode_notification(record);
+  auto notification = ingest::open_notification(record);
   if (!notification) return Refusal{"bad_notification", notification.error().message};
   lanes_->enqueue(std::move(*notification), context.now.wall,
                   core::Position{{std::string(record.stream), record.partition}, record.offset});

@@ -37,8 +37,9 @@ void fields(A& io, Of<A, NotifiedIssue>& notified) {
   }
 }
 
+/// All but its issues and what is sent of them.
 template <typename A>
-void fields(A& io, Of<A, Notification>& notification) {
+void head_fields(A& io, Of<A, Notification>& notification) {
   io.field("notification_id", notification.notification_id, "the same in every attempt",
            How::required);
   io.field("integration", notification.integration, "id of the integration", How::required);
@@ -53,19 +54,48 @@ void fields(A& io, Of<A, Notification>& notification) {
   io.field("firing", notification.firing, "something that was told still fires");
   io.field("group_labels", notification.group_labels, "labels that make the group");
   io.field("common_labels", notification.common_labels, "labels that all its issues share");
-  io.field("issues", notification.issues, "most severe first, then oldest");
-  io.field("suppressed", notification.suppressed, "silenced or inhibited ones");
   io.field("firing_count", notification.firing_count, "issues that fire");
   io.field("resolved_count", notification.resolved_count, "issues that are over");
   io.field("truncated", notification.truncated, "issues beyond the limit of the message");
   io.field("decided_at", notification.decided_at, "when it was decided");
   io.field("expires_at", notification.expires_at, "when it is no longer worth telling");
   io.field("config_version", notification.config_version, "configuration that decided");
+}
+
+template <typename A>
+void issue_lists(A& io, Of<A, Notification>& notification) {
+  io.field("issues", notification.issues, "most severe first, then oldest");
+  io.field("suppressed", notification.suppressed, "silenced or inhibited ones");
+}
+
+/// A message in one JSON object, as the outbox once had them.
+template <typename A>
+void fields(A& io, Of<A, Notification>& notification) {
+  head_fields(io, notification);
+  issue_lists(io, notification);
   io.field("rendered", notification.rendered, "the bytes that are sent");
 }
 
 template <typename A>
-void fields(A& io, Of<A, Delivery::IssueRef>& issue) {
+void row(A& io, Of<A, IssueRef>& issue) {
+  io.item(issue.issue_key);
+  io.item(issue.episode);
+  io.item(issue.event_id);
+}
+
+template <typename A>
+void fields(A& io, Of<A, Listing>& listing) {
+  io.field("worst", Number{listing.worst, Severity::critical}, "", How::required);
+  io.rows("issues", listing.issues);
+  io.field("measured", listing.measured);
+  io.field("published", listing.published);
+  io.field("evaluated", listing.evaluated);
+  io.field("traceparent", listing.traceparent, "", How::omit_if_empty);
+  io.field("tracestate", listing.tracestate, "", How::omit_if_empty);
+}
+
+template <typename A>
+void fields(A& io, Of<A, IssueRef>& issue) {
   io.field("issue_key", issue.issue_key, "the same for all episodes of an issue");
   io.field("episode", issue.episode, "counts its firings");
   io.field("event_id", issue.event_id, "its event");

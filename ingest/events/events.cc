@@ -9,6 +9,7 @@
 #include "core/fields/json_in.h"
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
+#include "core/fields/outbox.h"
 #include "core/frame.h"
 #include "core/topics.h"
 #include "ingest/events/annotations.h"
@@ -307,8 +308,7 @@ OutRecord encode_notification(const core::Notification& notification) {
   OutRecord out;
   out.topic = core::topic::kRouterOutbox;
   out.key = notification.integration;
-  out.value = core::write_json(notification);
-  out.headers = {{"content-type", "application/json"}};
+  out.value = core::write_outbox(notification);
   return out;
 }
 
@@ -356,11 +356,15 @@ Result<core::Delivery> decode_delivery(const RecordView& view) {
   return decode_message<core::Delivery>(view, event_type::kDelivery, core::kMaxFrameBytes);
 }
 
-Result<core::Notification> decode_notification(const RecordView& view) {
+Result<core::Notification> open_notification(const RecordView& view) {
   if (view.tombstone) return core::invalid_argument("a tombstone is no notification");
-  core::Notification out;
-  const core::Status read = core::read_json(view.text(), core::kMaxFrameBytes, out);
-  if (!read) return read.error();
+  return core::read_outbox(view.text());
+}
+
+Result<core::Notification> decode_notification(const RecordView& view) {
+  auto out = open_notification(view);
+  if (!out) return out;
+  if (const core::Status read = core::unpack(*out); !read) return read.error();
   return out;
 }
 

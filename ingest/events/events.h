@@ -60,7 +60,7 @@ core::OutRecord encode_ack(const core::Ack& ack, std::string_view cluster);
 /// Topic `router-deliveries`; id `dlv_…` over (notification, attempt, state).
 core::OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
                                 std::string_view cluster);
-/// Topic `router-outbox`, key = integration; lossless JSON of our own, no CloudEvent.
+/// Topic `router-outbox`, key = integration; lossless text of our own, no CloudEvent.
 core::OutRecord encode_notification(const core::Notification& notification);
 
 // ---- reading -------------------------------------------------------------------------------
@@ -114,6 +114,8 @@ core::Result<DecodedCommand> decode_command(const core::RecordView& record);
 core::Result<core::Ack> decode_ack(const core::RecordView& record);
 core::Result<core::Delivery> decode_delivery(const core::RecordView& record);
 core::Result<core::Notification> decode_notification(const core::RecordView& record);
+/// The same with its issues still packed: core::unpack() reads them.
+core::Result<core::Notification> open_notification(const core::RecordView& record);
 
 /// The data of one issue as JSON text, as it stands in the event (for the store and the web API).
 std::string issue_json(const core::Issue& issue);

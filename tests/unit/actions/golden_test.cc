@@ -67,6 +67,17 @@ std::vector<std::pair<std::string, core::Notification>> notifications() {
   return out;
 }
 
+/// A stored message in one JSON object, as the files have it.
+std::string in_one_object(const std::string& stored) {
+  const auto rendered = parse_rendered(stored);
+  if (!rendered) return stored;
+  core::ValueMap fields;
+  for (const auto& [name, value] : rendered->fields) fields.emplace_back(name, value);
+  return core::to_json(core::ValueMap{{"content_type", rendered->content_type},
+                                      {"body", rendered->body},
+                                      {"fields", std::move(fields)}});
+}
+
 class Golden : public ::testing::TestWithParam<std::string> {};
 
 std::string rendered_by(const std::string& name, const core::Notification& notification,
@@ -92,7 +103,8 @@ TEST_P(Golden, IsWrittenAsItWas) {
   std::string written;
   for (const auto& [name, notification] : notifications()) {
     Workbench bench;
-    written += "=== " + name + "\n" + rendered_by(GetParam(), notification, bench) + "\n";
+    written +=
+        "=== " + name + "\n" + in_one_object(rendered_by(GetParam(), notification, bench)) + "\n";
   }
   const std::string path = "tests/data/messages/" + GetParam() + ".txt";
   if (std::getenv("TOCSIN_WRITE_GOLDEN") != nullptr) {

@@ -300,9 +300,7 @@ inline core::Delivery delivery() {
   out.handles = text_pairs();
   out.next_attempt_at = maybe_time();
   out.config_version = text();
-  out.issues = list<core::Delivery::IssueRef>([] {
-    return core::Delivery::IssueRef{text(), natural(), text()};
-  });
+  out.issues = list<core::IssueRef>([] { return core::IssueRef{text(), natural(), text()}; });
   out.stages = {time(), time(), time(), time(), time(), time()};
   return out;
 }

@@ -79,10 +79,10 @@ inline auto members(const NotifiedIssue& v) {
   return std::tuple(a, b, c);
 }
 inline auto members(const Notification& v) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, w, x, y] = v;
-  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, w, x, y);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, o, p, q, r, s, t, u, w, x, y] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, o, p, q, r, s, t, u, w, x, y);
 }
-inline auto members(const Delivery::IssueRef& v) {
+inline auto members(const IssueRef& v) {
   const auto& [a, b, c] = v;
   return std::tuple(a, b, c);
 }

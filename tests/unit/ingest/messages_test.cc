@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/fields/outbox.h"
 #include "ingest/events/events.h"
 #include "tests/unit/ingest/event_fixture.h"
 #include "tests/unit/ingest/record_fixture.h"
@@ -179,6 +180,24 @@ TEST(OutboxNotification, ComesBackWithItsIssues) {
   EXPECT_EQ(back->issues[0].issue.time, at(1));
   EXPECT_EQ(issue_json(back->issues[0].issue), issue_json(full_issue()));
   ASSERT_EQ(back->suppressed.size(), 1u);
+}
+
+TEST(OutboxNotification, IsListedBeforeItsIssuesAreRead) {
+  const core::Notification notification = full_notification();
+  const core::OutRecord record = encode_notification(notification);
+  auto open = open_notification(view_of(record));
+  ASSERT_TRUE(open) << open.error().message;
+  EXPECT_TRUE(open->issues.empty());
+  ASSERT_TRUE(open->packed);
+  EXPECT_EQ(core::worst_of(*open), core::worst_of(notification));
+  const core::Listing listing = core::listing_of(*open);
+  ASSERT_EQ(listing.issues.size(), 1u);
+  EXPECT_EQ(listing.issues[0].event_id, notification.issues[0].issue.event_id);
+  EXPECT_EQ(listing.measured, notification.issues[0].issue.measured_at);
+  EXPECT_EQ(listing.traceparent, notification.issues[0].issue.traceparent);
+  EXPECT_EQ(encode_notification(*open).value, record.value);
+  ASSERT_TRUE(core::unpack(*open));
+  EXPECT_EQ(encode_notification(*open).value, record.value);
 }
 
 TEST(OutboxNotification, ManyIssuesFit) {
