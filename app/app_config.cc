@@ -92,8 +92,6 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.enabled = configured.common.enabled;
     integration.shadow = configured.common.shadow;
     integration.stateful = configured.traits.stateful;
-    integration.resolve_when_suppressed =
-        integration.stateful ? routing::ResolvePolicy::send : routing::ResolvePolicy::defer;
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

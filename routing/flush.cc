@@ -77,10 +77,9 @@ class Sorter {
 
   /// A told episode is over (the issue may fire again, unseen, in a later one).
   void settle(const IssueState& issue, std::uint64_t episode, bool visible) {
-    if (!context_.integration.send_resolved || visible ||
-        context_.integration.resolve_when_suppressed == ResolvePolicy::send) {
+    if (!context_.integration.send_resolved || visible || context_.integration.stateful) {
       verdict_.resolved.push_back({&issue, episode, false});
-    } else if (context_.integration.resolve_when_suppressed == ResolvePolicy::defer) {
+    } else {
       log_.owed[issue.key] = {episode, context_.tick};
     }
   }

@@ -54,7 +54,8 @@ const Stats& Router::Impl::stats() const noexcept {
   stats_.issues = issues_.size();
   stats_.groups = active_groups_;
   stats_.runs = runs_.size();
-  stats_.seen = seen_.size();
+  stats_.seen = dedup_.size();
+  stats_.seen_evicted = dedup_.evicted();
   stats_.undelivered = undelivered_.size();
   stats_.waiting = parked_.size();
   stats_.oldest_undelivered.reset();
@@ -70,9 +71,9 @@ void Router::Impl::for_each_issue(core::FunctionRef<void(const IssueView&)> visi
 }
 
 std::optional<IssueView> Router::Impl::find_issue(std::string_view issue_key) const {
-  const auto found = issues_.find(issue_key);
-  if (found == issues_.end()) return std::nullopt;
-  const IssueState& state = *found->second;
+  const IssueState* found = issues_.find(issue_key);
+  if (found == nullptr) return std::nullopt;
+  const IssueState& state = *found;
   return IssueView{state.issue, state.key, state.firing, state.episode, state.last_transition};
 }
 

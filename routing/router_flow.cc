@@ -33,7 +33,7 @@ bool Router::Impl::waits(const Agenda::Entry& due) const {
     case Due::lose_run:
       return true;
     case Due::flush_group:
-      return waits(*groups_.at(due.key), due.at);
+      return waits(groups_.at(due.key), due.at);
     case Due::forget_group:
     case Due::forget_issue:
     case Due::forget_run:
@@ -54,15 +54,14 @@ bool Router::Impl::waits(const Group& group, WallTime at) const {
 void Router::Impl::release() {
   for (const auto& [kind, key] : std::exchange(parked_, {})) {
     if (kind == Due::flush_group) {
-      if (const auto group = groups_.find(key); group != groups_.end()) arrange(*group->second);
+      if (Group* group = groups_.find(key)) arrange(*group);
     } else if (kind == Due::expire_issue) {
-      const auto issue = issues_.find(key);
-      const bool open = issue != issues_.end() && issue->second->firing;
-      if (open && issue->second->expires_at) {
-        agenda_.set(Due::expire_issue, key, *issue->second->expires_at);
+      const IssueState* issue = issues_.find(key);
+      if (issue != nullptr && issue->firing && issue->expires_at) {
+        agenda_.set(Due::expire_issue, key, *issue->expires_at);
       }
-    } else if (const auto run = runs_.find(key); run != runs_.end()) {
-      watch(key, run->second);
+    } else if (const RunState* run = runs_.find(key)) {
+      watch(key, *run);
     }
   }
 }
@@ -81,7 +80,6 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
       return forget_issue(due);
     case Due::forget_run:
       runs_.erase(due.key);
-      touch("run/" + due.key);
       return;
   }
 }
@@ -90,7 +88,7 @@ bool Router::Impl::tick(WallTime now) {
   if (!restored_) return false;
   at_once_.clear();
   examined_ = 0;
-  forget_seen(now);
+  dedup_.forget(now);
   if (shut() && now >= gate_) {
     round_ = now;
     starting_ = false;
@@ -129,9 +127,9 @@ std::optional<WallTime> Router::Impl::next_deadline() const {
 /// firing that a route without group_wait tells immediately.
 void Router::Impl::tell_at_once(WallTime now) {
   for (const std::string& hash : std::exchange(at_once_, {})) {
-    const auto found = groups_.find(hash);
-    if (!restored_ || found == groups_.end()) continue;
-    Group& group = *found->second;
+    Group* found = groups_.find(hash);
+    if (!restored_ || found == nullptr) continue;
+    Group& group = *found;
     const auto due = group.next_flush();
     if (!due || *due > now || (shut() && waits(group, *due))) continue;
     agenda_.cancel(Due::flush_group, hash);

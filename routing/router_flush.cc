@@ -33,7 +33,7 @@ WallTime last_on_grid(WallTime first, Duration interval, WallTime now) {
 }  // namespace
 
 void Router::Impl::flush_due(const Agenda::Entry& due, WallTime now) {
-  Group& group = *groups_.at(due.key);
+  Group& group = groups_.at(due.key);
   WallTime tick = due.at;
   if (group.next_tick && *group.next_tick <= now) {
     // Missed ticks collapse into the newest one; what else is due before it comes first.
@@ -75,7 +75,12 @@ void Router::Impl::flush(Group& group, WallTime tick, WallTime now) {
 
 /// Nothing has happened to the group since it was last looked at, and no repeat is due.
 bool Router::Impl::nothing_to_decide(const Group& group, WallTime tick) const {
-  if (group.changed || !group.running || !options_.suppressors.empty()) return false;
+  if (group.changed || !group.running) return false;
+  const WallTime since = group.last_tick.value_or(group.created_at);
+  const bool differs =
+      std::any_of(options_.suppressors.begin(), options_.suppressors.end(),
+                  [&](const auto& one) { return one->may_differ(group.labels, since, tick); });
+  if (differs) return false;
   const Duration repeat = group.route->shortest_repeat();
   return std::all_of(group.route->integrations.begin(), group.route->integrations.end(),
                      [&](const Integration* integration) {
@@ -141,8 +146,8 @@ std::vector<FlushMember> Router::Impl::freeze(const Group& group, WallTime tick)
     const bool untold = ended_with_its_job(group, *state) && !told_in(group, key);
     member.firing = state->firing || untold || *state->issue.ends_at > tick;
     member.strayed = joined.strayed;
-    for (const Suppressor& suppressor : options_.suppressors) {
-      if (auto reason = suppressor(state->issue, tick))
+    for (const auto& suppressor : options_.suppressors) {
+      if (auto reason = suppressor->reason(state->issue, known_, tick))
         member.reasons.push_back(std::move(*reason));
     }
     stats_.suppressed += member.reasons.size();
@@ -177,7 +182,7 @@ void Router::Impl::tell(Group& group, const Integration& integration,
   if (known == group.logs.end() && !verdict.kind) return;  // it was never told anything here
   if (known != group.logs.end() && log == known->second) return;
   group.logs[integration.id] = std::move(log);
-  touch("log/" + group.hash + "/" + integration.id);
+  touch_log(group.hash, integration.id);
 }
 
 void Router::Impl::set_next(Group& group, WallTime tick, WallTime now) {

@@ -70,37 +70,36 @@ void Router::Impl::route_resolved(IssueState& state, WallTime now) {
   for (const Route* leaf : state.leaves) {
     const core::Labels labels = leaf->group_labels(state.issue.labels);
     const std::string hash = group_hash(*leaf, labels);
-    const auto found = groups_.find(hash);
-    if (found == groups_.end() || !told_in(*found->second, state.key)) continue;
-    find_or_make(*leaf, labels, hash, false);
+    const Group* found = groups_.find(hash);
+    if (found == nullptr || !told_in(*found, state.key)) continue;
+    Group& group = find_or_make(*leaf, labels, hash, false);
     wanted = true;
-    if (!found->second->active()) activate(*found->second, state, now);
-    join(*found->second, state);
-    found->second->members.at(state.key).strayed = false;
-    found->second->next_tick = std::min(found->second->next_tick.value_or(now), now);
-    arrange(*found->second);
-    touch(*found->second);
+    if (!group.active()) activate(group, state, now);
+    join(group, state);
+    group.members.at(state.key).strayed = false;
+    group.next_tick = std::min(group.next_tick.value_or(now), now);
+    arrange(group);
+    touch(group);
   }
   if (!wanted) ++stats_.orphan_resolves;
 }
 
 Group& Router::Impl::find_or_make(const Route& route, const core::Labels& labels,
                                   const std::string& hash, bool overflow) {
-  auto& slot = groups_[hash];
-  if (!slot) {
-    slot = std::make_unique<Group>();
-    slot->hash = hash;
-    slot->route_id = route.id;
-    slot->labels = labels;
-    slot->overflow = overflow;
+  Group& group = groups_.make(hash);
+  if (group.hash.empty()) {
+    group.hash = hash;
+    group.route_id = route.id;
+    group.labels = labels;
+    group.overflow = overflow;
   }
-  if (!slot->active()) {
-    slot->key = group_key(route, labels);
-    slot->grouping = route.grouping();
-    slot->route = &route;
-    hash_of_key_[route.id + '\x1f' + slot->key] = slot->hash;
+  if (!group.active()) {
+    group.key = group_key(route, labels);
+    group.grouping = route.grouping();
+    group.route = &route;
+    hash_of_key_[route.id + '\x1f' + group.key] = group.hash;
   }
-  return *slot;
+  return group;
 }
 
 Group& Router::Impl::group_for(IssueState& state, const Route& route, const core::Labels& labels,
@@ -109,10 +108,10 @@ Group& Router::Impl::group_for(IssueState& state, const Route& route, const core
     if (group->route == &route && (group->overflow || group->labels == labels)) return *group;
   }
   const std::string hash = group_hash(route, labels);
-  const auto found = groups_.find(hash);
-  const bool active = found != groups_.end() && found->second->active();
+  const Group* found = groups_.find(hash);
+  const bool active = found != nullptr && found->active();
   const Config& limits = options_.limits;
-  const bool room = active ? found->second->members.size() < limits.max_members_per_group
+  const bool room = active ? found->members.size() < limits.max_members_per_group
                            : active_groups_ < limits.max_groups &&
                                  active_of_route_[route.id] < limits.max_groups_per_route;
   if (room) return find_or_make(route, labels, hash, false);
@@ -145,7 +144,7 @@ void Router::Impl::activate(Group& group, const IssueState& first, WallTime now)
 void Router::Impl::join(Group& group, IssueState& state) {
   group.members[state.key] = {&state, false};
   state.groups.push_back(&group);
-  touch("member/" + group.hash + "/" + state.key);
+  touch(state);
   change(group);
 }
 
@@ -153,7 +152,7 @@ void Router::Impl::leave(Group& group, IssueState& state) {
   group.members.erase(state.key);
   state.groups.erase(std::remove(state.groups.begin(), state.groups.end(), &group),
                      state.groups.end());
-  touch("member/" + group.hash + "/" + state.key);
+  touch(state);
   change(group);
   if (!state.firing && state.groups.empty()) {
     agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
@@ -183,18 +182,18 @@ void Router::Impl::change(Group& group) {
 void Router::Impl::tell_again(Group& group, TellLog& log, const std::vector<std::string>& keys,
                               WallTime now) {
   for (const std::string& key : keys) {
-    const auto found = issues_.find(key);
-    if (found == issues_.end() || group.route == nullptr) {
+    IssueState* found = issues_.find(key);
+    if (found == nullptr || group.route == nullptr) {
       log.told.erase(key);  // forgotten: nothing is left to tell of it
       continue;
     }
     if (!group.active()) {
       find_or_make(*group.route, group.labels, group.hash, group.overflow);
-      activate(group, *found->second, now);
+      activate(group, *found, now);
       group.next_tick = now;
       arrange(group);
     }
-    if (group.members.count(key) == 0) join(group, *found->second);
+    if (group.members.count(key) == 0) join(group, *found);
     agenda_.cancel(Due::forget_issue, key);
   }
 }
@@ -239,7 +238,7 @@ void Router::Impl::dissolve(Group& group, WallTime at) {
 
 void Router::Impl::drop_logs(Group& group) {
   for (const auto& [integration, log] : group.logs) {
-    touch("log/" + group.hash + "/" + integration);
+    touch_log(group.hash, integration);
     stats_.owed -= log.owed.size();
     for (const auto& one : log.pending) undelivered_.erase(undelivered_.find(one.decided_at));
   }
@@ -247,7 +246,7 @@ void Router::Impl::drop_logs(Group& group) {
 }
 
 void Router::Impl::forget_group(const Agenda::Entry& due) {
-  Group& group = *groups_.at(due.key);
+  Group& group = groups_.at(due.key);
   if (!group.members.empty() || !group.absent_since) return;
   if (const WallTime end = *group.absent_since + kGenerationRetention; end > due.at) {
     drop_logs(group);
@@ -258,14 +257,12 @@ void Router::Impl::forget_group(const Agenda::Entry& due) {
 }
 
 void Router::Impl::erase_group(const std::string& hash) {
-  const auto found = groups_.find(hash);
-  Group& group = *found->second;
-  touch(group);
+  Group& group = groups_.at(hash);
   drop_logs(group);
   hash_of_key_.erase(group.route_id + '\x1f' + group.key);
   agenda_.cancel(Due::flush_group, hash);
   agenda_.cancel(Due::forget_group, hash);
-  groups_.erase(found);
+  groups_.erase(hash);
 }
 
 }  // namespace tocsin::routing

@@ -14,21 +14,44 @@
 #include <vector>
 
 #include "routing/agenda.h"
+#include "routing/dedup.h"
 #include "routing/flush.h"
 #include "routing/lifecycle.h"
 #include "routing/route_tree.h"
 #include "routing/routing.h"
 #include "routing/state.h"
+#include "routing/state_codec.h"
+#include "routing/store.h"
 
 namespace tocsin::routing {
 
 /// Has some integration been told of the issue in this group, or is still owed its end?
 bool told_in(const Group& group, const std::string& issue_key);
 
+/// The table of issues, as suppressors see it.
+class KnownFrom final : public KnownIssues {
+ public:
+  explicit KnownFrom(const Table<IssueState>& issues) : issues_(issues) {}
+  [[nodiscard]] const core::Issue* find(std::string_view issue_key) const override {
+    const IssueState* found = issues_.find(issue_key);
+    return found == nullptr ? nullptr : &found->issue;
+  }
+  void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const override {
+    for (const auto& [key, state] : issues_) {
+      if (state->firing) visit(state->issue);
+    }
+  }
+
+ private:
+  const Table<IssueState>& issues_;
+};
+
 class Router::Impl {
  public:
   Impl(RouteTree tree, RouterOptions options)
-      : tree_(std::move(tree)), options_(std::move(options)) {}
+      : tree_(std::move(tree)),
+        options_(std::move(options)),
+        dedup_(options_.limits.dedup_window, options_.limits.dedup_max) {}
 
   // Intake (router_intake.cc).
   void on_issue(const core::Issue& issue, core::WallTime now);
@@ -54,9 +77,6 @@ class Router::Impl {
 
  private:
   // router_intake.cc
-  bool is_duplicate(const core::Issue& issue, core::WallTime now);
-  void remember(const std::string& id, core::WallTime now);
-  void forget_seen(core::WallTime now);
   void report(const core::Issue& normal, core::WallTime now);
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void started(IssueState& state, core::WallTime now);
@@ -127,31 +147,34 @@ class Router::Impl {
   [[nodiscard]] core::Duration log_retention(const Group& group) const;
 
   // router_state.cc
+  void link_logs();
   void link_members();
   void link_issues();
   void link_runs();
   void close_unrouted(core::WallTime now);
   void close_log(Group& group, const std::string& integration_id, core::WallTime now);
   void arrange_all(core::WallTime now);
-  void touch(std::string key) { dirty_.insert(std::move(key)); }
-  void touch(const IssueState& state) { touch("issue/" + state.key); }
-  void touch(const Group& group) { touch("group/" + group.hash); }
-  [[nodiscard]] std::optional<std::string> encoded(const std::string& key) const;
+  void touch(const IssueState& state) { issues_.touch(state.key); }
+  void touch(const Group& group) { groups_.touch(group.hash); }
+  void touch_log(const std::string& hash, const std::string& integration) {
+    changed_logs_.insert({hash, integration});
+  }
 
   RouteTree tree_;
   RouterOptions options_;
-  std::map<std::string, std::unique_ptr<IssueState>, std::less<>> issues_;
-  std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
-  std::map<std::string, RunState, std::less<>> runs_;
+  Dedup dedup_;
+  Table<IssueState> issues_{"issue"};
+  KnownFrom known_{issues_};
+  Table<Group> groups_{"group"};
+  Table<RunState> runs_{"run"};
+  std::set<std::string> gone_members_;                                    // records once written
+  std::set<std::pair<std::string, std::string>> changed_logs_;            // group hash, integration
   std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
-  std::map<std::string, core::WallTime> seen_;  // (source, id) → arrival
-  std::set<std::pair<core::WallTime, std::string>> seen_order_;
   std::unordered_map<std::string, std::string> hash_of_key_;  // route id 0x1F group key → hash
   std::map<std::string, std::size_t> active_of_route_;
-  std::vector<std::pair<std::string, std::string>> unlinked_members_;  // group hash, issue key
+  std::vector<std::pair<std::string, std::string>> unlinked_members_;  // of records once written
   std::vector<std::tuple<std::string, std::string, TellLog>> unlinked_logs_;
   Agenda agenda_;
-  std::set<std::string> dirty_;
   Output out_;
   mutable Stats stats_;
   std::size_t active_groups_ = 0;

@@ -1,6 +1,5 @@
 // Router: intake of issues and deliveries, and what becomes due of issues.
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "core/identity.h"
@@ -15,31 +14,6 @@ using core::IssueStatus;
 using core::Resolution;
 using core::WallTime;
 
-namespace {
-
-std::string seen_key(const Issue& issue) {
-  const auto sum = core::sha256(issue.source + '\x1f' + issue.event_id);
-  return core::base32(std::span(sum).first<16>());
-}
-
-bool keep_handles(TellLog& log, const core::Delivery& delivery) {
-  bool changed = false;
-  for (const auto& news : delivery.handles) {
-    const auto same = std::find_if(log.handles.begin(), log.handles.end(),
-                                   [&](const auto& handle) { return handle.first == news.first; });
-    if (same != log.handles.end() && same->second == news.second) continue;
-    changed = true;
-    if (same == log.handles.end()) {
-      log.handles.push_back(news);
-    } else {
-      same->second = news.second;
-    }
-  }
-  return changed;
-}
-
-}  // namespace
-
 // ---- issues
 
 void Router::Impl::on_issue(const Issue& issue, WallTime now) {
@@ -48,7 +22,7 @@ void Router::Impl::on_issue(const Issue& issue, WallTime now) {
     ++stats_.rejected;
     return;
   }
-  if (is_duplicate(issue, now)) {
+  if (dedup_.seen(issue, now)) {
     ++stats_.duplicates;
     return;
   }
@@ -60,46 +34,10 @@ void Router::Impl::on_issue(const Issue& issue, WallTime now) {
   tell_at_once(now);
 }
 
-bool Router::Impl::is_duplicate(const Issue& issue, WallTime now) {
-  if (issue.event_id.empty()) return false;
-  const std::string id = seen_key(issue);
-  const auto seen = seen_.find(id);
-  if (seen != seen_.end() && now - seen->second <= options_.limits.dedup_window) return true;
-  remember(id, now);
-  return false;
-}
-
-void Router::Impl::remember(const std::string& id, WallTime now) {
-  const auto [at, fresh] = seen_.try_emplace(id, now);
-  if (!fresh) {
-    seen_order_.erase({at->second, id});
-    at->second = now;
-  }
-  seen_order_.insert({now, id});
-  touch("seen/" + id);
-  forget_seen(now);
-}
-
-void Router::Impl::forget_seen(WallTime now) {
-  while (!seen_order_.empty() &&
-         (seen_order_.size() > std::max<std::uint64_t>(1, options_.limits.dedup_max) ||
-          now - seen_order_.begin()->first > options_.limits.dedup_window)) {
-    const std::string id = seen_order_.begin()->second;
-    if (now - seen_order_.begin()->first <= options_.limits.dedup_window) ++stats_.seen_evicted;
-    seen_order_.erase(seen_order_.begin());
-    seen_.erase(id);
-    touch("seen/" + id);
-  }
-}
-
 void Router::Impl::report(const Issue& normal, WallTime now) {
   const std::string key = core::issue_key(normal.labels);
-  auto& slot = issues_[key];
-  if (!slot) {
-    slot = std::make_unique<IssueState>();
-    slot->key = key;
-  }
-  IssueState& state = *slot;
+  IssueState& state = issues_.make(key);
+  if (state.key.empty()) state.key = key;
   const bool other_attempt =
       state.firing && !normal.run.uid.nil() && normal.run.uid == state.issue.run.uid &&
       state.issue.run.attempt != 0 && normal.run.attempt > state.issue.run.attempt;
@@ -163,8 +101,7 @@ void Router::Impl::started(IssueState& state, WallTime now) {
   if (!run.empty()) firing_of_run_[run].insert(state.key);
   agenda_.cancel(Due::forget_issue, state.key);
   if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
-  out_.transitions.push_back(
-      {state.key, state.episode, IssueStatus::firing, Resolution::none, state.issue});
+  out_.transitions.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
   change_groups_of(state);
   route(state, now, true);
   if (const auto end = over(state.issue, now)) {
@@ -184,7 +121,7 @@ void Router::Impl::ended(IssueState& state, WallTime now) {
   }
   agenda_.cancel(Due::expire_issue, state.key);
   out_.transitions.push_back(
-      {state.key, state.episode, IssueStatus::resolved, state.issue.resolution, state.issue});
+      {state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
   if (state.groups.empty()) {
     agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
   }
@@ -199,16 +136,16 @@ void Router::Impl::resolve_issue(IssueState& state, Resolution resolution, WallT
 }
 
 void Router::Impl::expire(const Agenda::Entry& due) {
-  const auto found = issues_.find(due.key);
-  if (found != issues_.end()) resolve_issue(*found->second, Resolution::expired, due.at);
+  if (IssueState* issue = issues_.find(due.key)) {
+    resolve_issue(*issue, Resolution::expired, due.at);
+  }
 }
 
 void Router::Impl::forget_issue(const Agenda::Entry& due) {
-  const auto found = issues_.find(due.key);
+  const IssueState* found = issues_.find(due.key);
   // A member is kept: it leaves its last group first, and is put on the agenda again there.
-  if (found == issues_.end() || found->second->firing || !found->second->groups.empty()) return;
-  touch(*found->second);
-  issues_.erase(found);
+  if (found == nullptr || found->firing || !found->groups.empty()) return;
+  issues_.erase(due.key);
 }
 
 // ---- the router's own issues
@@ -228,8 +165,8 @@ Issue Router::Impl::builtin_issue(std::string_view rule, core::Labels labels, Wa
 void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string summary,
                          WallTime now) {
   Issue issue = builtin_issue(rule, std::move(labels), now);
-  const auto known = issues_.find(core::issue_key(issue.labels));
-  if (known != issues_.end() && known->second->firing) return;
+  const IssueState* known = issues_.find(core::issue_key(issue.labels));
+  if (known != nullptr && known->firing) return;
   issue.summary = std::move(summary);
   issue.event_id = core::make_id("iss_", {rule, core::fingerprint(issue.labels),
                                           std::to_string(core::nanoseconds(now)), "firing"});
@@ -238,8 +175,9 @@ void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string
 
 void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime now) {
   const Issue issue = builtin_issue(rule, std::move(labels), now);
-  const auto known = issues_.find(core::issue_key(issue.labels));
-  if (known != issues_.end()) resolve_issue(*known->second, Resolution::recovered, now);
+  if (IssueState* known = issues_.find(core::issue_key(issue.labels))) {
+    resolve_issue(*known, Resolution::recovered, now);
+  }
 }
 
 // ---- the rest
@@ -247,7 +185,7 @@ void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime no
 void Router::Impl::on_delivery(const core::Delivery& delivery, WallTime now) {
   const auto hash = hash_of_key_.find(delivery.route_id + '\x1f' + delivery.group_key);
   if (hash == hash_of_key_.end()) return;
-  Group& group = *groups_.at(hash->second);
+  Group& group = groups_.at(hash->second);
   const auto found = group.logs.find(delivery.integration);
   if (found == group.logs.end()) return;
   TellLog& log = found->second;
@@ -256,13 +194,10 @@ void Router::Impl::on_delivery(const core::Delivery& delivery, WallTime now) {
   const Settled settled = settle(log, delivery);
   stats_.untold += settled.forgotten;
   tell_again(group, log, settled.open_again, now);
-  bool changed = settled.changed;
   stats_.owed += log.owed.size();
   for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
-  const bool reached = delivery.state != core::DeliveryState::superseded;
-  if (reached) changed = keep_handles(log, delivery) || changed;
-  if (!changed) return;
-  touch("log/" + group.hash + "/" + delivery.integration);
+  if (!settled.changed) return;
+  touch_log(group.hash, delivery.integration);
   if (group.active()) change(group);
 }
 

@@ -37,7 +37,7 @@ void Router::Impl::resolve_run(const std::string& run, std::uint32_t first_attem
   if (firing == firing_of_run_.end()) return;
   const std::set<std::string> keys = firing->second;  // resolving changes the original
   for (const std::string& key : keys) {
-    IssueState& state = *issues_.at(key);
+    IssueState& state = issues_.at(key);
     const std::uint32_t attempt = state.issue.run.attempt;
     if (attempt < first_attempt || attempt > last_attempt) continue;
     if (resolution != Resolution::superseded && outlives_its_run(state.issue)) continue;
@@ -62,8 +62,7 @@ void Router::Impl::next_attempt(const std::string& uid, RunState& run, std::uint
 void Router::Impl::note_run(const Issue& issue, WallTime now) {
   if (issue.run.uid.nil() || issue.run.attempt == 0) return;
   const std::string uid = core::to_text(issue.run.uid);
-  const auto [found, fresh] = runs_.try_emplace(uid);
-  RunState& run = found->second;
+  RunState& run = runs_.make(uid);
   if (issue.run.attempt <= run.attempt && now - run.last_seen < kHeartbeatGrain) return;
   if (issue.run.attempt > run.attempt) {
     next_attempt(uid, run, issue.run.attempt, std::min(issue.starts_at, now));
@@ -72,14 +71,14 @@ void Router::Impl::note_run(const Issue& issue, WallTime now) {
   // A run that speaks for itself is alive when it says so, not when an issue comes.
   if (!run.heard) run.last_seen = std::max(run.last_seen, now);
   watch(uid, run);
-  touch("run/" + uid);
+  runs_.touch(uid);
 }
 
 std::optional<std::pair<Resolution, WallTime>> Router::Impl::over(const Issue& issue,
                                                                   WallTime now) const {
-  const auto known = runs_.find(run_of(issue));
-  if (known == runs_.end()) return std::nullopt;
-  const RunState& run = known->second;
+  const RunState* known = runs_.find(run_of(issue));
+  if (known == nullptr) return std::nullopt;
+  const RunState& run = *known;
   if (issue.run.attempt != 0 && issue.run.attempt < run.attempt) {
     return std::pair{Resolution::superseded, std::max(issue.starts_at, std::min(issue.time, now))};
   }
@@ -103,7 +102,7 @@ void Router::Impl::watch(const std::string& uid, const RunState& run) {
 void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
   if (event.run.uid.nil()) return;
   const std::string uid = core::to_text(event.run.uid);
-  RunState& run = runs_[uid];
+  RunState& run = runs_.make(uid);
   // One that names no attempt speaks of the newest.
   const std::uint32_t attempt = event.run.attempt == 0 ? run.attempt : event.run.attempt;
   if (attempt < run.attempt) {
@@ -149,17 +148,17 @@ void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
     return;  // no record for every beat
   run.saved_at = now;
   watch(uid, run);
-  touch("run/" + uid);
+  runs_.touch(uid);
 }
 
 void Router::Impl::lose_run(const Agenda::Entry& due) {
-  const auto found = runs_.find(due.key);
-  if (found == runs_.end()) return;
-  RunState& run = found->second;
+  RunState* found = runs_.find(due.key);
+  if (found == nullptr) return;
+  RunState& run = *found;
   run.lost = true;
   run.labels.set("job", run.job);
   run.labels.set("run_uid", due.key);
-  touch("run/" + due.key);
+  runs_.touch(due.key);
   resolve_run(due.key, 0, run.attempt, Resolution::expired, due.at);
   raise("job_lost", run.labels,
         "no sign of life from job " + run.job + " since " + core::to_rfc3339(run.last_seen),
@@ -167,9 +166,9 @@ void Router::Impl::lose_run(const Agenda::Entry& due) {
 }
 
 std::optional<RunView> Router::Impl::find_run(const core::RunUid& uid) const {
-  const auto found = runs_.find(core::to_text(uid));
-  if (found == runs_.end()) return std::nullopt;
-  const RunState& run = found->second;
+  const RunState* found = runs_.find(core::to_text(uid));
+  if (found == nullptr) return std::nullopt;
+  const RunState& run = *found;
   return RunView{run.attempt, run.launch,       run.ended_at,  run.lost, run.outcome,
                  run.step,    run.step_seconds, run.step_time, run.job};
 }

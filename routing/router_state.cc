@@ -34,41 +34,34 @@ Status Router::Impl::restore(std::string_view key, std::string_view value) {
   const auto damaged = [&](const Error& error) {
     return Error{core::Code::data_loss, error.message}.in("router state " + std::string(key));
   };
+  const auto kept = [&](const Status& read) { return read ? read : Status(damaged(read.error())); };
   if (kind == "issue") {
-    auto state = decode_issue_state(value);
-    if (!state) return damaged(state.error());
-    state->key = rest;
-    issues_[std::string(rest)] = std::make_unique<IssueState>(std::move(*state));
-  } else if (kind == "group") {
-    auto group = decode_group(value);
-    if (!group) return damaged(group.error());
-    group->hash = rest;
-    groups_[std::string(rest)] = std::make_unique<Group>(std::move(*group));
-  } else if (kind == "member" || kind == "log") {
-    auto parts = split_key(rest);
-    if (!parts) return damaged({core::Code::data_loss, "key without group and member"});
-    if (kind == "member") {
-      unlinked_members_.push_back(std::move(*parts));
-      return core::ok();
-    }
-    auto log = decode_log(value);
-    if (!log) return damaged(log.error());
-    unlinked_logs_.emplace_back(parts->first, parts->second, std::move(*log));
-  } else if (kind == "run") {
-    auto run = decode_run(value);
-    if (!run) return damaged(run.error());
-    runs_[std::string(rest)] = std::move(*run);
-  } else if (kind == "seen") {
-    const auto time = decode_time(value);
-    if (!time) return damaged(time.error());
-    const auto [at, fresh] = seen_.try_emplace(std::string(rest), *time);
-    if (fresh) seen_order_.insert({*time, at->first});
+    const Status read = issues_.restore(rest, value);
+    if (read) issues_.at(rest).key = rest;
+    return kept(read);
   }
+  if (kind == "group") {
+    const Status read = groups_.restore(rest, value);
+    if (read) groups_.at(rest).hash = rest;
+    return kept(read);
+  }
+  if (kind == "run") return kept(runs_.restore(rest, value));
+  if (kind == "seen") return kept(dedup_.restore(rest, value));
+  if (kind != "member" && kind != "log") return core::ok();
+  auto parts = split_key(rest);
+  if (!parts) return damaged({core::Code::data_loss, "key without group and member"});
+  if (kind == "member") {
+    unlinked_members_.push_back(std::move(*parts));
+    return core::ok();
+  }
+  auto log = decode_log(value);
+  if (!log) return damaged(log.error());
+  unlinked_logs_.emplace_back(parts->first, parts->second, std::move(*log));
   return core::ok();
 }
 
 void Router::Impl::link_issues() {
-  for (auto& [key, state] : issues_) {
+  for (const auto& [key, state] : issues_) {
     if (!state->firing) continue;
     ++firing_;
     if (const std::string run = run_of(state->issue); !run.empty()) firing_of_run_[run].insert(key);
@@ -76,34 +69,45 @@ void Router::Impl::link_issues() {
   }
 }
 
-void Router::Impl::link_members() {
+void Router::Impl::link_logs() {
   for (auto& [hash, integration, log] : unlinked_logs_) {
-    const auto group = groups_.find(hash);
-    if (group == groups_.end()) {
-      touch("log/" + hash + "/" + integration);  // nothing left that it belongs to
+    Group* group = groups_.find(hash);
+    if (group == nullptr) {
+      touch_log(hash, integration);  // nothing left that it belongs to
     } else {
       for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
-      group->second->logs[integration] = std::move(log);
+      group->logs[integration] = std::move(log);
     }
-  }
-  std::sort(unlinked_members_.begin(), unlinked_members_.end());
-  for (const auto& [hash, key] : unlinked_members_) {
-    const auto group = groups_.find(hash);
-    const auto issue = issues_.find(key);
-    if (group == groups_.end() || issue == issues_.end()) {
-      touch("member/" + hash + "/" + key);
-      continue;
-    }
-    const Group::Member member{issue->second.get(), false};
-    if (!group->second->members.emplace(key, member).second) continue;
-    issue->second->groups.push_back(group->second.get());
   }
   unlinked_logs_.clear();
+}
+
+/// Who is a member stands in the issue's record; once it was a record of its own.
+void Router::Impl::link_members() {
+  for (const auto& [hash, key] : unlinked_members_) {
+    IssueState* issue = issues_.find(key);
+    gone_members_.insert("member/" + hash + "/" + key);
+    if (issue == nullptr) continue;
+    issue->joined.push_back(hash);
+    touch(*issue);
+  }
   unlinked_members_.clear();
+  for (const auto& [key, issue] : issues_) {
+    std::vector<std::string> hashes = std::exchange(issue->joined, {});
+    std::sort(hashes.begin(), hashes.end());
+    for (const std::string& hash : hashes) {
+      Group* group = groups_.find(hash);
+      if (group == nullptr) {
+        touch(*issue);
+      } else if (group->members.emplace(key, Group::Member{issue.get(), false}).second) {
+        issue->groups.push_back(group);
+      }
+    }
+  }
 }
 
 void Router::Impl::link_runs() {
-  for (const auto& [uid, run] : runs_) watch(uid, run);
+  for (const auto& [uid, run] : runs_) watch(uid, *run);
 }
 
 /// A log whose integration is no longer told of this group: its incident is closed on the old key.
@@ -111,7 +115,7 @@ void Router::Impl::link_runs() {
 void Router::Impl::close_log(Group& group, const std::string& integration_id, WallTime now) {
   TellLog& log = group.logs.at(integration_id);
   const Integration* integration = tree_.find_integration(integration_id);
-  touch("log/" + group.hash + "/" + integration_id);
+  touch_log(group.hash, integration_id);
   if (integration == nullptr || !integration->enabled || !integration->stateful ||
       !integration->send_resolved || !incident_open(log) ||
       (log.told.empty() && log.owed.empty())) {
@@ -141,7 +145,7 @@ void Router::Impl::close_log(Group& group, const std::string& integration_id, Wa
 /// Groups whose route or grouping is gone are closed; routes that lost an integration close its
 /// incident. Their issues are announced anew by arrange_all().
 void Router::Impl::close_unrouted(WallTime now) {
-  for (auto& [hash, group] : groups_) {
+  for (const auto& [hash, group] : groups_) {
     group->route = tree_.find(group->route_id);
     const bool kept = group->route != nullptr && group->route->grouping() == group->grouping;
     for (const auto& [id, log] : group->logs) {
@@ -162,7 +166,7 @@ void Router::Impl::close_unrouted(WallTime now) {
 }
 
 void Router::Impl::arrange_all(WallTime now) {
-  for (auto& [hash, group] : groups_) {
+  for (const auto& [hash, group] : groups_) {
     for (const auto& [id, log] : group->logs) stats_.owed += log.owed.size();
     for (auto& [key, member] : group->members) {
       member.strayed = group->route != nullptr && !belongs(*group, *member.state);
@@ -189,7 +193,7 @@ void Router::Impl::arrange_all(WallTime now) {
     group->changed = true;  // the configuration may be another one
     arrange(*group);
   }
-  for (auto& [key, state] : issues_) {
+  for (const auto& [key, state] : issues_) {
     if (state->firing) {
       route(*state, now, false);  // routes that are new since
     } else if (state->groups.empty()) {
@@ -200,7 +204,9 @@ void Router::Impl::arrange_all(WallTime now) {
 
 void Router::Impl::restored(WallTime now) {
   if (restored_) return;
+  dedup_.restored();
   link_issues();
+  link_logs();
   link_members();
   link_runs();
   close_unrouted(now);
@@ -208,57 +214,38 @@ void Router::Impl::restored(WallTime now) {
   restored_ = starting_ = true;
 }
 
-std::optional<std::string> Router::Impl::encoded(const std::string& key) const {
-  const std::size_t slash = key.find('/');
-  const std::string kind = key.substr(0, slash);
-  const std::string rest = key.substr(slash + 1);
-  if (kind == "issue") {
-    const auto found = issues_.find(rest);
-    if (found != issues_.end()) return encode(*found->second);
-  } else if (kind == "group") {
-    const auto found = groups_.find(rest);
-    if (found != groups_.end()) return encode(*found->second);
-  } else if (kind == "run") {
-    const auto found = runs_.find(rest);
-    if (found != runs_.end()) return encode(found->second);
-  } else if (kind == "seen") {
-    const auto found = seen_.find(rest);
-    if (found != seen_.end()) return encode_time(found->second);
-  } else if (const auto parts = split_key(rest)) {
-    const auto group = groups_.find(parts->first);
-    if (group == groups_.end()) return std::nullopt;
-    if (kind == "member") {
-      return group->second->members.count(parts->second) > 0 ? std::optional<std::string>("1")
-                                                             : std::nullopt;
-    }
-    const auto log = group->second->logs.find(parts->second);
-    if (log != group->second->logs.end()) return encode(log->second);
-  }
-  return std::nullopt;
-}
-
 Output Router::Impl::take() {
-  out_.state.reserve(dirty_.size());
-  for (const std::string& key : dirty_) out_.state.push_back({key, encoded(key)});
-  dirty_.clear();
+  std::vector<StateRecord>& out = out_.state;
+  groups_.take(out);
+  issues_.take(out);
+  for (const auto& [hash, integration] : std::exchange(changed_logs_, {})) {
+    const Group* group = groups_.find(hash);
+    StateRecord record{"log/" + hash + "/" + integration, std::nullopt};
+    if (group != nullptr) {
+      const auto log = group->logs.find(integration);
+      if (log != group->logs.end()) record.value = encode(log->second);
+    }
+    out.push_back(std::move(record));
+  }
+  for (const std::string& key : std::exchange(gone_members_, {})) out.push_back({key, {}});
+  runs_.take(out);
+  dedup_.take(out);
   sent_bytes_ = 0;
   return std::exchange(out_, {});
 }
 
 std::vector<StateRecord> Router::Impl::snapshot() const {
-  std::set<std::string> keys;
-  for (const auto& [key, state] : issues_) keys.insert("issue/" + key);
-  for (const auto& [uid, run] : runs_) keys.insert("run/" + uid);
-  for (const auto& [id, time] : seen_) keys.insert("seen/" + id);
+  std::vector<StateRecord> out;
+  groups_.snapshot(out);
+  issues_.snapshot(out);
   for (const auto& [hash, group] : groups_) {
-    keys.insert("group/" + hash);
-    for (const auto& [key, state] : group->members) keys.insert("member/" + hash + "/" + key);
-    for (const auto& [id, log] : group->logs) keys.insert("log/" + hash + "/" + id);
+    for (const auto& [id, log] : group->logs) {
+      out.push_back({"log/" + hash + "/" + id, encode(log)});
+    }
   }
-  std::vector<StateRecord> records;
-  records.reserve(keys.size());
-  for (const std::string& key : keys) records.push_back({key, encoded(key)});
-  return records;
+  runs_.snapshot(out);
+  dedup_.snapshot(out);
+  return out;
 }
 
 }  // namespace tocsin::routing

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +27,7 @@
 #include "core/notification.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "routing/suppress/suppressor.h"
 
 namespace tocsin::routing {
 
@@ -66,9 +66,6 @@ class Matchers {
 /// `name OP "value"` as canonical() writes it.
 std::string to_text(const Matchers::Term& term);
 
-/// What to do with the resolve of an issue that was told, when it is suppressed at that moment.
-enum class ResolvePolicy { send, defer, drop };
-
 /// One action config of one receiver, as far as deciding needs it; filled from `receivers`.
 struct Integration {
   std::string id;        // stable; unique
@@ -80,9 +77,11 @@ struct Integration {
   core::Duration max_age = std::chrono::hours(24);
   std::string when;  // matchers: which members this action is told of
   bool enabled = true;
-  bool shadow = false;   // decided and recorded as usual; the deliverer does not send
-  bool stateful = true;  // the far side keeps an open incident until told otherwise
-  ResolvePolicy resolve_when_suppressed = ResolvePolicy::send;
+  bool shadow = false;  // decided and recorded as usual; the deliverer does not send
+  /// The far side keeps an incident open until told otherwise: one that is lost sight of is closed
+  /// there, and a resolve is told although the issue is suppressed. Else that resolve is owed until
+  /// the suppression ends.
+  bool stateful = true;
 };
 
 /// One rung of a repeat ladder: `every`, as long as the oldest firing member is younger than
@@ -139,15 +138,11 @@ struct RuleActions {
   std::vector<std::string> receivers;
 };
 
-/// Reason why an issue must not be told now ("silence:<id>", "inhibition:<name>"), or nothing.
-using Suppressor =
-    std::function<std::optional<std::string>(const core::Issue& issue, core::WallTime tick)>;
-
 struct RouterOptions {
   Config limits;
   std::string config_version;
   std::string source = "/default/router";  // of built-in issues: "/<cluster>/router"
-  std::vector<Suppressor> suppressors;     // asked in this order; all reasons are collected
+  std::vector<std::shared_ptr<const Suppressor>> suppressors;  // in this order; all are asked
   /// What one call of tick() gives out at most, and then says that more is due. A flush is never
   /// cut.
   struct Budget {
@@ -169,7 +164,6 @@ struct Transition {
   std::uint64_t episode = 1;
   core::IssueStatus to = core::IssueStatus::firing;
   core::Resolution resolution = core::Resolution::none;
-  core::Issue issue;
 };
 
 /// One look at one group for one integration: for tocsin_router_decisions_total.
@@ -306,7 +300,7 @@ class Router {
   /// ended → the attempt's issues resolve (not those about the end itself); a higher attempt
   /// started → those of lower ones do.
   void on_job(const core::JobEvent& event, core::WallTime now);
-  /// The notification log follows: far-side handles, and what never arrived is not told any more.
+  /// The notification log follows: what never arrived is not told any more.
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
   /// While true (some input is not read to its end), the backlog goes before telling: old issues,
   /// repeats, ends and expiries wait until it is false, or catchup_hold_max is over; then all that

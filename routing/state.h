@@ -32,8 +32,9 @@ struct IssueState {
   /// reports, so that an end is told with its own times.
   std::map<std::uint64_t, core::Issue> past;
 
-  // Not stored: linked by restored().
-  std::vector<Group*> groups;        // where it is a member
+  std::vector<std::string> joined;  // hashes as read back, until restored() has linked them
+  // Linked by restored():
+  std::vector<Group*> groups;        // where it is a member; stored by their hashes
   std::vector<const Route*> leaves;  // of its present labels
 };
 
@@ -65,12 +66,11 @@ struct TellLog {
   std::uint64_t seq = 0;                    // messages so far in this generation
   bool placed = false;           // as far as deliveries say, an incident is open at the far side
   std::vector<Pending> pending;  // in the order of seq
-  std::vector<std::pair<std::string, std::string>> handles;  // far-side ids
   friend bool operator==(const TellLog&, const TellLog&) = default;
 };
 
-/// Issues of one route that share the group labels. Record `group/<group hash>`; its members are
-/// records `member/<group hash>/<issue key>`. Flushed without members it becomes absent, and only
+/// Issues of one route that share the group labels. Record `group/<group hash>`; who is a member
+/// stands in the records of the issues. Flushed without members it becomes absent, and only
 /// remembers its generation and logs.
 struct Group {
   struct Member {

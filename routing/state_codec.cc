@@ -1,7 +1,6 @@
 #include "routing/state_codec.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,8 @@ constexpr std::size_t kMaxStateBytes = std::size_t{16} << 20;
 
 /// What grows with the number of issues is a list: objects are bounded in keys.
 template <typename A>
-void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64_t>>& past) {
+void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64_t>>& past,
+                  Of<A, std::vector<std::string>>& groups) {
   io.field("episode", state.episode, "", How::required);
   io.field("firing", state.firing, "", How::required);
   io.field("expires_at", Nanoseconds{state.expires_at});
@@ -36,6 +36,7 @@ void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64
   io.field("last_transition", Nanoseconds{state.last_transition}, "", How::required);
   io.rows("sequences", state.sequences);
   io.field("past", past);
+  io.field("groups", groups, "", How::omit_if_empty);
 }
 
 template <typename A>
@@ -86,7 +87,6 @@ void fields(A& io, Of<A, TellLog>& log) {
   io.field("seq", log.seq, "", How::required);
   io.field("placed", log.placed, "", How::required);
   io.rows("pending", log.pending);
-  io.rows("handles", log.handles);
 }
 
 template <typename A>
@@ -129,7 +129,7 @@ struct IssueHead {
 };
 template <typename A>
 void fields(A& io, IssueHead& head) {
-  issue_fields(io, head.state, head.past);
+  issue_fields(io, head.state, head.past, head.state.joined);
 }
 
 template <typename T>
@@ -151,17 +151,6 @@ std::string_view next_line(std::string_view& text) {
 
 }  // namespace
 
-std::string encode_time(WallTime time) { return std::to_string(core::nanoseconds(time)); }
-
-Result<WallTime> decode_time(std::string_view value) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc{} || end != value.data() + value.size()) {
-    return Error{core::Code::data_loss, "not a time"};
-  }
-  return core::wall_time(number);
-}
-
 std::string encode(const IssueState& state) {
   std::vector<std::uint64_t> past;
   past.reserve(state.past.size());
@@ -170,7 +159,11 @@ std::string encode(const IssueState& state) {
   core::JsonText text(out);
   core::Out<core::JsonText, core::Form::record> io(text);
   text.open_object();
-  issue_fields(io, state, past);
+  std::vector<std::string> groups;
+  groups.reserve(state.groups.size());
+  for (const Group* group : state.groups) groups.push_back(group->hash);
+  std::sort(groups.begin(), groups.end());
+  issue_fields(io, state, past, groups);
   text.close_object();
   out += '\n';
   io.write(Stored{state.issue});
@@ -213,5 +206,24 @@ Result<RunState> decode_run(std::string_view value) {
   if (out) out->saved_at = out->last_seen;
   return out;
 }
+
+namespace {
+
+template <typename T>
+core::Status into(Result<T> read, T& out) {
+  if (!read) return read.error();
+  out = std::move(*read);
+  return core::ok();
+}
+
+}  // namespace
+
+core::Status decode(std::string_view value, IssueState& state) {
+  return into(decode_issue_state(value), state);
+}
+core::Status decode(std::string_view value, Group& group) {
+  return into(decode_group(value), group);
+}
+core::Status decode(std::string_view value, RunState& run) { return into(decode_run(value), run); }
 
 }  // namespace tocsin::routing

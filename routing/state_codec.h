@@ -16,7 +16,6 @@ std::string encode(const IssueState& state);
 std::string encode(const Group& group);
 std::string encode(const TellLog& log);
 std::string encode(const RunState& run);
-std::string encode_time(core::WallTime time);
 
 /// data_loss when the bytes are not what encode() wrote, now or in an earlier version. `key` and
 /// `hash` are not part of the value.
@@ -24,6 +23,10 @@ core::Result<IssueState> decode_issue_state(std::string_view value);
 core::Result<Group> decode_group(std::string_view value);
 core::Result<TellLog> decode_log(std::string_view value);
 core::Result<RunState> decode_run(std::string_view value);
-core::Result<core::WallTime> decode_time(std::string_view value);
+
+// For Table (store.h).
+core::Status decode(std::string_view value, IssueState& state);
+core::Status decode(std::string_view value, Group& group);
+core::Status decode(std::string_view value, RunState& run);
 
 }  // namespace tocsin::routing

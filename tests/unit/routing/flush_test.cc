@@ -216,7 +216,7 @@ TEST_F(Flush, W1AResolveUnderSilenceIsStillOwed) {
 }
 
 TEST_F(Flush, W1ADeferredResolveIsPaidOnceWhenTheSilenceEnds) {
-  h.integrations.front().resolve_when_suppressed = ResolvePolicy::defer;
+  h.integrations.front().stateful = false;
   h.open();
   h.fire(kA);
   h.at(30s);
@@ -233,7 +233,7 @@ TEST_F(Flush, W1ADeferredResolveIsPaidOnceWhenTheSilenceEnds) {
 }
 
 TEST_F(Flush, W1ADeferredResolveIsDroppedAndCountedAfterAWeek) {
-  h.integrations.front().resolve_when_suppressed = ResolvePolicy::defer;
+  h.integrations.front().stateful = false;
   h.options.limits.owed_max_age = 1h;
   h.open();
   h.fire(kA);
@@ -247,25 +247,11 @@ TEST_F(Flush, W1ADeferredResolveIsDroppedAndCountedAfterAWeek) {
   EXPECT_EQ(h.router().stats().owed_dropped, 1U);
 }
 
-TEST_F(Flush, ADroppedResolveIsForgotten) {
-  h.integrations.front().resolve_when_suppressed = ResolvePolicy::drop;
-  h.open();
-  h.fire(kA);
-  h.at(30s);
-  h.silenced = {{"tensor", "a"}};
-  h.resolve(kA);
-  h.at(1h);
-  h.silenced.clear();
-  h.at(2h);
-  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
-}
-
 // W2: the same issue fires again after W1. It must be announced at once, not after repeat_interval.
 TEST_F(Flush, W2TheNextEpisodeAfterAMutedResolveIsAnnounced) {
-  for (const ResolvePolicy policy :
-       {ResolvePolicy::send, ResolvePolicy::defer, ResolvePolicy::drop}) {
+  for (const bool stateful : {true, false}) {
     Harness one;
-    one.integrations.front().resolve_when_suppressed = policy;
+    one.integrations.front().stateful = stateful;
     one.open();
     one.fire(kA);
     one.at(30s);
@@ -432,21 +418,6 @@ TEST_F(Flush, W12SiblingsWithTheSameMatchersAndReceiverAreBothHeard) {
   EXPECT_NE(h.sent[0].route_id, h.sent[1].route_id);
   EXPECT_NE(h.sent[0].notification_id, h.sent[1].notification_id);
   EXPECT_EQ(h.sent[0].group_key, h.sent[1].group_key);
-}
-
-TEST_F(Flush, HandlesOfDeliveriesAreKeptInTheLog) {
-  h.open();
-  h.fire(kA);
-  h.at(30s);
-  core::Delivery delivery;
-  delivery.integration = "oncall";
-  delivery.route_id = h.sent[0].route_id;
-  delivery.group_key = h.sent[0].group_key;
-  delivery.handles = {{"ts", "171.2"}};
-  h.router().on_delivery(delivery, h.now());
-  h.commit();
-  EXPECT_NE(h.changelog.at("log/" + h.sent[0].group_hash + "/oncall").find("171.2"),
-            std::string::npos);
 }
 
 TEST_F(Flush, AToldEpisodeKeepsItsOwnTimesWhenALaterOneFollows) {

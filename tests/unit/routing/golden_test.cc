@@ -1,10 +1,13 @@
 // Records of the router's state as an earlier day wrote them are still read: tests/golden/state_*.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 
 #include <rapidcheck.h>
 
+#include "core/identity.h"
+#include "routing/dedup.h"
 #include "routing/state_codec.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ingest/any_event.h"
@@ -64,7 +67,6 @@ TellLog log() {
                   core::NotificationKind::close,
                   at(4),
                   {{"zupj", {2, core::Severity::critical, 8}}}}};
-  out.handles = {{"dedup_key", "k"}, {"message_id", "7"}};
   return out;
 }
 
@@ -176,9 +178,31 @@ TEST(GoldenState, ARun) {
   }
 }
 
-TEST(GoldenState, ATime) {
-  const std::string text = golden::text("state_time.txt", encode_time(at()));
-  EXPECT_EQ(decode_time(text).value(), at());
+TEST(GoldenState, AnIssueNamesItsGroups) {
+  Group one;
+  one.hash = "b";
+  Group other;
+  other.hash = "a";
+  IssueState state = issue_state();
+  state.groups = {&one, &other};
+  const auto back = decode_issue_state(encode(state));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->joined, (std::vector<std::string>{"a", "b"}));
+}
+
+// One record per event, as they once were.
+TEST(GoldenState, AnEventThatWasSeen) {
+  const std::string text = golden::text("state_time.txt", std::to_string(core::nanoseconds(at())));
+  core::Issue issue;
+  issue.source = "/c1";
+  issue.event_id = "iss_1";
+  const auto sum = core::sha256(issue.source + '\x1f' + issue.event_id);
+  Dedup dedup(std::chrono::hours(24), 10);
+  ASSERT_TRUE(dedup.restore(core::base32(std::span(sum).first<16>()), text));
+  dedup.restored();
+  EXPECT_TRUE(dedup.seen(issue, at()));
+  issue.event_id = "iss_2";
+  EXPECT_FALSE(dedup.seen(issue, at()));
 }
 
 }  // namespace

@@ -16,17 +16,36 @@ Integration webhook(const std::string& name) {
   return out;
 }
 
+namespace {
+
+/// Whoever has one of these labels is silenced; the test changes them at any time.
+class Silencer final : public Suppressor {
+ public:
+  explicit Silencer(const std::vector<std::pair<std::string, std::string>>& labels)
+      : labels_(labels) {}
+  [[nodiscard]] std::optional<std::string> reason(const Issue& issue, const KnownIssues& /*others*/,
+                                                  core::WallTime /*tick*/) const override {
+    for (const auto& [name, value] : labels_) {
+      if (issue.labels.get(name) == value) return "silence:" + name;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] bool may_differ(const core::Labels& /*group*/, core::WallTime /*since*/,
+                                core::WallTime /*now*/) const override {
+    return true;
+  }
+
+ private:
+  const std::vector<std::pair<std::string, std::string>>& labels_;
+};
+
+}  // namespace
+
 Harness::Harness() {
   tree.receivers = {"oncall"};
   options.config_version = "v1";
   options.source = "/c1/router";
-  options.suppressors.push_back(
-      [this](const Issue& issue, core::WallTime) -> std::optional<std::string> {
-        for (const auto& [name, value] : silenced) {
-          if (issue.labels.get(name) == value) return "silence:" + name;
-        }
-        return std::nullopt;
-      });
+  options.suppressors.push_back(std::make_shared<Silencer>(silenced));
 }
 
 void Harness::open() {

@@ -1,0 +1,100 @@
+// Events count once: what is remembered, how it is written, when it is forgotten.
+#include "routing/dedup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace tocsin::routing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr core::WallTime kStart = core::WallTime{} + std::chrono::hours(24 * 365 * 56);
+
+core::Issue event(int number) {
+  core::Issue out;
+  out.source = "/c1";
+  out.event_id = "iss_" + std::to_string(number);
+  return out;
+}
+
+std::vector<StateRecord> taken(Dedup& dedup) {
+  std::vector<StateRecord> out;
+  dedup.take(out);
+  return out;
+}
+
+TEST(Dedup, WhatComesBetweenTwoTakesIsOneRecord) {
+  Dedup dedup(24h, 100);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(dedup.seen(event(i), kStart + 1ms * i));
+  EXPECT_TRUE(dedup.seen(event(3), kStart + 1s));
+  EXPECT_THAT(taken(dedup), SizeIs(1));
+  EXPECT_THAT(taken(dedup), IsEmpty());
+  EXPECT_FALSE(dedup.seen(event(10), kStart));  // in the instant of the first
+  const auto next = taken(dedup);
+  ASSERT_THAT(next, SizeIs(1));
+  std::vector<StateRecord> all;
+  dedup.snapshot(all);
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[1].key, next[0].key);
+  EXPECT_EQ(all[1].value, next[0].value);
+}
+
+TEST(Dedup, ARestartForgetsNothing) {
+  Dedup before(24h, 100);
+  std::map<std::string, std::string> log;
+  for (int i = 0; i < 9; ++i) {
+    before.seen(event(i), kStart + 1h * i);
+    if (i % 3 != 2) continue;
+    for (const auto& record : taken(before)) log[record.key] = *record.value;
+  }
+  Dedup after(24h, 100);
+  for (const auto& [key, value] : log) ASSERT_TRUE(after.restore(key.substr(5), value));
+  after.restored();
+  EXPECT_THAT(taken(after), IsEmpty());
+  EXPECT_EQ(after.size(), 9U);
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(after.seen(event(i), kStart + 9h)) << i;
+  EXPECT_FALSE(after.seen(event(9), kStart + 9h));
+  // A batch goes when the last of its events does.
+  after.forget(kStart + 2h + 24h);
+  EXPECT_EQ(after.size(), 8U);
+  (void)taken(after);
+  after.forget(kStart + 2h + 24h + 1ns);
+  const auto gone = taken(after);
+  ASSERT_THAT(gone, SizeIs(1));
+  EXPECT_EQ(gone[0].value, std::nullopt);
+  EXPECT_EQ(gone[0].key, log.begin()->first);
+}
+
+TEST(Dedup, WhatWasNeverWrittenIsNotTakenBack) {
+  Dedup dedup(24h, 2);
+  for (int i = 0; i < 5; ++i) dedup.seen(event(i), kStart);
+  EXPECT_EQ(dedup.size(), 2U);
+  EXPECT_EQ(dedup.evicted(), 3U);
+  dedup.forget(kStart + 48h);
+  EXPECT_EQ(dedup.size(), 0U);
+  EXPECT_THAT(taken(dedup), IsEmpty());
+}
+
+TEST(Dedup, AnEventThatComesAgainAfterTheWindowIsNewAndRememberedAnew) {
+  Dedup dedup(1h, 100);
+  EXPECT_FALSE(dedup.seen(event(1), kStart));
+  EXPECT_FALSE(dedup.seen(event(1), kStart + 2h));
+  EXPECT_TRUE(dedup.seen(event(1), kStart + 3h));
+  EXPECT_EQ(dedup.size(), 1U);
+}
+
+TEST(Dedup, SaysWhatItCannotRead) {
+  Dedup dedup(1h, 100);
+  for (const char* value : {"", "12x", "{}", "{\"seen\":[]}", "{\"seen\":7}", "{"}) {
+    EXPECT_FALSE(dedup.restore("a", value)) << value;
+  }
+  EXPECT_EQ(dedup.size(), 0U);
+}
+
+}  // namespace
+}  // namespace tocsin::routing
