@@ -121,8 +121,10 @@ void Maker::add_route() {
                                    [&](const auto& one) { return picturing.contains(one); });
     if (shown) metrics->apply({view.issue_key, view.episodes, view.issue});
   };
-  add("router", std::make_unique<RouteStage>(std::move(stage), &parts_.board, render, show_again,
-                                             *ports_.log, *ports_.telemetry));
+  add("router",
+      std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,
+                                   picturing.empty() ? ShowAgain() : ShowAgain(show_again),
+                                   *ports_.log, *ports_.telemetry));
 }
 
 void Maker::add_deliver() {

@@ -1,6 +1,8 @@
 #include "routing/lifecycle.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace tocsin::routing {
 namespace {
@@ -41,13 +43,13 @@ void describe(Issue& issue, const Issue& report) {
   issue.evidence = report.evidence;
 }
 
-void remember_sequence(IssueState& state, const Issue& report) {
-  if (report.sequence == 0) return;
-  std::uint64_t& seen = state.sequences[report.source];
-  seen = std::max(seen, report.sequence);
+void remember_sequence(IssueState& state, const std::string& source, std::uint64_t sequence) {
+  if (sequence == 0) return;
+  std::uint64_t& seen = state.sequences[source];
+  seen = std::max(seen, sequence);
   if (state.sequences.size() <= kMaxSources) return;
   const auto first = state.sequences.begin();
-  state.sequences.erase(first->first == report.source ? std::next(first) : first);
+  state.sequences.erase(first->first == source ? std::next(first) : first);
 }
 
 bool is_stale(const IssueState& state, const Issue& report) {
@@ -75,24 +77,24 @@ void set_expiry(IssueState& state, const Issue& report, WallTime now, core::Dura
   }
 }
 
-void begin(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
-  state.issue = report;
-  state.issue.resolution = core::Resolution::none;
+void begin(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
   state.firing = true;
   ++state.episode;
   state.expires_at.reset();
   state.expiry_explicit = false;
   state.last_transition = now;
   set_expiry(state, report, now, timeout);
+  state.issue = std::move(report);
+  state.issue.resolution = core::Resolution::none;
 }
 
-Effect apply_firing(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
+Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
   if (state.firing) {
     if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
-    if (newer_or_same(report, state.issue)) state.issue = report;
-    state.issue.starts_at = starts_at;
     set_expiry(state, report, now, timeout);
+    if (newer_or_same(report, state.issue)) state.issue = std::move(report);
+    state.issue.starts_at = starts_at;
     return Effect::updated;
   }
   const bool known = state.last_transition != WallTime{};
@@ -101,23 +103,23 @@ Effect apply_firing(IssueState& state, const Issue& report, WallTime now, core::
       known && !next_attempt && state.issue.ends_at && report.starts_at <= *state.issue.ends_at;
   if (touches && !newer_or_same(report, state.issue)) return Effect::stale;
   if (!touches || state.episode == 0) {
-    begin(state, report, now, timeout);
+    begin(state, std::move(report), now, timeout);
     return Effect::began;
   }
   const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
   --state.episode;  // begin() counts it again: the same episode goes on
-  begin(state, report, now, timeout);
+  begin(state, std::move(report), now, timeout);
   state.issue.starts_at = starts_at;
   return Effect::resumed;
 }
 
-Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
+Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (state.firing) {
     if (*report.ends_at < state.issue.starts_at || !newer_or_same(report, state.issue)) {
       return Effect::stale;
     }
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
-    state.issue = report;
+    state.issue = std::move(report);
     state.issue.starts_at = starts_at;
     if (state.issue.resolution == core::Resolution::none) {
       state.issue.resolution = core::Resolution::recovered;
@@ -128,7 +130,7 @@ Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
     return Effect::ended;
   }
   if (state.last_transition == WallTime{}) {
-    state.issue = report;
+    state.issue = std::move(report);
     state.last_transition = now;
     return Effect::orphan;
   }
@@ -143,8 +145,7 @@ Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
 
 }  // namespace
 
-Issue normalized(const Issue& report, WallTime now, core::Duration max_future, bool& clamped) {
-  Issue issue = report;
+Issue normalized(Issue issue, WallTime now, core::Duration max_future, bool& clamped) {
   if (issue.time == WallTime{}) issue.time = now;
   if (issue.starts_at == WallTime{}) issue.starts_at = issue.time;
   clamped = issue.starts_at > now + max_future;
@@ -156,14 +157,16 @@ Issue normalized(const Issue& report, WallTime now, core::Duration max_future, b
   return issue;
 }
 
-Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duration resolve_timeout) {
+Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resolve_timeout) {
   // A producer that has forgotten the attempt before may count from the beginning again.
   if (earlier_attempt(state.issue, report)) state.sequences.erase(report.source);
   if (is_stale(state, report)) return Effect::stale;
+  const std::string source = report.source;
+  const std::uint64_t sequence = report.sequence;
   const Effect effect = report.status == IssueStatus::firing
-                            ? apply_firing(state, report, now, resolve_timeout)
-                            : apply_resolved(state, report, now);
-  remember_sequence(state, report);
+                            ? apply_firing(state, std::move(report), now, resolve_timeout)
+                            : apply_resolved(state, std::move(report), now);
+  remember_sequence(state, source, sequence);
   return effect;
 }
 

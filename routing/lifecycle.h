@@ -18,11 +18,11 @@ enum class Effect {
 
 /// The report with its missing times filled in: starts_at from time from arrival; a resolve ends at
 /// the latest on arrival; a begin further ahead than `max_future` becomes the arrival (`clamped`).
-core::Issue normalized(const core::Issue& report, core::WallTime now, core::Duration max_future,
+core::Issue normalized(core::Issue report, core::WallTime now, core::Duration max_future,
                        bool& clamped);
 
 /// Merges a normalized report into the state.
-Effect apply(IssueState& state, const core::Issue& report, core::WallTime now,
+Effect apply(IssueState& state, core::Issue report, core::WallTime now,
              core::Duration resolve_timeout);
 
 /// Ends the present episode, not before it began. Does nothing when it is not firing.

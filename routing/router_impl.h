@@ -54,7 +54,7 @@ class Router::Impl {
         dedup_(options_.limits.dedup_window, options_.limits.dedup_max) {}
 
   // Intake (router_intake.cc).
-  void on_issue(const core::Issue& issue, core::WallTime now);
+  void on_issue(core::Issue issue, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
 
@@ -77,7 +77,7 @@ class Router::Impl {
 
  private:
   // router_intake.cc
-  void report(const core::Issue& normal, core::WallTime now);
+  void report(core::Issue normal, core::WallTime now);
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void started(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime now);

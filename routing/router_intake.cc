@@ -16,7 +16,7 @@ using core::WallTime;
 
 // ---- issues
 
-void Router::Impl::on_issue(const Issue& issue, WallTime now) {
+void Router::Impl::on_issue(Issue issue, WallTime now) {
   ++stats_.events;
   if (issue.labels.empty()) {
     ++stats_.rejected;
@@ -27,14 +27,14 @@ void Router::Impl::on_issue(const Issue& issue, WallTime now) {
     return;
   }
   bool clamped = false;
-  const Issue normal = normalized(issue, now, options_.limits.max_future, clamped);
+  Issue normal = normalized(std::move(issue), now, options_.limits.max_future, clamped);
   stats_.clamped += clamped ? 1 : 0;
   note_run(normal, now);
-  report(normal, now);
+  report(std::move(normal), now);
   tell_at_once(now);
 }
 
-void Router::Impl::report(const Issue& normal, WallTime now) {
+void Router::Impl::report(Issue normal, WallTime now) {
   const std::string key = core::issue_key(normal.labels);
   IssueState& state = issues_.make(key);
   if (state.key.empty()) state.key = key;
@@ -45,7 +45,7 @@ void Router::Impl::report(const Issue& normal, WallTime now) {
   if (!(state.issue.labels == normal.labels)) state.leaves.clear();
   std::optional<Issue> ended;
   if (!state.firing && told_anywhere(state)) ended = state.issue;
-  const Effect effect = apply(state, normal, now, options_.limits.resolve_timeout);
+  const Effect effect = apply(state, std::move(normal), now, options_.limits.resolve_timeout);
   if (ended && effect == Effect::began) state.past[state.episode - 1] = std::move(*ended);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + options_.limits.retention;
@@ -170,7 +170,7 @@ void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string
   issue.summary = std::move(summary);
   issue.event_id = core::make_id("iss_", {rule, core::fingerprint(issue.labels),
                                           std::to_string(core::nanoseconds(now)), "firing"});
-  report(issue, now);
+  report(std::move(issue), now);
 }
 
 void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime now) {

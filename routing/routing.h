@@ -296,7 +296,7 @@ class Router {
   /// One event; `now` is its arrival. Duplicates and stale reports are counted and ignored. What it
   /// makes due at once on a route without group_wait is decided before it returns, so that a
   /// resolve further on in the same poll does not hide it: one tick() per poll is enough.
-  void on_issue(const core::Issue& issue, core::WallTime now);
+  void on_issue(core::Issue issue, core::WallTime now);
   /// ended → the attempt's issues resolve (not those about the end itself); a higher attempt
   /// started → those of lower ones do.
   void on_job(const core::JobEvent& event, core::WallTime now);

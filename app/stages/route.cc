@@ -146,7 +146,7 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
     if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
     if (board_ != nullptr) board_->note_attempt(issue->run.uid, issue->run.attempt);
-    router_->on_issue(*issue, now);
+    router_->on_issue(std::move(*issue), now);
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     if (board_ != nullptr) board_->note(*job);
     router_->on_job(*job, now);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "actions/message.h"
+#include "actions/rendered.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {
