@@ -240,7 +240,7 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
     if (state == DeliveryState::delivered) state = DeliveryState::delivered_via_digest;
   }
   if (outcome.outcome == OutcomeClass::configuration) {
-    if (auto told = lane.trouble.refused(*item.notification, record, now)) {
+    if (auto told = lane.trouble.refused(*unpacked(item.notification), record, now)) {
       issues.push_back(std::move(*told));
     }
   }

@@ -57,7 +57,7 @@ const Stats& Router::Impl::stats() const noexcept {
   stats_.seen = dedup_.size();
   stats_.seen_evicted = dedup_.evicted();
   stats_.undelivered = undelivered_.size();
-  stats_.waiting = parked_.size();
+  stats_.waiting = catchup_.parked();
   stats_.oldest_undelivered.reset();
   if (!undelivered_.empty()) stats_.oldest_undelivered = *undelivered_.begin();
   stats_.next_due = next_deadline();

@@ -8,14 +8,7 @@ namespace tocsin::routing {
 using core::WallTime;
 
 void Router::Impl::set_behind(bool behind, WallTime now) {
-  if (!behind) starting_ = false;
-  if (behind == behind_) return;
-  behind_ = behind;
-  round_.reset();
-  if (behind) {
-    gate_ = now + options_.limits.catchup_hold_max;
-    return;
-  }
+  if (!catchup_.set_behind(behind, now) || behind) return;
   release();
   for (const auto& [hash, group] : groups_) {
     if (!group->held) continue;
@@ -45,14 +38,14 @@ bool Router::Impl::waits(const Agenda::Entry& due) const {
 /// A fresh issue is told although others are behind: whoever stops a run must not wait for another
 /// partition. Repeats, ends and what is old wait.
 bool Router::Impl::waits(const Group& group, WallTime at) const {
-  if (starting_ || group.held) return true;
+  if (catchup_.starting() || group.held) return true;
   const bool urgent = group.urgent_at && *group.urgent_at <= at;
   return group.running && !urgent;
 }
 
 /// What was parked stands on the agenda again, at its present time.
 void Router::Impl::release() {
-  for (const auto& [kind, key] : std::exchange(parked_, {})) {
+  for (const auto& [kind, key] : catchup_.release()) {
     if (kind == Due::flush_group) {
       if (Group* group = groups_.find(key)) arrange(*group);
     } else if (kind == Due::expire_issue) {
@@ -60,8 +53,8 @@ void Router::Impl::release() {
       if (issue != nullptr && issue->firing && issue->expires_at) {
         agenda_.set(Due::expire_issue, key, *issue->expires_at);
       }
-    } else if (const RunState* run = runs_.find(key)) {
-      watch(key, *run);
+    } else {
+      runs_.watch(key);
     }
   }
 }
@@ -71,7 +64,7 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
     case Due::expire_issue:
       return expire(due);
     case Due::lose_run:
-      return lose_run(due);
+      return follow(due.key, runs_.lose(due));
     case Due::flush_group:
       return flush_due(due, now);
     case Due::forget_group:
@@ -79,8 +72,7 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
     case Due::forget_issue:
       return forget_issue(due);
     case Due::forget_run:
-      runs_.erase(due.key);
-      return;
+      return runs_.forget(due);
   }
 }
 
@@ -89,17 +81,12 @@ bool Router::Impl::tick(WallTime now) {
   at_once_.clear();
   examined_ = 0;
   dedup_.forget(now);
-  if (shut() && now >= gate_) {
-    round_ = now;
-    starting_ = false;
-    release();
-  }
-  // A round is what was due when it began: what becomes due while it lasts waits for the next one.
-  const WallTime until = round_ ? std::min(*round_, now) : now;
+  if (catchup_.begin_round(now)) release();
+  const WallTime until = catchup_.until(now);
   const RouterOptions::Budget& budget = options_.budget;
   while (auto due = agenda_.pop(until)) {
-    if (shut() && waits(*due)) {
-      parked_.emplace(due->kind, due->key);
+    if (catchup_.shut() && waits(*due)) {
+      catchup_.park(*due);
       continue;
     }
     carry_out(*due, now);
@@ -109,17 +96,14 @@ bool Router::Impl::tick(WallTime now) {
       return next && *next <= until;
     }
   }
-  if (round_) {
-    round_.reset();
-    gate_ = now + options_.limits.catchup_hold_max;
-  }
+  catchup_.end_round(now);
   return false;
 }
 
 std::optional<WallTime> Router::Impl::next_deadline() const {
   if (!restored_) return std::nullopt;
   auto next = agenda_.next();
-  if (behind_ && !parked_.empty()) next = std::min(next.value_or(gate_), gate_);
+  if (const auto round = catchup_.next()) next = std::min(next.value_or(*round), *round);
   return next;
 }
 
@@ -131,7 +115,7 @@ void Router::Impl::tell_at_once(WallTime now) {
     if (!restored_ || found == nullptr) continue;
     Group& group = *found;
     const auto due = group.next_flush();
-    if (!due || *due > now || (shut() && waits(group, *due))) continue;
+    if (!due || *due > now || (catchup_.shut() && waits(group, *due))) continue;
     agenda_.cancel(Due::flush_group, hash);
     flush(group, *due, now);
   }

@@ -135,7 +135,7 @@ void Router::Impl::activate(Group& group, const IssueState& first, WallTime now)
   const Duration wait = group.route->group_wait;
   const WallTime began = first.issue.starts_at;
   group.next_tick = began + wait <= now ? now : now + wait;
-  group.held = behind_ && began + std::max(wait, kFresh) <= now;
+  group.held = catchup_.behind() && began + std::max(wait, kFresh) <= now;
   if (wait == Duration::zero()) at_once_.push_back(group.hash);
   arrange(group);
   touch(group);

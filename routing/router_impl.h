@@ -1,5 +1,5 @@
 // The inside of Router: issues, groups, runs, their agenda, and what of them has changed.
-// router.cc: the door and views; router_intake.cc: issues and deliveries; router_runs.cc: runs;
+// router.cc: the door and views; router_intake.cc: issues and deliveries;
 // router_flow.cc: what may happen when; router_groups.cc: membership; router_flush.cc: flushes;
 // router_state.cc: restore and take.
 #pragma once
@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "routing/agenda.h"
+#include "routing/catchup.h"
 #include "routing/dedup.h"
 #include "routing/flush.h"
 #include "routing/lifecycle.h"
 #include "routing/route_tree.h"
 #include "routing/routing.h"
+#include "routing/runs.h"
 #include "routing/state.h"
 #include "routing/state_codec.h"
 #include "routing/store.h"
@@ -51,7 +53,9 @@ class Router::Impl {
   Impl(RouteTree tree, RouterOptions options)
       : tree_(std::move(tree)),
         options_(std::move(options)),
-        dedup_(options_.limits.dedup_window, options_.limits.dedup_max) {}
+        dedup_(options_.limits.dedup_window, options_.limits.dedup_max),
+        runs_(options_.limits, agenda_),
+        catchup_(options_.limits.catchup_hold_max) {}
 
   // Intake (router_intake.cc).
   void on_issue(core::Issue issue, core::WallTime now);
@@ -73,7 +77,9 @@ class Router::Impl {
   const Stats& stats() const noexcept;
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
-  [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
+  [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const {
+    return runs_.find(uid);
+  }
 
  private:
   // router_intake.cc
@@ -82,6 +88,8 @@ class Router::Impl {
   void started(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime now);
   void resolve_issue(IssueState& state, core::Resolution resolution, core::WallTime at);
+  void follow(const std::string& run, const RunEffects& effects);
+  void resolve_run(const std::string& run, const RunEffect& effect);
   void raise(std::string_view rule, core::Labels labels, std::string summary, core::WallTime now);
   void clear(std::string_view rule, core::Labels labels, core::WallTime now);
   core::Issue builtin_issue(std::string_view rule, core::Labels labels, core::WallTime now) const;
@@ -89,21 +97,7 @@ class Router::Impl {
   void forget_issue(const Agenda::Entry& due);
   bool told_anywhere(const IssueState& state) const;
 
-  // router_runs.cc
-  void note_run(const core::Issue& issue, core::WallTime now);
-  void next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt,
-                    core::WallTime at);
-  void resolve_run(const std::string& run, std::uint32_t first_attempt, std::uint32_t last_attempt,
-                   core::Resolution resolution, core::WallTime at);
-  /// How the issue's run is over for it, and when; nullopt: it is not, as far as is known.
-  [[nodiscard]] std::optional<std::pair<core::Resolution, core::WallTime>> over(
-      const core::Issue& issue, core::WallTime now) const;
-  void lose_run(const Agenda::Entry& due);
-  void watch(const std::string& uid, const RunState& run);
-
   // router_flow.cc
-  /// May nothing be told that can wait?
-  [[nodiscard]] bool shut() const noexcept { return behind_ && !round_; }
   [[nodiscard]] bool waits(const Agenda::Entry& due) const;
   [[nodiscard]] bool waits(const Group& group, core::WallTime at) const;
   void release();
@@ -150,7 +144,6 @@ class Router::Impl {
   void link_logs();
   void link_members();
   void link_issues();
-  void link_runs();
   void close_unrouted(core::WallTime now);
   void close_log(Group& group, const std::string& integration_id, core::WallTime now);
   void arrange_all(core::WallTime now);
@@ -166,7 +159,6 @@ class Router::Impl {
   Table<IssueState> issues_{"issue"};
   KnownFrom known_{issues_};
   Table<Group> groups_{"group"};
-  Table<RunState> runs_{"run"};
   std::set<std::string> gone_members_;                                    // records once written
   std::set<std::pair<std::string, std::string>> changed_logs_;            // group hash, integration
   std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
@@ -175,19 +167,13 @@ class Router::Impl {
   std::vector<std::pair<std::string, std::string>> unlinked_members_;  // of records once written
   std::vector<std::tuple<std::string, std::string, TellLog>> unlinked_logs_;
   Agenda agenda_;
+  Runs runs_;
+  Catchup catchup_;
   Output out_;
   mutable Stats stats_;
   std::size_t active_groups_ = 0;
   std::size_t firing_ = 0;
   bool restored_ = false;
-
-  // Catching up: until the gate only what is new and fresh is told; then everything due at that
-  // moment is told once (a round), and the gate is shut again.
-  bool behind_ = false;
-  bool starting_ = false;  // since restored(): nothing at all is told before the first round
-  core::WallTime gate_{};
-  std::optional<core::WallTime> round_;
-  std::set<std::pair<Due, std::string>> parked_;  // taken from the agenda while the gate is shut
 
   std::vector<std::string> at_once_;  // hashes of groups that the present event made due
   // Work since the last take() (output) and in this tick (members looked at).

@@ -29,7 +29,7 @@ void Router::Impl::on_issue(Issue issue, WallTime now) {
   bool clamped = false;
   Issue normal = normalized(std::move(issue), now, options_.limits.max_future, clamped);
   stats_.clamped += clamped ? 1 : 0;
-  note_run(normal, now);
+  follow(core::to_text(normal.run.uid), runs_.note(normal, now));
   report(std::move(normal), now);
   tell_at_once(now);
 }
@@ -104,7 +104,7 @@ void Router::Impl::started(IssueState& state, WallTime now) {
   out_.transitions.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
   change_groups_of(state);
   route(state, now, true);
-  if (const auto end = over(state.issue, now)) {
+  if (const auto end = runs_.over(state.issue, now)) {
     // Reported after its run had ended or gone on to another attempt: nobody would resolve it any
     // more. It is news all the same.
     ++stats_.late_issues;
@@ -146,6 +146,43 @@ void Router::Impl::forget_issue(const Agenda::Entry& due) {
   // A member is kept: it leaves its last group first, and is put on the agenda again there.
   if (found == nullptr || found->firing || !found->groups.empty()) return;
   issues_.erase(due.key);
+}
+
+// ---- what runs mean for issues
+
+void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
+  bool stale = false;
+  follow(core::to_text(event.run.uid), runs_.note(event, now, stale));
+  stats_.stale += stale ? 1 : 0;
+}
+
+void Router::Impl::follow(const std::string& run, const RunEffects& effects) {
+  for (const RunEffect& effect : effects) {
+    switch (effect.kind) {
+      case RunEffect::Kind::resolve:
+        resolve_run(run, effect);
+        break;
+      case RunEffect::Kind::raise_lost:
+        raise("job_lost", effect.labels, effect.summary, effect.at);
+        break;
+      case RunEffect::Kind::clear_lost:
+        clear("job_lost", effect.labels, effect.at);
+        break;
+    }
+  }
+}
+
+void Router::Impl::resolve_run(const std::string& run, const RunEffect& effect) {
+  const auto firing = firing_of_run_.find(run);
+  if (firing == firing_of_run_.end()) return;
+  const std::set<std::string> keys = firing->second;  // resolving changes the original
+  for (const std::string& key : keys) {
+    IssueState& state = issues_.at(key);
+    const std::uint32_t attempt = state.issue.run.attempt;
+    if (attempt < effect.first_attempt || attempt > effect.last_attempt) continue;
+    if (effect.resolution != Resolution::superseded && outlives_its_run(state.issue)) continue;
+    resolve_issue(state, effect.resolution, effect.at);
+  }
 }
 
 // ---- the router's own issues

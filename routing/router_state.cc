@@ -106,10 +106,6 @@ void Router::Impl::link_members() {
   }
 }
 
-void Router::Impl::link_runs() {
-  for (const auto& [uid, run] : runs_) watch(uid, *run);
-}
-
 /// A log whose integration is no longer told of this group: its incident is closed on the old key.
 /// The log stays, so that no notification id can come twice.
 void Router::Impl::close_log(Group& group, const std::string& integration_id, WallTime now) {
@@ -208,10 +204,11 @@ void Router::Impl::restored(WallTime now) {
   link_issues();
   link_logs();
   link_members();
-  link_runs();
+  runs_.restored();
   close_unrouted(now);
   arrange_all(now);
-  restored_ = starting_ = true;
+  restored_ = true;
+  catchup_.start();
 }
 
 Output Router::Impl::take() {
