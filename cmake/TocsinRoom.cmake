@@ -12,6 +12,10 @@ target_compile_options(tocsin_flags INTERFACE -Wall -Wextra -Wshadow -Wconversio
   $<$<CXX_COMPILER_ID:Clang>:-w>
   # GCC 12 reports these falsely inside std::string and std::optional once inlined (GCC PR 105329, 105562).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)
+if(TOCSIN_UNITY)
+  # In a batch every file is an included one, and GCC takes its types for those of a header.
+  target_compile_options(tocsin_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(TOCSIN_SANITIZE)
   target_compile_options(tocsin_flags INTERFACE -fsanitize=${TOCSIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tocsin_flags INTERFACE -fsanitize=${TOCSIN_SANITIZE})
@@ -20,10 +24,14 @@ if(TOCSIN_FUZZ)
   target_compile_options(tocsin_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# tocsin_room(<name> SOURCES <cc…> [PUBLIC <targets…>] [PRIVATE <targets…>])
+# tocsin_room(<name> SOURCES <cc…> [PUBLIC <targets…>] [PRIVATE <targets…>] [SEPARATE])
+# SEPARATE: never in batches (TOCSIN_UNITY), because files of the room use the same names for their own things.
 function(tocsin_room name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(tocsin_${name} STATIC ${ARG_SOURCES})
+  if(TOCSIN_UNITY AND NOT ARG_SEPARATE)
+    set_target_properties(tocsin_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   target_link_libraries(tocsin_${name} PUBLIC tocsin_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
@@ -54,6 +62,8 @@ function(tocsin_builtin room kind name)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY TOCSIN_BUILTIN_${list} ${name})
   target_sources(tocsin_${room} PRIVATE ${source})
+  # Parts know nothing of each other, and each may call its things what it likes.
+  set_source_files_properties(${source} TARGET_DIRECTORY tocsin_${room} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 function(tocsin_builtin_table room kind descriptor header)

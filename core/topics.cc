@@ -9,18 +9,18 @@ using enum TopicOrigin;
 using enum TopicSpread;
 using enum TopicCleanup;
 
-constexpr Duration days(int count) { return std::chrono::hours{24 * count}; }
+constexpr Duration of_days(int count) { return std::chrono::hours{24 * count}; }
 
 constexpr Topic kTopics[] = {
-    {topic::kTelemetry, training, keyed, age, days(3), "run uid, with the shard of a large job",
+    {topic::kTelemetry, training, keyed, age, of_days(3), "run uid, with the shard of a large job",
      "frames and JSON records: statistics, scalars, steps, lifecycle, system samples",
      "hook, `collect`, `tocsin run`, other producers", "`evaluate`"},
-    {topic::kIssues, tocsin, keyed, age, days(30), "run uid",
+    {topic::kIssues, tocsin, keyed, age, of_days(30), "run uid",
      "events: issues, jobs, status of rules", "`evaluate`", "`route`, `status`, `tail`"},
-    {topic::kCommands, tocsin, keyed, both, days(7), "run uid and slot",
+    {topic::kCommands, tocsin, keyed, both, of_days(7), "run uid and slot",
      "what a run is to do: stop, capture", "`stop_training`, `evaluate`, `runs`",
      "hook, `stops`, `runs`, `status`"},
-    {topic::kAcks, training, keyed, age, days(30), "run uid", "answers to commands", "hook",
+    {topic::kAcks, training, keyed, age, of_days(30), "run uid", "answers to commands", "hook",
      "`stops`, `status`"},
     {topic::kRegistry,
      tocsin,
@@ -40,7 +40,7 @@ constexpr Topic kTopics[] = {
      "snapshots of the engine's state",
      "`evaluate`",
      "`evaluate`"},
-    {topic::kRouterLease, tocsin, single, age, days(1), "",
+    {topic::kRouterLease, tocsin, single, age, of_days(1), "",
      "nothing: who is assigned its partition routes and delivers", "", "`route`, `deliver`"},
     {topic::kRouterState,
      tocsin,
@@ -51,13 +51,13 @@ constexpr Topic kTopics[] = {
      "open issues, groups, what was told",
      "`route`",
      "`route`"},
-    {topic::kRouterOutbox, tocsin, keyed, age, days(14), "integration", "notifications to deliver",
-     "`route`", "`deliver`"},
-    {topic::kRouterDeliveries, tocsin, keyed, age, days(90), "notification",
+    {topic::kRouterOutbox, tocsin, keyed, age, of_days(14), "integration",
+     "notifications to deliver", "`route`", "`deliver`"},
+    {topic::kRouterDeliveries, tocsin, keyed, age, of_days(90), "notification",
      "each attempt and each end of a delivery", "`deliver`", "`route`, `deliver`, `status`"},
-    {topic::kMetrics, tocsin, keyed, age, days(7), "run uid", "state of issues as JSON scalars",
+    {topic::kMetrics, tocsin, keyed, age, of_days(7), "run uid", "state of issues as JSON scalars",
      "`publish_metric`", "other programs"},
-    {topic::kDlq, tocsin, keyed, age, days(14), "topic and partition it came from",
+    {topic::kDlq, tocsin, keyed, age, of_days(14), "topic and partition it came from",
      "records that cannot be read, with code and original bytes", "every role", "`status`"},
 };
 

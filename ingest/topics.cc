@@ -19,7 +19,7 @@ core::Duration age(const TopicsConfig& cfg, const core::Topic& topic) {
   return topic.age;
 }
 
-std::string milliseconds(core::Duration duration) {
+std::string in_milliseconds(core::Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
@@ -34,12 +34,12 @@ TopicSpec spec(const TopicsConfig& cfg, const core::Topic& declared) {
   auto& out = topic.settings;
   out.emplace_back("cleanup.policy", core::to_string(declared.cleanup));
   if (declared.cleanup != core::TopicCleanup::compaction) {
-    out.emplace_back("retention.ms", milliseconds(age(cfg, declared)));
+    out.emplace_back("retention.ms", in_milliseconds(age(cfg, declared)));
   }
   if (topic.compacted) {
     out.emplace_back("segment.bytes", std::to_string(64 << 20));
     out.emplace_back("min.cleanable.dirty.ratio", "0.2");
-    out.emplace_back("delete.retention.ms", milliseconds(hours{24}));
+    out.emplace_back("delete.retention.ms", in_milliseconds(hours{24}));
   }
   out.emplace_back("max.message.bytes", std::to_string(kMaxRecordBytes));
   out.emplace_back("compression.type", "producer");

@@ -11,7 +11,7 @@
 namespace tocsin::ingest {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string sql_text(std::string_view text) {
   std::string all = "'";
   for (const char c : text) all += c == '\'' ? std::string("''") : std::string(1, c);
   return all + "'";
@@ -27,7 +27,7 @@ std::string topic_sql(const JournalTopic& topic) {
     // With it INSERT OR REPLACE deletes the older record of a key in the same transaction.
     sql += "CREATE UNIQUE INDEX " + topic.table + "_latest ON " + topic.table + "(key);";
   }
-  return sql + "INSERT INTO topic(name, next) VALUES(" + quoted(topic.name) + ", 0);";
+  return sql + "INSERT INTO topic(name, next) VALUES(" + sql_text(topic.name) + ", 0);";
 }
 
 std::string schema(JournalFile file, const JournalTopics& topics, const std::string& machine,
@@ -37,7 +37,7 @@ std::string schema(JournalFile file, const JournalTopics& topics, const std::str
       "CREATE TABLE topic(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
       "next INTEGER NOT NULL);"
       "INSERT INTO meta VALUES('machine', " +
-      quoted(machine) + "), ('created', " + std::to_string(now) + ");";
+      sql_text(machine) + "), ('created', " + std::to_string(now) + ");";
   if (file == JournalFile::control) {
     sql +=
         "CREATE TABLE position(consumer TEXT, topic TEXT, next INTEGER NOT NULL, "
@@ -70,7 +70,7 @@ core::Status add_topics(JournalDatabase& database, JournalFile file, const Journ
   std::string missing;
   for (const auto& [name, topic] : topics) {
     if (topic.file != file) continue;
-    const auto known = database.number("SELECT 1 FROM topic WHERE name = " + quoted(name));
+    const auto known = database.number("SELECT 1 FROM topic WHERE name = " + sql_text(name));
     if (!known) return known.error();
     if (*known == 0) missing += topic_sql(topic);
   }
@@ -94,7 +94,7 @@ core::Status lift_ids(JournalDatabase& telemetry, JournalDatabase& control) {
   for (auto* database : {&telemetry, &control}) {
     for (const auto& [topic, next] : positions) {
       const std::string behind =
-          " WHERE name = " + quoted(topic) + " AND next < " + std::to_string(next);
+          " WHERE name = " + sql_text(topic) + " AND next < " + std::to_string(next);
       const auto due = database->number("SELECT 1 FROM topic" + behind);
       if (!due) return due.error();
       if (*due == 0) continue;  // nearly always: no lock is taken

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ingest/kafka/consumer.h"
+#include "ingest/kafka/deadline.h"
 #include "ingest/kafka/source.h"
 
 namespace tocsin::ingest {
@@ -13,12 +14,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCommittedTimeout{10'000};
-constexpr milliseconds kMetadataTimeout{5'000};
-
-milliseconds left_until(Clock::time_point deadline) {
-  return std::max(milliseconds{0},
-                  std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
-}
 
 }  // namespace
 
@@ -206,8 +201,7 @@ core::Result<std::vector<core::Position>> KafkaSource::committed(
   const auto list = partition_list(context_, partitions);
   const auto deadline = Clock::now() + timeout;
   for (;;) {
-    const auto error = rd_kafka_committed(client_->get(), list.get(),
-                                          static_cast<int>(left_until(deadline).count()));
+    const auto error = rd_kafka_committed(client_->get(), list.get(), ms_until(deadline));
     auto first = error;
     for (int i = 0; first == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; ++i) {
       first = list->elems[i].err;

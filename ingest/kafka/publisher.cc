@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "ingest/kafka/deadline.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -12,15 +13,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kMetadataTimeout{5'000};
-
-int left_until(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
-}
-
 milliseconds at_most(milliseconds limit, Clock::time_point deadline) {
-  return std::min(limit, milliseconds{left_until(deadline)});
+  return std::min(limit, left_until(deadline));
 }
 
 core::Error too_late(std::string_view doing) {
@@ -151,7 +145,7 @@ core::Status KafkaPublisher::produce_all(KafkaProducer& producer,
       auto status = producer.produce(record);
       if (status) break;
       if (status.error().code != core::Code::resource_exhausted) return status;
-      if (left_until(deadline) == 0) return too_late("queueing records");
+      if (ms_until(deadline) == 0) return too_late("queueing records");
       producer.serve(milliseconds{10});
     }
   }
@@ -172,7 +166,7 @@ core::Status KafkaPublisher::commit_at_least_once(std::span<const core::OutRecor
     }
   }
   if (auto status = produce_all(**producer, records, deadline); !status) return status;
-  if (auto status = (*producer)->flush(milliseconds{left_until(deadline)}); !status) return status;
+  if (auto status = (*producer)->flush(left_until(deadline)); !status) return status;
   return store_positions(positions, deadline);
 }
 
@@ -189,7 +183,7 @@ core::Status KafkaPublisher::store_positions(std::span<const core::Position> pos
   } queue{rd_kafka_queue_new(group)};
   auto error = rd_kafka_commit_queue(group, offsets.get(), queue.get, nullptr, nullptr);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "committing positions");
-  rd_kafka_event_t* event = rd_kafka_queue_poll(queue.get, left_until(deadline));
+  rd_kafka_event_t* event = rd_kafka_queue_poll(queue.get, ms_until(deadline));
   if (event == nullptr) return too_late("committing positions");
   error = rd_kafka_event_error(event);
   rd_kafka_event_destroy(event);
@@ -218,13 +212,13 @@ core::Status KafkaPublisher::make_ready(Deadline deadline) {
   }
   if (!initialised_) {
     Kafka<rd_kafka_error_t> error(
-        rd_kafka_init_transactions(transactional_->get(), left_until(deadline)));
+        rd_kafka_init_transactions(transactional_->get(), ms_until(deadline)));
     if (error) return failed(std::move(error), "registering the transactional id", false, deadline);
     initialised_ = true;
   }
   if (left_ == Left::to_abort) {
     Kafka<rd_kafka_error_t> error(
-        rd_kafka_abort_transaction(transactional_->get(), left_until(deadline)));
+        rd_kafka_abort_transaction(transactional_->get(), ms_until(deadline)));
     if (error) return failed(std::move(error), "aborting a transaction", false, deadline);
     left_ = Left::nothing;
   }
@@ -319,10 +313,10 @@ core::Status KafkaPublisher::send_positions(std::span<const core::Position> posi
       return abort(not_a_member(), deadline);
     }
     Kafka<rd_kafka_error_t> error(rd_kafka_send_offsets_to_transaction(
-        transactional_->get(), offsets.get(), member, left_until(deadline)));
+        transactional_->get(), offsets.get(), member, ms_until(deadline)));
     rd_kafka_consumer_group_metadata_destroy(member);
     if (!error) return core::ok();
-    const bool again = rd_kafka_error_is_retriable(error.get()) != 0 && left_until(deadline) > 0;
+    const bool again = rd_kafka_error_is_retriable(error.get()) != 0 && ms_until(deadline) > 0;
     if (!again) return failed(std::move(error), "sending positions", false, deadline);
     transactional_->serve(milliseconds{20});
   }
@@ -332,13 +326,13 @@ core::Status KafkaPublisher::finish(Deadline deadline) {
   left_ = Left::to_commit;
   for (;;) {
     Kafka<rd_kafka_error_t> error(
-        rd_kafka_commit_transaction(transactional_->get(), left_until(deadline)));
+        rd_kafka_commit_transaction(transactional_->get(), ms_until(deadline)));
     if (!error) {
       left_ = Left::nothing;
       [[maybe_unused]] const auto old = transactional_->take_failure();
       return core::ok();
     }
-    const bool again = rd_kafka_error_is_retriable(error.get()) != 0 && left_until(deadline) > 0;
+    const bool again = rd_kafka_error_is_retriable(error.get()) != 0 && ms_until(deadline) > 0;
     if (!again) return failed(std::move(error), "committing a transaction", true, deadline);
     transactional_->serve(milliseconds{20});
   }
@@ -347,7 +341,7 @@ core::Status KafkaPublisher::finish(Deadline deadline) {
 core::Status KafkaPublisher::abort(core::Error why, Deadline deadline) {
   left_ = Left::to_abort;
   Kafka<rd_kafka_error_t> error(
-      rd_kafka_abort_transaction(transactional_->get(), std::max(1000, left_until(deadline))));
+      rd_kafka_abort_transaction(transactional_->get(), std::max(1000, ms_until(deadline))));
   if (!error) {
     left_ = Left::nothing;
   } else if (rd_kafka_error_is_retriable(error.get()) == 0) {

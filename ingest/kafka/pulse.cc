@@ -6,7 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kEvery = 700ms;
-constexpr int kPatience = 1000;  // ms
+constexpr int kQueryPatience = 1000;  // ms
 constexpr std::chrono::nanoseconds kFresh = 2s;
 constexpr std::chrono::nanoseconds kSettled = 1s;
 
@@ -46,7 +46,7 @@ void KafkaPulse::run(const std::stop_token& stop) {
     std::int64_t low = 0;
     std::int64_t high = 0;
     const auto error = rd_kafka_query_watermark_offsets(client_, topic.first.c_str(), topic.second,
-                                                        &low, &high, kPatience);
+                                                        &low, &high, kQueryPatience);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
       const std::int64_t time = now();
       const std::int64_t before = answered_at_.load();

@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{30'000};
+constexpr milliseconds kRestorePatience{30'000};
 constexpr std::int64_t kNone = -1;
 
 bool unknown(rd_kafka_resp_err_t error) {
@@ -44,7 +44,7 @@ core::Result<std::int64_t> KafkaRestore::first_offset(rd_kafka_t* client,
   list->elems[0].offset =
       std::max<std::int64_t>(0, std::chrono::floor<milliseconds>(since.time_since_epoch()).count());
   const auto asked =
-      rd_kafka_offsets_for_times(client, list.get(), static_cast<int>(kPatience.count()));
+      rd_kafka_offsets_for_times(client, list.get(), static_cast<int>(kRestorePatience.count()));
   const auto error = asked != 0 ? asked : list->elems[0].err;
   if (unknown(error)) return context_.missing(where.stream);
   if (error != 0) return kafka_error(error, "looking for a time in " + where.stream);
@@ -75,7 +75,7 @@ core::Status KafkaRestore::read_all(std::string_view topic, std::int32_t partiti
 
 core::Status KafkaRestore::read_to_end(rd_kafka_t* client, const core::StreamPartition& where,
                                        core::RecordHandler handler) {
-  auto deadline = Clock::now() + kPatience;
+  auto deadline = Clock::now() + kRestorePatience;
   for (;;) {
     const Kafka<rd_kafka_message_t> message(rd_kafka_consumer_poll(client, 100));
     if (!message) {
@@ -92,7 +92,7 @@ core::Status KafkaRestore::read_to_end(rd_kafka_t* client, const core::StreamPar
       if (!error.retryable() || Clock::now() >= deadline) return error;
       continue;
     }
-    deadline = Clock::now() + kPatience;
+    deadline = Clock::now() + kRestorePatience;
     handler(record_view(context_, *message));
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ingest/kafka/consumer.h"
+#include "ingest/kafka/deadline.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -14,11 +15,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSeekTimeout{5'000};
-
-milliseconds left_until(Clock::time_point deadline) {
-  return std::max(milliseconds{0},
-                  std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
-}
 
 }  // namespace
 
@@ -188,7 +184,7 @@ core::Result<std::size_t> KafkaSource::poll(milliseconds timeout, std::size_t ma
   while (count < std::max<std::size_t>(max_records, 1)) {
     if (pending_error_ && count == 0) return *std::exchange(pending_error_, std::nullopt);
     if (pending_error_) break;  // after what was handed out
-    const int wait = count == 0 ? static_cast<int>(left_until(deadline).count()) : 0;
+    const int wait = count == 0 ? ms_until(deadline) : 0;
     const Kafka<rd_kafka_message_t> message(rd_kafka_consumer_poll(client_->get(), wait));
     if (message && max_records > 0) {
       count += take(*message, handler) ? 1 : 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ingest/kafka/deadline.h"
 #include "ingest/kafka/lease.h"
 #include "ingest/kafka/publisher.h"
 #include "ingest/kafka/source.h"
@@ -17,7 +18,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAdminTimeout{20'000};
-constexpr milliseconds kMetadataTimeout{5'000};
 
 struct AdminDeleter {
   void operator()(rd_kafka_NewTopic_t* topic) const noexcept { rd_kafka_NewTopic_destroy(topic); }
