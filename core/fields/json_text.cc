@@ -16,7 +16,7 @@ void append_number(std::string& out, T number, Form... form) {
   out.append(digits.data(), end);
 }
 
-bool plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+bool needs_no_escape(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void JsonText::number(double number) {
 
 void JsonText::text(std::string_view text) {
   separate();
-  if (std::all_of(text.begin(), text.end(), plain)) {
+  if (std::all_of(text.begin(), text.end(), needs_no_escape)) {
     out_.append(1, '"').append(text).append(1, '"');
     return;
   }
