@@ -15,6 +15,7 @@ CLONE_NEWUTS = 0x04000000
 
 CONFIG = """
 transport: {{kafka: {{bootstrap.servers: '{kafka}'}}}}
+topics: {{prefix: moves{pid}}}
 rules: [{{use: exploding_tensor, actions: [stop]}}]
 receivers: {{stop: {{stop_training: {{armed: true, mode: stop, grace: 5s, deadline: {{ack: 1s}}}}}}}}
 http: {{listen: '127.0.0.1:0'}}
@@ -52,7 +53,8 @@ def may_rename():
 
 @pytest.mark.skipif(not may_rename(), reason="host names of one's own need CAP_SYS_ADMIN")
 def test_resume_on_another_node(server, tmp_path, kafka):
-    config = CONFIG.format(kafka=kafka)
+    config = tmp_path / "tocsin.yaml"
+    config.write_text(CONFIG.format(kafka=kafka, pid=os.getpid()))
     first = server(config, preexec=on_node("node-a"))
     second = server(config, role="collect", preexec=on_node("node-b"))
     first.wait_for("ready", timeout=60)
@@ -61,7 +63,7 @@ def test_resume_on_another_node(server, tmp_path, kafka):
     script.write_text(textwrap.dedent(SCRIPT.format(run=f"moves-{os.getpid()}")))
 
     def train(node, bad, steps):
-        environment = {**os.environ, "TOCSIN_BROKERS": kafka, "PYTHONPATH": str(ROOT / "python"),
+        environment = {**os.environ, "TOCSIN_CONFIG": str(config), "PYTHONPATH": str(ROOT / "python"),
                        "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
         return subprocess.Popen([sys.executable, str(script), str(bad), str(steps)], env=environment, preexec_fn=on_node(node))
 
