@@ -13,9 +13,9 @@ namespace {
 using Names = std::vector<std::string>;
 
 // What the engine labels its issues with (rules/issues.cc, and the units of the four rule shapes).
-constexpr std::array<std::string_view, 15> kLabels{
+constexpr std::array<std::string_view, 16> kLabels{
     "cluster",  "job",    "kind",   "metric",    "mode",        "node",     "rule", "run_uid",
-    "severity", "tensor", "worker", "partition", "integration", "receiver", "type"};
+    "severity", "tensor", "worker", "partition", "integration", "receiver", "type", "reason"};
 // Rules that are always on, and what a stop that failed raises (docs/rules/README.md).
 constexpr std::array<std::string_view, 10> kAlwaysOn{
     "telemetry_gap",    "job_failed",         "job_lost",    "run_unwatched", "clock_skew",

@@ -159,7 +159,8 @@ TEST_F(AlarmCheck, HasNothingToSayOfAWholeConfiguration) {
                        "[mine]}}]\ncapture: {collections: {mine: {include: [w]}}}\n"
                        "labels: {team: nlp}\n"
                        "route:\n  receiver: a\n  routes: [{matchers: ['team=\"nlp\"', "
-                       "'rule=~\"job_.*\"', 'severity!~\"info|warning\"'], receiver: nobody}]\n"
+                       "'rule=~\"job_.*\"', 'reason=\"held_back\"', 'severity!~\"info|warning\"'], "
+                       "receiver: nobody}]\n"
                        "receivers:\n  a: {publish_metric: {}}\n  nobody: {}\n"
                        "  stop: {stop_training: {armed: true}}\n"),
               IsEmpty());
