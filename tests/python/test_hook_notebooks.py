@@ -1,22 +1,8 @@
 """Notebooks and sweeps: cells run again, models that are let go, runs that follow each other in one process."""
-import torch
-
 from tests.support.hook_support import Telemetry
+from tests.support.small_model import backward, make
 
 import tocsin
-
-
-def make(seed=0):
-    torch.manual_seed(seed)
-    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
-    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-
-
-def backward(model, optimizer):
-    optimizer.zero_grad()
-    loss = model(torch.randn(4, 6)).square().mean()
-    loss.backward()
-    return loss
 
 
 def test_models_are_held_weakly_so_that_twenty_sweeps_leave_one(out):
