@@ -7,13 +7,15 @@ BROKER ?= journal
 DEMO ?= exploding healthy
 FUZZ_SECONDS ?= 60
 MINUTES ?= 10
+STREAMS ?= 5000
+SEED ?= 0
 PYTHON := /usr/bin/python3
 
 export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e test-frameworks sanitize bench soak fuzz lint format docs image \
+.PHONY: help demo build test unit contract integration e2e test-frameworks sanitize bench soak reference fuzz lint format docs image \
         clean
 
 help: ## This list
@@ -22,7 +24,7 @@ help: ## This list
 	  while IFS='|' read -r target text; do printf '%-24s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
-	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  JOBS=n (compilers at a time)"
+	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  STREAMS=5000 (per rule)  JOBS=n (compilers at a time)"
 
 demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
 	@tools/setup build demo $(if $(filter kafka,$(BROKER)),kafka)
@@ -48,7 +50,7 @@ contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
 
-test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, … (from PyPI, once; 6 GB on disk)
+test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, … (from PyPI, once; 6 GB on disk)
 	@tools/setup build
 	@tools/build release --quiet tocsin tocsin_client_shared
 	@tools/frameworks
@@ -66,6 +68,12 @@ soak: ## Simulated worlds with crashes, zombies and lost answers for MINUTES (do
 	@tools/setup test
 	@tools/build $(PRESET) simulate
 	@tools/soak --build build/$(PRESET) $(MINUTES)
+
+reference: ## STREAMS random streams per rule, judged by the engine and by the reference in Python (tests/reference/)
+	@tools/setup test
+	@tools/build $(PRESET) --quiet reference_driver
+	@TOCSIN_BUILD=$(CURDIR)/build/$(PRESET) TOCSIN_STREAMS=$(STREAMS) TOCSIN_SEED=$(SEED) PYTHONPATH=$(CURDIR)/python \
+	  $(PYTHON) -m pytest -q tests/reference
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS (Clang)
 	@tools/setup fuzz

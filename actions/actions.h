@@ -6,6 +6,7 @@
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
 //   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
+//   stop_muster.h     has every rank heard of the step at which all leave?
 //   stop_failed.h     the issue by which people hear of a stop that did not come about
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
 #pragma once
@@ -21,3 +22,4 @@
 #include "actions/stop_failed.h"
 #include "actions/stop_ladder.h"
 #include "actions/stop_ledger.h"
+#include "actions/stop_muster.h"

@@ -37,6 +37,8 @@ struct CurrentRun {
   std::uint32_t world_size = 1;        // ranks; more than one leave after the same step
   std::optional<std::int64_t> step;    // newest train step of the fastest worker
   std::optional<double> step_seconds;  // median of a train step
+  core::WallTime step_at{};            // when `step` was reported
+  std::uint32_t paces = 0;             // how often `step_seconds` was
 };
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.

@@ -38,7 +38,8 @@ std::string_view to_string(StopState state) noexcept {
 
 bool is_final(StopState state) noexcept { return state >= StopState::stopped; }
 
-StopCase::StopCase(core::Command from) : command(std::move(from)) {
+// They count from issued_at, which stays when a stop is written again.
+void StopCase::read_deadlines() {
   const Value none;
   const Value* deadline = core::find(command.args, "deadline");
   const Value& limits = deadline == nullptr ? none : *deadline;
@@ -46,6 +47,10 @@ StopCase::StopCase(core::Command from) : command(std::move(from)) {
   ack_by_ = issued + duration_of(core::find(limits, "ack"), std::chrono::seconds(30));
   graceful_by_ = issued + duration_of(core::find(limits, "graceful"), std::chrono::minutes(10));
   total_by_ = issued + duration_of(core::find(limits, "total"), std::chrono::minutes(15));
+}
+
+StopCase::StopCase(core::Command from) : command(std::move(from)) {
+  read_deadlines();
   grace_ = duration_of(core::find(command.args, "grace"), std::chrono::seconds(60));
   allow_force_ = flag_of(core::find(command.args, "allow_force"));
   if (const Value* value = core::find(command.args, "fence")) fence = process_fence(*value);
@@ -59,6 +64,9 @@ StopCase::StopCase(core::Command from) : command(std::move(from)) {
 void StopCase::renew(const core::Command& again) {
   command.revision = again.revision;
   command.launch = again.launch;
+  command.args = again.args;
+  command.expires_at = again.expires_at;
+  read_deadlines();
 }
 
 std::pair<WallTime, StopState> StopCase::next() const {

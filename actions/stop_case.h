@@ -19,7 +19,7 @@ namespace tocsin::actions {
 struct StopCase {
   explicit StopCase(core::Command from);
 
-  /// The same stop, written again for workers that started later: its deadlines stay.
+  /// The same stop, written again for workers that started later, or for a later step.
   void renew(const core::Command& again);
 
   void move(StopState to, std::string reason, core::WallTime at, StopLadder::Step& step);
@@ -41,6 +41,8 @@ struct StopCase {
   core::Labels labels;
 
  private:
+  void read_deadlines();
+
   core::WallTime ack_by_{};
   core::WallTime graceful_by_{};
   core::WallTime total_by_{};

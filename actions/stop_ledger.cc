@@ -106,6 +106,20 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
   return out;
 }
 
+std::optional<Command> StopLedger::put_off(Command later) {
+  const std::lock_guard lock(mutex_);
+  const auto slot = slots_.find(later.run);
+  if (slot == slots_.end() || slot->second.withdrawn) return std::nullopt;
+  const Command held = slot->second.command;
+  if (held.command_id != later.command_id || held.revision != later.revision || !by_router(held)) {
+    return std::nullopt;
+  }
+  later.launch = held.launch;
+  ++later.revision;
+  slot->second = {later, held, false};
+  return later;
+}
+
 void StopLedger::forget_old(WallTime now) {
   std::erase_if(slots_,
                 [&](const auto& one) { return now - one.second.command.issued_at > kKept; });

@@ -53,6 +53,10 @@ class StopLedger {
   /// The stop to be written again because workers of the same attempt have started since it was
   /// written: the same command, the new launch, revision + 1. Recorded as reserve() does.
   std::optional<core::Command> resend(const core::JobEvent& event, core::WallTime now);
+  /// The same stop to be written again for a later step: `later` with revision + 1, recorded as
+  /// reserve() does. nullopt: what stands in the slot is no longer the revision that `later` has,
+  /// or is not the router's.
+  std::optional<core::Command> put_off(core::Command later);
 
  private:
   struct Slot {

@@ -17,8 +17,18 @@ struct CommonStep {
 
 /// All ranks leave after the same step, without a collective of ours: one that the fastest has not
 /// reached when the slowest hears of it (docs/actions/stop_training.md). nullopt: at once, since
-/// there is one rank, or nothing is known of the pace.
+/// there is one rank, or nothing in the run trains.
 std::optional<CommonStep> common_step(const core::Issue& issue,
                                       const std::optional<CurrentRun>& current, core::WallTime now);
+
+/// Whether common_step() would have to guess: of a run this young too little is known of the pace,
+/// and its next heartbeat tells more.
+bool pace_to_come(const core::Issue& issue, const std::optional<CurrentRun>& current,
+                  core::WallTime now);
+
+/// The same for a stop that did not reach every rank in time: from where the run is now, and twice
+/// as far ahead for each time that it was too near.
+CommonStep later_step(const CurrentRun& current, std::int64_t too_near, std::uint32_t times,
+                      core::WallTime now);
 
 }  // namespace tocsin::actions

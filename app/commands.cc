@@ -237,12 +237,18 @@ int schema_command(const Invocation& call) {
   return kOk;
 }
 
+namespace {
+constexpr const char* kDeclared = "declared";  // the type of rules without `use`
+}
+
 int rules_list() {
   for (const auto& rule : rules::builtin_rules()) {
     std::printf("%-26s %-8s %s\n", std::string(rule.name).c_str(),
                 std::string(core::to_string(rule.severity)).c_str(),
                 std::string(rule.title).c_str());
   }
+  std::printf("%-26s %-8s %s\n", kDeclared, "warning",
+              "Yours: a condition in the configuration (tocsin rules describe declared).");
   return kOk;
 }
 
@@ -287,6 +293,25 @@ class Defaults {
   core::Result<rules::RuleSettings> made_;
 };
 
+// The keys of an item of `rules:` that has a condition of its own.
+int describe_declared() {
+  std::cout << "declared: a rule of your own, a condition over what it selects "
+               "(docs/custom-rules.md)\n\n";
+  const auto keys = config::describe([](config::Reader& root) {
+    rules::RulesConfig ignored;
+    rules::read_rules(root, ignored);
+  });
+  for (const config::KeyDoc& key : keys) {
+    constexpr std::string_view kItem = "rules[].";
+    if (!key.path.starts_with(kItem)) continue;
+    const std::string name = key.path.substr(kItem.size());
+    if (name == "use" || name == "preset" || name.starts_with("with")) continue;
+    std::printf("%-28s %s\n    %s\n", name.c_str(), key.fallback.c_str(), meaning(key).c_str());
+  }
+  std::fflush(stdout);
+  return kOk;
+}
+
 int no_such_rule(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& rule : rules::builtin_rules()) names.emplace_back(rule.name);
@@ -300,6 +325,7 @@ int no_such_rule(const std::string& name) {
 }  // namespace
 
 int rules_describe(const Invocation& call) {
+  if (call.name == kDeclared) return describe_declared();
   const auto* rule = rules::find_rule(call.name);
   if (rule == nullptr) return no_such_rule(call.name);
   std::cout << rule->name << " (" << rule->original_name << "): " << rule->title

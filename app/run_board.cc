@@ -13,8 +13,14 @@ void RunBoard::note(const core::JobEvent& event) {
   known.run.ended = known.run.ended || event.phase == core::JobPhase::ended;
   if (!event.launch.empty()) known.run.launch = event.launch;
   if (event.world_size > 0) known.run.world_size = event.world_size;
-  if (event.step) known.run.step = event.step;
-  if (event.step_seconds) known.run.step_seconds = event.step_seconds;
+  if (event.step) {
+    known.run.step = event.step;
+    known.run.step_at = event.time;
+  }
+  if (event.step_seconds) {
+    known.run.step_seconds = event.step_seconds;
+    ++known.run.paces;
+  }
 }
 
 void RunBoard::note_attempt(const core::RunUid& run, std::uint32_t attempt) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -170,17 +171,19 @@ void TopicLoop::Impl::read(milliseconds longest) {
   const core::Duration left = std::max<core::Duration>(next_tick_ - clock_.monotonic(), 0ns);
   const auto wait = std::min(longest, std::chrono::ceil<milliseconds>(left));
   batch_now_.reset();
+  const std::vector<core::Position> before = source_->positions();
   const auto polled = source_->poll(wait, wiring_.batch,
                                     [this](const core::RecordView& record) { handle(record); });
   if (polled) {
     read_backoff_ = {};
     polled_ = true;
   } else {
-    judge_failed_poll(polled.error());
+    judge_failed_poll(polled.error(), before);
   }
 }
 
-void TopicLoop::Impl::judge_failed_poll(const core::Error& error) {
+void TopicLoop::Impl::judge_failed_poll(const core::Error& error,
+                                        std::span<const core::Position> before) {
   if (error.code == core::Code::failed_precondition) {
     broken_ = error;
     return;
@@ -189,12 +192,34 @@ void TopicLoop::Impl::judge_failed_poll(const core::Error& error) {
                               {"code", std::string(core::to_string(error.code))},
                               {"error", error.message}});
   if (error.code == core::Code::data_loss) {
-    for (auto& [number, partition] : partitions_) {
-      if (partition.phase == Phase::live) fault(number, error);
-    }
+    tell_loss(error, before);
   } else {
     ready_ = false;
     read_backoff_.grow(clock_.monotonic());
+  }
+}
+
+/// Input that a partition was still to read is gone. Nothing was handed out in that poll, so the
+/// partition is the one whose position has moved, or is not known any more; where that does not
+/// show, it may be any of them. Also one that is being replayed: what it would have seen again is
+/// missing from its state.
+void TopicLoop::Impl::tell_loss(const core::Error& error, std::span<const core::Position> before) {
+  const auto had = [](std::span<const core::Position> in, const core::StreamPartition& where) {
+    const auto found = std::find_if(in.begin(), in.end(),
+                                    [&](const core::Position& one) { return one.where == where; });
+    return found == in.end() ? std::int64_t{-1} : found->next;
+  };
+  std::set<std::int32_t> lost;
+  for (const core::Position& now : source_->positions()) {
+    const LoopPartition* const partition = partitions_.find(now.where.partition);
+    if (partition == nullptr) continue;
+    const bool moved = now.next != had(before, now.where);
+    const bool forgotten = now.next < 0 && had(partition->committed, now.where) >= 0;
+    if (moved || forgotten) lost.insert(now.where.partition);
+  }
+  for (auto& [number, partition] : partitions_) {
+    if (partition.phase == Phase::assigned || (!lost.empty() && !lost.contains(number))) continue;
+    fault(number, error);
   }
 }
 

@@ -48,7 +48,8 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   void handle(const core::RecordView& record);
   bool hold_back(const core::RecordView& record, LoopPartition& partition);
   void refuse(const core::RecordView& record, const Refusal& refusal);
-  void judge_failed_poll(const core::Error& error);
+  void judge_failed_poll(const core::Error& error, std::span<const core::Position> before);
+  void tell_loss(const core::Error& error, std::span<const core::Position> before);
   void look_for_ends(core::Duration steady);
   void tick();
   void gather();

@@ -32,7 +32,8 @@ double cpu_seconds() {
 
 core::WallTime begin() { return core::wall_time(1'767'323'000'000'000'000); }
 
-std::vector<core::OutRecord> backlog() {
+/// `round` 0: new; later ones report the same issues again.
+std::vector<core::OutRecord> backlog(std::size_t round) {
   std::vector<core::OutRecord> records;
   records.reserve(kIssues);
   for (std::size_t i = 0; i < kIssues; ++i) {
@@ -42,8 +43,8 @@ std::vector<core::OutRecord> backlog() {
     issue.run.job = job;
     issue.rule = issue.rule_type = "exploding_tensor";
     issue.source = "/c1/rules/exploding_tensor";
-    issue.event_id = "iss_" + std::to_string(i);
-    issue.sequence = i / kGroups + 1;
+    issue.event_id = "iss_" + std::to_string(round) + "_" + std::to_string(i);
+    issue.sequence = round * kIssues + i / kGroups + 1;
     issue.severity = core::Severity::error;
     issue.labels = {{"rule", issue.rule},
                     {"severity", "error"},
@@ -52,7 +53,8 @@ std::vector<core::OutRecord> backlog() {
                     {"tensor", "gradient/layer" + std::to_string(i / kGroups) + ".weight"}};
     issue.summary =
         "17 values of gradient/layer" + std::to_string(i / kGroups) + ".weight are not finite";
-    issue.time = issue.starts_at = begin() - 10min + std::chrono::milliseconds(i);
+    issue.starts_at = begin() - 10min + std::chrono::milliseconds(i);
+    issue.time = issue.starts_at + std::chrono::minutes(round);
     records.push_back(ingest::encode_issue(issue));
   }
   return records;
@@ -135,6 +137,31 @@ Outcome run(const std::vector<core::OutRecord>& records, bool tells, bool says_b
   return out;
 }
 
+struct Intake {
+  double first = 0, again = 0;  // microseconds per event, decoding and state records included
+};
+
+/// Events of issues that are new, then of the same ones again, while nothing is told.
+Intake intake(const std::vector<core::OutRecord>& records) {
+  const std::vector<core::OutRecord> later = backlog(1);
+  const auto router = make_router(30s);
+  std::size_t bytes = 0;
+  const auto read = [&](const std::vector<core::OutRecord>& all) {
+    const double start = cpu_seconds();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto decoded = ingest::decode_event(view_of(all[i]));
+      router->on_issue(std::move(std::get<core::Issue>(decoded->event)), begin());
+      if (i % kBatch != kBatch - 1) continue;
+      for (const auto& record : router->take().state) bytes += record.value.value_or("").size();
+    }
+    return (cpu_seconds() - start) * 1e6 / static_cast<double>(all.size());
+  };
+  Intake out;
+  out.first = read(records);
+  out.again = read(later);
+  return bytes > 0 ? out : Intake{-1, -1};
+}
+
 /// 5 000 groups of one issue each come due in the same instant.
 double flush_five_thousand() {
   const auto router = make_router(30s);
@@ -164,7 +191,11 @@ double flush_five_thousand() {
 
 int main() {
   using namespace tocsin;
-  const auto records = backlog();
+  const auto records = backlog(0);
+  const Intake intake_alone = intake(records);
+  bench::judged("intake of a new issue, alone", intake_alone.first, "us", 40, false);
+  bench::judged("intake of a further report of a known one, alone", intake_alone.again, "us", 40,
+                false);
   const Outcome reading = run(records, false, false);
   const Outcome held = run(records, true, true);
   const Outcome open = run(records, true, false);

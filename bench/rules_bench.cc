@@ -140,6 +140,14 @@ constexpr char kEight[] =
     "{use: all_zero, with: {collection_names: [weights, gradients]}}, stalled_training_rule, "
     "cpu_bottleneck]";
 
+// What exploding_tensor asks, in the language of declarative rules: the two are compared (one_rule
+// and declared_rule). The third keeps a window of 50 steps of every tensor and takes its median.
+constexpr char kDeclared[] =
+    "[{name: nan_any, select: 'tensor(\".*\")', when: 'nan + posinf + neginf > 0'}]";
+constexpr char kDeclaredWindow[] =
+    "[{name: spike, select: 'tensor(\".*\")', window: last 50 steps, when: 'l2 > 10 * "
+    "median(l2)'}]";
+
 void rows(benchmark::State& state, const char* rules) {
   Stream stream(static_cast<std::size_t>(state.range(0)));
   const std::unique_ptr<Engine> engine = make_engine(rules);
@@ -160,6 +168,8 @@ void rows(benchmark::State& state, const char* rules) {
 }
 
 BENCHMARK_CAPTURE(rows, one_rule, kOne)->Arg(100)->Arg(1000)->Arg(100000);
+BENCHMARK_CAPTURE(rows, declared_rule, kDeclared)->Arg(100)->Arg(1000)->Arg(100000);
+BENCHMARK_CAPTURE(rows, declared_window, kDeclaredWindow)->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(rows, eight_rules, kEight)->Arg(100)->Arg(1000)->Arg(100000);
 
 }  // namespace

@@ -191,6 +191,8 @@ class Reader {
   [[nodiscard]] std::optional<core::Value> value(std::string_view key) const;
   /// Reports a problem found by the caller (cross-references, parse errors inside a text).
   void error(std::string_view key, std::string message) const;
+  /// The same at one character of a text: `offset` counts its bytes as they were read, from 0.
+  void error_at(std::string_view key, std::size_t offset, std::string message) const;
   void warning(std::string_view key, std::string message) const;
   void note(std::string_view key, std::string message) const;
   /// Effective values so far, in declaration order, with origin default|user: params_hash and

@@ -33,8 +33,11 @@ void Reader::any(std::string_view key, core::Value& out, std::string_view help,
     node.type = "any";
     node.help = help;
     node.accepted = schema;
+    if (!out.is_null()) node.fallback = out;
   }
-  if (const Entry* entry = impl_->take(key)) out = to_value(entry->value);
+  const Entry* entry = impl_->take(key);
+  if (entry != nullptr) out = to_value(entry->value);
+  impl_->effective.push_back({std::string(key), out, entry != nullptr ? "user" : "default"});
 }
 
 void Reader::choices(std::string_view key, std::vector<std::string> values) {

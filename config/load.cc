@@ -21,6 +21,7 @@ constexpr std::size_t kMaxFileBytes = 16U << 20;
 struct Converter {
   const std::string& file;
   Diagnostics& diagnostics;
+  std::shared_ptr<const std::string> source;
   std::size_t nodes = 0;
   bool refused = false;
 
@@ -45,6 +46,7 @@ struct Converter {
     if (from.IsScalar()) {
       out.kind = Node::Kind::scalar;
       out.text = from.Scalar();
+      out.source = source;
       out.quoted = from.Tag() == "!";
       if (!out.quoted && (out.text == "null" || out.text == "~" || out.text.empty())) {
         out.kind = Node::Kind::null;
@@ -253,7 +255,7 @@ std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
     root.kind = Node::Kind::map;
     root.place = {name, 1, 1};
     if (documents.empty() || documents.front().IsNull()) return root;
-    Converter converter{name, diagnostics};
+    Converter converter{name, diagnostics, std::make_shared<const std::string>(text)};
     root = converter.convert(documents.front(), 0);
     if (converter.refused) return std::nullopt;
     if (root.kind != Node::Kind::map) {

@@ -71,6 +71,12 @@ void Reader::error(std::string_view key, std::string message) const {
   impl_->report(place(key), Grade::error, key, std::move(message));
 }
 
+void Reader::error_at(std::string_view key, std::size_t offset, std::string message) const {
+  const Node* found = impl_->node == nullptr ? nullptr : look_up(*impl_->node, key);
+  const bool text = found != nullptr && found->kind == Node::Kind::scalar;
+  impl_->report(text ? found->place_of(offset) : place(key), Grade::error, key, std::move(message));
+}
+
 void Reader::warning(std::string_view key, std::string message) const {
   impl_->report(place(key), Grade::warning, key, std::move(message));
 }

@@ -2,6 +2,8 @@
 // within bounds. Internal to config.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +23,11 @@ struct Node {
   std::vector<Node> items;
   std::vector<Entry> entries;
   Place place;
+  std::shared_ptr<const std::string> source;  // of a scalar: the whole file's text
 
+  /// Where byte `offset` of a scalar's text stands in the file; the scalar's own place where that
+  /// cannot be told (variables, unusual escapes).
+  [[nodiscard]] Place place_of(std::size_t offset) const;
   [[nodiscard]] const Entry* find(std::string_view key) const;
 };
 

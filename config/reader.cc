@@ -162,7 +162,7 @@ bool Reader::section(std::string_view key, std::string_view help,
   }
   const Entry* entry = impl_->take(key);
   if (entry == nullptr) return false;
-  static const Node kEmpty{Node::Kind::map, {}, false, false, {}, {}, {}};
+  static const Node kEmpty{Node::Kind::map, {}, false, false, {}, {}, {}, {}};
   if (entry->value.kind == Node::Kind::null) {
     read_map(*impl_, kEmpty, impl_->path_of(key), read);
     return true;

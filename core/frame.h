@@ -275,6 +275,31 @@ struct SparseColumn {
   }
 };
 
+/// Statistics of tag-2 extensions.
+enum class VectorStat : std::uint16_t {
+  channel_sum = 32,
+  channel_sumsq = 33,
+  channel_count = 34,
+  value_counts = 35,
+  class_counts = 36,
+  class_correct = 37,
+  confusion = 38,
+};
+
+/// Extension tag 2: several numbers for one row.
+struct SparseVector {
+  VectorStat stat{};
+  std::uint32_t row = 0;
+  std::span<const std::byte> params_bytes;  // f64[p]
+  std::span<const std::byte> value_bytes;   // f64[n]
+  [[nodiscard]] std::size_t size() const noexcept { return value_bytes.size() / sizeof(double); }
+  [[nodiscard]] double value(std::size_t i) const noexcept {
+    double out = 0;
+    std::memcpy(&out, value_bytes.data() + i * sizeof out, sizeof out);
+    return out;
+  }
+};
+
 enum class DictionaryType : std::uint8_t {
   tensor = 1,
   scalar = 2,
@@ -394,6 +419,28 @@ class FrameView {
       column.row_bytes = bytes.subspan(rows_at, std::size_t{m} * 4);
       column.value_bytes = bytes.subspan(values_at, std::size_t{m} * 8);
       visit(column);
+    });
+  }
+
+  /// Calls visit(const SparseVector&) for each well-formed tag-2 extension.
+  template <typename Visit>
+  void vectors(Visit&& visit) const {
+    extensions([&](std::uint16_t tag, std::span<const std::byte> bytes) {
+      constexpr std::size_t kFixed = 16;
+      if (tag != 2 || bytes.size() < kFixed) return;
+      SparseVector vector;
+      std::uint16_t params = 0;
+      std::uint32_t n = 0;
+      static_assert(sizeof vector.stat == 2);
+      std::memcpy(&vector.stat, bytes.data(), 2);
+      std::memcpy(&params, bytes.data() + 2, 2);
+      std::memcpy(&vector.row, bytes.data() + 4, 4);
+      std::memcpy(&n, bytes.data() + 8, 4);
+      const std::size_t values_at = kFixed + std::size_t{params} * 8;
+      if (vector.row >= rows() || values_at + std::size_t{n} * 8 > bytes.size()) return;
+      vector.params_bytes = bytes.subspan(kFixed, std::size_t{params} * 8);
+      vector.value_bytes = bytes.subspan(values_at, std::size_t{n} * 8);
+      visit(vector);
     });
   }
 

@@ -25,14 +25,20 @@ Statistic sparse(SparseStat stat, std::string_view name, std::string_view reques
           std::move(parameters),
           meaning};
 }
-Statistic vector(std::uint16_t id, std::string_view name, std::string_view request,
+Statistic vector(VectorStat stat, std::string_view name, std::string_view request,
                  std::string_view meaning, std::vector<std::string_view> parameters = {}) {
-  return {id, name, Form::vector, request, std::move(parameters), meaning};
+  return {static_cast<std::uint16_t>(stat),
+          name,
+          Form::vector,
+          request,
+          std::move(parameters),
+          meaning};
 }
 
 std::vector<Statistic> table() {
   namespace col = summary_column;
   using S = SparseStat;
+  using V = VectorStat;
   return {
       column(col::name, "name", "XXH64 of the name"),
       column(col::count, "count", "elements n"),
@@ -80,13 +86,14 @@ std::vector<Statistic> table() {
       sparse(S::first_bad_index, "first_bad_index", {},
              "index of the first NaN or infinity; sent by itself where there is one"),
       sparse(S::digest, "digest", "digest", "64-bit hash of type, shape and canonical bytes"),
-      vector(32, "channel_sum", "channels", "Σ x per channel"),
-      vector(33, "channel_sumsq", "channels", "Σ x² per channel"),
-      vector(34, "channel_count", "channels", "elements per channel"),
-      vector(35, "value_counts", "values", "occurrences of each value given", {"v…"}),
-      vector(36, "class_counts", "classes", "samples per class"),
-      vector(37, "class_correct", "classes", "samples per class that were predicted right"),
-      vector(38, "confusion", "classes", "label, prediction and count, as triples"),
+      vector(V::channel_sum, "channel_sum", "channels", "Σ x per channel"),
+      vector(V::channel_sumsq, "channel_sumsq", "channels", "Σ x² per channel"),
+      vector(V::channel_count, "channel_count", "channels", "elements per channel"),
+      vector(V::value_counts, "value_counts", "values", "occurrences of each value given", {"v…"}),
+      vector(V::class_counts, "class_counts", "classes", "samples per class"),
+      vector(V::class_correct, "class_correct", "classes",
+             "samples per class that were predicted right"),
+      vector(V::confusion, "confusion", "classes", "label, prediction and count, as triples"),
       {1, "histogram", Form::histogram, "histogram", {}, "exponential histogram of scale 3"},
   };
 }

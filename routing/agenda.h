@@ -1,12 +1,13 @@
 // What is due when: one entry per (kind, key), taken out in the order of time, then kind, then key.
 #pragma once
 
-#include <map>
+#include <array>
+#include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
-#include <utility>
+#include <unordered_map>
+#include <vector>
 
 #include "core/time.h"
 
@@ -14,7 +15,10 @@ namespace tocsin::routing {
 
 /// Order matters where times are equal: an expiry at T is seen by the flush at T.
 enum class Due { expire_issue, lose_run, flush_group, forget_group, forget_issue, forget_run };
+inline constexpr std::size_t kDues = 6;
 
+/// A heap whose entries know their place in it: nothing is searched, and a time that moves costs
+/// neither memory nor a copy of its key.
 class Agenda {
  public:
   struct Entry {
@@ -25,39 +29,86 @@ class Agenda {
 
   /// Replaces the entry of (kind, key).
   void set(Due kind, const std::string& key, core::WallTime at) {
-    const auto [found, fresh] = times_.try_emplace({kind, key}, at);
-    if (!fresh) {
-      if (found->second == at) return;
-      order_.erase({found->second, kind, key});
-      found->second = at;
+    const auto [found, fresh] = of(kind).try_emplace(key);
+    Item& item = found->second;
+    if (fresh) {
+      item = {at, kind, &found->first, heap_.size()};
+      heap_.push_back(&item);
+      rise(item.place);
+    } else if (item.at != at) {
+      item.at = at;
+      rise(item.place);
+      sink(item.place);
     }
-    order_.insert({at, kind, key});
   }
   void cancel(Due kind, const std::string& key) {
-    const auto found = times_.find({kind, key});
-    if (found == times_.end()) return;
-    order_.erase({found->second, kind, key});
-    times_.erase(found);
+    const auto found = of(kind).find(key);
+    if (found != of(kind).end()) remove(found->second);
   }
   [[nodiscard]] std::optional<core::WallTime> next() const {
-    if (order_.empty()) return std::nullopt;
-    return std::get<0>(*order_.begin());
+    if (heap_.empty()) return std::nullopt;
+    return heap_.front()->at;
   }
   /// Takes out the first entry due at or before `now`.
   std::optional<Entry> pop(core::WallTime now) {
-    if (order_.empty() || std::get<0>(*order_.begin()) > now) return std::nullopt;
-    auto [at, kind, key] = *order_.begin();
-    cancel(kind, key);
-    return Entry{at, kind, std::move(key)};
-  }
-  void clear() {
-    times_.clear();
-    order_.clear();
+    if (heap_.empty() || heap_.front()->at > now) return std::nullopt;
+    const Item& first = *heap_.front();
+    Entry out{first.at, first.kind, *first.key};
+    remove(first);
+    return out;
   }
 
  private:
-  std::map<std::pair<Due, std::string>, core::WallTime> times_;
-  std::set<std::tuple<core::WallTime, Due, std::string>> order_;
+  struct Item {
+    core::WallTime at{};
+    Due kind{};
+    const std::string* key = nullptr;  // of the map's entry
+    std::size_t place = 0;             // in heap_
+  };
+  using Items = std::unordered_map<std::string, Item>;
+
+  Items& of(Due kind) { return items_[static_cast<std::size_t>(kind)]; }
+  static bool before(const Item& a, const Item& b) {
+    return std::tie(a.at, a.kind, *a.key) < std::tie(b.at, b.kind, *b.key);
+  }
+  void put(std::size_t place, Item* item) {
+    heap_[place] = item;
+    item->place = place;
+  }
+  void rise(std::size_t place) {
+    Item* const item = heap_[place];
+    for (; place > 0 && before(*item, *heap_[(place - 1) / 2]); place = (place - 1) / 2) {
+      put(place, heap_[(place - 1) / 2]);
+    }
+    put(place, item);
+  }
+  void sink(std::size_t place) {
+    Item* const item = heap_[place];
+    for (;;) {
+      std::size_t child = 2 * place + 1;
+      if (child >= heap_.size()) break;
+      if (child + 1 < heap_.size() && before(*heap_[child + 1], *heap_[child])) ++child;
+      if (!before(*heap_[child], *item)) break;
+      put(place, heap_[child]);
+      place = child;
+    }
+    put(place, item);
+  }
+  void remove(const Item& item) {
+    const std::size_t place = item.place;
+    Item* const last = heap_.back();
+    heap_.pop_back();
+    if (last != &item) {
+      put(place, last);
+      rise(place);
+      sink(last->place);
+    }
+    Items& items = of(item.kind);
+    items.erase(items.find(*item.key));
+  }
+
+  std::array<Items, kDues> items_;
+  std::vector<Item*> heap_;
 };
 
 }  // namespace tocsin::routing

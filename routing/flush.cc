@@ -1,6 +1,7 @@
 #include "routing/flush.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -70,6 +71,7 @@ class Sorter {
     verdict_.over.emplace_back(issue.key,
                                TellLog::Told{owed->second.episode, issue.issue.severity, 0});
     log_.owed.erase(owed);
+    verdict_.changed = true;
   }
   [[nodiscard]] bool wanted(const IssueState& issue) const {
     return context_.filter == nullptr || context_.filter->matches(issue.issue.labels);
@@ -81,6 +83,7 @@ class Sorter {
       verdict_.resolved.push_back({&issue, episode, false});
     } else {
       log_.owed[issue.key] = {episode, context_.tick};
+      verdict_.changed = true;
     }
   }
 
@@ -89,12 +92,15 @@ class Sorter {
   Verdict& verdict_;
 };
 
-void drop_stale_debts(const FlushContext& context, TellLog& log, std::uint64_t& dropped) {
+/// How many there were.
+std::size_t drop_stale_debts(const FlushContext& context, TellLog& log) {
+  std::size_t dropped = 0;
   for (auto at = log.owed.begin(); at != log.owed.end();) {
     const bool old = context.tick - at->second.since > context.owed_max_age;
     dropped += old ? 1 : 0;
     at = old ? log.owed.erase(at) : std::next(at);
   }
+  return dropped;
 }
 
 bool repeat_is_due(const FlushContext& context, const TellLog& log, const Verdict& verdict) {
@@ -142,6 +148,35 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
   }
 }
 
+/// Afterwards `log.told` holds the firing episodes of the verdict and nothing else. Returns whether
+/// it did not before.
+bool keep_told(const FlushContext& context, Verdict& verdict, TellLog& log) {
+  bool changed = false;
+  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+    const bool shown = verdict.kind.has_value() && list == &verdict.firing;
+    for (const Mention& mention : *list) {
+      const auto [known, fresh] = log.told.try_emplace(mention.state->key);
+      const bool same = !fresh && known->second.episode == mention.episode;
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
+      if (same && !shown) entry.severity = known->second.severity;
+      if (same) entry.by = known->second.by;
+      if (!same && verdict.kind) entry.by = log.seq + 1;
+      if (!same && !fresh && verdict.kind && context.integration.send_resolved) {
+        verdict.over.emplace_back(mention.state->key, known->second);
+      }
+      changed = changed || fresh || !(known->second == entry);
+      known->second = entry;
+    }
+  }
+  if (log.told.size() == verdict.firing.size() + verdict.suppressed.size()) return changed;
+  std::set<std::string_view> still;
+  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+    for (const Mention& mention : *list) still.insert(mention.state->key);
+  }
+  std::erase_if(log.told, [&](const auto& entry) { return still.count(entry.first) == 0; });
+  return true;
+}
+
 void keep_books(const FlushContext& context, Verdict& verdict, TellLog& log) {
   if (verdict.kind && context.integration.send_resolved) {
     for (const Mention& mention : verdict.resolved) {
@@ -151,28 +186,14 @@ void keep_books(const FlushContext& context, Verdict& verdict, TellLog& log) {
       verdict.over.emplace_back(mention.state->key, entry);
     }
   }
-  std::map<std::string, TellLog::Told> told;
-  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
-    for (const Mention& mention : *list) {
-      const auto known = log.told.find(mention.state->key);
-      const bool same = known != log.told.end() && known->second.episode == mention.episode;
-      const bool shown = verdict.kind.has_value() && list == &verdict.firing;
-      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
-      if (same && !shown) entry.severity = known->second.severity;
-      if (same) entry.by = known->second.by;
-      if (!same && verdict.kind) entry.by = log.seq + 1;
-      const bool replaces = !same && known != log.told.end();
-      if (replaces && verdict.kind && context.integration.send_resolved) {
-        verdict.over.emplace_back(mention.state->key, known->second);
-      }
-      told.emplace(mention.state->key, entry);
-    }
+  verdict.changed = keep_told(context, verdict, log) || verdict.changed;
+  for (const Mention& mention : verdict.resolved) {
+    verdict.changed = log.owed.erase(mention.state->key) > 0 || verdict.changed;
   }
-  log.told = std::move(told);
-  for (const Mention& mention : verdict.resolved) log.owed.erase(mention.state->key);
   if (!verdict.kind) return;
   log.last_tick = context.tick;
   ++log.seq;
+  verdict.changed = true;
 }
 
 /// The report that tells of a mention: an earlier episode has its own.
@@ -243,7 +264,9 @@ core::Labels common_labels(const std::vector<Mention>& mentions) {
 Verdict decide(const std::vector<FlushMember>& members, const FlushContext& context, TellLog& log,
                std::uint64_t& owed_dropped) {
   Verdict verdict;
-  drop_stale_debts(context, log, owed_dropped);
+  const std::size_t stale = drop_stale_debts(context, log);
+  owed_dropped += stale;
+  verdict.changed = stale > 0;
   Sorter sorter(context, log, verdict);
   for (const FlushMember& member : members) sorter.add(member);
   verdict.still_firing = !verdict.firing.empty() || !verdict.suppressed.empty();

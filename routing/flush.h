@@ -31,6 +31,7 @@ struct Verdict {
   std::string reason = "none";
   std::optional<core::NotificationKind> kind;  // unset: nothing is sent (also a muted close)
   bool still_firing = false;                   // anything told, or told now, still fires
+  bool changed = false;                        // the log is another one now
   std::vector<Mention> firing;
   std::vector<Mention> resolved;
   std::vector<Mention> suppressed;  // told and still firing, but not visible

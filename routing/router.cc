@@ -49,32 +49,49 @@ Explanation Router::explain(const core::Labels& labels) const {
   return impl_->tree().explain(labels);
 }
 
+Router::Impl::Impl(RouteTree tree, RouterOptions options)
+    : tree_(std::move(tree)),
+      options_(std::move(options)),
+      dedup_(options_.limits.dedup_window, options_.limits.dedup_max),
+      runs_(options_.limits, agenda_),
+      issues_(options_.limits, agenda_),
+      groups_(tree_, options_.limits, agenda_, issues_, log_),
+      teller_(tree_, options_, issues_, groups_, log_),
+      catchup_(options_.limits.catchup_hold_max) {}
+
 const Stats& Router::Impl::stats() const noexcept {
-  stats_.firing = firing_;
+  teller_.count(stats_);
+  stats_.groups_overflow = groups_.overflowed();
+  stats_.firing = issues_.firing();
   stats_.issues = issues_.size();
-  stats_.groups = active_groups_;
+  stats_.groups = groups_.active();
   stats_.runs = runs_.size();
   stats_.seen = dedup_.size();
   stats_.seen_evicted = dedup_.evicted();
-  stats_.undelivered = undelivered_.size();
+  stats_.owed = log_.owed();
+  stats_.undelivered = log_.undelivered();
+  stats_.oldest_undelivered = log_.oldest_undelivered();
   stats_.waiting = catchup_.parked();
-  stats_.oldest_undelivered.reset();
-  if (!undelivered_.empty()) stats_.oldest_undelivered = *undelivered_.begin();
   stats_.next_due = next_deadline();
   return stats_;
 }
 
+namespace {
+
+IssueView view_of(const IssueState& state) {
+  return {state.issue, state.key, state.firing, state.episode, state.last_transition};
+}
+
+}  // namespace
+
 void Router::Impl::for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const {
-  for (const auto& [key, state] : issues_) {
-    visit({state->issue, state->key, state->firing, state->episode, state->last_transition});
-  }
+  for (const auto& [key, state] : issues_.in_order()) visit(view_of(*state));
 }
 
 std::optional<IssueView> Router::Impl::find_issue(std::string_view issue_key) const {
-  const IssueState* found = issues_.find(issue_key);
+  const IssueState* found = issues_.state_of(issue_key);
   if (found == nullptr) return std::nullopt;
-  const IssueState& state = *found;
-  return IssueView{state.issue, state.key, state.firing, state.episode, state.last_transition};
+  return view_of(*found);
 }
 
 }  // namespace tocsin::routing

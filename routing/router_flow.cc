@@ -8,15 +8,9 @@ namespace tocsin::routing {
 using core::WallTime;
 
 void Router::Impl::set_behind(bool behind, WallTime now) {
-  if (!catchup_.set_behind(behind, now) || behind) return;
-  release();
-  for (const auto& [hash, group] : groups_) {
-    if (!group->held) continue;
-    group->held = false;
-    if (group->next_tick) group->next_tick = std::max(*group->next_tick, now);
-    arrange(*group);
-    touch(*group);
-  }
+  if (!catchup_.set_behind(behind, now)) return;
+  if (!behind) release();
+  groups_.set_behind(behind, now);
 }
 
 /// Expiries and losses wait too: what refreshes them may stand in the backlog.
@@ -26,7 +20,7 @@ bool Router::Impl::waits(const Agenda::Entry& due) const {
     case Due::lose_run:
       return true;
     case Due::flush_group:
-      return waits(groups_.at(due.key), due.at);
+      return waits(*groups_.find(due.key), due.at);
     case Due::forget_group:
     case Due::forget_issue:
     case Due::forget_run:
@@ -47,12 +41,9 @@ bool Router::Impl::waits(const Group& group, WallTime at) const {
 void Router::Impl::release() {
   for (const auto& [kind, key] : catchup_.release()) {
     if (kind == Due::flush_group) {
-      if (Group* group = groups_.find(key)) arrange(*group);
+      if (const Group* group = groups_.find(key)) groups_.arrange(*group);
     } else if (kind == Due::expire_issue) {
-      const IssueState* issue = issues_.find(key);
-      if (issue != nullptr && issue->firing && issue->expires_at) {
-        agenda_.set(Due::expire_issue, key, *issue->expires_at);
-      }
+      issues_.expect(key);
     } else {
       runs_.watch(key);
     }
@@ -66,11 +57,11 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
     case Due::lose_run:
       return follow(due.key, runs_.lose(due));
     case Due::flush_group:
-      return flush_due(due, now);
+      return teller_.flush_due(due.key, due.at, now);
     case Due::forget_group:
-      return forget_group(due);
+      return groups_.forget(due);
     case Due::forget_issue:
-      return forget_issue(due);
+      return issues_.forget(due.key);
     case Due::forget_run:
       return runs_.forget(due);
   }
@@ -78,20 +69,19 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
 
 bool Router::Impl::tick(WallTime now) {
   if (!restored_) return false;
-  at_once_.clear();
-  examined_ = 0;
+  (void)groups_.take_at_once();  // they are on the agenda as well
+  teller_.begin_turn();
   dedup_.forget(now);
   if (catchup_.begin_round(now)) release();
   const WallTime until = catchup_.until(now);
-  const RouterOptions::Budget& budget = options_.budget;
   while (auto due = agenda_.pop(until)) {
     if (catchup_.shut() && waits(*due)) {
       catchup_.park(*due);
       continue;
     }
     carry_out(*due, now);
-    if (out_.notifications.size() >= budget.notifications || sent_bytes_ >= budget.bytes ||
-        examined_ >= budget.members) {
+    tell_overflows();
+    if (teller_.spent()) {
       const auto next = agenda_.next();
       return next && *next <= until;
     }
@@ -110,14 +100,14 @@ std::optional<WallTime> Router::Impl::next_deadline() const {
 /// Groups that this event has made due: a resolve further on in the same poll must not hide a
 /// firing that a route without group_wait tells immediately.
 void Router::Impl::tell_at_once(WallTime now) {
-  for (const std::string& hash : std::exchange(at_once_, {})) {
+  for (const std::string& hash : groups_.take_at_once()) {
     Group* found = groups_.find(hash);
     if (!restored_ || found == nullptr) continue;
     Group& group = *found;
     const auto due = group.next_flush();
     if (!due || *due > now || (catchup_.shut() && waits(group, *due))) continue;
     agenda_.cancel(Due::flush_group, hash);
-    flush(group, *due, now);
+    teller_.flush(group, *due, now);
   }
 }
 

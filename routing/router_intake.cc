@@ -1,18 +1,47 @@
-// Router: intake of issues and deliveries, and what becomes due of issues.
+// Router: issues, jobs and deliveries, and what they mean for one another.
 #include <algorithm>
 #include <utility>
 
 #include "core/identity.h"
 #include "routing/router_impl.h"
-#include "routing/runs.h"
-#include "routing/told.h"
 
 namespace tocsin::routing {
 
 using core::Issue;
-using core::IssueStatus;
 using core::Resolution;
 using core::WallTime;
+
+namespace {
+
+constexpr std::string_view kOverflowRule = "router_overflow";
+
+Issue builtin_issue(const std::string& source, std::string_view rule, core::Labels labels,
+                    WallTime now) {
+  Issue issue;
+  labels.set("rule", rule);
+  labels.set("severity", to_string(core::Severity::error));
+  issue.labels = std::move(labels);
+  issue.source = source;
+  issue.rule = issue.rule_type = rule;
+  issue.severity = core::Severity::error;
+  issue.time = issue.starts_at = now;
+  return issue;
+}
+
+/// It reports the next launch of the run whose issue still fires.
+bool of_next_attempt(const IssueState& known, const Issue& report) {
+  return known.firing && !report.run.uid.nil() && report.run.uid == known.issue.run.uid &&
+         known.issue.run.attempt != 0 && report.run.attempt > known.issue.run.attempt;
+}
+
+/// Is some integration still to hear that the present episode is over?
+bool told_anywhere(const IssueState& state) {
+  return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
+    return concerns(*group->logs, state.key, state.episode);
+  });
+}
+
+}  // namespace
 
 // ---- issues
 
@@ -31,121 +60,60 @@ void Router::Impl::on_issue(Issue issue, WallTime now) {
   stats_.clamped += clamped ? 1 : 0;
   follow(core::to_text(normal.run.uid), runs_.note(normal, now));
   report(std::move(normal), now);
+  tell_overflows();
   tell_at_once(now);
 }
 
 void Router::Impl::report(Issue normal, WallTime now) {
-  const std::string key = core::issue_key(normal.labels);
-  IssueState& state = issues_.make(key);
-  if (state.key.empty()) state.key = key;
-  const bool other_attempt =
-      state.firing && !normal.run.uid.nil() && normal.run.uid == state.issue.run.uid &&
-      state.issue.run.attempt != 0 && normal.run.attempt > state.issue.run.attempt;
-  if (other_attempt) resolve_issue(state, Resolution::superseded, normal.starts_at);
-  if (!(state.issue.labels == normal.labels)) state.leaves.clear();
-  std::optional<Issue> ended;
-  if (!state.firing && told_anywhere(state)) ended = state.issue;
-  const Effect effect = apply(state, std::move(normal), now, options_.limits.resolve_timeout);
-  if (ended && effect == Effect::began) state.past[state.episode - 1] = std::move(*ended);
-  if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
-    state.expires_at = now + options_.limits.retention;
-  }
-  follow(state, effect, now);
-}
-
-/// Is some integration still to hear that the present episode is over?
-bool Router::Impl::told_anywhere(const IssueState& state) const {
-  return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
-    return std::any_of(group->logs.begin(), group->logs.end(), [&](const auto& log) {
-      const auto told = log.second.told.find(state.key);
-      if (told != log.second.told.end() && told->second.episode == state.episode) return true;
-      const auto owed = log.second.owed.find(state.key);
-      return owed != log.second.owed.end() && owed->second.episode == state.episode;
-    });
-  });
-}
-
-void Router::Impl::follow(IssueState& state, Effect effect, WallTime now) {
-  switch (effect) {
+  IssueState& state = issues_.of(normal.labels);
+  if (of_next_attempt(state, normal)) end(state, Resolution::superseded, normal.starts_at);
+  const bool untold = !state.firing && told_anywhere(state);
+  switch (issues_.merge(state, std::move(normal), now, untold)) {
     case Effect::stale:
       ++stats_.stale;
       return;
     case Effect::orphan:
-      touch(state);
-      route_resolved(state, now);
-      agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
-      return;
+      return tell_outside(state, now);
     case Effect::began:
     case Effect::resumed:
-      started(state, now);
-      return;
+      return began(state, now);
     case Effect::ended:
-      ended(state, now);
-      return;
+      return ended(state, now);
     case Effect::updated:
-      touch(state);
-      change_groups_of(state);
-      if (state.firing) {
-        if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
-        if (!state.expires_at) agenda_.cancel(Due::expire_issue, state.key);
-        route(state, now, false);
-      }
+      groups_.change_all_of(state);
+      if (state.firing) groups_.route(state, now, false);
       return;
   }
 }
 
-void Router::Impl::started(IssueState& state, WallTime now) {
-  touch(state);
-  ++firing_;
-  const std::string run = run_of(state.issue);
-  if (!run.empty()) firing_of_run_[run].insert(state.key);
-  agenda_.cancel(Due::forget_issue, state.key);
-  if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
-  out_.transitions.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
-  change_groups_of(state);
-  route(state, now, true);
-  if (const auto end = runs_.over(state.issue, now)) {
+void Router::Impl::began(IssueState& state, WallTime now) {
+  groups_.change_all_of(state);
+  groups_.route(state, now, true);
+  if (const auto over = runs_.over(state.issue, now)) {
     // Reported after its run had ended or gone on to another attempt: nobody would resolve it any
     // more. It is news all the same.
     ++stats_.late_issues;
-    resolve_issue(state, end->first, end->second);
+    end(state, over->first, over->second);
   }
 }
 
-void Router::Impl::ended(IssueState& state, WallTime now) {
-  touch(state);
-  --firing_;
-  if (const auto run = firing_of_run_.find(run_of(state.issue)); run != firing_of_run_.end()) {
-    run->second.erase(state.key);
-    if (run->second.empty()) firing_of_run_.erase(run);
-  }
-  agenda_.cancel(Due::expire_issue, state.key);
-  out_.transitions.push_back(
-      {state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
-  if (state.groups.empty()) {
-    agenda_.set(Due::forget_issue, state.key, state.last_transition + options_.limits.retention);
-  }
-  change_groups_of(state);
-  route_resolved(state, now);
+void Router::Impl::ended(IssueState& state, WallTime at) {
+  groups_.change_all_of(state);
+  tell_outside(state, at);
 }
 
-void Router::Impl::resolve_issue(IssueState& state, Resolution resolution, WallTime at) {
-  if (!state.firing) return;
-  resolve(state, resolution, at);
-  ended(state, at);
+/// Groups see the end of a member at their next flush; of what is in none, those hear who knew it.
+void Router::Impl::tell_outside(IssueState& state, WallTime at) {
+  if (!state.groups.empty() || state.issue.shadow) return;
+  if (!groups_.route_resolved(state, at)) ++stats_.orphan_resolves;
+}
+
+void Router::Impl::end(IssueState& state, Resolution resolution, WallTime at) {
+  if (issues_.end(state, resolution, at)) ended(state, at);
 }
 
 void Router::Impl::expire(const Agenda::Entry& due) {
-  if (IssueState* issue = issues_.find(due.key)) {
-    resolve_issue(*issue, Resolution::expired, due.at);
-  }
-}
-
-void Router::Impl::forget_issue(const Agenda::Entry& due) {
-  const IssueState* found = issues_.find(due.key);
-  // A member is kept: it leaves its last group first, and is put on the agenda again there.
-  if (found == nullptr || found->firing || !found->groups.empty()) return;
-  issues_.erase(due.key);
+  if (IssueState* issue = issues_.state_of(due.key)) end(*issue, Resolution::expired, due.at);
 }
 
 // ---- what runs mean for issues
@@ -154,6 +122,7 @@ void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
   bool stale = false;
   follow(core::to_text(event.run.uid), runs_.note(event, now, stale));
   stats_.stale += stale ? 1 : 0;
+  tell_overflows();
 }
 
 void Router::Impl::follow(const std::string& run, const RunEffects& effects) {
@@ -173,36 +142,21 @@ void Router::Impl::follow(const std::string& run, const RunEffects& effects) {
 }
 
 void Router::Impl::resolve_run(const std::string& run, const RunEffect& effect) {
-  const auto firing = firing_of_run_.find(run);
-  if (firing == firing_of_run_.end()) return;
-  const std::set<std::string> keys = firing->second;  // resolving changes the original
-  for (const std::string& key : keys) {
-    IssueState& state = issues_.at(key);
+  for (const std::string& key : issues_.firing_of(run)) {
+    IssueState& state = *issues_.state_of(key);
     const std::uint32_t attempt = state.issue.run.attempt;
     if (attempt < effect.first_attempt || attempt > effect.last_attempt) continue;
     if (effect.resolution != Resolution::superseded && outlives_its_run(state.issue)) continue;
-    resolve_issue(state, effect.resolution, effect.at);
+    end(state, effect.resolution, effect.at);
   }
 }
 
 // ---- the router's own issues
 
-Issue Router::Impl::builtin_issue(std::string_view rule, core::Labels labels, WallTime now) const {
-  Issue issue;
-  labels.set("rule", rule);
-  labels.set("severity", to_string(core::Severity::error));
-  issue.labels = std::move(labels);
-  issue.source = options_.source;
-  issue.rule = issue.rule_type = rule;
-  issue.severity = core::Severity::error;
-  issue.time = issue.starts_at = now;
-  return issue;
-}
-
 void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string summary,
                          WallTime now) {
-  Issue issue = builtin_issue(rule, std::move(labels), now);
-  const IssueState* known = issues_.find(core::issue_key(issue.labels));
+  Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
+  const IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr && known->firing) return;
   issue.summary = std::move(summary);
   issue.event_id = core::make_id("iss_", {rule, core::fingerprint(issue.labels),
@@ -211,31 +165,38 @@ void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string
 }
 
 void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime now) {
-  const Issue issue = builtin_issue(rule, std::move(labels), now);
-  if (IssueState* known = issues_.find(core::issue_key(issue.labels))) {
-    resolve_issue(*known, Resolution::recovered, now);
+  const Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
+  IssueState* known = issues_.state_of(core::issue_key(issue.labels));
+  if (known != nullptr) end(*known, Resolution::recovered, now);
+}
+
+/// Telling of them may make further ones.
+void Router::Impl::tell_overflows() {
+  for (auto news = groups_.take_overflows(); !news.empty(); news = groups_.take_overflows()) {
+    for (const Overflow& one : news) {
+      if (one.begins) {
+        raise(kOverflowRule, {{"route", one.route_id}},
+              "route " + one.route_id +
+                  " has more groups or members than allowed; see its overflow group",
+              one.at);
+      } else {
+        clear(kOverflowRule, {{"route", one.route_id}}, one.at);
+      }
+    }
   }
 }
 
-// ---- the rest
+// ---- deliveries
 
 void Router::Impl::on_delivery(const core::Delivery& delivery, WallTime now) {
-  const auto hash = hash_of_key_.find(delivery.route_id + '\x1f' + delivery.group_key);
-  if (hash == hash_of_key_.end()) return;
-  Group& group = groups_.at(hash->second);
-  const auto found = group.logs.find(delivery.integration);
-  if (found == group.logs.end()) return;
-  TellLog& log = found->second;
-  for (const auto& one : log.pending) undelivered_.erase(undelivered_.find(one.decided_at));
-  stats_.owed -= log.owed.size();
-  const Settled settled = settle(log, delivery);
-  stats_.untold += settled.forgotten;
-  tell_again(group, log, settled.open_again, now);
-  stats_.owed += log.owed.size();
-  for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
-  if (!settled.changed) return;
-  touch_log(group.hash, delivery.integration);
-  if (group.active()) change(group);
+  Group* const group = groups_.find(delivery.route_id, delivery.group_key);
+  if (group == nullptr) return;
+  const auto settled = log_.settle(group->hash, delivery);
+  if (!settled) return;
+  stats_.untold += settled->forgotten;
+  groups_.tell_again(*group, delivery.integration, settled->open_again, now);
+  if (settled->changed && group->active()) groups_.change(*group);
+  tell_overflows();
 }
 
 }  // namespace tocsin::routing

@@ -156,7 +156,7 @@ void Runs::watch(const std::string& uid) {
 }
 
 void Runs::restored() {
-  for (const auto& [uid, run] : table_) watch(uid, *run);
+  for (const auto& [uid, run] : table_.in_order()) watch(std::string(uid), *run);
 }
 
 std::optional<RunView> Runs::find(const core::RunUid& uid) const {

@@ -69,6 +69,9 @@ struct TellLog {
   friend bool operator==(const TellLog&, const TellLog&) = default;
 };
 
+/// By integration id.
+using GroupLogs = std::map<std::string, TellLog>;
+
 /// Issues of one route that share the group labels. Record `group/<group hash>`; who is a member
 /// stands in the records of the issues. Flushed without members it becomes absent, and only
 /// remembers its generation and logs.
@@ -93,9 +96,9 @@ struct Group {
   bool running = false;  // flushed at least once in this generation
   bool held = false;     // waits for the end of a catch-up
   std::optional<core::WallTime> absent_since;
-  std::map<std::string, TellLog> logs;  // by integration id
 
-  // Not stored.
+  // Not stored with it.
+  const GroupLogs* logs = nullptr;  // of the notification log; never null in a table
   const Route* route = nullptr;
   std::map<std::string, Member> members;
   bool changed = true;   // since its last flush: else there is nothing to decide but a repeat

@@ -2,12 +2,13 @@
 // changed since the last take(), and how one becomes a record `<kind>/<key>` of the changelog.
 #pragma once
 
-#include <map>
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,69 +17,102 @@
 
 namespace tocsin::routing {
 
-/// Entities of one kind, ascending by key; an entity stays where it is until it is erased. Entity
-/// has `std::string encode(const Entity&)` and `core::Status decode(std::string_view, Entity&)`.
+/// Entities of one kind by key; an entity stays where it is until it is erased. Entity has
+/// `std::string encode(const Entity&)` and `core::Status decode(std::string_view, Entity&)`.
 template <typename Entity>
 class Table {
  public:
-  using Map = std::map<std::string, std::unique_ptr<Entity>, std::less<>>;
-
   /// `kind` is the part of a record's key before the slash, a literal.
   explicit Table(std::string_view kind) : kind_(kind) {}
 
   /// null: there is none.
   [[nodiscard]] Entity* find(std::string_view key) const {
-    const auto found = entities_.find(key);
-    return found == entities_.end() ? nullptr : found->second.get();
+    const auto found = slots_.find(key);
+    return found == slots_.end() ? nullptr : found->second.entity.get();
   }
   /// The entity of this key, made where there is none; it has changed only after touch().
   Entity& make(const std::string& key) {
-    auto& slot = entities_[key];
-    if (!slot) slot = std::make_unique<Entity>();
-    return *slot;
+    auto& entity = slots_[key].entity;
+    if (!entity) {
+      entity = std::make_unique<Entity>();
+      ++size_;
+    }
+    return *entity;
   }
   /// The entity of this key, which is there.
-  [[nodiscard]] Entity& at(std::string_view key) const { return *entities_.find(key)->second; }
-  void touch(const std::string& key) { changed_.insert(key); }
+  [[nodiscard]] Entity& at(std::string_view key) const { return *slots_.find(key)->second.entity; }
+  void touch(const std::string& key) {
+    const auto found = slots_.try_emplace(key).first;
+    if (std::exchange(found->second.changed, true)) return;
+    changed_.push_back(&found->first);
+  }
   void erase(const std::string& key) {
     touch(key);
-    entities_.erase(key);
+    size_ -= slots_[key].entity ? 1 : 0;
+    slots_[key].entity.reset();  // the place is given up with the record
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return entities_.size(); }
-  [[nodiscard]] auto begin() const { return entities_.begin(); }
-  [[nodiscard]] auto end() const { return entities_.end(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// All of them, ascending by key.
+  [[nodiscard]] std::vector<std::pair<std::string_view, Entity*>> in_order() const {
+    std::vector<std::pair<std::string_view, Entity*>> out;
+    out.reserve(size_);
+    for (const auto& [key, slot] : slots_) {
+      if (slot.entity) out.emplace_back(key, slot.entity.get());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
 
   /// data_loss: the value cannot be read, and the entity is not there.
   core::Status restore(std::string_view key, std::string_view value) {
     auto entity = std::make_unique<Entity>();
     if (const core::Status read = decode(value, *entity); !read) return read;
-    entities_[std::string(key)] = std::move(entity);
+    auto& kept = slots_[std::string(key)].entity;
+    size_ += kept ? 0 : 1;
+    kept = std::move(entity);
     return core::ok();
   }
   /// The records of what has changed, ascending.
   void take(std::vector<StateRecord>& out) {
-    for (const std::string& key : std::exchange(changed_, {})) {
-      const Entity* entity = find(key);
+    std::sort(changed_.begin(), changed_.end(),
+              [](const std::string* a, const std::string* b) { return *a < *b; });
+    for (const std::string* key : std::exchange(changed_, {})) {
+      const auto found = slots_.find(*key);
+      Slot& slot = found->second;
+      slot.changed = false;
       out.push_back(
-          {record_key(key), entity == nullptr ? std::nullopt : std::optional(encode(*entity))});
+          {record_key(*key), slot.entity ? std::optional(encode(*slot.entity)) : std::nullopt});
+      if (!slot.entity) slots_.erase(found);
     }
   }
   /// All records, ascending.
   void snapshot(std::vector<StateRecord>& out) const {
-    for (const auto& [key, entity] : entities_) out.push_back({record_key(key), encode(*entity)});
+    for (const auto& [key, entity] : in_order()) out.push_back({record_key(key), encode(*entity)});
   }
 
  private:
-  [[nodiscard]] std::string record_key(const std::string& key) const {
+  struct Slot {
+    std::unique_ptr<Entity> entity;  // null: gone, and the record has still to say it
+    bool changed = false;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const {
+      return std::hash<std::string_view>{}(key);
+    }
+  };
+
+  [[nodiscard]] std::string record_key(std::string_view key) const {
     std::string out;
     out.reserve(kind_.size() + 1 + key.size());
     return out.append(kind_).append(1, '/').append(key);
   }
 
   std::string_view kind_;
-  Map entities_;
-  std::set<std::string> changed_;
+  std::unordered_map<std::string, Slot, Hash, std::equal_to<>> slots_;
+  std::size_t size_ = 0;                     // entities that are there
+  std::vector<const std::string*> changed_;  // keys of slots_, each once
 };
 
 }  // namespace tocsin::routing

@@ -44,12 +44,12 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   auto run = std::make_unique<Run>();
   run->id = id;
   run->partition = ref.partition;
+  run->life = run->names_life = part->cut.fresh_life();
   run->attempt = header.attempt;
   run->first_seen = now;
   run->last_arrival = now;
   run->last_any = now;
   run->progress.resize(all_rules.size());
-  run->series.resize(series_rules.size());
   next_check = std::min(next_check, add(now, options.config.join_grace));
   for (const auto& clock : clock_rules) {
     next_check = std::min(next_check, add(now, clock.program->threshold));

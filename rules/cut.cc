@@ -17,6 +17,19 @@ void for_each_part(Run& run, F&& each) {
   for (std::uint32_t lane = 0; lane < run.lanes.size(); ++lane) {
     ranges(run.lanes[lane].marks, PartKind::slots, lane);
   }
+  for (EvaluatorPart& part : run.evaluators) {
+    if (part.evaluator) each(part.mark, evaluator_part(part.identity));
+  }
+}
+
+void pack_evaluator(Run& run, const PartId& part, Writer& writer) {
+  for (EvaluatorPart& one : run.evaluators) {
+    const PartId here = evaluator_part(one.identity);
+    if (!one.evaluator || here.lane != part.lane || here.range != part.range) continue;
+    std::uint64_t layout = one.evaluator->layout();
+    io(writer, layout);
+    one.evaluator->save(writer);
+  }
 }
 
 std::string key_of(const Run& run, const PartId& part) {
@@ -52,6 +65,9 @@ std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
       io_lane_slots(writer, run.lanes[part.lane], from, from + slots);
       break;
     }
+    case PartKind::evaluator:
+      pack_evaluator(run, part, writer);
+      break;
   }
   return out;
 }
@@ -71,6 +87,9 @@ void Cut::touch_all(Run& run) {
   for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
     touch_lane(run, i);
     touch_slots(run, i);
+  }
+  for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
+    if (run.evaluators[i].evaluator) touch_evaluator(run, i);
   }
 }
 
@@ -210,13 +229,13 @@ bool Cut::write(Runs& runs, std::size_t budget, Emit emit, EngineStats& stats) {
 
 void Cut::rename(Run& run) {
   discard(run);
-  ++run.life;
-  ++run.names_life;
+  run.life = run.names_life = fresh_life();
   run.head_mark = {};
   run.worker_marks.clear();
   run.name_marks.clear();
   run.lane_marks.clear();
   for (Lane& lane : run.lanes) lane.marks.clear();
+  for (EvaluatorPart& part : run.evaluators) part.mark = {};
 }
 
 void Cut::restored(Run& run, const PartId& part, const PartMark& mark) {
@@ -235,6 +254,12 @@ void Cut::restored(Run& run, const PartId& part, const PartMark& mark) {
       break;
     case PartKind::slots:
       at_range(run.lanes[part.lane].marks, part.range) = mark;
+      break;
+    case PartKind::evaluator:
+      for (EvaluatorPart& one : run.evaluators) {
+        const PartId here = evaluator_part(one.identity);
+        if (one.evaluator && here.lane == part.lane && here.range == part.range) one.mark = mark;
+      }
       break;
   }
 }

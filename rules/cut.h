@@ -69,6 +69,10 @@ class Cut {
     touch(run, at_range(run.lanes[lane].marks, slot >> shift_),
           {PartKind::slots, lane, slot >> shift_});
   }
+  void touch_evaluator(Run& run, std::uint32_t number) {
+    EvaluatorPart& part = run.evaluators[number];
+    touch(run, part.mark, evaluator_part(part.identity));
+  }
   void touch_slots(Run& run, std::uint32_t lane, std::size_t from = 0) {
     const std::size_t size = run.lanes[lane].slots.size();
     const std::size_t step = slots_per_part();
@@ -102,6 +106,10 @@ class Cut {
   void outdated(std::string key) { outdated_.insert(std::move(key)); }
   /// Gives a run's parts other keys: its ranges are not the old ones any more.
   void rename(Run& run);
+  /// A number that no part of this partition's log has had: keys never mean two things, also of a
+  /// run that was forgotten and came back.
+  [[nodiscard]] std::uint32_t fresh_life() noexcept { return ++lives_; }
+  void known_life(std::uint32_t life) noexcept { lives_ = std::max(lives_, life); }
   /// A part as the log has it.
   void restored(Run& run, const PartId& part, const PartMark& mark);
   [[nodiscard]] std::uint32_t slots_per_part() const noexcept { return std::uint32_t{1} << shift_; }
@@ -129,6 +137,7 @@ class Cut {
   std::int32_t partition_ = 0;
   std::uint32_t shift_ = 9;  // 2^shift units per part
   std::uint64_t epoch_ = 1;  // the cut under way is epoch − 1
+  std::uint32_t lives_ = 0;  // the largest that was ever given
   bool changed_ = false;
   std::optional<Index> index_;  // of the cut under way
   RunId cursor_;                // runs before it are written

@@ -88,8 +88,13 @@ void Engine::Impl::check_end(Run& run) {
 
 void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
   if (run.ended) return;
-  if (resolution == core::Resolution::job_ended) advance(run, true);
+  if (resolution == core::Resolution::job_ended) {
+    advance(run, true);
+    flush_rows(run);
+  }
   flush_nodes(run);
+  if (resolution == core::Resolution::job_ended) end_evaluators(run);
+  for (const auto& clock : clock_rules) count_clock(run, clock, true);
   resolve_all(run, resolution);
   run.ended = true;
   run.lost = lost;
@@ -113,8 +118,7 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
     run.pending = {};
     run.partial.clear();
     run.nodes.clear();
-    run.series = {};
-    run.series_lives.clear();
+    run.lives.clear();
     run.clocks.clear();
     run.captured = {};
     run.clock = {};
@@ -123,7 +127,8 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
 }
 
 void Engine::Impl::tell_end(Run& run, const std::string& outcome) {
-  if (run.id.shard != 0 || !run.started) return;
+  // A start may have been lost; but who never spoke of itself (JSON) has no end either.
+  if (run.id.shard != 0 || (!run.started && !run.beats)) return;
   const std::int64_t time = run.ended_at != 0 ? run.ended_at : run.last_time;
   core::JobEvent event = job_event(run, core::JobPhase::ended, ++run.ends, time);
   event.ended_at = event.time;
@@ -184,17 +189,18 @@ void Engine::Impl::revive(Run& run, std::int64_t time) {
 void Engine::Impl::give_up_parts(Run& run, bool names) {
   auto gone = std::make_unique<Run>();
   gone->id = run.id;
-  gone->life = run.life++;
+  gone->life = std::exchange(run.life, part->cut.fresh_life());
   gone->head_mark = std::exchange(run.head_mark, {});
   gone->workers = std::exchange(run.workers, {});
   gone->worker_marks = std::exchange(run.worker_marks, {});
   gone->lanes = std::exchange(run.lanes, {});
   gone->lane_marks = std::exchange(run.lane_marks, {});
+  gone->evaluators = std::exchange(run.evaluators, {});
   gone->names_life = run.names_life;
   if (names) {
     gone->names = std::exchange(run.names, {});
     gone->name_marks = std::exchange(run.name_marks, {});
-    ++run.names_life;
+    run.names_life = run.life;
     ++run.names_version;
   }
   run.worker_index.clear();
@@ -208,10 +214,30 @@ void Engine::Impl::give_up_parts(Run& run, bool names) {
   part->cut.retire(std::move(gone));
 }
 
+// Those of scalars: they go by steps alone, not by workers, which begin anew. Their keys stay with
+// what the run gives up, so they are written again.
+EvaluatorParts Engine::Impl::take_series(Run& run) {
+  EvaluatorParts out(run.evaluators.size());
+  for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
+    EvaluatorPart& from = run.evaluators[i];
+    if (!from.evaluator || evaluated[i].program->inputs() != input::kValues) continue;
+    std::string bytes;
+    Writer writer(bytes);
+    from.evaluator->save(writer);
+    Loader loader(bytes);
+    out[i].evaluator = evaluated[i].program->evaluator();
+    out[i].evaluator->load(loader);
+    out[i].identity = from.identity;
+  }
+  return out;
+}
+
 void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
                              std::optional<std::int64_t> continues_from) {
   finish(run, core::Resolution::superseded);
   resolve_all(run, core::Resolution::superseded);  // what spoke of its end
+  // Without a declared continuation the windows of the attempt before mean nothing any more.
+  EvaluatorParts kept = continues_from ? take_series(run) : EvaluatorParts{};
   give_up_parts(run, false);
   Run fresh;
   fresh.id = run.id;
@@ -231,14 +257,18 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   for (std::size_t i = 0; i < std::min(fresh.progress.size(), run.progress.size()); ++i) {
     fresh.progress[i].issue_sequence = run.progress[i].issue_sequence;
   }
-  fresh.series.resize(series_rules.size());
   fresh.job = run.job;  // until the new attempt's start says otherwise
   fresh.labels = run.labels;
   fresh.names = std::move(run.names);
   fresh.names_version = run.names_version + 1;
-  // Without a declared continuation the windows of the attempt before mean nothing any more.
-  if (continues_from && !run.series.empty()) fresh.series = std::move(run.series);
+  fresh.evaluators = std::move(kept);
   run = std::move(fresh);
+  for (const auto& clock : clock_rules) {
+    next_check = std::min(next_check, clock.program->due_at(now));
+  }
+  for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
+    if (run.evaluators[i].evaluator) part->cut.touch_evaluator(run, i);
+  }
 }
 
 }  // namespace tocsin::rules

@@ -16,14 +16,11 @@ void Engine::Impl::bind() {
     const Program* program = all_rules[i].program.get();
     if (const auto* row = dynamic_cast<const RowProgram*>(program)) {
       row_rules.push_back({i, row});
-    } else if (const auto* one = dynamic_cast<const SeriesProgram*>(program)) {
-      series_rules.push_back({i, one});
-    } else if (const auto* system = dynamic_cast<const SystemProgram*>(program)) {
-      system_rules.push_back({i, system});
     } else if (const auto* clock = dynamic_cast<const ClockProgram*>(program)) {
       clock_rules.push_back({i, clock});
     }
   }
+  bind_evaluators();
   stats.evaluations.assign(all_rules.size(), 0);
   stats.hits.assign(all_rules.size(), 0);
 }
@@ -120,10 +117,12 @@ bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHe
 
 void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& header) {
   worker.last_arrival = now;
+  worker.last_time = header.time;
   worker.idle = false;
   if (worker.agent) return;
-  run.last_arrival = now;
+  const std::int64_t last = std::exchange(run.last_arrival, now);
   run.last_mode = header.mode;
+  run.last_mode_step = header.step;
   if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
     run.last_step = std::max(run.last_step, header.step);
   }
@@ -131,7 +130,8 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   {
     worker.active = static_cast<std::uint8_t>(worker.active | mode_bit(header.mode));
     run.seen_modes = static_cast<std::uint8_t>(run.seen_modes | mode_bit(header.mode));
-    if (header.mode == core::Mode::train && run.first_train_arrival == kNever) {
+    const bool trains = header.mode == core::Mode::train || header.mode == core::Mode::global;
+    if (trains && run.first_train_arrival == kNever) {
       run.first_train_arrival = now;
     }
     if (worker.unsequenced && worker.mode != header.mode) {
@@ -148,6 +148,9 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   }
   // The issues of a clock rule end with the silence they speak of.
   for (const auto& clock : clock_rules) {
+    // While the run as a whole was silent no worker was: those that still are, are so now.
+    const bool was_silent = add(last, clock.program->threshold) <= now;
+    next_check = std::min(next_check, was_silent ? now : add(now, clock.program->threshold));
     const auto number = static_cast<std::uint32_t>(&worker - run.workers.data());
     for (const std::uint32_t who : {kNoLane, number}) {
       const auto found = run.clocks.find({clock.rule, who});
@@ -187,6 +190,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
     check_clock(*run, number, header);
     run->last_any = now;  // what a node's agent sends is no sign of life of the run
     run->beats = run->beats || life != nullptr;
+    for (const auto& clock : clock_rules) count_clock(*run, clock, false);
     // Times from the far future move nothing.
     run->last_time =
         std::max(run->last_time, std::min(header.time, add(core::nanoseconds(ref.timestamp),
@@ -219,6 +223,8 @@ void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView&
       if (const auto* names = std::get_if<core::Dictionary>(&body)) on_dictionary(run, *names);
       return;
     case core::FrameKind::span:
+      return feed_all(run, input::kSpans,
+                      [&](Evaluator& one, Scope& scope) { one.on_spans(number, frame, scope); });
     case core::FrameKind::tensor_chunk:
     case core::FrameKind::snapshot:
       return;
@@ -265,7 +271,7 @@ void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody
   if (ref_topic != from.topic) ref_topic = from.topic;
   const std::int64_t record_time = core::nanoseconds(from.timestamp);
   now = options.record_time ? record_time : core::nanoseconds(arrival);
-  evaluated = core::nanoseconds(arrival);
+  evaluated_at = core::nanoseconds(arrival);
   if (!partition.replay.empty()) replay_entries();
   if (options.record_time) advance_record_time();
   on_frame(frame, body);
@@ -282,7 +288,7 @@ void Engine::skip(const RecordRef& ref) {
 void Engine::tick(core::WallTime now, core::FunctionRef<bool(std::int32_t)> live) {
   if (impl_->options.record_time) return;
   impl_->now = core::nanoseconds(now);
-  impl_->evaluated = impl_->now;
+  impl_->evaluated_at = impl_->now;
   for (auto& [number, partition] : impl_->partitions) {
     if (!partition.silent) impl_->tick_partition(partition, impl_->now, live(number));
   }
@@ -296,7 +302,9 @@ void Engine::end_of_input() {
       partition.cut.touch_head(*run);
       run->grace_over = true;
       impl_->advance(*run, true);
+      impl_->flush_rows(*run);
       impl_->flush_nodes(*run);
+      impl_->end_evaluators(*run);
       impl_->check_end(*run);
     }
   }
@@ -324,7 +332,7 @@ std::vector<std::int32_t> Engine::pending() const {
 void Engine::go_live(std::int32_t partition, core::WallTime now) {
   PartitionState& state = impl_->partition(partition);
   impl_->part = &state;
-  impl_->now = impl_->evaluated = core::nanoseconds(now);
+  impl_->now = impl_->evaluated_at = core::nanoseconds(now);
   if (state.silent) {
     impl_->replay_entries();
     // What is left was decided at the very position where we go on.

@@ -1,8 +1,11 @@
 // Inside of the engine. Its parts: engine.cc (records in, ticks), lanes.cc (rows), steps.cc (step
-// clock, series), system.cc (samples), lifecycle.cc (jobs), issues.cc (issue life), state.cc
+// clock, series), system.cc (samples), evaluators.cc (rules with a state of their own), lifecycle.cc
+// (jobs), issues.cc (issue life), state.cc
 // (snapshots and logged entries).
 #pragma once
 
+#include <array>
+#include <bit>
 #include <deque>
 #include <map>
 #include <memory>
@@ -13,6 +16,7 @@
 
 #include "core/function_ref.h"
 #include "rules/cut.h"
+#include "rules/evaluate/evaluator.h"
 #include "rules/operational.h"
 #include "rules/rules.h"
 #include "rules/run.h"
@@ -83,21 +87,7 @@ struct PartitionState {
 struct Unit {
   OpenKey key;  // without kind
   std::uint32_t worker = kNoLane;
-  core::FunctionRef<std::vector<std::pair<std::string, std::string>>()> labels;
-};
-
-/// Where and when an evaluation stands.
-struct Place {
-  bool step_clock = true;
-  std::optional<core::Mode> mode;
-  std::int64_t step = 0;
-  std::int64_t global_step = 0;
-  std::int64_t time = 0;           // of measurement; window end of the time clock
-  std::int64_t first_time = 0;     // 0 = time
-  std::int64_t first_offset = -1;  // −1: the record being read
-  std::int64_t last_offset = -1;
-  bool partial = false;
-  std::vector<std::uint32_t> missing_ranks = {};
+  core::FunctionRef<Labels()> labels;
 };
 
 /// What the engine knows about a unit beyond its labels, for evidence.
@@ -119,9 +109,22 @@ struct Engine::Impl {
   std::vector<RuleSettings> all_rules;  // configured ones, then the operational ones
   EngineOptions options;
   std::vector<Bound<RowProgram>> row_rules;
-  std::vector<Bound<SeriesProgram>> series_rules;
-  std::vector<Bound<SystemProgram>> system_rules;
+  /// Rules of scalars of completed steps.
+  struct SeriesRule {
+    std::uint32_t evaluator = 0;
+    const Program* program = nullptr;
+  };
+  std::vector<SeriesRule> series_rules;
   std::vector<Bound<ClockProgram>> clock_rules;
+  /// Rules that are judged by evaluators, series rules among them, and who of them takes what: by
+  /// bit of input::….
+  struct Evaluated {
+    std::uint32_t rule = 0;
+    const Program* program = nullptr;
+    std::uint64_t identity = 0;
+  };
+  std::vector<Evaluated> evaluated;
+  std::array<std::vector<std::uint32_t>, input::kCount> takers;
   std::uint32_t first_own = 0;  // of all_rules: the first operational one
 
   std::map<std::int32_t, PartitionState> partitions;
@@ -132,14 +135,16 @@ struct Engine::Impl {
   RecordRef ref;
   std::string ref_topic;
   std::int64_t now = 0;                // engine time: arrival, or record time in replays
-  std::int64_t evaluated = 0;          // what issues state as evaluated_at
+  std::int64_t evaluated_at = 0;       // what issues state as such
   std::int64_t next_check = kForever;  // record time: nothing is due before
 
   // Scratch, to keep rows free of allocation.
   std::vector<std::uint32_t> slots;
   std::vector<core::SparseColumn> sparse;
+  std::vector<core::SparseVector> vectors;
   std::vector<RowHit> noted;
   std::vector<SeriesValue> values;
+  std::vector<std::uint32_t> chosen_rows;
   std::uint32_t current = kNoLane;  // the worker whose frame is being handled
 
   // engine.cc
@@ -172,6 +177,7 @@ struct Engine::Impl {
   void apply_run(const Entry& entry, Run& run);
   void clamp_times(Run& run, std::int64_t time);
   void apply_silence(Run& run, const Entry& entry);
+  void count_clock(Run& run, const Bound<ClockProgram>& clock, bool at_end);
   [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
   void advance_record_time();
   [[nodiscard]] std::string name_of(const Run& run, std::uint64_t hash) const;
@@ -181,6 +187,8 @@ struct Engine::Impl {
   Lane& lane(Run& run, std::uint32_t worker, core::Mode mode, bool scalars);
   std::uint32_t slot(Run& run, Lane& lane, std::uint64_t name, std::uint64_t meta,
                      std::uint32_t guess);
+  static Candidate candidate_of(const Run& run, std::uint32_t worker);
+  static Candidate candidate_of(const Run& run, const Lane& lane, std::size_t number);
   void resolve(Run& run, Lane& lane);
   void on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame);
   void on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame);
@@ -190,6 +198,7 @@ struct Engine::Impl {
   void end_row_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                     const Place& place);
   void reset_units(Run& run, std::uint32_t worker);
+  void flush_rows(Run& run);
 
   // steps.cc
   void on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame);
@@ -200,6 +209,7 @@ struct Engine::Impl {
                    std::uint64_t name, double value, core::Role role);
   void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);
   void advance(Run& run, bool everything = false);
+  void tell_closed(Run& run, bool trains, bool all);
   void release(Run& run, std::vector<PendingScalar>& items);
   void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
   void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
@@ -209,9 +219,25 @@ struct Engine::Impl {
 
   // system.cc
   void on_system(Run& run, std::uint32_t worker, const core::FrameView& frame);
-  void close_snapshot(Run& run, NodeState& node);
-  void judge_interval(Run& run, NodeState& node, std::size_t system_rule);
+  void close_snapshot(Run& run, NodeState& node, std::int64_t next);
   void flush_nodes(Run& run);
+
+  // evaluators.cc
+  class EvaluatorScope;
+  void bind_evaluators();
+  [[nodiscard]] const std::vector<std::uint32_t>& takers_of(std::uint32_t which) const {
+    return takers[static_cast<std::size_t>(std::countr_zero(which))];
+  }
+  Evaluator& evaluator(Run& run, std::uint32_t number);
+  void feed(Run& run, std::uint32_t number, core::FunctionRef<void(Evaluator&, Scope&)> call);
+  void feed_all(Run& run, std::uint32_t which, core::FunctionRef<void(Evaluator&, Scope&)> call);
+  void choose(Run& run, Lane& lane);
+  void feed_rows(Run& run, std::uint32_t lane_number, WorkerRows rows,
+                 std::span<const std::uint32_t> units);
+  void feed_step_end(Run& run, const WorkerStep& step);
+  void feed_closed(Run& run, core::Mode mode, std::int64_t step);
+  void end_evaluators(Run& run);
+  void restart_evaluators(Run& run, std::uint32_t worker);
 
   // lifecycle.cc
   void on_lifecycle(Run& run, std::uint32_t worker, const core::FrameView& frame,
@@ -227,6 +253,7 @@ struct Engine::Impl {
   void check_end(Run& run);
   void finish(Run& run, core::Resolution resolution, bool lost = false);
   void give_up_parts(Run& run, bool names);
+  EvaluatorParts take_series(Run& run);
   void supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from);
   void request_capture(Run& run, std::int64_t time);
   [[nodiscard]] core::RunRef run_ref(const Run& run) const;

@@ -30,6 +30,7 @@ struct Finding {
   std::optional<std::int64_t> first_step = {};  // window, when longer than the step itself
   std::uint64_t points = 1;
   std::vector<std::pair<std::string, double>> worst = {};
+  std::optional<core::TensorRef> tensor = {};  // where the rule knows it better than the engine
 
   static Finding that(std::string name, double value) {
     Finding out;

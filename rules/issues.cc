@@ -65,6 +65,7 @@ void Engine::Impl::set_state(Run& run, std::uint32_t rule, core::RuleState state
   core::RuleStatusEvent event;
   event.rule = which.name;
   event.rule_type = which.type;
+  event.rule_version = which.version;
   event.status = state;
   event.previous = previous;
   event.reason = std::move(reason);
@@ -136,6 +137,8 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   Open& open = found->second;
   ++open.occurrences;
   open.last_report = place.time;
+  open.mode = place.mode;
+  open.last_step = place.step;
   auto [finding, extra] = explain(kind);
   open.severity = which.severity_set ? which.severity : finding.severity.value_or(which.severity);
   open.observed_name = finding.observed.name;
@@ -210,8 +213,22 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
     const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
     place.step_clock =
         (key.rule < first_own || operational_rules()[key.rule - first_own].step_clock) &&
-        !silence && dynamic_cast<const SystemProgram*>(program) == nullptr;
-    place.time = silence ? later(run, key.rule, run.last_time) : run.last_time;
+        program->step_clock();
+    place.time = run.last_time;
+    const Open& open = run.open.at(key);
+    // Where its own mode stands, and not before what it said last.
+    if (place.step_clock && open.mode) {
+      place.mode = open.mode;
+      place.step = std::max(open.last_step, run.clock.newest(at(*open.mode)));
+    } else {
+      place.mode.reset();
+      place.step = run.last_step == kNever ? 0 : run.last_step;
+    }
+    // Reports at times lie at the ends of periods, beyond the newest step: no end comes before them.
+    if (!place.step_clock) {
+      place.time = std::max(place.time, open.last_report);
+    }
+    if (silence) place.time = later(run, key.rule, place.time);
     resolve_open(run, key, resolution, place);
   }
 }
@@ -223,6 +240,7 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
   issue.time = core::wall_time(place.time);
   issue.rule = which.name;
   issue.rule_type = which.type;
+  issue.rule_version = which.version;
   issue.params_hash = which.params_hash;
   issue.kind = open.kind;
   issue.shadow = which.shadow;
@@ -262,7 +280,7 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
   if (!part->incomplete.empty()) evidence.values.emplace_back("state_incomplete", true);
   issue.measured_at = core::wall_time(place.time);
   issue.published_at = ref.timestamp;
-  issue.evaluated_at = core::wall_time(evaluated);
+  issue.evaluated_at = core::wall_time(evaluated_at);
   return issue;
 }
 

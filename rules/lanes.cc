@@ -14,6 +14,11 @@ std::uint64_t loss_scale_hash() {
   return kHash;
 }
 
+std::uint64_t learning_rate_hash() {
+  static const std::uint64_t kHash = core::name_hash("learning_rate");
+  return kHash;
+}
+
 // Units of a lane that a rule looks at get their states; a rule that looks at none costs nothing.
 void grow(const RowProgram& program, Block& block, const Lane& lane) {
   const std::size_t ready = block.lives.size();
@@ -63,6 +68,29 @@ std::uint32_t Engine::Impl::slot(Run& run, Lane& lane, std::uint64_t name, std::
   return number;
 }
 
+Candidate Engine::Impl::candidate_of(const Run& run, std::uint32_t number) {
+  const Worker& worker = run.workers[number];
+  Candidate out;
+  out.worker = worker.name;
+  out.worker_named = worker.named;
+  out.rank = worker.rank;
+  out.node = worker.node;
+  out.job = run.job;
+  out.labels = run.labels;
+  return out;
+}
+
+Candidate Engine::Impl::candidate_of(const Run& run, const Lane& lane, std::size_t number) {
+  Candidate out = candidate_of(run, lane.worker);
+  out.name = run.names.find(lane.slots[number].name);
+  out.role = static_cast<core::Role>(lane.types[number] >> 8);
+  if (out.role == core::Role::other && out.name != nullptr) out.role = out.name->role;
+  out.dtype = static_cast<core::Dtype>(lane.types[number] & 0xFF);
+  out.mode = lane.mode;
+  out.scalar = lane.scalars;
+  return out;
+}
+
 // Decides for new slots, and again for those whose dictionary entry was missing, which rules look.
 void Engine::Impl::resolve(Run& run, Lane& lane) {
   const bool again = lane.unresolved && lane.names_version != run.names_version;
@@ -76,8 +104,8 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
   lane.wanted.resize(lane.slots.size());
   for (std::size_t i = first; i < lane.slots.size(); ++i) {
     const Name* name = run.names.find(lane.slots[i].name);
-    auto role = static_cast<core::Role>(lane.types[i] >> 8);
-    if (role == core::Role::other && name != nullptr) role = name->role;
+    const Candidate candidate = candidate_of(run, lane, i);
+    const core::Role role = candidate.role;
     for (std::size_t r = 0; r < row_rules.size(); ++r) {
       const RowProgram& program = *row_rules[r].program;
       if (!program.common.wants_mode(lane.mode) ||
@@ -90,7 +118,7 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
       }
       block.applies.resize(lane.slots.size());
       if (block.applies[i] == Match::unknown) {
-        block.applies[i] = program.selection.matches(role, name);
+        block.applies[i] = program.selects(candidate);
       }
       lane.unresolved = lane.unresolved || block.applies[i] == Match::unknown;
       if (block.applies[i] == Match::yes || !block.lives.empty()) grow(program, block, lane);
@@ -144,8 +172,10 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
     resolve(run, here);
   }
   sparse.clear();
+  vectors.clear();
   if (header.body_length > static_cast<std::size_t>(header.row_stride) * rows) {
     frame.sparse_columns([this](const core::SparseColumn& column) { sparse.push_back(column); });
+    frame.vectors([this](const core::SparseVector& vector) { vectors.push_back(vector); });
   }
   if (here.losses) {
     for (std::size_t i = 0; i < rows; ++i) {
@@ -161,8 +191,14 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
   batch.slots = slots;
   batch.mode = header.mode;
   batch.step = header.step;
+  batch.time = header.time;
+  batch.world_size = header.world_size;
   batch.loss_scale = run.workers[worker].loss_scale;
+  batch.learning_rate = run.workers[worker].learning_rate;
+  batch.max_learning_rate = run.workers[worker].max_learning_rate;
+  batch.names = &run.names;
   batch.sparse = sparse;
+  batch.vectors = vectors;
   Place place;
   place.mode = header.mode;
   place.step = header.step;
@@ -170,6 +206,15 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
   place.time = header.time;
   place.partial = run.workers[worker].gap;
   judge_rows(run, lane_number, batch, place);
+  if (takers_of(input::kRows).empty()) return;
+  WorkerRows taken;
+  taken.worker = worker;
+  taken.mode = header.mode;
+  taken.step = header.step;
+  taken.global_step = header.global_step;
+  taken.time = header.time;
+  taken.frame = &frame;
+  feed_rows(run, lane_number, taken, slots);
 }
 
 void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
@@ -191,6 +236,11 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     const double x = numbers[i];
     if (names[i] == loss_scale_hash() && x > 0 && std::isfinite(x)) {
       run.workers[worker].loss_scale = x;
+    }
+    if (names[i] == learning_rate_hash() && x >= 0 && std::isfinite(x)) {
+      Worker& from = run.workers[worker];
+      from.learning_rate = x;
+      from.max_learning_rate = std::fmax(from.max_learning_rate, x);
     }
     guess = slot(run, here, names[i], metas[i], guess);
     if (guess == RowBatch::kSkip) continue;
@@ -235,8 +285,11 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     batch.slots = std::span(&guess, 1);
     batch.mode = header.mode;
     batch.step = steps[i];
+    batch.time = times[i];
+    batch.world_size = header.world_size;
     batch.loss_scale = run.workers[worker].loss_scale;
     batch.scalar = true;
+    batch.names = &run.names;
     Place place;
     place.mode = header.mode;
     place.step = steps[i];
@@ -244,6 +297,16 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     place.time = times[i];
     place.partial = run.workers[worker].gap;
     judge_rows(run, lane_number, batch, place);
+    if (!takers_of(input::kRows).empty()) {
+      WorkerRows taken;
+      taken.worker = worker;
+      taken.mode = header.mode;
+      taken.step = steps[i];
+      taken.global_step = global_steps[i];
+      taken.time = times[i];
+      taken.scalar = &row;
+      feed_rows(run, lane_number, taken, std::span(&guess, 1));
+    }
     ++guess;
   }
   if (ended) advance(run);
@@ -383,6 +446,25 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
   }
 }
 
+// The run is over: verdicts that still wait for the end of their step are judged.
+void Engine::Impl::flush_rows(Run& run) {
+  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
+    const Lane& here = run.lanes[i];
+    std::int64_t newest = kNever;
+    for (const Block& block : here.blocks) {
+      if (!block.waiting.empty()) newest = std::max(newest, block.tally.step);
+    }
+    if (newest == kNever) continue;
+    Place place;
+    place.mode = here.mode;
+    place.step = newest;
+    place.global_step = run.last_global_step;
+    place.time = run.workers[here.worker].last_time;
+    place.partial = run.workers[here.worker].gap;
+    end_row_step(run, here.worker, here.mode, newest, place);
+  }
+}
+
 void Engine::Impl::reset_units(Run& run, std::uint32_t worker) {
   for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
     Lane& each = run.lanes[i];
@@ -392,6 +474,7 @@ void Engine::Impl::reset_units(Run& run, std::uint32_t worker) {
     for (Slot& unit : each.slots) unit.last_step = kNever;
     for (Block& block : each.blocks) block.waiting.clear();
   }
+  restart_evaluators(run, worker);
   run.workers[worker].mark.fill(kNever);
   run.workers[worker].seen.fill(kNever);
 }

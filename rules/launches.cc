@@ -177,8 +177,9 @@ Launches::Standing Launches::frame(const ProcessId& process, std::uint32_t heade
       return Standing::stale;
     }
     its.attempt = attempt();
-    its.started = false;  // its worker's next start replaces it
-    its.moved = true;
+    // Its worker's next start replaces it; but whose start was not seen may be of this very launch.
+    its.moved = its.moved || its.started;
+    its.started = false;
     its.accepted = true;
     return Standing::moved;
   }

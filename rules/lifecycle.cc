@@ -72,7 +72,8 @@ void Engine::Impl::learn(Run& run, const core::NamedEntry& entry) {
   name.dtype = entry.dtype;
   name.role = entry.role;
   name.collections = entry.attrs.collections;
-  name.higher_is_better = entry.attrs.direction == core::Direction::max;
+  name.direction = entry.attrs.direction;
+  name.op_type = entry.attrs.op_type;
   name.shape.resize(entry.dims_bytes.size() / sizeof(std::int64_t));
   if (!name.shape.empty()) {
     std::memcpy(name.shape.data(), entry.dims_bytes.data(), entry.dims_bytes.size());

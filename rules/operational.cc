@@ -99,7 +99,7 @@ void Engine::Impl::raise_plain(Operational which, const core::RunUid& run, std::
   core::Issue issue;
   issue.source = "/" + options.cluster + "/rules/" + rule.name;
   issue.time = issue.starts_at = issue.measured_at = core::wall_time(time);
-  issue.evaluated_at = core::wall_time(evaluated);
+  issue.evaluated_at = core::wall_time(evaluated_at);
   issue.rule = issue.rule_type = rule.name;
   issue.params_hash = rule.params_hash;
   issue.severity = rule.severity;

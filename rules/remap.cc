@@ -74,8 +74,6 @@ std::string Engine::Impl::layout() const {
     const Program* program = all_rules[i].program.get();
     char shape = '-';
     if (dynamic_cast<const RowProgram*>(program) != nullptr) shape = 'r';
-    if (dynamic_cast<const SeriesProgram*>(program) != nullptr) shape = 's';
-    if (dynamic_cast<const SystemProgram*>(program) != nullptr) shape = 'n';
     if (dynamic_cast<const ClockProgram*>(program) != nullptr) shape = 'c';
     for (const std::string& field :
          {all_rules[i].name, all_rules[i].type, all_rules[i].params_hash}) {
@@ -96,20 +94,6 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
     move_to(lane.blocks, rows, row_rules.size());
     lane.wanted.clear();  // what rules look at is decided again
     for (Block& block : lane.blocks) block.applies.clear();
-  }
-  if (!run.ended) move_to(run.series, numbers(before, after, 's'), series_rules.size());
-  const auto nodes = numbers(before, after, 'n');
-  for (auto& [hash, node] : run.nodes) {
-    move_to(node.states, nodes, system_rules.size());
-    move_to(node.lives, nodes, system_rules.size());
-    std::vector<std::int64_t> intervals(system_rules.size(), kNever);
-    for (std::size_t i = 0; i < node.interval.size() && i < nodes.size(); ++i) {
-      if (nodes[i] != kGone) intervals[nodes[i]] = node.interval[i];
-    }
-    node.interval = std::move(intervals);
-    for (std::size_t s = 0; s < system_rules.size(); ++s) {
-      if (node.states[s].empty()) system_rules[s].program->init(node.states[s]);
-    }
   }
   const auto place = [&](std::uint32_t old) { return old < all.size() ? all[old] : kGone; };
   const auto rekey = [&](auto& map, auto&& rule_of) {
@@ -142,8 +126,8 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
         [](std::array<std::uint32_t, 3>& key) -> std::uint32_t& { return key[0]; });
   rekey(run.clocks,
         [](std::pair<std::uint32_t, std::uint32_t>& key) -> std::uint32_t& { return key.first; });
-  rekey(run.series_lives,
-        [](std::pair<std::uint32_t, SeriesKey>& key) -> std::uint32_t& { return key.first; });
+  rekey(run.lives,
+        [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
   move_to(run.progress, all, all_rules.size());
 }
 

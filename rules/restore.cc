@@ -8,8 +8,6 @@
 namespace tocsin::rules {
 namespace {
 
-core::Error damaged(std::string message) { return {core::Code::data_loss, std::move(message)}; }
-
 /// The newest complete set of records of each part, not newer than the index.
 class Parts {
  public:
@@ -86,8 +84,40 @@ core::Status read_ranges(Parts& parts, Cut& cut, Run& run, PartId part, std::uin
   return core::ok();
 }
 
+/// Makes the evaluator of this identity in the run; nullptr: no rule has it any more.
+using Revive = core::FunctionRef<Evaluator*(Run&, std::uint64_t identity)>;
+
+core::Status read_evaluators(Parts& parts, Cut& cut, Run& run,
+                             const std::vector<std::uint64_t>& identities, Revive revive) {
+  for (const std::uint64_t identity : identities) {
+    Evaluator* const evaluator = revive(run, identity);
+    if (evaluator == nullptr) continue;  // its records are not needed any more
+    const PartId part = evaluator_part(identity);
+    const std::string key = part_key(run.id, run.life, part);
+    PartMark mark;
+    const auto bytes = parts.read(key, mark);
+    if (!bytes) return bytes.error();
+    bool fits = true;
+    const auto status = load(*bytes, key, [&](Loader& in) {
+      std::uint64_t layout = 0;
+      io(in, layout);
+      fits = layout == evaluator->layout();
+      if (fits) {
+        evaluator->load(in);
+      } else {
+        in.fail();
+      }
+    });
+    if (!fits) return damaged(key + ": a rule's state has another layout than this program's");
+    if (!status) return status;
+    cut.restored(run, part, mark);
+  }
+  return core::ok();
+}
+
 core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId& id,
-                                            std::uint32_t life, std::uint32_t slots) {
+                                            std::uint32_t life, std::uint32_t slots,
+                                            Revive revive) {
   auto run = std::make_unique<Run>();
   PartMark mark;
   const auto head = parts.read(part_key(id, life, {PartKind::head, 0, 0}), mark);
@@ -133,8 +163,24 @@ core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId&
       return damaged("a lane of a run is shorter than its head says");
     }
   }
+  status = read_evaluators(parts, cut, *run, shape.evaluators, revive);
+  if (!status) return status.error();
   index_run(*run);
   return run;
+}
+
+/// Of a run's part: what stands behind its shard (part_key); 0: it is none.
+std::uint32_t life_of(std::string_view key) {
+  if (!key.starts_with("run/")) return 0;
+  std::size_t from = 0;
+  for (int slash = 0; slash < 3; ++slash) {
+    from = key.find('/', from);
+    if (from == std::string_view::npos) return 0;
+    ++from;
+  }
+  std::uint32_t life = 0;
+  std::from_chars(key.data() + from, key.data() + key.size(), life);
+  return life;
 }
 
 std::uint64_t newest_generation(const std::map<std::string, std::string>& records) {
@@ -193,6 +239,7 @@ core::Status Engine::Impl::read_log(PartitionState& state, const Index& index,
 core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
                                       std::map<std::string, std::string>& records) {
   state.cut.resume_after(newest_generation(records));
+  for (const auto& [key, value] : records) state.cut.known_life(life_of(key));
   PartMark mark;
   {
     Parts head(records, ~std::uint64_t{0});
@@ -202,8 +249,18 @@ core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
   }
   Parts parts(records, mark.saved);
   const bool same_rules = index.rules == layout();
+  const auto revive = [this](Run& run, std::uint64_t identity) -> Evaluator* {
+    for (std::uint32_t i = 0; i < evaluated.size(); ++i) {
+      if (evaluated[i].identity != identity) continue;
+      run.evaluators.resize(evaluated.size());
+      run.evaluators[i].evaluator = evaluated[i].program->evaluator();
+      run.evaluators[i].identity = identity;
+      return run.evaluators[i].evaluator.get();
+    }
+    return nullptr;
+  };
   for (const auto& [id, life] : index.runs) {
-    auto run = read_run(parts, state.cut, id, life, index.slots);
+    auto run = read_run(parts, state.cut, id, life, index.slots, revive);
     if (!run) return run.error().in("run " + core::to_text(id.uid));
     if (index.slots != state.cut.slots_per_part()) state.cut.rename(**run);
     if (!same_rules) remap(state, **run, index.rules);
@@ -239,6 +296,7 @@ core::Result<Restored> Engine::finish_restore(std::int32_t partition,
     state.silent = true;
     return state;
   };
+  impl_->next_check = 0;  // timers are found again
   PartitionState* state = &fresh();
   std::optional<core::Error> problem;
   if (!records.empty()) {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -12,6 +14,9 @@
 #include "core/frame.h"
 
 namespace tocsin::rules {
+
+struct Name;
+class NameTable;
 
 /// One row of a summary frame, read column by column: a rule pays only for what it looks at.
 class Row {
@@ -25,7 +30,10 @@ class Row {
   [[nodiscard]] double sum() const noexcept { return real(core::summary_column::sum); }
   [[nodiscard]] double mean() const noexcept { return sum() / n(); }
   [[nodiscard]] double sumsq() const noexcept { return real(core::summary_column::sumsq); }
+  [[nodiscard]] double m2() const noexcept { return real(core::summary_column::m2); }
   [[nodiscard]] double l2() const noexcept { return std::sqrt(sumsq()); }
+  /// Of the population; NaN when an element is no finite number.
+  [[nodiscard]] double variance() const noexcept { return real(core::summary_column::m2) / n(); }
   [[nodiscard]] double abs_sum() const noexcept { return real(core::summary_column::abs_sum); }
   [[nodiscard]] double abs_mean() const noexcept { return abs_sum() / n(); }
   [[nodiscard]] double min() const noexcept { return real(core::summary_column::min); }
@@ -45,6 +53,12 @@ class Row {
   }
   [[nodiscard]] std::uint64_t non_finite() const noexcept { return nan() + posinf() + neginf(); }
   [[nodiscard]] std::uint64_t zero() const noexcept { return whole(core::summary_column::zero); }
+  [[nodiscard]] std::uint64_t negative() const noexcept {
+    return whole(core::summary_column::negative);
+  }
+  [[nodiscard]] std::uint64_t positive() const noexcept {
+    return count() - nan() - zero() - negative();
+  }
   [[nodiscard]] std::uint64_t meta() const noexcept { return whole(core::summary_column::meta); }
   [[nodiscard]] core::Role role() const noexcept { return core::meta::role(meta()); }
   [[nodiscard]] core::Dtype dtype() const noexcept { return core::meta::dtype(meta()); }
@@ -75,12 +89,36 @@ struct RowBatch {
   std::span<const std::uint32_t> slots;  // unit of each row; kSkip = not to be judged
   core::Mode mode = core::Mode::global;
   std::int64_t step = 0;
-  double loss_scale = 1;  // last one the worker stated; gradients are not yet divided by it
-  bool scalar = false;    // one logged value, count 1
+  std::int64_t time = 0;         // of measurement, UTC ns
+  std::uint32_t world_size = 0;  // 0 unknown
+  double loss_scale = 1;         // last one the worker stated; gradients are not yet divided by it
+  bool scalar = false;           // one logged value, count 1
   std::span<const core::SparseColumn> sparse;
+  std::span<const core::SparseVector> vectors;
+  // What the worker last said of its learning rate, and the most it ever said; NaN: nothing.
+  double learning_rate = std::numeric_limits<double>::quiet_NaN();
+  double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
+  const NameTable* names = nullptr;  // what the run's dictionaries say
 
-  /// A statistic sent for this row on request.
+  /// A statistic sent for this row on request, whatever its parameters.
   [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const;
+  /// The same with exactly these parameters: one of others says something else.
+  [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row,
+                                                std::initializer_list<double> parameters) const;
+  [[nodiscard]] std::optional<std::uint64_t> digest(std::size_t row) const;
+  /// How many elements of the row have this value: statistic `value_counts`, where it was asked
+  /// for the value.
+  [[nodiscard]] std::optional<double> count_of(double value, std::size_t row) const;
+  /// The dictionary's entry of the row; nullptr: none came yet.
+  [[nodiscard]] const Name* about(const Row& row) const;
+  /// Tells one shape of a tensor from another; 0: not known.
+  [[nodiscard]] std::uint64_t shape_of(const Row& row) const;
+  /// By what its statistics are to be divided: the loss scale, for a gradient that still has it.
+  [[nodiscard]] double scale_of(const Row& row) const noexcept {
+    const bool scaled =
+        row.role() == core::Role::gradient && (row.meta() & core::meta::kUnscaled) == 0;
+    return scaled ? loss_scale : 1.0;
+  }
 };
 
 }  // namespace tocsin::rules

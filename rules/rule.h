@@ -1,11 +1,14 @@
-// What a rule is to the engine. A rule is a config struct, a plain state struct that the engine
-// owns, and pure functions; the templates below turn them into a Program. Four shapes:
+// What a rule is to the engine. A rule is a config struct, a plain state struct that is kept for it,
+// and pure functions; templates turn them into a Program. The shapes:
 //
-//   rows    one tensor or scalar of one worker and mode, judged when it arrives (or, with a minimum
-//           fraction, when the worker has ended the step)
-//   series  scalars of completed steps, averaged over workers, and ended evaluation passes
-//   system  snapshots of a node's samples, judged once per evaluation period
-//   clock   silence of a run or worker, judged by the engine's ticks
+//   row       one tensor or scalar of one worker and mode, judged when it arrives (or, with a minimum
+//             fraction, when the worker has ended the step)
+//   series    scalars of completed steps, averaged over workers, and ended evaluation passes
+//   step set  all rows of a step, of one worker or of all        (rules/evaluate/step_set.h)
+//   sample    snapshots of a node's samples, once per period     (rules/evaluate/sample.h)
+//   silence   of a run or worker, judged by the engine's ticks
+//
+// What fits none of these is an evaluator of its own (rules/evaluate/evaluator.h).
 #pragma once
 
 #include <array>
@@ -22,6 +25,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/dictionary.h"
 #include "core/frame.h"
 #include "core/function_ref.h"
 #include "core/value.h"
@@ -83,10 +87,40 @@ struct Life {
 };
 static_assert(sizeof(Life) == 8);
 
+class Evaluator;
+
+/// Who may be judged: a tensor or scalar of one worker in one mode. Texts live during one call.
+struct Candidate {
+  core::Role role = core::Role::other;
+  core::Dtype dtype = core::Dtype::unknown;
+  core::Mode mode = core::Mode::global;
+  bool scalar = false;
+  const Name* name = nullptr;  // null: no dictionary has named it yet
+  std::string_view worker;
+  bool worker_named = true;  // false: `worker` is a hash still
+  std::uint32_t rank = 0;
+  std::string_view node;
+  std::string_view job;
+  std::span<const std::pair<std::string, std::string>> labels;  // of the run
+};
+
 /// A rule with its parameters. Immutable; shared by all engines.
 class Program {
  public:
-  virtual ~Program() = default;
+  Program();
+  virtual ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// What its evaluators ask for (input::…); 0: it has none.
+  [[nodiscard]] virtual std::uint32_t inputs() const noexcept { return 0; }
+  /// A new one, for a run that has none yet. It may refer to the program, which outlives it.
+  [[nodiscard]] virtual std::unique_ptr<Evaluator> evaluator() const;
+  /// Whether its issues stand at steps; false: at times.
+  [[nodiscard]] virtual bool step_clock() const noexcept { return true; }
+
+  /// Whether it looks at a unit: by its selection, or by what only this rule knows.
+  [[nodiscard]] virtual Match selects(const Candidate& candidate) const;
 
   Common common;
   Selection selection;
@@ -172,8 +206,10 @@ struct SeriesValue {
   std::uint64_t name = 0;
   std::string_view text;
   core::Role role = core::Role::other;
-  double value = 0;
+  double value = 0;  // of a pass: the plain mean of its step values
   std::uint32_t workers = 0;
+  double finite = 0;  // the same without step values that are no finite numbers; NaN: there is none
+  std::optional<core::Direction> direction = {};  // as its producer states it
 };
 
 /// A completed step, or a completed evaluation pass (values are then means over its steps).
@@ -249,6 +285,8 @@ class SeriesReport {
 
 class SeriesProgram : public Program {
  public:
+  [[nodiscard]] std::uint32_t inputs() const noexcept override;
+  [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override;
   /// Every completed step of a mode in `common.mode_mask` that holds a selected value, in order.
   virtual void on_step(SeriesMemory& memory, const StepPoint& point,
                        SeriesReport& report) const = 0;
@@ -269,45 +307,37 @@ class SeriesProgramOf final : public SeriesProgram {
   }
 };
 
-// -------------------------------------------------------------------------------------- system
-
-/// Samples of one node within 20 ms, in percent 0…100.
-struct SystemSnapshot {
-  std::int64_t time = 0;          // of its first sample
-  std::span<const double> gpus;   // utilization per device
-  std::span<const double> cores;  // busy share per core
-};
-
-class SystemProgram : public Program {
- public:
-  core::Duration scan_interval = std::chrono::seconds(60);
-  virtual void init(std::vector<std::byte>& state) const = 0;
-  virtual void observe(std::span<std::byte> state, const SystemSnapshot& snapshot) const = 0;
-  virtual Verdict judge(std::span<const std::byte> state) const = 0;
-  [[nodiscard]] virtual Finding explain(std::span<const std::byte> state, const Subject& subject,
-                                        unsigned kind) const = 0;
-};
-
 // --------------------------------------------------------------------------------------- clock
 
 /// A silence that lasts.
 struct Silence {
-  std::int64_t last_message = 0;  // when the newest progress frame arrived, UTC ns
+  std::int64_t last_message =
+      0;  // when the newest progress frame arrived, UTC ns, or the run began
   std::int64_t now = 0;
+  std::int64_t heard = 0;   // the newest sign of life of any kind, UTC ns
+  std::uint64_t nodes = 0;  // on which a process of the run has started
 };
 
 class ClockProgram : public Program {
  public:
   core::Duration threshold{};
   bool per_worker = false;
+  /// Measured from the start of the run, and only until its first step; longer than the threshold.
+  bool until_first_step = false;
+  /// When a silence that began at `since` is long enough.
+  [[nodiscard]] std::int64_t due_at(std::int64_t since) const noexcept {
+    return add(since, threshold + core::Duration(until_first_step ? 1 : 0));
+  }
+  [[nodiscard]] bool step_clock() const noexcept override { return false; }
   [[nodiscard]] virtual Finding explain(const Silence& silence, const Subject& subject) const = 0;
 };
 
 // ------------------------------------------------------------------------------------ describe
 
 /// Reads the shared parameters, then the rule's own, and checks what spans both. `Rule` has
-/// defaults(preset), read(in, config, preset), kKinds, and optionally needs(config), kExtensions
-/// and select(config, selection) for selections that depend on the config.
+/// defaults(preset), read(in, config, preset), kKinds, and optionally needs(config), kExtensions,
+/// adjust(config, program) for a selection that depends on the config, and check(in, config, program)
+/// for errors that only the whole shows.
 template <typename Rule, typename ProgramType>
 std::shared_ptr<const Program> read_rule(config::Reader& in, Preset preset) {
   auto program = std::make_shared<ProgramType>();
@@ -319,6 +349,9 @@ std::shared_ptr<const Program> read_rule(config::Reader& in, Preset preset) {
     }
     if constexpr (requires { Rule::adjust(program->config, *program); }) {
       Rule::adjust(program->config, *program);
+    }
+    if constexpr (requires { Rule::check(in, program->config, *program); }) {
+      Rule::check(in, program->config, *program);
     }
   } else {
     program->read(in, preset);

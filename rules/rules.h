@@ -46,6 +46,8 @@ struct RuleDescriptor {
   core::Severity severity = core::Severity::warning;  // of the default preset
   std::vector<std::string_view> aliases = {};
   std::span<const std::string_view> metrics = {};  // of the node that it judges, by name
+  /// Rises when points, units or ids of the rule change; part of its issues' ids.
+  std::string_view version = "1";
   /// Declares every parameter of `with:` and returns the configured rule. In the describing pass
   /// the result is not to be used. Never null.
   std::shared_ptr<const Program> (*read)(config::Reader& in, Preset preset) = nullptr;
@@ -60,6 +62,7 @@ const RuleDescriptor* find_rule(std::string_view name);
 struct RuleSettings {
   std::string name;  // the YAML name, default the type
   std::string type;  // RuleDescriptor::name
+  std::string version = "1";
   Preset preset = Preset::tocsin;
   core::Severity severity = core::Severity::warning;
   bool severity_set = false;  // by the user: then it also replaces severities of single kinds

@@ -13,6 +13,7 @@
 #include "core/issue.h"
 #include "core/json.h"
 #include "rules/archive.h"
+#include "rules/evaluators.h"
 #include "rules/flat_index.h"
 #include "rules/launches.h"
 #include "rules/names.h"
@@ -34,14 +35,6 @@ struct RunId {
   friend auto operator<=>(const RunId&, const RunId&) = default;
 };
 
-/// Where a part of a run stands among the snapshots (rules/cut.h).
-struct PartMark {
-  std::uint64_t changed = 0;  // the epoch of its last change
-  std::uint64_t saved = 0;    // the cut that wrote it last; 0 = never
-  std::uint32_t chunks = 0;   // records it was written to
-  std::uint8_t slot = 0;      // which of its two sets of keys those are
-};
-
 /// One training process, or a node's agent.
 struct Worker {
   std::uint64_t name_hash = 0;
@@ -60,12 +53,16 @@ struct Worker {
   bool gap = false;                // frames were lost since its last step-end
   std::int64_t last_arrival = 0;   // of progress, engine time
   std::int64_t last_progress = 0;  // of progress, record time
+  std::int64_t last_time = 0;      // of measurement, of its newest progress
   std::array<std::int64_t, kModes> mark{kNever, kNever, kNever, kNever};  // last ended step
   std::array<std::int64_t, kModes> seen{kNever, kNever, kNever, kNever};  // last step with data
   std::uint32_t pass = 0;   // of its newest frame in an evaluation
   std::uint8_t active = 0;  // modes it takes part in
   core::Mode mode = core::Mode::global;
   double loss_scale = 1;
+  // What it last said of its learning rate, and the most it ever said; NaN: nothing.
+  double learning_rate = std::numeric_limits<double>::quiet_NaN();
+  double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
   std::array<std::int64_t, 8> step_times{};  // latest durations, for the idle limit
   std::uint32_t steps_timed = 0;
   Life gap_life;
@@ -75,8 +72,9 @@ struct Worker {
   friend void io(A& a, Worker& w) {
     io_all(a, w.name_hash, w.rank, w.name, w.node, w.named, w.incarnation, w.sequence,
            w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.skewed, w.gap, w.last_arrival,
-           w.last_progress, w.mark, w.seen, w.pass, w.active, w.mode, w.loss_scale, w.step_times,
-           w.steps_timed, w.gap_life, w.gap_frames);
+           w.last_progress, w.last_time, w.mark, w.seen, w.pass, w.active, w.mode, w.loss_scale,
+           w.learning_rate, w.max_learning_rate, w.step_times, w.steps_timed, w.gap_life,
+           w.gap_frames);
   }
 };
 
@@ -115,8 +113,13 @@ struct Lane {
   std::vector<Match> wanted;         // per slot: some series rule may want it
   bool unresolved = false;           // some `applies` is unknown
   std::uint64_t names_version = 0;
-  FlatIndex index;              // rebuilt after a restore
-  std::vector<PartMark> marks;  // per range of slots; not in snapshots
+  FlatIndex index;  // rebuilt after a restore
+  // Not in snapshots:
+  std::vector<PartMark> marks;             // per range of slots
+  std::vector<std::vector<Match>> chosen;  // per evaluator that takes rows, per slot
+  std::size_t chosen_slots = 0;
+  std::uint64_t chosen_version = 0;
+  bool chosen_unsure = false;
 };
 
 /// What a lane has once.
@@ -175,14 +178,16 @@ struct Open {
   core::Severity severity = core::Severity::warning;
   std::int64_t starts_at = 0;
   std::int64_t last_report = 0;
+  std::optional<core::Mode> mode = {};  // of its newest report,
+  std::int64_t last_step = 0;           // and where that stood
   std::uint64_t occurrences = 0;
   std::string observed_name;
   double observed = 0;
 
   template <typename A>
   friend void io(A& a, Open& o) {
-    io_all(a, o.unit, o.kind, o.worker, o.severity, o.starts_at, o.last_report, o.occurrences,
-           o.observed_name, o.observed);
+    io_all(a, o.unit, o.kind, o.worker, o.severity, o.starts_at, o.last_report, o.mode, o.last_step,
+           o.occurrences, o.observed_name, o.observed);
   }
 };
 
@@ -194,30 +199,21 @@ struct RuleProgress {
   std::int64_t last_window = kNever;  // of operational rules: when they last said something
 };
 
-/// A node's samples for the system rules.
+/// A node's samples that are not a snapshot yet.
 struct NodeState {
-  struct Core {
-    double idle = 0;
-    double busy = 0;
-    bool has_idle = false;
-    bool present = false;
-  };
   std::uint32_t worker = 0;
-  std::int64_t started = kNever;  // first sample of the open snapshot
-  std::map<std::string, double> gpus;
-  std::map<std::string, Core> cores;
-  std::vector<std::vector<std::byte>> states;  // per system rule
-  std::vector<std::int64_t> interval;          // per system rule: end of the open interval, kNever
-  std::vector<Life> lives;
+  SnapshotBuilder builder;
 
   template <typename A>
   friend void io(A& a, NodeState& n) {
-    io_all(a, n.worker, n.started, n.gpus, n.cores, n.states, n.interval, n.lives);
+    io_all(a, n.worker, n.builder);
   }
 };
 
 struct ClockState {
   bool fired = false;
+  std::int64_t counted = kNever;      // engine time of the newest check that was counted as ok
+  std::int64_t last_window = kNever;  // what its newest issue says: no two say the same
 };
 
 /// The newest process that started on a node.
@@ -235,11 +231,12 @@ struct Opened {
 struct RunShape {
   std::uint64_t workers = 0;
   std::uint64_t names = 0;
-  std::vector<std::uint32_t> slots;  // per lane
+  std::vector<std::uint32_t> slots;       // per lane
+  std::vector<std::uint64_t> evaluators;  // their identities
 
   template <typename A>
   friend void io(A& a, RunShape& s) {
-    io_all(a, s.workers, s.names, s.slots);
+    io_all(a, s.workers, s.names, s.slots, s.evaluators);
   }
 };
 
@@ -279,18 +276,19 @@ struct Run {
   Launches launches;
   std::int64_t last_step = kNever;
   std::int64_t last_global_step = 0;
-  std::int64_t last_time = 0;  // newest measurement
-  core::Mode last_mode = core::Mode::global;
+  std::int64_t last_time = 0;                 // newest measurement
+  core::Mode last_mode = core::Mode::global;  // of the newest progress,
+  std::int64_t last_mode_step = 0;            // and its step in that mode
   std::uint64_t heartbeats = 0;
   std::array<std::int64_t, kModes> closed{kNever, kNever, kNever, kNever};
+  std::array<std::int64_t, kModes> told_closed{kNever, kNever, kNever, kNever};  // to evaluators
   std::uint8_t seen_modes = 0;
   std::vector<Worker> workers;
   std::vector<Lane> lanes;
   std::vector<PendingScalar> pending;
   std::map<std::pair<std::uint8_t, std::int64_t>, std::vector<std::uint32_t>> partial;  // ranks
-  std::vector<SeriesMemory> series;  // per series rule
-  std::map<std::pair<std::uint32_t, SeriesKey>, Life> series_lives;
-  std::map<std::uint64_t, NodeState> nodes;                              // by worker name
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Life> lives;  // (rule, unit) of evaluators
+  std::map<std::uint64_t, NodeState> nodes;                       // by worker name
   std::map<std::pair<std::uint32_t, std::uint32_t>, ClockState> clocks;  // (rule, worker)
   std::vector<RuleProgress> progress;
   std::map<OpenKey, Open> open;
@@ -299,6 +297,8 @@ struct Run {
   std::uint64_t names_version = 0;
   std::uint64_t units = 0;
 
+  // Parts of their own, not of the head: workers, lanes, names, and
+  EvaluatorParts evaluators;  // per evaluated rule; may be shorter
   // Not in snapshots: marks, and places that are found again.
   PartMark head_mark;
   std::vector<PartMark> worker_marks;  // per range
@@ -333,7 +333,7 @@ void io(A& a, core::Value& value) {
 
 template <typename A>
 void io(A& a, Name& n) {
-  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.higher_is_better);
+  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.direction, n.op_type);
 }
 template <typename A>
 void io(A& a, NameTable::Entry& e) {
@@ -348,15 +348,18 @@ void io(A& a, Run& r) {
          r.labels, r.captured, r.started_at, r.ended_at, r.first_train_arrival, r.first_seen,
          r.last_arrival, r.last_any, r.last_heartbeat, r.told_step, r.job_changed, r.launch,
          r.step_times, r.steps_timed, r.ends, r.launches, r.last_step, r.last_global_step,
-         r.last_time, r.last_mode, r.heartbeats, r.closed, r.seen_modes, r.pending, r.partial,
-         r.series, r.series_lives, r.nodes, r.clocks, r.progress, r.open, r.open_counts,
-         r.names_version, r.units);
+         r.last_time, r.last_mode, r.last_mode_step, r.heartbeats, r.closed, r.told_closed,
+         r.seen_modes, r.pending, r.partial, r.lives, r.nodes, r.clocks, r.progress, r.open,
+         r.open_counts, r.names_version, r.units);
   RunShape shape;
   if constexpr (!A::kReading && !A::kLayout) {
     shape.workers = r.workers.size();
     shape.names = r.names.size();
     for (const Lane& lane : r.lanes) {
       shape.slots.push_back(static_cast<std::uint32_t>(lane.slots.size()));
+    }
+    for (const EvaluatorPart& part : r.evaluators) {
+      if (part.evaluator) shape.evaluators.push_back(part.identity);
     }
   }
   io(a, shape);

@@ -22,6 +22,21 @@ std::uint8_t mask_of(config::Reader& in, const std::vector<std::string>& names) 
   return mask;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+  return out;
+}
+
+// Whether a tensor goes into an operator or comes out of it.
+bool is_activation(core::Role which, core::Role role, const Name& name) {
+  if (role == which) return true;
+  if (role != core::Role::other) return false;
+  return name.text.find(which == core::Role::activation_in ? "input" : "output") !=
+         std::string::npos;
+}
+
 }  // namespace
 
 struct Selection::Patterns {
@@ -52,13 +67,24 @@ bool Selection::add_regex(const std::string& pattern, std::string& error) {
   return true;
 }
 
+void Selection::add_operator(core::Role role, std::string_view op_type) {
+  operators_.emplace_back(role, lower(op_type));
+}
+
 bool Selection::empty() const noexcept {
-  return !all_ && roles_ == 0 && collections_.empty() && !patterns_;
+  return !all_ && roles_ == 0 && collections_.empty() && !patterns_ && operators_.empty();
 }
 
 Match Selection::matches(core::Role role, const Name* name) const {
+  const Match match = selects(role, name);
+  if (least_rank_ == 0 || match == Match::no) return match;
+  if (name == nullptr) return Match::unknown;  // so is its shape
+  return name->shape.size() < least_rank_ ? Match::no : match;
+}
+
+Match Selection::selects(core::Role role, const Name* name) const {
   if (all_ || (roles_ & role_bit(role)) != 0) return Match::yes;
-  if (collections_.empty() && !patterns_) return Match::no;
+  if (collections_.empty() && !patterns_ && operators_.empty()) return Match::no;
   if (name == nullptr) return Match::unknown;
   for (const std::string& collection : collections_) {
     if (std::find(name->collections.begin(), name->collections.end(), collection) !=
@@ -71,11 +97,15 @@ Match Selection::matches(core::Role role, const Name* name) const {
       if (re2::RE2::PartialMatch(name->text, *pattern)) return Match::yes;
     }
   }
+  for (const auto& [which, op_type] : operators_) {
+    if (is_activation(which, role, *name) && lower(name->op_type) == op_type) return Match::yes;
+  }
   return Match::no;
 }
 
 void read_common(config::Reader& in, const Defaults& defaults, Common& common,
                  Selection& selection) {
+  common.start_step = defaults.start_step;
   if (defaults.selects) {
     in.optional("collection_names", common.collection_names,
                 "tensors of these collections (united with tensor_regex)");
@@ -92,6 +122,7 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
       in.optional("end_step", common.end_step, "first mode step not judged any more");
     }
   }
+  common.min_hits = defaults.min_hits;
   in.optional("min_hits", common.min_hits, config::at_least(std::uint32_t{1}),
               "hits in a row before an issue is raised");
   in.optional("clear_after", common.clear_after, config::between(std::uint32_t{1}, 65535U),

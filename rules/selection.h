@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
 #include "core/codes.h"
+#include "core/dictionary.h"
 
 namespace tocsin::rules {
 
@@ -34,7 +37,8 @@ struct Name {
   std::vector<std::int64_t> shape;
   core::Dtype dtype = core::Dtype::unknown;
   core::Role role = core::Role::other;
-  bool higher_is_better = false;  // attrs.direction max
+  std::optional<core::Direction> direction = {};  // attrs.direction
+  std::string op_type = {};                       // attrs.op_type: what made an activation
 };
 
 constexpr std::uint32_t role_bit(core::Role role) noexcept {
@@ -49,7 +53,8 @@ inline constexpr std::uint8_t kTrainModes =
 
 enum class Match : std::uint8_t { unknown, yes, no };
 
-/// Union of roles, collections and patterns. Immutable.
+/// Union of roles, collections, patterns and operators, of tensors with enough dimensions.
+/// Immutable.
 class Selection {
  public:
   Selection();
@@ -62,6 +67,11 @@ class Selection {
   void add_collection(std::string_view name);
   /// False with the reason in `error`: not a regular expression (RE2 syntax).
   bool add_regex(const std::string& pattern, std::string& error);
+  /// Inputs or outputs of an operator (`tanh`, in any letter case). `role`: activation_in or
+  /// activation_out; a tensor without a role is one when `input` or `output` is in its name.
+  void add_operator(core::Role role, std::string_view op_type);
+  /// Only tensors of at least so many dimensions, whatever else selects them.
+  void least_rank(std::size_t rank) { least_rank_ = rank; }
   [[nodiscard]] bool empty() const noexcept;
 
   /// `name` null: no dictionary entry yet; the answer is then `unknown` if it depends on one.
@@ -69,8 +79,12 @@ class Selection {
 
  private:
   struct Patterns;
+  [[nodiscard]] Match selects(core::Role role, const Name* name) const;
+
   bool all_ = false;
   std::uint32_t roles_ = 0;
+  std::size_t least_rank_ = 0;
+  std::vector<std::pair<core::Role, std::string>> operators_;  // in lower case
   std::vector<std::string> collections_;
   std::unique_ptr<Patterns> patterns_;
 };
@@ -108,6 +122,8 @@ struct Defaults {
   bool needs_selector = false;  // refuses to start without one
   bool selects = true;          // false: no tensors at all (clock and system rules)
   bool has_start_step = true;   // false: the rule has a start_step of its own
+  std::int64_t start_step = 0;
+  std::uint32_t min_hits = 1;
 };
 
 /// Declares the shared parameters, checks them and fills `selection`.

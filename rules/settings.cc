@@ -4,6 +4,8 @@
 
 #include "core/identity.h"
 #include "core/text.h"
+#include "rules/declared/read.h"
+#include "rules/groups.h"
 #include "rules/rule.h"
 
 namespace tocsin::rules {
@@ -46,6 +48,7 @@ std::string hash_parameters(const std::vector<core::Parameter>& parameters, cons
 
 void configure(const RuleDescriptor& rule, config::Reader& in, RuleSettings& out) {
   out.type = rule.name;
+  out.version = rule.version;
   out.program = rule.read(in, out.preset);
   out.parameters = in.effective();
   out.params_hash = hash_parameters(out.parameters, *out.program, out.preset);
@@ -101,7 +104,12 @@ void read_parameters(config::Reader& item, const RuleDescriptor& descriptor, Rul
   config::Diagnostics problems;
   configure_plain(descriptor, rule, problems);
   for (const config::Diagnostic& problem : problems.items()) {
-    if (!given) item.error("use", problem.message);
+    if (given) continue;
+    if (problem.grade == config::Grade::error) {
+      item.error("use", problem.message);
+    } else {
+      item.note("use", problem.message);
+    }
   }
 }
 
@@ -119,23 +127,14 @@ void describe_parameters(config::Reader& item) {
   item.depends("with", "use", shapes);
 }
 
-void read_item(config::Reader& item, RulesConfig& out) {
+void read_builtin(config::Reader& item, RuleSettings& rule) {
   std::string use;
   std::string preset = "tocsin";
-  RuleSettings rule;
-  item.required("use", use, "name of a built-in rule, for instance exploding_tensor");
-  item.optional("name", rule.name, "name of this rule in issues and routes; default: the type");
+  item.optional("use", use, "name of a built-in rule, for instance exploding_tensor");
   item.optional("preset", preset, config::one_of({"tocsin", "original"}),
                 "thresholds to start from: ours, or those of Amazon SageMaker Debugger");
-  item.optional("shadow", rule.shadow, "judge and record, but tell nobody");
-  item.optional("actions", rule.actions, "receivers: a route of this rule's own to them");
-  item.optional("runbook_url", rule.runbook_url, "link shown with every issue");
-  read_severity(item, rule);
-  if (item.describing()) {
-    describe_parameters(item);
-    return;
-  }
-  if (use.empty()) return;  // reported by required()
+  if (item.describing()) return describe_parameters(item);
+  if (use.empty()) return item.error("use", "use must be the name of a rule");
   const RuleDescriptor* descriptor = named_rule(item, use);
   if (descriptor == nullptr) {
     core::Value ignored;  // what follows an unknown name cannot be checked
@@ -145,13 +144,60 @@ void read_item(config::Reader& item, RulesConfig& out) {
   rule.preset = preset == "original" ? Preset::original : Preset::tocsin;
   if (!rule.severity_set) rule.severity = descriptor->severity;
   if (rule.name.empty()) rule.name = descriptor->name;
+  read_parameters(item, *descriptor, rule);
+}
+
+void read_item(config::Reader& item, RulesConfig& out) {
+  RuleSettings rule;
+  item.optional("name", rule.name,
+                "name of this rule in issues and routes; default: the type of a built-in one");
+  item.optional("shadow", rule.shadow, "judge and record, but tell nobody");
+  item.optional("actions", rule.actions, "receivers: a route of this rule's own to them");
+  item.optional("runbook_url", rule.runbook_url, "link shown with every issue");
+  read_severity(item, rule);
+  if (item.describing() || item.has("use")) read_builtin(item, rule);
+  if (item.describing() || !item.has("use")) declared::read(item, rule);
+  item.exactly_one_of({"use", "when"});
+  if (item.describing()) return;
   for (const RuleSettings& other : out.rules) {
     if (other.name == rule.name) {
       item.error("name", "two rules are called " + rule.name + ": give one of them a name");
     }
   }
-  read_parameters(item, *descriptor, rule);
   if (rule.program) out.rules.push_back(std::move(rule));
+}
+
+// A rule of a group as it is without parameters; one that `rules:` has already stays as it is there.
+void add_group(const RuleGroup& group, RulesConfig& out) {
+  for (const std::string_view name : group.rules) {
+    const bool known =
+        std::any_of(out.rules.begin(), out.rules.end(),
+                    [&](const RuleSettings& one) { return one.type == name || one.name == name; });
+    if (known || find_rule(name) == nullptr) continue;
+    if (auto rule = make_rule(name)) out.rules.push_back(std::move(*rule));
+  }
+}
+
+void read_groups(config::Reader& root, RulesConfig& out) {
+  std::vector<std::string> names;
+  std::vector<std::string> known;
+  for (const RuleGroup& group : rule_groups()) known.emplace_back(group.name);
+  root.optional("rule_groups", names,
+                "groups of built-in rules, beside those under rules: default, all_pytorch, "
+                "all_xgboost, all_profiler");
+  root.choices("rule_groups", known);
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      const std::string near = core::nearest(name, known);
+      root.error("rule_groups", "unknown group \"" + name + "\"" +
+                                    (near.empty() ? ": expected default, all_pytorch, all_xgboost "
+                                                    "or all_profiler"
+                                                  : "; did you mean " + near + "?"));
+      continue;
+    }
+    add_group(rule_groups()[static_cast<std::size_t>(found - known.begin())], out);
+  }
 }
 
 }  // namespace
@@ -171,6 +217,7 @@ void read_rules(config::Reader& root, RulesConfig& out) {
   root.list(
       "rules", "what is wrong: built-in rules and their parameters",
       [&](config::Reader& item) { read_item(item, out); }, "use");
+  read_groups(root, out);
 }
 
 void read_engine(config::Reader& root, EngineConfig& out) {

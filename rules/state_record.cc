@@ -11,8 +11,6 @@ namespace {
 constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeadBytes = 4 + 8 + 8 + 8 + 4 + 4;
 
-core::Error damaged(std::string message) { return {core::Code::data_loss, std::move(message)}; }
-
 template <typename A>
 void io_head(A& a, RecordHead& h) {
   io_all(a, h.version, h.layout, h.generation, h.checksum, h.chunk, h.chunks);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/result.h"
 #include "rules/run.h"
@@ -15,12 +16,23 @@ inline constexpr std::size_t kChunkBytes = 800 * 1024;  // below Kafka's limit f
 inline constexpr std::string_view kIndexKey = "index";
 
 /// The parts of a run that are written on their own.
-enum class PartKind : char { head = 'h', workers = 'w', names = 'n', lanes = 'l', slots = 's' };
+enum class PartKind : char {
+  head = 'h',
+  workers = 'w',
+  names = 'n',
+  lanes = 'l',
+  slots = 's',
+  evaluator = 'e',
+};
 struct PartId {
   PartKind kind = PartKind::head;
-  std::uint32_t lane = 0;   // of slots
-  std::uint32_t range = 0;  // of workers, names, lanes or slots
+  std::uint32_t lane = 0;   // of slots; of an evaluator the upper half of its identity
+  std::uint32_t range = 0;  // of workers, names, lanes or slots; of an evaluator the lower half
 };
+constexpr PartId evaluator_part(std::uint64_t identity) noexcept {
+  return {PartKind::evaluator, static_cast<std::uint32_t>(identity >> 32),
+          static_cast<std::uint32_t>(identity)};
+}
 
 /// "run/<uid>/<shard>/<life>/<kind><lane>.<range>": what both sets of keys of a part begin with.
 std::string part_key(const RunId& id, std::uint32_t life, const PartId& part);
@@ -28,6 +40,11 @@ std::string part_key(const RunId& id, std::uint32_t life, const PartId& part);
 std::string chunk_key(std::string_view part, std::uint8_t slot, std::uint32_t chunk);
 /// Zero-padded: records are restored in any order, entries are applied in theirs.
 std::string log_key(std::uint64_t number);
+
+/// The error of what cannot be read as a state.
+inline core::Error damaged(std::string message) {
+  return {core::Code::data_loss, std::move(message)};
+}
 
 /// What stands in front of every record's bytes.
 struct RecordHead {

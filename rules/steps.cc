@@ -63,7 +63,11 @@ void Engine::Impl::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode
                                       std::int64_t step) {
   // A worker that sends JSON only: its first record of a later step ends the earlier ones.
   Worker& from = run.workers[worker];
-  from.mark[at(mode)] = std::max(from.mark[at(mode)], std::min(from.seen[at(mode)], step - 1));
+  const std::int64_t ended = std::min(from.seen[at(mode)], step - 1);
+  if (ended <= from.mark[at(mode)]) return;
+  from.mark[at(mode)] = ended;
+  if (takers_of(input::kStepEnds).empty()) return;
+  feed_step_end(run, {worker, mode, ended, ended, from.last_time, from.last_time});
 }
 
 void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {
@@ -87,6 +91,11 @@ void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::Frame
     place.time = ends[i];
     place.partial = from.gap;
     end_step(run, worker, header.mode, steps[i], place);
+    if (!takers_of(input::kStepEnds).empty()) {
+      const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
+      feed_step_end(run, {worker, header.mode, steps[i], global_steps[i], starts[i], ends[i],
+                          place.partial, skipped});
+    }
   }
   advance(run);
   heartbeat(run, header.time, false);
@@ -112,18 +121,21 @@ void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std
 void Engine::Impl::advance(Run& run, bool everything) {
   if (current < run.workers.size()) sync(run, current);
   const StepClock& clock = run.clock;
-  constexpr std::size_t kTrain = 1;
-  const bool joined =
-      run.world_size == 0 || clock.trainers(kTrain) >= run.world_size || run.grace_over;
+  // Rules that average over workers wait for all of them, in mode global as in train.
+  const auto joined_in = [&](core::Mode mode) {
+    return run.world_size == 0 || clock.trainers(at(mode)) >= run.world_size || run.grace_over;
+  };
+  const bool joined = joined_in(core::Mode::train) || joined_in(core::Mode::global);
   const bool trains = (run.seen_modes & mode_bit(core::Mode::train)) != 0;
   const bool all = everything || (!clock.anyone() && joined);
   for (const core::Mode mode : {core::Mode::global, core::Mode::train, core::Mode::predict}) {
     const std::size_t m = at(mode);
     const std::int64_t reached = !clock.waiting(m) || all ? clock.newest(m) : clock.watermark(m);
     const bool first = run.closed[m] == kNever;
-    if (mode == core::Mode::train && first && !joined && !everything) continue;
+    if (mode != core::Mode::predict && first && !joined_in(mode) && !everything) continue;
     run.closed[m] = std::max(run.closed[m], reached);
   }
+  tell_closed(run, trains, all);
   if (run.pending.empty()) {
     run.partial.clear();
     return;
@@ -144,6 +156,29 @@ void Engine::Impl::advance(Run& run, bool everything) {
   items.assign(rest, run.pending.end());
   run.pending.erase(rest, run.pending.end());
   release(run, items);
+}
+
+// What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with
+// the next train step (Evaluator::on_closed).
+void Engine::Impl::tell_closed(Run& run, bool trains, bool all) {
+  if (takers_of(input::kClosedSteps).empty()) return;
+  for (const core::Mode mode :
+       {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
+    const std::size_t m = at(mode);
+    const bool passes = mode == core::Mode::eval || mode == core::Mode::predict;
+    if (passes && trains) continue;
+    // The first step waits for everybody, as in advance().
+    const bool joined =
+        run.world_size == 0 || run.clock.trainers(m) >= run.world_size || run.grace_over || all;
+    if (run.told_closed[m] == kNever && !joined) continue;
+    std::int64_t closed = run.closed[m];
+    if (mode == core::Mode::eval) {
+      closed = !run.clock.waiting(m) || all ? run.clock.newest(m) : run.clock.watermark(m);
+    }
+    if (closed <= run.told_closed[m]) continue;
+    run.told_closed[m] = closed;
+    feed_closed(run, mode, closed);
+  }
 }
 
 void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
@@ -202,12 +237,15 @@ void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
     place.first_offset = std::min(place.first_offset, item.offset);
     place.last_offset = std::max(place.last_offset, item.offset);
     if (values.empty() || values.back().name != item.name) {
-      values.push_back({item.name, {}, item.role, 0, 0});
+      values.push_back({item.name, {}, item.role, 0, 0, std::nan("")});
     }
     values.back().value += item.value;
     ++values.back().workers;
   }
-  for (SeriesValue& value : values) value.value /= value.workers;
+  for (SeriesValue& value : values) {
+    value.value /= value.workers;
+    if (std::isfinite(value.value)) value.finite = value.value;
+  }
   place.step = head.step;
   run_series(run, point, false, place, only);
   run.closed[at(head.mode)] = std::max(run.closed[at(head.mode)], head.step);
@@ -219,9 +257,11 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
   struct Mean {
     std::uint64_t name;
     core::Role role;
-    double sum;
-    std::uint32_t steps;
-    std::uint32_t workers;
+    double plain = 0;
+    double finite = 0;
+    std::uint32_t all_steps = 0;
+    std::uint32_t steps = 0;  // of finite values
+    std::uint32_t workers = 0;
   };
   std::vector<Mean> means;
   StepPoint point;
@@ -246,72 +286,24 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
     const double mean = sum / workers;
     const auto known = std::find_if(means.begin(), means.end(),
                                     [&](const Mean& one) { return one.name == head.name; });
-    Mean& into =
-        known == means.end() ? means.emplace_back(Mean{head.name, head.role, 0, 0, 0}) : *known;
+    Mean& into = known == means.end() ? means.emplace_back(Mean{head.name, head.role}) : *known;
     into.workers = std::max(into.workers, workers);
-    if (!std::isfinite(mean)) continue;  // left out of the means; none finite: NaN below
-    into.sum += mean;
+    into.plain += mean;
+    ++into.all_steps;
+    if (!std::isfinite(mean)) continue;
+    into.finite += mean;
     ++into.steps;
   }
   std::sort(means.begin(), means.end(),
             [](const Mean& a, const Mean& b) { return a.name < b.name; });
   values.clear();
   for (const Mean& mean : means) {
-    const double value = mean.steps == 0 ? std::nan("") : mean.sum / mean.steps;
-    values.push_back({mean.name, {}, mean.role, value, mean.workers});
+    const double finite = mean.steps == 0 ? std::nan("") : mean.finite / mean.steps;
+    values.push_back({mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
   }
   run_series(run, point, true, place, only);
   run.closed[at(point.mode)] = std::max(run.closed[at(point.mode)], point.step);
 }
-
-namespace {
-
-/// Turns what a series rule says about a unit into the engine's terms.
-class Report final : public SeriesReport {
- public:
-  Report(Engine::Impl& engine, Run& run, std::uint32_t rule, const Place& place)
-      : engine_(engine), run_(run), rule_(rule), place_(place) {}
-
-  void evaluated(const SeriesKey& key, std::string_view metric, Verdict verdict,
-                 const StepPoint& point, Explain explain_kind) override {
-    ++counts_[static_cast<std::size_t>(verdict.outcome)];
-    Place place = place_;
-    place.mode = point.mode;
-    place.step = point.step;
-    place.global_step = point.global_step;
-    place.time = point.time;
-    const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
-      std::vector<std::pair<std::string, std::string>> unit{{"metric", std::string(metric)}};
-      if (key.mode != 0xFF) {
-        unit.emplace_back("mode", core::to_string(static_cast<core::Mode>(key.mode)));
-      }
-      return unit;
-    };
-    const auto explain = [&](unsigned kind) -> std::pair<Finding, Extra> {
-      Subject subject;
-      subject.name = metric;
-      subject.mode = point.mode;
-      subject.step = point.step;
-      Extra extra;
-      extra.affected.hit = 1;
-      extra.affected.evaluated = 1;
-      return {explain_kind(subject, kind), extra};
-    };
-    engine_.count(run_, rule_, counts_);
-    counts_ = {};
-    const Unit unit{{rule_, kNoLane, key.name, key.mode, 0}, kNoLane, labels};
-    engine_.settle(run_, rule_, run_.series_lives[{rule_, key}], unit, verdict, place, explain);
-  }
-
- private:
-  Engine::Impl& engine_;
-  Run& run_;
-  std::uint32_t rule_;
-  const Place& place_;
-  OutcomeCounts counts_{};
-};
-
-}  // namespace
 
 void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
                               std::optional<std::size_t> only) {
@@ -333,7 +325,7 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
   std::vector<std::string> texts(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
   for (std::size_t s = 0; s < series_rules.size(); ++s) {
-    const SeriesProgram& program = *series_rules[s].program;
+    const Program& program = *series_rules[s].program;
     if (only ? *only != s : !program.common.workers.empty()) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
@@ -342,16 +334,13 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
       if (program.selection.matches(all[i].role, name) != Match::yes) continue;
       chosen.push_back(all[i]);
       chosen.back().text = texts[i];
+      if (name != nullptr) chosen.back().direction = name->direction;
     }
     if (chosen.empty()) continue;
     StepPoint seen = point;
     seen.values = chosen;
-    Report report(*this, run, series_rules[s].rule, here);
-    if (pass) {
-      program.on_pass(run.series[s], seen, report);
-    } else {
-      program.on_step(run.series[s], seen, report);
-    }
+    feed(run, series_rules[s].evaluator,
+         [&](Evaluator& one, Scope& scope) { one.on_values(seen, pass, here, scope); });
   }
 }
 

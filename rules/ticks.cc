@@ -27,7 +27,7 @@ std::int64_t Engine::Impl::idle_limit(const Worker& worker) const {
 void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>& due) {
   for (const auto& clock : clock_rules) {
     const auto check = [&](std::uint32_t who, std::int64_t last) {
-      const std::int64_t deadline = add(last, clock.program->threshold);
+      const std::int64_t deadline = clock.program->due_at(last);
       const auto known = run.clocks.find({clock.rule, who});
       if (known != run.clocks.end() && known->second.fired) return;
       if (deadline > time) {
@@ -36,6 +36,10 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
         due.push_back({Entry::What::silence, run.id, run.attempt, who, clock.rule, time, {}});
       }
     };
+    if (clock.program->until_first_step) {
+      if (run.seen_modes == 0 && run.id.shard == 0) check(kNoLane, run.first_seen);
+      continue;
+    }
     if (!clock.program->per_worker) {
       check(kNoLane, run.last_arrival);
       continue;
@@ -46,6 +50,19 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
       if (!worker.gone && !worker.agent) check(i, worker.last_arrival);
     }
   }
+}
+
+// Each check that finds no silence is an evaluation. Ticks are not in the log, so these checks are
+// counted by what is: at signs of life, as often as ticks would check at least; and at the run's end.
+void Engine::Impl::count_clock(Run& run, const Bound<ClockProgram>& clock, bool at_end) {
+  constexpr std::int64_t kAtMost = 30'000'000'000;
+  ClockState& state = run.clocks[{clock.rule, kNoLane}];
+  const std::int64_t period = std::min(clock.program->threshold.count() / 10, kAtMost);
+  if (state.counted != kNever && (at_end || distance(now, state.counted) < period)) return;
+  state.counted = now;
+  OutcomeCounts counts{};
+  ++counts[static_cast<std::size_t>(Outcome::ok)];
+  count(run, clock.rule, counts);
 }
 
 void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
@@ -167,14 +184,19 @@ void Engine::Impl::clamp_times(Run& run, std::int64_t time) {
 void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
   for (const auto& clock : clock_rules) {
     if (clock.rule != entry.rule) continue;
-    run.clocks[{entry.rule, entry.worker}].fired = true;
+    ClockState& state = run.clocks[{entry.rule, entry.worker}];
+    state.fired = true;
     const bool one = entry.worker < run.workers.size();
-    const std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
+    const bool from_start = clock.program->until_first_step;
+    std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
+    if (from_start) last = run.first_seen;
     Place place;
     place.step_clock = false;
-    place.time = later(run, entry.rule, add(last, clock.program->threshold));
-    place.mode = run.last_mode;
-    place.step = run.last_step == kNever ? 0 : run.last_step;
+    place.time = add(last, clock.program->threshold);
+    if (state.last_window != kNever) place.time = std::max(place.time, state.last_window + 1);
+    state.last_window = place.time;
+    if (!from_start) place.mode = run.last_mode;
+    place.step = run.last_mode_step;
     place.global_step = run.last_global_step;
     place.first_time = last;
     const std::string who = one ? run.workers[entry.worker].name : std::string();
@@ -188,7 +210,8 @@ void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
       subject.worker = who;
       subject.mode = run.last_mode;
       subject.step = place.step;
-      return {clock.program->explain({last, entry.now}, subject), {}};
+      return {clock.program->explain({last, entry.now, run.last_any, run.launch.size()}, subject),
+              {}};
     };
     Life life;
     Unit unit{{entry.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
@@ -197,9 +220,12 @@ void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
 }
 
 void Engine::Impl::advance_record_time() {
-  if (now < next_check) return;
-  next_check = kForever;
-  tick_partition(*part, now, true);
+  // Every timer at its own time: what came later must not count for it.
+  while (next_check <= now) {
+    const std::int64_t due = std::exchange(next_check, kForever);
+    tick_partition(*part, due, true);
+    next_check = std::max(next_check, due + 1);
+  }
 }
 
 }  // namespace tocsin::rules

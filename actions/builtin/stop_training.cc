@@ -146,6 +146,14 @@ class StopTraining final : public core::Action {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
     if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
+    if (cfg_.armed && pace_to_come(issue, current, clock_.now())) {
+      core::Outcome out;
+      out.outcome = core::OutcomeClass::transient;
+      out.code = "pace_unknown";
+      out.detail =
+          name_of(issue.run) + " has several ranks and has not told the time of a step yet";
+      return out;
+    }
     core::Command command = command_for(notified, current);
     if (!cfg_.armed) {
       return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,6 +157,21 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
   });
 }
 
+int32_t tocsin_wanted(tocsin_client* handle, const char* name, size_t length, int32_t role) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (name == nullptr || length == 0 || role > 16) {
+      return fail(TOCSIN_INVALID, "tocsin_wanted: a name, and a role or -1");
+    }
+    std::optional<core::Role> stated;
+    if (role >= 0) stated = static_cast<core::Role>(role);
+    return self.session().wanted({name, length}, stated) ? TOCSIN_OK : TOCSIN_NOT_DUE;
+  });
+}
+
+int32_t tocsin_plan_changes(tocsin_client* handle) {
+  return with(handle, [](client::Client& self) { return self.session().plan_changes(); });
+}
+
 int32_t tocsin_set_mode(tocsin_client* handle, int32_t mode) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
     if (mode < 0 || mode > 3) return fail(TOCSIN_INVALID, "unknown mode");
@@ -232,15 +248,16 @@ int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
   });
 }
 
-int32_t tocsin_stop_requested(tocsin_client* handle) {
+int32_t tocsin_stop_requested(tocsin_client* handle) { return tocsin_stop_requested_at(handle, 0); }
+
+int32_t tocsin_stop_requested_at(tocsin_client* handle, uint32_t ahead) {
   if (!client::is_ours(handle)) return 0;
-  client::CommandBoard& board = handle->client->commands();
-  if (board.bits() == 0) return 0;
-  return std::max(with(handle,
-                       [](client::Client& self) -> std::int32_t {
-                         return self.commands().wanted(self.session().step());
-                       }),
-                  0);
+  return std::max(
+      with(handle,
+           [&](client::Client& self) -> std::int32_t {
+             return self.commands().ask(self.session().train_step() + std::int64_t{ahead});
+           }),
+      0);
 }
 
 int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], int32_t tier) {

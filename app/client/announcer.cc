@@ -12,10 +12,10 @@ using core::LifecycleEvent;
 // A first step may take minutes; readers hear of the worker before it ends.
 constexpr auto kMayWait = std::chrono::milliseconds(200);
 
-Lifecycle gap(Lane lane, std::string reason) {
+Lifecycle gap(Precedence precedence, std::string reason) {
   Lifecycle out;
   out.event = LifecycleEvent::gap;
-  out.lane = to_string(lane);
+  out.lane = to_string(precedence);
   out.reason = std::move(reason);
   return out;
 }
@@ -66,14 +66,14 @@ void Announcer::start(std::optional<std::int64_t> continues_from) {
 
 void Announcer::tell_gaps() {
   for (const Gap& lost : queue_.take_gaps()) {
-    Lifecycle report = gap(lost.lane, "queue_full");
+    Lifecycle report = gap(lost.precedence, "queue_full");
     report.frames = lost.frames;
     report.rows = lost.rows;
     report.first_step = lost.first_step;
     report.last_step = lost.last_step;
     frames_.lifecycle(report);
     // Names may have been among what was dropped.
-    if (lost.lane == Lane::control) frames_.dictionary(Tell::all);
+    if (lost.precedence == Precedence::control) frames_.dictionary(Tell::all);
   }
 }
 
@@ -106,13 +106,13 @@ core::Duration Announcer::tick() {
 
 void Announcer::delivery_failed(std::string_view why) {
   if (ended_ || !started_) return;
-  frames_.lifecycle(gap(Lane::control, "delivery_failed: " + std::string(why)));
+  frames_.lifecycle(gap(Precedence::control, "delivery_failed: " + std::string(why)));
   frames_.dictionary(Tell::all);
   start(std::nullopt);
 }
 
 void Announcer::stretched(std::int64_t factor) {
-  Lifecycle report = gap(Lane::statistics, "overhead");
+  Lifecycle report = gap(Precedence::statistics, "overhead");
   report.first_step = steps_.step() + 1;
   frames_.lifecycle(report);
   Lifecycle applied;
@@ -145,7 +145,7 @@ void Announcer::ack(core::Ack ack) {
   ack.step = steps_.step();
   ack.time = clock_.now();
   QueuedRecord item;
-  item.lane = Lane::control;
+  item.precedence = Precedence::control;
   item.rows = 1;
   item.first_step = item.last_step = steps_.step();
   item.record = ingest::encode_ack(ack, options_.cluster);

@@ -170,9 +170,11 @@ std::string Client::counters() const {
   core::ValueMap pushed;
   const auto dropped_frames = queue_.dropped();
   const auto pushed_frames = queue_.pushed();
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    dropped.emplace_back(std::string(to_string(static_cast<Lane>(lane))), dropped_frames[lane]);
-    pushed.emplace_back(std::string(to_string(static_cast<Lane>(lane))), pushed_frames[lane]);
+  for (std::size_t precedence = 0; precedence < kPrecedences; ++precedence) {
+    dropped.emplace_back(std::string(to_string(static_cast<Precedence>(precedence))),
+                         dropped_frames[precedence]);
+    pushed.emplace_back(std::string(to_string(static_cast<Precedence>(precedence))),
+                        pushed_frames[precedence]);
   }
   out.emplace_back("out", options_.out);
   out.emplace_back("connected", sender_.sent() > 0);

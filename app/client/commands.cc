@@ -51,7 +51,7 @@ void CommandBoard::answer(const Command& command, std::string_view phase, std::s
   ack.phase = std::string(phase);
   ack.reason = std::string(reason);
   if (command.action == kStop && phase == "received") {
-    ack.effective_step = std::max(not_before_step(command), session_.step());
+    ack.effective_step = std::max(not_before_step(command), session_.train_step());
   }
   session_.ack(std::move(ack));
 }
@@ -113,26 +113,34 @@ void CommandBoard::take(const core::RecordView& record, core::WallTime now) {
   if (const std::string_view reason = refusal(command, now); !reason.empty()) {
     return refuse(command, reason);
   }
-  accept(command);
+  if (!accept(command)) refuse(command, "too_late");
 }
 
-void CommandBoard::accept(const Command& command) {
-  taken_[command.action] = {command.command_id, command.revision};
-  answer(command, "received", command.dry_run ? "dry_run" : "");
+// False: training has passed the step at whose end it was to leave; the writer names a later one.
+bool CommandBoard::accept(const Command& command) {
   if (command.dry_run) {
+    taken_[command.action] = {command.command_id, command.revision};
+    answer(command, "received", "dry_run");
     ++received_;
-    return;
+    return true;
   }
   Slot& slot = slots_[command.action];
   // A newer revision of a stop that training has already seen changes its terms, not the fact.
   slot.seen = slot.seen && slot.command.command_id == command.command_id && command.action == kStop;
   slot.command = command;
-  if (command.action == kCapture) {
-    slot.seen = true;
-    session_.capture(command);
-  }
+  if (command.action == kCapture) slot.seen = true;
   refresh();
+  const std::int64_t leave = command.action == kStop ? not_before_step(command) : 0;
+  if (leave > 0 && !slot.seen && asked_.load() >= leave) {
+    slots_.erase(command.action);
+    refresh();
+    return false;
+  }
+  taken_[command.action] = {command.command_id, command.revision};
+  answer(command, "received", "");
+  if (command.action == kCapture) session_.capture(command);
   ++received_;  // last: who sees it counted may rely on its effect
+  return true;
 }
 
 void CommandBoard::withdraw(const std::string& action) {
@@ -167,21 +175,22 @@ void CommandBoard::refresh() {
   std::int32_t bits = 0;
   for (const auto& [action, slot] : slots_) {
     if (action == kStop) {
-      stop_not_before_.store(not_before_step(slot.command), std::memory_order_relaxed);
       bits |= TOCSIN_WANTS_STOP;
     } else if (!slot.seen) {
       bits |= TOCSIN_WANTS_ATTENTION;
     }
   }
-  bits_.store(bits, std::memory_order_release);
+  bits_.store(bits);
 }
 
-std::int32_t CommandBoard::wanted(std::int64_t step) const noexcept {
-  std::int32_t bits = bits_.load(std::memory_order_acquire);
-  if ((bits & TOCSIN_WANTS_STOP) != 0 && step < stop_not_before_.load(std::memory_order_relaxed)) {
-    bits &= ~TOCSIN_WANTS_STOP;
-  }
-  return bits;
+std::int32_t CommandBoard::ask(std::int64_t train_step) {
+  asked_.store(train_step);
+  if (bits() == 0) return 0;
+  const std::lock_guard lock(mutex_);  // a command may just have turned out to be too late
+  const std::int32_t wanted = bits();
+  const auto stop = slots_.find(kStop);
+  const bool later = stop != slots_.end() && train_step < not_before_step(stop->second.command);
+  return later ? wanted & ~TOCSIN_WANTS_STOP : wanted;
 }
 
 std::optional<std::string> CommandBoard::read(std::string_view slot) {

@@ -33,10 +33,11 @@ class CommandBoard {
   /// there are others.
   std::optional<core::WallTime> expire(core::WallTime now);
 
-  /// TOCSIN_WANTS_… bits; one atomic read.
-  [[nodiscard]] std::int32_t wanted(std::int64_t step) const noexcept;
-  /// As above without a not-before step; the hot path.
-  [[nodiscard]] std::int32_t bits() const noexcept { return bits_.load(std::memory_order_acquire); }
+  /// TOCSIN_WANTS_… bits of a loop that stands at this train step and asks; a stop for a later step
+  /// is not among them. Without commands one atomic write and one read.
+  [[nodiscard]] std::int32_t ask(std::int64_t train_step);
+  /// As above, without the question and for any step.
+  [[nodiscard]] std::int32_t bits() const noexcept { return bits_.load(); }
   /// The command of a slot as JSON of docs/events.md; marks it as seen.
   std::optional<std::string> read(std::string_view slot);
   /// Slots that training has not seen.
@@ -54,7 +55,7 @@ class CommandBoard {
     bool seen = false;
   };
   void withdraw(const std::string& action);
-  void accept(const core::Command& command);
+  bool accept(const core::Command& command);
   void refuse(const core::Command& command, std::string_view reason);
   void answer(const core::Command& command, std::string_view phase, std::string_view reason);
   [[nodiscard]] bool for_this_launch(const core::Command& command) const;
@@ -75,8 +76,12 @@ class CommandBoard {
   std::map<std::string, Handled, std::less<>> taken_;
   std::map<std::string, Handled, std::less<>> refusals_;
   std::set<std::string, std::less<>> registered_;
+  // A loop writes where it stands and then reads what is wanted; the reading thread writes what is
+  // wanted and then reads where the loop stands. In one total order (the default of atomics) at
+  // least one of the two sees the other, so a rank never passes its step without either a stop or
+  // a `too_late`.
   std::atomic<std::int32_t> bits_{0};
-  std::atomic<std::int64_t> stop_not_before_{0};
+  std::atomic<std::int64_t> asked_{-1};
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> refused_{0};
 };

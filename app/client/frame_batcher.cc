@@ -42,7 +42,7 @@ core::FrameHeader FrameBatcher::header(std::int64_t step, std::int64_t global_st
 
 // Finishes the frame in the writer. Its sequence number is used up from here on, also when the
 // queue drops it: that is the visible gap.
-void FrameBatcher::send(Lane lane, std::size_t rows, std::int64_t first_step,
+void FrameBatcher::send(Precedence precedence, std::size_t rows, std::int64_t first_step,
                         std::int64_t last_step) {
   const auto bytes = writer_.finish();
   if (!bytes) {
@@ -52,7 +52,7 @@ void FrameBatcher::send(Lane lane, std::size_t rows, std::int64_t first_step,
   ++sequence_;
   rows_ += rows;
   QueuedRecord item;
-  item.lane = lane;
+  item.precedence = precedence;
   item.rows = static_cast<std::uint32_t>(rows);
   item.first_step = first_step;
   item.last_step = last_step;
@@ -60,7 +60,7 @@ void FrameBatcher::send(Lane lane, std::size_t rows, std::int64_t first_step,
   item.record.key = route_key_;
   item.record.value.emplace(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   item.record.timestamp = core::nanoseconds(clock_.now());
-  if (lane != Lane::control) published_ = true;
+  if (precedence != Precedence::control) published_ = true;
   queue_.push(std::move(item));
 }
 
@@ -127,14 +127,14 @@ void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool opti
 void FrameBatcher::dictionary(Tell which) {
   names_.tell(which, [this](const std::vector<core::DictionaryEntry>& entries) {
     writer_.dictionary(header(steps_.step(), steps_.global_step()), entries);
-    send(Lane::control, entries.size(), steps_.step(), steps_.step());
+    send(Precedence::control, entries.size(), steps_.step(), steps_.step());
   });
 }
 
 void FrameBatcher::lifecycle(const core::Lifecycle& lifecycle) {
   writer_.lifecycle(header(steps_.step(), steps_.global_step()),
                     ingest::encode_lifecycle(lifecycle));
-  send(Lane::control, 1, steps_.step(), steps_.step());
+  send(Precedence::control, 1, steps_.step(), steps_.step());
 }
 
 // Ends of earlier steps go out before rows of the present one; add_step_end() sends the rows of its
@@ -166,7 +166,7 @@ void FrameBatcher::flush_summary() {
     sparse.rows.clear();
     sparse.bits.clear();
   }
-  send(Lane::statistics, waiting_.summary.size(), steps_.step(), steps_.step());
+  send(Precedence::statistics, waiting_.summary.size(), steps_.step(), steps_.step());
   waiting_.summary.clear();
 }
 
@@ -174,14 +174,14 @@ void FrameBatcher::flush_scalars() {
   if (waiting_.scalars.empty()) return;
   const core::ScalarRow& last = waiting_.scalars.back();
   writer_.scalars(header(last.step, last.global_step), waiting_.scalars);
-  send(Lane::scalars, waiting_.scalars.size(), waiting_.scalars.front().step, last.step);
+  send(Precedence::scalars, waiting_.scalars.size(), waiting_.scalars.front().step, last.step);
   waiting_.scalars.clear();
 }
 
 void FrameBatcher::flush_spans() {
   if (waiting_.spans.empty()) return;
   writer_.spans(header(steps_.step(), steps_.global_step()), waiting_.spans);
-  send(Lane::statistics, waiting_.spans.size(), waiting_.spans.front().step,
+  send(Precedence::statistics, waiting_.spans.size(), waiting_.spans.front().step,
        waiting_.spans.back().step);
   waiting_.spans.clear();
 }
@@ -190,7 +190,7 @@ void FrameBatcher::flush_step_ends() {
   if (waiting_.step_ends.empty()) return;
   const core::StepEndRow& last = waiting_.step_ends.back();
   writer_.step_ends(header(last.step, last.global_step), waiting_.step_ends);
-  send(Lane::control, waiting_.step_ends.size(), waiting_.step_ends.front().step, last.step);
+  send(Precedence::control, waiting_.step_ends.size(), waiting_.step_ends.front().step, last.step);
   waiting_.step_ends.clear();
 }
 

@@ -76,7 +76,8 @@ class FrameBatcher {
   };
 
   [[nodiscard]] core::FrameHeader header(std::int64_t step, std::int64_t global_step) const;
-  void send(Lane lane, std::size_t rows, std::int64_t first_step, std::int64_t last_step);
+  void send(Precedence precedence, std::size_t rows, std::int64_t first_step,
+            std::int64_t last_step);
   void waits();
   void flush_summary();
   void flush_scalars();

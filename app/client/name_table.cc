@@ -61,13 +61,6 @@ class RolesByName {
   std::vector<Entry> entries_;
 };
 
-Role role_by_name(core::DictionaryType type, std::string_view name) {
-  if (type == core::DictionaryType::scalar) return core::scalar_role(name);
-  if (type != core::DictionaryType::tensor) return Role::other;
-  static const RolesByName kRoles;
-  return kRoles.of(name);
-}
-
 core::DictionaryEntry entry_of(const Name& name) {
   core::DictionaryEntry entry;
   entry.hash = name.hash;
@@ -81,6 +74,13 @@ core::DictionaryEntry entry_of(const Name& name) {
 }
 
 }  // namespace
+
+Role role_by_name(core::DictionaryType type, std::string_view name) {
+  if (type == core::DictionaryType::scalar) return core::scalar_role(name);
+  if (type != core::DictionaryType::tensor) return Role::other;
+  static const RolesByName kRoles;
+  return kRoles.of(name);
+}
 
 NameTable::NameTable(std::string_view worker, std::string worker_attrs) {
   Name name;

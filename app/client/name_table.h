@@ -46,6 +46,9 @@ enum class Tell {
   all,
 };
 
+/// The role of a name for which none is stated.
+core::Role role_by_name(core::DictionaryType type, std::string_view name);
+
 /// Not thread-safe.
 class NameTable {
  public:

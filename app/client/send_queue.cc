@@ -11,28 +11,28 @@ std::uint64_t size_of(const QueuedRecord& item) {
   return kOverhead + (item.record.value ? item.record.value->size() : 0);
 }
 
-std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
+std::size_t index(Precedence precedence) { return static_cast<std::size_t>(precedence); }
 
 }  // namespace
 
-std::string_view to_string(Lane lane) noexcept {
-  switch (lane) {
-    case Lane::control:
+std::string_view to_string(Precedence precedence) noexcept {
+  switch (precedence) {
+    case Precedence::control:
       return "control";
-    case Lane::scalars:
+    case Precedence::scalars:
       return "scalars";
-    case Lane::statistics:
+    case Precedence::statistics:
       return "statistics";
-    case Lane::raw:
+    case Precedence::raw:
       return "raw";
   }
   return "control";
 }
 
 void SendQueue::count(const QueuedRecord& record) {
-  Gap& gap = gaps_[index(record.lane)];
+  Gap& gap = gaps_[index(record.precedence)];
   if (gap.frames == 0) {
-    gap.lane = record.lane;
+    gap.precedence = record.precedence;
     gap.first_step = record.first_step;
     gap.last_step = record.last_step;
   }
@@ -40,17 +40,18 @@ void SendQueue::count(const QueuedRecord& record) {
   gap.last_step = std::max(gap.last_step, record.last_step);
   ++gap.frames;
   gap.rows += record.rows;
-  ++dropped_[index(record.lane)];
+  ++dropped_[index(record.precedence)];
 }
 
-// Makes room from the lowest lane upwards, oldest first, an eighth of the queue at a time so that a
-// full queue is not walked for every record.
-bool SendQueue::make_room(Lane above, std::uint64_t bytes) {
+// Makes room from the lowest precedence upwards, oldest first, an eighth of the queue at a time so
+// that a full queue is not walked for every record.
+bool SendQueue::make_room(Precedence above, std::uint64_t bytes) {
   const std::uint64_t goal = capacity_ - std::min(capacity_, std::max(bytes, capacity_ / 8));
-  for (std::size_t lane = kLanes - 1; lane > index(above) && bytes_ > goal; --lane) {
+  for (std::size_t precedence = kPrecedences - 1; precedence > index(above) && bytes_ > goal;
+       --precedence) {
     std::deque<QueuedRecord> kept;
     for (QueuedRecord& item : records_) {
-      if (index(item.lane) == lane && bytes_ > goal) {
+      if (index(item.precedence) == precedence && bytes_ > goal) {
         bytes_ -= size_of(item);
         count(item);
       } else {
@@ -66,8 +67,8 @@ bool SendQueue::push(QueuedRecord record) {
   const std::uint64_t bytes = size_of(record);
   {
     const std::lock_guard lock(mutex_);
-    ++pushed_[index(record.lane)];
-    if (bytes_ + bytes > capacity_ && !make_room(record.lane, bytes)) {
+    ++pushed_[index(record.precedence)];
+    if (bytes_ + bytes > capacity_ && !make_room(record.precedence, bytes)) {
       count(record);
       return false;
     }
@@ -141,12 +142,12 @@ std::size_t SendQueue::size() const {
   return records_.size();
 }
 
-std::array<std::uint64_t, kLanes> SendQueue::dropped() const {
+std::array<std::uint64_t, kPrecedences> SendQueue::dropped() const {
   const std::lock_guard lock(mutex_);
   return dropped_;
 }
 
-std::array<std::uint64_t, kLanes> SendQueue::pushed() const {
+std::array<std::uint64_t, kPrecedences> SendQueue::pushed() const {
   const std::lock_guard lock(mutex_);
   return pushed_;
 }

@@ -1,6 +1,6 @@
 // The one queue between training and the network: bounded by bytes, first in first out. When it is
-// full, records of the lowest lane make room; what is dropped is counted per lane and becomes a
-// `gap` record, and its sequence number stays unused.
+// full, records of the lowest precedence make room; what is dropped is counted per precedence and
+// becomes a `gap` record, and its sequence number stays unused.
 #pragma once
 
 #include <array>
@@ -19,21 +19,21 @@
 namespace tocsin::app::client {
 
 /// Highest first: control is dropped last.
-enum class Lane : std::uint8_t { control = 0, scalars = 1, statistics = 2, raw = 3 };
-inline constexpr std::size_t kLanes = 4;
-std::string_view to_string(Lane lane) noexcept;
+enum class Precedence : std::uint8_t { control = 0, scalars = 1, statistics = 2, raw = 3 };
+inline constexpr std::size_t kPrecedences = 4;
+std::string_view to_string(Precedence precedence) noexcept;
 
 struct QueuedRecord {
   core::OutRecord record;
-  Lane lane = Lane::control;
+  Precedence precedence = Precedence::control;
   std::uint32_t rows = 0;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
 };
 
-/// What was dropped from one lane and not reported yet.
+/// What was dropped from one precedence and not reported yet.
 struct Gap {
-  Lane lane = Lane::control;
+  Precedence precedence = Precedence::control;
   std::uint64_t frames = 0;
   std::uint64_t rows = 0;
   std::int64_t first_step = 0;
@@ -45,7 +45,7 @@ class SendQueue {
  public:
   explicit SendQueue(std::uint64_t capacity_bytes) : capacity_(capacity_bytes) {}
 
-  /// False: `record` itself was dropped (no lane below it held enough).
+  /// False: `record` itself was dropped (nothing of lower precedence held enough).
   bool push(QueuedRecord record);
   /// Oldest record; nullopt when empty. The record stays counted until done() or back().
   std::optional<QueuedRecord> pop();
@@ -72,12 +72,12 @@ class SendQueue {
 
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] std::array<std::uint64_t, kLanes> dropped() const;  // frames, ever
-  [[nodiscard]] std::array<std::uint64_t, kLanes> pushed() const;   // frames, ever
+  [[nodiscard]] std::array<std::uint64_t, kPrecedences> dropped() const;  // frames, ever
+  [[nodiscard]] std::array<std::uint64_t, kPrecedences> pushed() const;   // frames, ever
 
  private:
   void count(const QueuedRecord& record);
-  bool make_room(Lane above, std::uint64_t bytes);
+  bool make_room(Precedence above, std::uint64_t bytes);
 
   mutable std::mutex mutex_;
   std::condition_variable filled_;
@@ -86,9 +86,9 @@ class SendQueue {
   std::uint64_t bytes_ = 0;
   bool woken_ = false;
   std::atomic<bool> idle_{false};
-  std::array<Gap, kLanes> gaps_{};
-  std::array<std::uint64_t, kLanes> dropped_{};
-  std::array<std::uint64_t, kLanes> pushed_{};
+  std::array<Gap, kPrecedences> gaps_{};
+  std::array<std::uint64_t, kPrecedences> dropped_{};
+  std::array<std::uint64_t, kPrecedences> pushed_{};
 };
 
 }  // namespace tocsin::app::client

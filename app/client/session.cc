@@ -54,6 +54,12 @@ std::uint64_t Session::collection(std::string_view name) {
   return capture_.collection(name);
 }
 
+bool Session::wanted(std::string_view name, std::optional<core::Role> role) const {
+  const std::lock_guard lock(mutex_);
+  const core::Role known = role.value_or(role_by_name(core::DictionaryType::tensor, name));
+  return capture_.plan().collections_of(name, known) != 0;
+}
+
 void Session::set_mode(Mode mode) {
   const std::lock_guard lock(mutex_);
   if (!steps_.may_enter(mode)) return;
@@ -185,8 +191,12 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
     announcer_.stretched(factor);
   }
   steps_.next(now);
+  train_step_ = steps_.of(Mode::train);
   CaptureChange change = capture_.step_begins(steps_.step());
-  if (change.plan) names_.regroup(capture_.plan());
+  if (change.plan) {
+    names_.regroup(capture_.plan());
+    ++plan_changes_;
+  }
   if (change.answer) announcer_.answered(*std::move(change.answer));
 }
 
@@ -195,6 +205,7 @@ void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
   const std::lock_guard lock(mutex_);
   frames_.flush();
   steps_.resume(steps, global_step);
+  train_step_ = steps_.of(Mode::train);
   capture_.forget_due();
   announcer_.start(continues_from);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -45,6 +46,10 @@ class Session {
   std::uint64_t collection(std::string_view name);
   /// Closes an open evaluation step and starts another pass; the same mode again does nothing.
   void set_mode(core::Mode mode);
+  /// Whether a tensor of this name and role would be in a collection that is captured.
+  [[nodiscard]] bool wanted(std::string_view name, std::optional<core::Role> role) const;
+  /// How often wanted() may have changed its answers: a command asked for more, or was withdrawn.
+  [[nodiscard]] std::int32_t plan_changes() const noexcept { return plan_changes_.load(); }
   /// True when the collection (0: any) is due at the present step.
   bool due(std::uint64_t collection);
   /// The same for the step `ahead` of the present one.
@@ -78,6 +83,8 @@ class Session {
   void withdraw_capture();
 
   [[nodiscard]] std::int64_t step() const;
+  /// Train steps that have ended; one atomic read.
+  [[nodiscard]] std::int64_t train_step() const noexcept { return train_step_.load(); }
   [[nodiscard]] const Identity& identity() const noexcept { return options_.identity; }
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return options_.incarnation; }
   [[nodiscard]] core::ValueMap counters() const;
@@ -94,7 +101,9 @@ class Session {
 
   mutable std::mutex mutex_;
   StepCounter steps_;
+  std::atomic<std::int64_t> train_step_{0};  // of steps_, for whoever has no lock
   CaptureControl capture_;
+  std::atomic<std::int32_t> plan_changes_{0};
   StatisticSet statistics_;
   NameTable names_;
   FrameBatcher frames_;

@@ -145,9 +145,9 @@ struct SharedTransport {
     return ingest::Transport::open(settings.transport, settings.topics, *trouble, telemetry);
   }
 
-  // Until a broker has answered, records wait in the client's own queue, where lanes decide what is
-  // dropped, and not in librdkafka's, which would lose `start` and the first names after its
-  // time-out. A client of its own: it is gone as soon as it has answered.
+  // Until a broker has answered, records wait in the client's own queue, where precedence decides
+  // what is dropped, and not in librdkafka's, which would lose `start` and the first names after
+  // its time-out. A client of its own: it is gone as soon as it has answered.
   core::Status reach() {
     if (reached) return core::ok();
     auto probe = open();

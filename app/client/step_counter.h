@@ -27,6 +27,7 @@ class StepCounter {
   /// Steps of the present mode that have ended, and so the number of the present one.
   [[nodiscard]] std::int64_t step() const noexcept { return steps_[index(mode_)]; }
   [[nodiscard]] const Steps& steps() const noexcept { return steps_; }
+  [[nodiscard]] std::int64_t of(core::Mode mode) const noexcept { return steps_[index(mode)]; }
   /// The same over all modes.
   [[nodiscard]] std::int64_t global_step() const noexcept { return global_step_; }
   /// How often the present mode was entered before.

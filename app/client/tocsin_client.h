@@ -135,6 +135,13 @@ TOCSIN_API int32_t tocsin_open(const tocsin_options* options, tocsin_client** cl
 /* Registers a name and gives its id (XXH64 of the text). Doing it again updates the info. */
 TOCSIN_API int32_t tocsin_name(tocsin_client* client, int32_t type, const char* text, size_t length,
                                const tocsin_name_info* info, uint64_t* id);
+/* 0 when a tensor of this name and role (-1: by the name) would be captured at all, else
+ * TOCSIN_NOT_DUE: for callers that must do something before they have one (hooks on modules). */
+TOCSIN_API int32_t tocsin_wanted(tocsin_client* client, const char* name, size_t length,
+                                 int32_t role);
+/* How often the answers of tocsin_wanted() may have changed since the client was opened: a rule has
+ * asked for more over the topic `commands`, or no longer does. */
+TOCSIN_API int32_t tocsin_plan_changes(tocsin_client* client);
 TOCSIN_API int32_t tocsin_set_mode(tocsin_client* client, int32_t mode);
 /* 0 when the collection (0: any) is to be captured at the present step, else TOCSIN_NOT_DUE. */
 TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
@@ -151,8 +158,12 @@ TOCSIN_API int32_t tocsin_scalars(tocsin_client* client, const uint64_t* ids, co
 TOCSIN_API int32_t tocsin_span(tocsin_client* client, uint64_t name, uint64_t track, int64_t start,
                                int64_t duration, uint64_t args);
 TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
-/* One atomic read: TOCSIN_WANTS_… bits, 0 when nothing is wanted (or on any error). */
+/* TOCSIN_WANTS_… bits, 0 when nothing is wanted (or on any error); two atomic operations. A stop of
+ * many ranks names the train step at whose end all of them leave: it is wanted from then on. Whoever
+ * asks says with it where it stands: a command that comes later for that step is too late. */
 TOCSIN_API int32_t tocsin_stop_requested(tocsin_client* client);
+/* The same for a loop that has ended `ahead` more train steps than it has told here. */
+TOCSIN_API int32_t tocsin_stop_requested_at(tocsin_client* client, uint32_t ahead);
 /* Copies the command of a slot ("stop", "adjust/lr") as JSON; null slot: a JSON array of the slots
  * that the loop has not seen. Reading a slot marks it as seen. */
 TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer,

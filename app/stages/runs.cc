@@ -13,10 +13,11 @@ RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string c
     : board_(board),
       ledger_(ledger),
       source_("/" + std::move(cluster) + "/router"),
-      leads_(std::move(leads)) {
+      leads_(std::move(leads)),
+      muster_([this](const core::RunUid& run) { return board_.find(run); }) {
   wiring_.name = "runs";
   wiring_.part = "router";
-  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands};
+  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands, core::topic::kAcks};
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "runs";
 }
@@ -39,9 +40,17 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {
       ledger_.on_command(*decoded->command);
+      muster_.on_command(*decoded->command, context.now.wall);
     } else if (decoded->action == "stop") {
       ledger_.on_withdrawn(decoded->run);
+      muster_.on_withdrawn(decoded->run);
     }
+    return std::nullopt;
+  }
+  if (record.topic == core::topic::kAcks) {
+    const auto ack = ingest::decode_ack(record);
+    if (!ack) return Refusal{"bad_ack", ack.error().message};
+    muster_.on_ack(*ack);
     return std::nullopt;
   }
   if (record.tombstone) return std::nullopt;
@@ -73,6 +82,11 @@ std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {
   if (!board_.complete() && !inputs_.empty()) {
     board_.set_complete(std::all_of(inputs_.begin(), inputs_.end(),
                                     [&](std::int32_t one) { return tick.live(one); }));
+  }
+  if (board_.complete() && leads_()) {
+    for (auto& later : muster_.due(tick.now.wall)) {
+      if (auto command = ledger_.put_off(std::move(later))) again_.push_back(*std::move(command));
+    }
   }
   return std::nullopt;
 }

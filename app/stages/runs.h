@@ -1,6 +1,6 @@
 // What is going on and what was asked of whom: keeps the board of runs and the ledger of stops up
-// to date from `registry` and `commands`. Writes
-// only stops, again, for workers of the same attempt that started after one was written.
+// to date from `registry` and `commands`. Writes only stops, again: for workers of the same attempt
+// that started after one was written, and for a later step where a rank has not heard in time.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,8 @@ class RunsStage final : public Stage {
   actions::StopLedger& ledger_;
   std::string source_;  // CloudEvents source of commands
   std::function<bool()> leads_;
-  std::vector<core::Command> again_;  // stops for workers that started after them
+  actions::StopMuster muster_;
+  std::vector<core::Command> again_;  // stops to be written once more
   std::set<std::int32_t> inputs_;
 };
 

@@ -37,7 +37,17 @@ core::Status JournalAppender::begin(std::chrono::milliseconds longest_wait) {
                        "journal file " + database_->path() + " was removed or replaced"};
   }
   database_->wait_for_locks(longest_wait);
-  return database_->run("BEGIN IMMEDIATE");
+  if (auto made = prepare(begin_, "BEGIN IMMEDIATE"); !made) return made;
+  return step(begin_);
+}
+
+/// Once: parsing takes as long as a small insert.
+core::Status JournalAppender::prepare(Statement& kept, std::string_view sql) {
+  if (kept) return core::ok();
+  auto statement = database_->prepare(sql);
+  if (!statement) return statement.error();
+  kept = std::move(*statement);
+  return core::ok();
 }
 
 core::Status JournalAppender::step(Statement& statement) {
@@ -58,11 +68,8 @@ core::Result<JournalAppender::Tail*> JournalAppender::tail(const JournalTopic& t
   }
   Tail& tail = found->second;
   if (!std::exchange(tail.touched, true)) {
-    if (!read_next_) {
-      auto query = database_->prepare("SELECT next FROM topic WHERE name = ?");
-      if (!query) return query.error();
-      read_next_ = std::move(*query);
-    }
+    auto made = prepare(read_next_, "SELECT next FROM topic WHERE name = ?");
+    if (!made) return made.error();
     const StatementScope scope(read_next_);
     if (read_next_.bind(1, topic.name).step() != SQLITE_ROW) return database_->error();
     tail.next = read_next_.integer(0);
@@ -89,10 +96,8 @@ core::Status JournalAppender::append(const JournalTopic& topic, const core::OutR
 
 core::Status JournalAppender::set_position(std::string_view consumer, std::string_view topic,
                                            std::int64_t next) {
-  if (!position_) {
-    auto insert = database_->prepare("INSERT OR REPLACE INTO position VALUES(?, ?, ?)");
-    if (!insert) return insert.error();
-    position_ = std::move(*insert);
+  if (auto made = prepare(position_, "INSERT OR REPLACE INTO position VALUES(?, ?, ?)"); !made) {
+    return made;
   }
   return step(position_.bind(1, consumer).bind(2, topic).bind(3, next));
 }
@@ -100,11 +105,8 @@ core::Status JournalAppender::set_position(std::string_view consumer, std::strin
 core::Status JournalAppender::write_tails() {
   for (auto& [name, tail] : tails_) {
     if (!tail.touched) continue;
-    if (!write_next_) {
-      auto update = database_->prepare("UPDATE topic SET next = ? WHERE name = ?");
-      if (!update) return update.error();
-      write_next_ = std::move(*update);
-    }
+    auto made = prepare(write_next_, "UPDATE topic SET next = ? WHERE name = ?");
+    if (!made) return made;
     if (auto status = step(write_next_.bind(1, tail.next).bind(2, name)); !status) return status;
   }
   return core::ok();
@@ -112,7 +114,8 @@ core::Status JournalAppender::write_tails() {
 
 core::Status JournalAppender::commit() {
   auto status = write_tails();
-  if (status) status = database_->run("COMMIT");
+  if (status) status = prepare(commit_, "COMMIT");
+  if (status) status = step(commit_);
   if (!status) {
     rollback();
     return status;

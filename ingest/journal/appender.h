@@ -37,12 +37,13 @@ class JournalAppender {
     bool touched = false;  // in this transaction
   };
   explicit JournalAppender(std::unique_ptr<JournalDatabase> database);
+  core::Status prepare(Statement& kept, std::string_view sql);
   core::Status step(Statement& statement);
   core::Result<Tail*> tail(const JournalTopic& topic);
   core::Status write_tails();
 
   std::unique_ptr<JournalDatabase> database_;
-  Statement read_next_, write_next_, position_;
+  Statement begin_, commit_, read_next_, write_next_, position_;
   std::map<std::string, Tail, std::less<>> tails_;
   int log_pages_ = 0;        // in the write-ahead log after the last commit
   int next_checkpoint_ = 0;  // when it has this many pages

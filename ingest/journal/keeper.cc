@@ -16,6 +16,8 @@ constexpr int kStepsPerCall = 20;
 constexpr milliseconds kLockWait{100};
 // A compacted topic keeps a withdrawn key's tombstone this long, for readers that are behind.
 constexpr std::chrono::hours kTombstones{24};
+// Whoever looks for them reads the whole table: a router's state of 100 000 issues is 100 MB.
+constexpr std::chrono::minutes kTombstonesEvery{10};
 // Free pages are used again; only what a burst left behind goes back to the file system.
 constexpr std::int64_t kFreePages = 1024;
 constexpr std::int64_t kPagesPerStep = 256;
@@ -49,10 +51,16 @@ core::Status JournalKeeper::keep_file(JournalFile file, core::WallTime now) {
     kept = std::move(*opened);
     kept->wait_for_locks(kLockWait);
   }
+  auto& looked = tombstones_at_[static_cast<std::size_t>(file)];
+  const bool withdraw = !looked || now < *looked || now - *looked >= kTombstonesEvery;
   for (const auto& [name, topic] : topics_) {
     if (topic.file != file) continue;
+    if (withdraw && topic.compacted) {
+      if (auto status = tombstones(*kept, topic, now); !status) return status;
+    }
     if (auto status = by_age(*kept, topic, now); !status) return status;
   }
+  if (withdraw) looked = now;
   if (file == JournalFile::telemetry) {
     if (auto status = by_size(*kept); !status) return status;
   }
@@ -60,19 +68,19 @@ core::Status JournalKeeper::keep_file(JournalFile file, core::WallTime now) {
   return checkpoint(*kept);
 }
 
+core::Status JournalKeeper::tombstones(JournalDatabase& database, const JournalTopic& topic,
+                                       core::WallTime now) {
+  const std::string where =
+      " FROM " + topic.table + " WHERE value IS NULL AND ts < " + before(now, kTombstones);
+  const auto due = database.number("SELECT 1" + where + " LIMIT 1");
+  if (!due) return due.error();
+  return *due == 0 ? core::ok() : database.run(("DELETE" + where).c_str());
+}
+
 /// Deletes from the oldest record on. What a wrong clock dated into the future goes with the old
 /// records behind it; what it dated into the past goes when it is the oldest.
 core::Status JournalKeeper::by_age(JournalDatabase& database, const JournalTopic& topic,
                                    core::WallTime now) {
-  if (topic.compacted) {
-    const std::string where =
-        " FROM " + topic.table + " WHERE value IS NULL AND ts < " + before(now, kTombstones);
-    const auto due = database.number("SELECT 1" + where + " LIMIT 1");
-    if (!due) return due.error();
-    if (*due != 0) {
-      if (auto status = database.run(("DELETE" + where).c_str()); !status) return status;
-    }
-  }
   auto age = topic.retention;
   if (topic.file == JournalFile::telemetry) {
     age = std::min(age.value_or(limits_.telemetry_age), limits_.telemetry_age);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/log.h"
@@ -31,6 +32,7 @@ class JournalKeeper {
 
  private:
   core::Status keep_file(JournalFile file, core::WallTime now);
+  core::Status tombstones(JournalDatabase& database, const JournalTopic& topic, core::WallTime now);
   core::Status by_age(JournalDatabase& database, const JournalTopic& topic, core::WallTime now);
   core::Status by_size(JournalDatabase& database);
   core::Status give_back(JournalDatabase& database);
@@ -40,7 +42,8 @@ class JournalKeeper {
   const JournalTopics& topics_;
   const JournalLimits limits_;
   core::Log& log_;
-  std::unique_ptr<JournalDatabase> files_[2];  // by JournalFile
+  std::unique_ptr<JournalDatabase> files_[2];       // by JournalFile
+  std::optional<core::WallTime> tombstones_at_[2];  // when they were looked for last
 };
 
 }  // namespace tocsin::ingest

@@ -10,15 +10,9 @@ namespace tocsin::ingest {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 
-constexpr nanoseconds kLookEvery = milliseconds{50};
 constexpr std::chrono::seconds kCheckEvery{1};
-// After a sign of a commit: its bytes are written first, then synced, then visible.
-constexpr nanoseconds kFirstLookAgain = microseconds{200};
-constexpr nanoseconds kSecondLookAgain = milliseconds{1};
 constexpr const char* kColumns = "SELECT id, ts, key, value, headers FROM ";
 
 std::optional<std::string_view> header_of(const void* native, std::string_view name) {
@@ -245,25 +239,28 @@ core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t 
   if (!begun_) {
     if (auto status = begin(); !status) return for_poll(status.error());
   }
-  nanoseconds deaf{0};
-  nanoseconds wait = kLookEvery;
-  for (;;) {
+  for (bool asked = true;; asked = false) {
     if (auto status = check_files(); !status) return status.error();
-    auto count = look(max_records, handler);
-    if (!count || *count > 0 || max_records == 0) return count;
-    const nanoseconds left = deadline - Clock::now();
-    if (left.count() <= 0) return std::size_t{0};
-    const auto outcome = watch_.wait(deaf, std::min(left, wait));
-    if (outcome == JournalWatch::Outcome::woken) return std::size_t{0};
-    if (outcome == JournalWatch::Outcome::changed) {
-      // The first sign may be ours; while others write on and on, once a millisecond is enough.
-      wait = deaf = wait < kLookEvery ? kSecondLookAgain : kFirstLookAgain;
-    } else if (wait < kLookEvery) {
-      // 0.2, 1, 2, 4 … ms: a commit that is synced to a slow disk is seen within twice its time.
-      wait = wait < kSecondLookAgain ? kSecondLookAgain : std::min(wait * 2, kLookEvery);
-      deaf = wait < kLookEvery ? kSecondLookAgain : nanoseconds{0};
+    if ((asked || Clock::now() >= pace_.deaf_until()) && watch_.changed()) pace_.changed();
+    if (pace_.due(Clock::now(), asked)) {
+      auto count = look(max_records, handler);
+      if (count) note_look(*count);
+      if (!count || *count > 0) return count;
     }
+    const auto now = Clock::now();
+    if (now >= deadline || max_records == 0) return std::size_t{0};
+    const auto until = std::min(deadline, pace_.next());
+    const auto outcome = watch_.wait(pace_.deaf_until() - now, until - now);
+    if (outcome == JournalWatch::Outcome::woken) return std::size_t{0};
+    if (outcome == JournalWatch::Outcome::changed) pace_.changed();
   }
+}
+
+void JournalSource::note_look(std::size_t found) {
+  const bool trusted = !pace_.distrusts();
+  pace_.looked(found, watch_.armed(), Clock::now());
+  if (!trusted || !pace_.distrusts()) return;
+  log_.warn("journal_changes_not_announced", {{"directory", directory_}});
 }
 
 core::Status JournalSource::seek(const core::Position& position) {
@@ -273,6 +270,7 @@ core::Status JournalSource::seek(const core::Position& position) {
   }
   stream->next = std::max<std::int64_t>(position.next, -1);
   stream->at_end = false;
+  pace_.wanted();
   return core::ok();
 }
 
@@ -280,6 +278,7 @@ core::Status JournalSource::pause(std::span<const core::StreamPartition> partiti
   for (const auto& where : partitions) {
     if (Stream* stream = find(where)) stream->paused = true;
   }
+  pace_.wanted();
   return core::ok();
 }
 
@@ -289,6 +288,7 @@ core::Status JournalSource::resume(std::span<const core::StreamPartition> partit
     if (stream == nullptr || !stream->paused) continue;
     stream->paused = stream->at_end = false;
   }
+  pace_.wanted();
   return core::ok();
 }
 

@@ -17,6 +17,7 @@
 #include "ingest/journal/database.h"
 #include "ingest/journal/directory.h"
 #include "ingest/journal/layout.h"
+#include "ingest/journal/pace.h"
 #include "ingest/journal/watch.h"
 
 namespace tocsin::ingest {
@@ -60,6 +61,7 @@ class JournalSource final : public core::RecordSource {
   core::Status begin();
   core::Result<std::optional<std::int64_t>> committed(const std::string& topic);
   core::Result<std::size_t> look(std::size_t max_records, core::RecordHandler handler);
+  void note_look(std::size_t found);
   core::Status read(Stream& stream, std::size_t max_records, core::RecordHandler handler,
                     std::size_t& count);
   core::Status look_for_end(Stream& stream);
@@ -79,6 +81,7 @@ class JournalSource final : public core::RecordSource {
   std::vector<Stream> streams_;                                // destroyed before databases_
   std::size_t turn_ = 0;                                       // which stream is read first
   std::chrono::steady_clock::time_point next_check_{};
+  JournalPace pace_;
   bool begun_ = false;
   bool closed_ = false;
 };

@@ -43,7 +43,13 @@ void JournalWatch::arm() {
   for (auto& file : files_) {
     if (file.watch >= 0) continue;
     file.watch = ::inotify_add_watch(inotify_.get(), file.path.c_str(), IN_MODIFY | IN_DELETE_SELF);
+    began_ = began_ || file.watch >= 0;
   }
+}
+
+bool JournalWatch::armed() const {
+  return inotify_.open() && std::all_of(files_.begin(), files_.end(),
+                                        [](const File& file) { return file.watch >= 0; });
 }
 
 JournalWatch::Outcome JournalWatch::wait(nanoseconds deaf, nanoseconds longest) {
@@ -54,11 +60,11 @@ JournalWatch::Outcome JournalWatch::wait(nanoseconds deaf, nanoseconds longest) 
     if (take_wake()) return Outcome::woken;
   }
   arm();
-  if (longest > deaf) {
+  if (longest > deaf && !began_) {
     sleep_until_readable(bell_.get(), inotify_.get(), longest - deaf);
     if (take_wake()) return Outcome::woken;
   }
-  return take_changes() ? Outcome::changed : Outcome::time_over;
+  return changed() ? Outcome::changed : Outcome::time_over;
 }
 
 void JournalWatch::wake() {
@@ -71,9 +77,9 @@ bool JournalWatch::take_wake() {
   return ::read(bell_.get(), &count, sizeof count) == sizeof count;
 }
 
-bool JournalWatch::take_changes() {
-  if (!inotify_.open()) return false;
-  bool any = false;
+bool JournalWatch::changed() {
+  bool any = std::exchange(began_, false);
+  if (!inotify_.open()) return any;
   alignas(inotify_event) std::array<char, 4096> buffer;
   for (ssize_t got = 0; (got = ::read(inotify_.get(), buffer.data(), buffer.size())) > 0;) {
     any = true;

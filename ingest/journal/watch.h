@@ -17,6 +17,12 @@ class JournalWatch {
   JournalWatch();
   /// Also watch this file. It need not exist yet.
   void add(std::string path);
+  /// Does every change announce itself? Not where inotify does not work, nor of a file that is not
+  /// there: then who waits has to look from time to time.
+  [[nodiscard]] bool armed() const;
+  /// Has a watched file changed since last asked? Also when its watch began since then: what was
+  /// written just before was not seen.
+  bool changed();
   /// Waits for a change of a watched file or wake(), for `longest` in the end. In its first `deaf`
   /// part changes do not count: a commit becomes visible a little after its bytes are written.
   Outcome wait(std::chrono::nanoseconds deaf, std::chrono::nanoseconds longest);
@@ -29,12 +35,12 @@ class JournalWatch {
     int watch = -1;
   };
   void arm();
-  bool take_changes();
   bool take_wake();
 
   FileDescriptor inotify_;
   FileDescriptor bell_;
   std::vector<File> files_;
+  bool began_ = false;  // a watch began, see changed()
 };
 
 }  // namespace tocsin::ingest

@@ -1,5 +1,7 @@
 #include "ingest/kafka/pulse.h"
 
+#include "ingest/kafka/config.h"
+
 namespace tocsin::ingest {
 namespace {
 
@@ -34,6 +36,16 @@ bool KafkaPulse::steady() const {
   return at != 0 && time - at <= kFresh.count() && time - since_.load() >= kSettled.count();
 }
 
+/// Where the partition ends. Not by rd_kafka_query_watermark_offsets: that one waits for an answer
+/// without end when its question was under way as the broker froze (2.0.2 and later).
+bool KafkaPulse::answered(const Topic& topic) const {
+  const Kafka<rd_kafka_topic_partition_list_t> list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), topic.first.c_str(), topic.second)->offset =
+      RD_KAFKA_OFFSET_END;
+  const auto error = rd_kafka_offsets_for_times(client_, list.get(), kQueryPatience);
+  return error == RD_KAFKA_RESP_ERR_NO_ERROR && list->elems[0].err == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 void KafkaPulse::run(const std::stop_token& stop) {
   std::size_t turn = 0;
   while (!stop.stop_requested()) {
@@ -43,11 +55,7 @@ void KafkaPulse::run(const std::stop_token& stop) {
       if (!changed_.wait(lock, stop, [this] { return !partitions_.empty(); })) return;
       topic = partitions_[turn++ % partitions_.size()];
     }
-    std::int64_t low = 0;
-    std::int64_t high = 0;
-    const auto error = rd_kafka_query_watermark_offsets(client_, topic.first.c_str(), topic.second,
-                                                        &low, &high, kQueryPatience);
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (answered(topic)) {
       const std::int64_t time = now();
       const std::int64_t before = answered_at_.load();
       if (before == 0) {

@@ -36,6 +36,7 @@ class KafkaPulse {
 
  private:
   void run(const std::stop_token& stop);
+  [[nodiscard]] bool answered(const Topic& topic) const;
 
   rd_kafka_t* client_;
   std::mutex mutex_;  // guards partitions_

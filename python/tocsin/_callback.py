@@ -1,7 +1,7 @@
 """What the callbacks of trainers have in common: opening the hook, stopping, ending."""
 
 import sys
-from typing import Any, Dict, Mapping, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Set, Tuple
 
 from . import _lifetime
 from ._commands import StopRequest
@@ -81,6 +81,19 @@ class Watcher:
                         self._metrics.add(name)
                         self.hook.sink.scalar(name, "loss" if losses.get(name) else "metric")
             self.log(values)
+
+    def tensors(self, named: Callable[[], Iterable[Tuple[str, Any, str]]]) -> None:
+        """Statistics of arrays, given as (name, array, role), when any are due at this step: only then
+        is ``named`` called, since most frameworks copy an array to hand it out."""
+        if not self.active:
+            return
+        sink = self.hook.sink
+        with sink.guard("tensors"):
+            if not sink.publishes(False) or not sink.wants():
+                return
+            sink.publish_lent(None, 0)  # what copying costs is the framework's
+            for name, value, role in named():
+                sink.publish_tensor(name, value, None, role=role)
 
     def evaluated(self, loss: Any) -> None:
         """A batch of an evaluation. Its step stays open: what is logged after the last one is part of

@@ -159,6 +159,8 @@ class Library:
             "tocsin_abi_version": [],
             "tocsin_open": [ctypes.POINTER(Options), ctypes.POINTER(p)],
             "tocsin_name": [p, i32, text, size, ctypes.POINTER(NameInfo), ctypes.POINTER(u64)],
+            "tocsin_wanted": [p, text, size, i32],
+            "tocsin_plan_changes": [p],
             "tocsin_set_mode": [p, i32],
             "tocsin_due": [p, u64],
             "tocsin_due_at": [p, u64, u32],
@@ -168,6 +170,7 @@ class Library:
             "tocsin_span": [p, u64, u64, i64, i64, u64],
             "tocsin_step_end": [p, u32],
             "tocsin_stop_requested": [p],
+            "tocsin_stop_requested_at": [p, u32],
             "tocsin_command": [p, text, text, size, length],
             "tocsin_ack": [p, text, size],
             "tocsin_lifecycle": [p, text, size],
@@ -229,7 +232,8 @@ class Client:
         self.span: Callable[..., int] = bind(fast.tocsin_span, handle)
         self.step_end: Callable[[int], int] = bind(fast.tocsin_step_end, handle)
         self.set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
-        self.stop_requested: Callable[[], int] = bind(fast.tocsin_stop_requested, handle)
+        self.plan_changes: Callable[[], int] = bind(fast.tocsin_plan_changes, handle)
+        self.stop_requested: Callable[[int], int] = bind(fast.tocsin_stop_requested_at, handle)
 
     @property
     def open(self) -> bool:
@@ -252,6 +256,11 @@ class Client:
                                           ctypes.byref(out)) < 0:
             raise RuntimeError(self._library.last_error())
         return out.value
+
+    def wanted(self, text: str, role: int) -> bool:
+        """Whether a tensor of this name and role would be captured."""
+        data = text.encode("utf-8")
+        return self._library.fast.tocsin_wanted(self._handle, data, len(data), role) == OK
 
     def command(self, slot: Optional[bytes]) -> Any:
         """The command of a slot, or None; without a slot the list of those not seen yet."""

@@ -11,7 +11,7 @@ from ._contain import Errors, contained
 class StopRequest:
     """Why the loop should stop. True in a condition."""
 
-    __slots__ = ("mode", "reason", "rule", "deadline", "command_id")
+    __slots__ = ("mode", "reason", "rule", "deadline", "command_id", "not_before_step")
 
     def __init__(self, command: Mapping[str, Any]) -> None:
         args = command.get("args") or {}
@@ -21,6 +21,7 @@ class StopRequest:
         self.rule: str = reason.get("rule", "")
         self.deadline: Dict[str, Any] = args.get("deadline") or {}
         self.command_id: str = command.get("command_id", "")
+        self.not_before_step: Optional[int] = args.get("not_before_step")
 
     def __repr__(self) -> str:
         return f"StopRequest(mode={self.mode!r}, rule={self.rule!r}, reason={self.reason!r})"

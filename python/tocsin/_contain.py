@@ -21,14 +21,14 @@ class Errors:
                           "(counted in stats())", RuntimeWarning, stacklevel=4)
 
 
-def contained(default: Any = None) -> Callable:
-    """For a method of an object with ``enabled`` and ``errors``: off when the object is, and an
-    error is counted, not raised."""
+def contained(default: Any = None, when_closed: bool = False) -> Callable:
+    """For a method of an object with ``enabled`` and ``errors``: off when the object is (unless
+    ``when_closed``), and an error is counted, not raised."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self.enabled:
+            if not self.enabled and not when_closed:
                 return default
             try:
                 return function(self, *args, **kwargs)

@@ -60,6 +60,11 @@ class StepClock:
         self._queue = queue
         self._client = client
         self._model: Callable[[], Any] = _nobody
+        # Told how the model's flag `training` stood in a step: when it changes, and in every step in
+        # which it does not fit the mode.
+        self.tell_training: Callable[[bool], None] = _nothing_of
+        self._training: Optional[bool] = None  # at the present step's update
+        self._told: Tuple[str, Optional[bool]] = ("", None)
         self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
         self._known: Set[int] = set()  # id() of each
         self._moved = False  # one of them has updated
@@ -149,9 +154,10 @@ class StepClock:
             self._go_on(driver)
         # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
         # about modes.
-        if self.follows:
-            model = self._model()
-            if model is not None and not model.training:
+        model = self._model()
+        if model is not None:
+            self._training = model.training
+            if not model.training:
                 self.follows = False
         if self.mode != "train":
             self.change_mode("train")
@@ -185,6 +191,15 @@ class StepClock:
             return
         self._end(_client.STEP_OPTIMIZER_SKIPPED if skipped else 0)
 
+    def leave_for(self, mode: str) -> None:
+        """A loop that names its modes goes to another one: what was said of the step is all."""
+        if mode != self.mode and self.state is LOGGED:
+            self._end(0)
+
+    def next_step(self) -> None:
+        """Ends the present step, whatever was said of it."""
+        self._end(0)
+
     def change_mode(self, mode: str) -> None:
         self.close()
         self.mode = mode
@@ -198,6 +213,23 @@ class StepClock:
         """Nothing more is said of a step that was held open."""
         if self.state is HELD or self.state is OPEN:
             self._end(0)
+
+    def begin_forward(self) -> None:
+        """A model is applied: what was held open for a log() is over."""
+        if self.state is HELD:
+            self._end(0)
+
+    def position(self) -> Tuple[str, int]:
+        """Tells steps apart."""
+        return self.mode, self.number
+
+    def ended_ahead(self) -> int:
+        """Steps whose update is done and whose end the library has not been told: what a device still
+        computes for, and the one that is held open. Ranks differ in both (one logs, one has the
+        faster device), and must not differ in where they say they are."""
+        if self.state is HELD and self.mode == "train":
+            return self.ahead + 1
+        return self.ahead
 
     # ---- several optimizers in one loop
 
@@ -227,6 +259,7 @@ class StepClock:
 
     def _end(self, flags: int) -> None:
         self.state = FRESH
+        self._look_at_training()
         self.number += 1
         if self._updated or self._logged_names:
             self._updated.clear()
@@ -238,6 +271,17 @@ class StepClock:
         else:
             self._client.step_end(flags if skipped is None else _with(flags, skipped))
 
+    def _look_at_training(self) -> None:
+        training, self._training = self._training, None
+        if training is None:
+            model = self._model()
+            if model is None:
+                return
+            training = model.training
+        if training != (self.mode == "train") or self._told != (self.mode, training):
+            self._told = self.mode, training
+            self.tell_training(training)
+
     def _end_late(self, flags: int, skipped: Optional[Callable[[], bool]]) -> None:
         self.ahead -= 1
         self._client.step_end(flags if skipped is None else _with(flags, skipped))
@@ -248,6 +292,10 @@ def _with(flags: int, skipped: Callable[[], bool]) -> int:
 
 
 def _nobody() -> None:
+    return None
+
+
+def _nothing_of(_: bool) -> None:
     return None
 
 

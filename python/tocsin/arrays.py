@@ -44,11 +44,14 @@ def describe(identity: int, value: Any) -> Optional[Tuple[_client.Tensor, Any]]:
         strides = None if value.is_contiguous() else tuple(value.stride())
         keep = fill(tensor, identity, value.data_ptr(), dtype, tuple(value.shape), strides)
         return tensor, (value, keep)
+    if not hasattr(value, "__array_interface__") and hasattr(value, "__array__"):
+        value = value.__array__()  # of JAX and TensorFlow: on the host a view, else a copy
     interface = getattr(value, "__array_interface__", None)
     if interface is None:
         return None
     kind = interface["typestr"]
-    dtype = _NUMPY_CODES.get(kind[1:])
+    # Half types that NumPy does not have (bfloat16) have a name, and no kind.
+    dtype = _NUMPY_CODES.get(kind[1:]) or dtype_code(getattr(value, "dtype", None))
     if dtype is None or kind[0] == ">":
         return None
     strides = interface.get("strides")

@@ -9,12 +9,14 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
-from typing import Any, Callable, ContextManager, Dict, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from . import _client, _lifetime, adapters
 from ._commands import Commands, StopRequest
 from ._contain import Errors, contained
+from ._emit import emit, reach
 from ._options import client_options
+from ._phases import NOTHING
 from ._process import say
 from ._spans import Spans
 from ._steps import FIRST
@@ -62,6 +64,7 @@ class Hook:
                          counters.get("step_by", FIRST))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
+        self._out = str(counters.get("out", ""))
         self.enabled = True
         if self.rank == 0:  # a line per launch, not one per rank
             say(f"watching run {self.run} (job {self.job}), "
@@ -88,6 +91,52 @@ class Hook:
         """Statistics of any array or tensor, when its collection is due at this step."""
         self.sink.catch_up()
         self.sink.publish_tensor(name, value, collection)
+
+    @contained()
+    def emit(self, name: str, value: Any = None, *,
+             statistics: Optional[Mapping[str, Any]] = None, role: Optional[str] = None,
+             mode: Optional[str] = None, step: Optional[int] = None) -> None:
+        """Anything else, from any framework: a number, or an array whose statistics are taken here
+        when its collection is due, or ``statistics`` that were computed elsewhere: ``count``,
+        ``sum``, ``sumsq``, ``m2``, ``abs_sum``, ``min``, ``max``, and as far as they are not 0
+        ``nan``, ``posinf``, ``neginf``, ``zero``, ``negative`` (docs/statistics.md).
+
+        ``role``: what it is to the model (``label``, ``prediction``, ``activation_out``, … :
+        docs/wire.md); with it the collections of that role hold it. ``mode``: from here on.
+        ``step``: of a loop that counts its own; the steps before it end.
+        """
+        if mode is not None:
+            self.sink.clock.leave_for(mode)
+            self.set_mode(mode)
+        if step is not None:
+            reach(self.sink, step)
+        emit(self.sink, name, value, statistics, role)
+
+    @contained()
+    def save_model_inputs(self, *inputs: Any) -> None:
+        """What the model is applied to, as ``model_input_<i>`` with the role ``input``: when the
+        collection ``inputs`` is captured and due. Of a watched PyTorch model the hook has them
+        itself."""
+        self.sink.catch_up()
+        for number, value in enumerate(inputs):
+            name = f"model_input_{number}"
+            if self.sink.wants_tensor(name, "input"):
+                self.sink.publish_tensor(name, value, None, role="input")
+
+    def get_tensors(self, name: Optional[str] = None, step: Optional[int] = None) -> List[Any]:
+        """What this run has written to its directory so far: see :meth:`tocsin.reading.Tensors.get`.
+        Empty when it writes to a broker."""
+        if self.enabled:
+            self.flush()
+        return self._written(name, step) or []
+
+    @contained([], when_closed=True)
+    def _written(self, name: Optional[str], step: Optional[int]) -> List[Any]:
+        from .reading import Tensors  # seldom needed, and not small
+
+        if self.run is None or not os.path.isdir(self._out):
+            return []
+        return Tensors(self._out).get(name, step, self.run)
 
     # ---- steps and modes
 
@@ -130,6 +179,22 @@ class Hook:
         finally:
             self._span(name, start, time.time_ns() - start, args)
 
+    def phase(self, name: str) -> ContextManager[None]:
+        """``with hook.phase("forward"): …``, for every step: ``data_wait``, ``forward``, ``backward``,
+        ``optimizer``, ``communication``, ``evaluation``, ``checkpoint``, ``initialization``,
+        ``finalization``. What it costs: docs/hook.md."""
+        if not self.enabled:
+            return NOTHING
+        try:
+            return self.sink.phases.get(name)
+        except Exception as error:  # noqa: BLE001
+            self.errors.add("phase", error)
+            return NOTHING
+
+    def batches(self, loader: Iterable[Any]) -> Iterable[Any]:
+        """``for batch in hook.batches(loader): …``: how long the loop waits for data."""
+        return self.sink.phases.waiting_for(loader) if self.enabled else loader
+
     def event(self, name: str, **args: Any) -> None:
         """An instant on the track ``phase``."""
         self._span(name, time.time_ns(), -1, args)
@@ -141,10 +206,14 @@ class Hook:
     # ---- stopping
 
     def should_stop(self) -> Optional[StopRequest]:
-        """One atomic read. The first true answer sends the acknowledgement ``accepted``."""
+        """A few atomic operations. The first true answer sends the acknowledgement ``accepted``.
+
+        A stop of several ranks names the step after which all of them leave: ask at the same place
+        of the loop on every rank, after the update. It is then true on all of them at once.
+        """
         if not self.enabled:
             return None
-        wanted = self._client.stop_requested()
+        wanted = self._client.stop_requested(self.sink.clock.ended_ahead())
         return None if wanted == 0 else self._answer(wanted)
 
     @contained()
@@ -275,7 +344,8 @@ class Hook:
 def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = None,
           run: Optional[str] = None, job: Optional[str] = None,
           labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
-          capture: Capture = None, config: Optional[str] = None, loss: Any = None) -> Hook:
+          capture: Capture = None, config: Optional[str] = None, loss: Any = None,
+          phases: bool = False) -> Hook:
     """Starts watching; called again it gives the same hook and attaches what is new. With another
     ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
     in the meantime, and lets its optimizers go.
@@ -285,7 +355,8 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
 
     ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
     configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
-    ``loss``. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
+    ``loss``. ``phases``: the model gets hooks that time its forward and backward passes (that of the
+    update is timed anyway). Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
     """
     hook = _lifetime.hook_of(run, job)
     if hook is None:
@@ -293,7 +364,7 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
         _lifetime.keep(hook)
     if hook.enabled:
         try:
-            adapters.attach(hook.sink, model, optimizer, loss, name)
+            adapters.attach(hook.sink, model, optimizer, loss, name, phases)
         except Exception as error:  # noqa: BLE001
             hook.errors.add("watch", error)
             warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)

@@ -29,17 +29,20 @@ that a device still computes: they follow in order when the device is done, and 
 """
 
 import ctypes
+import json
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import _client
 from ._contain import Errors
 from ._device_queue import DeviceQueue
+from ._phases import Phases
 from ._process import say
 from ._steps import FIRST, StepClock
 from ._turns import Turns
 from .arrays import describe, dtype_code
 
+TRAINING = "model_training"  # scalar: the followed model's flag `training`, 1 or 0
 MAX_NAMES = 10_000  # of scalars that are logged, and of tensors that are saved by name
 
 
@@ -56,10 +59,12 @@ class Sink:
         self.rank = rank
         self.errors = errors
         self.queue = DeviceQueue()
+        self.phases = Phases(client, errors)
         self.clock = clock = StepClock(client, self.queue, step_by)
         self._turns = Turns()
         self.begin_update, self.end_update = clock.begin_update, clock.end_update
         self.end_step = clock.end_step
+        clock.tell_training = self._tell_training
         self._client = client
         self._workers = workers
         self._scalars: Dict[str, int] = {}
@@ -125,6 +130,15 @@ class Sink:
             return self._client.due_at(which, self.clock.ahead) == _client.OK
         return self._client.due(which) == _client.OK
 
+    def wants_tensor(self, name: str, role: Optional[str] = None) -> bool:
+        """Whether any collection holds a tensor of this name and role (None: by the name): whether it
+        is worth a hook on the module that makes it."""
+        return self._client.wanted(name, -1 if role is None else _client.ROLES[role])
+
+    def plan_changes(self) -> int:
+        """Another number than before: wants_tensor() may give other answers."""
+        return self._client.plan_changes()
+
     def due(self, adapter: Any) -> Optional[int]:
         """Whether the tensors of ``adapter`` are captured at this update, as ``wants()`` says: None,
         or flags for their descriptors. Where several optimizers share a step, those that do not update
@@ -147,16 +161,18 @@ class Sink:
     # ---- names
 
     def tensor(self, name: str, *, dtype: Any = None, shape: Sequence[int] = (),
-               role: Optional[str] = None, collection: Optional[str] = None) -> int:
+               role: Optional[str] = None, collection: Optional[str] = None,
+               op_type: Optional[str] = None) -> int:
         """Registers a tensor and gives its id; again it updates what is known of it.
 
-        ``dtype``: a framework's dtype or its name. ``role``: one of ``weight``, ``bias``,
-        ``gradient``, ``loss``, ``metric``, ``other``; None: by the name. ``collection``: one that
-        it joins beside those whose patterns match.
+        ``dtype``: a framework's dtype or its name. ``role``: a word of docs/wire.md (``weight``,
+        ``gradient``, ``activation_out``, ``label``, …); None: by the name. ``collection``: one that
+        it joins beside those whose patterns match. ``op_type``: what made it (``ReLU``).
         """
         return self._client.name(_client.NAME_TENSOR, name, dtype=dtype_code(dtype) or 0,
                                  role=-1 if role is None else _client.ROLES[role],
-                                 dims=list(shape), collection=collection)
+                                 dims=list(shape), collection=collection,
+                                 attrs=op_type and json.dumps({"op_type": op_type}))
 
     def scalar(self, name: str, role: Optional[str] = None) -> int:
         """Registers a scalar and gives its id; again it updates what is known of it. ``role``: ``loss``
@@ -206,24 +222,29 @@ class Sink:
         self._one_id[0], self._one_value[0] = scalar, value
         self._client.scalars(self._one_id, self._one_value, 1)
 
-    def publish_tensor(self, name: str, value: Any, collection: str = "default") -> None:
-        """Statistics of any array or tensor, if its collection is due at this step."""
+    def publish_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *,
+                       role: Optional[str] = None, op_type: Optional[str] = None) -> None:
+        """Statistics of any array or tensor, if its collection is due at this step. ``collection``,
+        ``role``, ``op_type``: as of ``tensor()``, at the first time that the name is published."""
         detached = value.detach() if hasattr(value, "detach") else value
         identity = self._tensors.get(name)
         if identity is None:
             _bounded(self._tensors)
             identity = self._tensors[name] = self.tensor(
-                name, dtype=detached.dtype, shape=detached.shape, collection=collection)
+                name, dtype=detached.dtype, shape=detached.shape, collection=collection, role=role,
+                op_type=op_type)
         if getattr(detached, "is_cuda", False):
             from .adapters.torch_device import device_rows
 
             self.publish_rows(*device_rows([(identity, detached, 0)]))
             return
         described = describe(identity, detached)
-        if described is not None:
-            tensor, keep = described
-            self.publish_lent(ctypes.byref(tensor), 1)
-            del keep
+        if described is None:
+            raise TypeError(f"{name}: a {type(value).__name__} of {detached.dtype} has no memory that "
+                            "can be read")
+        tensor, keep = described
+        self.publish_lent(ctypes.byref(tensor), 1)
+        del keep
 
     def publish_lent(self, tensors: Any, count: int) -> None:
         """An array of ``count`` descriptors (``tocsin.arrays.fill``) of host memory, which is read
@@ -232,6 +253,10 @@ class Sink:
         if count and self.queue.waiting:  # the library's step lags behind: keep the order
             self.queue.drain(wait=True)
         self._client.tensors(tensors, count)
+
+    def publish_rows_now(self, rows: Sequence[Any]) -> None:
+        """Statistics that were computed elsewhere and are there; whether they are due is not asked."""
+        self.publish_rows(lambda: (_client.Row * len(rows))(*rows), None)
 
     def publish_rows(self, rows: Callable[[], Any], ready: Any) -> None:
         """Statistics that were computed elsewhere. ``rows()`` gives an array of rows once the event
@@ -247,9 +272,10 @@ class Sink:
     # ---- what looks wrong
 
     def preflight(self, findings: List[Dict[str, Any]], words: Sequence[str]) -> None:
-        """What the first steps have shown (docs/wire.md, lifecycle): an issue of the engine's, and
-        ``words`` on stderr."""
-        self._client.lifecycle({"event": "preflight", "findings": findings})
+        """What the first steps have shown: ``findings`` (docs/wire.md, lifecycle) become an issue of
+        the engine's, ``words`` go to stderr."""
+        if findings:
+            self._client.lifecycle({"event": "preflight", "findings": findings})
         for text in words:
             say(text)
 
@@ -263,12 +289,32 @@ class Sink:
         self.queue.drain(wait=True)
         self.clock.close()
 
+    @property
+    def scalars(self) -> Mapping[str, int]:
+        """Ids of the scalars that have a name already."""
+        return self._scalars
+
+    def step_of_mode(self) -> int:
+        """The present step of the present mode, as it is counted here."""
+        steps = self._client.counters()["steps"]
+        return int(steps.get(self.clock.mode, 0)) + self.clock.ahead
+
     def forget(self) -> None:
         """In a forked child: nothing that waits here is for us."""
         self.active = False
         self.queue.clear()
 
     # ---- private
+
+    def _tell_training(self, training: bool) -> None:
+        if not self.active:
+            return
+        try:
+            if TRAINING not in self._scalars:
+                self.scalar(TRAINING, "other")
+            self.publish_scalar(TRAINING, float(training))
+        except Exception as error:  # noqa: BLE001
+            self.errors.add("training", error)
 
     def _scalar_late(self, scalar: int, value: Any) -> None:
         self._one_id[0], self._one_value[0] = scalar, float(value)

@@ -47,19 +47,15 @@ struct ExplodingTensor {
   }
 
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
-    const std::uint64_t bad = cfg.only_nan ? row.nan() : row.non_finite();
-    if (bad == 0) {
-      if (row.count() == 0) return kNotApplicable;
-      state.last_finite_abs_max = row.abs_max();
-      state.last_finite_step = batch.step;
-      return kOk;
-    }
     const std::uint64_t meta = row.meta();
-    if (!can_be_non_finite(core::meta::dtype(meta))) return kNotApplicable;
+    if (row.count() == 0 || !can_be_non_finite(core::meta::dtype(meta))) return kNotApplicable;
     const bool skipped = (meta & core::meta::kOptimizerSkipped) != 0 &&
                          core::meta::role(meta) == core::Role::gradient;
     if (skipped && cfg.ignore_skipped_steps) return kNotApplicable;
-    return hit();
+    if ((cfg.only_nan ? row.nan() : row.non_finite()) > 0) return hit();
+    state.last_finite_abs_max = row.abs_max();
+    state.last_finite_step = batch.step;
+    return kOk;
   }
 
   static double badness(const Config&, const State&, const Row* row) {

@@ -1,20 +1,24 @@
 // Fires when a loss stops falling, jumps up, or loses what it had gained.
 //
-// Reads   scalars with role loss (and what the user selects), averaged over workers.
+// Reads   scalars with role loss (and what the user selects), averaged over workers; where a script
+//         sets no mode (XGBoost) also metrics of a data set that should fall (metric_name.h).
 // Window  since the start of the attempt, O(1) state per series.
-// Fires   preset tocsin, on points num_steps apart (each the mean of the losses since the last),
-//         v = median of the last 5, first = first v, best = least v so far:
-//           stuck  no improvement of 1 % of |best| over 4 points, and best > 0.9 · first
-//           early  a point > 2 · |first point|
+// Fires   preset tocsin, on points (each the mean of the losses since the last) whose distance
+//         grows to num_steps with the values that the job has brought, v = median of the last 5,
+//         first = first v, best = least v so far:
+//           stuck  no improvement of 1 % of |best| over 4 points, best > 0.9 · first, and the line
+//                  through all points has surely gained next to nothing
+//           early  a point > 2 · |first point|; while points are single losses two in a row
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
-//           lost   once first − best > 0.05 · |first|: median of 3 > best + 0.5 · (first − best)
-//                  for 2 points
+//           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
+//                  best + 0.5 · (first − best) for 2 points
 //         preset original, every num_steps steps against the value at least that many steps before:
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
 //           stuck     with flat_evaluations = k: none of the last k brought diff_percent
-// Quiet   until the medians are full; for values that are not finite; preset tocsin also when a
-//         step has several losses (adversarial training).
+// Quiet   until the medians are full; for values that are not finite; for what should grow; preset
+//         tocsin also for other sets than the training set, when a step has several losses
+//         (adversarial training), and for `error` and `merror`, which count whole samples.
 // Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
 #include <algorithm>
@@ -22,6 +26,8 @@
 #include <cmath>
 
 #include "rules/builtin/loss_curve.h"
+#include "rules/builtin/loss_interval.h"
+#include "rules/builtin/metric_name.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -32,18 +38,17 @@ constexpr std::string_view kLossKinds[] = {"plateau", "increase", "stuck", "earl
 
 struct LossNotDecreasing {
   static constexpr std::span<const std::string_view> kKinds = kLossKinds;
-  static constexpr std::string_view kExtensions[] = {"flat_evaluations"};
-  static constexpr std::size_t kHistory = 64;
+  static constexpr std::string_view kExtensions[] = {"flat_evaluations", "noise_factor",
+                                                     "train_set"};
   static constexpr std::size_t kTail = 20;
 
-  struct Config {
+  struct Config : LossLimits {
     bool original = false;
     bool use_losses_collection = true;
-    std::int64_t num_steps = 10;
-    double diff_percent = 0.1;
-    double increase_threshold_percent = 5;
     std::optional<std::string> mode;
-    std::uint32_t flat_evaluations = 0;
+    double noise_factor = 1;
+    std::string train_set;
+    bool chosen = false;  // the user says which series
   };
   using Saved = LossPoint;
   /// Which modes have been evaluated: without `mode`, only the first of eval, train, global may
@@ -51,22 +56,10 @@ struct LossNotDecreasing {
   struct Shared {
     std::uint8_t evaluated = 0;
   };
-  struct State : LossCurve {
-    // original: the saved values since the last evaluation, oldest first; enough to find the newest
-    // one at least num_steps back.
-    std::array<Saved, kHistory> history{};
-    std::uint32_t kept = 0;
-    bool anchored = false;
-    std::int64_t evaluated = 0;
-    std::array<double, kHistory> reference{};  // of the latest evaluations, for flat_evaluations
-    std::array<double, kHistory> loss{};
-    std::uint32_t row = 0;  // evaluations without a break
+  struct State : LossCurve, LossInterval {
     // evidence
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
-    Saved before{};
-    double change = 0;
-    double limit = 0;
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -83,8 +76,12 @@ struct LossNotDecreasing {
     in.optional("mode", cfg.mode,
                 "original: EVAL, TRAIN or GLOBAL; unset: the first that has data");
     in.optional("flat_evaluations", cfg.flat_evaluations,
-                config::between(std::uint32_t{0}, std::uint32_t{kHistory}),
+                config::between(std::uint32_t{0}, LossInterval::kRow),
                 "original: evaluations without a fall of diff_percent; 0 = off");
+    in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
+                "tocsin: how much the scatter of the losses counts; 0 = they are judged as if they "
+                "had none");
+    read_train_set(in, cfg.train_set);
     if (!cfg.mode) return;
     std::string lower = *cfg.mode;
     std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -97,10 +94,12 @@ struct LossNotDecreasing {
 
   static std::vector<Need> needs(const Config&) { return {{"losses"}}; }
 
-  static void adjust(const Config& cfg, Program& program) {
-    if (cfg.use_losses_collection || program.selection.empty()) {
-      program.selection.add_collection("losses");
-    }
+  template <typename Own>
+  static void adjust(const Config& cfg, Own& program) {
+    const bool chosen = !program.selection.empty();
+    program.config.chosen = chosen;
+    if (!chosen) program.selection.add_role(core::Role::metric);  // see concerns()
+    if (cfg.use_losses_collection || !chosen) program.selection.add_collection("losses");
     if (!program.common.modes.empty()) return;
     if (!cfg.original) {
       program.common.mode_mask = kTrainModes;
@@ -111,83 +110,16 @@ struct LossNotDecreasing {
     }
   }
 
-  // ------------------------------------------------------------------------------- original
-
-  static std::optional<Verdict> judge_original(const Config& cfg, State& state, std::int64_t step,
-                                               double loss) {
-    if (!state.anchored) {
-      state.anchored = true;
-      state.evaluated = step;
-      state.history[0] = {step, loss};
-      state.kept = 1;
-      return kInsufficient;
-    }
-    if (distance(step, state.evaluated) < cfg.num_steps) {
-      if (state.kept < kHistory) state.history[state.kept++] = {step, loss};
-      return std::nullopt;  // not due
-    }
-    state.before = state.history[0];
-    for (std::uint32_t i = 0; i < state.kept; ++i) {
-      if (distance(step, state.history[i].step) >= cfg.num_steps) state.before = state.history[i];
-    }
-    state.now = {step, loss};
-    state.evaluated = step;
-    state.history[0] = state.now;
-    state.kept = 1;
-    return compare(cfg, state);
-  }
-
-  static Verdict compare(const Config& cfg, State& state) {
-    const double older = state.before.loss;
-    const double newer = state.now.loss;
-    state.change = 100 * (older - newer) / std::fabs(older);
-    state.limit = cfg.diff_percent;
-    if (!std::isfinite(older) || std::isnan(newer)) {
-      state.row = 0;
-      return kInsufficient;
-    }
-    if (newer == HUGE_VAL) return hit(kIncrease);
-    if (older == 0) {
-      state.row = 0;
-      return newer > 0 ? hit(kIncrease) : kOk;
-    }
-    const bool stuck = flat_row(cfg, state, older, newer);
-    if (state.change < 0) {
-      if (-state.change > cfg.increase_threshold_percent) {
-        state.limit = cfg.increase_threshold_percent;
-        return hit(kIncrease);
-      }
-    } else if (state.change == 0 || state.change < cfg.diff_percent) {
-      return hit(kPlateau);
-    }
-    return stuck ? hit(kStuck) : kOk;
-  }
-
-  // True when none of the last k evaluations fell by diff_percent below the reference of the first.
-  static bool flat_row(const Config& cfg, State& state, double older, double newer) {
-    const std::uint32_t k = cfg.flat_evaluations;
-    if (k == 0) return false;
-    state.reference[state.row % k] = older;
-    state.loss[state.row % k] = newer;
-    ++state.row;
-    if (state.row < k) return false;
-    const double reference = state.reference[state.row % k];  // of the oldest of the k
-    for (std::uint32_t i = 0; i < k; ++i) {
-      if (100 * (reference - state.loss[i]) / std::fabs(reference) >= cfg.diff_percent)
-        return false;
-    }
-    return true;
-  }
-
   // ---------------------------------------------------------------------------------- engine
 
-  // Losses of another data set that a script logs in its training mode.
-  static bool foreign(std::string_view name) {
-    for (const std::string_view part : {"val_", "val/", "eval_", "eval/", "test_", "test/"}) {
-      if (name.find(part) != std::string_view::npos) return true;
-    }
-    return name == "error" || name == "merror" || name.ends_with("-error") ||
-           name.ends_with("-merror");
+  // Losses in any mode, and what the user chose; where no mode is set, metrics of a data set too. What should grow is no
+  // loss. Preset tocsin looks at training only: an evaluation is overfit's.
+  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode) {
+    if (one.grows) return false;
+    const bool metric = one.value->role == core::Role::metric;
+    const bool stands_alone = mode == core::Mode::global && (cfg.original || one.name.set != 0);
+    if (metric && !stands_alone && !cfg.chosen) return false;
+    return cfg.original || (one.trains && !one.name.counts_samples);
   }
 
   static void remember(State& state, std::int64_t step, double loss) {
@@ -206,29 +138,36 @@ struct LossNotDecreasing {
 
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
-    std::size_t own = 0;
-    for (const SeriesValue& value : point.values) own += foreign(value.text) ? 0 : 1;
-    for (const SeriesValue& value : point.values) {
-      const SeriesKey key{value.name, static_cast<std::uint8_t>(point.mode)};
+    const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
+    std::size_t losses = 0;
+    for (const ReadSeries& one : all) {
+      const bool metric = one.value->role == core::Role::metric;
+      losses += !metric && concerns(cfg, one, point.mode) ? 1 : 0;
+    }
+    for (const ReadSeries& one : all) {
+      if (!concerns(cfg, one, point.mode)) continue;
+      const SeriesKey key{one.value->name, static_cast<std::uint8_t>(point.mode)};
       auto* state = memory.of<State>(key);
-      if (state == nullptr || (!cfg.original && foreign(value.text))) continue;
-      remember(*state, point.step, value.value);
+      if (state == nullptr) continue;
+      const double loss = one.value->value;
+      remember(*state, point.step, loss);
       std::optional<Verdict> verdict = kNotApplicable;
       if (cfg.original) {
-        verdict = judge_original(cfg, *state, point.step, value.value);
+        verdict = state->judge_interval(cfg, memory, key, point.step, loss);
         auto& shared = memory.shared<Shared>();
         if (verdict && (verdict->outcome == Outcome::ok || verdict->outcome == Outcome::hit)) {
           shared.evaluated = static_cast<std::uint8_t>(shared.evaluated | mode_bit(point.mode));
-          if (!may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
+          const bool hits = verdict->outcome == Outcome::hit;
+          if (hits && !may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
         }
-      } else if (own == 1) {
-        verdict = state->judge(point.step, value.value, cfg.num_steps);
+      } else if (losses <= 1) {
+        verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {
         return explain(cfg, *state, subject, kind);
       };
-      report.evaluated(key, value.text, *verdict, point, why);
+      report.evaluated(key, one.value->text, *verdict, point, why);
     }
   }
 
@@ -257,22 +196,42 @@ struct LossNotDecreasing {
   static Finding explain_original(const Config& cfg, const State& state, const std::string& loss,
                                   unsigned kind) {
     Finding finding;
+    if (kind == kStuck) return explain_row(cfg, state, loss);
     if (kind == kIncrease) {
       finding = Finding::that("rise_percent", -state.change);
       finding.is(">", "increase_threshold_percent", cfg.increase_threshold_percent)
           .says(sentence("{} has risen from {} at step {} to {} at step {}.", loss,
-                         state.before.loss, state.before.step, state.now.loss, state.now.step));
+                         state.before.loss, state.before.step, state.newest.loss,
+                         state.newest.step));
     } else {
       finding = Finding::that("fall_percent", state.change);
       finding.is("<", "diff_percent", cfg.diff_percent)
           .says(sentence("{} has stopped falling: {} at step {}, {} at step {} (less than {} %).",
-                         loss, state.before.loss, state.before.step, state.now.loss, state.now.step,
-                         cfg.diff_percent));
+                         loss, state.before.loss, state.before.step, state.newest.loss,
+                         state.newest.step, cfg.diff_percent));
     }
     return finding.since(state.before.step, 2)
         .with("reference", state.before.loss)
         .with("reference_step", state.before.step)
         .with("change_percent", -state.change);
+  }
+
+  // The window of a row of evaluations is longer than that of the latest one.
+  static Finding explain_row(const Config& cfg, const State& state, const std::string& loss) {
+    const std::uint32_t k = cfg.flat_evaluations;
+    const double least = *std::min_element(state.loss.begin(), state.loss.begin() + k);
+    const double reference = state.row_start.loss;
+    const double fall = 100 * (reference - least) / std::fabs(reference);
+    return Finding::that("largest_fall_percent", fall)
+        .is("<", "diff_percent", cfg.diff_percent)
+        .says(sentence("{} does not get below {} at step {}: the least of the {} evaluations since "
+                       "is {} (limit {} %).",
+                       loss, reference, state.row_start.step, k, least, cfg.diff_percent))
+        .since(state.row_start.step, std::uint64_t{k} + 1)
+        .with("reference", reference)
+        .with("reference_step", state.row_start.step)
+        .with("least", least)
+        .with("evaluations", std::uint64_t{k});
   }
 
   static Finding explain_tocsin(const State& state, const std::string& loss, unsigned kind) {
@@ -281,12 +240,15 @@ struct LossNotDecreasing {
       case kStuck:
         finding.observed = {"gain", (state.first - state.best) / std::fabs(state.first)};
         finding.is("<", "least_gain", 0.1)
-            .says(sentence("{} does not fall: it began at {} and its best is {} after {} steps, "
+            .since(state.first_step, state.seen)
+            .says(sentence("{} does not fall: it began at {} and its best is {} up to step {}, "
                            "without an improvement of 1 % over the last {} points.",
-                           loss, state.first, state.best, state.now.step, state.without));
+                           loss, state.first, state.best, state.now.step,
+                           std::uint32_t{LossCurve::kStuckPoints}));
         break;
       case kEarly:
         finding.is(">", "twice_first", 2 * std::fabs(state.first_point))
+            .since(state.first_step, state.seen)
             .says(sentence("{} is {} at step {}, more than twice its first value of {}.", loss,
                            state.now.loss, state.now.step, state.first_point));
         break;
@@ -323,6 +285,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
+          .version = "2",
           .read = &read_series_rule<LossNotDecreasing>};
 }
 

@@ -1,20 +1,24 @@
 // Fires when the evaluation loss moves away while training goes on.
 //
-// Reads   scalars with role loss in train and eval; pairs `loss` with `val_loss` in one mode and
-//         `train-m` with `<other set>-m`.
-// Window  since the start of the attempt, O(1) state per loss; one point of comparison per pass.
-// Fires   preset tocsin: the pass mean lies ratio_threshold (2 %) above its own best, patience (3)
-//         passes in a row.
+// Reads   scalars with role loss in train and eval; where a script sets no mode (XGBoost) also
+//         metrics of a data set (`validation-rmse`). Names are read as words (metric_name.h).
+// Window  since the start of the attempt, O(1) state per loss. A point of comparison is the end of
+//         an evaluation pass, or a train or global step with a value of an evaluation set.
+// Fires   preset tocsin: the evaluation lies ratio_threshold (2 %) and noise_factor deviations of a
+//         single evaluation above its own best, patience (3) points in a row.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
-//         row, T = mean train loss since the pass before.
+//         row, T = mean train loss since the point before.
 //         Both from start_step on.
-// Quiet   without evaluation values; non-finite values are left out of the means.
+// Quiet   without evaluation values; non-finite values are left out of the means. tocsin: `error`
+//         and `merror`, which count whole samples. original: metrics that should grow; tocsin
+//         judges their fall.
 // Source  Amazon SageMaker Debugger, Overfit; docs/rules/overfit.md. The gap to training exceeds
 //         the original's limit in most healthy runs, so here it is evidence only.
 
 #include <cmath>
-#include <set>
 
+#include "rules/builtin/evaluation_curve.h"
+#include "rules/builtin/metric_name.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -23,36 +27,44 @@ namespace {
 
 struct Overfit {
   static constexpr std::span<const std::string_view> kKinds{};
-  static constexpr std::uint64_t kMean = 0;  // key of the mean over all losses of a step
+  static constexpr std::string_view kExtensions[] = {"noise_factor", "train_set"};
+  static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
+  static constexpr std::uint8_t kJoined = 0xFF;
+  static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training values
 
   struct Config {
     bool original = false;
     std::int64_t start_step = 0;
     std::uint32_t patience = 1;
     double ratio_threshold = 0.1;
+    double noise_factor = 0;
+    std::string train_set;
+    bool chosen = false;  // the user says which series
+  };
+  struct Shared {
+    std::uint64_t points = 0;  // of comparison so far: behind each the training mean begins anew
+  };
+  /// The training values of one metric since the last point of comparison that they precede.
+  struct Training {
+    double sum = 0;
+    std::uint32_t finite = 0;
+    std::uint32_t values = 0;  // 0: the metric was never trained on
+    std::uint64_t points = 0;
+    std::int64_t step = 0;  // of the newest value
+    double newest = 0;
+
+    [[nodiscard]] double mean() const { return finite == 0 ? std::nan("") : sum / finite; }
   };
   struct State {
-    double train_sum = 0;
-    std::uint32_t train_values = 0;
-    double train = std::nan("");  // last mean of training
-    bool trained = false;
-    double validation = 0;
-    double best = HUGE_VAL;
-    std::int64_t best_step = 0;
-    double excess = 0;
-    std::uint32_t strikes = 0;
-    std::uint32_t averaged = 0;  // train values behind `train`
-  };
-
-  /// What a name says: "val_loss" is the evaluation of "loss"; "valid-rmse" that of "rmse".
-  struct Meaning {
-    std::string base;
-    bool evaluation = false;
+    EvaluationCurve curve;
+    double training = std::nan("");
+    std::uint32_t averaged = 0;  // values behind `training`
+    double sign = 1;             // −1: the metric should grow
   };
 
   static Defaults defaults(Preset) {
     return {.modes = kTrainModes | mode_bit(core::Mode::eval),
-            .roles = {core::Role::loss},
+            .roles = {core::Role::loss, core::Role::metric},
             .has_start_step = false};
   }
 
@@ -61,6 +73,7 @@ struct Overfit {
     if (!cfg.original) {
       cfg.patience = 3;
       cfg.ratio_threshold = 0.02;
+      cfg.noise_factor = 4;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
                 "first training step at which an issue may be raised");
@@ -68,151 +81,198 @@ struct Overfit {
                 "comparison points in a row above the limit");
     in.optional("ratio_threshold", cfg.ratio_threshold, config::at_least(0.0),
                 "tocsin: rise over the best evaluation; original: excess over the train loss");
+    in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
+                "tocsin: how many standard deviations of a single evaluation the rise must be");
+    read_train_set(in, cfg.train_set);
   }
 
   static std::vector<Need> needs(const Config&) { return {{"losses"}}; }
 
-  static Meaning meaning(std::string_view name, core::Mode mode) {
-    for (const std::string_view prefix : {"val_", "val/", "eval_", "eval/", "valid_", "valid/"}) {
-      if (name.starts_with(prefix)) return {std::string(name.substr(prefix.size())), true};
-    }
-    for (const std::string_view prefix : {"validation-", "valid-", "eval-", "test-"}) {
-      if (name.starts_with(prefix)) return {std::string(name.substr(prefix.size())), true};
-    }
-    for (const std::string_view prefix : {"train-", "train_", "train/"}) {
-      if (name.starts_with(prefix)) return {std::string(name.substr(prefix.size())), false};
-    }
-    return {std::string(name), mode == core::Mode::eval};
+  template <typename Own>
+  static void adjust(const Config&, Own& program) {
+    program.config.chosen =
+        !program.common.collection_names.empty() || !program.common.tensor_regex.empty();
   }
 
-  static SeriesKey key_of(const std::string& base) { return {core::name_hash(base), 0xFF}; }
+  // Losses in any mode, and what the user chose; where no mode is set, metrics too.
+  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode) {
+    return one.value->role != core::Role::metric || cfg.chosen || mode == core::Mode::global;
+  }
+  // An evaluation set's; the metrics of one say so in their names.
+  static bool evaluates(const Config& cfg, const ReadSeries& one, core::Mode mode) {
+    if (one.trains || one.name.train_word || !concerns(cfg, one, mode)) return false;
+    return one.name.set != 0 || mode == core::Mode::eval;
+  }
+  static bool judged(const Config& cfg, const ReadSeries& one) {
+    return cfg.original ? !one.grows : !one.name.counts_samples;
+  }
 
-  static void train(SeriesMemory& memory, const SeriesKey& key, double value) {
-    State* state = memory.of<State>(key);
-    if (state == nullptr) return;
-    state->trained = true;
+  static void train(SeriesMemory& memory, std::uint64_t metric, std::int64_t step, double value) {
+    auto* training = memory.of<Training>({metric, kTraining});
+    if (training == nullptr) return;
+    const std::uint64_t points = memory.shared<Shared>().points;
+    if (training->points != points || training->values == 0) {
+      *training = {};
+      training->points = points;
+    }
+    ++training->values;
+    training->step = step;
+    training->newest = value;
     if (!std::isfinite(value)) return;
-    state->train_sum += value;
-    ++state->train_values;
+    training->sum += value;
+    ++training->finite;
   }
 
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
+    const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
     double sum = 0;
-    std::uint32_t count = 0;
-    for (const SeriesValue& value : point.values) {
-      const Meaning what = meaning(value.text, point.mode);
-      if (what.evaluation) continue;
-      train(memory, key_of(what.base), value.value);
-      if (!std::isfinite(value.value)) continue;
-      sum += value.value;
-      ++count;
+    std::uint32_t finite = 0;
+    bool losses = false;
+    for (const ReadSeries& one : all) {
+      if (!one.trains || !concerns(cfg, one, point.mode)) continue;
+      train(memory, one.name.metric, point.step, one.value->finite);
+      if (one.value->role == core::Role::metric) continue;
+      losses = true;
+      if (!std::isfinite(one.value->finite)) continue;
+      sum += one.value->finite;
+      ++finite;
     }
-    if (count > 0) train(memory, {kMean, 0xFF}, sum / count);
-    on_pass(cfg, memory, point, report);  // pairs within one step
+    if (losses) train(memory, kMean, point.step, finite == 0 ? std::nan("") : sum / finite);
+    if (compare(cfg, memory, all, point, report)) ++memory.shared<Shared>().points;
   }
 
   static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
                       SeriesReport& report) {
+    compare(cfg, memory, read_series(pass, cfg.train_set), pass, report);
+    ++memory.shared<Shared>().points;
+  }
+
+  // What the values of evaluation sets come to; false: there are none. In preset original each is
+  // compared with the training values of its metric; where none has any, their mean is.
+  static bool compare(const Config& cfg, SeriesMemory& memory, const std::vector<ReadSeries>& all,
+                      const StepPoint& point, SeriesReport& report) {
     double sum = 0;
-    std::uint32_t count = 0;
-    std::uint32_t losses = 0;
-    bool paired = false;
-    for (const SeriesValue& value : pass.values) {
-      const Meaning what = meaning(value.text, pass.mode);
-      if (!what.evaluation) continue;
-      ++losses;
-      const State* state = memory.of<State>(key_of(what.base));
-      paired = paired || !cfg.original || (state != nullptr && state->trained);
-      if (!std::isfinite(value.value)) continue;
-      sum += value.value;
-      ++count;
+    std::uint32_t finite = 0;
+    bool any = false;
+    bool paired = !cfg.original || point.mode == core::Mode::global;
+    for (const ReadSeries& one : all) {
+      if (!evaluates(cfg, one, point.mode)) continue;
+      any = true;
+      paired = paired || partner(memory, one, point) != nullptr;
+      if (!std::isfinite(one.value->finite)) continue;
+      sum += one.value->finite;
+      ++finite;
     }
-    if (losses == 0) return;
-    const bool trains = memory.of<State>({kMean, 0xFF})->trained;
-    for (const SeriesValue& value : pass.values) {
-      const Meaning what = meaning(value.text, pass.mode);
-      if (!what.evaluation || !paired) continue;
-      const SeriesKey key = key_of(what.base);
-      State* state = memory.of<State>(key);
-      if (state == nullptr || (cfg.original && !state->trained)) continue;
-      judge(cfg, *state, key, what.base, value.value, pass, report);
+    for (const ReadSeries& one : all) {
+      if (!evaluates(cfg, one, point.mode) || !judged(cfg, one)) continue;
+      const Training* training = partner(memory, one, point);
+      if (cfg.original && training == nullptr) continue;
+      judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
+            one.grows, point, report);
     }
-    if (!paired && trains) {
-      const double mean = count == 0 ? std::nan("") : sum / count;
-      judge(cfg, *memory.of<State>({kMean, 0xFF}), {kMean, 0xFF}, "losses", mean, pass, report);
-    } else if (State* state = memory.of<State>({kMean, 0xFF})) {
-      state->train_sum = 0;  // this pass is over for the mean, too
-      state->train_values = 0;
+    if (any && !paired) {
+      const Training* training = trained_on(memory, kMean);
+      const double mean = finite == 0 ? std::nan("") : sum / finite;
+      judge(cfg, memory, {kMean, kJoined}, "losses", training, mean, false, point, report);
     }
+    return any;
   }
 
-  static void judge(const Config& cfg, State& state, const SeriesKey& key, std::string_view name,
-                    double value, const StepPoint& pass, SeriesReport& report) {
-    if (state.train_values > 0) {
-      state.train = state.train_sum / state.train_values;
-      state.averaged = state.train_values;
-    }
-    state.train_sum = 0;
-    state.train_values = 0;
-    state.validation = value;
-    const Verdict verdict = cfg.original ? original(cfg, state, pass) : tocsin(cfg, state, pass);
+  static const Training* trained_on(SeriesMemory& memory, std::uint64_t metric) {
+    const auto* training = memory.of<Training>({metric, kTraining});
+    return training == nullptr || training->values == 0 ? nullptr : training;
+  }
+
+  // The training values that a series is compared with; nullptr: there are none. Without modes both
+  // stand in one step.
+  static const Training* partner(SeriesMemory& memory, const ReadSeries& one,
+                                 const StepPoint& point) {
+    const Training* training = trained_on(memory, one.name.metric);
+    const bool here =
+        training != nullptr && (point.mode != core::Mode::global || training->step == point.step);
+    return here ? training : nullptr;
+  }
+
+  static void judge(const Config& cfg, SeriesMemory& memory, const SeriesKey& key,
+                    std::string_view name, const Training* training, double value, bool grows,
+                    const StepPoint& point, SeriesReport& report) {
+    State* state = memory.of<State>(key);
+    if (state == nullptr) return;
+    const bool one = point.mode == core::Mode::global;
+    state->training = training == nullptr ? std::nan("")
+                      : one               ? training->newest
+                                          : training->mean();
+    state->averaged = training == nullptr ? 0 : one ? 1 : training->finite;
+    state->sign = grows ? -1 : 1;
+    const Verdict verdict =
+        cfg.original ? original(cfg, *state, value, point) : tocsin(cfg, *state, value, point);
     const auto why = [&](const Subject& subject, unsigned) {
-      return explain(cfg, state, subject, pass);
+      return explain(cfg, *state, subject, point);
     };
-    report.evaluated(key, name, verdict, pass, why);
+    report.evaluated(key, name, verdict, point, why);
   }
 
-  static Verdict strike(const Config& cfg, State& state, bool above, const StepPoint& pass) {
-    state.strikes = above ? state.strikes + 1 : 0;
-    return state.strikes >= cfg.patience && pass.train_step >= cfg.start_step ? hit() : kOk;
+  // Without modes every step trains.
+  static std::int64_t trained(const StepPoint& point) {
+    return point.mode == core::Mode::global ? point.step : point.train_step;
   }
 
-  static Verdict original(const Config& cfg, State& state, const StepPoint& pass) {
-    state.excess = (state.validation - state.train) / std::max(std::fabs(state.train), 1e-12);
-    if (!std::isfinite(state.validation) || !std::isfinite(state.train)) return kInsufficient;
-    return strike(cfg, state, state.excess > cfg.ratio_threshold, pass);
+  static Verdict strike(const Config& cfg, const State& state, const StepPoint& point) {
+    const bool late = cfg.start_step == 0 || trained(point) >= cfg.start_step;
+    return state.curve.strikes >= cfg.patience && late ? hit() : kOk;
   }
 
-  static Verdict tocsin(const Config& cfg, State& state, const StepPoint& pass) {
-    if (!std::isfinite(state.validation)) return kInsufficient;
-    if (state.validation < state.best) {
-      state.best = state.validation;
-      state.best_step = pass.step;
-    }
-    state.excess = (state.validation - state.best) / std::max(std::fabs(state.best), 1e-12);
-    return strike(cfg, state, state.excess > cfg.ratio_threshold, pass);
+  static Verdict original(const Config& cfg, State& state, double value, const StepPoint& point) {
+    EvaluationCurve& curve = state.curve;
+    curve.value = value;
+    curve.excess = (value - state.training) / std::max(std::fabs(state.training), 1e-12);
+    if (!std::isfinite(value) || !std::isfinite(state.training)) return kInsufficient;
+    curve.strikes = curve.excess > cfg.ratio_threshold ? curve.strikes + 1 : 0;
+    return strike(cfg, state, point);
+  }
+
+  static Verdict tocsin(const Config& cfg, State& state, double value, const StepPoint& point) {
+    if (!std::isfinite(value)) return kInsufficient;
+    state.curve.take(point.step, static_cast<double>(trained(point)), state.sign * value,
+                     cfg.ratio_threshold, cfg.noise_factor);
+    return strike(cfg, state, point);
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
-                         const StepPoint& pass) {
+                         const StepPoint& point) {
+    const EvaluationCurve& curve = state.curve;
+    const double value = state.sign * curve.value;
+    const double best = state.sign * curve.best;
     const std::string rows =
-        sentence("{} {} in a row", state.strikes, state.strikes == 1 ? "pass" : "passes");
-    const std::string beside = std::isfinite(state.train)
-                                   ? sentence(", while the training loss is {}", state.train)
+        sentence("{} {} in a row", curve.strikes, curve.strikes == 1 ? "pass" : "passes");
+    const std::string beside = std::isfinite(state.training)
+                                   ? sentence(", while the training loss is {}", state.training)
                                    : std::string();
     Finding finding =
-        Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", state.excess);
+        Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", curve.excess);
     finding.is(">", "ratio_threshold", cfg.ratio_threshold)
         .says(cfg.original
                   ? sentence("The evaluation {} is {} against {} in training, {} % above it (limit "
                              "{} %), {}.",
-                             subject.name, state.validation, state.train, 100 * state.excess,
+                             subject.name, value, state.training, 100 * curve.excess,
                              100 * cfg.ratio_threshold, rows)
-                  : sentence("The evaluation {} has turned: {} now, {} % above its best of {}, for "
+                  : sentence("The evaluation {} has turned: {} now, {} % {} its best of {}, for "
                              "{}{}.",
-                             subject.name, state.validation, 100 * state.excess, state.best, rows,
-                             beside))
+                             subject.name, value, 100 * curve.excess,
+                             state.sign > 0 ? "above" : "below", best, rows, beside))
         .advises(
             "Stop here and keep the best checkpoint, or regularise: more data or augmentation, "
             "dropout, weight decay, a smaller model.")
-        .with("validation", state.validation)
-        .with("training", state.train)
+        .with("validation", value)
+        .with("training", state.training)
         .with("training_values", std::uint64_t{state.averaged})
-        .with("strikes", std::uint64_t{state.strikes})
-        .with("training_step", pass.train_step);
-    if (!cfg.original) finding.with("best", state.best).with("best_step", state.best_step);
-    finding.points = state.strikes;
+        .with("strikes", std::uint64_t{curve.strikes})
+        .with("training_step", trained(point));
+    if (!cfg.original) {
+      finding.with("best", best).with("best_step", curve.best_step).with("spread", curve.spread);
+    }
+    finding.points = curve.strikes;
     return finding;
   }
 };
@@ -226,10 +286,12 @@ RuleDescriptor overfit() {
           .unit = "series",
           .needs = "collection losses in train and eval",
           .presets =
-              "tocsin compares the evaluation with its own best (2 %, 3 passes in a row); "
-              "original compares it with the training loss (10 %, 1 pass), which fires on "
+              "tocsin compares the evaluation with its own best (2 % and four deviations of a "
+              "single evaluation, 3 passes in a row); original compares it with the training loss "
+              "(10 %, 1 pass), which fires on "
               "65 % of healthy runs.",
           .severity = core::Severity::warning,
+          .version = "2",
           .read = &read_series_rule<Overfit>};
 }
 

@@ -1,21 +1,24 @@
 // Fires when weights move far too much or hardly at all between two saved steps.
 //
 // Reads   statistics delta_l2, prev_l2 and delta_from_step of tensors with role weight; without
-//         them the two norms, which bound the ratio from below.
-// Window  two saved values of one (tensor, worker, mode): step s and the step p before it.
-// Fires   r = |W_s − W_p| / (|W_p| + epsilon) > large_threshold (`too_large`; `from_zero` when
-//         |W_p| < epsilon) or < small_threshold (`too_small`). Preset tocsin: r / (s − p).
+//         them the two norms, which bound the ratio from below. The scalar learning_rate.
+// Window  two saved values of one (tensor, worker, mode): step s and the step p before it; with
+//         num_steps the earliest saved step at most so many back, of the latest 256.
+// Fires   r = |W_s − W_p| / (|W_p| + epsilon) > large_threshold, +Inf included (`too_large`;
+//         `from_zero` when |W_p| < epsilon), or < small_threshold (`too_small`). Preset tocsin:
+//         r / (s − p), and for too_small divided by learning rate / largest learning rate so far.
 // Quiet   at the first saved step, after a change of shape, for parameters that are not trainable,
-//         and where only norms are known and they do not prove an excess.
+//         and where only norms are known and they do not prove an excess. Preset tocsin: too_small
+//         where the learning rate is 0.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "rules/rule.h"
 #include "rules/sentence.h"
+#include "rules/windowed_row.h"
 
 namespace tocsin::rules {
 namespace {
@@ -25,6 +28,7 @@ enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
 
 struct WeightUpdateRatio {
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
+  static constexpr std::int64_t kMost = 256;  // saved steps that are remembered
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -33,20 +37,22 @@ struct WeightUpdateRatio {
     double epsilon = 1e-9;
     bool per_step = false;
   };
-  struct Saved {
+  struct Item {
     std::int64_t step = 0;
     double l2 = 0;
   };
   struct State {
-    std::array<Saved, 3> saved{};  // newest first
-    std::uint32_t known = 0;
-    bool proven = false;  // by deltas, not by the bound of two norms
-    std::uint64_t count = 0;
-    double ratio = 0;  // as compared with the thresholds
+    Latest saved;
+    std::uint64_t count = 0;  // of the newest saved value, with a hash of its shape
+    std::uint64_t shape = 0;
+    double rate = std::nan("");   // the learning rate then
+    double ratio = 0;             // as compared with the thresholds
+    double share = std::nan("");  // learning rate by the largest so far; NaN: not judged by it
     double delta = 0;
     double before = 0;
     std::int64_t from = 0;
     std::int64_t step = 0;
+    bool proven = false;  // by deltas, not by the bound of two norms
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -69,70 +75,85 @@ struct WeightUpdateRatio {
 
   static std::vector<Need> needs(const Config&) { return {{"weights", {"delta"}}}; }
 
+  /// As many saves as can be within num_steps.
+  static std::size_t window(const Config& cfg) {
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(cfg.num_steps.value_or(1), 1, kMost));
+  }
+
   // The saved step to compare with; nullptr: none in reach that we still know.
-  static const Saved* partner(const Config& cfg, const State& state, std::int64_t step) {
-    if (state.known == 0) return nullptr;
-    if (!cfg.num_steps) return &state.saved[0];
-    const Saved* found = nullptr;
-    for (std::uint32_t i = 0; i < state.known; ++i) {
-      if (distance(step, state.saved[i].step) <= *cfg.num_steps) found = &state.saved[i];
+  static const Item* partner(const Config& cfg, const State& state, std::span<Item> items,
+                             std::int64_t step) {
+    if (state.saved.size == 0) return nullptr;
+    if (!cfg.num_steps) return &state.saved.at(items, 0);
+    const Item* found = nullptr;
+    for (std::uint32_t back = 0; back < state.saved.size; ++back) {
+      const Item& item = state.saved.at(items, back);
+      if (distance(step, item.step) <= *cfg.num_steps) found = &item;
     }
     // With every remembered step in reach an earlier one may be, too.
-    const bool unsure = found != nullptr && found == &state.saved.back();
+    const bool unsure = found != nullptr && *cfg.num_steps > kMost &&
+                        state.saved.size == items.size() &&
+                        found == &state.saved.at(items, state.saved.size - 1);
     return unsure ? nullptr : found;
   }
 
-  static void remember(State& state, std::int64_t step, double l2) {
-    for (std::size_t i = state.saved.size() - 1; i > 0; --i) state.saved[i] = state.saved[i - 1];
-    state.saved[0] = {step, l2};
-    if (state.known < state.saved.size()) ++state.known;
-  }
-
-  static Verdict judge(const Config& cfg, State& state, std::int64_t step) {
-    const double steps = cfg.per_step ? static_cast<double>(distance(step, state.from)) : 1.0;
+  static Verdict judge(const Config& cfg, State& state, const RowBatch& batch) {
+    const double steps = cfg.per_step ? static_cast<double>(distance(batch.step, state.from)) : 1.0;
     const double ratio = state.delta / (state.before + cfg.epsilon) / steps;
-    if (!std::isfinite(ratio)) return kInsufficient;
+    if (std::isnan(ratio)) return kInsufficient;
     state.ratio = ratio;
-    state.step = step;
+    state.step = batch.step;
+    state.share = std::nan("");
     if (ratio > cfg.large_threshold) return hit(state.before < cfg.epsilon ? kFromZero : kTooLarge);
     if (!state.proven) return kInsufficient;  // the norms are only a lower bound
-    return ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
+    if (cfg.per_step && std::isfinite(batch.learning_rate)) {
+      // The update of a single step was made with the rate that stood when its start was saved.
+      if (batch.learning_rate == 0 || (steps == 1 && state.rate == 0)) return kInsufficient;
+      state.share = batch.learning_rate / batch.max_learning_rate;
+      state.ratio = ratio / state.share;
+    }
+    return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
   }
 
-  static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
-    const std::uint64_t count = row.count();
-    if (count == 0 || (row.meta() & core::meta::kNotTrainable) != 0) return kNotApplicable;
-    const double l2 = row.l2();
-    if (!std::isfinite(l2)) return kInsufficient;
-    if (state.known > 0 && (count != state.count || state.saved[0].step >= batch.step)) {
-      state.known = 0;  // another shape, or the run went back to an earlier step
-    }
-    const Saved* older = partner(cfg, state, batch.step);
-    Verdict verdict = kInsufficient;
+  // What is known of the way from the partner; false: nothing.
+  static bool measure(const Config& cfg, State& state, std::span<Item> items, const Row& row,
+                      const RowBatch& batch) {
+    const Item* older = partner(cfg, state, items, batch.step);
     const auto delta = batch.statistic(core::SparseStat::delta_l2, row.index());
     const auto before = batch.statistic(core::SparseStat::prev_l2, row.index());
     const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
-    const bool measured = delta && before && from && std::isfinite(*delta) &&
-                          std::isfinite(*from) && *from < static_cast<double>(batch.step) &&
-                          *from > -9e15;
-    const bool matches =
-        measured &&
-        (!cfg.num_steps || (older != nullptr && static_cast<double>(older->step) == *from));
-    if (matches) {
-      state.proven = true;
+    const bool measured = delta && before && from && std::isfinite(*from) &&
+                          *from < static_cast<double>(batch.step) && *from > -9e15;
+    state.proven = measured && (!cfg.num_steps ||
+                                (older != nullptr && static_cast<double>(older->step) == *from));
+    if (state.proven) {
       state.delta = *delta;
       state.before = *before;
       state.from = static_cast<std::int64_t>(*from);
-      verdict = judge(cfg, state, batch.step);
-    } else if (older != nullptr) {
-      state.proven = false;
-      state.delta = std::fabs(l2 - older->l2);
-      state.before = older->l2;
-      state.from = older->step;
-      verdict = judge(cfg, state, batch.step);
+      return true;
     }
+    if (older == nullptr) return false;
+    state.delta = std::fabs(row.l2() - older->l2);
+    state.before = older->l2;
+    state.from = older->step;
+    return true;
+  }
+
+  static Verdict update(const Config& cfg, State& state, std::span<Item> items, const Row& row,
+                        const RowBatch& batch) {
+    const std::uint64_t count = row.count();
+    if (count == 0 || (row.meta() & core::meta::kNotTrainable) != 0) return kNotApplicable;
+    const std::uint64_t shape = batch.shape_of(row);
+    const bool other = count != state.count || shape != state.shape;
+    if (state.saved.size > 0 && (other || state.saved.at(items, 0).step >= batch.step)) {
+      state.saved.clear();  // another shape, or the run went back to an earlier step
+    }
+    const bool known = measure(cfg, state, items, row, batch);
+    const Verdict verdict = known ? judge(cfg, state, batch) : kInsufficient;
     state.count = count;
-    remember(state, batch.step, l2);
+    state.shape = shape;
+    state.rate = batch.learning_rate;
+    state.saved.push(items, Item{batch.step, row.l2()});
     return verdict;
   }
 
@@ -143,14 +164,17 @@ struct WeightUpdateRatio {
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch*,
                          const Subject& subject, unsigned kind) {
     const std::string_view per = cfg.per_step ? " per step" : "";
+    const bool scheduled = kind == kTooSmall && std::isfinite(state.share);
     const std::string span = sentence(" between steps {} and {}{}{}", state.from, state.step,
                                       subject.worker.empty() ? "" : " on ", subject.worker);
     Finding finding =
         Finding::that(cfg.per_step ? "update_ratio_per_step" : "update_ratio", state.ratio);
     if (kind == kTooSmall) {
       finding.is("<", "small_threshold", cfg.small_threshold)
-          .says(sentence("{} hardly moves: its update is {} of its norm{} (limit {}){}.",
-                         subject.name, state.ratio, per, cfg.small_threshold, span))
+          .says(sentence("{} hardly moves: its update is {} of its norm{}{} (limit {}){}.",
+                         subject.name, state.ratio, per,
+                         scheduled ? ", seen relative to the learning rate" : "",
+                         cfg.small_threshold, span))
           .advises(
               "Raise the learning rate, or check that the tensor gets a gradient; mark frozen "
               "parameters as not trainable.");
@@ -172,6 +196,7 @@ struct WeightUpdateRatio {
         .with("prev_l2", state.before)
         .with("from_step", state.from)
         .with("steps", distance(state.step, state.from));
+    if (scheduled) finding.with("learning_rate_share", state.share);
     if (!state.proven) finding.with("lower_bound", true);
     return finding;
   }
@@ -187,9 +212,11 @@ RuleDescriptor weight_update_ratio() {
           .needs = "collection weights with statistic delta",
           .presets =
               "tocsin judges the update per step with small_threshold 1e-6, so that the save "
-              "interval does not matter; original judges the whole interval with 1e-8.",
+              "interval does not matter, and relative to the learning rate, so that a schedule "
+              "that decays to zero is no fault; original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
-          .read = &read_row_rule<WeightUpdateRatio>};
+          .version = "2",
+          .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }
 
 }  // namespace tocsin::rules

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/contract/journal_fixture.h"
 
@@ -80,6 +81,30 @@ TEST_F(JournalRetention, TelemetryByItsSizeNeverTakesIssuesNorAcks) {
   // The files stay small, too: freed pages are used again, and logs start over.
   EXPECT_LT(fs::file_size(file("telemetry.db")), 60U << 20);
   EXPECT_LT(fs::file_size(file("telemetry.db-wal")), 20U << 20);
+}
+
+TEST_F(JournalRetention, WhereThereIsNothingToTakeTheStateIsNotReadAgainAndAgain) {
+  const auto bytes_read = [] {
+    std::ifstream in("/proc/self/io");
+    std::string name;
+    std::uint64_t value = 0;
+    in >> name >> value;
+    EXPECT_EQ(name, "rchar:");
+    return value;
+  };
+  constexpr std::uint64_t kState = 20 << 20;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<core::OutRecord> batch;
+    for (int k = 0; k < 100; ++k) {
+      batch.push_back(record("router-state", "issue/" + std::to_string(100 * i + k),
+                             std::string(kState / 2000, 'x')));
+    }
+    ASSERT_TRUE(publisher()->commit(batch, {}));
+  }
+  keep(2);
+  const std::uint64_t before = bytes_read();
+  keep(20);
+  EXPECT_LT(bytes_read() - before, kState);
 }
 
 TEST_F(JournalRetention, SpaceThatABurstLeftIsGivenBackInSteps) {

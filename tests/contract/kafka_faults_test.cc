@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "tests/contract/transport_backends.h"
 #include "tests/support/kafka_fixture.h"
@@ -205,6 +206,21 @@ TEST_F(KafkaFaults, LeavingAFrozenClusterTakesNoLongerThanAllowed) {
   EXPECT_LT(time([&] {
               source->close(milliseconds{1000});
               publisher.reset();
+              source.reset();
+            }),
+            seconds{6});
+  ASSERT_TRUE(cluster_->resume());
+}
+
+TEST_F(KafkaFaults, LeavingAClusterThatFrozeInTheMiddleOfAQuestionTakesNoLongerEither) {
+  send("a");
+  auto source = member();
+  ASSERT_TRUE(read_records(*source, 1));
+  ASSERT_TRUE(cluster_->pause());
+  // Longer than the pause between two questions whether the cluster answers: one is under way now.
+  std::this_thread::sleep_for(milliseconds{1500});
+  EXPECT_LT(time([&] {
+              source->close(milliseconds{1000});
               source.reset();
             }),
             seconds{6});

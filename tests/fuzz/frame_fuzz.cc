@@ -44,6 +44,13 @@ std::uint64_t visit(const FrameView& frame) {
       sum += static_cast<std::uint64_t>(column.value(i) > 0);
     }
   });
+  frame.vectors([&](const tocsin::core::SparseVector& vector) {
+    require(vector.row < frame.rows());
+    sum += static_cast<std::uint64_t>(vector.stat) + touch(vector.params_bytes);
+    for (std::size_t i = 0; i < vector.size(); ++i) {
+      sum += static_cast<std::uint64_t>(vector.value(i) > 0);
+    }
+  });
   std::size_t entries = 0;
   tocsin::ingest::for_each_dictionary_entry(frame, [&](const tocsin::core::DictionaryEntry& entry) {
     ++entries;

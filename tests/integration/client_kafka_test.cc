@@ -187,7 +187,7 @@ TEST(ClientOnKafka, FrozenBrokerNeverHoldsTheLoopAndLosesNothingWhenItComesBack)
   for (int step = 0; step < 2000; ++step) {
     const auto begin = std::chrono::steady_clock::now();
     client->session().step_end(false, 1);
-    (void)client->commands().wanted(step);
+    (void)client->commands().ask(step);
     slowest = std::max<core::Duration>(slowest, std::chrono::steady_clock::now() - begin);
   }
   EXPECT_LT(slowest, milliseconds(500));  // a time slice on a loaded machine, never a time-out

@@ -47,8 +47,34 @@ def test_parameters_in_no_optimizer(out, capfd):
     train(model, optimizer, hook)
     hook.close()
     assert findings(out) == [{"kind": "no_optimizer", "model": "Net", "count": 2, "names": ["head.weight", "head.bias"]}]
-    assert "tocsin: 2 trainable parameters of Net are in no optimizer that is watched: head.weight, head.bias\n" \
+    assert "tocsin: 2 trainable parameters of Net are in no optimizer that is watched, and do not change: head.weight, head.bias\n" \
         in capfd.readouterr().err
+
+
+class ByData(torch.optim.SGD):
+    """As optimizers of old: torch does not count a change through `.data`."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for parameter in self.param_groups[0]["params"]:
+            parameter.data = parameter.data - 0.1 * parameter.grad.data
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, ByData])
+def test_a_second_optimizer_that_is_not_watched_is_no_fault(out, capfd, kind):
+    model = Net()
+    optimizer, second = torch.optim.Adam(model.body.parameters()), kind(model.head.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for _ in range(4):
+        optimizer.zero_grad()
+        second.zero_grad()
+        model(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+        second.step()
+    hook.close()
+    assert findings(out) == []
+    assert "tocsin: 2 trainable parameters of Net are updated by an optimizer that is not watched, " \
+        "watch(model, optimizer) takes it too: head.weight, head.bias\n" in capfd.readouterr().err
 
 
 def test_parameters_without_a_gradient(out, capfd):

@@ -120,7 +120,7 @@ class Source final : public core::RecordSource {
     bool known = false;  // a record was handed out, or a committed position is known
     bool paused = false;
     bool at_end = false;
-    std::int64_t end_seen = 0;  // of the log, at the last poll
+    std::optional<std::int64_t> end_seen;  // of the log, at the last poll that looked at it
   };
 
   static core::Error closed() { return {core::Code::failed_precondition, "the source is closed"}; }
@@ -269,11 +269,13 @@ class Source final : public core::RecordSource {
       if (one.paused) continue;
       const Log& log = state_->logs[where];
       if (one.next < log.first()) {
+        one.end_seen.reset();
+        if (!taken.empty()) continue;  // first what is there; the next poll meets it again
         std::string gap = "records " + std::to_string(one.next) + " to " +
                           std::to_string(log.first() - 1) + " of " + where.stream + "[" +
                           std::to_string(where.partition) + "] are gone";
         one.next = log.first();
-        return taken.empty() ? std::optional(std::move(gap)) : std::nullopt;
+        return gap;
       }
       log.read(one.next, [&](const StoredRecord& stored) {
         if (taken.size() >= limit) return false;
@@ -302,7 +304,7 @@ class Source final : public core::RecordSource {
     for (auto& [where, one] : assigned_) {
       if (one.paused) continue;
       const auto unread = state_->logs[where].first_readable(one.next);
-      one.at_end = !unread || *unread >= one.end_seen;
+      one.at_end = one.end_seen && (!unread || *unread >= *one.end_seen);
     }
     return count;
   }

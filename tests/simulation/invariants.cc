@@ -21,6 +21,7 @@ class Checker {
     effects();
     told();
     stops();
+    ends();
     leftovers();
     return std::move(findings_);
   }
@@ -38,6 +39,7 @@ class Checker {
   /// Exactly once, and those of an evaluator to which nothing ever happened.
   void issues() {
     std::map<std::string, core::Issue> committed;
+    std::vector<std::pair<core::RunUid, std::string>> twice;
     for (const auto& stored : world_.broker().records("issues")) {
       const auto decoded = ingest::decode_event(view_of(stored));
       if (!decoded) {
@@ -48,7 +50,12 @@ class Checker {
         auto& last = last_attempt_[job->run.uid];
         last = std::max(last, job->run.attempt);
         attempts_[job->run.uid].insert(job->run.attempt);
-        if (job->phase == core::JobPhase::ended) ended_.insert({job->run.uid, job->run.attempt});
+        if (job->phase == core::JobPhase::ended) {
+          ended_.insert({job->run.uid, job->run.attempt});
+          revived_.erase(job->run.uid);
+        } else {
+          revived_.insert(job->run.uid);
+        }
         if (job->outcome == "lost") lost_.insert(job->run.uid);
       }
       const auto* issue = std::get_if<core::Issue>(&decoded->event);
@@ -63,13 +70,23 @@ class Checker {
       if (is_row_rule(issue->rule) && ended_.contains({issue->run.uid, issue->run.attempt})) {
         lost_.insert(issue->run.uid);
       }
+      if (issue->rule == "state_incomplete" && world_.retention_struck()) {
+        // People are told which partition's state lost input; its runs cannot be what they were.
+        incomplete_.insert(std::stoi(issue->labels.get("partition")));
+        continue;
+      }
       by_id_.emplace(issue->event_id, *issue);
       newest_[issue_key_of(*issue)] = *issue;
       const auto [first, fresh] = committed.emplace(issue->event_id, *issue);
       if (!fresh && !of_two_launches(first->second, *issue)) {
-        wrong("there twice, now at " + std::to_string(stored.partition) + "@" +
-              std::to_string(stored.offset) + ": " + describe(*issue));
+        twice.emplace_back(issue->run.uid,
+                           "there twice, now at " + std::to_string(stored.partition) + "@" +
+                               std::to_string(stored.offset) + ": " + describe(*issue));
       }
+    }
+    // Whose state lost what it had said, and says that, may say it again: the id is the same.
+    for (auto& [run, what] : twice) {
+      if (!lost_input(run)) wrong(std::move(what));
     }
     compare(committed, reference_of(world_));
   }
@@ -91,6 +108,7 @@ class Checker {
 
   void compare(const std::map<std::string, core::Issue>& committed, const Reference& expected) {
     const auto compared = [&](const core::Issue& issue) {
+      if (lost_input(issue.run.uid)) return false;
       // What only a clock finds, and what ends because a clock ended the run.
       if (issue.rule == "stalled_training_rule" || issue.rule == "clock_skew") return false;
       if (world_.scenario().timeless) return true;
@@ -111,6 +129,12 @@ class Checker {
         wrong("should not be: " + describe(issue));
       }
     }
+  }
+
+  /// Retention took records of the run that a reader had still to see, and that was said.
+  [[nodiscard]] bool lost_input(const core::RunUid& run) const {
+    const auto at = partition_of_.find(run);
+    return at != partition_of_.end() && incomplete_.contains(at->second);
   }
 
   static std::string describe(const core::Issue& issue) {
@@ -199,13 +223,15 @@ class Checker {
   /// Launch of the process that sent a frame, and where each launch of a run first said something.
   void frames() {
     std::set<std::tuple<core::RunUid, std::uint32_t, std::uint64_t>> heard;
-    for (const auto& stored : world_.broker().records("telemetry")) {
+    for (const auto& stored : world_.telemetry()) {
       const auto decoded = ingest::decode_frame(view_of(stored).value);
       if (!decoded) continue;
       const auto& header = decoded.frame().header();
+      partition_of_[header.run] = stored.partition;
       const auto launch = world_.launch_of(header);
       if (!launch) continue;
       sent_by_[{stored.partition, stored.offset}] = *launch;
+      last_sent_[{header.run, *launch}] = stored.offset;
       if (!heard.insert({header.run, header.rank, header.incarnation}).second) continue;
       const auto [first, fresh] =
           opening_.try_emplace({header.run, *launch}, stored.offset, stored.offset);
@@ -228,12 +254,14 @@ class Checker {
   }
 
   /// Two launches that nothing tells apart from one: their keys agree, and the earlier one still
-  /// sent when the later one had begun (docs/launches.md: it moves along).
-  [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier, std::size_t later,
-                                std::int64_t sent) const {
+  /// sent when the later one had begun (docs/launches.md: it moves along). What counts is the log:
+  /// records of the earlier one may have come late.
+  [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier,
+                                std::size_t later) const {
     const auto began = opening_.find({run, later});
-    return keys_agree(run, earlier, later) && began != opening_.end() &&
-           (began->second.first < sent || mixed(run, earlier));
+    const auto sent = last_sent_.find({run, earlier});
+    return keys_agree(run, earlier, later) && began != opening_.end() && sent != last_sent_.end() &&
+           (began->second.first < sent->second || mixed(run, earlier));
   }
 
   /// Its ranks opened while those of another launch with an agreeing key did: who belongs together
@@ -268,13 +296,29 @@ class Checker {
         const auto from = sent_by_.find({data->partition, data->last});
         if (from == sent_by_.end()) continue;
         said += " launch " + std::to_string(from->second);
-        meant = meant || from->second >= stop.launch ||
-                one_launch(stop.run, from->second, stop.launch, data->last);
+        meant =
+            meant || from->second >= stop.launch || one_launch(stop.run, from->second, stop.launch);
       }
-      if (!meant) {
+      if (!meant && !lost_input(stop.run)) {
         wrong("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) +
               " rank " + std::to_string(stop.rank) + " was stopped by " + stop.by +
               ", which was meant for another:" + said);
+      }
+    }
+  }
+
+  /// Whoever is gone is told: at the latest by its silence, whatever its node's agent goes on
+  /// sending, and whether that agent lived to see the end or not.
+  void ends() {
+    if (!world_.scenario().agent || world_.scenario().timeless) return;
+    for (const auto& [run, attempt] : last_attempt_) {
+      if (!ended_.contains({run, attempt}) && !lost_input(run)) {
+        wrong("nobody was told that attempt " + std::to_string(attempt) + " of " +
+              core::to_text(run) + " is over");
+      }
+      if (revived_.contains(run) && !lost_input(run)) {
+        wrong("attempt " + std::to_string(attempt) + " of " + core::to_text(run) +
+              " counts as alive, and everybody is gone");
       }
     }
   }
@@ -295,10 +339,15 @@ class Checker {
   std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> sent_by_;
   /// Offsets of the first words of a launch's first and last process.
   std::map<std::pair<core::RunUid, std::size_t>, std::pair<std::int64_t, std::int64_t>> opening_;
+  std::map<std::pair<core::RunUid, std::size_t>, std::int64_t>
+      last_sent_;  // offset of its last word
   std::map<core::RunUid, std::set<std::uint32_t>> attempts_;
-  std::set<core::RunUid> lost_;  // by the clock, at some time
+  std::map<core::RunUid, std::int32_t> partition_of_;
+  std::set<std::int32_t> incomplete_;  // partitions whose readers said that they lost input
+  std::set<core::RunUid> lost_;        // by the clock, at some time
   std::map<core::RunUid, std::uint32_t> last_attempt_;
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
+  std::set<core::RunUid> revived_;  // their newest word is not an end
   std::map<std::string, core::Issue> by_id_;
   std::map<std::string, core::Issue> newest_;  // by issue key, in the order of the topic
 };

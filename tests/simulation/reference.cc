@@ -32,7 +32,7 @@ Reference reference_of(World& world) {
       }
     }
   };
-  for (const auto& stored : world.broker().records("telemetry")) {
+  for (const auto& stored : world.telemetry()) {
     now.wall = core::wall_time(stored.record.timestamp);
     (void)stage.handle(view_of(stored), {now, false});
     keep();

@@ -127,6 +127,8 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
 void build_agent(Process& process, const RoleParts& parts) {
   app::StopsOptions options;
   options.host = kHost;
+  options.here = std::make_shared<app::StopsHere>();
+  parts.agent_begins(options.here);
   process.add(std::make_unique<app::StopsStage>(options,
                                                 std::make_unique<SimulatedProcesses>(parts.signal),
                                                 process.log(), *process.ground().telemetry));

@@ -120,6 +120,10 @@ Scenario scenario_of(std::uint64_t seed) {
   out.faults.delayed = rate(0.4, 0.1);
   out.faults.missing = rate(0.3, 0.05);
   out.faults.receiver = rate(0.6, 0.5);
+  // Chance of its own: what came later does not change the worlds that were there before.
+  Random later(Random(seed ^ 0x51D0A6E27ULL).next());
+  out.agent = later.chance(0.4);
+  out.faults.retention = later.chance(0.25) ? later.real() * 0.02 : 0;
   return out;
 }
 
@@ -131,7 +135,8 @@ std::string describe(const Scenario& scenario) {
                      std::to_string(scenario.runs.size()) + " runs, " +
                      core::to_text(std::chrono::round<std::chrono::seconds>(scenario.length)) +
                      (scenario.timeless ? ", grace periods out of reach" : "") +
-                     (scenario.eager ? ", eager rebalances" : "");
+                     (scenario.eager ? ", eager rebalances" : "") +
+                     (scenario.agent ? ", an agent that sees processes end" : "");
   text += ", snapshot every " + core::to_text(scenario.engine.snapshot_interval);
   text += ", commit every " + core::to_text(scenario.engine.commit_interval);
   if (scenario.route.group_wait && scenario.route.group_interval) {

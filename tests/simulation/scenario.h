@@ -60,6 +60,7 @@ struct FaultRates {
   double delayed = 0;
   double missing = 0;
   double receiver = 0;  // of calls
+  double retention = 0;
 };
 
 struct Scenario {
@@ -71,6 +72,7 @@ struct Scenario {
   std::size_t evaluators = 2;
   std::size_t leaders = 2;  // processes with a router and a deliverer
   bool stops = false;       // NaN stops a run; an agent enforces it
+  bool agent = false;       // the node's agent sweeps, and tells of processes that end
   bool eager = false;
   bool markers = true;
   core::Duration length = std::chrono::seconds(60);  // faults end then

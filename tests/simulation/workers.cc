@@ -93,6 +93,7 @@ void TrainingRank::open() {
   incarnation_ = static_cast<std::uint64_t>(core::nanoseconds(ground_.clock->now()));
   opened_ = ground_.clock->monotonic().count();
   heartbeat_ = ground_.clock->monotonic() + 5s;
+  ++announced_;
   ground_.trace->say(run_.name, "rank " + std::to_string(rank_) + " of launch " +
                                     std::to_string(launch_) + " opens");
   core::Lifecycle start;
@@ -197,6 +198,7 @@ void TrainingRank::step() {
   if (state_ == State::waiting && now >= next_) open();
   if (alive() && now >= heartbeat_) {
     heartbeat_ = now + 5s;
+    ++announced_;
     core::Lifecycle beat;
     beat.event = core::LifecycleEvent::heartbeat;
     beat.step = step_;

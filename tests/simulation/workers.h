@@ -59,6 +59,9 @@ class TrainingRank {
   [[nodiscard]] std::size_t launch() const { return launch_; }
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] const std::string& worker() const { return worker_; }
+  /// Grows with every word to the agent of its node: when it opens, and with every heartbeat.
+  [[nodiscard]] std::uint64_t announced() const { return announced_; }
   /// The newest stop command of its run that it obeyed.
   void read_commands(std::vector<Stopped>& stopped);
 
@@ -94,6 +97,7 @@ class TrainingRank {
   std::int64_t opened_ = 0;     // boot-time ns
   std::uint64_t incarnation_ = 0;
   std::uint64_t sequence_ = 0;
+  std::uint64_t announced_ = 0;
   std::int64_t step_ = 0;
   std::int64_t global_step_ = 0;
   bool calm_ = false;

@@ -11,7 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr core::Duration kDrainAtMost = 30min;
-constexpr core::Duration kSettle = 45s;  // longer than any group waits
+constexpr core::Duration kSettle = 45s;    // longer than any group waits
+constexpr core::Duration kAllOver = 200s;  // longer than a silent job counts as alive
 
 BrokerOptions broker_options(const Scenario& scenario, Mutation mutation, const core::Clock& clock,
                              Trace& trace) {
@@ -40,14 +41,19 @@ World::World(Scenario scenario, Mutation mutation, bool print)
       order_(scenario_.seed * 4 + 1),
       harm_(scenario_.seed * 4 + 2),
       chance_(scenario_.seed * 4 + 3),
+      late_(scenario_.seed * 4 + 5),
       receivers_(clock_, trace_, Random(scenario_.seed * 4 + 4), scenario_.faults.receiver,
-                 [this](const std::string& id) { return finished(id); }) {
+                 [this](const std::string& id) { return finished(id); }),
+      node_agent_({&broker_, &clock_, &trace_, &scenario_}, ranks_, late_.fork()) {
   roles_.scenario = &scenario_;
   roles_.mutation = mutation_;
   roles_.receivers = &receivers_;
   roles_.rules = parse_rules(scenario_.rules);
   roles_.signal = [this](const actions::ProcessFence& fence, int number) {
     return signal(fence, number);
+  };
+  roles_.agent_begins = [this](std::shared_ptr<const app::StopsHere> here) {
+    node_agent_.begin(std::move(here));
   };
   make_ranks();
   make_processes();
@@ -90,7 +96,7 @@ void World::make_processes() {
     add("leader-" + std::to_string(i),
         [this](Process& process) { build_leader(process, roles_, chance_.fork()); });
   }
-  if (scenario_.stops) {
+  if (scenario_.stops || scenario_.agent) {
     add("agent-0", [this](Process& process) { build_agent(process, roles_); });
   }
 }
@@ -253,6 +259,41 @@ void World::do_harm() {
     trace_.fault("compaction", topic, "");
     broker_.compact(topic, harm_.real(), harm_.chance(0.2));
   }
+  if (rates.retention > 0 && late_.chance(rates.retention)) retain();
+}
+
+/// Retention takes the oldest telemetry of a partition: what was read long ago, what only a replay
+/// would read again, or what nobody has read yet. (Before the first commit there is no reader that
+/// it could overtake.)
+void World::retain() {
+  const auto positions = broker_.committed("tocsin-rules");
+  if (positions.empty()) return;
+  const core::Position& at = positions[late_.index(positions.size())];
+  if (at.next < 0) return;
+  std::vector<StoredRecord> all = broker_.records("telemetry");
+  std::erase_if(all, [&](const auto& one) { return one.partition != at.where.partition; });
+  if (all.empty()) return;
+  const bool unread = late_.chance(0.3);
+  const std::int64_t first = all.front().offset;
+  const std::int64_t last = unread ? all.back().offset + 1 : at.next;
+  if (last <= first) return;
+  const std::int64_t from = late_.between(first + 1, last);
+  trace_.fault(unread ? "retention_overtakes" : "retention", "telemetry",
+               std::to_string(at.where.partition) + " begins at " + std::to_string(from));
+  for (auto& one : all) {
+    if (one.offset < from) expired_.push_back(std::move(one));
+  }
+  broker_.trim("telemetry", at.where.partition, from);
+}
+
+std::vector<StoredRecord> World::telemetry() const {
+  std::vector<StoredRecord> all = expired_;
+  const auto there = broker_.records("telemetry");
+  all.insert(all.end(), there.begin(), there.end());
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.partition, a.offset) < std::pair(b.partition, b.offset);
+  });
+  return all;
 }
 
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────
@@ -271,6 +312,9 @@ void World::turn() {
     rank->step();
     rank->read_commands(stopped_);
   }
+  // Behind the others in the list, if there is one at all.
+  const Process& last = *processes_.back();
+  if (scenario_.agent && last.running() && !last.frozen()) node_agent_.step();
   const auto steps = order_.between(1, static_cast<std::int64_t>(processes_.size()) + 1);
   for (std::int64_t i = 0; i < steps; ++i) {
     Process& process = *processes_[order_.index(processes_.size())];
@@ -337,7 +381,9 @@ void World::drain() {
     } else if (!quiet) {
       quiet = trace_.elapsed();
     }
-    if (quiet && trace_.elapsed() - *quiet > kSettle && drained()) {
+    const bool waits_for_losses = scenario_.agent && !scenario_.timeless;
+    const core::Duration enough = waits_for_losses ? kAllOver : kSettle;
+    if (quiet && trace_.elapsed() - *quiet > enough && drained()) {
       trace_.say("world", "everything is drained");
       return;
     }

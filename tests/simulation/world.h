@@ -8,6 +8,7 @@
 
 #include "tests/simulation/broker.h"
 #include "tests/simulation/mutations.h"
+#include "tests/simulation/node_agent.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/receivers.h"
 #include "tests/simulation/roles.h"
@@ -28,6 +29,9 @@ class World {
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] MemoryBroker& broker() { return broker_; }
+  /// Everything that ever was in the topic, partition by partition, also what retention took.
+  [[nodiscard]] std::vector<StoredRecord> telemetry() const;
+  [[nodiscard]] bool retention_struck() const { return !expired_.empty(); }
   [[nodiscard]] const Receivers& receivers() const { return receivers_; }
   [[nodiscard]] const std::vector<Stopped>& stopped() const { return stopped_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
@@ -47,6 +51,7 @@ class World {
   Fault fault(std::string_view client, Call call);
   void move_time(core::Duration most);
   void do_harm();
+  void retain();
   void freeze(std::string_view client, core::Duration length);
   void turn();
   void drain();
@@ -59,13 +64,15 @@ class World {
   Trace trace_;
   core::NullTelemetry telemetry_;
   MemoryBroker broker_;
-  Random order_, harm_, chance_;
+  Random order_, harm_, chance_, late_;
   Receivers receivers_;
   RoleParts roles_;
   std::map<std::string, core::Command> commands_;
   std::int64_t commands_end_ = 0;
   std::vector<std::unique_ptr<TrainingRank>> ranks_;
+  NodeAgent node_agent_;
   std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<StoredRecord> expired_;                              // telemetry that retention took
   std::map<std::string, core::Duration, std::less<>> away_until_;  // client → steady
   std::vector<Stopped> stopped_;
   std::vector<std::string> problems_;

@@ -94,7 +94,8 @@ OwnedFrame FakeWorker::end(std::string_view outcome) {
 
 OwnedFrame FakeWorker::summary(core::Mode mode, std::int64_t step,
                                const std::vector<core::SummaryRow>& rows,
-                               const std::vector<Statistic>& statistics) {
+                               const std::vector<Statistic>& statistics,
+                               const std::vector<Vector>& vectors) {
   std::map<core::SparseStat, std::pair<std::vector<std::uint32_t>, std::vector<double>>> by_stat;
   for (const Statistic& one : statistics) {
     by_stat[one.stat].first.push_back(one.row);
@@ -104,6 +105,9 @@ OwnedFrame FakeWorker::summary(core::Mode mode, std::int64_t step,
     writer.summary(header, rows);
     for (const auto& [stat, column] : by_stat) {
       writer.sparse_column(stat, {}, column.first, column.second);
+    }
+    for (const Vector& one : vectors) {
+      writer.vector(static_cast<std::uint16_t>(one.stat), one.row, one.parameters, one.values);
     }
   });
 }
@@ -127,10 +131,11 @@ OwnedFrame FakeWorker::scalars(core::Mode mode, const std::vector<Scalar>& scala
               [&](ingest::FrameWriter& writer) { writer.scalars(header, rows); });
 }
 
-OwnedFrame FakeWorker::step_end(core::Mode mode, std::int64_t step) {
+OwnedFrame FakeWorker::step_end(core::Mode mode, std::int64_t step, std::uint64_t flags) {
   ++header.global_step;
   header.time += step_time;
-  const core::StepEndRow row{step, header.global_step, header.time - step_time, header.time, 1, 0};
+  const core::StepEndRow row{step, header.global_step, header.time - step_time, header.time, 1,
+                             flags};
   return make(mode, step, [&](ingest::FrameWriter& writer) {
     writer.step_ends(header, {&row, 1});
   });
@@ -155,6 +160,19 @@ OwnedFrame FakeWorker::system(const std::vector<Sample>& samples) {
   }
   return make(core::Mode::global, 0,
               [&](ingest::FrameWriter& writer) { writer.system(header, rows); });
+}
+
+OwnedFrame FakeWorker::spans(core::Mode mode, std::int64_t step, const std::vector<Spent>& spans) {
+  std::vector<core::SpanRow> rows;
+  rows.reserve(spans.size());
+  const auto nanoseconds = [](double seconds) {
+    return static_cast<std::int64_t>(std::llround(seconds * static_cast<double>(kSecond)));
+  };
+  for (const Spent& one : spans) {
+    rows.push_back({core::name_hash(one.name), core::name_hash(one.track),
+                    header.time + nanoseconds(one.at), nanoseconds(one.seconds), step, 0, 0});
+  }
+  return make(mode, step, [&](ingest::FrameWriter& writer) { writer.spans(header, rows); });
 }
 
 ReadRules read_rules_text(const std::string& rules) {

@@ -51,6 +51,14 @@ struct Statistic {
   double value;
 };
 
+/// A tag-2 extension of one row.
+struct Vector {
+  core::VectorStat stat;
+  std::uint32_t row;
+  std::vector<double> values;
+  std::vector<double> parameters = {};
+};
+
 struct Entry {
   core::DictionaryType type = core::DictionaryType::tensor;
   std::string name;
@@ -73,6 +81,14 @@ struct Sample {
   double ratio = 0;
 };
 
+/// Something that took time in a step.
+struct Spent {
+  std::string name;
+  double seconds = 0;
+  std::string track = "phase";
+  double at = 0;  // seconds after the frame's time
+};
+
 /// One worker of one run: makes its frames in order, with sequence numbers and times.
 class FakeWorker {
  public:
@@ -83,12 +99,14 @@ class FakeWorker {
   OwnedFrame heartbeat();
   OwnedFrame end(std::string_view outcome = "completed");
   OwnedFrame summary(core::Mode mode, std::int64_t step, const std::vector<core::SummaryRow>& rows,
-                     const std::vector<Statistic>& statistics = {});
+                     const std::vector<Statistic>& statistics = {},
+                     const std::vector<Vector>& vectors = {});
   OwnedFrame tensors(core::Mode mode, std::int64_t step, const std::vector<TensorValues>& tensors);
   OwnedFrame scalars(core::Mode mode, const std::vector<Scalar>& scalars);
-  OwnedFrame step_end(core::Mode mode, std::int64_t step);
+  OwnedFrame step_end(core::Mode mode, std::int64_t step, std::uint64_t flags = 0);
   OwnedFrame dictionary(const std::vector<Entry>& entries);
   OwnedFrame system(const std::vector<Sample>& samples);
+  OwnedFrame spans(core::Mode mode, std::int64_t step, const std::vector<Spent>& spans);
 
   core::FrameHeader header;  // what the next frame carries: attempt, incarnation, pass, time …
   std::int64_t step_time = kSecond / 10;

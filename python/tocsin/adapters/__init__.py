@@ -6,7 +6,8 @@ from typing import Any, Optional
 from ..sink import Sink
 
 
-def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None) -> None:
+def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None,
+           phases: bool = False) -> None:
     """What ``watch()`` was given; the same again attaches nothing. A framework that the script has
     not imported is not imported for this."""
     if (model is None and optimizer is None and loss is None) or "torch" not in sys.modules:
@@ -17,6 +18,6 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
-    TorchAdapter(sink, model, optimizer, loss, name)
+    TorchAdapter(sink, model, optimizer, loss, name, phases)
     if model is not None:
         sink.follow(model)

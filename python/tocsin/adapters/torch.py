@@ -5,13 +5,16 @@ the adapter holds the model and the optimizer weakly.
 """
 
 import weakref
+from time import time_ns
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_capture import Capture
 from .torch_device import capturing
 from .torch_hooks import Closure, install
+from .torch_modules import Modules
 from .torch_names import is_sharded, is_wrapped, plain_name
+from .torch_phases import Passes
 from .torch_preflight import Preflight
 from .torch_scaling import Scaling, scaling_of
 
@@ -20,8 +23,9 @@ class TorchAdapter:
     """Watches one model and its optimizer. All errors go to the sink's containment."""
 
     def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None,
-                 name: Optional[str] = None) -> None:
-        """``name``: prefix of all names; None: what keeps them apart from those of the loop's others."""
+                 name: Optional[str] = None, phases: bool = False) -> None:
+        """``name``: prefix of all names; None: what keeps them apart from those of the loop's others.
+        ``phases``: the model's passes are timed."""
         self._sink = sink
         self._model = _weak(model)
         self._optimizer = _weak(optimizer)
@@ -41,6 +45,18 @@ class TorchAdapter:
         if loss is not None and hasattr(loss, "register_forward_hook"):
             handle = loss.register_forward_hook(self._loss_output)
             self._undo.append(handle.remove)
+        self._loss = _weak(loss)
+        # Of several optimizers of one model one adapter looks at its modules.
+        first = all(not isinstance(one, TorchAdapter) or one.parts()[0] is not model
+                    for one in sink.adapters())
+        self._modules = Modules(sink, model if first else None, loss, self._prefix)
+        self._undo.append(self._modules.detach)
+        self._passes: Optional[Passes] = None
+        if phases and first and model is not None:
+            self._passes = Passes(sink, model)
+            self._undo.append(self._passes.detach)
+        self._update_began = 0
+        self._first = first
         sink.attach(self, ends_steps=optimizer is not None, name=name or "")
 
     def watches(self, model: Any, optimizer: Any) -> bool:
@@ -92,6 +108,8 @@ class TorchAdapter:
         if not sink.active:
             return None
         try:
+            if self._passes is not None:
+                self._passes.end_backward()
             sink.begin_update(self)
             rate = self._optimizer().param_groups[0].get("lr")
             if rate is not self._rate:
@@ -106,7 +124,9 @@ class TorchAdapter:
             sink.failed("optimizer", error)
         if closure is None:
             self._read()
+            self._update_began = time_ns()
             return None
+        self._update_began = 0  # what a closure computes is no update
         read = [self._read]  # a line search calls it again and again, and moves the weights
 
         def instead(*args: Any, **kwargs: Any) -> Any:
@@ -137,6 +157,9 @@ class TorchAdapter:
         if not sink.active:
             return
         try:
+            if self._update_began:
+                began, self._update_began = self._update_began, 0
+                sink.phases.add_named("optimizer", began, time_ns() - began)
             scaling, self._scaling = self._scaling, None
             if scaling is None or capturing():
                 sink.end_update(self)
@@ -206,6 +229,7 @@ class TorchAdapter:
     def _sample(self, flags: int) -> None:
         if self._known_count != self._count():
             self._prepare()
+        self._modules.look(self._model() if self._first else None, self._loss())
         if self._capture is None:
             return
         scaling = self._scaling

@@ -15,12 +15,17 @@ class Preflight:
         self._updates = 0
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
+        self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
 
     def look(self, model: Any, optimizer: Any) -> bool:
         """Whether enough was seen. Gradients are there, and not used yet."""
         without = {id(parameter) for parameter in trainable(optimizer) if parameter.grad is None}
         self._without = without if self._without is None else self._without & without
         self._evaluating = self._evaluating and model is not None and not model.training
+        if self._updates == 0 and model is not None:
+            own = {id(parameter) for parameter in trainable(optimizer)}
+            self._others = {id(parameter): _mark(parameter) for parameter in model.parameters()
+                            if parameter.requires_grad and id(parameter) not in own}
         self._updates += 1
         return self._updates >= UPDATES
 
@@ -40,11 +45,18 @@ class Preflight:
         updated = {id(parameter) for _, other in others if other is not None
                    for parameter in trainable(other)}
         if model is not None:
-            idle = [names[id(parameter)] for parameter in _unique(model.parameters())
-                    if parameter.requires_grad and id(parameter) not in updated]
+            unheld = [parameter for parameter in _unique(model.parameters())
+                      if parameter.requires_grad and id(parameter) not in updated]
+            moved = [names[id(parameter)] for parameter in unheld if self._has_moved(parameter)]
+            idle = [names[id(parameter)] for parameter in unheld if not self._has_moved(parameter)]
+            if moved:
+                words.append(f"{_count(moved, 'trainable ')} of {what} {_are(moved)} updated by an "
+                             "optimizer that is not watched, watch(model, optimizer) takes it too"
+                             + _listed(moved, len(moved)))
             if idle:
                 find("no_optimizer", idle, len(idle), f"{_count(idle, 'trainable ')} of {what} "
-                     f"{_are(idle)} in no optimizer that is watched")
+                     f"{_are(idle)} in no optimizer that is watched, and "
+                     f"{'does' if len(idle) == 1 else 'do'} not change")
             known = {id(parameter) for other, _ in others if other is not None
                      for parameter in other.parameters()}
             foreign = [parameter for parameter in trainable(optimizer) if id(parameter) not in known]
@@ -59,8 +71,13 @@ class Preflight:
             find("no_gradient", without, len(without), f"{_count(without)} of {what} got no gradient")
         if self._evaluating:
             find("eval_mode", [], 0, f"{what} is trained in its eval state")
-        if told:
+        if told or words:
             sink.preflight(told, words)
+
+    def _has_moved(self, parameter: Any) -> bool:
+        """An optimizer that we do not see has changed it since the first update."""
+        before = self._others.get(id(parameter))
+        return before is not None and _mark(parameter) != before
 
 
 def trainable(optimizer: Any) -> List[Any]:
@@ -68,6 +85,13 @@ def trainable(optimizer: Any) -> List[Any]:
     return [parameter for parameter in _unique(parameter for group in optimizer.param_groups
                                                for parameter in group["params"])
             if parameter.requires_grad]
+
+
+def _mark(parameter: Any) -> Tuple[Any, ...]:
+    """What an update changes: torch counts changes in place, but not those through ``.data``."""
+    here = parameter.device.type == "cpu" and not hasattr(parameter, "to_local")
+    first = tuple(parameter.detach().reshape(-1)[:8].tolist()) if here else ()
+    return getattr(parameter, "_version", 0), first
 
 
 def _unique(parameters: Any) -> List[Any]:

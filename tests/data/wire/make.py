@@ -39,6 +39,17 @@ def extended():
         (77, b"of a later version")])
 
 
+def vectors():
+    """Class and channel statistics of two rows, one of them with a parameter, and one without any value."""
+    rows = [dict(ROW, name=wire.xxh64("labels"), meta=0xB0D), dict(ROW, name=wire.xxh64("images"), meta=0x601)]
+    return wire.encode_frame(header(9008), wire.SUMMARY, rows, [
+        (2, wire.vector_extension(36, 0, [990.0, 10.0])),                        # class_counts
+        (2, wire.vector_extension(38, 0, [0.0, 0.0, 990.0, 1.0, 0.0, 10.0])),    # confusion
+        (2, wire.vector_extension(35, 0, [3.0, 1.0], params=[0.0, -100.0])),     # value_counts(0, -100)
+        (2, wire.vector_extension(34, 1, [])),                                   # channel_count
+        (2, wire.vector_extension(32, 1, [NAN, INF, -0.0]))])                    # channel_sum
+
+
 def evolved():
     """A later minor: longer header, two more columns, an unknown extension, a flag nobody knows yet."""
     rows = [ROW, dict(ROW, name=wire.xxh64(WEIGHT), count=9)]
@@ -57,6 +68,7 @@ def files():
         {"step": 412, "global_step": 437, "start": TIME - 50_000_000, "end": TIME, "micro_steps": 1}])
     yield "summary", wire.encode_frame(header(9000), wire.SUMMARY, [ROW])
     yield "summary_extended", extended()
+    yield "summary_vectors", vectors()
     yield "summary_evolved", evolved()
     yield "scalar", wire.encode_frame(header(9004), wire.SCALAR, [
         {"name": wire.xxh64(LOSS), "step": 411, "global_step": 436, "time": TIME - 1, "value": 0.31, "meta": 0x402},

@@ -119,6 +119,23 @@ TEST(StopLedger, WorkersThatStartLaterAreToldToo) {
   EXPECT_TRUE(ledger.resend(running(1, "aa/2"), kStart + 1min));
 }
 
+TEST(StopLedger, ALaterStepIsAnotherRevisionOfWhatStandsThere) {
+  StopLedger ledger;
+  auto held = stop_of(run(1));
+  held.revision = ledger.reserve(held, {}).revision;
+  auto later = held;
+  later.args = core::ValueMap{{"not_before_step", std::int64_t{50}}};
+  const auto written = ledger.put_off(later);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(written->revision, held.revision + 1);
+  EXPECT_EQ(written->args, later.args);
+  EXPECT_FALSE(ledger.put_off(later));  // an older revision by now
+  EXPECT_EQ(ledger.resend(running(1, "aa/2"), kStart)->args, later.args);
+  ledger.on_withdrawn(run(1));
+  later.revision += 2;
+  EXPECT_FALSE(ledger.put_off(later));
+}
+
 TEST(StopLedger, AWithdrawnStopIsNotAskedAgain) {
   StopLedger ledger;
   ledger.reserve(stop_of(run(1)), {});

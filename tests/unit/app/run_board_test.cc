@@ -54,6 +54,8 @@ TEST(RunBoard, HeartbeatsMoveTheStepOn) {
   board.note(older);
   EXPECT_EQ(board.find(kRun)->step, 40);
   EXPECT_EQ(board.find(kRun)->step_seconds, 0.5);
+  EXPECT_EQ(board.find(kRun)->step_at, beat.time);
+  EXPECT_EQ(board.find(kRun)->paces, 1U);
 }
 
 }  // namespace

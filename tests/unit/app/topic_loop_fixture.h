@@ -54,8 +54,9 @@ class Adder final : public Stage {
     return std::vector<core::Position>{{committed.front().where, stands_at_[partition]}};
   }
   void started(std::int32_t partition, const Instant&) override { live.push_back(partition); }
-  void state_fault(std::int32_t, const core::Error& error, const Instant&) override {
+  void state_fault(std::int32_t partition, const core::Error& error, const Instant&) override {
     faults.push_back(error.message);
+    faulty.push_back(partition);
   }
   std::optional<Refusal> handle(const core::RecordView& record,
                                 const StageContext& context) override {
@@ -101,7 +102,7 @@ class Adder final : public Stage {
 
   int snapshot_every = 3;
   int opened = 0, handled = 0, replayed = 0, commits = 0;
-  std::vector<std::int32_t> live, live_now;
+  std::vector<std::int32_t> live, live_now, faulty;
   std::vector<std::string> faults;
 
  private:
@@ -113,11 +114,12 @@ class Adder final : public Stage {
 
 class TopicLoopTest : public testing::Test {
  protected:
-  TopicLoopTest() : broker_(options()) {}
+  explicit TopicLoopTest(std::int32_t partitions = 1) : broker_(options(partitions)) {}
 
-  simulation::BrokerOptions options() {
+  simulation::BrokerOptions options(std::int32_t partitions) {
     simulation::BrokerOptions options;
     options.topics = simulation::MemoryBroker::one_partition();
+    options.topics.partitions = partitions;
     options.clock = &clock_;
     return options;
   }

@@ -49,6 +49,43 @@ TEST_F(TopicLoopTest, ALoopWhoseFailingOutputWentWithItsPartitionsIsReadyAgain) 
   EXPECT_TRUE(first->loop.ready());
 }
 
+/// Two partitions, so that one of them can lose what it was still to read.
+class TopicLoopRetentionTest : public TopicLoopTest {
+ protected:
+  TopicLoopRetentionTest() : TopicLoopTest(2) {}
+  void number(std::int32_t partition, int value) {
+    core::OutRecord record{"telemetry", "k", std::to_string(value)};
+    record.partition = partition;
+    record.timestamp = core::nanoseconds(clock_.now());
+    broker_.append(std::move(record));
+  }
+};
+
+TEST_F(TopicLoopRetentionTest, WhoIsOvertakenByRetentionIsNamedAndNobodyElse) {
+  auto process = start();
+  for (const std::int32_t p : {0, 1}) number(p, 1);
+  run(process->loop);
+  for (int i = 0; i < 5; ++i) number(1, i);
+  broker_.trim("telemetry", 1, 4);
+  run(process->loop);
+  EXPECT_THAT(process->stage.faulty, testing::ElementsAre(1));
+}
+
+TEST_F(TopicLoopRetentionTest, WhatAReplayMissesIsSaid) {
+  auto first = start();
+  // The state stands behind the third record; what follows is seen again after a crash.
+  for (int i = 1; i <= 5; ++i) number(1, i);
+  run(first->loop);
+  ASSERT_THAT(first->stage.handled, 5);
+  first->kill();
+  first.reset();
+  clock_.advance(30s);
+  broker_.trim("telemetry", 1, 5);
+  auto second = start();
+  run(second->loop, 40);
+  EXPECT_THAT(second->stage.faulty, testing::ElementsAre(1));
+}
+
 TEST_F(TopicLoopTest, AnOrderlyHandOverCommitsFirst) {
   auto process = start();
   run(process->loop, 10);

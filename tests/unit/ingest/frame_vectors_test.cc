@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "tests/unit/ingest/frame_fixture.h"
@@ -96,6 +97,53 @@ TEST(FrameVectors, BothCodecsWriteTheSameExtensions) {
   expect_stored("summary_extended", finished(writer));
 }
 
+TEST(FrameVectors, BothCodecsWriteTheSameVectorsOfARow) {
+  core::SummaryRow labels = summary_row();
+  labels.name = core::name_hash("labels");
+  labels.meta = core::meta::make(core::Dtype::i64, core::Role::label);
+  core::SummaryRow images = summary_row();
+  images.name = core::name_hash("images");
+  images.meta = core::meta::make(core::Dtype::f32, core::Role::input);
+  const std::array<core::SummaryRow, 2> rows{labels, images};
+  FrameWriter writer;
+  writer.summary(header(9008), rows)
+      .vector(36, 0, {}, std::array<double, 2>{990, 10})
+      .vector(38, 0, {}, std::array<double, 6>{0, 0, 990, 1, 0, 10})
+      .vector(35, 0, std::array<double, 2>{0, -100}, std::array<double, 2>{3, 1})
+      .vector(34, 1, {}, {})
+      .vector(32, 1, {}, std::array<double, 3>{kNaN, kInf, -0.0});
+  expect_stored("summary_vectors", finished(writer));
+}
+
+TEST(FrameVectors, VectorsAreReadAsTheyWereStored) {
+  const Bytes stored = read_data("wire/summary_vectors.bin");
+  const Decoded decoded = decode_frame(stored);
+  ASSERT_TRUE(decoded) << decoded.detail();
+  std::string read;
+  decoded.frame().vectors([&](const core::SparseVector& vector) {
+    read += std::to_string(static_cast<int>(vector.stat)) + " of row " + std::to_string(vector.row);
+    for (std::size_t i = 0; i < vector.params_bytes.size() / 8; ++i) {
+      double parameter = 0;
+      std::memcpy(&parameter, vector.params_bytes.data() + i * 8, 8);
+      read += " (" + std::to_string(static_cast<int>(parameter)) + ")";
+    }
+    for (std::size_t i = 0; i < vector.size(); ++i) {
+      const double x = vector.value(i);
+      read += std::isnan(x)     ? " nan"
+              : std::isinf(x)   ? " inf"
+              : std::signbit(x) ? " -"
+                                : " " + std::to_string(static_cast<int>(x));
+    }
+    read += "\n";
+  });
+  EXPECT_EQ(read,
+            "36 of row 0 990 10\n"
+            "38 of row 0 0 0 990 1 0 10\n"
+            "35 of row 0 (0) (-100) 3 1\n"
+            "34 of row 1\n"
+            "32 of row 1 nan inf -\n");
+}
+
 TEST(FrameVectors, BothCodecsWriteTheSameDictionary) {
   const std::array<std::int64_t, 4> dims{32, 3, 3, 3};
   std::array<core::DictionaryEntry, 3> entries{};
@@ -159,8 +207,8 @@ TEST(FrameEvolution, ReadsALaterMinorWithALongerHeaderMoreColumnsAndUnknownTags)
 
 TEST(FrameEvolution, EveryStoredFrameIsStillRead) {
   for (const char* name :
-       {"step_end", "summary", "summary_extended", "summary_evolved", "scalar", "system", "span",
-        "dictionary", "lifecycle_start", "lifecycle_end", "tensor_chunk"}) {
+       {"step_end", "summary", "summary_extended", "summary_vectors", "summary_evolved", "scalar",
+        "system", "span", "dictionary", "lifecycle_start", "lifecycle_end", "tensor_chunk"}) {
     const Bytes stored = read_data(std::string("wire/") + name + ".bin");
     ASSERT_FALSE(stored.empty()) << name;
     const Decoded decoded = decode_frame(stored);
@@ -168,6 +216,69 @@ TEST(FrameEvolution, EveryStoredFrameIsStillRead) {
     EXPECT_EQ(decoded.frame().header().run, run()) << name;
     EXPECT_EQ(decoded.frame().header().worker, core::name_hash("worker_0")) << name;
   }
+}
+
+TEST(FrameVectors, ReadsTheVectorsOfAStoredFrame) {
+  const Bytes stored = read_data("wire/summary_extended.bin");
+  const Decoded decoded = decode_frame(stored);
+  ASSERT_TRUE(decoded);
+  std::size_t found = 0;
+  decoded.frame().vectors([&](const core::SparseVector& one) {
+    ++found;
+    EXPECT_EQ(static_cast<int>(one.stat), 32) << "channel_sum";
+    EXPECT_EQ(one.row, 2u);
+    EXPECT_TRUE(one.params_bytes.empty());
+    ASSERT_EQ(one.size(), 3u);
+    EXPECT_EQ(one.value(0), 1.0);
+    EXPECT_EQ(one.value(1), 2.0);
+    EXPECT_EQ(one.value(2), kInf);
+  });
+  EXPECT_EQ(found, 1u) << "other extensions are no vectors";
+}
+
+TEST(FrameVectors, ParametersTravelWithAVector) {
+  FrameWriter writer;
+  const std::array<core::SummaryRow, 2> rows{};
+  const std::array<double, 2> tokens{0, 3};
+  const std::array<double, 2> counts{7, 1};
+  const Bytes frame = finished(writer.summary(header(), rows).vector(35, 1, tokens, counts));
+  const Decoded decoded = decode_frame(frame);
+  ASSERT_TRUE(decoded);
+  std::size_t found = 0;
+  decoded.frame().vectors([&](const core::SparseVector& one) {
+    ++found;
+    EXPECT_EQ(static_cast<int>(one.stat), 35) << "value_counts";
+    EXPECT_EQ(one.row, 1u);
+    EXPECT_EQ(one.params_bytes.size(), 16u);
+    ASSERT_EQ(one.size(), 2u);
+    EXPECT_EQ(one.value(0), 7.0);
+  });
+  EXPECT_EQ(found, 1u);
+}
+
+// A length beyond its extension, or a row that the frame does not have, is passed over.
+TEST(FrameVectors, VectorsThatDoNotFitAreLeftOut) {
+  const auto seen = [](std::uint32_t row, std::uint32_t n) {
+    Bytes payload(16 + 8);
+    const std::uint16_t stat = 35;
+    std::memcpy(payload.data(), &stat, 2);
+    std::memcpy(payload.data() + 4, &row, 4);
+    std::memcpy(payload.data() + 8, &n, 4);
+    FrameWriter writer;
+    const std::array<core::SummaryRow, 2> rows{};
+    const Bytes frame = finished(writer.summary(header(), rows).extension(2, payload));
+    core::FrameHeader head;
+    std::memcpy(&head, frame.data(), sizeof head);
+    std::size_t found = 0;
+    core::FrameView(head, frame.data() + sizeof head).vectors([&](const core::SparseVector&) {
+      ++found;
+    });
+    return found;
+  };
+  EXPECT_EQ(seen(1, 1), 1u);
+  EXPECT_EQ(seen(2, 1), 0u);
+  EXPECT_EQ(seen(1, 2), 0u);
+  EXPECT_EQ(seen(1, 0xFFFFFFFFu), 0u);
 }
 
 TEST(FrameEvolution, ReadsAStoredLifecycleWithFieldsOfALaterVersion) {

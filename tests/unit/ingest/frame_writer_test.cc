@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "tests/unit/ingest/frame_fixture.h"
@@ -106,6 +108,49 @@ void expect_rows(const Bytes& bytes, const std::vector<Row>& rows, Get get) {
     const Row read = get(decoded.frame(), i);
     RC_ASSERT(std::memcmp(&read, &rows[i], sizeof(Row)) == 0);
   }
+}
+
+TEST(FrameProperty, VectorsComeBackBitForBitAndOnlyThoseThatWereSent) {
+  EXPECT_TRUE(rc::check([] {
+    struct Sent {
+      std::uint16_t stat;
+      std::uint32_t row;
+      std::vector<double> parameters;
+      std::vector<double> values;
+    };
+    const auto numbers = [](std::size_t most) {
+      std::vector<double> out(*rc::gen::inRange<std::size_t>(0, most));
+      for (double& x : out) x = std::bit_cast<double>(*rc::gen::arbitrary<std::uint64_t>());
+      return out;
+    };
+    const std::vector<core::SummaryRow> rows(*rc::gen::inRange<std::size_t>(1, 5), summary_row());
+    FrameWriter writer;
+    writer.summary(header(), rows);
+    std::vector<Sent> sent(*rc::gen::inRange<std::size_t>(0, 6));
+    for (Sent& one : sent) {
+      one = {*rc::gen::arbitrary<std::uint16_t>(),
+             *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(rows.size())),
+             numbers(4), numbers(9)};
+      writer.vector(one.stat, one.row, one.parameters, one.values);
+      writer.extension(9, bytes_of("between"));
+    }
+    const Bytes bytes = finished(writer);
+    const Decoded decoded = decode_frame(bytes);
+    RC_ASSERT(static_cast<bool>(decoded));
+    std::size_t at = 0;
+    decoded.frame().vectors([&](const core::SparseVector& vector) {
+      RC_ASSERT(at < sent.size());
+      const Sent& one = sent[at++];
+      RC_ASSERT(static_cast<std::uint16_t>(vector.stat) == one.stat && vector.row == one.row);
+      const auto same = [](std::span<const std::byte> read, const std::vector<double>& written) {
+        const auto as_sent = std::as_bytes(std::span(written));
+        return std::equal(read.begin(), read.end(), as_sent.begin(), as_sent.end());
+      };
+      RC_ASSERT(same(vector.params_bytes, one.parameters));
+      RC_ASSERT(same(vector.value_bytes, one.values));
+    });
+    RC_ASSERT(at == sent.size());
+  }));
 }
 
 TEST(FrameProperty, RowsOfEveryKindComeBackBitForBit) {

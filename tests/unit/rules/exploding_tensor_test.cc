@@ -2,13 +2,14 @@
 
 #include <cmath>
 
-#include "tests/support/rule_harness.h"
+#include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {
 namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
+using core::Role;
 
 const double kNaN = std::nan("");
 
@@ -143,6 +144,20 @@ TEST(ExplodingTensor, ResolvesAfterThreeFiniteSteps) {
   EXPECT_EQ(rule.resolved()[0].resolution, core::Resolution::recovered);
   EXPECT_EQ(rule.resolved()[0].labels, rule.firing()[0].labels);
   EXPECT_NE(rule.resolved()[0].event_id, rule.firing()[0].event_id);
+}
+
+TEST(ExplodingTensor, WhatCannotBeHitIsNotApplicable) {
+  RowBench rule("exploding_tensor");
+  const TensorValues counts{"ids", {1, 2}, Role::input, 0, core::Dtype::i64};
+  EXPECT_EQ(rule.judge(0, counts), "not_applicable") << "integers, finite as they are";
+  TensorValues flags{"mask", {1, 0}, Role::input, 0, core::Dtype::boolean};
+  EXPECT_EQ(rule.judge(1, flags), "not_applicable");
+  const TensorValues skipped{"g", {1, 2}, Role::gradient, core::meta::kOptimizerSkipped};
+  EXPECT_EQ(rule.judge(2, skipped), "not_applicable") << "a finite gradient of a skipped step";
+  EXPECT_EQ(rule.judge(3, TensorValues{"w", {1, 2}, Role::weight, core::meta::kOptimizerSkipped}),
+            "ok");
+  RowBench all("exploding_tensor", "{ignore_skipped_steps: false}");
+  EXPECT_EQ(all.judge(0, skipped), "ok");
 }
 
 }  // namespace

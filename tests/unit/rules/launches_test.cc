@@ -175,6 +175,18 @@ TEST(Launches, AStartThatGotLostDoesNotLeaveRoomForTheNextLaunch) {
         {kStart, 1, 30, "", 182, V::current, 178}});
 }
 
+TEST(Launches, WhoseStartGotLostKeepsItsPlaceWhenItComesAlong) {
+  // Rank 0 of the second launch is heard of without its start; rank 1's start opens another attempt,
+  // and rank 0 comes along. Its worker's next start is the third launch.
+  play({{kStart, 0, 10, "k", 100, V::opened, 100},
+        {kStart, 1, 10, "k", 100, V::current, 100},
+        {kFrame, 0, 20, "", 120, V::opened, 120},
+        {kFrame, 1, 10, "", 100, V::moved, 120},
+        {kStart, 1, 20, "k", 121, V::opened, 121},
+        {kFrame, 0, 20, "", 120, V::moved, 121},
+        {kStart, 0, 30, "k", 130, V::opened, 130}});
+}
+
 TEST(Launches, AProcessThatMovedAndWasReplacedIsStale) {
   play({{kStart, 0, 10, "k", 1, V::opened, 1},
         {kStart, 1, 10, "k", 1, V::current, 1},

@@ -344,6 +344,15 @@ TEST(Operational, TheJobsEventsCarryLaunchStepAndPace) {
   EXPECT_NEAR(newest.step_seconds.value_or(0), 0.1, 1e-9);
 }
 
+TEST(Operational, AJobWhoseStartGotLostIsLostAllTheSame) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  rule.feed(worker.heartbeat()).feed(worker.step_end(Mode::train, 0));
+  for (int i = 1; i <= 30; ++i) rule.tick(kStart + i * 5 * kSecond);
+  ASSERT_EQ(ends(rule).size(), 1U);
+  EXPECT_EQ(ends(rule)[0].outcome, "lost");
+}
+
 TEST(Operational, EndedRunsMakeRoomAndTheRestIsRefusedAloud) {
   EngineOptions options;
   options.config.max_runs = 2;

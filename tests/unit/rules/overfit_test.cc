@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tests/support/rule_harness.h"
+#include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {
 namespace {
@@ -121,6 +121,182 @@ TEST(Overfit, NonFiniteBatchesAreLeftOut) {
   job.train({0.5, std::nan("")});
   job.evaluate({0.9, HUGE_VAL});
   EXPECT_EQ(job.finish().size(), 1U);
+}
+
+// ------------------------------------------------------------ what names and directions say
+
+std::vector<BenchValue> round_of(std::vector<std::pair<std::string, double>> values) {
+  std::vector<BenchValue> out;
+  for (auto& [name, value] : values) out.push_back({name, value, core::Role::metric});
+  return out;
+}
+
+TEST(Overfit, JudgesBoostingRoundsWithoutModes) {
+  SeriesBench rule("overfit", "{}", "original");
+  EXPECT_EQ(rule.step(Mode::global, 0, round_of({{"train-rmse", 10}, {"validation-rmse", 11}})),
+            "validation-rmse: ok")
+      << "10 % is the limit";
+  EXPECT_EQ(rule.step(Mode::global, 1, round_of({{"train-rmse", 10}, {"validation-rmse", 11.1}})),
+            "validation-rmse: hit");
+  EXPECT_EQ(rule.step(Mode::global, 2, round_of({{"validation-rmse", 9}})), "") << "no pair";
+}
+
+TEST(Overfit, EachSetIsASeriesOfItsOwn) {
+  SeriesBench rule("overfit", "{patience: 2, noise_factor: 0}");
+  const auto round = [&](std::int64_t step, double valid, double eval_0, double eval_1) {
+    return rule.step(Mode::global, step,
+                     round_of({{"valid-logloss", valid},
+                               {"eval_0-logloss", eval_0},
+                               {"eval_1-logloss", eval_1},
+                               {"train-logloss", 0.01}}));
+  };
+  round(0, 1, 0.5, 0.3);
+  round(1, 1, 0.6, 0.3);
+  round(2, 1, 0.6, 0.3);
+  ASSERT_EQ(rule.told.size(), 1U);
+  EXPECT_EQ(rule.told[0].metric, "eval_0-logloss");
+}
+
+TEST(Overfit, GrowingMetricsAreJudgedByTheirFallOrNotAtAll) {
+  SeriesBench ours("overfit", "{patience: 2, noise_factor: 0}");
+  SeriesBench original("overfit", "{}", "original");
+  const std::vector<double> auc{0.7, 0.8, 0.9, 0.87, 0.87};
+  for (std::size_t i = 0; i < auc.size(); ++i) {
+    const auto values = round_of({{"train-auc", 0.1}, {"valid-auc", auc[i]}});
+    ours.step(Mode::global, static_cast<std::int64_t>(i), values);
+    EXPECT_EQ(original.step(Mode::global, static_cast<std::int64_t>(i), values), "");
+  }
+  ASSERT_EQ(ours.told.size(), 1U) << "3.3 % below its best, twice";
+  SeriesBench stated("overfit", "{}", "original");
+  EXPECT_EQ(stated.step(Mode::global, 0,
+                        {{"train-auc", 0.1, core::Role::metric, core::Direction::min},
+                         {"valid-auc", 0.9, core::Role::metric, core::Direction::min}}),
+            "valid-auc: hit")
+      << "what is stated decides";
+}
+
+TEST(Overfit, WholeSamplesAreLeftOutOfTheDefault) {
+  SeriesBench ours("overfit", "{patience: 1, noise_factor: 0}");
+  SeriesBench original("overfit", "{}", "original");
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const auto values =
+        round_of({{"train-error", 0.1}, {"valid-error", 0.1 + 0.1 * static_cast<double>(i)}});
+    EXPECT_EQ(ours.step(Mode::global, i, values), "");
+    EXPECT_EQ(original.step(Mode::global, i, values),
+              i == 0 ? "valid-error: ok" : "valid-error: hit");
+  }
+}
+
+TEST(Overfit, PartsOfWordsNameNoSet) {
+  SeriesBench rule("overfit", "{patience: 1, ratio_threshold: 0}");
+  for (const char* name : {"retrieval_loss", "contest_loss", "interval_loss", "medieval/loss"}) {
+    EXPECT_EQ(rule.step(Mode::train, 0, {{name, 1}}), "") << name;
+  }
+  EXPECT_EQ(rule.step(Mode::train, 1, {{"Val/Loss", 1}}), "Val/Loss: ok");
+  EXPECT_EQ(rule.step(Mode::train, 1, {{"loss.test", 1}}), "loss.test: ok");
+}
+
+TEST(Overfit, OfNumberedSetsTheLowestIsTheTrainingSet) {
+  SeriesBench rule("overfit", "{}", "original");
+  EXPECT_EQ(rule.step(Mode::global, 0,
+                      round_of({{"validation_0-logloss", 1}, {"validation_1-logloss", 1.2}})),
+            "validation_1-logloss: hit")
+      << "eval_set=[(train), (validation)]";
+  EXPECT_EQ(rule.step(Mode::global, 1, round_of({{"validation_0-logloss", 1}})), "")
+      << "alone it is what its name says";
+  SeriesBench named("overfit", "{train_set: validation_1}", "original");
+  EXPECT_EQ(named.step(Mode::global, 0,
+                       round_of({{"validation_0-logloss", 1.2}, {"validation_1-logloss", 1}})),
+            "validation_0-logloss: hit");
+  SeriesBench both("overfit", "{}", "original");
+  EXPECT_EQ(
+      both.step(
+          Mode::global, 0,
+          round_of({{"train-rmse", 1}, {"validation_0-rmse", 1.2}, {"validation_1-rmse", 1.05}})),
+      "validation_1-rmse: ok; validation_0-rmse: hit")
+      << "a set called train is the training set";
+}
+
+// --------------------------------------------------------------------------- means and strikes
+
+TEST(Overfit, TheTrainingMeanBeginsAnewBehindEachPass) {
+  SeriesBench rule("overfit", "{}", "original");
+  rule.step(Mode::train, 0, {{"a_loss", 1}, {"b_loss", 1}});
+  EXPECT_EQ(rule.pass(0, {{"a_loss", 1}}), "a_loss: ok");
+  rule.step(Mode::train, 1, {{"a_loss", 0.5}, {"b_loss", 0.5}});
+  // b is evaluated for the first time: its mean is of the steps since the pass before, not of all.
+  EXPECT_EQ(rule.pass(1, {{"b_loss", 0.6}}), "b_loss: hit");
+  EXPECT_EQ(rule.told[0].finding.observed.value, (0.6 - 0.5) / 0.5);
+  EXPECT_EQ(rule.pass(2, {{"a_loss", 0.54}}), "a_loss: ok") << "none since: the last one holds";
+}
+
+TEST(Overfit, AMeanOfNothingFiniteIsInsufficientAndNotKept) {
+  const double nan = std::nan("");
+  SeriesBench rule("overfit", "{patience: 2}", "original");
+  rule.step(Mode::train, 0, {{"loss", 1}});
+  EXPECT_EQ(rule.pass(0, {{"loss", 2}}), "loss: ok") << "one strike";
+  rule.step(Mode::train, 1, {{"loss", nan}});
+  EXPECT_EQ(rule.pass(1, {{"loss", 2}}), "loss: insufficient_data");
+  EXPECT_EQ(rule.pass(2, {{"loss", 2}}), "loss: insufficient_data") << "nothing to go back to";
+  rule.step(Mode::train, 2, {{"loss", 1}});
+  EXPECT_EQ(rule.pass(3, {{"loss", nan}}), "loss: insufficient_data");
+  rule.step(Mode::train, 3, {{"loss", 1}});
+  EXPECT_EQ(rule.pass(4, {{"loss", 2}}), "loss: hit") << "the strike was left";
+}
+
+TEST(Overfit, LossesThatDoNotPairAreComparedByTheirMeans) {
+  SeriesBench rule("overfit", "{}", "original");
+  rule.step(Mode::train, 0, {{"loss_a", 1}, {"loss_b", 3}});
+  EXPECT_EQ(rule.pass(0, {{"score_loss", 2.5}}), "losses: hit") << "25 % above 2";
+  SeriesBench paired("overfit", "{}", "original");
+  paired.step(Mode::train, 0, {{"loss_a", 1}, {"loss_b", 3}});
+  EXPECT_EQ(paired.pass(0, {{"loss_a", 1}, {"score_loss", 99}}), "loss_a: ok")
+      << "where one pairs up, those that do not are left out";
+}
+
+TEST(Overfit, NearZeroTheRatioExplodesAndBothLossesAreShown) {
+  SeriesBench rule("overfit", "{}", "original");
+  rule.step(Mode::train, 0, {{"loss", 0}});
+  EXPECT_EQ(rule.pass(0, {{"loss", 1e-6}}), "loss: hit");
+  EXPECT_NEAR(rule.told[0].finding.observed.value, 1e6, 1);
+  EXPECT_NE(rule.told[0].finding.summary.find("is 1e-06 against 0 in training"), std::string::npos);
+}
+
+TEST(Overfit, TheRiseMustBeMoreThanTheSpreadOfTheEvaluation) {
+  // A set of few samples, around 0.5 for good: 2 % above the best is nothing there.
+  const std::vector<double> around{0.5, 0.52, 0.48, 0.53, 0.49, 0.51, 0.47, 0.52, 0.5, 0.54};
+  SeriesBench ours("overfit");
+  SeriesBench plain("overfit", "{noise_factor: 0}");
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const double value = around[static_cast<std::size_t>(i * 7 % 10)];
+    ours.step(Mode::train, i, {{"loss", 1}});
+    plain.step(Mode::train, i, {{"loss", 1}});
+    ours.pass(i, {{"loss", value}});
+    plain.pass(i, {{"loss", value}});
+  }
+  EXPECT_TRUE(ours.told.empty());
+  EXPECT_FALSE(plain.told.empty());
+  // A steady rise is seen whatever was before.
+  int hits = 0;
+  for (std::int64_t i = 60; i < 80; ++i) {
+    ours.step(Mode::train, i, {{"loss", 1}});
+    hits += ours.pass(i, {{"loss", 0.5 + 0.01 * static_cast<double>(i - 60)}}) == "loss: hit";
+  }
+  EXPECT_GT(hits, 8);
+}
+
+TEST(Overfit, StartStepCountsTrainingSteps) {
+  SeriesBench rule("overfit", "{start_step: 3}", "original");
+  for (std::int64_t i = 0; i < 3; ++i) {
+    rule.step(Mode::train, i, {{"loss", 1}});
+    EXPECT_EQ(rule.pass(100 + i, {{"loss", 2}}), "loss: ok") << i;
+  }
+  rule.step(Mode::train, 3, {{"loss", 1}});
+  EXPECT_EQ(rule.pass(103, {{"loss", 2}}), "loss: hit");
+  SeriesBench rounds("overfit", "{start_step: 3}", "original");
+  const auto values = round_of({{"train-rmse", 1}, {"test-rmse", 2}});
+  EXPECT_EQ(rounds.step(Mode::global, 2, values), "test-rmse: ok");
+  EXPECT_EQ(rounds.step(Mode::global, 3, values), "test-rmse: hit") << "every step trains";
 }
 
 }  // namespace

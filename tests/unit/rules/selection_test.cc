@@ -54,5 +54,35 @@ TEST(Needs, OfBuiltInRulesAreOfTheVocabulary) {
   EXPECT_GT(needs, 3U);
 }
 
+TEST(Selection, OperatorsSelectWhatGoesInOrComesOut) {
+  Selection outputs;
+  EXPECT_TRUE(outputs.empty());
+  outputs.add_operator(core::Role::activation_out, "ReLU");
+  EXPECT_FALSE(outputs.empty());
+  Name name;
+  name.text = "features.2_output_0";
+  name.op_type = "RELU";
+  EXPECT_EQ(outputs.matches(core::Role::activation_out, &name), Match::yes);
+  EXPECT_EQ(outputs.matches(core::Role::activation_in, &name), Match::no);
+  EXPECT_EQ(outputs.matches(core::Role::other, &name), Match::yes) << "`output` in its name";
+  EXPECT_EQ(outputs.matches(core::Role::activation_out, nullptr), Match::unknown);
+  name.op_type = "LeakyReLU";
+  EXPECT_EQ(outputs.matches(core::Role::activation_out, &name), Match::no);
+}
+
+TEST(Selection, ARankLeavesOutWhateverElseSelects) {
+  Selection matrices;
+  matrices.add_role(core::Role::weight);
+  matrices.least_rank(2);
+  Name name;
+  name.shape = {3};
+  EXPECT_EQ(matrices.matches(core::Role::weight, &name), Match::no);
+  name.shape = {3, 1};
+  EXPECT_EQ(matrices.matches(core::Role::weight, &name), Match::yes);
+  EXPECT_EQ(matrices.matches(core::Role::bias, &name), Match::no);
+  EXPECT_EQ(matrices.matches(core::Role::weight, nullptr), Match::unknown) << "so is its shape";
+  EXPECT_EQ(matrices.matches(core::Role::bias, nullptr), Match::no);
+}
+
 }  // namespace
 }  // namespace tocsin::rules

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tests/support/rule_harness.h"
+#include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {
 namespace {
@@ -97,6 +97,127 @@ TEST(WeightUpdateRatio, RefusesThresholdsInTheWrongOrder) {
   const ReadRules read = read_rules_text(
       "  - {use: weight_update_ratio, with: {large_threshold: 1, small_threshold: 2}}");
   EXPECT_NE(read.errors.find("large_threshold must be greater"), std::string::npos);
+}
+
+// ------------------------------------------------------------------------ windows and edges
+
+/// One weight tensor of 10 elements.
+struct Saves {
+  RowBench rule;
+  std::uint64_t count = 10;
+  double rate = std::nan("");
+  double most = std::nan("");
+  explicit Saves(const std::string& with = "{}", const std::string& preset = "original")
+      : rule("weight_update_ratio", with, preset) {}
+
+  std::string norm(std::int64_t step, double l2) {
+    return rule.judge(step, row_of("w", Role::weight, count, l2, l2), context());
+  }
+  std::string moved(std::int64_t step, std::int64_t from, double delta, double before = 1) {
+    RowContext with = context();
+    with.sparse = {{SparseStat::delta_l2, delta},
+                   {SparseStat::prev_l2, before},
+                   {SparseStat::delta_from_step, static_cast<double>(from)}};
+    return rule.judge(step, row_of("w", Role::weight, count, before, before), with);
+  }
+  [[nodiscard]] RowContext context() const {
+    RowContext with;
+    with.learning_rate = rate;
+    with.max_learning_rate = most;
+    return with;
+  }
+};
+
+TEST(WeightUpdateRatio, RemembersAsManySavesAsNumStepsNeeds) {
+  Saves w("{num_steps: 20}");
+  for (std::int64_t step = 0; step < 20; ++step) w.norm(step, 1);
+  EXPECT_EQ(w.norm(20, 30), "hit too_large");
+  EXPECT_EQ(w.rule.finding->first_step, 0) << "the earliest of 20 saves in reach";
+  EXPECT_EQ(w.moved(21, 1, 1e-3), "ok") << "measured against the earliest in reach, 1";
+  EXPECT_EQ(w.moved(22, 21, 1e-12), "insufficient_data") << "measured against another";
+  Saves sparse("{num_steps: 1000}");
+  for (std::int64_t step = 0; step < 1000; step += 100) sparse.norm(step, 1);
+  EXPECT_EQ(sparse.norm(1000, 30), "hit too_large");
+  EXPECT_EQ(sparse.rule.finding->first_step, 0);
+}
+
+TEST(WeightUpdateRatio, BeyondItsMemoryItSaysThatItDoesNotKnow) {
+  Saves w("{num_steps: 1000}");
+  for (std::int64_t step = 0; step < 255; ++step) w.norm(step, 1);
+  EXPECT_EQ(w.norm(255, 30), "hit too_large") << "255 saves, all of them known";
+  EXPECT_EQ(w.norm(256, 1), "insufficient_data") << "256 known, and maybe one before";
+}
+
+TEST(WeightUpdateRatio, InfinityIsTooLargeAndNaNIsNothing) {
+  Saves w;
+  w.norm(0, 1);
+  EXPECT_EQ(w.norm(1, HUGE_VAL), "hit too_large");
+  EXPECT_EQ(w.norm(2, HUGE_VAL), "insufficient_data") << "Inf − Inf";
+  EXPECT_EQ(w.norm(3, std::nan("")), "insufficient_data");
+  EXPECT_EQ(w.norm(4, 1), "insufficient_data");
+  EXPECT_EQ(w.moved(5, 4, HUGE_VAL), "hit too_large");
+  EXPECT_EQ(w.moved(6, 5, std::nan("")), "insufficient_data");
+}
+
+TEST(WeightUpdateRatio, AnotherShapeStartsAnew) {
+  Saves w;
+  w.norm(0, 1);
+  w.count = 20;
+  EXPECT_EQ(w.norm(1, 99), "insufficient_data");
+  EXPECT_EQ(w.norm(2, 9999), "hit too_large");
+  w.rule.knows("w", {4, 5});
+  EXPECT_EQ(w.norm(3, 1), "insufficient_data") << "now its shape is known";
+  w.rule.knows("w", {5, 4});
+  EXPECT_EQ(w.norm(4, 99), "insufficient_data") << "the same number, other dimensions";
+}
+
+TEST(WeightUpdateRatio, TheLimitsAreStrict) {
+  Saves w("{epsilon: 1, large_threshold: 10, small_threshold: 0.25}");
+  w.norm(0, 1);
+  EXPECT_EQ(w.moved(1, 0, 20), "ok") << "20 / (1 + 1) = 10";
+  EXPECT_EQ(w.moved(2, 1, 20.001), "hit too_large");
+  EXPECT_EQ(w.moved(3, 2, 0.5), "ok") << "0.5 / 2 = 0.25";
+  EXPECT_EQ(w.moved(4, 3, 0.499), "hit too_small");
+  EXPECT_EQ(w.moved(5, 4, 0, 0), "hit too_small") << "a tensor that stays zero";
+  EXPECT_EQ(w.moved(6, 5, 30, 0.5), "hit from_zero") << "its norm was below epsilon";
+}
+
+// --------------------------------------------------------------------- the learning rate
+
+TEST(WeightUpdateRatio, ADecayingScheduleIsNoFault) {
+  Saves w("{}", "tocsin");
+  w.most = 1e-3;
+  w.rate = 1e-3;
+  w.norm(0, 1);
+  EXPECT_EQ(w.moved(1, 0, 1e-4), "ok");
+  w.rate = 1e-6;
+  EXPECT_EQ(w.moved(2, 1, 1e-7), "ok") << "1e-7 at a thousandth of the rate is 1e-4";
+  EXPECT_EQ(w.moved(3, 2, 1e-10), "hit too_small") << "1e-10 is not";
+  EXPECT_NEAR(w.rule.finding->observed.value, 1e-7, 1e-12);
+  w.rate = 0;
+  EXPECT_EQ(w.moved(4, 3, 0), "insufficient_data") << "nothing was to move";
+  EXPECT_EQ(w.moved(5, 4, 50), "hit too_large") << "which has nothing to do with it";
+}
+
+TEST(WeightUpdateRatio, AWarmUpFromZeroIsNoFault) {
+  Saves w("{}", "tocsin");
+  w.rate = 0;
+  w.most = 0;
+  w.norm(0, 1);
+  w.rate = w.most = 1e-5;
+  EXPECT_EQ(w.moved(1, 0, 0), "insufficient_data") << "step 0 was made with a rate of 0";
+  EXPECT_EQ(w.moved(2, 1, 0), "hit too_small");
+}
+
+TEST(WeightUpdateRatio, WithoutARateTheLimitIsAbsolute) {
+  Saves w("{}", "tocsin");
+  w.norm(0, 1);
+  EXPECT_EQ(w.moved(1, 0, 1e-7), "hit too_small");
+  Saves original;
+  original.rate = 1e-6;
+  original.most = 1;
+  original.norm(0, 1);
+  EXPECT_EQ(original.moved(1, 0, 1e-9), "hit too_small") << "original knows no rate";
 }
 
 }  // namespace

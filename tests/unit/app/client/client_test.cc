@@ -182,7 +182,7 @@ TEST(Client, CommandReachesTheAtomicAndIsAcknowledged) {
   while (client->commands().bits() == 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(client->commands().wanted(0), 1);
+  EXPECT_EQ(client->commands().ask(0), 1);
   EXPECT_TRUE(Client::close(client, "stopped_by_rule", "", 77, seconds(5)));
   const auto acks = broker.records("acks");
   ASSERT_EQ(acks.size(), 1U);

@@ -56,7 +56,7 @@ class CommandsTest : public ::testing::Test {
 
 TEST_F(CommandsTest, StopForThisLaunchIsTakenAndSaysWhoAnswers) {
   take(stop());
-  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+  EXPECT_EQ(board_.ask(0), TOCSIN_WANTS_STOP);
   EXPECT_THAT(answers(), ElementsAre("received"));
   EXPECT_EQ(acks_[0].revision, 1U);
   EXPECT_EQ(acks_[0].incarnation, 42U);
@@ -93,7 +93,7 @@ TEST_F(CommandsTest, TheLaunchDecidesAndNotTheAttempt) {
   core::Command command = stop();
   command.attempt = 1'767'323'999;  // as the engine settled it: not what our frames say
   take(command);
-  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+  EXPECT_EQ(board_.ask(0), TOCSIN_WANTS_STOP);
 }
 
 // A rank of the same attempt started after the writer had read who runs: it writes again.
@@ -104,7 +104,7 @@ TEST_F(CommandsTest, NextRevisionThatKnowsThisWorkerIsObeyed) {
   command.revision = 2;
   command.launch = stop().launch;
   take(command);
-  EXPECT_EQ(board_.wanted(0), TOCSIN_WANTS_STOP);
+  EXPECT_EQ(board_.ask(0), TOCSIN_WANTS_STOP);
   EXPECT_THAT(answers(), ElementsAre("refused stale", "received"));
   EXPECT_EQ(board_.revision_of("stop", "cmd_1"), 2U);
   EXPECT_EQ(board_.revision_of("stop", "cmd_other"), 1U);
@@ -161,10 +161,55 @@ TEST_F(CommandsTest, StopForALaterStepSaysWhereThisRankWillLeave) {
   core::Command command = stop();
   command.args = core::ValueMap{{"mode", "stop"}, {"not_before_step", std::int64_t{5}}};
   take(command);
-  EXPECT_EQ(board_.wanted(4), 0);
-  EXPECT_EQ(board_.wanted(5), TOCSIN_WANTS_STOP);
+  EXPECT_EQ(board_.ask(4), 0);
+  EXPECT_EQ(board_.ask(5), TOCSIN_WANTS_STOP);
   (void)answers();
   EXPECT_EQ(acks_[0].effective_step, 5);
+}
+
+core::Command leaving_after(core::Command command, std::int64_t step, std::uint64_t revision) {
+  command.args = core::ValueMap{{"mode", "stop"}, {"not_before_step", step}};
+  command.revision = revision;
+  return command;
+}
+
+// The other ranks left at the end of step 5, or wait for this one at step 6: it may not leave alone.
+TEST_F(CommandsTest, ARankThatHasPassedItsStepUnseenSaysSoAndObeysTheNextRevision) {
+  EXPECT_EQ(board_.ask(5), 0);
+  take(leaving_after(stop(), 5, 1));
+  EXPECT_EQ(board_.ask(6), 0);
+  EXPECT_EQ(board_.read("stop"), std::nullopt);
+  take(leaving_after(stop(), 5, 1));  // read again
+  take(leaving_after(stop(), 20, 2));
+  EXPECT_EQ(board_.ask(19), 0);
+  EXPECT_EQ(board_.ask(20), TOCSIN_WANTS_STOP);
+  EXPECT_THAT(answers(), ElementsAre("refused too_late", "received"));
+  EXPECT_EQ(acks_[1].effective_step, 20);
+  EXPECT_EQ(board_.received(), 1U);
+}
+
+TEST_F(CommandsTest, ALaterStepForARankThatHasHeardInTimeReplacesTheFirst) {
+  EXPECT_EQ(board_.ask(4), 0);
+  take(leaving_after(stop(), 5, 1));
+  take(leaving_after(stop(), 9, 2));
+  EXPECT_EQ(board_.ask(5), 0);
+  EXPECT_EQ(board_.ask(9), TOCSIN_WANTS_STOP);
+  EXPECT_THAT(answers(), ElementsAre("received", "received"));
+}
+
+TEST_F(CommandsTest, WhoIsLeavingIsNotTooLateForALaterRevision) {
+  take(leaving_after(stop(), 5, 1));
+  EXPECT_EQ(board_.ask(5), TOCSIN_WANTS_STOP);
+  EXPECT_TRUE(board_.read("stop"));
+  take(leaving_after(stop(), 5, 2));
+  EXPECT_EQ(board_.ask(5), TOCSIN_WANTS_STOP);
+  EXPECT_THAT(answers(), ElementsAre("received", "received"));
+}
+
+// A loop that asks once per epoch: all ranks ask at the same steps.
+TEST_F(CommandsTest, ALoopThatAsksSeldomLeavesWhenItAsksNext) {
+  take(leaving_after(stop(), 5, 1));
+  EXPECT_EQ(board_.ask(40), TOCSIN_WANTS_STOP);
 }
 
 }  // namespace

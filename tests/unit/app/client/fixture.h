@@ -65,7 +65,7 @@ void with_view(const core::OutRecord& record, F&& use) {
 /// A frame with the bytes it borrows from.
 struct KeptFrame {
   std::string bytes;
-  Lane lane = Lane::control;
+  Precedence precedence = Precedence::control;
   [[nodiscard]] core::FrameView view() const {
     const auto decoded = ingest::decode_frame(std::as_bytes(std::span(bytes.data(), bytes.size())));
     EXPECT_TRUE(decoded) << ingest::to_string(decoded.error()) << " " << decoded.detail();
@@ -81,7 +81,7 @@ struct Drained {
   explicit Drained(SendQueue& queue) {
     while (auto item = queue.pop()) {
       if (item->record.topic == "telemetry") {
-        frames.push_back({*item->record.value, item->lane});
+        frames.push_back({*item->record.value, item->precedence});
       } else {
         others.push_back(item->record);
       }

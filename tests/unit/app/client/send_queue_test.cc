@@ -6,9 +6,9 @@
 namespace tocsin::app::client {
 namespace {
 
-QueuedRecord record(Lane lane, std::int64_t step, std::size_t bytes = 1000) {
+QueuedRecord record(Precedence precedence, std::int64_t step, std::size_t bytes = 1000) {
   QueuedRecord item;
-  item.lane = lane;
+  item.precedence = precedence;
   item.rows = 10;
   item.first_step = item.last_step = step;
   item.record.value.emplace(bytes, 'x');
@@ -23,9 +23,9 @@ std::vector<std::int64_t> drain(SendQueue& queue) {
 
 TEST(SendQueue, FirstInFirstOutWhateverTheLane) {
   SendQueue queue(1 << 20);
-  queue.push(record(Lane::raw, 1));
-  queue.push(record(Lane::control, 2));
-  queue.push(record(Lane::scalars, 3));
+  queue.push(record(Precedence::raw, 1));
+  queue.push(record(Precedence::control, 2));
+  queue.push(record(Precedence::scalars, 3));
   EXPECT_THAT(drain(queue), ::testing::ElementsAre(1, 2, 3));
   EXPECT_EQ(queue.bytes(), 0U);
 }
@@ -34,10 +34,10 @@ TEST(SendQueue, LowestLaneMakesRoomOldestFirst) {
   SendQueue queue(12'000);
   std::int64_t step = 0;
   for (; queue.bytes() < 9000; ++step) {
-    queue.push(record(step % 2 == 0 ? Lane::statistics : Lane::raw, step));
+    queue.push(record(step % 2 == 0 ? Precedence::statistics : Precedence::raw, step));
   }
   const std::int64_t newest = step;
-  EXPECT_TRUE(queue.push(record(Lane::control, newest, 4000)));
+  EXPECT_TRUE(queue.push(record(Precedence::control, newest, 4000)));
   EXPECT_GT(queue.dropped()[3], 0U);
   EXPECT_EQ(queue.dropped()[2], 0U);
   const auto kept = drain(queue);
@@ -47,24 +47,24 @@ TEST(SendQueue, LowestLaneMakesRoomOldestFirst) {
 
 TEST(SendQueue, NothingAboveItsOwnLaneIsDroppedForARecord) {
   SendQueue queue(5'000);
-  while (queue.push(record(Lane::scalars, 1))) {
+  while (queue.push(record(Precedence::scalars, 1))) {
   }
-  EXPECT_FALSE(queue.push(record(Lane::statistics, 2)));
-  EXPECT_FALSE(queue.push(record(Lane::scalars, 3)));
-  EXPECT_TRUE(queue.push(record(Lane::control, 4)));
+  EXPECT_FALSE(queue.push(record(Precedence::statistics, 2)));
+  EXPECT_FALSE(queue.push(record(Precedence::scalars, 3)));
+  EXPECT_TRUE(queue.push(record(Precedence::control, 4)));
   EXPECT_GT(queue.dropped()[1], 1U);
 }
 
 TEST(SendQueue, GapsAreToldOnceThereIsRoomAndCoverTheWholeOutage) {
   SendQueue queue(5'000);
   std::int64_t step = 0;
-  while (queue.push(record(Lane::statistics, step))) ++step;
-  queue.push(record(Lane::statistics, step + 1));
+  while (queue.push(record(Precedence::statistics, step))) ++step;
+  queue.push(record(Precedence::statistics, step + 1));
   EXPECT_TRUE(queue.take_gaps().empty());  // still full
   drain(queue);
   const auto gaps = queue.take_gaps();
   ASSERT_EQ(gaps.size(), 1U);
-  EXPECT_EQ(gaps[0].lane, Lane::statistics);
+  EXPECT_EQ(gaps[0].precedence, Precedence::statistics);
   EXPECT_EQ(gaps[0].frames, 2U);
   EXPECT_EQ(gaps[0].rows, 20U);
   EXPECT_EQ(gaps[0].first_step, step);
@@ -75,16 +75,16 @@ TEST(SendQueue, GapsAreToldOnceThereIsRoomAndCoverTheWholeOutage) {
 TEST(SendQueue, NeverHoldsMoreThanItsBytes) {
   SendQueue queue(20'000);
   for (std::int64_t step = 0; step < 1000; ++step) {
-    queue.push(
-        record(static_cast<Lane>(step % 4), step, static_cast<std::size_t>(step * 37 % 3000)));
+    queue.push(record(static_cast<Precedence>(step % 4), step,
+                      static_cast<std::size_t>(step * 37 % 3000)));
     ASSERT_LE(queue.bytes(), 20'000U);
   }
 }
 
 TEST(SendQueue, RecordThatWasPutBackIsTheNextOne) {
   SendQueue queue(1 << 20);
-  queue.push(record(Lane::control, 1));
-  queue.push(record(Lane::control, 2));
+  queue.push(record(Precedence::control, 1));
+  queue.push(record(Precedence::control, 2));
   queue.put_back(*queue.pop());
   EXPECT_THAT(drain(queue), ::testing::ElementsAre(1, 2));
 }
@@ -93,7 +93,7 @@ TEST(SendQueue, WaitReturnsForARecordOrAWake) {
   SendQueue queue(1 << 20);
   queue.wake();
   queue.wait(std::chrono::hours(1));
-  queue.push(record(Lane::control, 1));
+  queue.push(record(Precedence::control, 1));
   queue.wait(std::chrono::hours(1));
   queue.wait(std::chrono::nanoseconds(1), /*only_wake=*/true);
   EXPECT_EQ(queue.size(), 1U);

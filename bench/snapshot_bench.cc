@@ -1,0 +1,253 @@
+// Snapshots at size: 50 rules over many tensors, as the evaluate stage writes them with the settings
+// that ship, while frames go on coming. How long does evaluation stand still, how large is a state,
+// how large is a commit? Baseline: the same frames while no snapshot is under way.
+// Run: snapshot_bench [tensors]   (default 20 000, which makes a million states)
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "app/stages/evaluate.h"
+#include "bench/bench_report.h"
+#include "config/config.h"
+#include "ingest/ingest.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kRules = 50;
+constexpr std::size_t kRowsPerFrame = 2000;
+constexpr std::int64_t kStart = 1'767'323'045'000'000'000;
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Instances of the rules that judge tensors, no two with the same parameters.
+rules::RulesConfig fifty_rules() {
+  std::string yaml = "rules:\n";
+  for (std::size_t i = 0; i < kRules; ++i) {
+    const std::string number = std::to_string(i + 1);
+    const std::string name = "  - {name: rule_" + number + ", ";
+    switch (i % 4) {
+      case 0:
+        yaml += name + "use: exploding_tensor, with: {clear_after: " + number + "}}\n";
+        break;
+      case 1:
+        yaml += name + "use: vanishing_gradient, with: {threshold: 1.0e-" + number + "}}\n";
+        break;
+      case 2:
+        yaml += name + "use: all_zero, with: {tensor_regex: ['.*'], threshold: " + number + "}}\n";
+        break;
+      default:
+        yaml +=
+            name + "use: exploding_tensor, with: {only_nan: true, clear_after: " + number + "}}\n";
+        break;
+    }
+  }
+  rules::RulesConfig out;
+  config::Diagnostics diagnostics;
+  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
+  const auto document = config::Document::parse(yaml, "bench.yaml", nothing, diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, out); });
+  }
+  for (const auto& one : diagnostics.items()) {
+    std::fprintf(stderr, "%s\n", config::to_text(one).c_str());
+  }
+  if (!diagnostics.items().empty()) std::exit(2);
+  return out;
+}
+
+/// One rank that sends `tensors` gradients per step, in frames of a size that a hook sends.
+class Rank {
+ public:
+  explicit Rank(std::size_t tensors) : tensors_(tensors) {
+    header_.run = core::run_uid_for("bench", "snapshot");
+    header_.world_size = 1;
+    header_.mode = core::Mode::train;
+    header_.worker = core::name_hash("worker_0");
+    header_.incarnation = 1;
+  }
+  /// The next frame's bytes; valid until the next call.
+  std::span<const std::byte> next() {
+    rows_.clear();
+    if (names_.size() < tensors_) {
+      const std::size_t until = std::min(names_.size() + kRowsPerFrame, tensors_);
+      std::vector<core::DictionaryEntry> entries;
+      std::deque<std::string> texts;  // borrowed by the entries
+      for (std::size_t i = names_.size(); i < until; ++i) {
+        core::DictionaryEntry entry;
+        entry.name = texts.emplace_back("gradient/layer" + std::to_string(i) + ".weight");
+        entry.hash = core::name_hash(entry.name);
+        entry.type = core::DictionaryType::tensor;
+        entry.role = core::Role::gradient;
+        entry.dtype = core::Dtype::f32;
+        names_.push_back(entry.hash);
+        entries.push_back(std::move(entry));
+      }
+      writer_.dictionary(counted(), entries);
+      return *writer_.finish();
+    }
+    if (at_ == tensors_) {
+      at_ = 0;
+      ++header_.step;
+      ++header_.global_step;
+    }
+    const std::size_t until = std::min(at_ + kRowsPerFrame, tensors_);
+    for (; at_ < until; ++at_) {
+      core::SummaryRow row;
+      row.name = names_[at_];
+      row.count = 4096;
+      row.abs_sum = 40.96;
+      row.sumsq = row.m2 = 4.1;
+      row.min = -0.1;
+      row.max = 0.1;
+      row.meta = core::meta::make(core::Dtype::f32, core::Role::gradient);
+      rows_.push_back(row);
+    }
+    writer_.summary(counted(), rows_);
+    return *writer_.finish();
+  }
+  [[nodiscard]] bool at_step_start() const { return names_.size() == tensors_ && at_ == tensors_; }
+
+ private:
+  const core::FrameHeader& counted() {
+    ++header_.sequence;
+    header_.time = kStart + static_cast<std::int64_t>(header_.sequence) * 1'000'000;
+    return header_;
+  }
+
+  std::size_t tensors_;
+  std::size_t at_ = 0;
+  core::FrameHeader header_;
+  std::vector<std::uint64_t> names_;
+  std::vector<core::SummaryRow> rows_;
+  ingest::FrameWriter writer_;
+};
+
+/// What the stage's loop sees.
+struct Seen {
+  double longest_take = 0, longest_frame = 0, longest_quiet_frame = 0;  // ms
+  std::size_t largest_commit = 0, bytes = 0, commits = 0;
+};
+
+class Loop {
+ public:
+  explicit Loop(std::size_t tensors)
+      : rank_(tensors), stage_(options(), log_, telemetry_), now_{core::wall_time(kStart), 1h} {
+    must(stage_.open(now_).has_value());
+    const core::Position never{{"telemetry", 0}, -1};
+    must(stage_.restored(0, {&never, 1}, now_).has_value());
+    stage_.started(0, now_);
+  }
+
+  /// One frame in, and what is to be written out; returns the bytes of a snapshot's piece.
+  std::size_t turn(Seen& seen, bool quiet) {
+    const auto bytes = rank_.next();
+    core::RecordView view;
+    view.topic = view.stream = "telemetry";
+    view.offset = offset_++;
+    view.timestamp = core::nanoseconds(now_.wall);
+    view.value = bytes;
+    auto begin = Clock::now();
+    must(!stage_.handle(view, {now_, false}));
+    auto& longest = quiet ? seen.longest_quiet_frame : seen.longest_frame;
+    longest = std::max(longest, milliseconds_since(begin));
+    now_.wall += 1ms;
+    now_.steady += 1ms;
+    begin = Clock::now();
+    const app::StageOutput out = stage_.take(now_);
+    if (!quiet) seen.longest_take = std::max(seen.longest_take, milliseconds_since(begin));
+    std::size_t size = 0;
+    for (const auto& one : out.records) {
+      size += one.record.key.size() + one.record.value.value_or("").size();
+    }
+    stage_.committing();
+    stage_.committed(now_);
+    return size;
+  }
+
+  /// Frames until a snapshot that is due by now is written.
+  void snapshot(Seen& seen) {
+    bool begun = false;
+    for (;;) {
+      const std::size_t size = turn(seen, false);
+      if (size == 0 && begun) return;
+      if (size == 0) continue;
+      begun = true;
+      seen.bytes += size;
+      ++seen.commits;
+      seen.largest_commit = std::max(seen.largest_commit, size);
+    }
+  }
+  /// States that rules keep: one per rule and tensor it has judged.
+  double states() {
+    const auto stats = stage_.engine()->stats();
+    return static_cast<double>(stats.units) * static_cast<double>(stats.evaluations.size());
+  }
+  void wait_for_next() { now_.steady += rules::EngineConfig().snapshot_interval; }
+
+ private:
+  static void must(bool ok) {
+    if (!ok) std::abort();
+  }
+  static app::EvaluateOptions options() {
+    app::EvaluateOptions out;
+    out.rules = fifty_rules();
+    return out;
+  }
+
+  Rank rank_;
+  core::NullLog log_;
+  core::NullTelemetry telemetry_;
+  app::EvaluateStage stage_;
+  app::Instant now_;
+  std::int64_t offset_ = 0;
+};
+
+void run(std::size_t tensors) {
+  Loop loop(tensors);
+  Seen ignored;
+  const std::size_t frames = (tensors + kRowsPerFrame - 1) / kRowsPerFrame;
+  // Names and two steps: everything that will ever be there is there.
+  for (std::size_t i = 0; i < 3 * frames; ++i) loop.turn(ignored, true);
+  const double states = loop.states();
+  loop.wait_for_next();
+  Seen whole;
+  loop.snapshot(whole);
+  Seen quiet;
+  for (std::size_t i = 0; i < 2 * frames; ++i) loop.turn(quiet, true);
+  // Once more: only what has changed since, which is everything.
+  loop.wait_for_next();
+  Seen again;
+  loop.snapshot(again);
+  std::printf("%zu tensors, %zu rules: %.3g states\n", tensors, kRules, states);
+  bench::figure("a frame of 2 000 rows while nothing is written, longest",
+                quiet.longest_quiet_frame, "ms");
+  for (const auto& [name, seen] :
+       {std::pair{"first snapshot", &whole}, std::pair{"next snapshot", &again}}) {
+    const std::string what = std::string(name) + ": ";
+    bench::figure(what + "commits", static_cast<double>(seen->commits), "");
+    bench::figure(what + "bytes per state", static_cast<double>(seen->bytes) / states, "bytes");
+    bench::judged(what + "largest commit", static_cast<double>(seen->largest_commit) / 1e6, "MB", 4,
+                  false);
+    bench::judged(what + "longest stop of evaluation", seen->longest_take, "ms", 50, false);
+    bench::judged(what + "longest frame meanwhile", seen->longest_frame, "ms",
+                  50 + quiet.longest_quiet_frame, false);
+  }
+}
+
+}  // namespace
+}  // namespace tocsin
+
+int main(int argc, char** argv) {
+  tocsin::run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000);
+  return 0;
+}

@@ -1,0 +1,39 @@
+// When a reader of the journal looks for records: at once after a sign of change, then again after
+// growing pauses, for a commit becomes visible a little after its bytes are written; and hardly ever
+// while nothing happens. Pure: times in, times out.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace tocsin::ingest {
+
+class JournalPace {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Pause = std::chrono::nanoseconds;
+
+  /// Somebody has written, perhaps we ourselves: look now, and soon again.
+  void changed();
+  /// What we want to see is another thing than at the last look: look now.
+  void wanted();
+  /// A look found so many records. `signs`: changes announce themselves, as far as anybody knows.
+  void looked(std::size_t found, bool signs, Time now);
+
+  /// `asked`: the reader has just been asked for records. While a change is about it gets a look.
+  [[nodiscard]] bool due(Time now, bool asked) const;
+  [[nodiscard]] Time next() const noexcept { return next_; }
+  /// Until then signs say nothing new; while others write on and on, one a millisecond is enough.
+  [[nodiscard]] Time deaf_until() const noexcept { return deaf_until_; }
+  /// Three times in a row a look found what no sign had announced: it looks as where there are none.
+  [[nodiscard]] bool distrusts() const noexcept;
+
+ private:
+  Time next_{};
+  Time deaf_until_{};
+  Pause pause_{0};         // before the look after the next one
+  bool announced_ = true;  // what the next look may find
+  int unannounced_ = 0;    // looks in a row that found what nothing had announced
+};
+
+}  // namespace tocsin::ingest

@@ -1,0 +1,156 @@
+"""Inputs and outputs of a PyTorch model's modules, as far as a collection holds them.
+
+A module gets hooks only when something of it is captured: patterns of the section ``capture`` match
+its names, or a rule asked for a collection of activations. A model that is compiled afterwards traces
+into hooks, so nothing is hooked unless it was asked for.
+"""
+
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+from ..sink import Sink
+from .torch_names import is_wrapped, plain_name
+
+MAX_CALLS = 8  # of one module in a step: a recurrent one has as many tensors as the sequence is long
+MAX_VALUES = 16  # in the inputs or outputs of one call
+
+
+class Modules:
+    """Of one model and, if it is given, its loss module. ``look()`` is called now and then."""
+
+    def __init__(self, sink: Sink, model: Any, loss: Any, prefix: str) -> None:
+        """Borrows the modules for the length of this call; the hooks keep what they need."""
+        self._sink = sink
+        self._prefix = prefix
+        self._handles: List[Any] = []
+        self._plan = -1
+        self._step = ("", -1)  # that was captured last
+        self._due = False
+        self._calls: Dict[str, int] = {}  # of the present forward pass
+        self.look(model, loss)
+
+    def look(self, model: Any, loss: Any) -> None:
+        """Hooks what is wanted, if that may have changed."""
+        plan = self._sink.plan_changes()
+        if plan == self._plan:
+            return
+        self._plan = plan
+        self.detach()
+        if not self._sink.publishes(False):  # of replicas one shows what all compute
+            return
+        found = list(self._wanted(model, loss))
+        if not found:
+            return
+        if model is not None:
+            self._handles.append(model.register_forward_pre_hook(self._begin))
+        for module, *how in found:
+            self._handles.append(module.register_forward_hook(self._hook_of(module, *how)))
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    # ---- which
+
+    def _wanted(self, model: Any, loss: Any) -> Iterator[Tuple[Any, str, List[str], str]]:
+        """(module, its name, roles of its inputs, role of its outputs); without inputs or outputs that
+        are not captured."""
+        for module, name, inputs, output in _modules_of(model, loss, self._prefix):
+            wanted = [self._sink.wants_tensor(f"{name}_input_{i}", role)
+                      for i, role in enumerate(inputs)]
+            if output and not self._sink.wants_tensor(f"{name}_output_0", output):
+                output = ""
+            if any(wanted) or output:
+                yield module, name, inputs if any(wanted) else [], output
+
+    # ---- when
+
+    def _begin(self, module: Any, inputs: Any) -> None:
+        """The root's forward pass begins: of the step that comes, not of the one that is held open."""
+        del module, inputs
+        with self._sink.guard("modules"):
+            clock = self._sink.clock
+            self._sink.catch_up()
+            clock.begin_forward()
+            self._calls.clear()
+            # Of several passes in a step (micro-batches) the first is captured.
+            self._due = self._sink.active and clock.position() != self._step \
+                and not _traced() and self._sink.wants()
+            if self._due:
+                self._step = clock.position()
+                self._sink.publish_lent(None, 0)  # until the first module runs we do nothing
+
+    def _hook_of(self, module: Any, name: str, inputs: List[str],
+                 output: str) -> Callable[..., None]:
+        op_type = type(module).__name__
+
+        def hook(module: Any, given: Any, result: Any) -> None:
+            del module
+            if not self._due:
+                return
+            with self._sink.guard("modules"):
+                call = self._calls.get(name, 0)
+                self._calls[name] = call + 1
+                if call >= MAX_CALLS:
+                    return
+                if inputs:
+                    for i, value in enumerate(_tensors(given)):
+                        self._publish(f"{name}_input_{call + i}", value,
+                                      inputs[min(i, len(inputs) - 1)], op_type)
+                if output:
+                    for i, value in enumerate(_tensors(result)):
+                        self._publish(f"{name}_output_{call + i}", value, output, op_type)
+
+        return hook
+
+    def _publish(self, name: str, value: Any, role: str, op_type: str) -> None:
+        self._sink.publish_tensor(name, value, None, role=role, op_type=op_type)
+
+
+def _modules_of(model: Any, loss: Any, prefix: str) -> Iterator[Tuple[Any, str, List[str], str]]:
+    """(module, name, roles of its inputs, role of its outputs) of all there are. What a loss module
+    gives is logged (``watch(loss=…)``), and no tensor."""
+    if model is not None:
+        wrapped = is_wrapped(model)
+        root = model
+        for inner in ("_orig_mod", "module"):
+            root = getattr(root, inner, root)
+        yield root, prefix + type(root).__name__, ["input"], "output"
+        for path, module in model.named_modules():
+            name = plain_name(path, wrapped)
+            if not name or module is root:
+                continue
+            if _is_loss(module):  # a LightningModule's attribute
+                yield module, prefix + name, ["prediction", "label"], ""
+            else:
+                yield module, prefix + name, ["activation_in"], "activation_out"
+    if _is_loss(loss):
+        yield loss, prefix + type(loss).__name__, ["prediction", "label"], ""
+
+
+def _is_loss(module: Any) -> bool:
+    return hasattr(module, "register_forward_hook") and type(module).__name__.endswith("Loss") \
+        and not list(module.children())
+
+
+def _tensors(values: Any) -> List[Any]:
+    """The tensors of a module's inputs or outputs, in order; of nested ones too."""
+    out: List[Any] = []
+    pending = [values]
+    while pending and len(out) < MAX_VALUES:
+        value = pending.pop(0)
+        if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
+            out.append(value)
+        elif isinstance(value, dict):
+            pending[:0] = list(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending[:0] = list(value)
+    return out
+
+
+def _traced() -> bool:
+    """A compiler looks at the model and does not run it."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    asked = getattr(compiler, "is_compiling", None)
+    return bool(asked is not None and asked())

@@ -1,0 +1,102 @@
+"""What a run has written to a directory, read back: no server, standard library only."""
+
+import os
+import sqlite3
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from . import wire
+
+MODES = {wire.GLOBAL: "global", wire.TRAIN: "train", wire.EVAL: "eval", wire.PREDICT: "predict"}
+_ROLES = {code: name for name, code in wire.ROLES.items()}
+# Sparse statistics by their numbers on the wire (docs/statistics.md).
+_STATISTICS = {1: "median", 2: "prod", 3: "p05", 4: "p25", 5: "p75", 6: "p95", 7: "delta_l2",
+               8: "delta_max_abs", 9: "delta_excess", 10: "prev_l2", 11: "delta_from_step",
+               12: "unit_count", 13: "unit_inactive_count", 14: "unit_saturated_count",
+               15: "abs_ge_count", 16: "depth", 17: "abs_min", 18: "abs_median", 19: "abs_prod",
+               20: "first_bad_index", 0x8001: "digest"}
+_PART = 1000  # records that one query reads
+
+
+class Tensors:
+    """The names and values of a directory. Reads it again at each call, from where it was."""
+
+    def __init__(self, directory: str) -> None:
+        self._path = os.path.join(directory, "telemetry.db")
+        self._next = 0
+        self._names: Dict[int, Dict[str, Any]] = {}
+        self._rows: List[Tuple[int, Dict[str, Any]]] = []  # (hash of the name, what is known of the value)
+
+    def names(self) -> List[str]:
+        """Of all tensors and scalars, in order."""
+        self._read()
+        return sorted({self._name(hash_) for hash_, _ in self._rows})
+
+    def get(self, name: Optional[str] = None, step: Optional[int] = None,
+            run: Optional[str] = None) -> List[Dict[str, Any]]:
+        """Values in the order in which they were written: ``name``, ``role``, ``step``, ``mode``,
+        ``rank``, ``run``, and ``value`` of a scalar or the statistics of a tensor (``count``, ``mean``,
+        ``std``, ``min``, ``max``, ``l2``, the columns of docs/statistics.md). None: all of them."""
+        self._read()
+        out = []
+        for hash_, row in self._rows:
+            if (step is None or row["step"] == step) and (run is None or row["run"] == run):
+                known = self._name(hash_)
+                if name is None or name == known:
+                    out.append({"name": known, **row})
+        return out
+
+    def _name(self, hash_: int) -> str:
+        return str(self._names.get(hash_, {}).get("name", f"#{hash_:016x}"))
+
+    def _read(self) -> None:
+        if not os.path.exists(self._path):
+            return
+        database = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=10)
+        try:
+            while True:
+                part = database.execute("SELECT id, value FROM telemetry WHERE id >= ? ORDER BY id "
+                                        "LIMIT ?", (self._next, _PART)).fetchall()
+                for number, value in part:
+                    self._next = number + 1
+                    self._take(value)
+                if len(part) < _PART:
+                    return
+        finally:
+            database.close()
+
+    def _take(self, value: Optional[bytes]) -> None:
+        try:
+            frame = wire.decode_frame(value or b"")
+        except wire.WireError:
+            return  # JSON of another producer, or damaged: the server says so
+        for entry in frame.entries:
+            self._names[entry["hash"]] = entry
+        if frame.kind in (wire.SUMMARY, wire.SCALAR):
+            for row in _rows(frame):
+                self._rows.append((row.pop("hash"), row))
+
+
+def _rows(frame: Any) -> Iterator[Dict[str, Any]]:
+    head = frame.header
+    extra = [(stat, values) for stat, _, values in frame.sparse_columns()] \
+        if frame.kind == wire.SUMMARY else []
+    for number, row in enumerate(frame.rows):
+        out = {"hash": row["name"], "role": _ROLES.get(row["meta"] >> 8 & 0xff, "other"),
+               "step": row.get("step", head["step"]), "mode": MODES[head["mode"]],
+               "rank": head["rank"], "run": str(head["run"])}
+        if frame.kind == wire.SCALAR:
+            out["value"] = row["value"]
+        else:
+            out.update({column: row[column] for column in row if column not in ("name", "meta")})
+            out.update(_derived(row))
+            out.update({_STATISTICS.get(stat, str(stat)): values[number] for stat, values in extra
+                        if number in values})
+        yield out
+
+
+def _derived(row: Dict[str, Any]) -> Dict[str, float]:
+    count = row["count"]
+    if count == 0:
+        return {}
+    return {"mean": row["sum"] / count, "std": (row["m2"] / count) ** 0.5 if row["m2"] >= 0 else
+            float("nan"), "l2": row["sumsq"] ** 0.5 if row["sumsq"] >= 0 else float("nan")}

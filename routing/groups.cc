@@ -1,0 +1,225 @@
+#include "routing/groups.h"
+
+#include <algorithm>
+
+namespace tocsin::routing {
+
+using core::Duration;
+using core::WallTime;
+
+namespace {
+
+/// Old by this much, an issue of a group that need not wait comes from a backlog.
+constexpr Duration kFresh = std::chrono::seconds(5);
+
+core::Labels overflow_labels() { return {{"overflow", "true"}}; }
+
+std::string shown_key(const std::string& route_id, const std::string& group_key) {
+  return route_id + '\x1f' + group_key;
+}
+
+}  // namespace
+
+WallTime last_on_grid(WallTime first, Duration interval, WallTime now) {
+  return now <= first ? first : first + interval * ((now - first) / interval);
+}
+
+Group* Groups::find(const std::string& route_id, const std::string& group_key) const {
+  const auto hash = hash_of_key_.find(shown_key(route_id, group_key));
+  return hash == hash_of_key_.end() ? nullptr : table_.find(hash->second);
+}
+
+// ---- membership
+
+/// The leaves of its present labels.
+void Groups::follow_tree(IssueState& state) const {
+  if (state.leaves.empty()) tree_.match(state.issue.labels, state.leaves);
+}
+
+void Groups::route(IssueState& state, WallTime now, bool new_episode) {
+  if (state.issue.shadow) return;  // recorded, never told
+  follow_tree(state);
+  std::vector<Group*> wanted;
+  for (const Route* leaf : state.leaves) {
+    Group& group = group_for(state, *leaf, leaf->group_labels(state.issue.labels), now);
+    wanted.push_back(&group);
+    const bool fresh = group.members.count(state.key) == 0;
+    if (!group.active()) activate(group, state, now);
+    if (fresh) join(group, state);
+    if (Group::Member& member = group.members.at(state.key); member.strayed) {
+      member.strayed = false;
+      change(group);
+    }
+    if (fresh || new_episode) hurry(group, state, now);
+  }
+  // Labels changed: groups it no longer belongs to are left, unless somebody was told there; those
+  // hear of it until it resolves.
+  const std::vector<Group*> joined = state.groups;
+  for (Group* group : joined) {
+    if (std::find(wanted.begin(), wanted.end(), group) != wanted.end()) continue;
+    if (!told_in(*group->logs, state.key)) {
+      leave(*group, state);
+    } else if (Group::Member& member = group->members.at(state.key); !member.strayed) {
+      member.strayed = true;
+      change(*group);
+    }
+  }
+}
+
+bool Groups::route_resolved(IssueState& state, WallTime now) {
+  follow_tree(state);
+  bool wanted = false;
+  for (const Route* leaf : state.leaves) {
+    const core::Labels labels = leaf->group_labels(state.issue.labels);
+    const std::string hash = group_hash(*leaf, labels);
+    const Group* found = table_.find(hash);
+    if (found == nullptr || !told_in(*found->logs, state.key)) continue;
+    Group& group = find_or_make(*leaf, labels, hash, false);
+    wanted = true;
+    if (!group.active()) activate(group, state, now);
+    join(group, state);
+    group.members.at(state.key).strayed = false;
+    group.next_tick = std::min(group.next_tick.value_or(now), now);
+    arrange(group);
+    touch(group);
+  }
+  return wanted;
+}
+
+Group& Groups::find_or_make(const Route& route, const core::Labels& labels, const std::string& hash,
+                            bool overflow) {
+  Group& group = table_.make(hash);
+  if (group.hash.empty()) {
+    group.hash = hash;
+    group.route_id = route.id;
+    group.labels = labels;
+    group.overflow = overflow;
+    group.logs = &log_.of(hash);
+  }
+  if (!group.active()) {
+    group.key = group_key(route, labels);
+    group.grouping = route.grouping();
+    group.route = &route;
+    hash_of_key_[shown_key(route.id, group.key)] = group.hash;
+  }
+  return group;
+}
+
+Group& Groups::group_for(IssueState& state, const Route& route, const core::Labels& labels,
+                         WallTime now) {
+  for (Group* group : state.groups) {
+    if (group->route == &route && (group->overflow || group->labels == labels)) return *group;
+  }
+  const std::string hash = group_hash(route, labels);
+  const Group* found = table_.find(hash);
+  const bool active = found != nullptr && found->active();
+  const bool room = active ? found->members.size() < limits_.max_members_per_group
+                           : active_ < limits_.max_groups &&
+                                 active_of_route_[route.id] < limits_.max_groups_per_route;
+  if (room) return find_or_make(route, labels, hash, false);
+  ++overflowed_;
+  overflows_.push_back({route.id, true, now});
+  return find_or_make(route, overflow_labels(), group_hash(route, overflow_labels()), true);
+}
+
+void Groups::activate(Group& group, const IssueState& first, WallTime now) {
+  ++active_;
+  ++active_of_route_[group.route_id];
+  ++group.generation;
+  group.created_at = now;
+  group.running = false;
+  group.absent_since.reset();
+  group.last_tick.reset();
+  group.urgent_at.reset();
+  agenda_.cancel(Due::forget_group, group.hash);
+  const Duration wait = group.route->group_wait;
+  const WallTime began = first.issue.starts_at;
+  group.next_tick = began + wait <= now ? now : now + wait;
+  group.held = behind_ && began + std::max(wait, kFresh) <= now;
+  if (wait == Duration::zero()) at_once_.push_back(group.hash);
+  arrange(group);
+  touch(group);
+}
+
+void Groups::join(Group& group, IssueState& state) {
+  group.members[state.key] = {&state, false};
+  state.groups.push_back(&group);
+  issues_.touch(state);
+  change(group);
+}
+
+void Groups::leave(Group& group, IssueState& state) {
+  group.members.erase(state.key);
+  state.groups.erase(std::remove(state.groups.begin(), state.groups.end(), &group),
+                     state.groups.end());
+  issues_.touch(state);
+  change(group);
+  if (!state.firing && state.groups.empty()) issues_.retire(state);
+}
+
+void Groups::hurry(Group& group, const IssueState& state, WallTime now) {
+  const Route& route = *group.route;
+  if (!route.immediate_on || !route.immediate_on->matches(state.issue.labels)) return;
+  WallTime at = now + route.urgent_wait;
+  if (group.last_urgent) at = std::max(at, *group.last_urgent + route.urgent_min_gap);
+  if (group.next_flush() && at >= *group.next_flush()) return;
+  group.urgent_at = at;
+  if (at <= now) at_once_.push_back(group.hash);
+  arrange(group);
+  touch(group);
+}
+
+void Groups::change(Group& group) {
+  const bool known = std::exchange(group.changed, true) && !group.unsaved;
+  group.unsaved = false;
+  if (!known) touch(group);
+}
+
+void Groups::change_all_of(const IssueState& state) {
+  for (Group* group : state.groups) change(*group);
+}
+
+void Groups::tell_again(Group& group, const std::string& integration,
+                        const std::vector<std::string>& issue_keys, WallTime now) {
+  for (const std::string& key : issue_keys) {
+    IssueState* found = issues_.state_of(key);
+    if (found == nullptr || group.route == nullptr) {
+      // Forgotten: nothing is left to tell of it.
+      log_.change(group.hash, integration, [&](TellLog& log) { return log.told.erase(key) > 0; });
+      continue;
+    }
+    if (!group.active()) {
+      find_or_make(*group.route, group.labels, group.hash, group.overflow);
+      activate(group, *found, now);
+      group.next_tick = now;
+      arrange(group);
+    }
+    if (group.members.count(key) == 0) join(group, *found);
+    issues_.keep(key);
+  }
+}
+
+/// Do the issue's present labels lead to this group?
+bool Groups::belongs(const Group& group, IssueState& state) const {
+  follow_tree(state);
+  return std::any_of(state.leaves.begin(), state.leaves.end(), [&](const Route* leaf) {
+    return leaf == group.route &&
+           (group.overflow || leaf->group_labels(state.issue.labels) == group.labels);
+  });
+}
+
+// ---- the holding of what is old
+
+void Groups::set_behind(bool behind, WallTime now) {
+  behind_ = behind;
+  if (behind) return;
+  for (const auto& [hash, group] : table_.in_order()) {
+    if (!group->held) continue;
+    group->held = false;
+    if (group->next_tick) group->next_tick = std::max(*group->next_tick, now);
+    arrange(*group);
+    touch(*group);
+  }
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,340 @@
+// Fires when classes are far from equally frequent, or rare classes are mostly predicted wrong.
+//
+// Reads   the statistics class_counts and class_correct of labels, of all workers.
+// Window  counts since the start of the attempt, per mode; of predictions the fewest latest steps
+//         that together hold `samples` labels. Judged when nobody can add to the step any more.
+// Fires   once `samples` labels were seen, N_c of class c:
+//           imbalance      max N / min N > threshold_imbalance over the classes seen (num_classes:
+//                          over all), once max N >= threshold_imbalance · min_class_samples
+//           misprediction  a class with N_c <= max N / 2 (scope all: any), of which the window holds
+//                          min_class_samples, is wrong in more than threshold_misprediction of them
+//         preset tocsin also
+//           single_class   300 labels and one class only
+// Quiet   at steps without labels; counts that are no counts are insufficient. Classes from
+//         num_classes on are an error.
+// Source  Amazon SageMaker Debugger, ClassImbalance; docs/rules/class_imbalance.md.
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "rules/builtin/classes.h"
+#include "rules/evaluate/step_set.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kImbalanceKinds[] = {"imbalance", "misprediction", "single_class"};
+
+struct ClassImbalance {
+  static constexpr std::span<const std::string_view> kKinds = kImbalanceKinds;
+  static constexpr std::string_view kExtensions[] = {
+      "num_classes", "misprediction_scope", "ignore_labels", "min_class_samples", "single_class"};
+  static constexpr bool kPerWorker = false;
+  static constexpr Sent kSent[] = {core::VectorStat::class_counts, core::VectorStat::class_correct};
+  enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass };
+
+  struct Config {
+    double threshold_imbalance = 10;
+    double threshold_misprediction = 0.7;
+    std::uint32_t samples = 500;
+    bool argmax = false;
+    std::string labels_regex = ".*labels";
+    std::string predictions_regex = ".*predictions";
+    std::optional<std::uint32_t> num_classes;
+    std::string misprediction_scope = "underrepresented";
+    std::vector<std::string> ignore_labels;
+    std::vector<std::int64_t> ignored;  // the same as numbers
+    std::uint32_t min_class_samples = 10;
+    std::uint32_t single_class = 0;
+    Selection labels;
+  };
+  struct Count {
+    std::uint32_t which = 0;
+    double labels = 0;
+    double wrong = 0;
+  };
+  struct State {
+    std::vector<double> labels;              // N_c since the start
+    std::vector<std::vector<Count>> recent;  // per step with predictions, oldest first
+    double recent_labels = 0;                // in all of them
+
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.labels, s.recent, s.recent_labels);
+    }
+  };
+  /// What a judgement came to.
+  struct Seen {
+    double total = 0;
+    double most = 0;
+    double least = 0;  // of the classes that count; 0: one of num_classes was never seen
+    std::size_t largest = 0;
+    std::size_t smallest = 0;
+    std::size_t classes = 0;
+    Count worst;  // most often wrong among the classes in scope
+  };
+
+  static Defaults defaults(Preset) { return {}; }
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    if (preset == Preset::tocsin) cfg.single_class = 300;
+    in.optional("threshold_imbalance", cfg.threshold_imbalance, config::at_least(1.0),
+                "largest class over smallest class that is still right");
+    in.optional("threshold_misprediction", cfg.threshold_misprediction, config::between(0.0, 1.0),
+                "share of wrong predictions of a class that is still right");
+    in.optional("samples", cfg.samples, config::at_least(1U), "labels before the first judgement");
+    in.optional("argmax", cfg.argmax, "accepted: the hook takes the largest entry by itself");
+    in.optional("labels_regex", cfg.labels_regex, config::not_empty(),
+                "labels are tensors with this in their name, or with role label");
+    in.optional("predictions_regex", cfg.predictions_regex, config::not_empty(),
+                "accepted: predictions are counted by the hook, beside the labels");
+    in.optional("num_classes", cfg.num_classes,
+                "number of classes: one that was never seen is then a class too");
+    if (cfg.num_classes && (*cfg.num_classes < 2 || *cfg.num_classes > kMostClasses)) {
+      in.error("num_classes", "expected 2 … 65536 classes");
+    }
+    in.optional("misprediction_scope", cfg.misprediction_scope,
+                config::one_of({"underrepresented", "all"}),
+                "classes whose predictions are judged: those at most half as frequent as the "
+                "largest, or all");
+    in.optional("ignore_labels", cfg.ignore_labels, "labels that are no classes, such as 255");
+    cfg.ignored.clear();
+    for (const std::string& label : cfg.ignore_labels) {
+      std::int64_t number = 0;
+      const char* last = label.data() + label.size();
+      const auto [end, error] = std::from_chars(label.data(), last, number);
+      if (error != std::errc() || end != last) {
+        in.error("ignore_labels", "\"" + label + "\" is no whole number");
+      }
+      cfg.ignored.push_back(number);
+    }
+    in.optional("min_class_samples", cfg.min_class_samples, config::at_least(1U),
+                "samples below which a class is not judged");
+    in.optional("single_class", cfg.single_class,
+                "labels after which one class alone is told; 0 = off");
+    std::string error;
+    cfg.labels.add_role(core::Role::label);
+    if (!cfg.labels.add_regex(cfg.labels_regex, error)) in.error("labels_regex", error);
+    Selection unused;
+    if (!unused.add_regex(cfg.predictions_regex, error)) in.error("predictions_regex", error);
+  }
+  static std::vector<Need> needs(const Config&) { return {{"labels", {"classes"}}}; }
+  static void adjust(const Config& cfg, Program& program) {
+    if (!program.selection.empty()) return;  // what the user has chosen
+    std::string error;
+    program.selection.add_role(core::Role::label);
+    program.selection.add_regex(cfg.labels_regex, error);
+  }
+
+  static bool ignored(const Config& cfg, std::size_t which) {
+    return std::find(cfg.ignored.begin(), cfg.ignored.end(), static_cast<std::int64_t>(which)) !=
+           cfg.ignored.end();
+  }
+
+  // --------------------------------------------------------------------------- accumulation
+
+  enum class Added { nothing, labels, broken, beyond };
+
+  static Added add(const Config& cfg, State& state, const StepRow& row, std::vector<Count>& step) {
+    const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
+    if (counts == nullptr) return Added::broken;
+    const std::vector<double>* correct = row.vector(core::VectorStat::class_correct);
+    if (counts->size() > kMostClasses || !are_counts(*counts)) return Added::broken;
+    if (correct != nullptr && (correct->size() != counts->size() || !are_counts(*correct))) {
+      return Added::broken;
+    }
+    for (std::size_t i = 0; i < counts->size(); ++i) {
+      if (correct != nullptr && (*correct)[i] > (*counts)[i]) return Added::broken;
+      if (cfg.num_classes && i >= *cfg.num_classes && (*counts)[i] > 0 && !ignored(cfg, i)) {
+        return Added::beyond;
+      }
+    }
+    Added out = Added::nothing;
+    for (std::size_t i = 0; i < counts->size(); ++i) {
+      const double labels = (*counts)[i];
+      if (labels == 0 || ignored(cfg, i)) continue;
+      if (i >= state.labels.size()) state.labels.resize(i + 1);
+      state.labels[i] += labels;
+      out = Added::labels;
+      if (correct == nullptr) continue;
+      step.push_back({static_cast<std::uint32_t>(i), labels, labels - (*correct)[i]});
+    }
+    return out;
+  }
+
+  // Steps at the front go as long as the others hold enough without them.
+  static void slide(const Config& cfg, State& state, std::vector<Count> step) {
+    const auto labels_of = [](const std::vector<Count>& counts) {
+      double sum = 0;
+      for (const Count& one : counts) sum += one.labels;
+      return sum;
+    };
+    if (step.empty()) return;
+    state.recent_labels += labels_of(step);
+    state.recent.push_back(std::move(step));
+    std::size_t drop = 0;
+    while (state.recent_labels - labels_of(state.recent[drop]) >= cfg.samples) {
+      state.recent_labels -= labels_of(state.recent[drop++]);
+    }
+    state.recent.erase(state.recent.begin(),
+                       state.recent.begin() + static_cast<std::ptrdiff_t>(drop));
+  }
+
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    std::vector<Count> step;
+    const StepRow* labels = nullptr;
+    bool added = false;
+    Outcome problem = Outcome::ok;
+    for (const StepRow& row : set.rows) {
+      if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
+      if (labels == nullptr) labels = &row;
+      const Added what = add(cfg, state, row, step);
+      added = added || what == Added::labels;
+      if (what == Added::broken && problem == Outcome::ok) problem = Outcome::insufficient_data;
+      if (what == Added::beyond) problem = Outcome::error;
+    }
+    if (labels == nullptr) return;
+    slide(cfg, state, std::move(step));
+    if (!added && problem == Outcome::ok) return;
+    Seen seen = look(cfg, state);
+    Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
+    if (problem == Outcome::error) verdict = {problem, 0};
+    const std::string name = report.scope().text(labels->name());
+    report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {
+      Finding finding = explain(cfg, state, seen, subject, kind);
+      finding.tensor = report.tensor(*labels);
+      return finding;
+    });
+  }
+
+  // ------------------------------------------------------------------------------ judgement
+
+  static Seen look(const Config& cfg, const State& state) {
+    Seen out;
+    out.least = std::numeric_limits<double>::infinity();
+    const auto take = [&](std::size_t which, double labels) {
+      out.total += labels;
+      if (labels > out.most) {
+        out.most = labels;
+        out.largest = which;
+      }
+      if (labels < out.least) {
+        out.least = labels;
+        out.smallest = which;
+      }
+      out.classes += labels > 0 ? 1 : 0;
+    };
+    const std::size_t all = std::max<std::size_t>(state.labels.size(), cfg.num_classes.value_or(0));
+    for (std::size_t i = 0; i < all; ++i) {
+      const double labels = i < state.labels.size() ? state.labels[i] : 0;
+      const bool counts = labels > 0 || (cfg.num_classes && i < *cfg.num_classes);
+      if (counts && !ignored(cfg, i)) take(i, labels);
+    }
+    return out;
+  }
+
+  static Verdict compare(const Config& cfg, const State& state, Seen& seen) {
+    Verdict verdict = kInsufficient;
+    const auto consider = [&](bool holds, Kind kind) {
+      if (verdict.outcome == Outcome::insufficient_data) verdict = kOk;
+      if (!holds) return;
+      verdict.outcome = Outcome::hit;
+      verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
+    };
+    if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {
+      consider(true, kSingleClass);
+    }
+    if (seen.total < cfg.samples) return verdict;
+    consider(seen.most >= cfg.threshold_imbalance * cfg.min_class_samples &&
+                 seen.most / seen.least > cfg.threshold_imbalance,
+             kImbalance);
+    seen.worst = worst(cfg, state, seen);
+    consider(
+        seen.worst.labels > 0 && seen.worst.wrong / seen.worst.labels > cfg.threshold_misprediction,
+        kMisprediction);
+    return verdict;
+  }
+
+  static Count worst(const Config& cfg, const State& state, const Seen& seen) {
+    std::vector<Count> recent(state.labels.size());
+    for (const std::vector<Count>& step : state.recent) {
+      for (const Count& one : step) {
+        recent[one.which].which = one.which;
+        recent[one.which].labels += one.labels;
+        recent[one.which].wrong += one.wrong;
+      }
+    }
+    Count out;
+    const bool all = cfg.misprediction_scope == "all";
+    for (std::size_t i = 0; i < recent.size(); ++i) {
+      if (recent[i].labels < cfg.min_class_samples) continue;
+      if (!all && state.labels[i] > seen.most / 2) continue;
+      const bool worse =
+          out.labels == 0 || recent[i].wrong * out.labels > out.wrong * recent[i].labels;
+      if (worse) out = recent[i];
+    }
+    return out;
+  }
+
+  static Finding explain(const Config& cfg, const State& state, const Seen& seen,
+                         const Subject& subject, unsigned kind) {
+    Finding finding;
+    if (kind == kSingleClass) {
+      finding = Finding::that("classes", 1);
+      finding.is("<", "classes", 2)
+          .says(sentence("All {} labels of {} are of class {} at {}.", seen.total, subject.name,
+                         seen.largest, subject.place()))
+          .advises(
+              "The model can only learn to say that class: shuffle the data, or check how "
+              "labels are read.");
+    } else if (kind == kImbalance) {
+      finding = Finding::that("ratio", seen.most / seen.least);
+      finding.is(">", "threshold_imbalance", cfg.threshold_imbalance)
+          .says(
+              sentence("Class {} has {} labels in {}, class {} {}: {} times as many (limit {}) at "
+                       "{}.",
+                       seen.largest, seen.most, subject.name, seen.smallest, seen.least,
+                       seen.most / seen.least, cfg.threshold_imbalance, subject.place()))
+          .advises(
+              "Weight the loss by class, sample rare classes more often, and look at recall "
+              "per class instead of accuracy.");
+    } else {
+      const double rate = seen.worst.wrong / seen.worst.labels;
+      finding = Finding::that("misprediction", rate);
+      finding.is(">", "threshold_misprediction", cfg.threshold_misprediction)
+          .says(sentence("{} % of the last {} samples of class {} in {} are predicted wrong (limit "
+                         "{} %) at {}.",
+                         100 * rate, seen.worst.labels, seen.worst.which, subject.name,
+                         100 * cfg.threshold_misprediction, subject.place()))
+          .advises(
+              "Rare classes are given up first: weight the loss by class or sample them more "
+              "often.")
+          .with("class", static_cast<std::int64_t>(seen.worst.which));
+    }
+    core::ValueList counts;
+    for (std::size_t i = 0; i < std::min<std::size_t>(state.labels.size(), 100); ++i) {
+      counts.emplace_back(state.labels[i]);
+    }
+    return finding.with("total", seen.total)
+        .with("largest_class", static_cast<std::int64_t>(seen.largest))
+        .with("smallest_class", static_cast<std::int64_t>(seen.smallest))
+        .with("classes", static_cast<std::int64_t>(seen.classes))
+        .with("counts", std::move(counts));
+  }
+};
+
+}  // namespace
+
+RuleDescriptor class_imbalance() {
+  return {.name = "class_imbalance",
+          .original_name = "ClassImbalance",
+          .title = "Classes are far from equally frequent, or rare ones are predicted wrong.",
+          .unit = "accumulator",
+          .needs = "labels with statistic classes",
+          .presets = "tocsin also fires when 300 labels are all of one class.",
+          .severity = core::Severity::warning,
+          .read = &read_step_set_rule<ClassImbalance>};
+}
+
+}  // namespace tocsin::rules

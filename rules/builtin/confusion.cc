@@ -1,0 +1,274 @@
+// Fires when a class is often mistaken.
+//
+// Reads   the statistic `confusion` (label, prediction and count, as triples) of the labels, or of
+//         the predictions, of every worker; the workers' matrices are added.
+// Window  one step of one mode; judged when nobody can add to it any more.
+// Fires   normalize row, for classes i with n_i = Σ_j C[i][j] >= min_support:
+//           diagonal      C[i][i] / n_i < min_diag
+//           off_diagonal  C[i][j] / n_i > max_off_diag for some j ≠ i
+//         normalize column: the same down the columns, divided by Σ_i C[i][j].
+// Quiet   for rows without samples. Classes from category_no on are an error.
+// Source  Amazon SageMaker Debugger, Confusion; docs/rules/confusion.md.
+
+#include <algorithm>
+#include <map>
+
+#include "core/identity.h"
+#include "rules/builtin/classes.h"
+#include "rules/evaluate/step_set.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kConfusionKinds[] = {"diagonal", "off_diagonal"};
+
+struct Confusion {
+  static constexpr std::span<const std::string_view> kKinds = kConfusionKinds;
+  static constexpr std::string_view kExtensions[] = {"normalize", "min_support",
+                                                     "decision_threshold"};
+  static constexpr bool kPerWorker = false;
+  static constexpr Sent kSent[] = {core::VectorStat::confusion};
+  enum Kind : unsigned { kDiagonal, kOffDiagonal };
+
+  struct Config {
+    std::optional<std::uint32_t> category_no;
+    std::string labels = "labels";
+    std::string predictions = "predictions";
+    std::string labels_collection = "labels";
+    std::string predictions_collection = "predictions";
+    double min_diag = 0.9;
+    double max_off_diag = 0.1;
+    std::string normalize = "row";
+    std::uint32_t min_support = 1;
+    double decision_threshold = 0.5;
+  };
+  struct State {};
+
+  using Class = std::uint32_t;
+  struct Matrix {
+    std::map<std::pair<Class, Class>, double> cells;  // (label, prediction); not 0
+    std::map<Class, double> totals;                   // per row or column
+    Class classes = 0;                                // 1 + the largest
+    double right = 0;
+    double all = 0;
+  };
+  /// The worst cell of a kind.
+  struct Cell {
+    Class label = 0;
+    Class prediction = 0;
+    double value = 0;
+  };
+
+  static Defaults defaults(Preset preset) {
+    return {.start_step = preset == Preset::tocsin ? 10 : 0};
+  }
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    if (preset == Preset::tocsin) {
+      cfg.min_diag = 0.7;
+      cfg.max_off_diag = 0.3;
+      cfg.min_support = 10;
+    }
+    in.optional("category_no", cfg.category_no, "number of classes; null: those that occur");
+    if (cfg.category_no && (*cfg.category_no < 2 || *cfg.category_no > kMostClasses)) {
+      in.error("category_no", "expected 2 … 65536 classes");
+    }
+    in.optional("labels", cfg.labels, config::not_empty(), "name of the labels");
+    in.optional("predictions", cfg.predictions, config::not_empty(), "name of the predictions");
+    in.optional("labels_collection", cfg.labels_collection, config::not_empty(),
+                "where labels are looked for when none has that name");
+    in.optional("predictions_collection", cfg.predictions_collection, config::not_empty(),
+                "where predictions are looked for when none has that name");
+    in.optional("min_diag", cfg.min_diag, config::between(0.0, 1.0),
+                "share of a class that must be predicted right");
+    in.optional("max_off_diag", cfg.max_off_diag, config::between(0.0, 1.0),
+                "share of a class that may be taken for one other class");
+    in.optional("normalize", cfg.normalize, config::one_of({"row", "column"}),
+                "shares of the true classes (row) or of the predicted ones (column)");
+    in.optional("min_support", cfg.min_support, config::at_least(1U),
+                "samples below which a class is not judged");
+    in.optional("decision_threshold", cfg.decision_threshold, config::between(0.0, 1.0),
+                "probability from which the hook counts a sample as class 1");
+    if (cfg.decision_threshold != 0.5) {
+      in.error("decision_threshold",
+               "the hook decides at 0.5: to decide elsewhere, publish predictions as classes");
+    }
+  }
+  static std::vector<Need> needs(const Config& cfg) {
+    return {{cfg.labels_collection, {"classes"}}, {cfg.predictions_collection, {"classes"}}};
+  }
+  static void adjust(const Config& cfg, Program& program) {
+    if (!program.selection.empty()) return;  // what the user has chosen
+    program.selection.add_collection(cfg.labels_collection);
+    program.selection.add_collection(cfg.predictions_collection);
+    std::string error;
+    for (const std::string& name : {cfg.labels, cfg.predictions}) {
+      program.selection.add_regex("^\\Q" + name + "\\E$", error);
+    }
+  }
+
+  // Of each worker one matrix: by name, else the first by name.
+  static std::vector<const StepRow*> chosen(const Config& cfg, const StepSet& set,
+                                            const Scope& scope) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, const StepRow*> out;  // (rank, worker)
+    const auto place = [&](const StepRow& row) {
+      const std::string name = scope.text(row.name());
+      return std::make_pair(name == cfg.labels ? 0 : name == cfg.predictions ? 1 : 2, name);
+    };
+    for (const StepRow& row : set.rows) {
+      if (row.vector(core::VectorStat::confusion) == nullptr) continue;
+      const StepRow*& best = out[{row.rank, row.worker}];
+      if (best == nullptr || place(row) < place(*best)) best = &row;
+    }
+    std::vector<const StepRow*> rows;
+    for (const auto& [worker, row] : out) rows.push_back(row);
+    return rows;
+  }
+
+  /// False: not triples of two classes and a count.
+  static bool add(Matrix& matrix, const std::vector<double>& triples) {
+    if (triples.size() % 3 != 0 || !are_counts(triples)) return false;
+    for (std::size_t i = 0; i < triples.size(); i += 3) {
+      const double largest = std::max(triples[i], triples[i + 1]);
+      if (largest >= static_cast<double>(kMostClasses)) return false;
+      matrix.classes = std::max(matrix.classes, static_cast<Class>(largest) + 1);
+      if (triples[i + 2] == 0) continue;
+      const auto label = static_cast<Class>(triples[i]);
+      const auto prediction = static_cast<Class>(triples[i + 1]);
+      matrix.cells[{label, prediction}] += triples[i + 2];
+      matrix.all += triples[i + 2];
+      if (label == prediction) matrix.right += triples[i + 2];
+    }
+    return true;
+  }
+
+  static void judge(const Config& cfg, State&, const StepSet& set, SetReport& report) {
+    const std::vector<const StepRow*> rows = chosen(cfg, set, report.scope());
+    if (rows.empty()) return report.without_unit(Outcome::insufficient_data);
+    Matrix matrix;
+    bool fits = true;
+    for (const StepRow* row : rows) {
+      fits = add(matrix, *row->vector(core::VectorStat::confusion)) && fits;
+    }
+    Cell diagonal{0, 0, 1};
+    Cell off{0, 0, 0};
+    Verdict verdict = kInsufficient;
+    if (fits && cfg.category_no && matrix.classes > *cfg.category_no) {
+      verdict = {Outcome::error, 0};
+    } else if (fits && matrix.all > 0) {
+      verdict = compare(cfg, matrix, diagonal, off);
+    }
+    const std::string name = report.scope().text(rows.front()->name());
+    report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {
+      Finding finding = explain(cfg, matrix, kind == kDiagonal ? diagonal : off, subject, kind);
+      finding.tensor = report.tensor(*rows.front());
+      return finding;
+    });
+  }
+
+  static Verdict compare(const Config& cfg, Matrix& matrix, Cell& diagonal, Cell& off) {
+    const bool by_row = cfg.normalize == "row";
+    for (const auto& [cell, count] : matrix.cells) {
+      matrix.totals[by_row ? cell.first : cell.second] += count;
+    }
+    bool judged = false;
+    for (const auto& [which, total] : matrix.totals) {
+      if (total < cfg.min_support) continue;
+      judged = true;
+      const auto same = matrix.cells.find({which, which});
+      const double share = (same == matrix.cells.end() ? 0 : same->second) / total;
+      if (share < diagonal.value) diagonal = {which, which, share};
+    }
+    for (const auto& [cell, count] : matrix.cells) {
+      const double total = matrix.totals[by_row ? cell.first : cell.second];
+      if (cell.first == cell.second || total < cfg.min_support) continue;
+      if (count / total > off.value) off = {cell.first, cell.second, count / total};
+    }
+    if (!judged) return kInsufficient;
+    Verdict verdict = kOk;
+    if (diagonal.value < cfg.min_diag) verdict = hit(kDiagonal);
+    if (off.value > cfg.max_off_diag) {
+      const auto kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kOffDiagonal));
+      verdict = {Outcome::hit, kinds};
+    }
+    return verdict;
+  }
+
+  static Finding explain(const Config& cfg, const Matrix& matrix, const Cell& worst,
+                         const Subject& subject, unsigned kind) {
+    const bool by_row = cfg.normalize == "row";
+    Finding finding = Finding::that(kind == kDiagonal ? "diagonal" : "off_diagonal", worst.value);
+    if (kind == kDiagonal) {
+      finding.is("<", "min_diag", cfg.min_diag)
+          .says(sentence("{} % of the samples {} class {} are right (at least {} %) at {}.",
+                         100 * worst.value, by_row ? "of" : "predicted as", worst.label,
+                         100 * cfg.min_diag, subject.place()));
+    } else {
+      finding.is(">", "max_off_diag", cfg.max_off_diag)
+          .says(by_row ? sentence("{} % of the samples of class {} are taken for class {} (limit "
+                                  "{} %) at {}.",
+                                  100 * worst.value, worst.label, worst.prediction,
+                                  100 * cfg.max_off_diag, subject.place())
+                       : sentence("{} % of the samples predicted as class {} are of class {} "
+                                  "(limit {} %) at {}.",
+                                  100 * worst.value, worst.prediction, worst.label,
+                                  100 * cfg.max_off_diag, subject.place()));
+    }
+    return finding
+        .advises(
+            "Look at samples of these classes: wrong labels, too few of one of them, or two "
+            "that the input cannot tell apart.")
+        .with("label", static_cast<std::int64_t>(worst.label))
+        .with("prediction", static_cast<std::int64_t>(worst.prediction))
+        .with("accuracy", matrix.right / matrix.all)
+        .with("classes", static_cast<std::int64_t>(matrix.classes))
+        .with(matrix.classes <= 20 ? "matrix" : "worst_cells", cells(matrix));
+  }
+
+  // Up to 20 classes the whole matrix, row by row; else the ten largest cells beside the diagonal.
+  static core::ValueList cells(const Matrix& matrix) {
+    core::ValueList out;
+    if (matrix.classes <= 20) {
+      for (Class i = 0; i < matrix.classes; ++i) {
+        core::ValueList row;
+        for (Class j = 0; j < matrix.classes; ++j) {
+          const auto cell = matrix.cells.find({i, j});
+          row.emplace_back(cell == matrix.cells.end() ? 0.0 : cell->second);
+        }
+        out.emplace_back(std::move(row));
+      }
+      return out;
+    }
+    std::vector<Cell> wrong;
+    for (const auto& [cell, count] : matrix.cells) {
+      if (cell.first != cell.second) wrong.push_back({cell.first, cell.second, count});
+    }
+    std::stable_sort(wrong.begin(), wrong.end(),
+                     [](const Cell& a, const Cell& b) { return a.value > b.value; });
+    for (std::size_t i = 0; i < std::min<std::size_t>(wrong.size(), 10); ++i) {
+      out.emplace_back(core::ValueList{static_cast<std::int64_t>(wrong[i].label),
+                                       static_cast<std::int64_t>(wrong[i].prediction),
+                                       wrong[i].value});
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor confusion() {
+  return {
+      .name = "confusion",
+      .original_name = "Confusion",
+      .title = "A class is often mistaken.",
+      .unit = "step",
+      .needs = "collections labels and predictions with statistic classes",
+      .presets =
+          "tocsin asks for 70 % right and at most 30 % taken for one other class, of classes "
+          "with 10 samples, from step 10 on; original for 90 % and 10 % of every class at once, "
+          "which fires on 58 % of healthy runs.",
+      .severity = core::Severity::warning,
+      .read = &read_step_set_rule<Confusion>};
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,224 @@
+// Fires when most updates are clipped, or when the norm of the gradients jumps.
+//
+// Reads   the scalars grad_norm, clip_norm and clipped of a worker; where it logs no grad_norm, the
+//         sums of squares of all its gradients.
+// Window  the last `window` saved steps with a finite norm, one worker and mode; O(window) numbers.
+// Fires   too_often  in a full window the share of steps with g > max_norm (none: the step's own
+//                    clip_norm; none: clipped is not 0) exceeds max_clipped_fraction
+//         spike      g > spike_factor · median of the up to `window` norms before it, 20 at least
+// Quiet   for norms that are not finite, for updates that mixed precision left out, and at steps
+//         that lack a gradient which the worker has sent before.
+// Source  ours; docs/rules/gradient_clipping.md.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/identity.h"
+#include "rules/evaluate/step_set.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kClippingKinds[] = {"too_often", "spike"};
+
+struct GradientClipping {
+  static constexpr std::span<const std::string_view> kKinds = kClippingKinds;
+  static constexpr bool kPerWorker = true;
+  static constexpr std::span<const Sent> kSent{};
+  static constexpr std::size_t kLeastForMedian = 20;
+  enum Kind : unsigned { kTooOften, kSpike };
+  enum Scalar : std::size_t { kNorm, kLimit, kFlag };
+
+  struct Config {
+    std::uint32_t window = 100;
+    double max_clipped_fraction = 0.5;
+    std::optional<double> max_norm;
+    double spike_factor = 10;
+  };
+  struct Step {
+    std::int64_t step = 0;
+    double norm = 0;
+    double limit = 0;         // NaN: nobody says
+    std::int8_t clipped = 0;  // −1: nobody says
+  };
+  struct State {
+    std::vector<Step> steps;           // the last window + 1, oldest first
+    std::vector<std::uint64_t> names;  // of the gradients that the worker has sent, ascending
+    double median = 0;                 // of the norms before the newest
+    double share = 0;
+
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.steps, s.names, s.median, s.share);
+    }
+  };
+
+  static Defaults defaults(Preset) {
+    return {.modes = kTrainModes, .roles = {core::Role::gradient}};
+  }
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    if (preset == Preset::tocsin) cfg.window = 30;
+    in.optional("window", cfg.window, config::between(10U, 10000U), "saved steps that count");
+    in.optional("max_clipped_fraction", cfg.max_clipped_fraction, config::between(0.0, 1.0),
+                "share of clipped steps in a full window that is still right");
+    in.optional("max_norm", cfg.max_norm,
+                "norm above which a step counts as clipped; null: what the job logs as clip_norm, "
+                "else as clipped");
+    in.optional("spike_factor", cfg.spike_factor, config::greater_than(1.0),
+                "a norm of so many medians is a spike");
+    if (cfg.max_norm && !(*cfg.max_norm > 0)) in.error("max_norm", "expected a number above 0");
+  }
+  static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
+  static void adjust(const Config&, Program& program) {
+    std::string error;
+    program.selection.add_regex("^(grad_norm|clip_norm|clipped)$", error);
+  }
+
+  // ------------------------------------------------------------------------------ one step
+
+  struct Logged {
+    std::optional<double> values[3];
+    std::vector<const StepRow*> gradients;
+  };
+  static Logged sort(const StepSet& set) {
+    static const std::uint64_t kHashes[] = {
+        core::name_hash("grad_norm"), core::name_hash("clip_norm"), core::name_hash("clipped")};
+    Logged out;
+    for (const StepRow& row : set.rows) {
+      if (!row.scalar) out.gradients.push_back(&row);
+      for (std::size_t i = 0; row.scalar && i < std::size(kHashes); ++i) {
+        if (row.name() == kHashes[i]) out.values[i] = row.row.sum;
+      }
+    }
+    return out;
+  }
+
+  // The norm over all gradients; NaN where one of them is missing, partial or not finite.
+  static double norm_of(State& state, const std::vector<const StepRow*>& gradients) {
+    std::vector<std::uint64_t> names;
+    double squares = 0;
+    for (const StepRow* one : gradients) {
+      names.push_back(one->name());
+      const double scale = one->has(core::meta::kUnscaled) ? 1 : one->loss_scale;
+      squares += one->has(core::meta::kPartial) ? std::nan("") : one->row.sumsq / (scale * scale);
+    }
+    std::sort(names.begin(), names.end());
+    const bool whole =
+        std::includes(names.begin(), names.end(), state.names.begin(), state.names.end());
+    std::vector<std::uint64_t> all;
+    std::set_union(names.begin(), names.end(), state.names.begin(), state.names.end(),
+                   std::back_inserter(all));
+    state.names = std::move(all);
+    return whole ? std::sqrt(squares) : std::nan("");
+  }
+
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    const Logged logged = sort(set);
+    if (!logged.values[kNorm] && logged.gradients.empty()) return;
+    const auto left_out = [](const StepRow* row) {
+      return row->has(core::meta::kOptimizerSkipped);
+    };
+    if (set.skipped || std::any_of(logged.gradients.begin(), logged.gradients.end(), left_out)) {
+      return;  // no update, so nothing was clipped
+    }
+    Step now{set.step, 0, logged.values[kLimit].value_or(std::nan("")),
+             static_cast<std::int8_t>(logged.values[kFlag] ? *logged.values[kFlag] > 0 : -1)};
+    now.norm = logged.values[kNorm] ? *logged.values[kNorm] : norm_of(state, logged.gradients);
+    if (cfg.max_norm) now.limit = *cfg.max_norm;
+    if (!std::isnan(now.limit)) now.clipped = now.norm > now.limit ? 1 : 0;
+    const Verdict verdict = std::isfinite(now.norm) ? add(cfg, state, now) : kInsufficient;
+    report.evaluated(
+        {{"metric", "grad_norm"}}, "grad_norm", verdict,
+        [&](const Subject& subject, unsigned kind) { return explain(cfg, state, subject, kind); });
+  }
+
+  static Verdict add(const Config& cfg, State& state, const Step& now) {
+    state.steps.push_back(now);
+    if (state.steps.size() > cfg.window + 1U) state.steps.erase(state.steps.begin());
+    Verdict verdict = kInsufficient;
+    const auto consider = [&](bool holds, Kind kind) {
+      if (verdict.outcome == Outcome::insufficient_data) verdict = kOk;
+      if (!holds) return;
+      verdict.outcome = Outcome::hit;
+      verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
+    };
+    const std::span<const Step> steps = state.steps;
+    if (steps.size() >= cfg.window) {
+      const auto last = steps.last(cfg.window);
+      const auto known = [](const Step& one) { return one.clipped >= 0; };
+      if (std::all_of(last.begin(), last.end(), known)) {
+        const auto clipped = std::count_if(last.begin(), last.end(),
+                                           [](const Step& one) { return one.clipped > 0; });
+        state.share = static_cast<double>(clipped) / cfg.window;
+        consider(state.share > cfg.max_clipped_fraction, kTooOften);
+      }
+    }
+    if (steps.size() > kLeastForMedian) {
+      state.median = median(steps.first(steps.size() - 1));
+      consider(now.norm > cfg.spike_factor * state.median, kSpike);
+    }
+    return verdict;
+  }
+
+  static double median(std::span<const Step> steps) {
+    std::vector<double> norms;
+    norms.reserve(steps.size());
+    for (const Step& one : steps) norms.push_back(one.norm);
+    const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+    std::nth_element(norms.begin(), middle, norms.end());
+    if (norms.size() % 2 == 1) return *middle;
+    return std::midpoint(*std::max_element(norms.begin(), middle), *middle);
+  }
+
+  // ------------------------------------------------------------------------------- evidence
+
+  static Finding explain(const Config& cfg, const State& state, const Subject& subject,
+                         unsigned kind) {
+    const Step& now = state.steps.back();
+    Finding finding;
+    if (kind == kTooOften) {
+      const std::span<const Step> last = std::span(state.steps).last(cfg.window);
+      finding = Finding::that("clipped_fraction", state.share);
+      finding.is(">", "max_clipped_fraction", cfg.max_clipped_fraction)
+          .says(sentence("{} % of the last {} updates were clipped (limit {} %) at {}.",
+                         100 * state.share, cfg.window, 100 * cfg.max_clipped_fraction,
+                         subject.place()))
+          .advises(
+              "Nearly every update then has the same length, whatever the gradient says: lower the "
+              "learning rate, warm it up for longer, or raise the norm that is clipped at.")
+          .since(last.front().step, cfg.window);
+    } else {
+      const std::size_t before = state.steps.size() - 1;
+      finding = Finding::that("grad_norm", now.norm);
+      finding.is(">", "limit", cfg.spike_factor * state.median)
+          .says(sentence("The gradient norm is {} at {}, {} times the median of the {} saved steps "
+                         "before ({}).",
+                         now.norm, subject.place(), now.norm / state.median, before, state.median))
+          .advises(
+              "Look at the batch of this step and at the learning rate; clip gradients by their "
+              "norm if such steps come again.")
+          .with("median", state.median)
+          .since(state.steps.front().step, state.steps.size());
+    }
+    finding.with("grad_norm", now.norm);
+    if (!std::isnan(now.limit)) finding.with("max_norm", now.limit);
+    return finding.with("clipped_fraction", state.share);
+  }
+};
+
+}  // namespace
+
+RuleDescriptor gradient_clipping() {
+  return {.name = "gradient_clipping",
+          .original_name = "GradientClipping",
+          .title = "Most updates are clipped, or the norm of the gradients jumps.",
+          .unit = "worker",
+          .needs = "scalar grad_norm (with clip_norm or clipped), else collection gradients",
+          .presets = "tocsin looks at 30 saved steps, original at 100: few jobs save so many.",
+          .severity = core::Severity::warning,
+          .read = &read_step_set_rule<GradientClipping>};
+}
+
+}  // namespace tocsin::rules

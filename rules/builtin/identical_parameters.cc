@@ -1,0 +1,89 @@
+// Fires when a weight matrix holds one value: its units compute the same, get the same gradient, and
+// nothing ever breaks the symmetry.
+//
+// Reads   min, max and n of tensors with role weight and two dimensions or more.
+// Window  one step of one tensor, worker and mode; judged on arrival.
+// Fires   min = max for more than 64 elements (min_elements 65). All zeros: at the second saved step
+//         without a change, since layers that start at zero on purpose (adapters, residual
+//         branches) are moved by the first update.
+// Quiet   for parameters that are not trained, and for tensors with NaN or Inf.
+// Source  our own; docs/rules/identical_parameters.md.
+
+#include <cmath>
+
+#include "rules/rule.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct IdenticalParameters {
+  static constexpr std::span<const std::string_view> kKinds{};
+
+  struct Config {
+    std::uint64_t min_elements = 65;
+  };
+  struct State {
+    std::int64_t since = 0;
+    std::uint64_t zeros = 0;  // saved steps in a row that were all zero
+  };
+
+  static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
+
+  static void read(config::Reader& in, Config& cfg, Preset) {
+    in.optional("min_elements", cfg.min_elements, config::at_least(std::uint64_t{2}),
+                "smaller matrices are not judged");
+  }
+
+  static std::vector<Need> needs(const Config&) { return {{"weights"}}; }
+
+  static void adjust(const Config&, Program& program) { program.selection.least_rank(2); }
+
+  static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
+    if (row.count() < cfg.min_elements || (row.meta() & core::meta::kNotTrainable) != 0) {
+      return kNotApplicable;
+    }
+    if (row.non_finite() > 0) return kInsufficient;
+    if (row.min() != row.max()) {
+      state.zeros = 0;
+      return kOk;
+    }
+    if (row.zero() != row.count()) return hit();
+    if (state.zeros++ == 0) state.since = batch.step;
+    return state.zeros >= 2 ? hit() : kInsufficient;
+  }
+
+  static double badness(const Config&, const State&, const Row* row) {
+    return row == nullptr ? 0 : row->n();
+  }
+
+  static Finding explain(const Config&, const State& state, const Row* row, const RowBatch*,
+                         const Subject& subject, unsigned) {
+    Finding finding = Finding::that("variance", 0);
+    finding.is("<=", "limit", 0)
+        .says(sentence("All {} weights of {} are {} at {}: nothing tells its units apart.",
+                       row->count(), subject.name, row->mean(), subject.place()))
+        .advises(
+            "Initialise weights at random (Xavier, Kaiming). Units that start alike get the same "
+            "gradient and stay alike.")
+        .with("value", row->mean())
+        .with("count", row->count());
+    if (state.zeros >= 2) finding.since(state.since, state.zeros);
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor identical_parameters() {
+  return {.name = "identical_parameters",
+          .original_name = "IdenticalParameters",
+          .title = "A weight matrix holds one and the same value.",
+          .unit = "tensor",
+          .needs = "collection weights",
+          .presets = "",
+          .severity = core::Severity::warning,
+          .read = &read_row_rule<IdenticalParameters>};
+}
+
+}  // namespace tocsin::rules

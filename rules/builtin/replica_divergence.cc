@@ -1,0 +1,120 @@
+// Fires when workers that should hold the same weights do not.
+//
+// Reads   the statistic digest of weights, of all workers; parts of sharded tensors are left out.
+// Window  one step of one mode; judged when nobody can add to it any more.
+// Fires   two workers have different digests of one tensor at one step.
+// Quiet   where one worker alone has the tensor, or fewer than two have sent a digest.
+// Source  ours; docs/rules/replica_divergence.md.
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "rules/evaluate/step_set.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct ReplicaDivergence {
+  static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr bool kPerWorker = false;
+  static constexpr Sent kSent[] = {core::SparseStat::digest};
+  static constexpr std::size_t kTold = 10;  // ranks in the evidence
+
+  struct Config {};
+  struct State {};
+  struct Replica {
+    const StepRow* row = nullptr;
+    std::uint64_t digest = 0;
+  };
+  /// What most replicas hold, and who does not.
+  struct Split {
+    std::uint64_t common = 0;
+    std::vector<const Replica*> others;
+  };
+
+  static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
+  static void read(config::Reader&, Config&, Preset) {}
+  static std::vector<Need> needs(const Config&) { return {{"weights", {"digest"}}}; }
+
+  static Split split(const std::vector<Replica>& replicas) {
+    std::map<std::uint64_t, std::size_t> counts;
+    for (const Replica& one : replicas) ++counts[one.digest];
+    Split out;
+    out.common = replicas.front().digest;  // of the lowest rank, where none is in the majority
+    for (const auto& [digest, count] : counts) {
+      if (count > counts[out.common]) out.common = digest;
+    }
+    for (const Replica& one : replicas) {
+      if (one.digest != out.common) out.others.push_back(&one);
+    }
+    return out;
+  }
+
+  static void judge(const Config&, State&, const StepSet& set, SetReport& report) {
+    std::map<std::uint64_t, std::vector<Replica>> tensors;  // by name; replicas by rank
+    std::map<std::uint64_t, std::size_t> senders;           // by name, also without a digest
+    for (const StepRow& row : set.rows) {
+      const auto digest = row.statistic(core::SparseStat::digest);
+      if (row.scalar || row.has(core::meta::kPartial) || row.has(core::meta::kEmptyHere)) continue;
+      std::vector<Replica>& replicas = tensors[row.name()];
+      ++senders[row.name()];
+      if (digest) replicas.push_back({&row, std::bit_cast<std::uint64_t>(*digest)});
+    }
+    for (const auto& [hash, replicas] : tensors) {
+      if (replicas.size() < 2) {
+        report.without_unit(senders[hash] < 2 ? Outcome::not_applicable
+                                              : Outcome::insufficient_data);
+        continue;
+      }
+      const Split apart = split(replicas);
+      const std::string name = report.scope().text(hash);
+      report.evaluated({{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),
+                       [&](const Subject& subject, unsigned) {
+                         return explain(replicas, apart, report, subject);
+                       });
+    }
+  }
+
+  static Finding explain(const std::vector<Replica>& replicas, const Split& apart,
+                         const SetReport& report, const Subject& subject) {
+    std::string ranks;
+    core::ValueList told;
+    for (std::size_t i = 0; i < std::min(apart.others.size(), kTold); ++i) {
+      const Replica& one = *apart.others[i];
+      ranks += (i == 0 ? "" : ", ") + std::to_string(one.row->rank);
+      told.emplace_back(core::ValueList{static_cast<std::int64_t>(one.row->rank),
+                                        sentence("{:016x}", one.digest)});
+    }
+    if (apart.others.size() > kTold) ranks += ", …";
+    Finding finding = Finding::that("replicas", static_cast<double>(apart.others.size()));
+    finding.is(">", "replicas", 0)
+        .says(sentence("{} of {} replicas of {} differ from the others at {}: rank {}.",
+                       apart.others.size(), replicas.size(), subject.name, subject.place(), ranks))
+        .advises(
+            "Workers of a data-parallel group must start from the same weights and apply the same "
+            "update: look for parameters that are left out of the reduction, for random numbers in "
+            "the update, or for a faulty device if it is always the same rank.")
+        .with("digest", sentence("{:016x}", apart.common))
+        .with("different", std::move(told))
+        .with("workers", static_cast<std::uint64_t>(replicas.size()));
+    finding.tensor = report.tensor(*apart.others.front()->row);
+    return finding;
+  }
+};
+
+}  // namespace
+
+RuleDescriptor replica_divergence() {
+  return {.name = "replica_divergence",
+          .original_name = "ReplicaDivergence",
+          .title = "Workers that should hold the same weights do not.",
+          .unit = "tensor",
+          .needs = "collection weights with statistic digest, of at least two workers",
+          .presets = "",
+          .severity = core::Severity::error,
+          .read = &read_step_set_rule<ReplicaDivergence>};
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,364 @@
+#include "rules/declared/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "rules/declared/histogram.h"
+#include "rules/declared/running.h"
+#include "rules/selection.h"
+
+namespace tocsin::rules::declared {
+namespace {
+
+// The words that every memory begins with.
+enum Head : std::uint32_t {
+  kStep,   // of the newest point
+  kTime,   // and its time
+  kFirst,  // where the axis began
+  kTotal,  // points so far
+  kTail,   // number of the first one in the window that was judged last
+  kEnd,    // axis: last place of that window
+  kLost,   // axis: newest place whose point had to make room
+  kPiece,  // axis: end of the open piece, exclusive
+  kOpen,   // whether there is one
+  kHeadWords
+};
+
+std::int64_t whole(std::uint64_t word) { return static_cast<std::int64_t>(word); }
+std::uint64_t word(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+double real(std::uint64_t bits) { return std::bit_cast<double>(bits); }
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+bool by_steps(const Formula& formula) {
+  if (formula.stepless) return false;
+  if (formula.window.kind == Window::Kind::start) return true;
+  return formula.window.kind != Window::Kind::session && formula.window.size.steps;
+}
+
+bool ringed(Kind kind) { return kind != Kind::prev && kind != Kind::newest; }
+
+// End of the piece of `every` that a place lies in.
+std::int64_t piece_end(std::int64_t place, std::int64_t every) {
+  std::int64_t number = place / every;
+  if (place % every < 0) --number;
+  std::int64_t end = 0;
+  return __builtin_mul_overflow(number + 1, every, &end) ? INT64_MAX : end;
+}
+std::int64_t pace(const Formula& formula) {
+  return formula.window.hop ? formula.window.hop->amount : formula.window.size.amount;
+}
+
+/// The points of a ring that a window holds.
+struct Held {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
+Held held(const Formula& formula, const Source& source, const std::uint64_t* m, bool previous) {
+  const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
+  const std::int64_t span = formula.window.size.amount;
+  const std::int64_t end = whole(m[kEnd]);
+  std::uint64_t to = m[kTotal];
+  // A piece that has ended does not hold the newest points yet; only one can be beyond it.
+  while (to > m[kTail] && whole(axis[(to - 1) % source.capacity]) > end) --to;
+  std::uint64_t from = m[kTail];
+  if (!previous) return {from, to};
+  to = from;
+  const std::uint64_t oldest = m[kTotal] > source.capacity ? m[kTotal] - source.capacity : 0;
+  const std::int64_t begin = distance(distance(end, span), span);
+  while (from > oldest && whole(axis[(from - 1) % source.capacity]) > begin) --from;
+  return {from, to};
+}
+
+void move_tail(const Formula& formula, const Source& source, std::uint64_t* m, std::int64_t end) {
+  m[kEnd] = word(end);
+  const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
+  const std::int64_t begin = distance(end, formula.window.size.amount);
+  const std::uint64_t oldest = m[kTotal] > source.capacity ? m[kTotal] - source.capacity : 0;
+  m[kTail] = std::max(m[kTail], oldest);
+  while (m[kTail] < m[kTotal] && whole(axis[m[kTail] % source.capacity]) <= begin) ++m[kTail];
+}
+
+// Whether the whole window has been seen, and none of its points had to make room.
+bool filled(const Formula& formula, const std::uint64_t* m, bool previous) {
+  const std::int64_t span = formula.window.size.amount;
+  std::int64_t begin = distance(whole(m[kEnd]), span);
+  if (previous) begin = distance(begin, span);
+  const bool lost = whole(m[kLost]) != INT64_MIN && whole(m[kLost]) > begin;
+  const std::int64_t first = whole(m[kFirst]);
+  // A window of steps (s − n, s] begins with step s − n + 1; one of time at its first moment.
+  return !lost && (by_steps(formula) ? first <= begin + 1 : first <= begin);
+}
+
+double ring_aggregate(const Formula& formula, const Aggregate& one, const Source& source,
+                      const std::uint64_t* m) {
+  if (source.capacity == 1) {  // one step: nothing but the newest point
+    const double x = real(m[source.arguments[one.argument].ring]);
+    switch (one.kind) {
+      case Kind::count:
+        return std::isfinite(x) ? (source.arguments[one.argument].boolean ? x : 1) : 0;
+      default:
+        return std::isfinite(x) ? x : std::nan("");
+    }
+  }
+  if (!filled(formula, m, one.previous)) return std::nan("");
+  const Held window = held(formula, source, m, one.previous);
+  const Argument& argument = source.arguments[one.argument];
+  const std::uint64_t* values = m + argument.ring;
+  if (one.kind == Kind::quantile) {
+    return exact_quantile(values, source.capacity, window.from, window.to, one.number);
+  }
+  Running running(one.kind, one.number);
+  const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
+  for (std::uint64_t i = window.from; i < window.to; ++i) {
+    const std::uint64_t at = i % source.capacity;
+    running.add(real(values[at]),
+                {whole(axis[at]), whole(m[source.steps + at]), whole(m[source.times + at])},
+                argument.boolean);
+  }
+  const std::uint64_t newest = window.to == 0 ? 0 : (window.to - 1) % source.capacity;
+  const std::int64_t step = whole(m[source.steps + newest]);
+  return running.result(step);
+}
+
+void begin_pieces(const Formula& formula, std::uint16_t source, std::uint64_t* m) {
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source != source || one.words == 0 || !ringed(one.kind)) continue;
+    const std::uint64_t before = m[one.offset];
+    std::memset(m + one.offset, 0, one.words * sizeof(std::uint64_t));
+    m[one.offset] = before;
+    if (one.kind == Kind::quantile) {
+      Histogram::begin(m + one.offset + 1);
+    } else {
+      Running(one.kind, one.number).store(m + one.offset + 1);
+    }
+  }
+}
+
+double stored_aggregate(const Aggregate& one, const std::uint64_t* m) {
+  if (one.kind == Kind::quantile) return Histogram::quantile(m + one.offset + 1, one.number);
+  Running running(one.kind, one.number);
+  running.load(m + one.offset + 1);
+  return running.result(whole(m[kStep]));
+}
+
+void add_stored(const Aggregate& one, std::uint64_t* m, double x, const Running::Where& where,
+                bool boolean) {
+  if (one.kind == Kind::quantile) {
+    if (std::isfinite(x)) Histogram::add(m + one.offset + 1, x);
+    return;
+  }
+  Running running(one.kind, one.number);
+  running.load(m + one.offset + 1);
+  running.add(x, where, boolean);
+  running.store(m + one.offset + 1);
+}
+
+}  // namespace
+
+void lay_out(Formula& formula) {
+  const bool sliding = formula.slides();
+  for (std::size_t s = 0; s < formula.sources.size(); ++s) {
+    Source& source = formula.sources[s];
+    std::uint32_t next = kHeadWords;
+    const bool rings = sliding && std::any_of(formula.aggregates.begin(), formula.aggregates.end(),
+                                              [&](const Aggregate& one) {
+                                                return one.source == s && ringed(one.kind);
+                                              });
+    if (rings) {
+      const std::int64_t span =
+          formula.window.size.steps
+              ? std::min<std::int64_t>(formula.window.size.amount, kMostPoints)
+              : kMostPoints;
+      const std::int64_t hop = formula.window.hop ? 1 : 0;  // the point that shows the end
+      source.capacity = static_cast<std::uint32_t>(span * (formula.doubled ? 2 : 1) + hop);
+      source.steps = next;
+      next += source.capacity;
+      source.times = next;
+      next += source.capacity;
+    }
+    for (std::size_t a = 0; a < source.arguments.size(); ++a) {
+      const bool used =
+          rings && std::any_of(formula.aggregates.begin(), formula.aggregates.end(),
+                               [&](const Aggregate& one) {
+                                 return one.source == s && one.argument == a && ringed(one.kind);
+                               });
+      if (!used) continue;
+      source.arguments[a].ring = next;
+      next += source.capacity;
+    }
+    for (Aggregate& one : formula.aggregates) {
+      if (one.source != s) continue;
+      if (one.kind == Kind::prev) {
+        one.words = static_cast<std::uint32_t>(one.number) + 1;
+      } else if (one.kind == Kind::newest) {
+        one.words = 1;
+      } else if (!sliding) {
+        // The value of the piece before, then what is running.
+        one.words = 1 + (one.kind == Kind::quantile ? Histogram::kWords : Running::kWords);
+      }
+      one.offset = next;
+      next += one.words;
+    }
+    source.words = next;
+  }
+}
+
+void begin(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
+  const Source& source = formula.sources[number];
+  std::memset(m, 0, source.words * sizeof(std::uint64_t));
+  m[kStep] = word(INT64_MIN);
+  m[kTime] = word(INT64_MIN);
+  m[kLost] = word(INT64_MIN);
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source != number) continue;
+    if (one.kind == Kind::prev || one.kind == Kind::newest) {
+      std::fill_n(m + one.offset, one.words, bits(std::nan("")));
+    } else if (one.words > 0) {
+      m[one.offset] = bits(std::nan(""));
+    }
+  }
+  begin_pieces(formula, number, m);
+}
+
+bool arrives(const Formula& formula, std::uint16_t number, std::uint64_t* m, const Point& point) {
+  const bool stepped = formula.window.kind != Window::Kind::session && by_steps(formula);
+  if (stepped && point.step <= whole(m[kStep]) && m[kTotal] > 0) begin(formula, number, m);
+  const bool first = m[kTotal] == 0;
+  // Clocks may step back; the axis does not.
+  const std::int64_t time = first ? point.time : std::max(point.time, whole(m[kTime]));
+  const std::int64_t place = stepped ? point.step : time;
+  if (first) m[kFirst] = word(place);
+  if (!formula.cut()) return false;
+  if (formula.window.kind == Window::Kind::session) {
+    const bool over =
+        m[kOpen] != 0 && distance(place, whole(m[kTime])) > formula.window.size.amount;
+    if (!over) m[kOpen] = 1;
+    return over;
+  }
+  if (m[kOpen] != 0 && place >= whole(m[kPiece])) {
+    const Source& source = formula.sources[number];
+    if (source.capacity != 0) move_tail(formula, source, m, whole(m[kPiece]) - 1);
+    return true;
+  }
+  if (m[kOpen] == 0) {
+    m[kPiece] = word(piece_end(place, pace(formula)));
+    m[kOpen] = 1;
+  }
+  return false;
+}
+
+void turn(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
+  m[kOpen] = 0;
+  if (formula.slides()) return;
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source == number && one.words > 0 && ringed(one.kind)) {
+      m[one.offset] = bits(stored_aggregate(one, m));
+    }
+  }
+  begin_pieces(formula, number, m);
+}
+
+bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const Point& point,
+         bool judged) {
+  const Source& source = formula.sources[number];
+  const std::int64_t time = m[kTotal] == 0 ? point.time : std::max(point.time, whole(m[kTime]));
+  const bool stepped = by_steps(formula);
+  const std::int64_t place = stepped ? point.step : time;
+  if (formula.cut() && m[kOpen] == 0) {
+    m[kOpen] = 1;
+    if (formula.window.kind != Window::Kind::session) {
+      m[kPiece] = word(piece_end(place, pace(formula)));
+    }
+  }
+  m[kStep] = word(point.step);
+  m[kTime] = word(time);
+  const std::uint64_t total = m[kTotal]++;
+  std::array<const std::uint64_t*, kMostSources> memories;  // an argument sees its own alone
+  memories.fill(m);
+  const Sight sight{&formula, &point, memories.data(), nullptr};
+  const auto value_of = [&](std::uint16_t argument) {
+    return run(source.arguments[argument].code, sight);
+  };
+  // What other arguments may look at comes first.
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source != number) continue;
+    if (one.kind == Kind::prev) {
+      m[one.offset + total % one.words] = bits(value_of(one.argument));
+    } else if (one.kind == Kind::newest) {
+      m[one.offset] = bits(value_of(one.argument));
+    }
+  }
+  if (source.capacity != 0) {
+    const std::uint64_t at = total % source.capacity;
+    if (total >= source.capacity) {
+      m[kLost] = m[(stepped ? source.steps : source.times) + at];
+    }
+    m[source.steps + at] = word(point.step);
+    m[source.times + at] = word(time);
+    for (std::uint16_t a = 0; a < source.arguments.size(); ++a) {
+      if (source.arguments[a].ring != 0) {
+        m[source.arguments[a].ring + at] = bits(value_of(a));
+      }
+    }
+    if (!formula.cut()) move_tail(formula, source, m, place);
+  } else {
+    const Running::Where where{place, point.step, time};
+    for (const Aggregate& one : formula.aggregates) {
+      if (one.source != number || one.words == 0 || !ringed(one.kind)) continue;
+      add_stored(one, m, value_of(one.argument), where, source.arguments[one.argument].boolean);
+    }
+  }
+  if (!formula.cut()) return true;
+  // The last step of a piece ends it at once; of time, one can only know later.
+  if (!judged && stepped && formula.window.kind != Window::Kind::session &&
+      place == whole(m[kPiece]) - 1) {
+    if (source.capacity != 0) move_tail(formula, source, m, place);
+    return true;
+  }
+  return false;
+}
+
+std::int64_t piece_over(const Formula& formula, const std::uint64_t* m) {
+  if (formula.window.kind == Window::Kind::session) return whole(m[kTime]);
+  return whole(m[kPiece]);
+}
+
+bool open(const Formula& formula, const std::uint64_t* m) { return formula.cut() && m[kOpen] != 0; }
+
+double aggregate(const Sight& sight, std::uint16_t index) {
+  const Formula& formula = *sight.formula;
+  const Aggregate& one = formula.aggregates[index];
+  // Arguments are computed for one source alone, which then is the only memory there is.
+  const std::uint64_t* m = sight.memories[one.source];
+  if (one.kind == Kind::newest) return real(m[one.offset]);
+  if (one.kind == Kind::prev) {
+    const auto back = static_cast<std::uint64_t>(one.number);
+    if (m[kTotal] <= back) return std::nan("");
+    return real(m[one.offset + (m[kTotal] - 1 - back) % one.words]);
+  }
+  if (m[kTotal] == 0) return std::nan("");
+  const Source& source = formula.sources[one.source];
+  if (source.capacity != 0) return ring_aggregate(formula, one, source, m);
+  return one.previous ? real(m[one.offset]) : stored_aggregate(one, m);
+}
+
+Span span_of(const Formula& formula, std::uint16_t number, const std::uint64_t* m,
+             std::int64_t step) {
+  const Source& source = formula.sources[number];
+  if (source.capacity > 1) {
+    const Held window = held(formula, source, m, false);
+    if (window.from < window.to) {
+      return {whole(m[source.steps + window.from % source.capacity]), window.to - window.from};
+    }
+  }
+  if (formula.window.kind == Window::Kind::start && by_steps(formula) && m[kTotal] > 0) {
+    return {whole(m[kFirst]), m[kTotal]};
+  }
+  return {step, 1};
+}
+
+}  // namespace tocsin::rules::declared

@@ -1,0 +1,16 @@
+// Declarative rules of the configuration (docs/custom-rules.md).
+#pragma once
+
+#include "config/config.h"
+#include "rules/rules.h"
+
+namespace tocsin::rules::declared {
+
+/// What such rules have as their type.
+inline constexpr std::string_view kType = "declared";
+
+/// Reads an item of `rules:` that has no `use`. Name, severity, actions and the like have been read
+/// before; `rule.program` stays null where something is wrong, which is then reported.
+void read(config::Reader& item, RuleSettings& rule);
+
+}  // namespace tocsin::rules::declared

@@ -1,0 +1,122 @@
+#include "rules/declared/row_rule.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace tocsin::rules::declared {
+namespace {
+
+class DeclaredRows final : public RowProgram {
+ public:
+  DeclaredRows(Rule rule, Choice choice) : rule_(std::move(rule)), choice_(std::move(choice)) {
+    common.mode_mask = choice_.modes();
+    remembers_ = !rule_.formula.aggregates.empty() || rule_.formula.cut();
+    said_ = remembers_ ? rule_.formula.sources[0].words : 0;
+  }
+
+  [[nodiscard]] Match selects(const Candidate& candidate) const override {
+    return choice_.matches(candidate);
+  }
+  [[nodiscard]] std::size_t state_bytes() const noexcept override {
+    return (said_ + kSaidWords + rule_.spoken.size()) * sizeof(std::uint64_t);
+  }
+  void init(std::byte* state) const override {
+    auto* const words = reinterpret_cast<std::uint64_t*>(state);
+    std::fill_n(words, said_ + kSaidWords + rule_.spoken.size(), 0U);
+    if (remembers_) begin(rule_.formula, 0, words);
+  }
+
+  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
+             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+    const std::size_t size = state_bytes();
+    Point point;
+    point.batch = &batch;
+    point.step = batch.step;
+    point.time = batch.time;
+    point.world_size = batch.world_size;
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      const std::uint32_t slot = batch.slots[i];
+      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+      const Row row(batch.columns, batch.rows, i);
+      point.row = &row;
+      auto* const words = reinterpret_cast<std::uint64_t*>(states + slot * size);
+      const std::optional<Verdict> verdict = update(words, point);
+      if (!verdict) continue;
+      ++counts[static_cast<std::size_t>(verdict->outcome)];
+      if (verdict->outcome == Outcome::hit || lives[slot].active()) {
+        noted.push_back({slot, static_cast<std::uint32_t>(i), *verdict});
+      }
+    }
+  }
+
+  [[nodiscard]] Finding explain(const std::byte* state, const Row*, const RowBatch*,
+                                const Subject& subject, unsigned) const override {
+    const auto* const said = reinterpret_cast<const std::uint64_t*>(state) + said_;
+    Finding finding = tell(rule_, reinterpret_cast<const double*>(said + kSaidWords), subject,
+                           [&](const std::string& label) -> std::string {
+                             if (label == "worker") return subject.worker;
+                             if (label == "mode") return std::string(core::to_string(subject.mode));
+                             return subject.name;
+                           });
+    finding.since(static_cast<std::int64_t>(said[0]), said[1]);
+    return finding;
+  }
+
+  [[nodiscard]] double badness(const std::byte* state, const Row*) const override {
+    if (rule_.op.empty()) return 0;
+    const auto* const said = reinterpret_cast<const std::uint64_t*>(state) + said_;
+    const double observed = std::bit_cast<double>(said[kSaidWords]);
+    return rule_.op[0] == '<' ? -observed : observed;
+  }
+
+ private:
+  static constexpr std::size_t kSaidWords = 2;  // first step and points of the window that hit
+
+  // nullopt: the window goes on, there is nothing to judge.
+  std::optional<Verdict> update(std::uint64_t* words, const Point& point) const {
+    if (!remembers_) return verdict(words, point);
+    std::optional<Verdict> out;
+    const bool due = arrives(rule_.formula, 0, words, point);
+    if (due) {
+      out = verdict(words, point);
+      turn(rule_.formula, 0, words);
+    }
+    if (add(rule_.formula, 0, words, point, due)) {
+      out = verdict(words, point);
+      if (rule_.formula.cut()) turn(rule_.formula, 0, words);
+    }
+    return out;
+  }
+
+  Verdict verdict(std::uint64_t* words, const Point& point) const {
+    const std::uint64_t* const memory = words;
+    const Sight sight{&rule_.formula, &point, &memory, nullptr};
+    const double answer = run(rule_.formula.when, sight);
+    if (std::isnan(answer)) return kInsufficient;
+    if (answer == 0) return kOk;
+    const Span span =
+        remembers_ ? span_of(rule_.formula, 0, words, point.step) : Span{point.step, 1};
+    words[said_] = static_cast<std::uint64_t>(span.first_step);
+    words[said_ + 1] = span.points;
+    for (std::size_t i = 0; i < rule_.spoken.size(); ++i) {
+      words[said_ + kSaidWords + i] =
+          std::bit_cast<std::uint64_t>(run(rule_.spoken[i].code, sight));
+    }
+    return hit();
+  }
+
+  Rule rule_;
+  Choice choice_;
+  bool remembers_ = false;
+  std::size_t said_ = 0;  // first word of what an issue says
+};
+
+}  // namespace
+
+std::shared_ptr<Program> row_program(Rule rule, Choice choice) {
+  return std::make_shared<DeclaredRows>(std::move(rule), std::move(choice));
+}
+
+}  // namespace tocsin::rules::declared

@@ -1,0 +1,149 @@
+// One rule judging one run: its own state, saved and loaded alone. A shape of rules is a class of
+// evaluators; a rule of the shape is a program that makes one. Rows are the exception: they are so
+// many that the engine keeps their states side by side (rules/lanes.cc).
+//
+// An evaluator takes what it has asked for, in the order of the log, and says what it finds to its
+// Scope. It holds no clock, reads no configuration but its program's, and its verdicts follow from
+// what it was given alone, so that a replay gives the same.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/frame.h"
+#include "core/function_ref.h"
+#include "rules/archive.h"
+#include "rules/evaluate/place.h"
+#include "rules/evaluate/snapshot.h"
+#include "rules/layout.h"
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+
+/// A step that one worker has ended.
+struct WorkerStep {
+  std::uint32_t worker = 0;
+  core::Mode mode = core::Mode::train;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t start = 0;  // UTC ns; equal to `end` where the worker does not say
+  std::int64_t end = 0;
+  bool partial = false;  // frames were lost since the step end before
+  bool skipped = false;  // mixed precision left the update out (flag 20)
+};
+
+/// Rows of one frame that the rule selects: tensors, or one scalar.
+struct WorkerRows {
+  std::uint32_t worker = 0;
+  core::Mode mode = core::Mode::train;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;
+  std::int64_t offset = 0;
+  std::int64_t after_train = 0;  // the worker's last ended train step
+  double loss_scale = 1;
+  const core::FrameView* frame = nullptr;  // null for a scalar
+  const core::SummaryRow* scalar = nullptr;
+  std::span<const std::uint32_t> rows;  // of the frame: those that are selected and new
+};
+
+/// Everything that an evaluator may ask of its run, and where its verdicts go. Valid during one
+/// call.
+class Scope {
+ public:
+  using SayLabels = core::FunctionRef<Labels()>;
+  using Explain = core::FunctionRef<Finding(const Subject&, unsigned kind)>;
+
+  virtual ~Scope() = default;
+  /// What the run's dictionaries say of a name; nullptr: nothing yet.
+  [[nodiscard]] virtual const Name* find(std::uint64_t name) const = 0;
+  /// The name's text; its hash in hex where no dictionary has it.
+  [[nodiscard]] virtual std::string text(std::uint64_t name) const = 0;
+  [[nodiscard]] virtual std::string worker(std::uint32_t number) const = 0;
+  [[nodiscard]] virtual std::uint32_t rank(std::uint32_t number) const = 0;
+  /// Where it runs; empty: it has not said.
+  [[nodiscard]] virtual std::string node(std::uint32_t number) const = 0;
+  [[nodiscard]] virtual std::size_t workers() const = 0;
+  [[nodiscard]] virtual std::string job() const = 0;
+  /// What matchers may ask of a worker; name, role, mode and the like are left to the caller.
+  [[nodiscard]] virtual Candidate who(std::uint32_t number) const = 0;
+  /// 0 unknown.
+  [[nodiscard]] virtual std::uint32_t world_size() const = 0;
+  /// Of the record being read.
+  [[nodiscard]] virtual std::int64_t offset() const = 0;
+  /// One evaluation of one unit. `unit`: its number, the same every time (unit_number of what makes
+  /// it); `worker`: for the limit of open units, kNoWorker where several took part. The subject's
+  /// name, mode and step come from `subject` and `place`.
+  virtual void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
+                      const Subject& subject, SayLabels labels, Explain explain) = 0;
+  /// An evaluation that nothing is to be said of: there was no unit to judge yet.
+  virtual void counted(Outcome outcome) = 0;
+  /// Rows that came when their step had been judged: left out, and counted.
+  virtual void late(std::size_t rows) = 0;
+  /// A step was judged before its end, because too much waited.
+  virtual void closed_early() = 0;
+
+  static constexpr std::uint32_t kNoWorker = 0xFFFFFFFFU;
+};
+
+/// Number of a unit that is made of several parts.
+std::uint64_t unit_number(std::initializer_list<std::string_view> parts);
+
+/// What an evaluator asks for.
+namespace input {
+inline constexpr std::uint32_t kRows = 1;         // on_rows: what the program selects
+inline constexpr std::uint32_t kStepEnds = 2;     // on_step_end
+inline constexpr std::uint32_t kClosedSteps = 4;  // on_closed
+inline constexpr std::uint32_t kValues = 8;       // on_values
+inline constexpr std::uint32_t kSnapshots = 16;   // on_snapshot
+inline constexpr std::uint32_t kSpans = 32;       // on_spans
+inline constexpr std::uint32_t kSamples = 64;     // on_samples
+inline constexpr std::size_t kCount = 7;
+}  // namespace input
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  virtual void on_rows(const WorkerRows&, Scope&) {}
+  /// Also where the worker only shows by a later step that this one is over.
+  virtual void on_step_end(const WorkerStep&, Scope&) {}
+  /// Nobody can add to a step of this mode up to `step` any more.
+  virtual void on_closed(core::Mode, std::int64_t /*step*/, Scope&) {}
+  /// Scalars of a completed step, or (`pass`) of a completed evaluation pass.
+  virtual void on_values(const StepPoint&, bool /*pass*/, const Place&, Scope&) {}
+  virtual void on_snapshot(const NodeSnapshot&, Scope&) {}
+  /// A frame of system samples as it came; `node`: its name.
+  virtual void on_samples(std::uint32_t /*worker*/, std::string_view /*node*/,
+                          const core::FrameView&, Scope&) {}
+  virtual void on_spans(std::uint32_t /*worker*/, const core::FrameView&, Scope&) {}
+  /// A worker began anew: its steps may go back.
+  virtual void on_restart(std::uint32_t /*worker*/) {}
+  /// The run is over: what still waits is judged.
+  virtual void on_end(Scope&) {}
+
+  virtual void save(Writer& out) = 0;
+  virtual void load(Loader& in) = 0;
+  /// Fingerprint of what save() writes (layout_of).
+  [[nodiscard]] virtual std::uint64_t layout() const = 0;
+};
+
+/// An evaluator whose state is its member `state`, which has io().
+template <typename State>
+class EvaluatorOf : public Evaluator {
+ public:
+  void save(Writer& out) override { io(out, state); }
+  void load(Loader& in) override { io(in, state); }
+  [[nodiscard]] std::uint64_t layout() const override {
+    static const std::uint64_t kLayout = layout_of<State>();
+    return kLayout;
+  }
+
+ protected:
+  State state{};
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,121 @@
+// Rules of system metrics, one node at a time: snapshots are observed as they close, and judged once
+// per evaluation period of event time. Time is cut at the multiples of the period; what a node has
+// sent in a piece is judged when its samples have passed the piece's end, or the run is over.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/time.h"
+#include "rules/evaluate/evaluator.h"
+
+namespace tocsin::rules {
+
+/// What every configuration of this shape begins with.
+struct SampleConfig {
+  core::Duration scan_interval = std::chrono::seconds(60);
+};
+/// Declares `scan_interval_us`.
+void read_scan_interval(config::Reader& in, SampleConfig& config);
+
+/// Where a rule puts its verdicts about a node or one of its devices.
+class SampleReport {
+ public:
+  using Explain = Scope::Explain;
+  SampleReport(Scope& scope, const Place& place, std::uint64_t number, std::string_view node)
+      : scope_(scope), place_(place), number_(number), node_(node) {}
+
+  /// Of the node as a whole (`device` empty), or of one device or process of it.
+  void evaluated(std::string_view device, Verdict verdict, Explain explain);
+
+ private:
+  Scope& scope_;
+  const Place& place_;
+  std::uint64_t number_;  // of the node among those of the run
+  std::string_view node_;
+};
+
+/// End of the piece of time that `time` lies in. Floor division: times before 1970 have pieces too.
+std::int64_t interval_end(std::int64_t time, core::Duration period) noexcept;
+
+/// `Rule` has: Config; State of a node, with io(); observe(config, state, snapshot) → bit mask of the
+/// rule's inputs that the snapshot held; kInputs, the mask that makes a piece of time worth judging;
+/// judge(config, state, report).
+template <typename Rule>
+struct NodeMemory {
+  std::uint64_t number = 0;
+  std::string name;
+  std::int64_t end = INT64_MIN;  // of the open piece of time; INT64_MIN: none
+  std::uint32_t seen = 0;        // inputs in it
+  typename Rule::State state{};
+
+  template <typename A>
+  friend void io(A& a, NodeMemory& n) {
+    io_all(a, n.number, n.name, n.end, n.seen, n.state);
+  }
+};
+
+template <typename Rule>
+class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMemory<Rule>>> {
+ public:
+  explicit SampleEvaluator(const typename Rule::Config& config) : config_(config) {}
+
+  void on_snapshot(const NodeSnapshot& snapshot, Scope& scope) override {
+    NodeMemory<Rule>& node = this->state[snapshot.node];
+    node.number = snapshot.node;
+    if (!snapshot.name.empty()) node.name = snapshot.name;
+    if (!snapshot.readings.empty()) {
+      const std::int64_t end = interval_end(snapshot.time, config_.scan_interval);
+      if (node.end != INT64_MIN && node.end != end) judge(node, scope);
+      node.end = end;
+      node.seen |= Rule::observe(config_, node.state, snapshot);
+      if constexpr (kEach) return judge_at(node, snapshot.time, snapshot.time, scope);
+    }
+    if (node.end != INT64_MIN && snapshot.next >= node.end) judge(node, scope);
+  }
+
+ private:
+  /// Judged at each snapshot instead: `Rule` has kEachSample.
+  static constexpr bool kEach = requires { Rule::kEachSample; };
+
+  void judge(NodeMemory<Rule>& node, Scope& scope) {
+    const std::int64_t end = std::exchange(node.end, INT64_MIN);
+    // A piece of time that lacks one of the inputs brings nothing new to judge.
+    if ((std::exchange(node.seen, 0U) & Rule::kInputs) != Rule::kInputs || kEach) return;
+    judge_at(node, distance(end, config_.scan_interval.count()), end, scope);
+  }
+  void judge_at(NodeMemory<Rule>& node, std::int64_t first, std::int64_t time, Scope& scope) {
+    Place place;
+    place.step_clock = false;
+    place.time = time;
+    place.first_time = first;
+    SampleReport report(scope, place, node.number, node.name);
+    Rule::judge(config_, node.state, report);
+  }
+
+  const typename Rule::Config& config_;  // of the program, which outlives its evaluators
+};
+
+template <typename Rule>
+class SampleProgramOf final : public Program {
+ public:
+  typename Rule::Config config;  // derives from SampleConfig
+  [[nodiscard]] std::uint32_t inputs() const noexcept override { return input::kSnapshots; }
+  [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override {
+    return std::make_unique<SampleEvaluator<Rule>>(config);
+  }
+  [[nodiscard]] bool step_clock() const noexcept override { return false; }
+};
+
+/// Like read_row_rule, for rules of this shape.
+template <typename Rule>
+std::shared_ptr<const Program> read_sample_rule(config::Reader& in, Preset preset) {
+  return read_rule<Rule, SampleProgramOf<Rule>>(in, preset);
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,183 @@
+#include "rules/evaluate/step_set.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "core/collections.h"
+
+namespace tocsin::rules {
+namespace {
+
+std::vector<double> numbers(std::span<const std::byte> bytes) {
+  std::vector<double> out(bytes.size() / sizeof(double));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(double));
+  return out;
+}
+
+// `rows`: numbers of the frame's rows, ascending; `to`: where they stand.
+void attach(std::span<StepRow> to, std::span<const std::uint32_t> rows, std::span<const Sent> kept,
+            const core::FrameView& frame) {
+  const auto row_at = [&](std::uint32_t number) -> StepRow* {
+    const auto found = std::lower_bound(rows.begin(), rows.end(), number);
+    if (found == rows.end() || *found != number) return nullptr;
+    return &to[static_cast<std::size_t>(found - rows.begin())];
+  };
+  const auto keeps = [&](Sent what) {
+    return std::find(kept.begin(), kept.end(), what) != kept.end();
+  };
+  frame.sparse_columns([&](const core::SparseColumn& column) {
+    if (!keeps(column.stat)) return;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      StepRow* row = row_at(column.row(i));
+      if (row == nullptr) continue;
+      row->extras.push_back({column.stat, numbers(column.params_bytes), {column.value(i)}});
+    }
+  });
+  frame.vectors([&](const core::SparseVector& vector) {
+    StepRow* row = keeps(vector.stat) ? row_at(vector.row) : nullptr;
+    if (row == nullptr) return;
+    row->extras.push_back({vector.stat, numbers(vector.params_bytes), numbers(vector.value_bytes)});
+  });
+}
+
+}  // namespace
+
+const SentStatistic* StepRow::find(Sent what, std::span<const double> parameters) const {
+  const auto found = std::find_if(extras.begin(), extras.end(), [&](const SentStatistic& one) {
+    return one.what == what && std::equal(parameters.begin(), parameters.end(),
+                                          one.parameters.begin(), one.parameters.end());
+  });
+  return found == extras.end() ? nullptr : &*found;
+}
+
+std::optional<double> StepRow::statistic(core::SparseStat stat,
+                                         std::span<const double> parameters) const {
+  const SentStatistic* sent = find(stat, parameters);
+  if (sent == nullptr || sent->values.empty()) return std::nullopt;
+  return sent->values.front();
+}
+
+const std::vector<double>* StepRow::vector(core::VectorStat stat,
+                                           std::span<const double> parameters) const {
+  const SentStatistic* sent = find(stat, parameters);
+  return sent == nullptr ? nullptr : &sent->values;
+}
+
+bool StepSets::add(const WorkerRows& from, bool per_worker, std::span<const Sent> kept,
+                   const Scope& scope) {
+  Waiting& here = waiting_[{per_worker ? from.worker : Scope::kNoWorker,
+                            static_cast<std::uint8_t>(from.mode), from.step}];
+  here.global_step = std::max(here.global_step, from.global_step);
+  here.time = std::max(here.time, from.time);
+  here.first_offset = std::min(here.first_offset, from.offset);
+  here.last_offset = std::max(here.last_offset, from.offset);
+  here.after_train = std::max(here.after_train, from.after_train);
+  const std::size_t before = here.rows.size();
+  const auto keep = [&](const core::SummaryRow& row) {
+    StepRow& one = here.rows.emplace_back();
+    one.worker = from.worker;
+    one.rank = scope.rank(from.worker);
+    one.scalar = from.scalar != nullptr;
+    one.loss_scale = from.loss_scale;
+    one.row = row;
+  };
+  if (from.scalar != nullptr) keep(*from.scalar);
+  for (const std::uint32_t number : from.rows) keep(from.frame->summary(number));
+  if (from.frame != nullptr && !kept.empty()) {
+    attach(std::span(here.rows).subspan(before), from.rows, kept, *from.frame);
+  }
+  rows_ += here.rows.size() - before;
+  return rows_ <= kMostRows;
+}
+
+void StepSets::ended(const WorkerStep& step, bool per_worker, const Scope& scope) {
+  const auto found = waiting_.find({per_worker ? step.worker : Scope::kNoWorker,
+                                    static_cast<std::uint8_t>(step.mode), step.step});
+  if (found == waiting_.end()) return;
+  found->second.skipped = found->second.skipped || step.skipped;
+  if (!step.partial) return;
+  std::vector<std::uint32_t>& missing = found->second.missing;
+  missing.insert(std::upper_bound(missing.begin(), missing.end(), scope.rank(step.worker)),
+                 scope.rank(step.worker));
+}
+
+void StepSets::forget(std::uint32_t worker) {
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    std::vector<StepRow>& rows = at->second.rows;
+    rows_ -= std::erase_if(rows, [&](const StepRow& row) { return row.worker == worker; });
+    at = rows.empty() ? waiting_.erase(at) : std::next(at);
+  }
+}
+
+StepSets::One StepSets::out(std::map<Key, Waiting>::iterator at) {
+  One one(at->first, std::move(at->second));
+  waiting_.erase(at);
+  rows_ -= one.second.rows.size();
+  std::stable_sort(
+      one.second.rows.begin(), one.second.rows.end(), [](const StepRow& a, const StepRow& b) {
+        return std::tie(a.rank, a.worker, a.row.name) < std::tie(b.rank, b.worker, b.row.name);
+      });
+  return one;
+}
+
+std::optional<StepSets::One> StepSets::take(std::uint32_t worker, core::Mode mode,
+                                            std::int64_t step) {
+  const auto first = waiting_.lower_bound({worker, static_cast<std::uint8_t>(mode), INT64_MIN});
+  if (first == waiting_.end() || first->first.worker != worker ||
+      first->first.mode != static_cast<std::uint8_t>(mode) || first->first.step > step) {
+    return std::nullopt;
+  }
+  return out(first);
+}
+
+std::optional<StepSets::One> StepSets::take_before(core::Mode mode, std::int64_t step) {
+  const auto number = static_cast<std::uint8_t>(mode);
+  for (auto at = waiting_.lower_bound({Scope::kNoWorker, number, INT64_MIN});
+       at != waiting_.end() && at->first.mode == number; ++at) {
+    if (at->second.after_train < step) return out(at);
+  }
+  return std::nullopt;
+}
+
+std::optional<StepSets::One> StepSets::take_any() {
+  const auto oldest =
+      std::min_element(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.second.global_step, a.first) < std::tie(b.second.global_step, b.first);
+      });
+  if (oldest == waiting_.end()) return std::nullopt;
+  return out(oldest);
+}
+
+core::TensorRef SetReport::tensor(const StepRow& row) const {
+  core::TensorRef out;
+  out.name = scope_.text(row.name());
+  out.dtype = core::meta::dtype(row.row.meta);
+  if (const core::Collection* of = core::collection_of(row.role())) out.collection = of->name;
+  if (const Name* known = scope_.find(row.name())) out.shape = known->shape;
+  return out;
+}
+
+void SetReport::evaluated(const Labels& unit, std::string_view name, Verdict verdict,
+                          Scope::Explain explain) {
+  const std::string mode(core::to_string(set_.mode));
+  const bool one = set_.worker != Scope::kNoWorker;
+  const std::string worker = one ? scope_.worker(set_.worker) : std::string();
+  const auto labels = [&]() -> Labels {
+    Labels out = unit;
+    out.emplace_back("mode", mode);
+    if (one) out.emplace_back("worker", worker);
+    return out;
+  };
+  std::string text;
+  for (const auto& [key, value] : unit) text += key + '=' + value + '\x1e';
+  Subject subject;
+  subject.name = name;
+  subject.worker = worker;
+  subject.mode = set_.mode;
+  subject.step = set_.step;
+  scope_.judged(unit_number({text, mode, worker}), set_.worker, verdict, place_, subject, labels,
+                explain);
+}
+
+}  // namespace tocsin::rules

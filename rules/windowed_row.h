@@ -1,0 +1,91 @@
+// Row rules that remember a window whose length is a parameter: the plain state of the rule and
+// behind it so many items, all of it one block that the engine owns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+
+/// The latest items of a window, newest first; which of them are in use is part of the rule's
+/// state. Trivially copyable.
+struct Latest {
+  std::uint32_t next = 0;
+  std::uint32_t size = 0;
+
+  void clear() noexcept { next = size = 0; }
+  template <typename Item>
+  void push(std::span<Item> items, const Item& item) noexcept {
+    items[next] = item;
+    next = next + 1 == items.size() ? 0 : next + 1;
+    if (size < items.size()) ++size;
+  }
+  /// Item `back` < size places behind the newest.
+  template <typename Item>
+  [[nodiscard]] Item& at(std::span<Item> items, std::uint32_t back) const noexcept {
+    const auto length = static_cast<std::uint32_t>(items.size());
+    return items[(next + length - 1 - back) % length];
+  }
+};
+
+/// `Rule` has what RowProgramOf asks for, and: Item (trivially copyable), window(config) → how many
+/// of them; its update is update(config, state, items, row, batch).
+template <typename Rule>
+class WindowedRowProgram final : public RowProgram {
+ public:
+  using State = typename Rule::State;
+  using Item = typename Rule::Item;
+  static_assert(std::is_trivially_copyable_v<State> && std::is_trivially_copyable_v<Item>);
+  static_assert(sizeof(State) % 8 == 0 && sizeof(Item) % 8 == 0, "states stand side by side");
+  typename Rule::Config config;
+
+  [[nodiscard]] std::size_t state_bytes() const noexcept override {
+    return sizeof(State) + Rule::window(config) * sizeof(Item);
+  }
+  void init(std::byte* state) const override {
+    new (state) State{};
+    const std::span<Item> tail = items(state);
+    for (Item& item : tail) new (&item) Item{};
+  }
+  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
+             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+    const std::size_t size = state_bytes();
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      const std::uint32_t slot = batch.slots[i];
+      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+      std::byte* own = states + slot * size;
+      const Row row(batch.columns, batch.rows, i);
+      const Verdict verdict =
+          Rule::update(config, *reinterpret_cast<State*>(own), items(own), row, batch);
+      ++counts[static_cast<std::size_t>(verdict.outcome)];
+      if (verdict.outcome == Outcome::hit || lives[slot].active()) {
+        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+      }
+    }
+  }
+  [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
+                                const Subject& subject, unsigned kind) const override {
+    return Rule::explain(config, *reinterpret_cast<const State*>(state), row, batch, subject, kind);
+  }
+  [[nodiscard]] double badness(const std::byte* state, const Row* row) const override {
+    return Rule::badness(config, *reinterpret_cast<const State*>(state), row);
+  }
+
+ private:
+  [[nodiscard]] std::span<Item> items(std::byte* state) const noexcept {
+    return {reinterpret_cast<Item*>(state + sizeof(State)), Rule::window(config)};
+  }
+};
+
+template <typename Rule>
+std::shared_ptr<const Program> read_windowed_row_rule(config::Reader& in, Preset preset) {
+  return read_rule<Rule, WindowedRowProgram<Rule>>(in, preset);
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,118 @@
+"""Anything else: values, arrays and statistics of scripts; phases; reading back what was written."""
+import numpy
+import pytest
+import torch
+
+from tests.support.hook_support import Telemetry, wire
+
+import tocsin
+
+SUMS = {"count": 4, "sum": 2.0, "sumsq": 14.0, "m2": 13.0, "abs_sum": 6.0, "min": -2.0, "max": 3.0, "zero": 1, "negative": 1}
+
+
+def test_numbers_arrays_and_statistics_of_a_loop_that_counts_its_own_steps(out):
+    hook = tocsin.watch(out=out, capture={"every": "1 step", "collections": ["labels", "default"]})
+    for step in (0, 1, 4):
+        hook.emit("loss", 1.0 / (step + 1), step=step)
+        hook.emit("labels", numpy.array([0, 1, 1, 2]), role="label")
+        hook.emit("gradient/w", statistics=SUMS, role="gradient")
+        hook.emit("mine", numpy.arange(3.0))
+    hook.emit("loss", 0.5, mode="eval")
+    hook.close()
+    assert not hook.stats()["hook_errors_total"]
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == [0, 1, 2, 3, 4]
+    assert telemetry.scalars("loss") == [(wire.TRAIN, 0, 1.0), (wire.TRAIN, 1, 0.5), (wire.TRAIN, 4, 0.2), (wire.EVAL, 0, 0.5)]
+    rows = telemetry.summaries(step=4)
+    assert set(rows) == {"labels", "gradient/w", "mine"}
+    assert {key: rows["gradient/w"][key] for key in SUMS} == SUMS
+    roles = {entry["name"]: entry["role"] for entry in telemetry.entries.values()}
+    assert (roles["labels"], roles["gradient/w"]) == (wire.ROLES["label"], wire.ROLES["gradient"])
+
+
+@pytest.mark.parametrize("how, words", [
+    ({"value": 1.0, "step": 2}, "the present one is 5"), ({"value": 1.0, "role": "lable"}, "unknown role 'lable'"), ({}, "give a value"),
+    ({"statistics": {"count": 1}}, "without sum, sumsq, m2, abs_sum, min, max"),
+    ({"statistics": {**SUMS, "mean": 1.0}}, "with unknown mean"), ({"value": object()}, "emit"),
+    ({"value": torch.ones(2, dtype=torch.complex32) if hasattr(torch, "complex32") else object()}, "emit")])
+def test_what_cannot_be_used_is_counted_with_the_reason(out, how, words):
+    hook = tocsin.watch(out=out)
+    hook.emit("loss", 1.0, step=5)
+    with pytest.warns(RuntimeWarning):
+        hook.emit("x", **how)
+    assert words in hook.stats()["last_hook_error"]
+    hook.emit("loss", 1.0)
+    hook.close()
+    assert len(Telemetry(out).scalars("loss")) == 2
+
+
+def test_model_inputs_are_statistics_when_their_collection_is_captured(out):
+    hook = tocsin.watch(out=out, capture={"collections": ["inputs"]})
+    hook.save_model_inputs(torch.ones(2, 3), numpy.zeros(4))
+    hook.step()
+    hook.close()
+    rows = Telemetry(out).summaries(step=0)
+    assert (rows["model_input_0"]["sum"], rows["model_input_1"]["zero"]) == (6.0, 4)
+    assert Telemetry(out).of_kind(wire.SUMMARY)[0].rows[0]["meta"] >> 8 & 0xff == wire.ROLES["input"]
+
+
+def spans(out):
+    telemetry = Telemetry(out)
+    return [(telemetry.names[row["name"]], row["step"], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
+
+
+def test_phases_of_a_loop(out):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out, phases=True)
+    for batch in hook.batches([torch.ones(2, 4)] * 3):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+    with hook.phase("checkpoint"):
+        pass
+    with pytest.warns(RuntimeWarning, match="is no phase"):
+        with hook.phase("lunch"):
+            pass
+    hook.close()
+    told = spans(out)
+    for step in range(3):
+        assert [name for name, at, _ in told if at == step and name != "data_wait"] == \
+            ["forward", "backward", "optimizer"] + (["checkpoint"] if step == 2 else [])
+    assert sum(name == "data_wait" for name, _, _ in told) == 4  # three batches, and that there are no more
+    assert all(duration > 0 for _, _, duration in told)
+    assert not model._forward_hooks
+
+
+def test_the_models_passes_are_not_hooked_unless_asked(out):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out)
+    assert not model._forward_hooks and not model._forward_pre_hooks
+    model(torch.ones(2, 4)).square().mean().backward()
+    optimizer.step()
+    hook.close()
+    assert [name for name, _, _ in spans(out)] == ["optimizer"]
+
+
+def test_what_was_written_is_read_back(out):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "2 steps", "overhead": "100%"})
+    norms = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 4)).square().mean()
+        loss.backward()
+        norms.append(float(model.weight.detach().norm()))
+        hook.log(loss=loss)
+        optimizer.step()
+    losses = hook.get_tensors("loss")
+    assert [(value["step"], value["mode"], value["role"]) for value in losses] == [(n, "train", "loss") for n in range(3)]
+    weights = hook.get_tensors("weight")
+    assert [value["step"] for value in weights] == [0, 2]
+    assert [value["l2"] for value in weights] == pytest.approx([norms[0], norms[2]], rel=1e-5)
+    assert weights[1]["delta_from_step"] == 0 and weights[1]["prev_l2"] == pytest.approx(norms[0], rel=1e-5)
+    assert {value["name"] for value in hook.get_tensors(step=2)} >= {"loss", "weight", "gradient/weight", "bias"}
+    hook.close()
+    assert len(hook.get_tensors("loss")) == 3  # also when it is closed

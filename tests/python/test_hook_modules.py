@@ -1,0 +1,205 @@
+"""Inputs and outputs of modules: opt-in, by patterns or because a rule asks; model inputs, predictions and labels."""
+import json
+
+import pytest
+import torch
+
+from tests.support.hook_support import CommandWriter, Telemetry, wait_for, wire
+
+import tocsin
+
+ROLES = {code: name for name, code in wire.ROLES.items()}
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.relu, self.head = torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.head(self.relu(self.relu(self.body(x))))
+
+
+def build():
+    torch.manual_seed(0)
+    model = Net()
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), torch.nn.CrossEntropyLoss()
+
+
+def train(hook, model, optimizer, criterion, steps=4, passes=1, log_last=False):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        for _ in range(passes):
+            loss = criterion(model(torch.randn(5, 6)), torch.randint(0, 3, (5,)))
+            loss.backward()
+        if not log_last:
+            hook.log(loss=loss)
+        optimizer.step()
+        if log_last:
+            hook.log(loss=loss)
+
+
+def module_rows(out, step):
+    """name -> row, of what is neither a parameter nor a gradient."""
+    return {name: row for name, row in Telemetry(out).summaries(step).items() if "put_" in name}
+
+
+def role_of(out, name):
+    entry = next(entry for entry in Telemetry(out).entries.values() if entry["name"] == name)
+    return ROLES[entry["role"]], json.loads(entry["attrs"] or "{}").get("op_type")
+
+
+def test_nothing_is_hooked_that_nobody_wants(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, loss=criterion)
+    train(hook, model, optimizer, criterion)
+    assert not model._forward_pre_hooks and not model.relu._forward_hooks
+    hook.close()
+    assert module_rows(out, 0) == {}
+
+
+@pytest.mark.parametrize("log_last", [False, True])
+def test_outputs_that_a_pattern_names_are_those_of_their_step(out, log_last):
+    model, optimizer, criterion = build()
+    kept = []
+    model.relu.register_forward_hook(lambda module, given, result: kept.append(result.detach().clone()))
+    hook = tocsin.watch(model, optimizer, out=out, capture={
+        "overhead": "100%", "collections": {"relu": {"include": ["relu_output"], "every": "2 steps"}}})
+    train(hook, model, optimizer, criterion, log_last=log_last)
+    hook.close()
+    for step in range(4):
+        rows = module_rows(out, step)
+        if step % 2:
+            assert rows == {}
+            continue
+        assert set(rows) == {"relu_output_0", "relu_output_1"}  # one module, applied twice
+        for call in range(2):
+            told, value = rows[f"relu_output_{call}"], kept[2 * step + call]
+            assert (told["count"], told["zero"]) == (40, int((value == 0).sum()))
+            assert told["sum"] == pytest.approx(float(value.sum()), rel=1e-5)
+    assert role_of(out, "relu_output_0") == ("activation_out", "ReLU")
+
+
+def test_the_collection_of_layers_has_inputs_too(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "collections": ["layers"]})
+    train(hook, model, optimizer, criterion, steps=1)
+    hook.close()
+    assert set(module_rows(out, 0)) == {"body_input_0", "body_output_0", "relu_input_0", "relu_output_0", "relu_input_1", "relu_output_1",
+                                        "head_input_0", "head_output_0"}
+    assert role_of(out, "head_input_0") == ("activation_in", "Linear")
+
+
+def test_what_the_model_is_given_and_gives_and_what_it_should_have_given(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, loss=criterion, capture={
+        "overhead": "100%", "collections": ["inputs", "outputs", "labels", "predictions"]})
+    train(hook, model, optimizer, criterion, steps=1)
+    hook.close()
+    rows = module_rows(out, 0)
+    assert {name: role_of(out, name)[0] for name in rows} == {
+        "Net_input_0": "input", "Net_output_0": "output", "CrossEntropyLoss_input_0": "prediction", "CrossEntropyLoss_input_1": "label"}
+    assert rows["CrossEntropyLoss_input_1"]["max"] <= 2 and rows["CrossEntropyLoss_input_1"]["count"] == 5
+    assert rows["Net_output_0"]["sum"] == rows["CrossEntropyLoss_input_0"]["sum"]
+
+
+def test_of_several_passes_in_a_step_the_first_is_told(out):
+    model, optimizer, criterion = build()
+    first = []
+    model.body.register_forward_hook(lambda module, given, result: first.append(float(result.detach().sum())))
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step", "collections": {"b": {"include": ["body_output"]}}})
+    train(hook, model, optimizer, criterion, steps=2, passes=3)
+    hook.close()
+    for step in range(2):
+        assert module_rows(out, step)["body_output_0"]["sum"] == pytest.approx(first[3 * step], rel=1e-5)
+
+
+def test_evaluation_has_its_own_grid(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": {"train": "1 step", "eval": "2 steps"},
+                                                            "collections": {"b": {"include": ["head_output"]}}})
+    train(hook, model, optimizer, criterion, steps=1)
+    model.eval()
+    for _ in range(3):
+        hook.log(loss=criterion(model(torch.randn(5, 6)), torch.randint(0, 3, (5,))))
+        hook.step()
+    hook.close()
+    frames = [(frame.header["mode"], frame.header["step"]) for frame in Telemetry(out).of_kind(wire.SUMMARY)]
+    assert sorted(frames) == [(wire.TRAIN, 0), (wire.EVAL, 0), (wire.EVAL, 2)]
+
+
+def test_a_rule_that_asks_gets_hooks_and_takes_them_away_again(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "every": "1 step"})
+    train(hook, model, optimizer, criterion, steps=1)
+    writer = CommandWriter(out)
+    before = hook.stats()["commands_received_total"]
+    writer.stop(hook.run, hook.attempt, action="capture", command_id="cmd_c",
+                args={"version": "v1", "plans": [{"collections": {"layers": {}}}]})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] > before)
+    train(hook, model, optimizer, criterion, steps=3)
+    assert model.relu._forward_hooks
+    writer.write(hook.run, "capture", None)
+    assert wait_for(lambda: (train(hook, model, optimizer, criterion, steps=1), not model.relu._forward_hooks)[1])
+    hook.close()
+    assert "relu_output_0" in Telemetry(out).summaries()
+    assert not model._forward_pre_hooks
+
+
+def test_two_optimizers_of_one_model_show_its_modules_once(out):
+    model, _, criterion = build()
+    body, head = torch.optim.SGD(model.body.parameters(), lr=0.1), torch.optim.SGD(model.head.parameters(), lr=0.1)
+    hook = tocsin.watch(model, body, out=out, capture={"overhead": "100%", "collections": {"b": {"include": ["relu_output"]}}})
+    tocsin.watch(model, head)
+    for _ in range(2):
+        loss = criterion(model(torch.randn(5, 6)), torch.randint(0, 3, (5,)))
+        loss.backward()
+        body.step()
+        head.step()
+        hook.log(loss=loss)
+    hook.close()
+    rows = [row for frame in Telemetry(out).of_kind(wire.SUMMARY) for row in frame.rows]
+    assert len(rows) == 2 and not hook.stats()["hook_errors_total"]
+
+
+def test_a_sequence_has_a_bounded_number_of_tensors(out):
+    class Recurrent(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.Linear(6, 6)
+
+        def forward(self, x):
+            for _ in range(50):
+                x = self.cell(x)
+            return x
+
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"overhead": "100%", "collections": {"b": {"include": ["cell_output"]}}})
+    model(torch.randn(2, 6)).square().mean().backward()
+    optimizer.step()
+    hook.close()
+    assert len(module_rows(out, 0)) == 8
+
+
+def training(out):
+    return [(mode, step, value) for mode, step, value in Telemetry(out).scalars("model_training")]
+
+
+def test_the_training_flag_is_told_when_it_changes_and_while_it_does_not_fit(out):
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(hook, model, optimizer, criterion, steps=3)
+    model.eval()
+    for _ in range(2):
+        hook.log(loss=1.0)
+        hook.step()
+    train(hook, model, optimizer, criterion, steps=2)  # forgot model.train()
+    with hook.mode("eval"):
+        model.train()  # and here model.eval()
+        for _ in range(2):
+            hook.log(loss=1.0)
+            hook.step()
+    hook.close()
+    assert training(out) == [(wire.TRAIN, 0, 1.0), (wire.EVAL, 0, 0.0), (wire.TRAIN, 3, 0.0), (wire.TRAIN, 4, 0.0),
+                             (wire.EVAL, 3, 1.0), (wire.EVAL, 4, 1.0)]  # the log() before the update counted as one of eval

@@ -1,0 +1,178 @@
+"""Random streams for the rules about labels, images, tokens, trees and the start of a training."""
+import math
+
+from tests.reference.random_streams import common
+
+SCHEDULES = (common.train_only, common.train_and_eval, common.global_only)
+BOOSTING = (common.global_only, common.global_only, common.global_only, common.train_only)
+
+
+def item(chance, rule, parameters, presets=("tocsin", "original")):
+    return [{"use": rule, "preset": chance.choice(presets), "with": parameters}]
+
+
+def play(chance, fill, length=(3, 25), schedules=SCHEDULES, **more):
+    return common.play(chance, chance.choice(schedules)(chance, chance.randint(*length)), fill, **more)
+
+
+def confusion(chance):
+    parameters = common.shared(chance)
+    if chance.random() < 0.4:
+        parameters["normalize"] = "column"
+    if chance.random() < 0.4:
+        parameters["min_support"] = chance.randint(1, 5)
+    if chance.random() < 0.3:
+        parameters["max_off_diag"] = chance.choice((0.01, 0.5))
+    if chance.random() < 0.5:
+        parameters["start_step"] = 0
+    size = chance.randint(2, 4)
+    right = chance.choice((0.6, 0.9, 1.0))
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.1:
+            return
+        cells = {}
+        for _ in range(chance.randint(1, 40)):
+            label = chance.randrange(size)
+            cell = (label, label if chance.random() < right else chance.randrange(size))
+            cells[cell] = cells.get(cell, 0) + 1
+        tensor = {"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": {
+            "confusion": [number for cell, count in sorted(cells.items()) for number in (*cell, count)]}}
+        if chance.random() < 0.05:
+            del tensor["statistics"]
+        worker.tensors(tensor)
+
+    return item(chance, "confusion", parameters), play(chance, fill)
+
+
+def class_imbalance(chance):
+    parameters = {"samples": chance.choice((50, 200)), **common.shared(chance, steps=False)}
+    size = chance.randint(1, 3)
+    if chance.random() < 0.3:
+        parameters["num_classes"] = max(size, 2) + chance.randint(0, 1)
+    if chance.random() < 0.3:
+        parameters["misprediction_scope"] = "all"
+    if chance.random() < 0.5:
+        parameters["threshold_imbalance"] = chance.choice((2, 5))
+    weights = [chance.choice((0, 1, 5, 40)) for _ in range(size)] or [1]
+    right = chance.choice((0.2, 0.5, 1.0))
+    predicted = chance.choice((1.0, 0.7))
+
+    def fill(worker, mode, step):
+        counts = [chance.randint(0, weight) for weight in weights]
+        statistics = {"class_counts": counts}
+        if chance.random() < predicted:
+            statistics["class_correct"] = [sum(chance.random() < right for _ in range(count)) for count in counts]
+        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": statistics})
+
+    return item(chance, "class_imbalance", parameters), play(chance, fill)
+
+
+def tree_depth(chance):
+    parameters = {"depth": chance.randint(0, 6), **common.shared(chance, ("global",))}
+    parameters.pop("modes", None)
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.9:
+            worker.scalars(("trees/depth", float(chance.randint(0, 8)), "tree"))
+
+    return item(chance, "tree_depth", parameters), play(chance, fill, schedules=BOOSTING)
+
+
+def feature_importance_overweight(chance):
+    parameters = {"nfeatures": chance.randint(1, 3), **common.shared(chance, ("global",))}
+    parameters.pop("modes", None)
+    count = chance.randint(2, 6)
+    heavy = chance.random() < 0.5
+
+    def fill(worker, mode, step):
+        values = [chance.choice((0.0, 1.0, 2.0, 3.0, 30.0 if heavy and i == 0 else 1.0, 30.0 if heavy and i == 0 else 2.0))
+                  for i in range(count)]
+        if chance.random() < 0.03:
+            values[0] = math.nan
+        worker.scalars(*((f"feature_importance/weight/f{i}", value, "importance") for i, value in enumerate(values)))
+
+    return item(chance, "feature_importance_overweight", parameters, ("original",)), play(chance, fill, schedules=BOOSTING)
+
+
+def poor_weight_initialization(chance):
+    parameters = {key: value for key, value in common.shared(chance, steps=False).items() if key in ("min_hits", "clear_after")}
+    parameters.update({"patience": chance.randint(1, 4), "combine": chance.choice(("any", "any", "all"))})
+    if chance.random() < 0.3:
+        parameters["steps"] = chance.randint(1, 20)
+    spread = chance.choice((1.0, 3.0, 5.0))
+    narrow = chance.choice((0.1, 0.5))
+    walk = {}
+
+    def fill(worker, mode, step):
+        tensors = []
+        if chance.random() < 0.8:
+            tensors += [{"name": f"relu_input_{i}", "role": "activation_in",
+                         "values": [0.0, chance.choice((1.0, spread))] if chance.random() < 0.95 else [1.0]} for i in range(2)]
+        if chance.random() < 0.8:
+            tensors += [{"name": f"gradient/{i}", "role": "gradient", "values": [0.0, 1.0],
+                         "statistics": {"p05": 0.0, "p95": 1e-4 if chance.random() < narrow else 0.5}} for i in range(2)]
+        if tensors:
+            worker.tensors(*tensors)
+        if chance.random() < 0.9:
+            walk[worker.rank] = walk.get(worker.rank, 1.0) * chance.choice((1.0, 1.0, 0.9, 1.1))
+            worker.scalars(("loss", math.nan if chance.random() < 0.05 else walk[worker.rank]))
+
+    return (item(chance, "poor_weight_initialization", parameters, ("original",)),
+            play(chance, fill, schedules=(common.train_only, common.global_only)))
+
+
+def nlp_sequence_ratio(chance):
+    tokens = chance.choice(([0], [0, 7], [5]))
+    parameters = {"token_values": tokens, **common.shared(chance)}
+    if chance.random() < 0.5:
+        parameters["token_thresholds_percent"] = [chance.choice((25, 50, 75)) for _ in tokens]
+    named = (("embedding0_input_0", "i64"), ("tokens", "i64"), ("images", "f32"))
+
+    def fill(worker, mode, step):
+        worker.tensors(*(one(name, dtype) for name, dtype in named if chance.random() < 0.9))
+
+    def one(name, dtype):
+        values = [float(chance.choice((0, 0, 5, 7))) for _ in range(chance.choice((0, 4, 8)))]
+        if dtype == "f32" and values and chance.random() < 0.1:
+            values[0] = math.nan
+        counted = tokens if chance.random() < 0.95 else [1]
+        return {"name": name, "role": "input", "dtype": dtype, "values": values,
+                "statistics": {("value_counts", tuple(map(float, counted))): [values.count(one) for one in counted]}}
+
+    return item(chance, "nlp_sequence_ratio", parameters), play(chance, fill)
+
+
+def check_input_images(chance):
+    parameters = {"threshold_samples": chance.choice((2, 20)), **common.shared(chance, steps=False)}
+    if chance.random() < 0.4:
+        parameters["threshold_std"] = 0.5
+    channels = chance.randint(1, 3)
+    shape = chance.choice(([2, channels, 2, 2], [2, channels, 2, 2], [2, 8]))
+    off = chance.choice((0.0, 0.15, 0.5))
+
+    def fill(worker, mode, step):
+        sums = [8 * (off if c == 0 else 0.0) * chance.choice((0.5, 1.0, 2.0)) for c in range(channels)]
+        worker.tensors({"name": "inputs", "role": "input", "shape": shape, "values": [0.0] * math.prod(shape), "statistics": {
+            "channel_sum": sums, "channel_sumsq": [8 * chance.choice((1.0, 1.0, 4.0)) for _ in sums],
+            "channel_count": [8] * channels}})
+
+    return item(chance, "check_input_images", parameters), play(chance, fill)
+
+
+def replica_divergence(chance):
+    parameters = common.shared(chance, ("train", "global"), steps=False)
+    parameters.pop("min_hits", None)
+    parameters.pop("workers", None)
+    differs = chance.choice((0.0, 0.05, 0.3))
+
+    def fill(worker, mode, step):
+        tensors = [{"name": f"w{i}", "role": "weight", "values": [1.0], "statistics": {
+            "digest": 100 * step + i + (1 + worker.rank if chance.random() < differs else 0) * 7}} for i in range(2)]
+        for tensor in tensors:
+            if chance.random() < 0.05:
+                del tensor["statistics"]
+        if chance.random() < 0.95:
+            worker.tensors(*tensors)
+
+    return [{"use": "replica_divergence", "with": parameters}], play(chance, fill, worlds=(1, 2, 3, 4), evaluates_alone=0)

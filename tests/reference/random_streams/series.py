@@ -1,0 +1,204 @@
+"""Random streams for the rules over series: losses of jobs with modes, without modes, and of XGBoost."""
+import math
+
+from tests.reference.random_streams import common
+
+SETS = ("validation", "valid", "eval", "test", "validation_0", "eval_1")
+METRICS = ("logloss", "rmse", "auc", "error", "map@5", "mlogloss")
+
+
+def walk(chance, first=None):
+    """A loss that falls, stands, climbs, jumps, vanishes: what rules about losses look at."""
+    value = first if first is not None else chance.choice((1.0, 2.0, 0.3, 100.0))
+    mood = chance.choice(("fall", "flat", "climb"))
+    while True:
+        yield value
+        if chance.random() < 0.15:
+            mood = chance.choice(("fall", "flat", "creep", "climb", "noise"))
+        if mood == "fall":
+            value *= chance.choice((0.9, 0.97, 0.9995))
+        elif mood == "creep":
+            value *= 1.01
+        elif mood == "climb":
+            value *= chance.choice((1.04, 1.2))
+        elif mood == "noise":
+            value *= chance.uniform(0.8, 1.25)
+        if chance.random() < 0.02:
+            value *= 5
+
+
+def odd(chance, value, often):
+    """Sometimes no number, nothing, or below it."""
+    if chance.random() < often:
+        return chance.choice((*common.SPECIAL, 0.0, -value, math.nan))
+    return value
+
+
+def loss_original(chance):
+    names = chance.sample(("loss", "retrieval_loss", "val_loss", "train/loss"), chance.choice((1, 1, 2)))
+    parameters = common.shared(chance, ("train", "eval", "global"))
+    parameters["num_steps"] = chance.choice((1, 2, 3, 5, 10, 80))
+    if chance.random() < 0.3:
+        parameters["mode"] = chance.choice(("EVAL", "TRAIN", "GLOBAL"))
+        parameters.pop("modes", None)
+    if chance.random() < 0.4:
+        parameters["flat_evaluations"] = chance.randint(1, 4)
+    if chance.random() < 0.3:
+        parameters["diff_percent"] = chance.choice((0, 1, 20))
+    rules = [{"use": "loss_not_decreasing", "preset": "original", "with": parameters}]
+    often = chance.choice((0, 0, 0.05))
+    length = chance.randint(100, 250) if parameters["num_steps"] == 80 else chance.randint(4, 40)
+    walks = {}
+    vector = chance.random() < 0.1
+
+    def fill(worker, mode, step):
+        if mode != "eval" and chance.random() > 0.93:
+            return  # but a pass ends where its last value is: what "its last step" is else, is not laid down
+        sent = []
+        for name in names:
+            here = walks.setdefault((worker.rank, name, mode), walk(chance))
+            sent.append((name, odd(chance, next(here), often)))
+        if vector:
+            worker.tensors(*({"name": name, "role": "loss", "values": [value, value]} for name, value in sent))
+        else:
+            worker.scalars(*sent)
+
+    schedule = chance.choice(common.SCHEDULES)(chance, length)
+    if parameters["num_steps"] == 80 and chance.random() < 0.5:
+        schedule = [(mode, further if i % 90 else 200) for i, (mode, further) in enumerate(schedule)]
+    return rules, common.play(chance, schedule, fill, evaluates_alone=0.1)
+
+
+def loss_tocsin(chance):
+    """Losses that either stand still or clearly move, positive: what the prose of the preset leaves open stays out."""
+    parameters = {"num_steps": 1, **common.shared(chance, common_modes())}
+    rules = [{"use": "loss_not_decreasing", "with": parameters}]
+    boosting = chance.random() < 0.4
+    value = [chance.choice((1.0, 0.7, 30.0))]
+    names = (["train-logloss", "validation-logloss", *(["train-auc"] if chance.random() < 0.5 else []),
+              *(["train-error"] if chance.random() < 0.3 else [])] if boosting
+             else [chance.choice(("loss", "contest_loss", "retrieval_loss", "interval_loss", "train_loss"))]
+             + (["val_loss"] if chance.random() < 0.4 else []))
+    if not boosting and chance.random() < 0.1:
+        names.append("discriminator/loss")
+    schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+    if boosting:
+        schedule = common.global_only
+    lane = schedule(chance, chance.randint(5, 60))
+    mood = {}
+    for i in range(400):
+        if i == 0 or chance.random() < 0.08:
+            mood["is"] = chance.choice((1.0, 1.0, 0.95, 0.9, 1.1, 0.7))
+        jump = chance.choice((3.0, 0.2)) if chance.random() < 0.02 else 1.0
+        value.append(value[-1] * mood["is"] * jump)
+
+    def fill(worker, mode, step):
+        at = min(worker.global_step, len(value) - 1)
+        worker.scalars(*((name, value[at] * (1 if "val" not in name else 1.5)) for name in names))
+
+    return rules, common.play(chance, lane, fill)
+
+
+def common_modes():
+    return ("train", "global")
+
+
+def overfit_modes(chance):
+    """Jobs with training and evaluation passes; names that pair up, or a single loss, or none that pairs."""
+    train_names, eval_names = chance.choice(((["loss"], ["loss"]), (["loss"], ["val_loss"]), (["a_loss", "b_loss"],) * 2,
+                                             (["retrieval_loss"], ["retrieval_loss"]), (["x_loss", "y_loss"], ["z_loss"]),
+                                             (["train/loss"], ["eval/loss"])))
+    preset = chance.choice(("tocsin", "original"))
+    if preset == "tocsin" and eval_names == ["z_loss"]:
+        eval_names = train_names
+    parameters = common.shared(chance, (), steps=False)
+    if chance.random() < 0.5:
+        parameters["patience"] = chance.randint(1, 4)
+    if chance.random() < 0.3:
+        parameters["start_step"] = chance.randint(0, 12)
+    rules = [{"use": "overfit", "preset": preset, "with": parameters}]
+    often = chance.choice((0, 0, 0.1, 0.4))
+    some = chance.random() < 0.5  # passes that do not evaluate every loss
+    gap = chance.choice((1.0, 1.2))
+    walks = {}
+
+    def fill(worker, mode, step):
+        if mode == "train" and chance.random() < 0.9:
+            worker.scalars(*((name, odd(chance, next(walks.setdefault((worker.rank, name), walk(chance, 1.0))), often))
+                             for name in train_names))
+        elif mode == "eval":
+            worker.scalars(*((name, odd(chance, gap * next(walks.setdefault((worker.rank, name, "eval"), walk(chance, 1.0))),
+                                        often)) for i, name in enumerate(eval_names)
+                             if not (some and i == 1 and worker.passes.get("eval", 0) % 3 == 1)))
+
+    schedule = [("train", 1)] + common.train_and_eval(chance, chance.randint(5, 40))
+    return rules, common.play(chance, schedule, fill)
+
+
+def overfit_boosting(chance):
+    """XGBoost and scripts without modes: one step holds the values of several sets."""
+    parameters = common.shared(chance, (), steps=False)
+    if chance.random() < 0.5:
+        parameters["patience"] = chance.randint(1, 4)
+    if chance.random() < 0.3:
+        parameters["start_step"] = chance.randint(0, 12)
+    rules = [{"use": "overfit", "preset": chance.choice(("tocsin", "original")), "with": parameters}]
+    metrics = chance.sample(METRICS, chance.choice((1, 1, 2)))
+    others = chance.sample(SETS, chance.choice((1, 1, 2)))
+    if chance.random() < 0.2:
+        metrics, others, spelled = ["loss"], ["val"], {"train": "loss", "val": "val_loss"}
+    else:
+        spelled = None
+    every = chance.choice((1, 1, 3))
+    often = chance.choice((0, 0, 0.05))
+    walks = {}
+
+    def fill(worker, mode, step):
+        sent = []
+        for metric in metrics:
+            for data in ["train", *others]:
+                if data != "train" and step % every:
+                    continue
+                name = spelled[data] if spelled else f"{data}-{metric}"
+                number = next(walks.setdefault((worker.rank, name), walk(chance, 0.5)))
+                sent.append((name, odd(chance, number, often), "metric" if is_max(metric) else "loss"))
+        if chance.random() < 0.5:
+            for one in sent:
+                worker.scalars(one)
+        else:
+            worker.scalars(*sent)
+
+    return rules, common.play(chance, common.global_only(chance, chance.randint(3, 40)), fill)
+
+
+def is_max(metric):
+    return metric.partition("@")[0] in ("auc", "map")
+
+
+def overtraining(chance):
+    """Jobs with passes, and boosting."""
+    rules, records = (overfit_modes if chance.random() < 0.5 else overfit_boosting)(chance)
+    parameters = {"patience_train": chance.randint(1, 5), "patience_validation": chance.randint(1, 6),
+                  **{key: value for key, value in rules[0]["with"].items() if key in ("min_hits", "clear_after")}}
+    if chance.random() < 0.4:
+        parameters["require"] = "any"
+    if chance.random() < 0.5:
+        parameters["delta"] = chance.choice((0, 0.1))
+    return [{"use": "overtraining", "preset": "original", "with": parameters}], records
+
+
+def adversarial_imbalance(chance):
+    names = chance.sample(("g/loss", "d/loss", "aux/loss", "val_loss"), chance.choice((1, 2, 3, 3, 3)))
+    often = chance.choice((0, 0.02))
+    small = {name: chance.choice((1.0, 1.0, 0.03, 0.01, 0.01)) for name in names}
+    parameters = common.shared(chance, common_modes(), steps=False)
+    parameters.pop("min_hits", None)
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.95:
+            # They begin balanced: what is unequal from the start may be meant so.
+            worker.scalars(*((name, math.nan if chance.random() < often else
+                              (small[name] if worker.global_step > 12 else 1.0) * chance.choice((0.8, 1.0, 1.2))) for name in names))
+
+    schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+    return [{"use": "adversarial_imbalance", "with": parameters}], common.play(chance, schedule(chance, chance.randint(5, 45)), fill)

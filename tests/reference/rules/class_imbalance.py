@@ -1,0 +1,79 @@
+"""2.2 ClassImbalance, per mode over steps and workers, from the vectors class_counts and class_correct of the labels: the
+largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
+(detection quality, section 2): also `single_class`, when 300 labels are of one class."""
+import math
+
+from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, OK, Evaluation, wants
+
+DEFAULTS = {"threshold_imbalance": 10, "threshold_misprediction": 0.7, "samples": 500, "argmax": False, "labels_regex": ".*labels",
+            "predictions_regex": ".*predictions", "num_classes": None, "misprediction_scope": "underrepresented",
+            "ignore_labels": (), "min_class_samples": 10}
+TOCSIN = {}
+UNIT = ("mode",)
+
+
+def recent(p, steps):
+    """(n_c, wrong_c) of the fewest latest steps that together hold enough labels with predictions."""
+    n, wrong = {}, {}
+    for _, predicted, correct in reversed(steps):
+        if sum(n.values()) >= p["samples"]:
+            break
+        for c, count in predicted.items():
+            n[c] = n.get(c, 0) + count
+            wrong[c] = wrong.get(c, 0) + count - correct.get(c, 0)
+    return n, wrong
+
+
+def judge(p, steps):
+    """`steps`: {class: labels}, {class: labels with predictions}, {class: right} of all until now."""
+    total = {}
+    for counts, _, _ in steps:
+        for c, count in counts.items():
+            total[c] = total.get(c, 0) + count
+    seen = {c: count for c, count in total.items() if count > 0}
+    kinds = []
+    if p["preset"] == "tocsin" and len(seen) == 1 and sum(seen.values()) >= 300:
+        kinds.append("single_class")
+    if sum(seen.values()) < p["samples"]:
+        return (HIT, tuple(kinds)) if kinds else (INSUFFICIENT, ())
+    largest = max(seen.values())
+    unseen = p["num_classes"] is not None and len(seen) < p["num_classes"]
+    ratio = math.inf if unseen else largest / min(seen.values())
+    if ratio > p["threshold_imbalance"] and largest >= p["threshold_imbalance"] * p["min_class_samples"]:
+        kinds.append("imbalance")
+    n, wrong = recent(p, steps)
+    scope = [c for c in n if p["misprediction_scope"] == "all" or seen.get(c, 0) <= largest / 2]
+    if any(n[c] >= p["min_class_samples"] and wrong[c] / n[c] > p["threshold_misprediction"] for c in scope):
+        kinds.append("misprediction")
+    return (HIT, tuple(kinds)) if kinds else (OK, ())
+
+
+def classes(p, vector):
+    return {c: count for c, count in enumerate(vector) if c not in p["ignore_labels"]}
+
+
+def evaluate(p, history):
+    out, steps = [], {}
+    for point in history.points():
+        counts, predicted, correct = {}, {}, {}
+        heard = False
+        for by_rank in point.values.values():
+            for _, row in by_rank:
+                vector = row.vectors.get(("class_counts", ()))
+                if vector is None or not wants(p, row, ALL_MODES) or not (row.known.role == "label" or "labels" in row.name):
+                    continue
+                heard = True
+                for c, count in classes(p, vector).items():
+                    counts[c] = counts.get(c, 0) + count
+                right = row.vectors.get(("class_correct", ()))
+                if right is not None:  # labels and predictions are paired by worker
+                    for c, count in classes(p, vector).items():
+                        predicted[c] = predicted.get(c, 0) + count
+                    for c, count in classes(p, right).items():
+                        correct[c] = correct.get(c, 0) + count
+        if heard:
+            known = steps.setdefault(point.mode, [])
+            known.append((counts, predicted, correct))
+            outcome, kinds = judge(p, known)
+            out.append(Evaluation((("mode", point.mode),), outcome, point.step, kinds))
+    return out

@@ -1,0 +1,28 @@
+"""47 constant_input (detection quality, section 3): the variance of a model input is below 1e-10 and there is no NaN, at 3
+sampled steps in a row. All modes. Masks and segments are constant in healthy jobs: bool, and integers that are all 0 or
+all 1, are not applicable."""
+import math
+
+from tests.reference import columns
+from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, row_unit, selects, wants
+
+DEFAULTS = {"min_hits": 3, "threshold": 1e-10}
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+TOCSIN = {}
+NEW = True  # no counterpart in the original
+
+
+def judge(p, row):
+    if row.columns["count"] < 2 or row.dtype == "bool":
+        return NOT_APPLICABLE
+    if row.dtype in INTEGERS and row.columns["min"] == row.columns["max"] and row.columns["min"] in (0, 1):
+        return NOT_APPLICABLE
+    v = columns.variance(row.columns)
+    if not math.isfinite(v):
+        return INSUFFICIENT
+    return HIT if v < p["threshold"] else OK
+
+
+def evaluate(p, history):
+    return [Evaluation(row_unit(row), judge(p, row), row.step) for row in history.rows
+            if not row.scalar and selects(p, row, roles={"input"}) and wants(p, row, ALL_MODES)]

@@ -1,0 +1,171 @@
+"""2.3 LossNotDecreasing. Preset original: every num_steps steps against the value at least so many before. Preset tocsin
+(detection quality, section 2): the curve of medians; here for `num_steps` 1, where every value is a point, because how the
+spacing grows up to num_steps is the implementation's own function of the series."""
+import math
+import statistics
+
+from tests.reference import words
+from tests.reference.history import mean, value
+from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants)
+
+DEFAULTS = {"use_losses_collection": True, "num_steps": 10, "diff_percent": 0.1, "increase_threshold_percent": 5,
+            "mode": None, "flat_evaluations": 0}
+# An allowance for noise is the implementation's own; here there is none.
+TOCSIN = {"noise_factor": 0}
+ORDER = ("eval", "train", "global")
+
+
+def series(p, history, modes):
+    """{(name, mode): [(step, value, place in the order of training)]}; of eval a point per pass."""
+    def selected(row):
+        if not wants(p, row, modes):
+            return False
+        own = bool(p["collection_names"] or p["tensor_regex"])
+        chosen = own and selects(p, row)
+        if p["use_losses_collection"] or not own:
+            chosen = chosen or row.known.role == "loss" or (row.mode == "global" and row.known.role == "metric")
+        return chosen and not words.grows(row.name, row.known.direction)
+
+    out = {}
+    for place, points in enumerate(history.passes()):
+        steps = {}
+        for point in points:
+            for name, by_rank in point.values.items():
+                chosen = [pair for pair in by_rank if selected(pair[1])]
+                if chosen:
+                    steps.setdefault(name, []).append((point.step, value(chosen)))
+        for name, values in steps.items():
+            # A pass is placed at its last step, and its value is the plain mean of its steps'.
+            point = (values[-1][0], mean([one for _, one in values]), place)
+            out.setdefault((name, points[0].mode), []).append(point)
+    return out
+
+
+def unit(name, mode):
+    return (("metric", name), ("mode", mode))
+
+
+# --- original ----------------------------------------------------------------------------------
+
+
+def compare(p, reference, newer):
+    """(outcome, kinds) of one evaluation without `stuck`."""
+    if math.isnan(newer) or not math.isfinite(reference):
+        return INSUFFICIENT, ()
+    if newer == math.inf:
+        return HIT, ("increase",)
+    if reference == 0:
+        return (HIT, ("increase",)) if newer > 0 else (OK, ())
+    d = 100 * (reference - newer) / abs(reference)
+    if d == 0 or 0 < d < p["diff_percent"]:
+        return HIT, ("plateau",)
+    if d < 0 and -d > p["increase_threshold_percent"]:
+        return HIT, ("increase",)
+    return OK, ()
+
+
+def original(p, points):
+    """[(place, step, outcome, kinds)] of one series."""
+    out, row = [], []  # row: (reference, value) of the evaluations without a break
+    anchor = points[0][0]
+    out.append((points[0][2], anchor, INSUFFICIENT, ()))
+    for i, (step, newer, place) in enumerate(points):
+        if step - anchor < p["num_steps"]:
+            continue
+        reference = [one for at, one, _ in points[:i] if at <= step - p["num_steps"]][-1]
+        anchor = step
+        outcome, kinds = compare(p, reference, newer)
+        row = [] if outcome == INSUFFICIENT or reference == 0 else row + [(reference, newer)]
+        k = p["flat_evaluations"]
+        if k and len(row) >= k:
+            first = row[-k][0]
+            if all(100 * (first - one) / abs(first) < p["diff_percent"] for _, one in row[-k:]):
+                outcome, kinds = HIT, kinds + ("stuck",)
+        out.append((place, step, outcome, kinds))
+    return out
+
+
+def evaluate_original(p, history):
+    chosen = (p["mode"].lower(),) if p["mode"] else ORDER
+    judged = []
+    for (name, mode), points in series(p, history, p["modes"] or chosen).items():
+        judged += [(place, name, mode, step, outcome, kinds) for place, step, outcome, kinds in original(p, points)]
+    judged.sort(key=lambda one: one[0])
+    out, evaluated = [], set()
+    for _, name, mode, step, outcome, kinds in judged:
+        if outcome in (OK, HIT):
+            evaluated.add(mode)
+        # Without a stated mode only the first of them that has been evaluated may hit.
+        first = next((one for one in ORDER if one in evaluated), mode)
+        if outcome == HIT and not p["mode"] and first != mode:
+            outcome, kinds = NOT_APPLICABLE, ()
+        out.append(Evaluation(unit(name, mode), outcome, step, kinds))
+    return out
+
+
+# --- tocsin ------------------------------------------------------------------------------------
+
+
+def curve(values):
+    """(outcome, kinds) at the last of these values, the points of a series."""
+    if not math.isfinite(values[-1]):
+        return INSUFFICIENT, ()
+    values = [one for one in values if math.isfinite(one)]
+    kinds = []
+    if len(values) > 1 and values[-1] > 2 * abs(values[0]):
+        kinds.append("early")
+    medians = [statistics.median(values[i - 4:i + 1]) for i in range(4, len(values))]
+    if medians:
+        if stuck(medians):
+            kinds.append("stuck")
+        if all(rises(medians, i) for i in (-1, -2, -3)):
+            kinds.append("rise")
+        if all(lost(values, medians, i) for i in (0, 1)):
+            kinds.append("lost")
+    if kinds:
+        return HIT, tuple(kinds)
+    return (OK if medians else INSUFFICIENT), ()
+
+
+def stuck(medians):
+    """No improvement of 1 % of |best| over 4 points, and best > 0.9 · first."""
+    if len(medians) < 5:
+        return False
+    before = min(medians[:-4])
+    return min(medians[-4:]) > before - 0.01 * abs(before) and min(medians) > 0.9 * medians[0]
+
+
+def rises(medians, i):
+    """v > best + 0.5 · max(|best|, 0.5 · |first|) at the i-th of the newest points."""
+    if len(medians) < -i:
+        return False
+    best = min(medians[:len(medians) + i + 1])
+    return medians[i] > best + 0.5 * max(abs(best), 0.5 * abs(medians[0]))
+
+
+def lost(values, medians, back):
+    """More than half of what was gained is gone, `back` points ago."""
+    if len(medians) <= back:
+        return False
+    until = len(medians) - back
+    best, first = min(medians[:until]), medians[0]
+    newest = statistics.median(values[len(values) - back - 3:len(values) - back])
+    return first - best > 0.05 * abs(first) and newest > best + 0.5 * (first - best)
+
+
+def evaluate_tocsin(p, history):
+    if p["num_steps"] != 1:
+        raise ValueError("the reference of preset tocsin is for num_steps 1")
+    out = []
+    found = {key: points for key, points in series(p, history, p["modes"] or TRAINING).items()
+             if words.is_train(key[0]) and not words.counts_samples(key[0])}
+    for (name, mode), points in found.items():
+        for i, (step, _, place) in enumerate(points):
+            several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1
+            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve([one for _, one, _ in points[:i + 1]])
+            out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
+    return [one for _, one in sorted(out, key=lambda pair: pair[0])]
+
+
+def evaluate(p, history):
+    return evaluate_tocsin(p, history) if p["preset"] == "tocsin" else evaluate_original(p, history)

@@ -1,0 +1,139 @@
+"""2.4 Overfit. Preset original: the evaluation's mean above the training's mean, at points of comparison. Preset tocsin
+(detection quality, section 2): the evaluation above its own best.
+
+A point of comparison is the end of an evaluation pass, in mode `global` every step; pairs may also stand in one training
+step (Keras).
+"""
+import math
+
+from tests.reference import words
+from tests.reference.history import mean, value
+from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects
+
+DEFAULTS = {"start_step": 0, "patience": 1, "ratio_threshold": 0.1}
+# An allowance for noise is the implementation's own; here there is none.
+TOCSIN = {"noise_factor": 0, "patience": 3, "ratio_threshold": 0.02}
+MODES = ("train", "eval", "global")
+MEAN = "losses"  # the label of the mean over losses whose names do not pair up
+
+
+def finite_mean(terms):
+    """Non-finite values are left out; NaN when none is finite."""
+    kept = [one for one in terms if math.isfinite(one)]
+    return mean(kept) if kept else math.nan
+
+
+def sets_of(p, history, point):
+    """({name: value} of training, {name: value} of other sets) of one step, of the selected series. What a name says
+    decides; without a word of a data set, the mode."""
+    training, others = {}, {}
+    for name, by_rank in point.values.items():
+        workers = [one for one in p["workers"] if one != "all"]
+        roles = {"loss", "metric"} if point.mode == "global" else {"loss"}
+        rows = [(rank, row) for rank, row in by_rank if row.mode in (p["modes"] or MODES)
+                and (not workers or row.worker in workers) and selects(p, row, roles)]
+        if rows:
+            other = not words.is_train(name) or (point.mode == "eval" and not words.data_set(name))
+            (others if other else training)[name] = value(rows)
+    # The wrapper for scikit-learn numbers its sets in the order of eval_set, the training data first.
+    numbered = {}
+    for name in others:
+        data = words.data_set(name)
+        if len(data) == 2 and data[0] == "validation":
+            numbered.setdefault(base(name), []).append((int(data[1]), name))
+    for metric, found in numbered.items():
+        if len(found) > 1 and metric not in {base(name) for name in training}:
+            training[min(found)[1]] = others.pop(min(found)[1])
+    return training, others
+
+
+def base(name):
+    """What is measured, whatever the set: `loss` of `val_loss`."""
+    return "/".join(words.metric(name))
+
+
+def grows(history, name):
+    known = history.names.get(name)
+    return words.grows(name, known.direction if known else None)
+
+
+class Strikes:
+    """Points in a row above the limit, per series."""
+
+    def __init__(self, p):
+        self.p, self.row, self.out = p, {}, []
+
+    def point(self, name, step, training_step, excess):
+        """`excess` NaN: insufficient, which leaves the strikes."""
+        outcome = INSUFFICIENT
+        if not math.isnan(excess):
+            self.row[name] = self.row.get(name, 0) + 1 if excess > self.p["ratio_threshold"] else 0
+            enough = self.row[name] >= self.p["patience"] and training_step >= self.p["start_step"]
+            outcome = HIT if enough else OK
+        self.out.append(Evaluation((("metric", name),), outcome, step))
+
+
+def gap(validation, training):
+    """q of the original."""
+    if not math.isfinite(validation) or not math.isfinite(training):
+        return math.nan
+    return (validation - training) / max(abs(training), 1e-12)
+
+
+def original(p, history):
+    strikes = Strikes(p)
+    since = []    # of each training step since the previous pass ended: {name: value}
+    last = {}     # label -> the T of the newest point that had values of it
+    trained = set()
+    for points in history.passes():
+        first, sets = points[0], [sets_of(p, history, point) for point in points]
+        if first.mode == "global":
+            [(training, others)] = sets
+            of_metric = {base(name): number for name, number in training.items()}
+            for name, number in others.items():
+                if base(name) in of_metric and not grows(history, name):
+                    strikes.point(name, first.step, first.step, gap(number, of_metric[base(name)]))
+            continue
+        since += [training for training, _ in sets if training]
+        trained |= {base(name) for training, _ in sets for name in training}
+        names = {name for _, others in sets for name in others}
+        if first.mode != "eval" and not names:
+            continue
+        # T of this point: of each metric, and of the mean over the losses of each step.
+        for metric in {base(name) for step in since for name in step}:
+            last[metric] = finite_mean([number for step in since for name, number in step.items() if base(name) == metric])
+        if since:
+            last[MEAN] = finite_mean([finite_mean(step.values()) for step in since])
+        since = []
+        paired = sorted(name for name in names if base(name) in trained)
+        for name in paired:
+            if not grows(history, name):
+                validation = finite_mean([others[name] for _, others in sets if name in others])
+                strikes.point(name, points[-1].step, first.train_step, gap(validation, last.get(base(name), math.nan)))
+        if names and not paired:
+            validation = finite_mean([finite_mean(others.values()) for _, others in sets if others])
+            strikes.point(MEAN, points[-1].step, first.train_step, gap(validation, last.get(MEAN, math.nan)))
+    return strikes.out
+
+
+def tocsin(p, history):
+    strikes, best = Strikes(p), {}
+    for points in history.passes():
+        sets = [sets_of(p, history, point) for point in points]
+        for name in sorted({name for _, others in sets for name in others}):
+            if words.counts_samples(name):
+                continue
+            sign = -1 if grows(history, name) else 1  # direction decides
+            validation = sign * finite_mean([others[name] for _, others in sets if name in others])
+            training_step = points[-1].step if points[0].mode == "global" else points[0].train_step
+            if math.isnan(validation):
+                strikes.point(name, points[-1].step, training_step, math.nan)
+                continue
+            best[name] = min(best.get(name, math.inf), validation)
+            excess = (validation - best[name]) / max(abs(best[name]), 1e-12)
+            strikes.point(name, points[-1].step, training_step, excess)
+    return strikes.out
+
+
+def evaluate(p, history):
+    return original(p, history) if p["preset"] == "original" else tocsin(p, history)

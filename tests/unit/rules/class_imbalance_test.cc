@@ -1,0 +1,233 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/rule_harness.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using core::Role;
+using Counts = std::vector<double>;
+
+struct Labelled {
+  RuleHarness rule;
+  FakeWorker worker;
+  Mode mode = Mode::train;
+  std::int64_t step = 0;
+
+  explicit Labelled(const std::string& with = "{}", const std::string& preset = "original")
+      : rule(RuleHarness::of("class_imbalance", with, preset)) {
+    rule.feed(worker.dictionary({{core::DictionaryType::tensor, "labels", Role::label},
+                                 {core::DictionaryType::tensor, "my_labels"},
+                                 {core::DictionaryType::tensor, "predictions", Role::prediction}}));
+  }
+  void labels(const Counts& counts, const Counts& correct = {}, const std::string& name = "labels",
+              Role role = Role::label) {
+    std::vector<Vector> vectors{{core::VectorStat::class_counts, 0, counts}};
+    if (!correct.empty()) vectors.push_back({core::VectorStat::class_correct, 0, correct});
+    rule.feed(worker.summary(mode, step, {row_of(name, role, 100, 1, 1)}, {}, vectors));
+    end();
+  }
+  void end() { rule.feed(worker.step_end(mode, step++)); }
+  std::string status() {
+    rule.feed(worker.end());
+    return rule.rule_state();
+  }
+};
+
+TEST(ClassImbalance, FiresWhenTheLargestClassIsManyTimesTheSmallest) {
+  Labelled job;
+  job.labels({990, 10}, {990, 10});
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "imbalance");
+  EXPECT_EQ(issues[0].evidence.observed.value, 99);
+  EXPECT_EQ(issues[0].summary,
+            "Class 0 has 990 labels in labels, class 1 10: 99 times as many (limit 10) at train "
+            "step 0.");
+}
+
+TEST(ClassImbalance, TheRatioItselfIsRight) {
+  Labelled job;
+  job.labels({500, 50});
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({1, 0});
+  EXPECT_EQ(job.rule.firing().size(), 1U) << "501 against 50";
+}
+
+TEST(ClassImbalance, WaitsForEnoughLabels) {
+  Labelled job;
+  job.labels({498, 1});
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({1, 0});
+  EXPECT_EQ(job.rule.firing().size(), 1U) << "the 500th label";
+}
+
+TEST(ClassImbalance, RareClassesMayBeRareByChance) {
+  Labelled job("{samples: 100}");
+  job.labels({99, 1});  // the largest class is not yet 10 · 10
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({1, 0});
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+}
+
+TEST(ClassImbalance, AClassThatNeverCameCountsWhenTheirNumberIsKnown) {
+  Labelled unknown;
+  unknown.labels({300, 300});
+  EXPECT_TRUE(unknown.rule.firing().empty());
+  Labelled known("{num_classes: 3}");
+  known.labels({300, 300});
+  ASSERT_EQ(known.rule.firing().size(), 1U);
+  EXPECT_EQ(known.rule.firing()[0].evidence.observed.value, HUGE_VAL);
+}
+
+TEST(ClassImbalance, IgnoredLabelsAreNoClass) {
+  Labelled job("{ignore_labels: [2, -100]}");
+  job.labels({300, 300, 1});
+  EXPECT_TRUE(job.rule.firing().empty());
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(ClassImbalance, RareClassesThatArePredictedWrong) {
+  Labelled job;
+  job.labels({400, 120}, {400, 36});  // exactly 70 % wrong
+  EXPECT_TRUE(job.rule.firing().empty());
+  Labelled worse;
+  worse.labels({400, 120}, {400, 35});
+  const auto issues = worse.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "misprediction");
+  EXPECT_DOUBLE_EQ(issues[0].evidence.observed.value, 85.0 / 120);
+}
+
+TEST(ClassImbalance, FrequentClassesAreJudgedOnlyWhenAsked) {
+  Labelled scope;
+  scope.labels({400, 300}, {0, 0});
+  EXPECT_TRUE(scope.rule.firing().empty());
+  Labelled all("{misprediction_scope: all}");
+  all.labels({400, 300}, {0, 0});
+  EXPECT_EQ(all.rule.firing().size(), 1U);
+}
+
+TEST(ClassImbalance, PredictionsOfLongAgoAreForgotten) {
+  Labelled job;
+  job.labels({300, 100}, {300, 0});
+  EXPECT_TRUE(job.rule.firing().empty()) << "400 labels";
+  job.labels({380, 120}, {380, 120});  // by itself 500: the first step leaves the window
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({0, 1}, {0, 0});
+  EXPECT_TRUE(job.rule.firing().empty());
+  Labelled kept;
+  kept.labels({300, 100}, {300, 0});
+  kept.labels({370, 20}, {370, 20});  // 390: the first step is still needed; 100 of 120 are wrong
+  ASSERT_EQ(kept.rule.firing().size(), 1U);
+  EXPECT_DOUBLE_EQ(kept.rule.firing()[0].evidence.observed.value, 100.0 / 120);
+}
+
+TEST(ClassImbalance, WithoutPredictionsOnlyThatCheckIsOff) {
+  Labelled job;
+  job.labels({400, 120});
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(ClassImbalance, OneClassAloneIsToldByOurPreset) {
+  Labelled job("{}", "tocsin");
+  job.labels({0, 299});
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({0, 1});
+  ASSERT_EQ(job.rule.firing().size(), 1U);
+  EXPECT_EQ(job.rule.firing()[0].kind, "single_class");
+  EXPECT_EQ(job.rule.firing()[0].summary,
+            "All 300 labels of labels are of class 1 at train step 1.");
+  Labelled two("{}", "tocsin");
+  two.labels({1, 400});
+  EXPECT_TRUE(two.rule.firing().empty());
+  Labelled original;
+  original.labels({0, 700});
+  EXPECT_TRUE(original.rule.firing().empty());
+}
+
+TEST(ClassImbalance, WorkersAreAddedUp) {
+  RuleHarness rule = RuleHarness::of("class_imbalance", "{}", "original");
+  FakeWorker zero("digits", "two", 0, 2);
+  FakeWorker one("digits", "two", 1, 2);
+  const auto send = [&](FakeWorker& worker, Counts counts) {
+    rule.feed(worker.summary(Mode::train, 0, {row_of("labels", Role::label, 100, 1, 1)}, {},
+                             {{core::VectorStat::class_counts, 0, std::move(counts)}}));
+    rule.feed(worker.step_end(Mode::train, 0));
+  };
+  send(one, {0, 600});  // each has one class only
+  EXPECT_TRUE(rule.firing().empty());
+  send(zero, {50});
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].evidence.observed.value, 12);
+  EXPECT_EQ(rule.firing()[0].labels.get("worker"), "");
+}
+
+TEST(ClassImbalance, ModesAreCountedApart) {
+  Labelled job;
+  job.labels({499, 0});
+  job.mode = Mode::global;
+  job.step = 0;
+  job.labels({1, 1});
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+TEST(ClassImbalance, NamesAndRolesTellWhatLabelsAre) {
+  Labelled job;
+  job.labels({990, 10}, {}, "my_labels", Role::other);
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+  Labelled other;
+  other.labels({990, 10}, {}, "predictions", Role::prediction);
+  EXPECT_TRUE(other.rule.firing().empty());
+}
+
+TEST(ClassImbalance, CountsThatAreNoneAddNothing) {
+  for (const auto& [counts, correct] :
+       std::vector<std::pair<Counts, Counts>>{{{990, 10.5}, {}},
+                                              {{990, -1}, {}},
+                                              {{990, std::nan("")}, {}},
+                                              {{HUGE_VAL, 1}, {}},
+                                              {{990, 10}, {990}},
+                                              {{990, 10}, {990, 11}},
+                                              {Counts(70000, 1), {}}}) {
+    Labelled job;
+    job.labels(counts, correct);
+    EXPECT_TRUE(job.rule.firing().empty());
+    EXPECT_EQ(job.status(), "NoData");
+  }
+}
+
+TEST(ClassImbalance, ClassesBeyondTheirNumberAreAnError) {
+  Labelled job("{num_classes: 2}");
+  job.labels({400, 400, 1});
+  EXPECT_EQ(job.status(), "NoData");
+  EXPECT_TRUE(job.rule.firing().empty());
+}
+
+TEST(ClassImbalance, StepsWithoutLabelsAreNotJudged) {
+  Labelled job("{clear_after: 1}");
+  job.labels({990, 10});
+  job.labels({0, 0});
+  for (int i = 0; i < 5; ++i) job.end();
+  EXPECT_TRUE(job.rule.resolved().empty());
+  job.labels({0, 500});
+  EXPECT_EQ(job.rule.resolved().size(), 1U);
+}
+
+TEST(ClassImbalance, RefusesWhatCannotBe) {
+  for (const char* with :
+       {"{threshold_imbalance: 0.5}", "{samples: 0}", "{num_classes: 1}", "{labels_regex: '('}",
+        "{predictions_regex: '('}", "{misprediction_scope: some}", "{ignore_labels: [many]}",
+        "{min_class_samples: 0}"}) {
+    EXPECT_NE(read_rules_text("  - {use: class_imbalance, with: " + std::string(with) + "}").errors,
+              "")
+        << with;
+  }
+}
+
+}  // namespace
+}  // namespace tocsin::rules

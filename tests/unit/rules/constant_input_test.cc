@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/rules/rule_bench.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Dtype;
+using core::Role;
+
+/// Answers to one batch after the other.
+struct Batches {
+  RowBench rule{"constant_input"};
+  std::int64_t step = 0;
+  std::string operator()(const std::vector<double>& values, Dtype dtype = Dtype::f32) {
+    return rule.judge(step += 10, TensorValues{"x", values, Role::input, 0, dtype});
+  }
+};
+
+TEST(ConstantInput, NeedsThreeHitsInARow) {
+  Batches batch;
+  EXPECT_EQ(batch.rule.program().common.min_hits, 3U);
+  EXPECT_EQ(batch({2, 2}), "hit");
+  EXPECT_EQ(batch({2, 2}), "hit");
+  EXPECT_EQ(batch({0, 0}), "hit") << "whatever the value";
+  EXPECT_EQ(batch.rule.finding->first_step, 10);
+  EXPECT_EQ(batch.rule.finding->points, 3U);
+  EXPECT_EQ(batch({0, 1}), "ok");
+  EXPECT_EQ(batch({0, 0}), "hit");
+  EXPECT_EQ(batch.rule.finding->points, 1U) << "the count starts again";
+}
+
+TEST(ConstantInput, TheLimitIsStrict) {
+  Batches batch;
+  EXPECT_EQ(batch({0, 2.0001e-5}), "ok") << "variance of {0, 2e-5} = 1e-10";
+  EXPECT_EQ(batch({0, 1.9999e-5}), "hit");
+  RowBench wide("constant_input", "{threshold: 0.5}");
+  EXPECT_EQ(wide.judge(0, TensorValues{"x", {0, 1}, Role::input}), "hit");
+  EXPECT_EQ(wide.judge(1, TensorValues{"x", {0, 2}, Role::input}), "ok");
+}
+
+TEST(ConstantInput, NaNSaysNothing) {
+  Batches batch;
+  EXPECT_EQ(batch({1, std::nan("")}), "insufficient_data");
+  EXPECT_EQ(batch({1, HUGE_VAL}), "insufficient_data");
+  EXPECT_EQ(batch({1}), "not_applicable");
+  EXPECT_EQ(batch({}), "not_applicable");
+}
+
+TEST(ConstantInput, MasksAreConstantByDesign) {
+  Batches batch;
+  EXPECT_EQ(batch({1, 1}, Dtype::boolean), "not_applicable");
+  EXPECT_EQ(batch({1, 1}, Dtype::i64), "not_applicable") << "an attention mask";
+  EXPECT_EQ(batch({0, 0}, Dtype::i64), "not_applicable") << "segment ids of single texts";
+  EXPECT_EQ(batch({7, 7}, Dtype::i64), "hit") << "one token all over";
+  EXPECT_EQ(batch({0, 0}, Dtype::f16), "hit");
+}
+
+TEST(ConstantInput, IsToldAtTheThirdOfThem) {
+  RuleHarness rule = RuleHarness::of("constant_input");
+  FakeWorker worker;
+  for (const std::int64_t step : {0, 100, 200}) {
+    EXPECT_TRUE(rule.firing().empty());
+    rule.feed(worker.tensors(core::Mode::train, step, {{"x", {5, 5}, Role::input}}));
+  }
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].step, 200);
+  EXPECT_EQ(rule.firing()[0].evidence.window.first, 0);
+}
+
+}  // namespace
+}  // namespace tocsin::rules

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/rules/rule_bench.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Role;
+
+TensorValues matrix(double fill, std::size_t n = 65, std::uint64_t flags = 0) {
+  return {"fc.weight", std::vector<double>(n, fill), Role::weight, flags};
+}
+
+struct Layer {
+  RowBench rule{"identical_parameters"};
+  Layer() { rule.knows("fc.weight", {13, 5}).knows("norm.weight", {65}); }
+};
+
+TEST(IdenticalParameters, OneValueIsNoStart) {
+  Layer layer;
+  EXPECT_EQ(layer.rule.judge(0, matrix(0.01)), "hit") << "already at the first save";
+  TensorValues nearly = matrix(0.01);
+  nearly.values[64] = 0.011;
+  EXPECT_EQ(layer.rule.judge(1, nearly), "ok");
+}
+
+TEST(IdenticalParameters, SmallOnesAndVectorsAreLeftOut) {
+  Layer layer;
+  EXPECT_EQ(layer.rule.judge(0, matrix(1, 64)), "not_applicable") << "64 elements";
+  TensorValues norm = matrix(1);
+  norm.name = "norm.weight";
+  EXPECT_EQ(layer.rule.judge(0, norm), "unselected");
+  norm.role = Role::bias;
+  EXPECT_EQ(layer.rule.judge(0, norm), "unselected");
+}
+
+TEST(IdenticalParameters, ZerosMayBeMeantUntilTheFirstUpdate) {
+  Layer adapter;
+  EXPECT_EQ(adapter.rule.judge(0, matrix(0)), "insufficient_data");
+  TensorValues moved = matrix(0);
+  moved.values[3] = 1e-4;
+  EXPECT_EQ(adapter.rule.judge(1, moved), "ok") << "an adapter that starts at zero";
+
+  Layer dead;
+  EXPECT_EQ(dead.rule.judge(0, matrix(0)), "insufficient_data");
+  EXPECT_EQ(dead.rule.judge(10, matrix(-0.0)), "hit") << "nothing has moved it";
+  EXPECT_EQ(dead.rule.finding->first_step, 0);
+}
+
+TEST(IdenticalParameters, FrozenAndBrokenOnes) {
+  Layer layer;
+  EXPECT_EQ(layer.rule.judge(0, matrix(1, 65, core::meta::kNotTrainable)), "not_applicable");
+  TensorValues broken = matrix(1);
+  broken.values[0] = std::nan("");
+  EXPECT_EQ(layer.rule.judge(1, broken), "insufficient_data");
+  EXPECT_EQ(layer.rule.judge(2, matrix(HUGE_VAL)), "insufficient_data");
+}
+
+TEST(IdenticalParameters, OnlyInTraining) {
+  Layer layer;
+  RowContext evaluation;
+  evaluation.mode = core::Mode::eval;
+  EXPECT_EQ(layer.rule.judge(0, matrix(1), evaluation), "unselected");
+}
+
+}  // namespace
+}  // namespace tocsin::rules

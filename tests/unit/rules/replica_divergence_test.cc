@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "tests/support/rule_harness.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using core::Role;
+
+struct Group {
+  RuleHarness rule = RuleHarness::of("replica_divergence");
+  std::vector<FakeWorker> workers;
+
+  explicit Group(std::uint32_t world) {
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      workers.emplace_back("digits", "group", rank, world);
+    }
+    rule.feed(workers[0].dictionary({{core::DictionaryType::tensor, "w", Role::weight},
+                                     {core::DictionaryType::tensor, "v", Role::weight}}));
+  }
+  // One digest per worker; 0: it sends none.
+  void step(std::int64_t step, const std::vector<std::uint64_t>& digests,
+            const std::string& name = "w", std::uint64_t flags = 0, Mode mode = Mode::train) {
+    for (std::size_t i = workers.size(); i-- > 0;) {
+      std::vector<Statistic> sent;
+      if (digests[i] != 0) {
+        sent.push_back({core::SparseStat::digest, 0, std::bit_cast<double>(digests[i])});
+      }
+      rule.feed(workers[i].summary(mode, step, {row_of(name, Role::weight, 9, 1, 1, flags)}, sent));
+      rule.feed(workers[i].step_end(mode, step));
+    }
+  }
+  std::string status() {
+    for (FakeWorker& worker : workers) rule.feed(worker.end());
+    return rule.rule_state();
+  }
+};
+
+constexpr std::uint64_t kDigest = 0xef46db3751d8e999;
+constexpr std::uint64_t kOther = 0xef46db3751d8e998;  // one bit of it
+
+TEST(ReplicaDivergence, EqualDigestsAreRight) {
+  Group group(3);
+  for (int i = 0; i < 3; ++i) group.step(i, {kDigest, kDigest, kDigest});
+  EXPECT_EQ(group.status(), "NoIssuesFound");
+}
+
+TEST(ReplicaDivergence, OneBitIsEnoughAndTheMinorityIsNamed) {
+  Group group(4);
+  group.step(0, {kDigest, kDigest, kOther, kDigest});
+  const auto issues = group.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].severity, core::Severity::error);
+  EXPECT_EQ(issues[0].labels.get("tensor"), "w");
+  EXPECT_EQ(issues[0].labels.get("worker"), "");
+  EXPECT_EQ(issues[0].summary,
+            "1 of 4 replicas of w differ from the others at train step 0: rank 2.");
+}
+
+TEST(ReplicaDivergence, WhereNoneIsInTheMajorityTheLowestRankIsRight) {
+  Group group(2);
+  group.step(0, {kOther, kDigest});
+  ASSERT_EQ(group.rule.firing().size(), 1U);
+  EXPECT_NE(group.rule.firing()[0].summary.find("rank 1"), std::string::npos);
+}
+
+TEST(ReplicaDivergence, DigestsThatSpellNaNAreComparedAsBits) {
+  constexpr std::uint64_t kQuiet = 0x7ff8000000000001;
+  Group same(2);
+  same.step(0, {kQuiet, kQuiet});
+  EXPECT_TRUE(same.rule.firing().empty()) << "NaN is not equal to itself, its bits are";
+  Group zeros(2);
+  zeros.step(0, {0x8000000000000000, 0x0000000000000001});
+  EXPECT_EQ(zeros.rule.firing().size(), 1U);
+}
+
+TEST(ReplicaDivergence, TensorsAreUnitsAndAnIssueHeals) {
+  Group group(2);
+  group.step(0, {kDigest, kOther});
+  group.step(1, {kDigest, kDigest}, "v");
+  for (int i = 2; i < 5; ++i) group.step(i, {kDigest, kDigest});
+  EXPECT_EQ(group.rule.firing().size(), 1U);
+  ASSERT_EQ(group.rule.resolved().size(), 1U);
+  EXPECT_EQ(group.rule.resolved()[0].step, 4);
+}
+
+TEST(ReplicaDivergence, FewerThanTwoDigestsSayNothing) {
+  Group group(3);
+  group.step(0, {kDigest, 0, 0});
+  group.step(1, {0, 0, 0});
+  EXPECT_EQ(group.status(), "NoData");
+  Group one(1);
+  one.step(0, {kDigest});
+  EXPECT_EQ(one.status(), "NoData");
+}
+
+TEST(ReplicaDivergence, StepsAreComparedWithTheirOwnOnly) {
+  Group group(2);
+  for (int i = 0; i < 4; ++i) {
+    const std::uint64_t digest = kDigest + static_cast<std::uint64_t>(i);
+    group.step(i, {digest, digest});
+  }
+  EXPECT_EQ(group.status(), "NoIssuesFound");
+}
+
+TEST(ReplicaDivergence, PartsOfShardedTensorsAndEvaluationAreLeftOut) {
+  Group group(2);
+  group.step(0, {kDigest, kOther}, "w", core::meta::kPartial);
+  group.step(1, {kDigest, kOther}, "w", core::meta::kEmptyHere);
+  group.step(0, {kDigest, kOther}, "v", 0, Mode::eval);
+  EXPECT_EQ(group.status(), "NoData");
+  EXPECT_TRUE(group.rule.firing().empty());
+}
+
+}  // namespace
+}  // namespace tocsin::rules
