@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/app.h"
+#include "app/replay/evaluate_from.h"
 #include "app/view_commands.h"
 
 namespace tocsin::app {
@@ -36,6 +37,7 @@ struct Invocation {
   std::vector<std::string> arguments;  // run: the command
   int start_timeout = 300;             // seconds
   ViewOptions view;                    // status, issues, tail
+  RecordedOptions recorded;            // evaluate --from
   bool strict = false;
   bool markdown = false;
   std::function<int()> run;

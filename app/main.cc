@@ -15,8 +15,8 @@ namespace {
 
 using namespace tocsin::app;
 
-void add_serving(CLI::App& app, const std::string& name, const std::string& help, Roles roles,
-                 Invocation& out) {
+CLI::App* add_serving(CLI::App& app, const std::string& name, const std::string& help, Roles roles,
+                      Invocation& out) {
   auto* command = app.add_subcommand(name, help);
   command->add_option("--config.file,-c", out.config_file,
                       "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
@@ -32,6 +32,55 @@ void add_serving(CLI::App& app, const std::string& name, const std::string& help
   command->add_option("--start-timeout", out.start_timeout,
                       "seconds to wait for the broker at start (default 300)");
   command->callback([&out, roles] { out.run = [&out, roles] { return serve(out, roles); }; });
+  return command;
+}
+
+void add_rule_choice(CLI::App& command, RuleChoice& out) {
+  command.add_option("--rules", out.rules,
+                     "rules and groups by name (a,b), or a YAML file with `rules:`; default: those "
+                     "of the configuration, else the group default");
+  command.add_option("--preset", out.preset, "tocsin | original, for rules by name")
+      ->check(CLI::IsMember({"tocsin", "original"}));
+}
+
+void add_run_choice(CLI::App& command, RecordedOptions& out) {
+  command.add_option("--run", out.run,
+                     "only this run: its uid or the beginning of it, or its name with --job");
+  command.add_option("--job", out.job, "job of the run that --run names");
+  command
+      .add_option_function<std::string>(
+          "--format", [&out](const std::string& format) { out.json = format == "json"; },
+          "text | json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void add_evaluate(CLI::App& app, Invocation& out) {
+  auto* command = add_serving(app, "evaluate", "the rule engine: telemetry in, issues out",
+                              {false, true, false}, out);
+  const std::size_t serving = command->get_options().size();
+  auto* from = command->add_option(
+      "--from", out.recorded.directory,
+      "journal directory: judged once, as a live engine would have; nothing in it is changed");
+  add_rule_choice(*command, out.recorded.rules);
+  add_run_choice(*command, out.recorded);
+  const auto options = command->get_options();
+  for (std::size_t i = serving; i < options.size(); ++i) {
+    options[i]->group("To judge a recording instead of serving");
+    if (options[i] != from) options[i]->needs(from);
+  }
+  command->footer(
+      "With --from the exit code is 0 when there is no issue, 1 when there are issues, 2 for a "
+      "name "
+      "that does not\nexist, 3 for a configuration, and 4 when the journal cannot be read.\n\n"
+      "Examples:\n  tocsin evaluate -c tocsin.yaml\n  tocsin evaluate --from ./run1\n"
+      "  tocsin evaluate --from ./run1 --rules exploding_tensor,overfit --format json");
+  command->callback([&out, from] {
+    out.run = [&out, from] {
+      if (from->count() == 0) return serve(out, {false, true, false});
+      out.recorded.rules.config_file = out.config_file;
+      return evaluate_recorded(out.recorded);
+    };
+  });
 }
 
 void add_topics(CLI::App& app, Invocation& out) {
@@ -177,8 +226,7 @@ int run(int argc, char** argv) {
   add_serving(app, "collect",
               "the node agent: system samples, and signals to runs that do not answer a stop",
               {true, false, false}, call);
-  add_serving(app, "evaluate", "the rule engine: telemetry in, issues out", {false, true, false},
-              call);
+  add_evaluate(app, call);
   add_serving(app, "route", "the router and its deliveries: issues in, notifications out",
               {false, false, true}, call);
 

@@ -6,6 +6,7 @@
 #include "app/events_log.h"
 #include "app/log_console.h"
 #include "app/printable.h"
+#include "app/text_table.h"
 #include "core/json.h"
 #include "core/text.h"
 
@@ -13,29 +14,9 @@ namespace tocsin::app {
 namespace {
 
 using namespace std::chrono_literals;
-using Row = std::vector<std::string>;
+using Row = TableRow;
 
 constexpr std::size_t kIdLength = 10;  // enough of a fingerprint to be the only one
-
-// Columns as wide as their widest cell; the last one as it is.
-std::string table(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i + 1 < row.size(); ++i)
-      widths[i] = std::max(widths[i], core::count_code_points(row[i]));
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    out += "  ";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - core::count_code_points(row[i]) + 2, ' ');
-    }
-    out += "\n";
-  }
-  return out;
-}
 
 std::string ago(core::WallTime then, core::WallTime now) {
   if (core::nanoseconds(then) == 0) return "";
@@ -141,7 +122,7 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
                     std::to_string(run->run.attempt), state_of(*run),
                     run->step ? std::to_string(*run->step) : "–", ago(run->time, now)});
   }
-  out += heading("runs", rows.size() - 1) + (rows.size() > 1 ? table(rows) : "");
+  out += heading("runs", rows.size() - 1) + (rows.size() > 1 ? text_table(rows) : "");
   const auto open = open_issues(view);
   out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, now));
   rows = {{"JOB", "RUN", "RULE", "STATE", "ASKED"}};
@@ -149,7 +130,7 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
     rows.push_back({job_of(view, run), short_run(run), printable(stop.command.reason.rule),
                     stop_phase(stop), ago(stop.command.issued_at, now)});
   }
-  out += heading("stops", rows.size() - 1) + (rows.size() > 1 ? table(rows) : "");
+  out += heading("stops", rows.size() - 1) + (rows.size() > 1 ? text_table(rows) : "");
   const auto bad = unhealthy(view, now);
   out += heading("unhealthy", bad.size());
   for (const std::string& sentence : bad) out += "  " + sentence + "\n";
@@ -198,7 +179,7 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
                     printable(issue.rule), printable(issue.run.job), ago(seen->since, now),
                     (open ? "" : "resolved: ") + printable(issue.summary)});
   }
-  return table(rows);
+  return text_table(rows);
 }
 
 std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now) {
@@ -226,7 +207,7 @@ std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now) {
   for (const auto& [name, value] : issue.evidence.values) {
     rows.push_back({"value " + name, printable(core::to_json(value))});
   }
-  return out + "\n" + table(rows);
+  return out + "\n" + text_table(rows);
 }
 
 namespace {

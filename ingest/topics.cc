@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr std::size_t kMaxRecordBytes = 1 << 20;
+constexpr std::size_t kMaxTopicRecord = 1 << 20;
 
 /// What the table says, or the configuration where it has a word for it.
 core::Duration age(const TopicsConfig& cfg, const core::Topic& topic) {
@@ -41,7 +41,7 @@ TopicSpec spec(const TopicsConfig& cfg, const core::Topic& declared) {
     out.emplace_back("min.cleanable.dirty.ratio", "0.2");
     out.emplace_back("delete.retention.ms", in_milliseconds(hours{24}));
   }
-  out.emplace_back("max.message.bytes", std::to_string(kMaxRecordBytes));
+  out.emplace_back("max.message.bytes", std::to_string(kMaxTopicRecord));
   out.emplace_back("compression.type", "producer");
   out.emplace_back("message.timestamp.type", "CreateTime");
   if (cfg.replication >= 3) out.emplace_back("min.insync.replicas", "2");

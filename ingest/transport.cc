@@ -39,4 +39,11 @@ core::Result<std::unique_ptr<Transport>> Transport::open(const TransportConfig& 
   return open_journal(cfg, topics, log, telemetry, machine_hash());
 }
 
+core::Result<std::unique_ptr<Transport>> Transport::open_recording(const std::string& directory,
+                                                                   const TopicsConfig& topics,
+                                                                   core::Log& log,
+                                                                   core::Telemetry& telemetry) {
+  return open_journal_recording(directory, topics, log, telemetry);
+}
+
 }  // namespace tocsin::ingest

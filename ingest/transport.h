@@ -124,6 +124,13 @@ class Transport {
   static core::Result<std::unique_ptr<Transport>> open(const TransportConfig& cfg,
                                                        const TopicsConfig& topics, core::Log& log,
                                                        core::Telemetry& telemetry);
+  /// A journal to be looked at and left as it is: nothing is made in its folder, nobody's lease or
+  /// position is touched, the machine and the file system do not matter. publisher() and lease() are
+  /// failed_precondition. Needs only the file whose topics are read; unavailable: it is not there.
+  static core::Result<std::unique_ptr<Transport>> open_recording(const std::string& directory,
+                                                                 const TopicsConfig& topics,
+                                                                 core::Log& log,
+                                                                 core::Telemetry& telemetry);
   virtual ~Transport() = default;
 
   virtual core::Result<std::unique_ptr<core::RecordSource>> source(SourceOptions options) = 0;

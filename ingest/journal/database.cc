@@ -169,9 +169,11 @@ core::Result<std::unique_ptr<JournalDatabase>> JournalDatabase::open(const std::
                                                                      JournalAccess access) {
   const JournalUse use;
   std::unique_ptr<JournalDatabase> database(new JournalDatabase(path));
-  const bool writes = access != JournalAccess::read;
+  const bool writes = access == JournalAccess::write || access == JournalAccess::write_durable;
   // Also a reader opens for writing where it may: it can then recover a log that was left behind.
-  const bool may_write = ::access(path.c_str(), W_OK) == 0;
+  const bool still =
+      access == JournalAccess::recorded && ::access((path + "-wal").c_str(), F_OK) != 0;
+  const bool may_write = !still && ::access(path.c_str(), W_OK) == 0;
   const int flags = writes || may_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (auto status = database->connect(flags); !status) return status.error();
   if (auto status = database->check_format(); !status) return status.error();

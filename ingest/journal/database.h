@@ -59,7 +59,8 @@ class StatementScope {
 std::uint64_t file_identity(const std::string& path);
 
 enum class JournalAccess : std::uint8_t {
-  read,          // never creates or changes anything
+  read,          // never changes the file; may make its log's index, as a writer would
+  recorded,      // the same, and a file without a log is taken to have no writer: nothing is made
   write,         // a commit survives kill -9
   write_durable  // and a power cut
 };

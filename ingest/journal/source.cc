@@ -43,10 +43,11 @@ core::Error for_poll(core::Error error) {
 
 JournalSource::JournalSource(std::string directory, const JournalTopics& topics,
                              SourceOptions options, std::shared_ptr<GroupLock> owner,
-                             core::Log& log, core::Telemetry& telemetry)
+                             core::Log& log, core::Telemetry& telemetry, JournalAccess access)
     : directory_(std::move(directory)),
       topics_(topics),
       options_(std::move(options)),
+      access_(access),
       owner_(std::move(owner)),
       log_(log),
       gaps_(telemetry.counter("tocsin_ingest_gaps_total",
@@ -62,7 +63,7 @@ JournalSource::Stream* JournalSource::find(const core::StreamPartition& where) {
 core::Result<JournalDatabase*> JournalSource::database(JournalFile file) {
   auto& kept = databases_[static_cast<std::size_t>(file)];
   if (kept == nullptr) {
-    auto opened = JournalDatabase::open(journal_path(directory_, file), JournalAccess::read);
+    auto opened = JournalDatabase::open(journal_path(directory_, file), access_);
     if (!opened) return opened.error();
     kept = std::move(*opened);
   }

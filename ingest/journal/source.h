@@ -26,7 +26,8 @@ class JournalSource final : public core::RecordSource {
  public:
   /// `owner`: the lock of options.group, null without one. The topics are known.
   JournalSource(std::string directory, const JournalTopics& topics, SourceOptions options,
-                std::shared_ptr<GroupLock> owner, core::Log& log, core::Telemetry& telemetry);
+                std::shared_ptr<GroupLock> owner, core::Log& log, core::Telemetry& telemetry,
+                JournalAccess access = JournalAccess::read);
   ~JournalSource() override { close({}); }
   JournalSource(const JournalSource&) = delete;
   JournalSource& operator=(const JournalSource&) = delete;
@@ -73,6 +74,7 @@ class JournalSource final : public core::RecordSource {
   const std::string directory_;
   const JournalTopics& topics_;
   const SourceOptions options_;
+  const JournalAccess access_;
   std::shared_ptr<GroupLock> owner_;
   core::Log& log_;
   core::Counter& gaps_;

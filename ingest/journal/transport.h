@@ -14,4 +14,10 @@ core::Result<std::unique_ptr<Transport>> open_journal(const TransportConfig& cfg
                                                       core::Telemetry& telemetry,
                                                       const std::string& machine);
 
+/// See Transport::open_recording.
+core::Result<std::unique_ptr<Transport>> open_journal_recording(const std::string& directory,
+                                                                const TopicsConfig& topics,
+                                                                core::Log& log,
+                                                                core::Telemetry& telemetry);
+
 }  // namespace tocsin::ingest

@@ -1,0 +1,114 @@
+#include "app/replay/judge.h"
+
+#include <exception>
+
+#include "core/topics.h"
+
+namespace tocsin::app {
+
+Judge::Judge(const ChosenRules& rules, RunFilter wanted)
+    : rules_(rules.rules),
+      options_{rules.cluster, {}, rules.engine, true},
+      topic_(ingest::full_topic_name(rules.topic_prefix, core::topic::kTelemetry)),
+      wanted_(std::move(wanted)) {
+  options_.labels.assign(rules.labels.begin(), rules.labels.end());
+}
+
+core::Result<std::unique_ptr<Judge>> Judge::create(const ChosenRules& rules, RunFilter wanted) {
+  std::unique_ptr<Judge> judge(new Judge(rules, std::move(wanted)));
+  auto first = rules::Engine::create(judge->rules_, judge->options_);
+  if (!first) return first.error();
+  return judge;
+}
+
+// Its own for each partition: in the time of the records, one partition's clock is not another's.
+rules::Engine& Judge::engine(std::int32_t partition) {
+  if (newest_ != nullptr && partition == newest_partition_) return *newest_;
+  auto& known = engines_[partition];
+  if (known == nullptr) known = std::move(*rules::Engine::create(rules_, options_));
+  newest_ = known.get();
+  newest_partition_ = partition;
+  return *newest_;
+}
+
+bool Judge::wants(const core::RunUid& run) {
+  if (!seen_ || run != run_) {
+    seen_ = true;
+    run_ = run;
+    rows_ = nullptr;
+    if (!run.nil() && (!wanted_ || wanted_(run))) rows_ = &verdicts_.rows[run];
+  }
+  return rows_ != nullptr;
+}
+
+void Judge::handle(const core::RecordView& record) {
+  ++verdicts_.records;
+  rules::Engine& engine = this->engine(record.partition);
+  const core::WallTime time = core::wall_time(record.timestamp);
+  const rules::RecordRef ref{topic_, record.stream, record.partition, record.offset, time};
+  const auto judge = [&](const core::FrameView& frame, const core::FrameBody& body) {
+    if (!wants(frame.header().run)) return;
+    *rows_ += frame.rows();
+    engine.on_frame(frame, body, ref, time);
+  };
+  std::string refusal;
+  try {
+    if (const auto failure = ingest::decode_telemetry(record, json_, judge)) {
+      refusal = std::string(ingest::to_string(failure->code)) + ": " + failure->detail;
+    }
+  } catch (const std::exception& e) {
+    refusal = std::string("handler_failed: ") + e.what();
+  }
+  if (refusal.empty()) return;
+  ++verdicts_.refused;
+  verdicts_.refused_newest = std::move(refusal);
+  engine.skip(ref);
+}
+
+void Judge::collect() {
+  for (auto& [partition, engine] : engines_) take(*engine);
+}
+
+void Judge::take(rules::Engine& engine) {
+  for (const std::int32_t partition : engine.pending()) {
+    for (auto& event : engine.take(partition).events) note(event);
+  }
+}
+
+RunVerdict& Judge::verdict(const core::RunRef& run) {
+  RunVerdict& out = verdicts_.runs[{run.uid, run.attempt}];
+  if (!out.told || out.run.job.empty()) out.run = run;
+  out.told = true;
+  return out;
+}
+
+void Judge::note(rules::Event& event) {
+  if (auto* issue = std::get_if<core::Issue>(&event)) {
+    if (!issue->run.uid.nil()) (void)verdict(issue->run);
+    verdicts_.events.push_back(std::move(*issue));
+  } else if (auto* status = std::get_if<core::RuleStatusEvent>(&event)) {
+    verdict(status->run).rules[status->rule] = std::move(*status);
+  } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
+    RunVerdict& of = verdict(job->run);
+    if (job->step) of.step = job->step;
+    if (job->phase == core::JobPhase::ended) of.outcome = job->outcome;
+    if (job->phase == core::JobPhase::started) of.outcome.clear();
+  }
+}
+
+void Judge::finish() {
+  for (auto& [partition, engine] : engines_) {
+    engine->end_of_input();
+    take(*engine);
+  }
+  engines_.clear();
+  newest_ = nullptr;
+  // What nobody spoke of was there all the same.
+  for (const auto& [run, rows] : verdicts_.rows) {
+    const auto first = verdicts_.runs.lower_bound({run, 0});
+    if (first != verdicts_.runs.end() && first->first.first == run) continue;
+    verdicts_.runs[{run, 1}].run.uid = run;
+  }
+}
+
+}  // namespace tocsin::app

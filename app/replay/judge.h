@@ -1,0 +1,79 @@
+// The engine over recorded telemetry: records in, what it found out. In the time of the records, on
+// one thread, without any effect: nothing is written, nobody is told, no run is stopped.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/replay/rule_choice.h"
+#include "core/issue.h"
+#include "core/record.h"
+#include "core/result.h"
+#include "ingest/ingest.h"
+#include "rules/rules.h"
+
+namespace tocsin::app {
+
+/// One attempt of a run as the recording has it.
+struct RunVerdict {
+  core::RunRef run;
+  bool told = false;    // an event speaks of this attempt
+  std::string outcome;  // how it ended; empty: the recording has no end of it
+  std::optional<std::int64_t> step;
+  std::map<std::string, core::RuleStatusEvent> rules;  // by name: the newest status
+};
+
+struct Verdicts {
+  std::vector<core::Issue> events;  // firing, firing again, resolved: as they were decided
+  std::map<std::pair<core::RunUid, std::uint32_t>, RunVerdict> runs;  // by uid and attempt
+  std::map<core::RunUid, std::uint64_t> rows;                         // judged, by run
+  std::uint64_t records = 0;
+  std::uint64_t refused = 0;  // records that hold no telemetry
+  std::string refused_newest;
+};
+
+using RunFilter = std::function<bool(const core::RunUid&)>;
+
+class Judge {
+ public:
+  /// `wanted`: runs to be judged; null: all. invalid_argument: two rules of one name.
+  static core::Result<std::unique_ptr<Judge>> create(const ChosenRules& rules, RunFilter wanted);
+
+  /// A record of topic telemetry, in the order of its stream. Each partition is judged by itself.
+  void handle(const core::RecordView& record);
+  /// Takes what was decided so far: call it now and then, so that memory stays small.
+  void collect();
+  /// The recording is over: judges what waits for a later record.
+  void finish();
+
+  [[nodiscard]] const Verdicts& verdicts() const { return verdicts_; }
+
+ private:
+  Judge(const ChosenRules& rules, RunFilter wanted);
+  rules::Engine& engine(std::int32_t partition);
+  bool wants(const core::RunUid& run);
+  void take(rules::Engine& engine);
+  void note(rules::Event& event);
+  RunVerdict& verdict(const core::RunRef& run);
+
+  const rules::RulesConfig rules_;
+  rules::EngineOptions options_;
+  const std::string topic_;
+  const RunFilter wanted_;
+  std::map<std::int32_t, std::unique_ptr<rules::Engine>> engines_;
+  rules::Engine* newest_ = nullptr;  // of the partition read last
+  std::int32_t newest_partition_ = -1;
+  core::RunUid run_;               // of the frame before
+  std::uint64_t* rows_ = nullptr;  // of that run; null: not wanted, or none yet
+  bool seen_ = false;
+  ingest::JsonScalarDecoder json_;
+  Verdicts verdicts_;
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,32 @@
+// Which rules judge a recording: those that are named, those of a file, or the default group.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "rules/rules.h"
+
+namespace tocsin::app {
+
+/// As given on the command line; empty = not given.
+struct RuleChoice {
+  std::string config_file;
+  std::string rules;   // names of rules and groups, comma between them, or a YAML file
+  std::string preset;  // tocsin | original; for names and the default group
+};
+
+struct ChosenRules {
+  rules::RulesConfig rules;
+  rules::EngineConfig engine;
+  std::string cluster = "default";
+  std::map<std::string, std::string> labels;
+  std::string topic_prefix = "tocsin";
+  std::string from;  // for people: "rules of tocsin.yaml", "group default"
+};
+
+/// The configuration, if one is named or there, gives engine, labels and rules; `rules` replaces
+/// its rules; without either the group `default` judges. Errors are told on stderr. Returns an exit
+/// code: 0, 2 (an unknown name, with the nearest), 3 (a file with errors).
+int choose_rules(const RuleChoice& choice, ChosenRules& out);
+
+}  // namespace tocsin::app

@@ -1,0 +1,35 @@
+// What a judged recording is shown as.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/replay/judge.h"
+
+namespace tocsin::app {
+
+/// One issue from its first report to its last, whatever came between.
+struct IssueStory {
+  const core::Issue* first = nullptr;  // firing
+  const core::Issue* last = nullptr;   // the newest report
+  std::uint64_t reports = 0;
+};
+
+/// By issue key and attempt, in the order in which they began.
+std::vector<IssueStory> issue_stories(const Verdicts& verdicts);
+
+/// Where the verdicts come from.
+struct VerdictHead {
+  std::string source;        // "journal ./run1"
+  const ChosenRules& rules;  // who judged
+  std::uint64_t gaps = 0;    // places where records are missing
+};
+
+/// Runs, their issues, and what became of each rule; several lines.
+std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts);
+/// The same for programs, every report of an issue with its id: docs/replay.md.
+std::string verdict_json(const VerdictHead& head, const Verdicts& verdicts);
+
+}  // namespace tocsin::app
