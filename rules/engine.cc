@@ -134,11 +134,12 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
     if (trains && run.first_train_arrival == kNever) {
       run.first_train_arrival = now;
     }
-    if (worker.unsequenced && worker.mode != header.mode) {
-      // No step-ends: entering another mode ends the last step of the one before.
+    if ((worker.unsequenced || worker.gap) && worker.mode != header.mode) {
+      // No step-ends, or the last one was lost: entering another mode ends the last step of the one
+      // before.
       const std::size_t before = at(worker.mode);
       worker.mark[before] = std::max(worker.mark[before], worker.seen[before]);
-      if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
+      if (worker.unsequenced && trains) {
         worker.active = static_cast<std::uint8_t>(
             worker.active & ~(mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict)));
       }

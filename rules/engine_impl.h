@@ -197,6 +197,7 @@ struct Engine::Impl {
                    std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
   void end_row_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                     const Place& place);
+  void end_row_step(Run& run, std::uint32_t lane_number, std::int64_t step, const Place& place);
   void reset_units(Run& run, std::uint32_t worker);
   void flush_rows(Run& run);
 
@@ -315,8 +316,6 @@ inline bool is_progress(core::FrameKind kind) {
          kind == core::FrameKind::step_end;
 }
 
-/// Marks the run's open positions with what a reader of `window_end` expects: s<step> or t<ns>.
-std::string window_end(const Place& place);
 /// What a process came to of which only the exit code is known.
 std::string outcome_of(std::optional<int> code);
 /// Adds how one process ended to how its job did: the worst counts.

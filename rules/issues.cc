@@ -28,11 +28,16 @@ std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit
   return text.empty() ? "the run" : text;
 }
 
-}  // namespace
-
-std::string window_end(const Place& place) {
-  return place.step_clock ? "s" + std::to_string(place.step) : "t" + std::to_string(place.time);
+// Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
+std::string window_end(const Open& open, const Place& place) {
+  if (!place.step_clock) return "t" + std::to_string(place.time);
+  const bool joins = std::none_of(open.unit.begin(), open.unit.end(),
+                                  [](const auto& label) { return label.first == "mode"; });
+  const std::string step = "s" + std::to_string(place.step);
+  return joins && place.mode ? std::string(core::to_string(*place.mode)) + ':' + step : step;
 }
+
+}  // namespace
 
 void Engine::Impl::emit(Event event) {
   if (part->silent) return;
@@ -295,7 +300,7 @@ void Engine::Impl::identify(const Run& run, core::Issue& issue, const Open& open
                             const Place& place) {
   issue.event_id = core::make_id(
       "iss_", {issue.rule, issue.rule_version, issue.params_hash, core::to_text(run.id.uid),
-               std::to_string(run.attempt), unit_text(open), open.kind, window_end(place),
+               std::to_string(run.attempt), unit_text(open), open.kind, window_end(open, place),
                core::to_string(issue.status)});
 }
 

@@ -317,22 +317,21 @@ void Engine::Impl::judge_rows(Run& run, std::uint32_t lane_number, RowBatch& bat
     const RowProgram& program = *row_rules[r].program;
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
+    const bool waits = program.min_fraction() > 0;
+    if (block.tally.step != batch.step) {
+      if (waits && !block.waiting.empty()) {
+        // The step-end was lost: what it would have judged is judged now, and what comes counts behind
+        // it.
+        end_row_step(run, lane_number, block.tally.step, place);
+      }
+      block.tally = {batch.step, place.global_step, 0, 0, RowBatch::kSkip};
+    }
     OutcomeCounts counts{};
     noted.clear();
     program.judge(batch, block.states.data(), block.lives.data(), block.applies.data(), noted,
                   counts);
     const std::uint64_t judged = counts[static_cast<std::size_t>(Outcome::ok)] +
                                  counts[static_cast<std::size_t>(Outcome::hit)];
-    const bool waits = program.min_fraction() > 0;
-    if (block.tally.step != batch.step) {
-      if (waits && !block.waiting.empty()) {
-        // The step-end was lost: what it would have judged is judged now.
-        Place earlier = place;
-        earlier.step = block.tally.step;
-        end_row_step(run, run.lanes[lane_number].worker, batch.mode, block.tally.step, earlier);
-      }
-      block.tally = {batch.step, 0, 0, RowBatch::kSkip};
-    }
     if (block.tally.hit == 0) {
       const auto first = std::find_if(noted.begin(), noted.end(), [](const RowHit& one) {
         return one.verdict.outcome == Outcome::hit;
@@ -355,12 +354,21 @@ void Engine::Impl::judge_rows(Run& run, std::uint32_t lane_number, RowBatch& bat
 
 void Engine::Impl::end_row_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                                 const Place& place) {
-  const std::uint32_t lane_number = run.lane_index[worker][at(mode) * 2];
-  if (lane_number == kNoLane) return;
+  for (const std::size_t scalars : {0, 1}) {
+    const std::uint32_t lane_number = run.lane_index[worker][at(mode) * 2 + scalars];
+    if (lane_number != kNoLane) end_row_step(run, lane_number, step, place);
+  }
+}
+
+void Engine::Impl::end_row_step(Run& run, std::uint32_t lane_number, std::int64_t step,
+                                const Place& place) {
   for (std::size_t r = 0; r < row_rules.size(); ++r) {
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
     part->cut.touch_lane(run, lane_number);
+    Place own = place;  // whose step-end was lost is judged behind a later step, but stands at its own
+    own.step = block.tally.step;
+    own.global_step = block.tally.global_step;
     std::vector<RowHit> waiting = std::exchange(block.waiting, {});
     const double needed =
         row_rules[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
@@ -372,7 +380,7 @@ void Engine::Impl::end_row_step(Run& run, std::uint32_t worker, core::Mode mode,
       ++outcomes[static_cast<std::size_t>(one.verdict.outcome)];
     }
     count(run, row_rules[r].rule, outcomes);
-    settle_rows(run, lane_number, r, waiting, nullptr, place);
+    settle_rows(run, lane_number, r, waiting, nullptr, own);
     waiting.clear();
     run.lanes[lane_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
   }
@@ -461,7 +469,7 @@ void Engine::Impl::flush_rows(Run& run) {
     place.global_step = run.last_global_step;
     place.time = run.workers[here.worker].last_time;
     place.partial = run.workers[here.worker].gap;
-    end_row_step(run, here.worker, here.mode, newest, place);
+    end_row_step(run, i, newest, place);
   }
 }
 

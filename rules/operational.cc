@@ -13,7 +13,8 @@ using core::Severity;
 constexpr std::array<OperationalRule, 7> kRules{{
     {"telemetry_gap", Severity::warning, true, false,
      "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a queue "
-     "that is too small."},
+     "that is too small.",
+     "2"},
     {"job_failed", Severity::error, false, true,
      "Look at the output of the process; the last steps before its end are in the evidence of what "
      "fired before."},
@@ -44,6 +45,7 @@ RuleSettings operational_settings(const OperationalRule& rule) {
   RuleSettings out;
   out.name = rule.name;
   out.type = rule.name;
+  out.version = rule.version;
   out.severity = rule.severity;
   out.params_hash = core::params_hash("{}");
   out.program = std::make_shared<OperationalProgram>();

@@ -26,6 +26,7 @@ struct OperationalRule {
   bool step_clock = false;    // its window is a step, not a time
   bool outlives_job = false;  // speaks of the end: stays open until the next attempt
   std::string_view recommendation;
+  std::string_view version = "1";  // rises when its units or ids change
 };
 
 /// In the order of Operational.

@@ -86,6 +86,7 @@ struct Slot {
 /// How a worker's step went for one row rule: what `affected` speaks of.
 struct StepTally {
   std::int64_t step = kNever;
+  std::int64_t global_step = 0;
   std::uint64_t hit = 0;
   std::uint64_t evaluated = 0;
   std::uint32_t first = RowBatch::kSkip;  // slot of the first hit

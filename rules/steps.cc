@@ -28,6 +28,12 @@ bool same_group(const PendingScalar& a, const PendingScalar& b) {
   return a.step == b.step;
 }
 
+// True when the rule takes part of a step's or pass's values only: it is judged on its own.
+bool picks(const Common& common, core::Mode mode) {
+  return !common.workers.empty() ||
+         (by_passes(mode) && (common.start_step > 0 || common.end_step.has_value()));
+}
+
 // `by`: closed steps per mode, the oldest open pass, everything, trains (Run::released_at).
 bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>& by) {
   const bool trains = by[6] != 0;
@@ -195,13 +201,13 @@ void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
     judge_group(run, group, {});
     for (std::size_t s = 0; s < series_rules.size(); ++s) {
       const Common& common = series_rules[s].program->common;
-      if (common.workers.empty()) continue;
-      // A rule that looks at some workers only averages over those.
+      if (!picks(common, group.front().mode)) continue;
+      // A rule that looks at some workers or steps only averages over those.
       std::vector<PendingScalar> chosen;
-      std::copy_if(group.begin(), group.end(), std::back_inserter(chosen),
-                   [&](const PendingScalar& item) {
-                     return wants_worker(common, run.workers[item.worker]);
-                   });
+      std::copy_if(
+          group.begin(), group.end(), std::back_inserter(chosen), [&](const PendingScalar& item) {
+            return wants_worker(common, run.workers[item.worker]) && common.wants_step(item.step);
+          });
       if (!chosen.empty()) judge_group(run, chosen, s);
     }
     run.partial.erase(
@@ -326,7 +332,7 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
   for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
   for (std::size_t s = 0; s < series_rules.size(); ++s) {
     const Program& program = *series_rules[s].program;
-    if (only ? *only != s : !program.common.workers.empty()) continue;
+    if (only ? *only != s : picks(program.common, point.mode)) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {

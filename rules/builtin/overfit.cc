@@ -291,7 +291,7 @@ RuleDescriptor overfit() {
               "(10 %, 1 pass), which fires on "
               "65 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .read = &read_series_rule<Overfit>};
 }
 

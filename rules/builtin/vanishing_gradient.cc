@@ -106,6 +106,7 @@ RuleDescriptor vanishing_gradient() {
               "(min_fraction 0.25), original a single one: a bias in front of a "
               "normalisation layer has zero gradient in every healthy run.",
           .severity = core::Severity::warning,
+          .version = "2",
           .read = &read_row_rule<VanishingGradient>};
 }
 

@@ -59,9 +59,10 @@ def mixed(chance, length):
 SCHEDULES = (train_only, train_and_eval, train_and_eval, global_only, mixed)
 
 
-def play(chance, schedule, fill, start=None, worlds=(1, 1, 1, 2, 3), evaluates_alone=0.2):
+def play(chance, schedule, fill, start=None, worlds=(1, 1, 1, 2, 3), evaluates_alone=0.2, passes=False):
     """The records of a run: every worker goes through the schedule and `fill(worker, mode, step)` says what it sends.
-    Sometimes only rank 0 evaluates, frames are lost or come twice, and a run does not announce its end."""
+    Sometimes only rank 0 evaluates, frames are lost or come twice, and a run does not announce its end. `passes`: what is
+    judged are evaluation passes."""
     world = chance.choice(worlds)
     alone = world > 1 and chance.random() < evaluates_alone
     announced = chance.random() < 0.85
@@ -84,16 +85,18 @@ def play(chance, schedule, fill, start=None, worlds=(1, 1, 1, 2, 3), evaluates_a
         workers.append(worker)
     records = story.interleave(workers, chance)
     if chance.random() < 0.15:
-        records = lost(chance, records)
+        records = lost(chance, records, keeps_ends=passes and world > 1)
     return twice(chance, records) if chance.random() < 0.3 else records
 
 
-def lost(chance, records):
+def lost(chance, records, keeps_ends=False):
     """Some frames never arrive; their sequence numbers stay a gap. Of an evaluation only ends of steps are lost: where a pass
-    is placed whose last value is missing, is not laid down."""
+    is placed whose last value is missing, is not laid down. `keeps_ends`: those of training stay, because without them
+    nobody who does not wait for long can know behind which step of the others a worker evaluates."""
     out = list(records)
     for _ in range(chance.randint(1, 4)):
-        there = [at for at, record in enumerate(out) if record["kind"] == "step_end"
+        there = [at for at, record in enumerate(out)
+                 if (record["kind"] == "step_end" and not (keeps_ends and record["mode"] == "train"))
                  or (record["kind"] in ("summary", "scalars") and record["mode"] != "eval")]
         if there:
             del out[chance.choice(there)]

@@ -21,7 +21,7 @@ def judge(p, row):
 
 def evaluate(p, history):
     judged = [(row, judge(p, row)) for row in history.rows
-              if not row.scalar and selects(p, row, roles={"gradient"}) and wants(p, row, TRAINING)]
+              if selects(p, row, roles={"gradient"}) and wants(p, row, TRAINING)]
     out = []
     for row, outcome in judged:
         if outcome == HIT:

@@ -171,6 +171,24 @@ TEST(DeclaredGroups, TwoSelectionsAreJudgedAtEachPointOfEither) {
   EXPECT_EQ(rule.resolved().size(), 1U);
 }
 
+TEST(DeclaredGroups, TheSameStepOfTwoModesIsTwoEvents) {
+  RuleHarness rule(
+      "  - {name: r, clear_after: 1, let: {a: 'metric(\"a\")', b: 'metric(\"b\")'}, when: 'a.value "
+      "> "
+      "b.value'}");
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::scalar, "a", Role::metric},
+                               {core::DictionaryType::scalar, "b", Role::metric}}));
+  rule.feed(worker.scalars(Mode::eval, {{"b", 0, 1, Role::metric}}));
+  rule.feed(worker.scalars(Mode::train, {{"a", 3, 2, Role::metric}}));
+  rule.feed(worker.scalars(Mode::train, {{"a", 4, 0, Role::metric}}));
+  rule.feed(worker.scalars(Mode::eval, {{"a", 3, 2, Role::metric}}));
+  ASSERT_EQ(rule.firing().size(), 2U);
+  ASSERT_EQ(rule.resolved().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].step, rule.firing()[1].step);
+  EXPECT_NE(rule.firing()[0].event_id, rule.firing()[1].event_id);
+}
+
 TEST(DeclaredGroups, TheNewestValuesOfTwoSelections) {
   RuleHarness rule(
       "  - {name: r, let: {a: 'metric(\"a\")', b: 'metric(\"b\")'}, when: 'a.value > b.value'}");
