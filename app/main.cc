@@ -4,10 +4,13 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 
 #include "app/commands.h"
 #include "app/init_command.h"
 #include "app/journal_commands.h"
+#include "app/replay/golden.h"
+#include "app/replay/replay_command.h"
 #include "app/run_command.h"
 #include "app/suggest.h"
 
@@ -43,10 +46,14 @@ void add_rule_choice(CLI::App& command, RuleChoice& out) {
       ->check(CLI::IsMember({"tocsin", "original"}));
 }
 
-void add_run_choice(CLI::App& command, RecordedOptions& out) {
+template <typename Options>
+void add_run_choice(CLI::App& command, Options& out) {
   command.add_option("--run", out.run,
                      "only this run: its uid or the beginning of it, or its name with --job");
   command.add_option("--job", out.job, "job of the run that --run names");
+  command.add_option("--sweep", out.sweep,
+                     "[RULE.]PARAMETER=LOW..HIGH[:STEPS] or =A,B,C: instead of verdicts a table of "
+                     "when each value would have fired");
   command
       .add_option_function<std::string>(
           "--format", [&out](const std::string& format) { out.json = format == "json"; },
@@ -81,6 +88,43 @@ void add_evaluate(CLI::App& app, Invocation& out) {
       return evaluate_recorded(out.recorded);
     };
   });
+}
+
+void add_replay(CLI::App& app, Invocation& out) {
+  auto options = std::make_shared<ReplayOptions>();
+  auto* command = app.add_subcommand(
+      "replay", "judge a past span again, with other rules, beside what was told then");
+  command->add_option("--config.file,-c", options->rules.config_file,
+                      "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
+  command->add_option("--out", options->out,
+                      "kafka://host:9092 or a directory, instead of the file's transport");
+  add_rule_choice(*command, options->rules);
+  command->add_option("--from", options->from,
+                      "2026-11-22T14:00:00Z, 2026-11-22, 2h (so long ago) or @OFFSET; default: the "
+                      "beginning");
+  command->add_option("--to", options->to, "the same; default: the end");
+  command->add_option("--warm-up", options->warm_up,
+                      "duration: read so much before --from, so that windows are full, and show "
+                      "nothing of it");
+  command->add_option("--partition", options->partition, "Kafka: only this one; offsets need it");
+  add_run_choice(*command, *options);
+  command->footer(
+      "Nothing is written, committed or told. The exit code is 0 when the issues are those that "
+      "were told, 1 when\nthey differ.\n\n"
+      "Examples:\n  tocsin replay --rules new.yaml --from 2026-11-22T14:00:00Z --to "
+      "2026-11-22T15:00:00Z\n  tocsin replay --rules vanishing_gradient --from 24h --sweep "
+      "threshold=1e-9..1e-5");
+  command->callback([&out, options] { out.run = [options] { return replay_command(*options); }; });
+}
+
+void add_test(CLI::App& app, Invocation& out) {
+  auto options = std::make_shared<GoldenOptions>();
+  auto* command = app.add_subcommand(
+      "test", "rules over recorded slices: exactly the issues that each file expects");
+  command->add_option("files", options->files, "golden files (docs/replay.md)")->required();
+  command->add_flag("--update", options->update, "write what is found as what is expected");
+  command->footer("Example:\n  tocsin test golden/*.yaml");
+  command->callback([&out, options] { out.run = [options] { return golden_command(*options); }; });
 }
 
 void add_topics(CLI::App& app, Invocation& out) {
@@ -227,6 +271,8 @@ int run(int argc, char** argv) {
               "the node agent: system samples, and signals to runs that do not answer a stop",
               {true, false, false}, call);
   add_evaluate(app, call);
+  add_replay(app, call);
+  add_test(app, call);
   add_serving(app, "route", "the router and its deliveries: issues in, notifications out",
               {false, false, true}, call);
 

@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <iostream>
 
-#include "app/client/settings.h"
 #include "app/commands.h"
 #include "app/log_console.h"
 #include "app/logging.h"
 #include "app/system_clock.h"
 #include "app/topic_view.h"
+#include "app/transport_settings.h"
 #include "app/view_text.h"
 #include "core/json.h"
 #include "core/topics.h"
@@ -31,30 +31,11 @@ int refuse(const core::Error& error) {
   return exit_code(error);
 }
 
-// Where `up` would read, or where the hook would write when there is no configuration.
-core::Result<client::Settings> where(const ViewOptions& options) {
-  std::error_code error;
-  const std::string file = config_path(options.config_file);
-  const bool named = !options.config_file.empty() || std::getenv("TOCSIN_CONFIG") != nullptr;
-  if (!options.out.empty() || (!named && !std::filesystem::exists(file, error))) {
-    return client::load_settings({options.out, "", "", ""}, client::this_process());
-  }
-  config::Diagnostics diagnostics;
-  const AppConfig config = load_config(file, config::process_environment(), diagnostics);
-  if (diagnostics.has_errors()) {
-    return core::invalid_argument(file + " has errors; see: tocsin check " + file);
-  }
-  client::Settings out;
-  out.transport = config.transport;
-  out.topics = config.topics;
-  return out;
-}
-
 /// The transport, opened to look only: a journal that is not there is not made.
 class Looking {
  public:
   core::Status open(const ViewOptions& options) {
-    const auto settings = where(options);
+    const auto settings = transport_settings(options.config_file, options.out);
     if (!settings) return settings.error();
     const ingest::TransportConfig& cfg = settings->transport;
     std::error_code error;

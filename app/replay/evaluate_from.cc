@@ -6,7 +6,9 @@
 #include "app/commands.h"
 #include "app/replay/judge.h"
 #include "app/replay/recording.h"
+#include "app/replay/sweep.h"
 #include "app/replay/verdict_text.h"
+#include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
@@ -18,19 +20,6 @@ int refuse(int code, const std::string& message) {
 
 // What is damaged, missing or locked is a journal that cannot be read, whatever its code.
 int unreadable(const core::Error& error) { return refuse(kUnreachable, error.message); }
-
-bool is_uid_beginning(const std::string& text) {
-  return text.size() >= 4 && text.find_first_not_of("0123456789abcdef-") == std::string::npos;
-}
-
-RunFilter wanted_runs(const RecordedOptions& options) {
-  if (options.run.empty()) return nullptr;
-  const core::RunUid named = core::run_uid_for(options.job, options.run);
-  const bool prefix = options.job.empty() && is_uid_beginning(options.run);
-  return [named, prefix, text = options.run](const core::RunUid& run) {
-    return run == named || (prefix && core::to_text(run).starts_with(text));
-  };
-}
 
 bool found_issue(const Verdicts& verdicts) {
   return std::any_of(verdicts.events.begin(), verdicts.events.end(), [](const core::Issue& issue) {
@@ -47,10 +36,17 @@ int evaluate_recorded(const RecordedOptions& options) {
   core::NullTelemetry telemetry;
   auto transport = ingest::Transport::open_recording(options.directory, {}, log, telemetry);
   if (!transport) return unreadable(transport.error());
-  auto judge = Judge::create(rules, wanted_runs(options));
+  std::optional<Sweep> sweep;
+  if (!options.sweep.empty()) {
+    auto made = make_sweep(options.sweep, rules.rules);
+    if (!made) return refuse(kUsage, made.error().message);
+    sweep = std::move(*made);
+  }
+  auto judge = Judge::create(rules, runs_named(options.run, options.job));
   if (!judge) return refuse(kConfiguration, judge.error().message);
   const auto end = read_recording(
-      **transport, [&](const core::RecordView& record) { (*judge)->handle(record); },
+      **transport, core::topic::kTelemetry, {},
+      [&](const core::RecordView& record) { (*judge)->handle(record); },
       [&] { (*judge)->collect(); });
   if (!end) return unreadable(end.error());
   (*judge)->finish();
@@ -63,6 +59,11 @@ int evaluate_recorded(const RecordedOptions& options) {
     return refuse(kUnreachable, "there is no telemetry of a run in " + options.directory);
   }
   const VerdictHead head{(*transport)->describe(), rules, end->gaps};
+  if (sweep) {
+    std::cout << (options.json ? core::to_json(sweep_value(*sweep, verdicts)) + "\n"
+                               : sweep_text(*sweep, verdicts));
+    return kOk;
+  }
   if (options.json) {
     std::cout << verdict_json(head, verdicts) << "\n";
   } else {

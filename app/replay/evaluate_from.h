@@ -10,12 +10,13 @@ namespace tocsin::app {
 struct RecordedOptions {
   std::string directory;
   RuleChoice rules;
-  std::string run;  // only this one: a uid or its beginning, or with `job` its name
-  std::string job;  // of `run`
+  std::string run;    // only this one: a uid or its beginning, or with `job` its name
+  std::string job;    // of `run`
+  std::string sweep;  // instead of verdicts: when each value of a parameter would have fired
   bool json = false;
 };
 
-/// 0: no issue; 1: issues were found; 2: a name that does not exist; 3: configuration; 4: the
+/// 0: no issue, or a sweep; 1: issues were found; 2: a name that does not exist; 3: configuration; 4: the
 /// journal cannot be read, or holds no telemetry.
 int evaluate_recorded(const RecordedOptions& options);
 

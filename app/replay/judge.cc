@@ -5,6 +5,22 @@
 #include "core/topics.h"
 
 namespace tocsin::app {
+namespace {
+
+bool is_uid_beginning(const std::string& text) {
+  return text.size() >= 4 && text.find_first_not_of("0123456789abcdef-") == std::string::npos;
+}
+
+}  // namespace
+
+RunFilter runs_named(const std::string& run, const std::string& job) {
+  if (run.empty()) return nullptr;
+  const core::RunUid named = core::run_uid_for(job, run);
+  const bool prefix = job.empty() && is_uid_beginning(run);
+  return [named, prefix, run](const core::RunUid& uid) {
+    return uid == named || (prefix && core::to_text(uid).starts_with(run));
+  };
+}
 
 Judge::Judge(const ChosenRules& rules, RunFilter wanted)
     : rules_(rules.rules),

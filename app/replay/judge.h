@@ -40,6 +40,10 @@ struct Verdicts {
 
 using RunFilter = std::function<bool(const core::RunUid&)>;
 
+/// The run of this uid or of the beginning of one, or with `job` of this name; null when both are
+/// empty: all runs.
+RunFilter runs_named(const std::string& run, const std::string& job);
+
 class Judge {
  public:
   /// `wanted`: runs to be judged; null: all. invalid_argument: two rules of one name.

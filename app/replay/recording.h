@@ -1,22 +1,50 @@
-// Reading recorded telemetry from its beginning to its end.
+// Reading recorded topics: all of one, or a span of it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "core/function_ref.h"
 #include "core/record_source.h"
 #include "core/result.h"
+#include "core/time.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
+
+/// One end of a span: a time, a position in one partition, or neither.
+struct Bound {
+  std::optional<core::WallTime> time;
+  std::optional<std::int64_t> offset;
+};
+
+/// "2026-11-22T14:00:00Z" (or with another offset from UTC), "2026-11-22" (its beginning, UTC),
+/// "now", "2h" (so long before `now`), "@1200" (an offset). Empty: no bound. invalid_argument:
+/// anything else, with `option` and what is expected.
+core::Result<Bound> parse_bound(std::string_view option, const std::string& text,
+                                core::WallTime now);
+
+/// From the first record that is not older than `from` up to the last that is older than `to`.
+struct Span {
+  Bound from;
+  Bound to;
+  std::optional<std::int32_t> partition;  // only this one
+};
+/// invalid_argument: ends before it begins, or an offset without a partition where there are
+/// several.
+core::Status check_span(const Span& span, bool several_partitions);
 
 struct RecordingEnd {
   std::uint64_t gaps = 0;  // places where records are missing
 };
 
-/// Hands every record of topic telemetry to `handle`, in order, as nobody: no group, no position,
-/// no lease. `between` is called now and then, between two records.
-core::Result<RecordingEnd> read_recording(ingest::Transport& transport, core::RecordHandler handle,
+/// Hands each record of the span to `handle`, in the order of its partition, as nobody: no group, no
+/// position, no lease. `between` is called now and then, between two records. deadline_exceeded:
+/// nothing came for a minute.
+core::Result<RecordingEnd> read_recording(ingest::Transport& transport, std::string_view topic,
+                                          const Span& span, core::RecordHandler handle,
                                           core::FunctionRef<void()> between);
 
 }  // namespace tocsin::app

@@ -130,20 +130,6 @@ std::string count(std::uint64_t number, const char* one) {
   return std::to_string(number) + " " + one + (number == 1 ? "" : "s");
 }
 
-std::string heading(const VerdictHead& head, const Verdicts& verdicts) {
-  std::uint64_t rows = 0;
-  for (const auto& [run, of_run] : verdicts.rows) rows += of_run;
-  std::string out = head.source + ": " + count(verdicts.records, "record") + ", " +
-                    count(rows, "row") + ", " + count(verdicts.rows.size(), "run") + "; " +
-                    head.rules.from + " (" + count(head.rules.rules.rules.size(), "rule") + ")\n";
-  if (verdicts.refused > 0) {
-    out += count(verdicts.refused, "record") +
-           " could not be read; newest: " + printable(verdicts.refused_newest) + "\n";
-  }
-  if (head.gaps > 0) out += "records are missing in " + count(head.gaps, "place") + "\n";
-  return out;
-}
-
 core::Value number_or_null(const std::optional<std::int64_t>& number) {
   return number ? core::Value(*number) : core::Value();
 }
@@ -209,8 +195,22 @@ std::vector<IssueStory> issue_stories(const Verdicts& verdicts) {
   return out;
 }
 
+std::string verdict_heading(const VerdictHead& head, const Verdicts& verdicts) {
+  std::uint64_t rows = 0;
+  for (const auto& [run, of_run] : verdicts.rows) rows += of_run;
+  std::string out = head.source + ": " + count(verdicts.records, "record") + ", " +
+                    count(rows, "row") + ", " + count(verdicts.rows.size(), "run") + "; " +
+                    head.rules.from + " (" + count(head.rules.rules.rules.size(), "rule") + ")\n";
+  if (verdicts.refused > 0) {
+    out += count(verdicts.refused, "record") +
+           " could not be read; newest: " + printable(verdicts.refused_newest) + "\n";
+  }
+  if (head.gaps > 0) out += "records are missing in " + count(head.gaps, "place") + "\n";
+  return out;
+}
+
 std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts) {
-  std::string out = heading(head, verdicts);
+  std::string out = verdict_heading(head, verdicts);
   const auto stories = issue_stories(verdicts);
   for (const auto& [key, run] : verdicts.runs) {
     const std::string uid = core::to_text(key.first);

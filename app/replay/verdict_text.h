@@ -27,6 +27,8 @@ struct VerdictHead {
   std::uint64_t gaps = 0;    // places where records are missing
 };
 
+/// What was read, who judged, what could not be read: one line or a few.
+std::string verdict_heading(const VerdictHead& head, const Verdicts& verdicts);
 /// Runs, their issues, and what became of each rule; several lines.
 std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts);
 /// The same for programs, every report of an issue with its id: docs/replay.md.

@@ -55,6 +55,8 @@ def test_tables_links_and_examples_are_up_to_date():
 def test_configuration_of_a_page_is_valid(text, tmp_path):
     if not CONFIGURATION.search(text):
         pytest.skip("no configuration of ours")
+    if text.startswith("from:"):
+        pytest.skip("a golden file: tests/e2e/test_golden.py runs it")
     for path in re.findall(r"_file: *([^\s},#]+)", text):
         secret = tmp_path / pathlib.Path(path).name
         secret.write_text("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n")

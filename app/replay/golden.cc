@@ -1,0 +1,232 @@
+#include "app/replay/golden.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+#include "app/commands.h"
+#include "app/printable.h"
+#include "app/replay/judge.h"
+#include "app/replay/recording.h"
+#include "app/replay/verdict_text.h"
+#include "core/topics.h"
+
+namespace tocsin::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Labels that say whose issue it is, not what was judged.
+constexpr std::string_view kNoUnit[] = {"rule", "kind", "severity", "job", "run_uid", "cluster"};
+
+struct Golden {
+  std::string path;
+  std::string from;  // as it stands in the file
+  ChosenRules rules;
+  std::vector<GoldenIssue> expected;
+};
+
+void read_expected(config::Reader& item, std::vector<GoldenIssue>& out) {
+  GoldenIssue one;
+  item.required("rule", one.rule, "name of the rule");
+  item.optional("kind", one.kind, "what it found, where the rule finds several things");
+  item.optional("run", one.run, "beginning of the run's uid; default: any run");
+  item.optional("attempt", one.attempt, "of the run");
+  item.optional("unit", one.unit, "labels of what was judged: tensor=… worker=…");
+  item.optional("step", one.step, "where it began");
+  item.optional("severity", one.severity, "of its first report; default: any");
+  out.push_back(std::move(one));
+}
+
+void read_golden(config::Reader& root, Golden& out) {
+  root.required("from", out.from, config::not_empty(),
+                "journal directory, relative to this file's folder");
+  rules::read_rules(root, out.rules.rules);
+  rules::read_engine(root, out.rules.engine);
+  root.list("expect", "the issues that must be found, and no others",
+            [&](config::Reader& item) { read_expected(item, out.expected); });
+  if (out.rules.rules.rules.empty())
+    root.error("rules", "no rules: name them as in a configuration");
+}
+
+std::optional<Golden> load(const std::string& path) {
+  config::Diagnostics diagnostics;
+  Golden out;
+  out.path = path;
+  const auto document = config::Document::load(path, config::process_environment(), diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& root) { read_golden(root, out); });
+  }
+  for (const auto& item : diagnostics.items()) {
+    if (item.grade == config::Grade::error) std::cerr << config::to_text(item) << "\n";
+  }
+  if (diagnostics.has_errors()) return std::nullopt;
+  out.rules.from = "rules of " + path;
+  return out;
+}
+
+bool says_unit(const std::string& label) {
+  return std::find(std::begin(kNoUnit), std::end(kNoUnit), label) == std::end(kNoUnit);
+}
+
+GoldenIssue golden_issue(const core::Issue& issue) {
+  GoldenIssue out;
+  out.rule = issue.rule;
+  out.kind = issue.kind;
+  if (!issue.run.uid.nil()) out.run = core::to_text(issue.run.uid).substr(0, 8);
+  out.attempt = issue.run.attempt;
+  for (const auto& [name, value] : issue.labels.entries()) {
+    if (says_unit(name)) out.unit += (out.unit.empty() ? "" : " ") + name + "=" + printable(value);
+  }
+  out.step = issue.step;
+  out.severity = core::to_string(issue.severity);
+  return out;
+}
+
+core::Result<std::vector<GoldenIssue>> judge(const Golden& golden) {
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  const std::string folder = (fs::path(golden.path).parent_path() / golden.from).string();
+  auto transport = ingest::Transport::open_recording(folder, {}, log, telemetry);
+  if (!transport) return transport.error();
+  auto judge = Judge::create(golden.rules, nullptr);
+  if (!judge) return judge.error();
+  const auto end = read_recording(
+      **transport, core::topic::kTelemetry, {},
+      [&](const core::RecordView& record) { (*judge)->handle(record); },
+      [&] { (*judge)->collect(); });
+  if (!end) return end.error();
+  (*judge)->finish();
+  if ((*judge)->verdicts().rows.empty()) {
+    return core::unavailable("there is no telemetry of a run in " + folder);
+  }
+  std::vector<GoldenIssue> found;
+  for (const IssueStory& story : issue_stories((*judge)->verdicts())) {
+    found.push_back(golden_issue(*story.first));
+  }
+  return found;
+}
+
+std::string quoted(const std::string& text) { return core::to_json(core::Value(text)); }
+
+std::string line_of(const GoldenIssue& issue) {
+  std::string out = "{rule: " + quoted(issue.rule);
+  if (!issue.kind.empty()) out += ", kind: " + quoted(issue.kind);
+  if (!issue.run.empty()) out += ", run: " + quoted(issue.run);
+  if (issue.attempt != 1) out += ", attempt: " + std::to_string(issue.attempt);
+  if (!issue.unit.empty()) out += ", unit: " + quoted(issue.unit);
+  if (issue.step) out += ", step: " + std::to_string(*issue.step);
+  if (!issue.severity.empty()) out += ", severity: " + issue.severity;
+  return out + "}";
+}
+
+/// The same rule, run and unit.
+bool same_place(const GoldenIssue& expected, const GoldenIssue& found) {
+  return expected.rule == found.rule && found.run.starts_with(expected.run) &&
+         expected.attempt == found.attempt && expected.unit == found.unit;
+}
+
+bool meets(const GoldenIssue& expected, const GoldenIssue& found) {
+  return same_place(expected, found) && expected.kind == found.kind &&
+         expected.step == found.step &&
+         (expected.severity.empty() || expected.severity == found.severity);
+}
+
+/// Everything but the key `expect`, which is written anew at the end.
+std::string without_expected(const std::string& text) {
+  std::string out;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool key =
+        !line.empty() && std::string_view(" \t-#]}").find(line[0]) == std::string::npos;
+    if (key) inside = line.starts_with("expect:");
+    if (!inside) out += line + "\n";
+  }
+  return out;
+}
+
+int write(const Golden& golden, const std::vector<GoldenIssue>& found) {
+  std::ifstream in(golden.path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  std::string out = without_expected(text.str()) + "expect:";
+  if (found.empty()) out += " []";
+  out += "\n";
+  for (const GoldenIssue& one : found) out += "  - " + line_of(one) + "\n";
+  std::ofstream file(golden.path, std::ios::binary | std::ios::trunc);
+  file << out;
+  file.flush();
+  if (file) return kOk;
+  std::cerr << "tocsin: " << golden.path << " cannot be written\n";
+  return kFailed;
+}
+
+std::string count(std::size_t number) {
+  return std::to_string(number) + (number == 1 ? " issue" : " issues");
+}
+
+int test_one(const std::string& path, bool update) {
+  const auto golden = load(path);
+  if (!golden) return kConfiguration;
+  const auto found = judge(*golden);
+  if (!found) {
+    std::cerr << "tocsin: " << path << ": " << found.error().message << "\n";
+    return kUnreachable;
+  }
+  const auto diff = golden_diff(golden->expected, *found);
+  if (update) {
+    const int code = diff.empty() ? kOk : write(*golden, *found);
+    if (code == kOk) {
+      std::cout << (diff.empty() ? "same     " : "written  ") << path << ": "
+                << count(found->size()) << "\n";
+    }
+    return code;
+  }
+  std::cout << (diff.empty() ? "ok    " : "FAIL  ") << path << ": " << count(found->size()) << "\n";
+  for (const std::string& line : diff) std::cout << "  " << line << "\n";
+  return diff.empty() ? kOk : kFailed;
+}
+
+}  // namespace
+
+std::vector<std::string> golden_diff(const std::vector<GoldenIssue>& expected,
+                                     const std::vector<GoldenIssue>& found) {
+  std::vector<bool> used(found.size(), false);
+  const auto take = [&](const GoldenIssue& one, auto fits) -> const GoldenIssue* {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (used[i] || !fits(one, found[i])) continue;
+      used[i] = true;
+      return &found[i];
+    }
+    return nullptr;
+  };
+  std::vector<const GoldenIssue*> unmet;
+  for (const GoldenIssue& one : expected) {
+    if (take(one, meets) == nullptr) unmet.push_back(&one);
+  }
+  std::vector<std::string> out;
+  for (const GoldenIssue* one : unmet) {
+    out.push_back("- " + line_of(*one));
+    if (const GoldenIssue* instead = take(*one, same_place))
+      out.push_back("+ " + line_of(*instead));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!used[i]) out.push_back("+ " + line_of(found[i]));
+  }
+  return out;
+}
+
+int golden_command(const GoldenOptions& options) {
+  int worst = kOk;
+  for (const std::string& path : options.files) {
+    worst = std::max(worst, test_one(path, options.update));
+  }
+  return worst;
+}
+
+}  // namespace tocsin::app

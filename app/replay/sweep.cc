@@ -1,0 +1,335 @@
+#include "app/replay/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "app/printable.h"
+#include "app/text_table.h"
+#include "core/text.h"
+
+namespace tocsin::app {
+namespace {
+
+constexpr std::size_t kMaxSteps = 200;
+constexpr double kDecade = 10;
+
+core::Error wrong(const std::string& why) { return core::invalid_argument("--sweep: " + why); }
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc() || end != last || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// Twelve digits: 1e-8, and not what a logarithm and back makes of it.
+double tidy(double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.12g", value);
+  return std::strtod(text.data(), nullptr);
+}
+
+struct Ask {
+  std::string rule;
+  std::string parameter;
+  std::string values;
+};
+
+core::Result<Ask> parse_ask(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    return wrong("expected [RULE.]PARAMETER=LOW..HIGH[:STEPS] or [RULE.]PARAMETER=A,B,C, got " +
+                 text);
+  }
+  Ask out;
+  out.parameter = text.substr(0, equals);
+  out.values = text.substr(equals + 1);
+  if (const std::size_t dot = out.parameter.rfind('.'); dot != std::string::npos) {
+    out.rule = out.parameter.substr(0, dot);
+    out.parameter.erase(0, dot + 1);
+  }
+  return out;
+}
+
+const core::Parameter* find_parameter(const rules::RuleSettings& rule, const std::string& name) {
+  for (const auto& one : rule.parameters) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = core::nearest(word, known);
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
+
+core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::RulesConfig& rules) {
+  std::vector<const rules::RuleSettings*> having;
+  std::vector<std::string> names;
+  std::vector<std::string> parameters;
+  for (const auto& rule : rules.rules) {
+    names.push_back(rule.name);
+    if (!ask.rule.empty() && ask.rule != rule.name) continue;
+    if (find_parameter(rule, ask.parameter) != nullptr) having.push_back(&rule);
+    for (const auto& one : rule.parameters) parameters.push_back(one.name);
+  }
+  if (!ask.rule.empty() && std::find(names.begin(), names.end(), ask.rule) == names.end()) {
+    return wrong("there is no rule \"" + ask.rule + "\" among those that judge" +
+                 did_you_mean(ask.rule, names));
+  }
+  if (having.empty()) {
+    return wrong((ask.rule.empty() ? "no rule has" : ask.rule + " has no") +
+                 (ask.rule.empty() ? " a parameter \"" : " parameter \"") + ask.parameter + "\"" +
+                 did_you_mean(ask.parameter, parameters));
+  }
+  if (having.size() == 1) return having.front();
+  std::string all;
+  for (const auto* rule : having) all += (all.empty() ? "" : ", ") + rule->name;
+  return wrong("several rules have a parameter \"" + ask.parameter + "\": " + all +
+               "; say which, for instance " + having.front()->name + "." + ask.parameter + "=" +
+               ask.values);
+}
+
+std::vector<std::string> parts(const std::string& text, char at) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t next = std::min(text.find(at, from), text.size());
+    out.push_back(text.substr(from, next - from));
+    from = next + 1;
+  }
+  return out;
+}
+
+/// Both ends included.
+std::vector<double> between(double low, double high, std::optional<std::size_t> steps) {
+  const bool ratios = low > 0 && high / low >= kDecade;
+  if (!steps && ratios) {
+    steps = std::max<std::size_t>(
+        3, static_cast<std::size_t>(std::ceil(std::log10(high / low) - 1e-9)) + 1);
+  }
+  const bool whole = std::floor(low) == low && std::floor(high) == high;
+  if (!steps) steps = whole && high - low <= 20 ? static_cast<std::size_t>(high - low) + 1 : 5;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < *steps; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(*steps - 1);
+    out.push_back(tidy(ratios ? low * std::pow(high / low, part) : low + (high - low) * part));
+  }
+  return out;
+}
+
+core::Result<std::optional<std::size_t>> steps_of(std::string& range) {
+  const std::size_t colon = range.rfind(':');
+  if (colon == std::string::npos) return std::optional<std::size_t>();
+  const auto steps = number_in(range.substr(colon + 1));
+  if (!steps || std::floor(*steps) != *steps || *steps < 2 || *steps > kMaxSteps) {
+    return wrong("STEPS must be a whole number from 2 to " + std::to_string(kMaxSteps) + ", got " +
+                 range.substr(colon + 1));
+  }
+  range.erase(colon);
+  return std::optional<std::size_t>(static_cast<std::size_t>(*steps));
+}
+
+/// As they stand in the configuration of the rule.
+core::Result<std::vector<core::Value>> values_of(std::string text, bool whole) {
+  std::vector<core::Value> out;
+  const auto add = [&](double value) {
+    if (whole) value = std::round(value);
+    core::Value one = whole ? core::Value(static_cast<std::int64_t>(value)) : core::Value(value);
+    if (out.empty() || !(out.back() == one)) out.push_back(std::move(one));
+  };
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    for (const std::string& one : parts(text, ',')) {
+      if (const auto value = number_in(one)) {
+        add(*value);
+      } else if (core::parse_duration(one)) {
+        out.emplace_back(one);
+      } else {
+        return wrong("\"" + one + "\" is neither a number nor a duration");
+      }
+    }
+    if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
+    return out;
+  }
+  auto steps = steps_of(text);
+  if (!steps) return steps.error();
+  const std::string low = text.substr(0, dots);
+  const std::string high = text.substr(dots + 2);
+  const auto first = number_in(low);
+  const auto last = number_in(high);
+  if (first && last && *first < *last) {
+    for (const double value : between(*first, *last, *steps)) add(value);
+    return out;
+  }
+  const auto from = core::parse_duration(low);
+  const auto to = core::parse_duration(high);
+  if (from && to && *from < *to) {
+    for (const double value :
+         between(static_cast<double>(from->count()), static_cast<double>(to->count()), *steps)) {
+      out.emplace_back(core::to_text(core::Duration(static_cast<std::int64_t>(value))));
+    }
+    return out;
+  }
+  return wrong("\"" + low + ".." + high +
+               "\" must be two numbers or two durations, the smaller one first");
+}
+
+std::string escaped(std::string json) {
+  for (std::size_t at = json.find("${"); at != std::string::npos; at = json.find("${", at + 3)) {
+    json.insert(at, "$");  // a text of the user's, and no variable
+  }
+  return json;
+}
+
+/// The rule with one parameter replaced, read like one of a configuration.
+core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
+                                          const std::string& parameter, const core::Value& value,
+                                          const std::string& name) {
+  core::ValueMap with;
+  for (const auto& one : rule.parameters) {
+    if (one.origin == "user" && one.name != parameter) with.emplace_back(one.name, one.value);
+  }
+  with.emplace_back(parameter, value);
+  const bool original = rule.preset == rules::Preset::original;
+  const core::Value item = core::ValueMap{{"name", name},
+                                          {"use", rule.type},
+                                          {"preset", original ? "original" : "tocsin"},
+                                          {"with", std::move(with)}};
+  config::Diagnostics diagnostics;
+  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
+  const std::string text = escaped(core::to_json(core::ValueMap{{"rules", core::ValueList{item}}}));
+  const auto document = config::Document::parse(text, "--sweep", nothing, diagnostics);
+  rules::RulesConfig made;
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, made); });
+  }
+  for (const auto& problem : diagnostics.items()) {
+    if (problem.grade == config::Grade::error) return wrong(name + ": " + problem.message);
+  }
+  if (made.rules.empty()) return wrong(name + " cannot be made");
+  return std::move(made.rules.front());
+}
+
+/// What a value came to in one run, or in all of them.
+struct Outcome {
+  const core::Issue* first = nullptr;
+  std::uint64_t issues = 0;
+  std::uint64_t runs = 0;  // that fired
+};
+
+Outcome outcome_of(const std::vector<IssueStory>& stories, const std::string& rule,
+                   const core::RunUid* run, std::uint32_t attempt) {
+  Outcome out;
+  std::vector<std::pair<core::RunUid, std::uint32_t>> runs;
+  for (const IssueStory& story : stories) {
+    const core::Issue& issue = *story.first;
+    if (issue.rule != rule) continue;
+    if (run != nullptr && (issue.run.uid != *run || issue.run.attempt != attempt)) continue;
+    if (out.first == nullptr) out.first = &issue;
+    ++out.issues;
+    runs.emplace_back(issue.run.uid, issue.run.attempt);
+  }
+  std::sort(runs.begin(), runs.end());
+  out.runs = static_cast<std::uint64_t>(std::unique(runs.begin(), runs.end()) - runs.begin());
+  return out;
+}
+
+std::string step_text(const Outcome& outcome) {
+  if (outcome.first == nullptr || !outcome.first->step) return "–";
+  return std::to_string(*outcome.first->step);
+}
+
+std::string time_text(const Outcome& outcome) {
+  return outcome.first == nullptr ? "–" : core::to_rfc3339(outcome.first->time);
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
+}  // namespace
+
+core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rules) {
+  const auto ask = parse_ask(text);
+  if (!ask) return ask.error();
+  const auto rule = rule_of(*ask, rules);
+  if (!rule) return rule.error();
+  const rules::RuleSettings base = **rule;
+  if (rules::find_rule(base.type) == nullptr) {
+    return wrong(base.name + " is a rule of your own: only parameters of built-in rules are swept");
+  }
+  const core::Parameter& parameter = *find_parameter(base, ask->parameter);
+  const auto values = values_of(ask->values, core::as<std::int64_t>(parameter.value) != nullptr);
+  if (!values) return values.error();
+  Sweep out{base.name, ask->parameter, {}};
+  rules::RulesConfig varied;
+  for (const core::Value& value : *values) {
+    const auto* duration = core::as<std::string>(value);
+    const std::string shown = duration != nullptr ? *duration : core::to_json(value);
+    out.values.push_back({shown, base.name + "@" + shown});
+    auto one = variant(base, ask->parameter, value, out.values.back().rule);
+    if (!one) return one.error();
+    varied.rules.push_back(std::move(*one));
+  }
+  rules = std::move(varied);
+  return out;
+}
+
+std::string sweep_text(const Sweep& sweep, const Verdicts& verdicts) {
+  const auto stories = issue_stories(verdicts);
+  std::string out = "sweep of " + sweep.rule + "." + sweep.parameter + ", " +
+                    std::to_string(sweep.values.size()) + " values\n";
+  const std::string head = upper(sweep.parameter);
+  if (verdicts.runs.size() > 1) {
+    std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES"}};
+    for (const SweepValue& value : sweep.values) {
+      const Outcome all = outcome_of(stories, value.rule, nullptr, 0);
+      rows.push_back({value.text,
+                      std::to_string(all.runs) + " of " + std::to_string(verdicts.runs.size()),
+                      std::to_string(all.issues)});
+    }
+    out += text_table(rows);
+  }
+  for (const auto& [key, run] : verdicts.runs) {
+    out += "\n" + (run.run.job.empty() ? "" : printable(run.run.job) + "  ") +
+           core::to_text(key.first) + "  attempt " + std::to_string(key.second) + "\n";
+    std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES"}};
+    for (const SweepValue& value : sweep.values) {
+      const Outcome one = outcome_of(stories, value.rule, &key.first, key.second);
+      rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues)});
+    }
+    out += text_table(rows);
+  }
+  return out;
+}
+
+core::Value sweep_value(const Sweep& sweep, const Verdicts& verdicts) {
+  const auto stories = issue_stories(verdicts);
+  core::ValueList rows;
+  for (const auto& [key, run] : verdicts.runs) {
+    for (const SweepValue& value : sweep.values) {
+      const Outcome one = outcome_of(stories, value.rule, &key.first, key.second);
+      const bool stepped = one.first != nullptr && one.first->step;
+      rows.push_back(core::ValueMap{
+          {"run", core::to_text(key.first)},
+          {"job", run.run.job},
+          {"attempt", std::int64_t{key.second}},
+          {"value", value.text},
+          {"first_step", stepped ? core::Value(*one.first->step) : core::Value()},
+          {"first_time",
+           one.first == nullptr ? core::Value() : core::Value(core::to_rfc3339(one.first->time))},
+          {"issues", one.issues}});
+    }
+  }
+  return core::ValueMap{
+      {"rule", sweep.rule}, {"parameter", sweep.parameter}, {"rows", std::move(rows)}};
+}
+
+}  // namespace tocsin::app
