@@ -366,7 +366,8 @@ void Engine::Impl::end_row_step(Run& run, std::uint32_t lane_number, std::int64_
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
     part->cut.touch_lane(run, lane_number);
-    Place own = place;  // whose step-end was lost is judged behind a later step, but stands at its own
+    Place own =
+        place;  // whose step-end was lost is judged behind a later step, but stands at its own
     own.step = block.tally.step;
     own.global_step = block.tally.global_step;
     std::vector<RowHit> waiting = std::exchange(block.waiting, {});

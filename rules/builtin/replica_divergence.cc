@@ -53,28 +53,39 @@ struct ReplicaDivergence {
   }
 
   static void judge(const Config&, State&, const StepSet& set, SetReport& report) {
-    std::map<std::uint64_t, std::vector<Replica>> tensors;  // by name; replicas by rank
-    std::map<std::uint64_t, std::size_t> senders;           // by name, also without a digest
+    std::vector<const StepRow*> rows;  // by name, then by rank
+    rows.reserve(set.rows.size());
     for (const StepRow& row : set.rows) {
-      const auto digest = row.statistic(core::SparseStat::digest);
       if (row.scalar || row.has(core::meta::kPartial) || row.has(core::meta::kEmptyHere)) continue;
-      std::vector<Replica>& replicas = tensors[row.name()];
-      ++senders[row.name()];
-      if (digest) replicas.push_back({&row, std::bit_cast<std::uint64_t>(*digest)});
+      rows.push_back(&row);
     }
-    for (const auto& [hash, replicas] : tensors) {
-      if (replicas.size() < 2) {
-        report.without_unit(senders[hash] < 2 ? Outcome::not_applicable
-                                              : Outcome::insufficient_data);
-        continue;
-      }
-      const Split apart = split(replicas);
-      const std::string name = report.scope().text(hash);
-      report.evaluated({{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),
-                       [&](const Subject& subject, unsigned) {
-                         return explain(replicas, apart, report, subject);
-                       });
+    const auto by_name = [](const StepRow* a, const StepRow* b) { return a->name() < b->name(); };
+    if (!std::is_sorted(rows.begin(), rows.end(), by_name)) {  // of one worker they are
+      std::stable_sort(rows.begin(), rows.end(), by_name);
     }
+    std::vector<Replica> replicas;
+    for (auto from = rows.begin(); from != rows.end();) {
+      const auto to = std::upper_bound(from, rows.end(), *from, by_name);
+      judge_tensor({from, to}, replicas, report);
+      from = to;
+    }
+  }
+
+  static void judge_tensor(std::span<const StepRow* const> rows, std::vector<Replica>& replicas,
+                           SetReport& report) {
+    if (rows.size() < 2) return report.without_unit(Outcome::not_applicable);
+    replicas.clear();
+    for (const StepRow* row : rows) {
+      const auto digest = row->statistic(core::SparseStat::digest);
+      if (digest) replicas.push_back({row, std::bit_cast<std::uint64_t>(*digest)});
+    }
+    if (replicas.size() < 2) return report.without_unit(Outcome::insufficient_data);
+    const Split apart = split(replicas);
+    const std::string name = report.scope().text(rows.front()->name());
+    report.evaluated({{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),
+                     [&](const Subject& subject, unsigned) {
+                       return explain(replicas, apart, report, subject);
+                     });
   }
 
   static Finding explain(const std::vector<Replica>& replicas, const Split& apart,

@@ -41,6 +41,24 @@ void attach(std::span<StepRow> to, std::span<const std::uint32_t> rows, std::spa
   });
 }
 
+// By rank, worker and name; what is equal stays as it came. A row is large: each moves once.
+void in_order(std::vector<StepRow>& rows) {
+  const auto before = [](const StepRow& a, const StepRow& b) {
+    return std::tie(a.rank, a.worker, a.row.name) < std::tie(b.rank, b.worker, b.row.name);
+  };
+  if (std::is_sorted(rows.begin(), rows.end(), before)) return;
+  std::vector<StepRow*> order(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = &rows[i];
+  std::sort(order.begin(), order.end(), [&](const StepRow* a, const StepRow* b) {
+    if (before(*a, *b)) return true;
+    return !before(*b, *a) && a < b;
+  });
+  std::vector<StepRow> sorted;
+  sorted.reserve(rows.size());
+  for (StepRow* row : order) sorted.push_back(std::move(*row));
+  rows = std::move(sorted);
+}
+
 }  // namespace
 
 const SentStatistic* StepRow::find(Sent what, std::span<const double> parameters) const {
@@ -74,6 +92,9 @@ bool StepSets::add(const WorkerRows& from, bool per_worker, std::span<const Sent
   here.last_offset = std::max(here.last_offset, from.offset);
   here.after_train = std::max(here.after_train, from.after_train);
   const std::size_t before = here.rows.size();
+  if (here.rows.capacity() < before + from.rows.size()) {
+    here.rows.reserve(std::max(before + from.rows.size(), 2 * before));
+  }
   const auto keep = [&](const core::SummaryRow& row) {
     StepRow& one = here.rows.emplace_back();
     one.worker = from.worker;
@@ -114,10 +135,7 @@ StepSets::One StepSets::out(std::map<Key, Waiting>::iterator at) {
   One one(at->first, std::move(at->second));
   waiting_.erase(at);
   rows_ -= one.second.rows.size();
-  std::stable_sort(
-      one.second.rows.begin(), one.second.rows.end(), [](const StepRow& a, const StepRow& b) {
-        return std::tie(a.rank, a.worker, a.row.name) < std::tie(b.rank, b.worker, b.row.name);
-      });
+  in_order(one.second.rows);
   return one;
 }
 
