@@ -64,6 +64,7 @@ class StepClock:
         # which it does not fit the mode.
         self.tell_training: Callable[[bool], None] = _nothing_of
         self._training: Optional[bool] = None  # at the present step's update
+        self._state_matters = True
         self._told: Tuple[str, Optional[bool]] = ("", None)
         self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
         self._known: Set[int] = set()  # id() of each
@@ -110,10 +111,11 @@ class StepClock:
                 return reference()
         return self._drivers[0][0]() if self._drivers else None
 
-    def follow_model(self, model: Any) -> None:
+    def follow_model(self, model: Any, state_matters: bool = True) -> None:
         """The flag ``training`` of the first model is the mode; when it is gone, of the next one."""
         if self._model() is None:
             self._model = weakref.ref(model)
+            self._state_matters = state_matters
 
     def follow(self) -> None:
         """Takes over the mode of the model that is followed."""
@@ -273,6 +275,8 @@ class StepClock:
 
     def _look_at_training(self) -> None:
         training, self._training = self._training, None
+        if not self._state_matters:
+            return
         if training is None:
             model = self._model()
             if model is None:

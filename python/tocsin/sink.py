@@ -92,9 +92,10 @@ class Sink:
         """Those whose loops are still there."""
         return list(self._adapters)
 
-    def follow(self, model: Any) -> None:
-        """``model.training`` sets the mode, unless the script does or another model is followed."""
-        self.clock.follow_model(model)
+    def follow(self, model: Any, state_matters: bool = True) -> None:
+        """``model.training`` sets the mode, unless the script does or another model is followed.
+        ``state_matters``: the model computes something else in its eval state, so the flag is told."""
+        self.clock.follow_model(model, state_matters)
 
     def guard(self, where: str) -> "_Guard":
         """``with sink.guard("place"): …``: an error inside is counted under the name, not raised."""

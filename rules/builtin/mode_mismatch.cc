@@ -1,8 +1,9 @@
 // Fires when a model is in the wrong one of its two states: evaluation (no dropout, frozen
 // statistics of normalisation layers) while it trains, or training while it is evaluated.
 //
-// Reads   the scalar `training` of a step: 1 while the model is in its training state, 0 while it is
-//         not; averaged over workers. Several models: `<name>/training`.
+// Reads   the scalar `model_training`, which the hook sends, or `training`: 1 while the model is in its
+//         training state, 0 while it is not; averaged over workers. Several models:
+//         `<name>/training`.
 // Window  train: the latest `steps` (3) steps that state it; eval: one evaluation pass.
 // Fires   `eval_state_in_training`: the mean is below 1 for so many train steps in a row;
 //         `train_state_in_evaluation`: it is 1 for a whole pass.
@@ -35,7 +36,7 @@ struct ModeMismatch {
 
   static Defaults defaults(Preset) {
     return {.modes = mode_bit(core::Mode::train) | mode_bit(core::Mode::eval),
-            .patterns = {"(^|[/.])training$"}};
+            .patterns = {"(^|[/.])(model_)?training$"}};
   }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
@@ -111,9 +112,10 @@ RuleDescriptor mode_mismatch() {
       .original_name = "ModeMismatch",
       .title = "The model is trained in its evaluation state, or evaluated in its training state.",
       .unit = "series",
-      .needs = "scalar training: 1 or 0 per step",
+      .needs = "scalar model_training or training: 1 or 0 per step",
       .presets = "",
       .severity = core::Severity::warning,
+      .version = "2",
       .read = &read_series_rule<ModeMismatch>};
 }
 

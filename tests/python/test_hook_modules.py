@@ -188,6 +188,7 @@ def training(out):
 
 def test_the_training_flag_is_told_when_it_changes_and_while_it_does_not_fit(out):
     model, optimizer, criterion = build()
+    model.relu = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout(0.1))
     hook = tocsin.watch(model, optimizer, out=out)
     train(hook, model, optimizer, criterion, steps=3)
     model.eval()
@@ -203,3 +204,32 @@ def test_the_training_flag_is_told_when_it_changes_and_while_it_does_not_fit(out
     hook.close()
     assert training(out) == [(wire.TRAIN, 0, 1.0), (wire.EVAL, 0, 0.0), (wire.TRAIN, 3, 0.0), (wire.TRAIN, 4, 0.0),
                              (wire.EVAL, 3, 1.0), (wire.EVAL, 4, 1.0)]  # the log() before the update counted as one of eval
+
+
+
+def test_a_model_whose_states_do_not_differ_says_nothing_of_them(out):
+    model, optimizer, criterion = build()
+    model.relu = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout(0.0), torch.nn.LayerNorm(8))
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(hook, model, optimizer, criterion, steps=2)
+    with hook.mode("eval"):
+        hook.log(loss=1.0)
+        hook.step()
+    hook.close()
+    assert training(out) == []
+
+
+class Looks(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.dropout(x, 0.5, self.training)
+
+
+def test_what_makes_the_two_states_of_a_model_differ():
+    from tocsin.adapters.torch_state import state_matters
+    nn = torch.nn
+    for part in (nn.Dropout(0.1), nn.BatchNorm1d(3), nn.LSTM(3, 3, 2, dropout=0.1), nn.RReLU(), Looks(),
+                 nn.TransformerEncoderLayer(4, 2)):
+        assert state_matters(nn.Sequential(nn.Linear(3, 3), part)), part
+    for part in (nn.Dropout(0.0), nn.BatchNorm1d(3, track_running_stats=False), nn.LSTM(3, 3), nn.LayerNorm(3), Net(),
+                 nn.TransformerEncoderLayer(4, 2, dropout=0.0)):
+        assert not state_matters(nn.Sequential(nn.Linear(3, 3), part)), part

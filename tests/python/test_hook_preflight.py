@@ -110,12 +110,23 @@ def test_an_optimizer_of_the_model_before(out, capfd):
 
 
 def test_a_model_in_its_eval_state(out):
-    model = Net().eval()
+    model = Net()
+    model.add_module("drop", torch.nn.Dropout(0.5))
+    model.eval()
     optimizer = torch.optim.Adam(model.parameters())
     hook = tocsin.watch(model, optimizer, out=out)
     train(model, optimizer, hook)
     hook.close()
     assert [finding["kind"] for finding in findings(out)] == ["eval_mode"]
+
+
+def test_an_eval_state_that_changes_nothing_is_no_finding(out):
+    model = Net().eval()
+    optimizer = torch.optim.Adam(model.parameters())
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(model, optimizer, hook)
+    hook.close()
+    assert findings(out) == []
 
 
 @pytest.mark.parametrize("kind", [torch.optim.LBFGS, torch.optim.Adam])

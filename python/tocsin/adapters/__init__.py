@@ -14,10 +14,11 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
         return
     from .torch import TorchAdapter
     from .torch_hooks import unwrapped
+    from .torch_state import state_matters
 
     optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
     TorchAdapter(sink, model, optimizer, loss, name, phases)
     if model is not None:
-        sink.follow(model)
+        sink.follow(model, state_matters(model))

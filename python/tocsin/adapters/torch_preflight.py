@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
+from .torch_state import state_matters
 
 UPDATES = 3  # looked at: a part that has no gradient in one of them may have one in the next
 _MAX_NAMES, _SHOWN = 20, 5
@@ -22,6 +23,8 @@ class Preflight:
         without = {id(parameter) for parameter in trainable(optimizer) if parameter.grad is None}
         self._without = without if self._without is None else self._without & without
         self._evaluating = self._evaluating and model is not None and not model.training
+        if self._updates == 0 and self._evaluating:
+            self._evaluating = state_matters(model)
         if self._updates == 0 and model is not None:
             own = {id(parameter) for parameter in trainable(optimizer)}
             self._others = {id(parameter): _mark(parameter) for parameter in model.parameters()

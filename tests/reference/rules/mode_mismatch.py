@@ -1,4 +1,4 @@
-"""40 mode_mismatch (detection quality, section 3), from the scalar `training` of a step: 1 while the model is in its training state.
+"""40 mode_mismatch (detection quality, section 3), from the scalar `model_training` (the hook's) or `training` of a step: 1 while the model is in its training state.
 Below 1 (the mean over workers) for `steps` train steps in a row, or 1 at every step of an evaluation pass."""
 import math
 import re
@@ -14,7 +14,7 @@ NEW = True
 def chosen(p, row):
     if p["collection_names"] or p["tensor_regex"]:
         return selects(p, row)
-    return bool(re.search(r"(^|[/.])training$", row.name))
+    return bool(re.search(r"(^|[/.])(model_)?training$", row.name))
 
 
 def evaluate(p, history):

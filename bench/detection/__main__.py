@@ -1,0 +1,84 @@
+"""Records, judges, reports: the command behind bench/detection/run."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from bench.detection import judge, report
+from bench.detection.record import NOTES, job_names, known
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "detection.md"
+
+
+def _spread(names):
+    """Lists for two recorders of about the same work: one per processor of a small machine."""
+    count = max(1, min(int(os.environ.get("JOBS", os.cpu_count() or 1)), len(names)))
+    return [names[at::count] for at in range(count)]
+
+
+def _record(chosen, names):
+    more = [] if chosen.faults is None else ["--faults", chosen.faults]
+    running = [subprocess.Popen([sys.executable, "-m", "bench.detection.record", "--out", chosen.out, "--jobs", ",".join(part),
+                                 "--seeds", str(chosen.seeds), "--healthy", str(chosen.healthy), *more]) for part in _spread(names)]
+    failed = [one.wait() for one in running]
+    if any(failed):
+        raise SystemExit(f"recording failed: exit codes {failed}")
+
+
+def _judge(chosen, names):
+    path = pathlib.Path(chosen.out) / "verdicts.json"
+    verdicts = json.loads(path.read_text()) if path.exists() else {}
+    for name in names:
+        folder = pathlib.Path(chosen.out) / name
+        if (folder / NOTES).exists():
+            verdicts[name] = judge.judge(folder)
+            print(f"{name}: {len(verdicts[name])} runs judged", file=sys.stderr, flush=True)
+    path.write_text(json.dumps(verdicts))
+
+
+def _page(tables):
+    """Puts each table between its marks."""
+    text = PAGE.read_text()
+    for name, body in tables.items():
+        begin, end = f"<!-- table:begin {name} -->", f"<!-- table:end {name} -->"
+        text = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n\n{body}\n\n{end}", text, flags=re.S)
+    PAGE.write_text(text)
+
+
+def _report(chosen):
+    verdicts = json.loads((pathlib.Path(chosen.out) / "verdicts.json").read_text())
+    runs = [run for run in report.load(chosen.out, verdicts) if run.job in chosen.jobs]
+    default = judge.default_group()
+    tables = {"summary": report.summary(runs, default), "jobs": report.per_job(runs, default),
+              "faults": report.per_fault(runs, default), "rules": report.per_rule(runs)}
+    for name, body in tables.items():
+        print(f"\n== {name}\n{body}")
+    if chosen.page:
+        _page(tables)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/detection/run", description=__doc__)
+    parser.add_argument("step", nargs="?", default="all", choices=("record", "judge", "report", "all"))
+    parser.add_argument("--out", default=str(ROOT / "build" / "detection"), help="folder of the recorded runs; what is there is kept")
+    parser.add_argument("--seeds", type=int, default=5, help="faulty runs per fault and job")
+    parser.add_argument("--healthy", type=int, default=20, help="healthy runs per job")
+    parser.add_argument("--jobs", default="", help="names, with commas; all by default")
+    parser.add_argument("--faults", help="names, with commas; all by default")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/detection.md")
+    chosen = parser.parse_args()
+    chosen.jobs = chosen.jobs.split(",") if chosen.jobs else job_names()
+    if chosen.step in ("record", "all"):
+        _record(chosen, chosen.jobs)
+    if chosen.step in ("judge", "all"):
+        _judge(chosen, [name for name in chosen.jobs if known(pathlib.Path(chosen.out) / name)])
+    if chosen.step in ("judge", "report", "all"):
+        _report(chosen)
+
+
+if __name__ == "__main__":
+    main()

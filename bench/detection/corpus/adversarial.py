@@ -1,0 +1,71 @@
+"""Two networks against each other, with an optimizer each: a loop of its own."""
+import random
+
+import torch
+from torch import nn
+
+import tocsin
+
+from . import data
+from .training import CAPTURE
+
+TUNING = False
+# Name of the fault, share of the run before it.
+FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
+          "weights_lost": 0.4, "generator_start_zero": 0.0}
+
+
+def _networks(chance):
+    width = chance.choice((48, 64))
+    generator = nn.Sequential(nn.Linear(16, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 64), nn.Tanh())
+    judge = nn.Sequential(nn.Linear(64, width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(width, 1))
+    return generator, judge
+
+
+def run(fault, seed, out, job, name):
+    """Trains and records; returns (uid, steps)."""
+    torch.manual_seed(seed)
+    chance = random.Random(f"gan/{seed}")
+    generator, judge = _networks(chance)
+    steps, batch = 300, 64
+    rates = {"generator": chance.uniform(5e-4, 2e-3), "judge": chance.uniform(2e-4, 6e-4)}
+    if fault == "judge_too_strong":
+        rates["judge"] *= 60
+        rates["generator"] /= 60
+    elif fault == "generator_rate_zero":
+        rates["generator"] = 0.0
+    elif fault == "generator_rate_too_large":
+        rates["generator"] *= 500
+    elif fault == "generator_start_zero":
+        for one in generator.parameters():
+            nn.init.zeros_(one)
+    x = data.digits(seed).x
+    first = torch.optim.Adam(judge.parameters(), rates["judge"], betas=(0.5, 0.999))
+    second = torch.optim.Adam(generator.parameters(), rates["generator"], betas=(0.5, 0.999))
+    hook = tocsin.watch(judge, first, out=out, run=name, job=job, capture=CAPTURE, name="judge")
+    tocsin.watch(generator, second, name="generator")
+    say = nn.BCEWithLogitsLoss()
+    late = int(FAULTS.get(fault, 0) * steps)
+    source = torch.Generator().manual_seed(seed)
+    for step in range(steps):
+        real = x[torch.randint(0, len(x), (batch,), generator=source)]
+        if fault == "input_nan" and step == late:
+            real = real.clone()
+            real[0, 0] = float("nan")
+        if fault == "weights_lost" and step == late:
+            for layer in [*generator, *judge]:
+                if hasattr(layer, "reset_parameters"):
+                    layer.reset_parameters()
+        made = generator(torch.randn(batch, 16, generator=source))
+        first.zero_grad()
+        judged = say(judge(real), torch.ones(batch, 1)) + say(judge(made.detach()), torch.zeros(batch, 1))
+        judged.backward()
+        second.zero_grad()
+        first.step()
+        fooled = say(judge(made), torch.ones(batch, 1))
+        fooled.backward()
+        hook.log(judge_loss=judged / 2, generator_loss=fooled)
+        second.step()
+    uid = hook.run
+    hook.close(timeout=20)
+    return uid, steps

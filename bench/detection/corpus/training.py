@@ -1,0 +1,116 @@
+"""One training loop for all jobs, as users write it; a fault is a change of its recipe."""
+import contextlib
+import dataclasses
+import typing
+
+import torch
+
+import tocsin
+
+# What the rules ask for, from the first step on: in life the engine's command brings it a moment later.
+CAPTURE = {"every": "10 steps", "overhead": "100%", "collections": {
+    "gradients": {}, "biases": {}, "losses": {}, "weights": {"statistics": ["delta", "digest"]},
+    "layers": {"statistics": ["units(1)", "at_least(3)"]}, "inputs": {"statistics": ["channels", "values(0)"]},
+    "labels": {"statistics": ["classes"]}, "predictions": {"statistics": ["classes"]}}}
+
+
+def as_it_is(step, loss):
+    """The loss itself."""
+    return loss
+
+
+@dataclasses.dataclass
+class Recipe:
+    """What one run does. Faults replace fields or add to the lists; nothing else differs from the healthy twin."""
+    model: torch.nn.Module
+    split: typing.Any
+    loss: typing.Callable  # (output, target) → scalar
+    optimizer: typing.Callable  # (parameters) → optimizer
+    steps: int
+    batch: int = 32
+    evaluate_every: int = 20
+    schedule: typing.Optional[typing.Callable] = None  # (optimizer) → scheduler
+    clip: typing.Optional[float] = None
+    autocast: bool = False
+    shuffle: bool = True
+    parameters: typing.Optional[typing.Callable] = None  # (model) → what the optimizer gets
+    prepare: list = dataclasses.field(default_factory=list)  # f(recipe, optimizer), before the first step
+    on_batch: list = dataclasses.field(default_factory=list)  # f(step, x, y) → x, y
+    before_update: list = dataclasses.field(default_factory=list)  # f(step, model, optimizer)
+    derive: typing.Callable = as_it_is  # (step, loss) → what backward() is called on
+    zero_grad: bool = True
+    trains: bool = True  # model.train() before training
+    evaluates: bool = True  # model.eval() before evaluating
+    log_every: int = 1
+
+
+def batches(recipe, random):
+    """(x, y) without end, epoch after epoch."""
+    x, y = recipe.split.x, recipe.split.y
+    while True:
+        order = torch.randperm(len(x), generator=random) if recipe.shuffle else torch.arange(len(x))
+        for at in range(0, len(x) - recipe.batch + 1, recipe.batch):
+            part = order[at:at + recipe.batch]
+            yield x[part], y[part]
+
+
+def _context(recipe):
+    return torch.autocast("cpu", torch.bfloat16) if recipe.autocast else contextlib.nullcontext()
+
+
+def evaluate(recipe, hook, watched):
+    """One pass over the held-out set, in two batches, each a step of its own."""
+    if recipe.evaluates:
+        recipe.model.eval()
+    x, y = recipe.split.held_x, recipe.split.held_y
+    half = max(len(x) // 2, 1)
+    with hook.mode("eval"), torch.no_grad(), _context(recipe):
+        for at in range(0, len(x), half):
+            loss = recipe.loss(recipe.model(x[at:at + half]), y[at:at + half])
+            if not watched:
+                hook.log(loss=loss.float())
+            hook.step()
+    recipe.model.train(recipe.trains)
+
+
+def run(recipe, seed, out, job, name):
+    """Trains and records; returns the run's uid."""
+    random = torch.Generator().manual_seed(seed)
+    chosen = (recipe.parameters or (lambda model: model.parameters()))(recipe.model)
+    optimizer = recipe.optimizer(chosen)
+    recipe.model.train(recipe.trains)
+    for prepare in recipe.prepare:
+        prepare(recipe, optimizer)
+    scheduler = recipe.schedule(optimizer) if recipe.schedule else None
+    watched = isinstance(recipe.loss, torch.nn.Module) and recipe.log_every == 1
+    hook = tocsin.watch(recipe.model, optimizer, out=out, run=name, job=job, capture=CAPTURE,
+                        loss=recipe.loss if watched else None)
+    source = batches(recipe, random)
+    total, counted = 0.0, 0
+    for step in range(recipe.steps):
+        x, y = next(source)
+        for change in recipe.on_batch:
+            x, y = change(step, x, y)
+        if recipe.zero_grad:
+            optimizer.zero_grad()
+        with _context(recipe):
+            loss = recipe.loss(recipe.model(x), y)
+        recipe.derive(step, loss.float()).backward()
+        if recipe.clip:
+            norm = torch.nn.utils.clip_grad_norm_(recipe.model.parameters(), recipe.clip)
+            hook.log(grad_norm=norm, clip_norm=recipe.clip)
+        for change in recipe.before_update:
+            change(step, recipe.model, optimizer)
+        total, counted = total + float(loss), counted + 1
+        if counted == recipe.log_every:
+            if not watched:
+                hook.log(loss=total / counted)
+            total, counted = 0.0, 0
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        if recipe.evaluate_every and (step + 1) % recipe.evaluate_every == 0:
+            evaluate(recipe, hook, watched)
+    uid = hook.run
+    hook.close(timeout=20)
+    return uid

@@ -1,0 +1,63 @@
+"""The bench of detection quality, a small part of it: trainings recorded by the hook, judged by the deployed engine."""
+import subprocess
+import sys
+
+import pytest
+
+from bench.detection import judge, record, report
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two jobs, each healthy and with a fault or two."""
+    out = str(tmp_path_factory.mktemp("detection"))
+    for jobs, faults in (("mlp_adam", "rate_zero,input_nan"), ("boost_classes", "rate_zero")):
+        done = subprocess.run([sys.executable, "-m", "bench.detection.record", "--out", out, "--jobs", jobs, "--seeds", "1",
+                               "--faults", faults], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+    return report.load(out, {job: judge.judge(f"{out}/{job}") for job in ("mlp_adam", "boost_classes")})
+
+
+def test_healthy_runs_are_quiet_and_faults_are_told_in_time(runs):
+    figures = report.Figures(runs, "tocsin", judge.default_group())
+    assert len(figures.healthy) == 2 and len(figures.faulty) == 3
+    assert [(run.job, one) for run in figures.healthy for one in run.fired("tocsin", judge.default_group())] == []
+    assert [(run.job, run.fault) for run in figures.missed] == []
+    assert figures.quick >= 2 and max(figures.delays) <= 10
+
+
+def test_the_fault_is_known_by_its_sign(runs):
+    [nan] = [run for run in runs if run.fault == "input_nan"]
+    twin = next(run for run in runs if run.job == nan.job and run.fault is None)
+    told = report.beyond(nan, twin, "tocsin", None)
+    assert "exploding_tensor" in {one["rule"] for one in told}
+    assert min(one["step"] for one in told) >= nan.onset == 0.4 * nan.steps
+
+
+def test_the_tables_hold_every_run_and_rule(runs):
+    default = judge.default_group()
+    assert "exploding_tensor" in default and "training_preflight" in default
+    tables = [report.summary(runs, default), report.per_job(runs, default), report.per_fault(runs, default), report.per_rule(runs)]
+    for table in tables:
+        widths = {line.count("|") for line in table.splitlines()}
+        assert len(widths) == 1, table
+    assert "| `input_nan` | 1 of 1 |" in tables[2] and "| mlp_adam | tuning | 1 |" in tables[1]
+
+
+def test_the_upper_end_of_a_share():
+    assert report.at_most(0, 299) == pytest.approx(0.00997, abs=2e-5)  # 1 − 0.05^(1/299)
+    assert report.at_most(0, 1) == pytest.approx(0.95)
+    assert report.at_most(1, 2) == pytest.approx(0.95**0.5)  # 1 − p² = 0.05
+    assert report.at_most(2, 2) == 1.0
+
+
+def test_every_fault_is_made_by_a_job():
+    names = [record.fault_names(name) for name in record.job_names()]
+    assert all(names) and len(set().union(*names)) >= 25
+    assert {record.is_tuning(name) for name in record.job_names()} == {True, False}
+
+
+def test_an_unknown_job_is_refused_by_name(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "bench.detection.record", "--out", str(tmp_path), "--jobs", "mlp_adm"],
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and "there is no job mlp_adm" in done.stderr and "mlp_adam" in done.stderr
