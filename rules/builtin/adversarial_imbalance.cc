@@ -64,6 +64,8 @@ struct AdversarialImbalance {
     std::string_view large_name;
     double smallest = HUGE_VAL;
     double largest = -HUGE_VAL;
+    double small_fall = 0;
+    double large_fall = 0;
     double first_smallest = HUGE_VAL;
     double first_largest = 0;
   };
@@ -76,7 +78,8 @@ struct AdversarialImbalance {
     in.optional("ratio_threshold", cfg.ratio_threshold, config::greater_than(0.0),
                 "least share of the largest loss that the smallest must keep");
     in.optional("balanced_first", cfg.balanced_first,
-                "leave out losses that were as unequal at their first values");
+                "leave out losses that were as unequal at their first values, and those that do not "
+                "move against each other: parts of one loss, several metrics");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"losses"}}; }
@@ -86,7 +89,7 @@ struct AdversarialImbalance {
     const auto mode = static_cast<std::uint8_t>(point.mode);
     Compared all;
     for (const ReadSeries& one : read_series(point, {})) {
-      if (!one.trains || one.grows) continue;
+      if (!one.trains || one.grows || one.name.counts_samples) continue;
       ++all.losses;
       Loss* loss = memory.of<Loss>({one.value->name, mode});
       if (loss == nullptr) {
@@ -119,10 +122,12 @@ struct AdversarialImbalance {
     all.positive = all.positive && median >= 0;
     if (median < all.smallest) {
       all.smallest = median;
+      all.small_fall = loss.first - median;
       all.small_name = name;
     }
     if (median > all.largest) {
       all.largest = median;
+      all.large_fall = loss.first - median;
       all.large_name = name;
     }
   }
@@ -136,7 +141,8 @@ struct AdversarialImbalance {
     state.smallest = all.smallest;
     state.largest = all.largest;
     state.losses = all.losses;
-    if (!(all.smallest < cfg.ratio_threshold * all.largest)) {
+    const bool opposed = !cfg.balanced_first || (all.small_fall > 0 && all.large_fall <= 0);
+    if (!opposed || !(all.smallest < cfg.ratio_threshold * all.largest)) {
       state.row = 0;
       return kOk;
     }
@@ -172,6 +178,7 @@ RuleDescriptor adversarial_imbalance() {
           .needs = "collection losses, several of them at a step",
           .presets = "",
           .severity = core::Severity::info,
+          .version = "2",
           .read = &read_series_rule<AdversarialImbalance>};
 }
 

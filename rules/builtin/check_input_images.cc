@@ -66,7 +66,9 @@ struct CheckInputImages {
   };
 
   static Defaults defaults(Preset) { return {}; }
-  static void read(config::Reader& in, Config& cfg, Preset) {
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    // 0 … 1, −1 … 1 and standardised images are all normalised, whatever their background.
+    if (preset == Preset::tocsin) cfg.threshold_mean = 2;
     in.optional("threshold_mean", cfg.threshold_mean, config::at_least(0.0),
                 "magnitude of a channel's mean that is still right");
     in.optional("threshold_samples", cfg.threshold_samples, config::at_least(1U),

@@ -2,8 +2,10 @@
 //
 // Reads   the scalars feature_importance/<type>/<feature> of one type of importance.
 // Window  one step of one worker and mode; judged when the worker has ended it.
-// Fires   the nfeatures largest importances are more than `threshold` of their sum.
-// Quiet   when no more than nfeatures features are used at all: then their share is 1.
+// Fires   the nfeatures largest importances are more than `threshold` of their sum. Preset tocsin: the
+//         largest single one, from step 10 on: the first rounds of a healthy booster use few features,
+//         later ones spread over all that help, unless one of them knows the label.
+// Quiet   preset original: when no more than nfeatures features are used at all: then their share is 1.
 // Source  Amazon SageMaker Debugger, FeatureImportanceOverweight;
 //         docs/rules/feature_importance_overweight.md.
 
@@ -26,6 +28,7 @@ struct FeatureImportanceOverweight {
   struct Config {
     double threshold = 0.8;
     std::uint32_t nfeatures = 3;
+    bool original = false;
   };
   struct State {};
   struct Feature {
@@ -35,11 +38,13 @@ struct FeatureImportanceOverweight {
 
   static Defaults defaults(Preset preset) {
     if (preset == Preset::tocsin) {
-      return {.modes = kTrainModes, .patterns = {".*feature_importance/gain"}};
+      return {.modes = kTrainModes, .patterns = {".*feature_importance/gain"}, .start_step = 10};
     }
     return {.modes = mode_bit(core::Mode::global), .patterns = {".*feature_importance/weight"}};
   }
-  static void read(config::Reader& in, Config& cfg, Preset) {
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    cfg.original = preset == Preset::original;
+    if (!cfg.original) cfg.nfeatures = 1;
     in.optional("threshold", cfg.threshold, config::between(0.0, 1.0),
                 "share of all importance that a few features may carry");
     in.optional("nfeatures", cfg.nfeatures, config::at_least(1U), "how many features are a few");
@@ -94,7 +99,7 @@ struct FeatureImportanceOverweight {
       verdict = {Outcome::error, 0};
     } else if (!std::isfinite(sum) || !(sum > 0)) {
       verdict = kInsufficient;
-    } else if (features.size() <= cfg.nfeatures) {
+    } else if (cfg.original && features.size() <= cfg.nfeatures) {
       verdict = kNotApplicable;
     }
     report.evaluated(
@@ -137,8 +142,10 @@ RuleDescriptor feature_importance_overweight() {
           .needs = "scalars feature_importance/<type>/<feature>",
           .presets =
               "tocsin looks at gain in modes global and train, which is what the XGBoost callback "
-              "logs; original at weight in mode global.",
+              "logs, and from round 10 on at the largest alone, also where it is the only one: that "
+              "is what a leak looks like; original at three, of weight, in mode global.",
           .severity = core::Severity::info,
+          .version = "2",
           .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 

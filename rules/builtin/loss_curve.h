@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "rules/builtin/loss_noise.h"
 #include "rules/rule.h"
 
 namespace tocsin::rules {
@@ -20,47 +21,24 @@ struct LossPoint {
   double loss = 0;
 };
 
-/// A straight line through all points, and how well it is known. Trivially copyable.
-struct LossTrend {
-  double n = 0;
-  double mean_x = 0;
-  double mean_y = 0;
-  double xx = 0;
-  double xy = 0;
-  double yy = 0;
-
-  void add(double y) {
-    const double x = n++;
-    const double dx = x - mean_x;
-    const double dy = y - mean_y;
-    mean_x += dx / n;
-    mean_y += dy / n;
-    xx += dx * (x - mean_x);
-    xy += dx * (y - mean_y);
-    yy += dy * (y - mean_y);
-  }
-  /// By how much the line falls from the first point to the last.
-  [[nodiscard]] double gain() const { return -xy / xx * (n - 1); }
-  /// Its standard error, for at least 3 points.
-  [[nodiscard]] double error() const {
-    const double rest = std::max(yy - xy * xy / xx, 0.0) / (n - 2);
-    return std::sqrt(rest / xx) * (n - 1);
-  }
-};
-
 /// Trivially copyable state and its transition.
 struct LossCurve {
   static constexpr std::uint32_t kMedian = 5;
   static constexpr std::uint32_t kStuckPoints = 4;
+  static constexpr double kPlateau = 6;  // times num_steps: how long a slow start may take
   /// Values behind each further step between two points: a job that brings few values, as 40
   /// boosting rounds are, has a point for each.
   static constexpr std::uint64_t kValuesPerStep = 8;
 
-  double sum = 0;  // of the values since the last point
-  std::uint32_t values = 0;
+  LossBlock since;                       // the values since the last point
   std::uint32_t seen = 0;                // points so far
   std::uint64_t brought = 0;             // finite values so far
   std::array<double, kMedian> points{};  // newest last
+  std::array<LossBlock, kMedian> blocks{};  // the values behind each
+  LossBlock best_block;                     // the values of the five points of the least mean
+  double best_scatter = 0;                  // of single values when they were found
+  LossScatter scatter;
+  LossStart start;
   LossPoint now{};
   std::int64_t last_point = 0;
   std::int64_t first_step = 0;
@@ -87,18 +65,20 @@ struct LossCurve {
     const auto earned = static_cast<std::int64_t>(
         std::min<std::uint64_t>(brought / kValuesPerStep, static_cast<std::uint64_t>(num_steps)));
     ++brought;
-    sum += loss;
-    ++values;
+    since.add(loss);
+    scatter.add(loss);
+    start.add(loss);
     if (seen > 0 && distance(step, last_point) < std::max<std::int64_t>(earned, 1)) {
       return std::nullopt;
     }
     // A single value among those that will once be averaged may be one bad batch.
-    const bool lone = noise > 0 && num_steps > 1 && values == 1;
-    take(step, sum / values);
-    sum = 0;
-    values = 0;
+    const bool noisy = noise > 0 && num_steps > 1;
+    const bool lone = noisy && since.n == 1;
+    take(step, since.mean);
+    since = {};
     if (seen == 1) return kInsufficient;
     unsigned kinds = judge_early(lone);
+    if (noisy && !start.left(noise)) kinds = 0;
     if (seen >= kMedian) kinds |= judge_median(num_steps, noise);
     if (kinds != 0) return Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
     return seen < kMedian ? kInsufficient : kOk;
@@ -110,6 +90,8 @@ struct LossCurve {
     if (seen == 0) first_point = point;
     std::rotate(points.begin(), points.begin() + 1, points.end());
     points.back() = point;
+    std::rotate(blocks.begin(), blocks.begin() + 1, blocks.end());
+    blocks.back() = since;
     last_point = step;
     now = {step, point};
     trend.add(point);
@@ -123,6 +105,17 @@ struct LossCurve {
     return begin[size / 2];
   }
 
+  [[nodiscard]] LossBlock values_of(std::uint32_t size) const {
+    LossBlock out;
+    for (std::uint32_t i = kMedian - size; i < kMedian; ++i) out.merge(blocks[i]);
+    return out;
+  }
+  /// Medians of points that few values stand behind lie below the mean of skewed losses: whether the
+  /// newest points are above the best is asked of the means too, and of their errors.
+  [[nodiscard]] bool above_best(std::uint32_t size, double margin, double noise) const {
+    return noise == 0 || surely_above(values_of(size), best_block, best_scatter, margin, 4 * noise);
+  }
+
   unsigned judge_early(bool lone) {
     doubled = now.loss > 2 * std::fabs(first_point) ? doubled + 1 : 0;
     return doubled >= (lone ? 2U : 1U) ? 1U << kEarly : 0;
@@ -131,12 +124,16 @@ struct LossCurve {
   unsigned judge_median(std::int64_t num_steps, double noise) {
     const double v = median(kMedian);
     if (++medians == 1) {
-      first = best = v;
-      best_step = now.step;
+      first = v;
+      best = HUGE_VAL;
     }
     if (v < best) {
       best = v;
       best_step = now.step;
+    }
+    if (const LossBlock block = values_of(kMedian); medians == 1 || block.mean < best_block.mean) {
+      best_block = block;
+      best_scatter = scatter.deviation();
     }
     if (medians > kStuckPoints) earlier = std::min(earlier, recent.front());
     std::rotate(recent.begin(), recent.begin() + 1, recent.end());
@@ -146,24 +143,28 @@ struct LossCurve {
     const double gain = first - best;
     const double margin = 0.5 * std::max(std::fabs(best), 0.5 * std::fabs(first));
     rising = v > best + margin ? rising + 1 : 0;
-    if (rising >= 3) kinds |= 1U << kRise;
+    if (rising >= 3 && above_best(kMedian, margin, noise)) kinds |= 1U << kRise;
     // A gain that noise alone makes is none that could be lost: the least of many medians lies about
     // two deviations below the first, and two points in a row differ by 1.13 on average.
     const bool real = gain > std::max(0.05 * std::fabs(first), noise * 3 * wobble / (seen - 1));
     const bool back = real && median(3) > best + 0.5 * gain;
     lost = back ? lost + 1 : 0;
-    if (lost >= 2) kinds |= 1U << kLost;
+    if (lost >= 2 && above_best(3, 0.5 * gain, noise)) kinds |= 1U << kLost;
     // The first steps of a job are a warm-up: that they gain little says nothing yet, unless there is
     // no gain at all.
-    const bool stands = warm(num_steps) ? flat(noise) : still(noise);
+    const double more = std::max(kPlateau * static_cast<double>(num_steps) / age(), 1.0);
+    const bool stands = warm(num_steps) ? flat(noise, more) : still(noise);
     if (gain < 0.1 * std::fabs(first) && pauses() && stands) kinds |= 1U << kStuck;
     return kinds;
   }
 
+  /// Values or steps so far, whichever are more.
+  [[nodiscard]] double age() const {
+    return std::max(static_cast<double>(brought),
+                    static_cast<double>(distance(now.step, first_step)));
+  }
   [[nodiscard]] bool warm(std::int64_t num_steps) const {
-    const auto age =
-        std::max<std::int64_t>(static_cast<std::int64_t>(brought), distance(now.step, first_step));
-    return age / 2 >= num_steps;
+    return age() >= 2 * static_cast<double>(num_steps);
   }
 
   /// No improvement of 1 % over the latest points.
@@ -174,12 +175,24 @@ struct LossCurve {
 
   /// The points as a whole tell that hardly anything was gained, and no gain is in sight: with noisy
   /// losses they need to be many until they do, and a slow job has gained something by then.
-  [[nodiscard]] bool flat(double noise) const {
+  /// Healthy networks start slowly too, so in the first 6 · num_steps steps the line is extended so
+  /// far (`more` times).
+  [[nodiscard]] bool flat(double noise, double more) const {
     if (noise == 0) return true;
     const double size = std::fabs(first);
-    const double gained = trend.gain();
-    const double error = noise * trend.error();
+    const double gained = more * trend.gain();
+    const double error = more * noise * trend.error();
+    if (gained > 3 * error && gained > 0.003 * size && no_slower()) return false;
     return gained + 2 * error < 0.03 * size && gained <= std::max(error, 0.02 * size);
+  }
+
+  /// The latest points lie on the line or below: what was surely gained goes on, as slow starts do.
+  [[nodiscard]] bool no_slower() const {
+    double mean = 0;
+    for (std::uint32_t i = kMedian - kStuckPoints; i < kMedian; ++i) {
+      mean += points[i] / kStuckPoints;
+    }
+    return mean <= trend.height((kStuckPoints - 1) / 2.0);
   }
 
   /// They tell that there is no movement at all.

@@ -12,6 +12,8 @@
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
+//         noise_factor: early, rise and lost ask besides that the change is more than the scatter of
+//         single losses explains (loss_noise.h)
 //         preset original, every num_steps steps against the value at least that many steps before:
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
@@ -285,7 +287,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .read = &read_series_rule<LossNotDecreasing>};
 }
 

@@ -85,10 +85,12 @@ struct PoorWeightInitialization {
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     const bool given = read_inputs(in, cfg);
     if (preset == Preset::tocsin) {
-      cfg.threshold = 100;
+      // PyTorch's own start divides the variance by about 6 per ReLU layer, down to what the biases give:
+      // 1 / (3 · inputs). Healthy networks lie above 1e-4, and as far apart.
+      cfg.threshold = 1e4;
       cfg.distribution_range = 0;
       cfg.patience = 0;
-      cfg.min_variance = 0.01;
+      cfg.min_variance = 1e-4;
       cfg.max_variance = 100;
       cfg.constant_weights = true;
     }

@@ -9,7 +9,8 @@
 //         r / (s − p), and for too_small divided by learning rate / largest learning rate so far.
 // Quiet   at the first saved step, after a change of shape, for parameters that are not trainable,
 //         and where only norms are known and they do not prove an excess. Preset tocsin: too_small
-//         where the learning rate is 0.
+//         where the learning rate is 0 but was not always; from_zero, since layers are set to zero
+//         on purpose and no ratio to nothing means anything.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
 
@@ -29,6 +30,7 @@ enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
 struct WeightUpdateRatio {
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
   static constexpr std::int64_t kMost = 256;  // saved steps that are remembered
+  static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -104,10 +106,15 @@ struct WeightUpdateRatio {
     state.ratio = ratio;
     state.step = batch.step;
     state.share = std::nan("");
-    if (ratio > cfg.large_threshold) return hit(state.before < cfg.epsilon ? kFromZero : kTooLarge);
+    if (ratio > cfg.large_threshold) {
+      if (!(state.before < cfg.epsilon)) return hit(kTooLarge);
+      return cfg.per_step ? kInsufficient : hit(kFromZero);
+    }
     if (!state.proven) return kInsufficient;  // the norms are only a lower bound
     if (cfg.per_step && std::isfinite(batch.learning_rate)) {
       // The update of a single step was made with the rate that stood when its start was saved.
+      const bool never = batch.max_learning_rate == 0 && batch.step >= kWarmUp;
+      if (never) return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
       if (batch.learning_rate == 0 || (steps == 1 && state.rate == 0)) return kInsufficient;
       state.share = batch.learning_rate / batch.max_learning_rate;
       state.ratio = ratio / state.share;
@@ -215,7 +222,7 @@ RuleDescriptor weight_update_ratio() {
               "interval does not matter, and relative to the learning rate, so that a schedule "
               "that decays to zero is no fault; original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }
 

@@ -296,7 +296,7 @@ def memorizes_noise(recipe, random):
 # --- model and loss ------------------------------------------------------------------------------
 
 
-@fault("classes", without=("tokens",))
+@fault("classes", without=("tokens", "head"))
 def softmax_twice(recipe, random):
     """Probabilities are given to a loss that expects logits."""
     recipe.model = nn.Sequential(recipe.model, nn.Softmax(1))

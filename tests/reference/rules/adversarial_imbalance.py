@@ -1,6 +1,7 @@
 """44 adversarial_imbalance (detection quality, section 3): of the losses of a training step the smallest lies below 0.02 of
 the largest (medians of the last 5 values of each), at 3 points in a row. Not applicable to negative losses, whose ratio says
-nothing, and to losses that were as unequal at their first values: those are weighted so."""
+nothing, and to losses that were as unequal at their first values: those are weighted so. Adversaries move against each other:
+since its first value the smallest has fallen, and the largest has not."""
 import math
 import statistics
 
@@ -24,6 +25,9 @@ def judge(p, values):
     medians = [statistics.median(one[-5:]) for one in values]
     if min(medians) < 0 or (p["balanced_first"] and min(firsts) < p["ratio_threshold"] * max(firsts)):
         return NOT_APPLICABLE
+    small, large = medians.index(min(medians)), medians.index(max(medians))
+    if p["balanced_first"] and not (medians[small] < firsts[small] and medians[large] >= firsts[large]):
+        return OK  # they do not move against each other
     return HIT if min(medians) < p["ratio_threshold"] * max(medians) else OK
 
 
@@ -33,7 +37,7 @@ def evaluate(p, history):
         here = []
         for name, by_rank in point.values.items():
             rows = [pair for pair in by_rank if wants(p, pair[1], TRAINING) and selects(p, pair[1], roles={"loss"})]
-            if rows and words.is_train(name):
+            if rows and words.is_train(name) and not words.counts_samples(name):
                 seen.setdefault((point.mode, name), []).append(value(rows))
                 here.append(seen[point.mode, name])
         if here:

@@ -7,7 +7,7 @@ from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, NOT_APPLICABLE
 
 DEFAULTS = {"threshold_mean": 0.2, "threshold_samples": 500, "regex": ".*hybridsequential0_input_0", "channel": 1,
             "threshold_std": None}
-TOCSIN = {}
+TOCSIN = {"threshold_mean": 2}
 UNIT = ("tensor", "mode")
 
 

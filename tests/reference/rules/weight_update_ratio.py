@@ -52,10 +52,14 @@ def judge(p, saved, row):
     if math.isnan(r):
         return INSUFFICIENT, ()
     if r > p["large_threshold"]:
+        if before < p["epsilon"] and p["preset"] == "tocsin":
+            return INSUFFICIENT, ()  # layers are set to zero on purpose
         return HIT, ("from_zero" if before < p["epsilon"] else "too_large",)
     if not proven:
         return INSUFFICIENT, ()
     if p["preset"] == "tocsin" and row.learning_rate is not None:
+        if row.largest_rate == 0 and row.step >= 5:
+            return (HIT, ("too_small",)) if r < p["small_threshold"] else (OK, ())  # no schedule has begun
         if row.learning_rate == 0:
             return INSUFFICIENT, ()  # nothing was to move
         if saved and saved[-1].step == older == row.step - 1 and saved[-1].learning_rate == 0:

@@ -68,17 +68,24 @@ struct Pictures {
 
 TEST(CheckInputImages, FiresWhenAChannelIsOffAfterEnoughImages) {
   Pictures job;
-  job.send(250, {{0, 1}, {0.3, 1}});
-  job.send(249, {{0, 1}, {0.3, 1}});
+  job.send(250, {{0, 1}, {3, 1}});
+  job.send(249, {{0, 1}, {3, 1}});
   EXPECT_TRUE(job.rule.firing().empty()) << "499 images";
-  job.send(1, {{0, 1}, {0.3, 1}});
+  job.send(1, {{0, 1}, {3, 1}});
   const auto issues = job.issues();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "mean");
   EXPECT_EQ(issues[0].step, 2);
-  EXPECT_NEAR(issues[0].evidence.observed.value, 0.3, 1e-12);
+  EXPECT_NEAR(issues[0].evidence.observed.value, 3, 1e-12);
   EXPECT_EQ(issues[0].summary,
-            "Channel 1 of images has mean 0.3 over 500 images (limit ±0.2) at train step 2.");
+            "Channel 1 of images has mean 3 over 500 images (limit ±2) at train step 2.");
+}
+
+// The background of an image is what most of it is: -1 where points lie in -1 … 1.
+TEST(CheckInputImages, TheUsualRangesAreRightWhateverTheBackground) {
+  Pictures job;
+  job.send(600, {{-0.9, 0.05}, {0.95, 0.05}});
+  EXPECT_TRUE(job.issues().empty());
 }
 
 TEST(CheckInputImages, TheLimitItselfIsRight) {
@@ -186,7 +193,7 @@ TEST(CheckInputImages, WorkersAreAddedUpAndModesAreNot) {
       {{core::DictionaryType::tensor, "images", Role::input, core::Dtype::f32, {250, 2, 2, 2}}}));
   const auto send = [&](FakeWorker& worker, Mode mode, std::int64_t step) {
     rule.feed(worker.summary(mode, step, {row_of("images", Role::input, 2000, 1, 1)}, {},
-                             Pictures::vectors(250, {{1, 1}, {0, 1}})));
+                             Pictures::vectors(250, {{4, 1}, {0, 1}})));
     rule.feed(worker.step_end(mode, step));
   };
   send(one, Mode::predict, 0);

@@ -67,7 +67,7 @@ TEST(FeatureImportanceOverweight, SumsThatSayNothingAreInsufficient) {
 
 TEST(FeatureImportanceOverweight, PresetsLookAtDifferentTypes) {
   const Importances leak{{"a", 97}, {"b", 1}, {"c", 1}, {"d", 1}};
-  Booster ours("{}", "tocsin");
+  Booster ours("{start_step: 0}", "tocsin");
   ours.importances(leak, "weight");
   EXPECT_TRUE(ours.rule.firing().empty());
   ours.importances(leak, "gain", Mode::train);
@@ -76,6 +76,16 @@ TEST(FeatureImportanceOverweight, PresetsLookAtDifferentTypes) {
   original.importances(leak, "total_gain");
   original.importances(leak, "gain");
   EXPECT_TRUE(original.rule.firing().empty());
+}
+
+TEST(FeatureImportanceOverweight, OursLooksAtTheLargestOnceManyRoundsAreBuilt) {
+  Booster ours("{}", "tocsin");
+  for (int round = 0; round < 10; ++round) ours.importances({{"a", 1}}, "gain", Mode::train);
+  EXPECT_TRUE(ours.rule.firing().empty()) << "few rounds use few features";
+  ours.importances({{"a", 79}, {"b", 11}, {"c", 10}}, "gain", Mode::train);
+  EXPECT_TRUE(ours.rule.firing().empty()) << "together nearly all, but no single one";
+  ours.importances({{"a", 1}}, "gain", Mode::train);
+  EXPECT_EQ(ours.rule.firing().size(), 1U) << "the only one that is used";
 }
 
 TEST(FeatureImportanceOverweight, OneTypeAtATime) {

@@ -65,7 +65,7 @@ struct Start {
 
 TEST(PoorWeightInitialization, TheLimitsOfOurPresetAreStillRight) {
   Start job;
-  job.send({input("a", 0.01), input("b", 1)});  // a ratio of 100
+  job.send({input("a", 1e-4), input("b", 1)});  // a ratio of 10 000
   job.send({input("a", 100), input("b", 1)});
   job.send({input("a", 0.02)});  // one layer has no ratio
   EXPECT_EQ(job.kinds(), "");
@@ -73,7 +73,7 @@ TEST(PoorWeightInitialization, TheLimitsOfOurPresetAreStillRight) {
 }
 
 TEST(PoorWeightInitialization, VariancesOutsideTheLimitsFire) {
-  for (const double variance : {0.0099, 100.1, 0.0}) {
+  for (const double variance : {0.99e-4, 100.1, 0.0}) {
     Start job;
     job.send({input("a", variance)});
     EXPECT_EQ(job.kinds(), "variance ") << variance;
@@ -83,12 +83,12 @@ TEST(PoorWeightInitialization, VariancesOutsideTheLimitsFire) {
 
 TEST(PoorWeightInitialization, LayersThatAreFarApartFire) {
   Start job;
-  job.send({input("a", 0.05), input("b", 1), input("c", 5.1)});
+  job.send({input("a", 0.005), input("b", 1), input("c", 51)});
   ASSERT_EQ(job.kinds(), "variance_ratio ");
   EXPECT_EQ(
       job.rule.firing()[0].summary,
-      "The variance of c (5.1) is 102 times that of a (0.05) at train step 0 on worker_0 (limit "
-      "100).");
+      "The variance of c (51) is 1.02e+04 times that of a (0.005) at train step 0 on worker_0 (limit "
+      "1e+04).");
 }
 
 TEST(PoorWeightInitialization, TheOriginalComparesLayersOnly) {
