@@ -6,24 +6,23 @@ namespace tocsin::rules {
 namespace {
 
 /// Quiet on healthy runs of any framework, and worth a person's attention when they speak.
-constexpr std::string_view kDefault[] = {
-    "exploding_tensor",
-    "vanishing_gradient",
-    "weight_update_ratio",
-    "loss_not_decreasing",
-    "overfit",
-    "stalled_training_rule",
-    "replica_divergence",
-    "host_memory_growth",
-    "identical_parameters",
-    "constant_input",
-    "mode_mismatch",
-    "probabilities_into_loss",
-    "update_large",
-    "dead_relu",
-    "poor_weight_initialization",
-    "adversarial_imbalance",
-    "feature_importance_overweight"};
+constexpr std::string_view kDefault[] = {"exploding_tensor",
+                                         "vanishing_gradient",
+                                         "weight_update_ratio",
+                                         "loss_not_decreasing",
+                                         "overfit",
+                                         "stalled_training_rule",
+                                         "replica_divergence",
+                                         "host_memory_growth",
+                                         "identical_parameters",
+                                         "constant_input",
+                                         "mode_mismatch",
+                                         "probabilities_into_loss",
+                                         "update_large",
+                                         "dead_relu",
+                                         "poor_weight_initialization",
+                                         "adversarial_imbalance",
+                                         "feature_importance_overweight"};
 
 /// Rules that refuse to start without a selection (all_zero, tensor_variance, unchanged_tensor,
 /// similar_across_runs) are in no group: nobody can choose for the user.

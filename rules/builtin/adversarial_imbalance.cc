@@ -77,9 +77,10 @@ struct AdversarialImbalance {
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("ratio_threshold", cfg.ratio_threshold, config::greater_than(0.0),
                 "least share of the largest loss that the smallest must keep");
-    in.optional("balanced_first", cfg.balanced_first,
-                "leave out losses that were as unequal at their first values, and those that do not "
-                "move against each other: parts of one loss, several metrics");
+    in.optional(
+        "balanced_first", cfg.balanced_first,
+        "leave out losses that were as unequal at their first values, and those that do not "
+        "move against each other: parts of one loss, several metrics");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"losses"}}; }

@@ -247,7 +247,9 @@ RuleDescriptor check_input_images() {
           .title = "Input images are not normalised.",
           .unit = "accumulator",
           .needs = "collection inputs with statistic channels",
-          .presets = "",
+          .presets =
+              "tocsin takes a mean of up to 2 for right: images in 0 … 1 or −1 … 1 are normalised "
+              "whatever their background is; original 0.2.",
           .severity = core::Severity::warning,
           .read = &read_step_set_rule<CheckInputImages>};
 }

@@ -30,10 +30,10 @@ struct LossCurve {
   /// boosting rounds are, has a point for each.
   static constexpr std::uint64_t kValuesPerStep = 8;
 
-  LossBlock since;                       // the values since the last point
-  std::uint32_t seen = 0;                // points so far
-  std::uint64_t brought = 0;             // finite values so far
-  std::array<double, kMedian> points{};  // newest last
+  LossBlock since;                          // the values since the last point
+  std::uint32_t seen = 0;                   // points so far
+  std::uint64_t brought = 0;                // finite values so far
+  std::array<double, kMedian> points{};     // newest last
   std::array<LossBlock, kMedian> blocks{};  // the values behind each
   LossBlock best_block;                     // the values of the five points of the least mean
   double best_scatter = 0;                  // of single values when they were found

@@ -316,20 +316,20 @@ struct PoorWeightInitialization {
 }  // namespace
 
 RuleDescriptor poor_weight_initialization() {
-  return {
-      .name = "poor_weight_initialization",
-      .original_name = "PoorWeightInitialization",
-      .title = "The first steps show a bad start.",
-      .unit = "worker",
-      .needs =
-          "activation inputs of the first steps (collection layers); preset original also "
-          "gradients with statistic quantiles, and losses",
-      .presets =
-          "tocsin asks for variances of activation inputs within 0.01 … 100 and 100 of each "
-          "other, and for weights that differ; original compares layers (factor 10) and looks at "
-          "gradients and losses, which fires on 41 % of healthy runs.",
-      .severity = core::Severity::warning,
-      .read = &read_step_set_rule<PoorWeightInitialization>};
+  return {.name = "poor_weight_initialization",
+          .original_name = "PoorWeightInitialization",
+          .title = "The first steps show a bad start.",
+          .unit = "worker",
+          .needs =
+              "activation inputs of the first steps (collection layers); preset original also "
+              "gradients with statistic quantiles, and losses",
+          .presets =
+              "tocsin asks for variances of activation inputs within 0.0001 … 100, as usual "
+              "initialisations give, and for weights that differ; original compares layers (factor "
+              "10) and looks at "
+              "gradients and losses, which fires on 41 % of healthy runs.",
+          .severity = core::Severity::warning,
+          .read = &read_step_set_rule<PoorWeightInitialization>};
 }
 
 }  // namespace tocsin::rules

@@ -30,6 +30,17 @@ def test_numbers_arrays_and_statistics_of_a_loop_that_counts_its_own_steps(out):
     assert (roles["labels"], roles["gradient/w"]) == (wire.ROLES["label"], wire.ROLES["gradient"])
 
 
+def test_a_loop_without_modes_counts_its_own_steps_too(out):
+    hook = tocsin.watch(out=out)
+    for round_ in (0, 1, 2, 5, 6):
+        hook.emit("train-rmse", 1.0, role="loss", mode="global", step=round_)
+        hook.emit("validation-rmse", 2.0, role="loss")
+    hook.close()
+    assert not hook.stats()["hook_errors_total"]
+    for name in ("train-rmse", "validation-rmse"):
+        assert [(mode, step) for mode, step, _ in Telemetry(out).scalars(name)] == [(wire.GLOBAL, step) for step in (0, 1, 2, 5, 6)]
+
+
 @pytest.mark.parametrize("how, words", [
     ({"value": 1.0, "step": 2}, "the present one is 5"), ({"value": 1.0, "role": "lable"}, "unknown role 'lable'"), ({}, "give a value"),
     ({"statistics": {"count": 1}}, "without sum, sumsq, m2, abs_sum, min, max"),

@@ -100,8 +100,9 @@ def _sklearn(job, made, x, y, held, seed, options):
             return [sklearn.metrics.mean_squared_error(y, one) ** 0.5 for one in trees.staged_predict(x)]
         return [sklearn.metrics.log_loss(y, one, labels=trees.classes_) for one in trees.staged_predict_proba(x)]
     hook = tocsin.watch(**options)
+    hook.set_mode("global")
     for step, (first, second) in enumerate(zip(told(x[:-held], y[:-held]), told(x[-held:], y[-held:]))):
-        hook.emit(f"train-{metric}", first, role="loss", mode="global", step=step)
+        hook.emit(f"train-{metric}", first, role="loss", step=step)
         hook.emit(f"validation-{metric}", second, role="loss")
     uid = hook.run
     hook.close(timeout=20)

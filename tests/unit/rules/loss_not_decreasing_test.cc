@@ -146,7 +146,8 @@ TEST(LossNotDecreasing, ALossThatDoublesAtOnceIsEarly) {
       kinds_of([](std::int64_t s) { return 2.3 * std::exp(static_cast<double>(s) / 2); }, 7);
   ASSERT_FALSE(kinds.empty());
   EXPECT_EQ(kinds[0], "early");
-  const auto chaos = kinds_of([](std::int64_t s) { return s == 0 ? 2.3 : 400 + 200 * noise(s); }, 14);
+  const auto chaos =
+      kinds_of([](std::int64_t s) { return s == 0 ? 2.3 : 400 + 200 * noise(s); }, 14);
   ASSERT_FALSE(chaos.empty());
   EXPECT_EQ(chaos[0], "early");
 }
@@ -155,7 +156,7 @@ TEST(LossNotDecreasing, ALossThatDoublesAtOnceIsEarly) {
 TEST(LossNotDecreasing, AFirstBatchThatIsALuckyOneTellsNothing) {
   const auto regression = [](std::int64_t s) {
     const double level = 0.4 + 0.6 * std::exp(-static_cast<double>(s) / 100);
-    return s == 0 ? 0.3 : level * (1 + 0.6 * noise(s) * noise(s + 7));
+    return s == 0 ? 0.45 : level * (1 + 0.5 * noise(s * s));
   };
   EXPECT_TRUE(kinds_of(regression, 300).empty());
 }

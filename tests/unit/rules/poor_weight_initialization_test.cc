@@ -85,10 +85,10 @@ TEST(PoorWeightInitialization, LayersThatAreFarApartFire) {
   Start job;
   job.send({input("a", 0.005), input("b", 1), input("c", 51)});
   ASSERT_EQ(job.kinds(), "variance_ratio ");
-  EXPECT_EQ(
-      job.rule.firing()[0].summary,
-      "The variance of c (51) is 1.02e+04 times that of a (0.005) at train step 0 on worker_0 (limit "
-      "1e+04).");
+  EXPECT_EQ(job.rule.firing()[0].summary,
+            "The variance of c (51) is 1.02e+04 times that of a (0.005) at train step 0 on "
+            "worker_0 (limit "
+            "1e+04).");
 }
 
 TEST(PoorWeightInitialization, TheOriginalComparesLayersOnly) {
