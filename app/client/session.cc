@@ -280,10 +280,9 @@ ValueMap Session::counters() const {
       {"mode", std::string(core::to_string(steps_.mode()))},
       {"step", steps_.step()},
       {"global_step", steps_.global_step()},
-      {"steps", ValueMap{{"global", steps[0]},
-                         {"train", steps[1]},
-                         {"eval", steps[2]},
-                         {"predict", steps[3]}}},
+      {"steps",
+       ValueMap{
+           {"global", steps[0]}, {"train", steps[1]}, {"eval", steps[2]}, {"predict", steps[3]}}},
       {"sampled_steps_total", capture_.sampled_steps()},
       {"rows_total", frames_.rows()},
       {"frames_total", frames_.frames()},
