@@ -1,5 +1,6 @@
 #include "app/vocabulary.h"
 
+#include <algorithm>
 #include <string>
 
 #include "collectors/collectors.h"
@@ -58,13 +59,11 @@ ValueList collections() {
 
 bool given(const core::Statistic& statistic) {
   if (statistic.form == core::StatisticForm::column) return true;
-  if (statistic.form != core::StatisticForm::sparse) return false;
-  for (const collectors::StatisticDescriptor& one : collectors::builtin_statistics()) {
-    for (const core::SparseStat stat : one.gives) {
-      if (static_cast<std::uint16_t>(stat) == statistic.id) return true;
-    }
-  }
-  return false;
+  if (statistic.form == core::StatisticForm::derived) return false;
+  const auto all = collectors::builtin_statistics();
+  return std::any_of(all.begin(), all.end(), [&](const collectors::StatisticDescriptor& one) {
+    return std::find(one.gives.begin(), one.gives.end(), statistic.name) != one.gives.end();
+  });
 }
 
 /// `given`: by the hook of this version.

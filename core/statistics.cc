@@ -1,6 +1,7 @@
 #include "core/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/text.h"
@@ -152,6 +153,18 @@ std::vector<std::string> statistic_requests() {
     words.emplace_back(one.request);
   }
   return words;
+}
+
+std::string to_text(const StatisticRequest& request) {
+  std::string out = request.word;
+  for (std::size_t i = 0; i < request.parameters.size(); ++i) {
+    std::array<char, 32> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), request.parameters[i]).ptr;
+    out += i == 0 ? "(" : ", ";
+    out.append(digits.data(), end);
+  }
+  return request.parameters.empty() ? out : out + ")";
 }
 
 Result<StatisticRequest> parse_statistic(std::string_view text) {

@@ -45,6 +45,8 @@ struct StatisticRequest {
   std::vector<double> parameters;
   friend bool operator==(const StatisticRequest&, const StatisticRequest&) = default;
 };
+/// As a plan has it: `delta`, `saturation(-9.5, 9.5, 1)`.
+std::string to_text(const StatisticRequest& request);
 /// invalid_argument: no word of the table (with the nearest), or not its number of parameters.
 Result<StatisticRequest> parse_statistic(std::string_view text);
 

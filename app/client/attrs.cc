@@ -12,6 +12,14 @@ std::string worker_attrs(std::string_view job, const core::Labels& labels) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string op_type_of(std::string_view given) {
+  if (given.empty()) return {};
+  const Json attrs = parse_given(given);
+  if (!attrs.is_object()) return {};
+  const auto at = attrs.find("op_type");
+  return at != attrs.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
 std::string name_attrs(std::string_view given, const std::vector<std::string>& collections) {
   Json out = parse_given(given);
   if (!out.is_object()) out = Json::object();

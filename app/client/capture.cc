@@ -105,7 +105,7 @@ class CollectionReader {
     const auto asked = core::parse_statistic(text);
     if (!asked) {
       in_.warning("collections", out_.name + ": " + asked.error().message);
-    } else if (statistics_for(asked->word) == 0) {
+    } else if (!gives_statistic(asked->word)) {
       std::string given;
       for (const std::string& word : given_requests()) {
         given += (given.empty() ? "`" : ", `") + word + "`";

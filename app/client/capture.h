@@ -37,7 +37,7 @@ struct CollectionConfig {
   std::int64_t start_step = 0;
   std::optional<std::int64_t> end_step;                // exclusive
   std::vector<std::int64_t> steps;                     // saved besides the grid
-  std::optional<std::vector<std::string>> statistics;  // words; nullopt: the collection's own
+  std::optional<std::vector<std::string>> statistics;  // requests; nullopt: the collection's own
 };
 
 struct CaptureConfig {
@@ -76,6 +76,8 @@ class CapturePlan {
   CollectionMask due(core::Mode mode, std::int64_t step, std::int64_t stretch, core::Duration now);
   /// What these collections ask for beyond the base columns.
   [[nodiscard]] StatisticMask statistics_of(CollectionMask collections) const;
+  /// What the bits of statistics_of() stand for.
+  [[nodiscard]] const StatisticRequests& requests() const;
   /// Smallest step grid of all collections in this mode; the governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
   /// What a command asks for on top: a collection that is not captured (built-in ones only), a

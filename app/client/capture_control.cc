@@ -138,7 +138,9 @@ CaptureChange CaptureControl::apply(const core::Command& command, std::int64_t s
       }
     }
   }
-  if (!refused.empty() && !changed) return {true, answer_to(command, "refused", "unsupported")};
+  if (!refused.empty() && !changed) {
+    return {true, answer_to(command, "refused", "unsupported: " + refused)};
+  }
   until_ = integer_of(core::find(command.args, "until_step"));
   CaptureChange out{true,
                     answer_to(command, "applied", refused.empty() ? "" : "without " + refused)};

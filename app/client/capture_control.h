@@ -61,7 +61,7 @@ class CaptureControl {
   /// The command was withdrawn.
   void withdraw() noexcept { withdrawn_ = true; }
   /// Before the first capture of a step, so that a step is captured by one plan. What a command
-  /// asks for comes on top of the client's own plan; statistics other than delta and collections
+  /// asks for comes on top of the client's own plan; statistics that are not given and collections
   /// that are not built in are refused by name.
   CaptureChange step_begins(std::int64_t step);
   [[nodiscard]] std::uint64_t sampled_steps() const noexcept { return sampled_steps_; }

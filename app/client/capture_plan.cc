@@ -64,7 +64,7 @@ struct CapturePlan::State {
     bool active = true;
 
     /// Compiles what `config` says.
-    core::Status understand();
+    core::Status understand(StatisticRequests& requests);
     [[nodiscard]] bool wants(std::string_view name, Role role) const {
       if (!active) return false;
       const re2::StringPiece text(name.data(), name.size());
@@ -76,12 +76,12 @@ struct CapturePlan::State {
   };
   CaptureConfig config;
   std::vector<Collection> collections;
+  StatisticRequests requests;
 };
 
-core::Status CapturePlan::State::Collection::understand() {
-  for (const std::string& word : config.statistics.value_or(std::vector<std::string>{})) {
-    if (const auto asked = core::parse_statistic(word))
-      own_statistics |= statistics_for(asked->word);
+core::Status CapturePlan::State::Collection::understand(StatisticRequests& requests) {
+  for (const std::string& text : config.statistics.value_or(std::vector<std::string>{})) {
+    if (const auto asked = core::parse_statistic(text)) own_statistics |= requests.bit(*asked);
   }
   statistics = own_statistics;
   if (auto ok = compile_patterns(config.name, config.include, include); !ok) return ok;
@@ -125,7 +125,7 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
     collection.every = entry.every.value_or(config.every);
     collection.every_eval = entry.every.value_or(config.every_eval.value_or(config.every));
     collection.config = std::move(entry);
-    if (auto ok = collection.understand(); !ok) return ok.error();
+    if (auto ok = collection.understand(state->requests); !ok) return ok.error();
     state->collections.push_back(std::move(collection));
   }
   return CapturePlan(std::move(state));
@@ -201,6 +201,8 @@ StatisticMask CapturePlan::statistics_of(CollectionMask collections) const {
   return mask;
 }
 
+const StatisticRequests& CapturePlan::requests() const { return state_->requests; }
+
 std::int64_t CapturePlan::smallest_every() const {
   std::int64_t smallest = 0;
   for (const State::Collection& collection : state_->collections) {
@@ -224,7 +226,7 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     added.every = state_->config.every;
     added.every_eval = state_->config.every_eval.value_or(state_->config.every);
     added.added = true;
-    if (auto ok = added.understand(); !ok) return {wanted.name};
+    if (auto ok = added.understand(state_->requests); !ok) return {wanted.name};
     all.push_back(std::move(added));
     at = all.end() - 1;
     changed = true;
@@ -241,7 +243,7 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
     const auto asked = core::parse_statistic(statistic);
-    const StatisticMask given = asked ? statistics_for(asked->word) : 0;
+    const StatisticMask given = asked ? state_->requests.bit(*asked) : 0;
     if (given == 0) refused.push_back(wanted.name + "/" + statistic);
     changed = changed || (given & ~at->statistics) != 0;
     at->statistics |= given;
@@ -264,8 +266,8 @@ Value CapturePlan::describe() const {
   core::ValueMap collections;
   for (const State::Collection& collection : state_->collections) {
     core::ValueList statistics;
-    for (std::string& word : requests_of(collection.statistics)) {
-      statistics.emplace_back(std::move(word));
+    for (std::string& text : state_->requests.texts(collection.statistics)) {
+      statistics.emplace_back(std::move(text));
     }
     collections.emplace_back(collection.config.name,
                              core::ValueMap{{"every", to_text(collection.every)},

@@ -71,25 +71,19 @@ void FrameBatcher::waits() {
   queue_.nudge();
 }
 
-std::uint32_t FrameBatcher::next_summary() {
-  if (waiting_.summary.size() == kFrameRows) flush();
-  return static_cast<std::uint32_t>(waiting_.summary.size());
+ExtensionRows& FrameBatcher::next_summary() {
+  const std::size_t rows = waiting_.summary.size();
+  const bool full =
+      waiting_.extensions.bytes() + rows * sizeof(core::SummaryRow) >= core::kTargetFrameBytes;
+  if (rows == kFrameRows || (rows > 0 && full)) flush();
+  waiting_.extensions.begin(static_cast<std::uint32_t>(waiting_.summary.size()));
+  return waiting_.extensions;
 }
 
 void FrameBatcher::add(const core::SummaryRow& row) {
-  next_summary();
+  if (waiting_.summary.size() == kFrameRows) flush();
   waiting_.summary.push_back(row);
   waits();
-}
-
-void FrameBatcher::add(core::SparseStat stat, std::uint32_t summary, std::uint64_t bits) {
-  auto& all = waiting_.sparse;
-  auto at = std::lower_bound(
-      all.begin(), all.end(), stat,
-      [](const Sparse& one, core::SparseStat wanted) { return one.stat < wanted; });
-  if (at == all.end() || at->stat != stat) at = all.insert(at, {stat, {}, {}});
-  at->rows.push_back(summary);
-  at->bits.push_back(bits);
 }
 
 void FrameBatcher::add_scalar(const Name& name, double value) {
@@ -161,11 +155,7 @@ void FrameBatcher::flush_summary() {
   if (waiting_.summary.empty()) return;
   dictionary(Tell::fresh);
   writer_.summary(header(steps_.step(), steps_.global_step()), waiting_.summary);
-  for (Sparse& sparse : waiting_.sparse) {
-    if (!sparse.rows.empty()) writer_.sparse_bits(sparse.stat, sparse.rows, sparse.bits);
-    sparse.rows.clear();
-    sparse.bits.clear();
-  }
+  waiting_.extensions.write(writer_);
   send(Precedence::statistics, waiting_.summary.size(), steps_.step(), steps_.step());
   waiting_.summary.clear();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/client/extension_rows.h"
 #include "app/client/identity.h"
 #include "app/client/name_table.h"
 #include "app/client/send_queue.h"
@@ -29,11 +30,9 @@ class FrameBatcher {
                const StepCounter& steps, const core::Clock& clock, SendQueue& queue);
 
   // ---- rows
-  /// Index in its frame that the next summary row will have.
-  std::uint32_t next_summary();
+  /// Takes the further statistics of the row that add() is given next.
+  ExtensionRows& next_summary();
   void add(const core::SummaryRow& row);
-  /// A further statistic of a summary row: the bits of a number, or of a digest.
-  void add(core::SparseStat stat, std::uint32_t summary, std::uint64_t bits);
   /// A scalar of the present step.
   void add_scalar(const Name& name, double value);
   void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
@@ -60,15 +59,10 @@ class FrameBatcher {
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
 
  private:
-  struct Sparse {
-    core::SparseStat stat{};
-    std::vector<std::uint32_t> rows;
-    std::vector<std::uint64_t> bits;
-  };
   /// Rows of the present step that wait, by kind.
   struct Waiting {
     std::vector<core::SummaryRow> summary;
-    std::vector<Sparse> sparse;  // by statistic; grows to those that are given
+    ExtensionRows extensions;  // of these
     std::vector<core::ScalarRow> scalars;
     std::vector<core::SpanRow> spans;
     std::vector<core::StepEndRow> step_ends;

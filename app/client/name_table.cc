@@ -101,6 +101,7 @@ std::uint64_t NameTable::put(std::string_view text, const NameInfo& info, Captur
   made.dims = info.dims;
   made.role = info.role.value_or(role_by_name(info.type, text));
   made.given_attrs = info.attrs;
+  made.op_type = op_type_of(info.attrs);
   if (info.type == core::DictionaryType::tensor) {
     if (!info.collection.empty()) made.own = plan.bit(info.collection);
     made.collections = made.own | plan.collections_of(text, made.role);

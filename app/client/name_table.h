@@ -32,6 +32,7 @@ struct Name {
   std::vector<std::int64_t> dims;
   std::string text;
   std::string given_attrs;  // as the caller gave them
+  std::string op_type;      // that they name; empty: none
   std::string attrs;        // with collections
   CollectionMask own = 0;   // the collection that the caller named
   CollectionMask collections = 0;

@@ -33,7 +33,9 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
       statistics_({capture_.plan().config().delta_memory}),
       names_(options_.identity.worker, worker_attrs(options_.identity.job, options_.labels)),
       frames_(options_.identity, options_.incarnation, names_, steps_, clock, queue),
-      announcer_(options_, capture_.plan(), frames_, steps_, clock, queue) {}
+      announcer_(options_, capture_.plan(), frames_, steps_, clock, queue) {
+  statistics_.follow(capture_.plan().requests());
+}
 
 Moment Session::moment() const { return moment_of(clock_); }
 
@@ -103,7 +105,6 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
 bool Session::reduce(const LentTensor& tensor, const Name& name, CollectionMask due) {
   const std::uint64_t count = elements(tensor.shape);
   if (count == 0 && (tensor.flags & core::meta::kEmptyHere) == 0) return false;
-  const std::uint32_t index = frames_.next_summary();
   const Layout layout = layout_of(tensor.shape, tensor.strides);
   const Dtype dtype = tensor.dtype == Dtype::unknown ? name.dtype : tensor.dtype;
   core::SummaryRow row =
@@ -112,16 +113,43 @@ bool Session::reduce(const LentTensor& tensor, const Name& name, CollectionMask 
           : collectors::reduce(dtype, tensor.data, count);
   row.name = name.hash;
   row.meta |= core::meta::make(dtype, name.role, tensor.flags);
-  if (layout != Layout::strided) {
-    const collectors::TensorSample sample{tensor.id,     dtype,        tensor.data,
-                                          count,         tensor.shape, layout == Layout::contiguous,
-                                          steps_.step(), row};
-    statistics_.measure(
-        sample, capture_.plan().statistics_of(name.collections & due),
-        [&](core::SparseStat stat, std::uint64_t bits) { frames_.add(stat, index, bits); });
-  }
+  measure(tensor, name, layout, due, row);
   frames_.add(row);
   return true;
+}
+
+// What is measured beyond the columns goes out with the row that is added next.
+void Session::measure(const LentTensor& tensor, const Name& name, Layout layout, CollectionMask due,
+                      core::SummaryRow& row) {
+  const StatisticMask asked = capture_.plan().statistics_of(name.collections & due);
+  collectors::TensorSample sample;
+  sample.id = tensor.id;
+  sample.dtype = core::meta::dtype(row.meta);
+  sample.data = tensor.data;
+  sample.count = row.count;
+  sample.shape = tensor.shape;
+  sample.row_major = layout == Layout::contiguous;
+  sample.step = steps_.step();
+  sample.row = row;
+  sample.role = name.role;
+  sample.op_type = name.op_type;
+  sample.global_step = steps_.global_step();
+  const bool in_pieces = layout == Layout::strided;
+  if (asked != 0 && (in_pieces || (!sample.row_major && (asked & statistics_.in_order()) != 0))) {
+    if (!gather(tensor.data, core::size_of(sample.dtype), tensor.shape, tensor.strides,
+                gathered_)) {
+      ++not_gathered_;
+      if (in_pieces) return;
+    } else {
+      sample.data = gathered_.data();
+      sample.row_major = true;
+    }
+  } else if (in_pieces) {
+    return;
+  }
+  ExtensionRows& out = frames_.next_summary();
+  statistics_.measure(sample, asked, out);
+  if (out.is_approximate()) row.meta |= core::meta::kApproximate;
 }
 
 void Session::admit(std::span<const LentTensor> tensors, CollectionMask due) {
@@ -194,6 +222,7 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   train_step_ = steps_.of(Mode::train);
   CaptureChange change = capture_.step_begins(steps_.step());
   if (change.plan) {
+    statistics_.follow(capture_.plan().requests());
     names_.regroup(capture_.plan());
     ++plan_changes_;
   }
@@ -292,6 +321,7 @@ ValueMap Session::counters() const {
       {"effective_interval", capture_.plan().smallest_every() * governor.stretch()},
       {"delta_bytes", statistics_.kept_bytes()},
       {"delta_left_out", std::move(left_out)},
+      {"views_left_out_total", not_gathered_},
       {"launch", options_.identity.launch},
   };
 }

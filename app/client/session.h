@@ -9,12 +9,14 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "app/client/announcer.h"
 #include "app/client/capture_control.h"
 #include "app/client/frame_batcher.h"
 #include "app/client/name_table.h"
 #include "app/client/step_counter.h"
+#include "app/client/tensor_math.h"
 
 namespace tocsin::app::client {
 
@@ -93,6 +95,8 @@ class Session {
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);
   const Name* known(std::uint64_t id);
   bool reduce(const LentTensor& tensor, const Name& name, CollectionMask due);
+  void measure(const LentTensor& tensor, const Name& name, Layout layout, CollectionMask due,
+               core::SummaryRow& row);
   void admit(std::span<const LentTensor> tensors, CollectionMask due);
   [[nodiscard]] Moment moment() const;
 
@@ -105,6 +109,8 @@ class Session {
   CaptureControl capture_;
   std::atomic<std::int32_t> plan_changes_{0};
   StatisticSet statistics_;
+  std::vector<std::byte> gathered_;  // a view as one block, for statistics that need it so
+  std::uint64_t not_gathered_ = 0;   // views too large for that
   NameTable names_;
   FrameBatcher frames_;
   Announcer announcer_;

@@ -5,75 +5,93 @@
 namespace tocsin::app::client {
 namespace {
 
-/// Calls visit(number, descriptor) for each bit that is set.
+using collectors::StatisticDescriptor;
+
+constexpr std::size_t kMostRequests = 64;  // bits of a mask
+
+/// Null: not given.
+const StatisticDescriptor* descriptor_of(std::string_view word) {
+  for (const StatisticDescriptor& one : collectors::builtin_statistics()) {
+    if (!one.request.empty() && one.request == word) return &one;
+  }
+  return nullptr;
+}
+
 template <typename Visit>
-void each(StatisticMask mask, Visit&& visit) {
-  const auto table = collectors::builtin_statistics();
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if ((mask >> i & 1U) != 0) visit(i, table[i]);
+void each_bit(StatisticMask mask, std::size_t count, Visit&& visit) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((mask >> i & 1U) != 0) visit(i);
   }
 }
 
 }  // namespace
 
-StatisticMask statistics_for(std::string_view request) {
-  StatisticMask mask = 0;
-  each(~StatisticMask{0}, [&](std::size_t i, const collectors::StatisticDescriptor& one) {
-    if (!one.request.empty() && one.request == request) mask |= StatisticMask{1} << i;
-  });
-  return mask;
-}
+bool gives_statistic(std::string_view word) { return descriptor_of(word) != nullptr; }
 
-std::vector<std::string> requests_of(StatisticMask statistics) {
+std::vector<std::string> given_requests() {
   std::vector<std::string> words;
-  each(statistics, [&](std::size_t, const collectors::StatisticDescriptor& one) {
-    if (one.request.empty()) return;
-    if (std::find(words.begin(), words.end(), one.request) == words.end()) {
-      words.emplace_back(one.request);
-    }
-  });
+  for (const StatisticDescriptor& one : collectors::builtin_statistics()) {
+    if (!one.request.empty()) words.emplace_back(one.request);
+  }
   return words;
 }
 
-std::vector<std::string> given_requests() { return requests_of(~StatisticMask{0}); }
+StatisticMask StatisticRequests::bit(const core::StatisticRequest& request) {
+  const auto at = std::find(all_.begin(), all_.end(), request);
+  if (at != all_.end()) return StatisticMask{1} << (at - all_.begin());
+  const StatisticDescriptor* known = descriptor_of(request.word);
+  if (known == nullptr || all_.size() == kMostRequests) return 0;
+  if (known->make({}, request.parameters) == nullptr) return 0;
+  all_.push_back(request);
+  return StatisticMask{1} << (all_.size() - 1);
+}
 
-StatisticSet::StatisticSet(const collectors::StatisticLimits& limits) {
-  each(~StatisticMask{0}, [&](std::size_t i, const collectors::StatisticDescriptor& one) {
-    all_.push_back(one.make(limits));
-    if (one.request.empty()) unasked_ |= StatisticMask{1} << i;
-  });
+std::vector<std::string> StatisticRequests::texts(StatisticMask of) const {
+  std::vector<std::string> out;
+  each_bit(of, all_.size(), [&](std::size_t i) { out.push_back(core::to_text(all_[i])); });
+  return out;
+}
+
+StatisticSet::StatisticSet(const collectors::StatisticLimits& limits) : limits_(limits) {
+  for (const StatisticDescriptor& one : collectors::builtin_statistics()) {
+    if (one.request.empty()) unasked_.push_back(one.make(limits_, {}));
+  }
+}
+
+void StatisticSet::follow(const StatisticRequests& requests) {
+  for (std::size_t i = asked_.size(); i < requests.all().size(); ++i) {
+    const core::StatisticRequest& request = requests.all()[i];
+    const StatisticDescriptor* known = descriptor_of(request.word);
+    asked_.push_back(known->make(limits_, request.parameters));
+    if (known->in_order) in_order_ |= StatisticMask{1} << i;
+  }
 }
 
 void StatisticSet::measure(const collectors::TensorSample& sample, StatisticMask asked,
-                           collectors::Give give) {
-  const StatisticMask due = asked | unasked_;
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if ((due >> i & 1U) != 0) all_[i]->measure(sample, give);
-  }
+                           collectors::StatisticOutput& out) {
+  for (const Statistic& one : unasked_) one->measure(sample, out);
+  each_bit(asked, asked_.size(), [&](std::size_t i) { asked_[i]->measure(sample, out); });
 }
 
 bool StatisticSet::is_new(std::uint64_t id, StatisticMask asked) const {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if ((asked >> i & 1U) != 0 && all_[i]->is_new(id)) return true;
-  }
-  return false;
+  bool found = false;
+  each_bit(asked, asked_.size(), [&](std::size_t i) { found = found || asked_[i]->is_new(id); });
+  return found;
 }
 
 void StatisticSet::admit(const std::vector<collectors::Wish>& wishes, StatisticMask asked) {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if ((asked >> i & 1U) != 0) all_[i]->admit(wishes);
-  }
+  each_bit(asked, asked_.size(), [&](std::size_t i) { asked_[i]->admit(wishes); });
 }
 
 std::uint64_t StatisticSet::kept_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& one : all_) bytes += one->kept_bytes();
+  for (const Statistic& one : asked_) bytes += one->kept_bytes();
   return bytes;
 }
 
 std::vector<std::string> StatisticSet::left_out() const {
   std::vector<std::string> names;
-  for (const auto& one : all_) {
+  for (const Statistic& one : asked_) {
     const auto more = one->left_out();
     names.insert(names.end(), more.begin(), more.end());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "collectors/collectors.h"
 
@@ -36,6 +37,34 @@ Layout layout_of(std::span<const std::int64_t> shape, std::span<const std::int64
     expected *= shape[i];
   }
   return Layout::dense;
+}
+
+bool gather(const void* data, std::size_t width, std::span<const std::int64_t> shape,
+            std::span<const std::int64_t> strides, std::vector<std::byte>& out) {
+  const std::uint64_t count = elements(shape);
+  if (strides.size() != shape.size() || shape.empty() || width == 0 ||
+      count > kMostGathered / width) {
+    return false;
+  }
+  out.resize(count * width);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  const auto* row = static_cast<const std::byte*>(data);
+  const std::int64_t extent = shape.back();
+  const std::int64_t stride = strides.back() * static_cast<std::int64_t>(width);
+  for (std::byte* to = out.data(); to != out.data() + out.size();) {
+    const std::byte* from = row;
+    for (std::int64_t i = 0; i < extent; ++i, from += stride, to += width) {
+      std::memcpy(to, from, width);
+    }
+    for (std::size_t axis = shape.size() - 1; axis-- > 0;) {  // as an odometer turns
+      const std::int64_t step = strides[axis] * static_cast<std::int64_t>(width);
+      row += step;
+      if (++index[axis] < shape[axis]) break;
+      row -= step * shape[axis];
+      index[axis] = 0;
+    }
+  }
+  return true;
 }
 
 }  // namespace tocsin::app::client

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace tocsin::app::client {
 
@@ -15,5 +16,12 @@ std::uint64_t elements(std::span<const std::int64_t> shape);
 enum class Layout { contiguous, dense, strided };
 /// `strides` in elements; empty: contiguous.
 Layout layout_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+
+/// The elements of a view one after the other in row-major order: `out` is made as large as they are.
+/// `width`: bytes of an element. False, and nothing is read: strides that do not fit the shape, or
+/// more than kMostGathered bytes.
+bool gather(const void* data, std::size_t width, std::span<const std::int64_t> shape,
+            std::span<const std::int64_t> strides, std::vector<std::byte>& out);
+inline constexpr std::size_t kMostGathered = std::size_t{64} << 20;
 
 }  // namespace tocsin::app::client

@@ -20,31 +20,34 @@ DeltaNorms delta_and_store(const TensorSample& sample, std::vector<std::byte>& p
   const auto* from = static_cast<const std::byte*>(sample.data);
   double moved = 0;
   double before = 0;
+  double furthest = 0;
   for (std::uint64_t first = 0; first < sample.count; first += kBlock) {
     const std::uint64_t n = std::min(kBlock, sample.count - first);
     std::byte* stored = previous.data() + first * width;
     const DeltaNorms norms = delta(sample.dtype, from + first * width, stored, n);
     moved += norms.delta_l2 * norms.delta_l2;
     before += norms.prev_l2 * norms.prev_l2;
+    if (!(norms.delta_max_abs <= furthest) && !std::isnan(furthest)) furthest = norms.delta_max_abs;
     std::memcpy(stored, from + first * width, n * width);
   }
-  return {std::sqrt(moved), std::sqrt(before), 0};
+  return {std::sqrt(moved), std::sqrt(before), furthest};
 }
 
 class Delta final : public TensorStatistic {
  public:
   explicit Delta(std::uint64_t memory) : memory_(memory) {}
 
-  void measure(const TensorSample& sample, Give give) override {
+  void measure(const TensorSample& sample, StatisticOutput& out) override {
     const auto found = previous_.find(sample.id);
     if (found == previous_.end()) return;
     Previous& slot = found->second;
     const std::size_t bytes = sample.count * core::size_of(sample.dtype);
     if (slot.step < 0 || slot.bytes.size() != bytes) return store(slot, sample, bytes);
     const DeltaNorms norms = delta_and_store(sample, slot.bytes);
-    give(core::SparseStat::delta_l2, number(norms.delta_l2));
-    give(core::SparseStat::prev_l2, number(norms.prev_l2));
-    give(core::SparseStat::delta_from_step, number(static_cast<double>(slot.step)));
+    out.number(core::SparseStat::delta_l2, norms.delta_l2);
+    out.number(core::SparseStat::delta_max_abs, norms.delta_max_abs);
+    out.number(core::SparseStat::prev_l2, norms.prev_l2);
+    out.number(core::SparseStat::delta_from_step, static_cast<double>(slot.step));
     slot.step = sample.step;
   }
 
@@ -96,9 +99,9 @@ class Delta final : public TensorStatistic {
 
 StatisticDescriptor delta() {
   return {.request = "delta",
-          .gives = {core::SparseStat::delta_l2, core::SparseStat::prev_l2,
-                    core::SparseStat::delta_from_step},
-          .make = [](const StatisticLimits& limits) -> std::unique_ptr<TensorStatistic> {
+          .gives = {"delta_l2", "delta_max_abs", "prev_l2", "delta_from_step"},
+          .make = [](const StatisticLimits& limits,
+                     std::span<const double>) -> std::unique_ptr<TensorStatistic> {
             return std::make_unique<Delta>(limits.memory);
           }};
 }

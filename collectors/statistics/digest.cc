@@ -88,7 +88,7 @@ void add_values(Hash& hash, Dtype dtype, const std::byte* from, std::uint64_t co
 
 class Digest final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, Give give) override {
+  void measure(const TensorSample& sample, StatisticOutput& out) override {
     if (!sample.row_major || core::size_of(sample.dtype) == 0) return;
     Hash hash;
     const std::array<std::uint8_t, 2> head{static_cast<std::uint8_t>(sample.dtype),
@@ -96,7 +96,7 @@ class Digest final : public TensorStatistic {
     hash.add(head.data(), head.size());
     hash.add(sample.shape.data(), sample.shape.size_bytes());
     add_values(hash, sample.dtype, static_cast<const std::byte*>(sample.data), sample.count);
-    give(core::SparseStat::digest, hash.value());
+    out.bits(core::SparseStat::digest, hash.value(), {});
   }
 };
 
@@ -104,10 +104,10 @@ class Digest final : public TensorStatistic {
 
 StatisticDescriptor digest() {
   return {.request = "digest",
-          .gives = {core::SparseStat::digest},
-          .make = [](const StatisticLimits&) -> std::unique_ptr<TensorStatistic> {
-            return std::make_unique<Digest>();
-          }};
+          .gives = {"digest"},
+          .in_order = true,
+          .make = [](const StatisticLimits&, std::span<const double>)
+              -> std::unique_ptr<TensorStatistic> { return std::make_unique<Digest>(); }};
 }
 
 }  // namespace tocsin::collectors

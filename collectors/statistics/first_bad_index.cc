@@ -36,10 +36,10 @@ std::int64_t find(Dtype dtype, const void* data, std::uint64_t count) {
 
 class FirstBadIndex final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, Give give) override {
+  void measure(const TensorSample& sample, StatisticOutput& out) override {
     if (sample.row.non_finite() == 0 || !sample.row_major) return;
     const std::int64_t index = find(sample.dtype, sample.data, sample.count);
-    if (index >= 0) give(core::SparseStat::first_bad_index, number(static_cast<double>(index)));
+    if (index >= 0) out.number(core::SparseStat::first_bad_index, static_cast<double>(index));
   }
 };
 
@@ -47,10 +47,10 @@ class FirstBadIndex final : public TensorStatistic {
 
 StatisticDescriptor first_bad_index() {
   return {.request = {},
-          .gives = {core::SparseStat::first_bad_index},
-          .make = [](const StatisticLimits&) -> std::unique_ptr<TensorStatistic> {
-            return std::make_unique<FirstBadIndex>();
-          }};
+          .gives = {"first_bad_index"},
+          .in_order = true,
+          .make = [](const StatisticLimits&, std::span<const double>)
+              -> std::unique_ptr<TensorStatistic> { return std::make_unique<FirstBadIndex>(); }};
 }
 
 }  // namespace tocsin::collectors

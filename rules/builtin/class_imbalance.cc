@@ -119,7 +119,9 @@ struct ClassImbalance {
     Selection unused;
     if (!unused.add_regex(cfg.predictions_regex, error)) in.error("predictions_regex", error);
   }
-  static std::vector<Need> needs(const Config&) { return {{"labels", {"classes"}}}; }
+  static std::vector<Need> needs(const Config&) {
+    return {{"labels", {"classes"}}, {"predictions", {"classes"}}};
+  }
   static void adjust(const Config& cfg, Program& program) {
     if (!program.selection.empty()) return;  // what the user has chosen
     std::string error;
@@ -331,7 +333,7 @@ RuleDescriptor class_imbalance() {
           .original_name = "ClassImbalance",
           .title = "Classes are far from equally frequent, or rare ones are predicted wrong.",
           .unit = "accumulator",
-          .needs = "labels with statistic classes",
+          .needs = "collections labels and predictions with statistic classes",
           .presets = "tocsin also fires when 300 labels are all of one class.",
           .severity = core::Severity::warning,
           .read = &read_step_set_rule<ClassImbalance>};

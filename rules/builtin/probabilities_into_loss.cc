@@ -41,7 +41,7 @@ struct ProbabilitiesIntoLoss {
     in.optional("tolerance", cfg.tolerance, config::between(0.0, 0.5),
                 "how far from 1 the mean sum of a row may be");
   }
-  static std::vector<Need> needs(const Config&) { return {{"layers"}}; }
+  static std::vector<Need> needs(const Config&) { return {{"predictions"}}; }
 
   /// Mean sum of a row; nullopt: the shape has no classes, or is unknown.
   static std::optional<double> row_sum(const StepRow& row, const Name* name) {

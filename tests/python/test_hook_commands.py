@@ -160,11 +160,11 @@ def test_a_collection_that_the_rules_need_is_captured_from_then_on(tmp_path):
 
 def test_a_capture_that_cannot_be_given_is_refused(hook, tmp_path):
     CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="capture", command_id="cmd_c", args={
-        "version": "v3", "plans": [{"collections": {"gradients": {"every": "10 steps", "statistics": ["histogram"]}}}]})
+        "version": "v3", "plans": [{"collections": {"gradients": {"every": "10 steps", "statistics": ["depth", "units(200)"]}}}]})
     assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
     hook.step()
     assert wait_for(lambda: [ack["phase"] for ack in acks(tmp_path)] == ["received", "refused"])
-    assert acks(tmp_path)[1]["reason"] == "unsupported"
+    assert acks(tmp_path)[1]["reason"] == "unsupported: gradients/depth, gradients/units(200)"
 
 
 def support_array():

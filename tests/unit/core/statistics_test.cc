@@ -86,6 +86,9 @@ TEST(Statistics, AreAskedForByAWordWithItsParameters) {
   EXPECT_EQ(*parse_statistic("at_least(0.5)"), (StatisticRequest{"at_least", {0.5}}));
   EXPECT_EQ(*parse_statistic("saturation(-1, 1, 20)"),
             (StatisticRequest{"saturation", {-1, 1, 20}}));
+  EXPECT_EQ(to_text(*parse_statistic("saturation(-9.4999,9.4999, 1.0)")),
+            "saturation(-9.4999, 9.4999, 1)");
+  EXPECT_EQ(to_text(*parse_statistic("delta")), "delta");
   EXPECT_EQ(*parse_statistic("values(0, 1, 2, 3)"), (StatisticRequest{"values", {0, 1, 2, 3}}));
 }
 

@@ -83,7 +83,7 @@ TEST_F(CaptureControlTest, WhatCannotBeGivenIsRefusedByName) {
   const CaptureChange refused = next();
   ASSERT_TRUE(refused.answer);
   EXPECT_EQ(refused.answer->phase, "refused");
-  EXPECT_EQ(refused.answer->reason, "unsupported");
+  EXPECT_EQ(refused.answer->reason, "unsupported: nobody_knows");
 }
 
 TEST_F(CaptureControlTest, AWithdrawnCommandLeavesTheOwnPlan) {

@@ -35,7 +35,8 @@ std::vector<std::int64_t> saved(CapturePlan& of, std::string_view collection, st
 CollectionMask asking_for(std::string_view word, const CapturePlan& of) {
   CollectionMask mask = 0;
   for (CollectionMask bit = 1; bit != 0; bit <<= 1U) {
-    if ((of.statistics_of(bit) & statistics_for(word)) != 0) mask |= bit;
+    const auto asked = of.requests().texts(of.statistics_of(bit));
+    if (std::find(asked.begin(), asked.end(), word) != asked.end()) mask |= bit;
   }
   return mask;
 }
@@ -136,8 +137,8 @@ TEST(Capture, CommandAddsABuiltInCollectionAndDeltaUntilItIsWithdrawn) {
   CapturePlan some = plan("{collections: [gradients]}");
   bool changed = false;
   CollectionConfig weights = wanted("weights");
-  weights.statistics = std::vector<std::string>{"delta", "histogram"};
-  EXPECT_THAT(some.extend(weights, changed), ElementsAre("weights/histogram"));
+  weights.statistics = std::vector<std::string>{"delta", "depth"};
+  EXPECT_THAT(some.extend(weights, changed), ElementsAre("weights/depth"));
   EXPECT_TRUE(changed);
   EXPECT_EQ(some.collections_of("a.weight", Role::weight), some.bit("weights"));
   EXPECT_EQ(asking_for("delta", some), some.bit("weights"));
@@ -150,6 +151,36 @@ TEST(Capture, CommandAddsABuiltInCollectionAndDeltaUntilItIsWithdrawn) {
   EXPECT_TRUE(changed);
   EXPECT_EQ(some.names(some.collections_of("a.weight", Role::weight)),
             std::vector<std::string>{"weights"});
+}
+
+TEST(Capture, RequestsAreKeptWithTheirParametersAndSaidSo) {
+  CapturePlan some = plan("{collections: {layers: {statistics: ['units(1.0)']}}}");
+  EXPECT_THAT(core::to_json(some.describe()), HasSubstr("\"statistics\":[\"units(1)\"]"));
+  bool changed = false;
+  CollectionConfig layers = wanted("layers");
+  layers.statistics = std::vector<std::string>{"units(1)"};
+  EXPECT_TRUE(some.extend(layers, changed).empty());
+  EXPECT_FALSE(changed) << "captured already";
+  layers.statistics = std::vector<std::string>{"units(5)", "saturation(-9.5, 9.5, 1)", "units(500)",
+                                               "saturation(1, 2)", "unit"};
+  EXPECT_THAT(some.extend(layers, changed),
+              ElementsAre("layers/units(500)", "layers/saturation(1, 2)", "layers/unit"));
+  EXPECT_TRUE(changed);
+  EXPECT_THAT(some.requests().texts(some.statistics_of(some.bit("layers"))),
+              ElementsAre("units(1)", "units(5)", "saturation(-9.5, 9.5, 1)"));
+  some.restore();
+  EXPECT_THAT(some.requests().texts(some.statistics_of(some.bit("layers"))),
+              ElementsAre("units(1)"));
+}
+
+TEST(Capture, ThereIsAnEndToRequests) {
+  CapturePlan some = plan("{collections: {layers: {statistics: []}}}");
+  bool changed = false;
+  CollectionConfig layers = wanted("layers");
+  std::vector<std::string> all;
+  for (int i = 0; i < 70; ++i) all.push_back("at_least(" + std::to_string(i) + ")");
+  layers.statistics = all;
+  EXPECT_EQ(some.extend(layers, changed).size(), 6U);
 }
 
 TEST(Capture, CollectionThatOnlyTheUserCouldDefineIsRefused) {

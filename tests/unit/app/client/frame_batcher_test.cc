@@ -56,11 +56,66 @@ TEST_F(FrameBatcherTest, RowsWaitForTheBatchTime) {
 TEST_F(FrameBatcherTest, NamesGoBeforeRowsAndRowsBeforeTheEndOfTheirStep) {
   core::SummaryRow row;
   row.name = scalar("gradient/w").hash;
-  EXPECT_EQ(frames_.next_summary(), 0U);
-  frames_.add(core::SparseStat::first_bad_index, 0, std::bit_cast<std::uint64_t>(7.0));
+  frames_.next_summary().number(core::SparseStat::first_bad_index, 7);
   frames_.add(row);
   end_step();  // with statistics it is sent at once
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary, FrameKind::step_end));
+}
+
+TEST_F(FrameBatcherTest, StatisticsOfARowTravelWithItAndTheirParameters) {
+  core::SummaryRow row;
+  row.name = scalar("gradient/w").hash;
+  const std::array bound{3.0};
+  const std::array other{4.0};
+  const std::array counts{5.0, 0.0};
+  for (const double value : {10.0, 20.0}) {
+    ExtensionRows& out = frames_.next_summary();
+    EXPECT_FALSE(out.is_approximate());
+    out.number(core::SparseStat::unit_count, 8);
+    out.number(core::SparseStat::unit_count, 8);  // as two requests do
+    out.number(core::SparseStat::abs_ge_count, value, bound);
+    if (value == 20) out.number(core::SparseStat::abs_ge_count, 1, other);
+    out.vector(core::VectorStat::value_counts, counts, bound);
+    out.approximate();
+    EXPECT_TRUE(out.is_approximate());
+    frames_.add(row);
+  }
+  frames_.flush();
+  const auto frames = Drained(queue_).of(FrameKind::summary);
+  ASSERT_EQ(frames.size(), 1U);
+  std::vector<std::string> columns;
+  frames[0].view().sparse_columns([&](const core::SparseColumn& column) {
+    std::string text = std::to_string(static_cast<int>(column.stat));
+    for (std::size_t p = 0; p < column.params_bytes.size() / 8; ++p) {
+      text += " p" + std::to_string(static_cast<int>(column.param(p)));
+    }
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      text += " " + std::to_string(column.row(i)) + ":" +
+              std::to_string(static_cast<int>(column.value(i)));
+    }
+    columns.push_back(text);
+  });
+  EXPECT_THAT(columns, ElementsAre("12 0:8 1:8", "15 p3 0:10 1:20", "15 p4 1:1"));
+  std::size_t vectors = 0;
+  frames[0].view().vectors([&](const core::SparseVector& one) {
+    EXPECT_EQ(one.row, vectors++);
+    EXPECT_EQ(one.value(0), 5);
+  });
+  EXPECT_EQ(vectors, 2U);
+}
+
+TEST_F(FrameBatcherTest, LargeStatisticsFillAFrameToo) {
+  core::SummaryRow row;
+  row.name = names_.worker();
+  const std::vector<double> many(20'000, 1.0);  // 160 kB
+  for (int i = 0; i < 6; ++i) {
+    frames_.next_summary().vector(core::VectorStat::class_counts, many, {});
+    frames_.add(row);
+  }
+  frames_.flush();
+  const auto frames = Drained(queue_).of(FrameKind::summary);
+  EXPECT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames_.errors(), 0U);
 }
 
 TEST_F(FrameBatcherTest, EndsOfEarlierStepsGoBeforeStatisticsOfThePresentOne) {
@@ -76,7 +131,7 @@ TEST_F(FrameBatcherTest, AFullFrameIsSentAndTheNextRowIsItsFirst) {
   core::SummaryRow row;
   row.name = names_.worker();
   for (std::size_t i = 0; i < FrameBatcher::kFrameRows; ++i) frames_.add(row);
-  EXPECT_EQ(frames_.next_summary(), 0U);
+  frames_.next_summary();
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary));
 }
 

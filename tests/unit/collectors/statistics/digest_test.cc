@@ -12,12 +12,12 @@ namespace {
 using core::Dtype;
 using core::SparseStat;
 using testing_support::measure;
-using testing_support::statistic_that_gives;
+using testing_support::statistic_of;
 using testing_support::Tensor;
 
 template <typename T>
 std::uint64_t digest_of(const Tensor<T>& tensor) {
-  const auto given = measure(*statistic_that_gives(SparseStat::digest), tensor);
+  const auto given = measure(*statistic_of("digest"), tensor).numbers;
   EXPECT_EQ(given.count(SparseStat::digest), 1U);
   return given.empty() ? 0 : given.at(SparseStat::digest);
 }
@@ -65,7 +65,7 @@ TEST(Digest, TypeShapeOrderAndEveryElementCount) {
 TEST(Digest, IsNotGivenOfATensorInAnotherOrder) {
   Tensor<float> permuted{Dtype::f32, {1, 2}, {2, 1}};
   permuted.row_major = false;
-  EXPECT_TRUE(measure(*statistic_that_gives(SparseStat::digest), permuted).empty());
+  EXPECT_TRUE(measure(*statistic_of("digest"), permuted).empty());
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// Sums per channel of a batch of images, over batch and space.
+#include <cmath>
+#include <vector>
+
+#include "collectors/elements.h"
+#include "collectors/statistics/statistic.h"
+
+namespace tocsin::collectors {
+namespace {
+
+constexpr std::uint64_t kMostChannels = 4096;  // more are pixels of another layout
+
+class Channels final : public TensorStatistic {
+ public:
+  // Axis 0 is the batch. Three dimensions are one channel; of more, axis 1 holds the channels.
+  // Elements that are not finite are left out.
+  void measure(const TensorSample& sample, StatisticOutput& out) override {
+    const std::size_t rank = sample.shape.size();
+    if (!sample.row_major || rank < 3 || sample.count == 0) return;
+    const std::uint64_t channels = rank == 3 ? 1 : static_cast<std::uint64_t>(sample.shape[1]);
+    if (channels > kMostChannels) return;
+    const std::uint64_t inner =
+        sample.count / static_cast<std::uint64_t>(sample.shape[0]) / channels;
+    for (auto* one : {&sum_, &squares_, &count_}) one->assign(channels, 0);
+    std::uint64_t channel = 0;
+    std::uint64_t left = inner;
+    const auto add = [&](std::span<const double> block) {
+      for (const double x : block) {
+        if (std::isfinite(x)) {
+          sum_[channel] += x;
+          squares_[channel] += x * x;
+          count_[channel] += 1;
+        }
+        if (--left != 0) continue;
+        left = inner;
+        if (++channel == channels) channel = 0;
+      }
+    };
+    if (!each_block(sample.dtype, sample.data, sample.count, add)) return;
+    out.vector(core::VectorStat::channel_sum, sum_, {});
+    out.vector(core::VectorStat::channel_sumsq, squares_, {});
+    out.vector(core::VectorStat::channel_count, count_, {});
+  }
+
+ private:
+  std::vector<double> sum_;
+  std::vector<double> squares_;
+  std::vector<double> count_;
+};
+
+}  // namespace
+
+StatisticDescriptor channels() {
+  return {.request = "channels",
+          .gives = {"channel_sum", "channel_sumsq", "channel_count"},
+          .in_order = true,
+          .make = [](const StatisticLimits&, std::span<const double>)
+              -> std::unique_ptr<TensorStatistic> { return std::make_unique<Channels>(); }};
+}
+
+}  // namespace tocsin::collectors

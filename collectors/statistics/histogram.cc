@@ -1,0 +1,80 @@
+// Magnitudes by powers of 2^(1/8), for each sign: OpenTelemetry's exponential histogram of scale 3.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "collectors/elements.h"
+#include "collectors/statistics/statistic.h"
+
+namespace tocsin::collectors {
+namespace {
+
+constexpr int kPerOctave = 8;
+constexpr int kLowest = -1074 * kPerOctave - 1;  // of the smallest denormal: its upper end
+constexpr int kBuckets = 1024 * kPerOctave - kLowest;
+
+// 2^(k/8) for k = 1 … 7.
+std::array<double, kPerOctave - 1> steps_of_an_octave() {
+  std::array<double, kPerOctave - 1> out{};
+  for (int k = 1; k < kPerOctave; ++k) {
+    out[static_cast<std::size_t>(k - 1)] = std::exp2(static_cast<double>(k) / kPerOctave);
+  }
+  return out;
+}
+
+// i with 2^(i/8) < x <= 2^((i+1)/8), of a finite x > 0.
+int bucket_of(double x) {
+  static const auto kSteps = steps_of_an_octave();
+  int exponent = 0;
+  const double mantissa = 2 * std::frexp(x, &exponent);  // 1 <= mantissa < 2
+  const int octave = (exponent - 1) * kPerOctave;
+  if (mantissa == 1) return octave - 1;  // a power of two ends its bucket
+  int above = 0;
+  for (const double step : kSteps) above += mantissa > step ? 1 : 0;
+  return octave + above;
+}
+
+class Histogram final : public TensorStatistic {
+ public:
+  // Zeros and what is not finite have columns of their own.
+  void measure(const TensorSample& sample, StatisticOutput& out) override {
+    for (auto& counts : counts_) counts.assign(kBuckets, 0);
+    const auto add = [&](std::span<const double> block) {
+      for (const double x : block) {
+        if (x == 0 || !std::isfinite(x)) continue;
+        ++counts_[x < 0 ? 1 : 0][static_cast<std::size_t>(bucket_of(std::fabs(x)) - kLowest)];
+      }
+    };
+    if (!each_block(sample.dtype, sample.data, sample.count, add)) return;
+    ExponentialHistogram histogram;
+    histogram.positive_offset = trim(counts_[0], histogram.positive);
+    histogram.negative_offset = trim(counts_[1], histogram.negative);
+    out.histogram(histogram);
+  }
+
+ private:
+  using Counts = std::vector<std::uint64_t>;
+
+  // What lies between the first and the last that is not 0; the number of the first.
+  static std::int32_t trim(const Counts& from, Counts& to) {
+    const auto counted = [](std::uint64_t n) { return n != 0; };
+    const auto first = std::find_if(from.begin(), from.end(), counted);
+    if (first == from.end()) return 0;
+    const auto last = std::find_if(from.rbegin(), from.rend(), counted).base();
+    to.assign(first, last);
+    return static_cast<std::int32_t>(first - from.begin()) + kLowest;
+  }
+
+  std::array<Counts, 2> counts_;  // positive, negative
+};
+
+}  // namespace
+
+StatisticDescriptor histogram() {
+  return {.request = "histogram",
+          .gives = {"histogram"},
+          .make = [](const StatisticLimits&, std::span<const double>)
+              -> std::unique_ptr<TensorStatistic> { return std::make_unique<Histogram>(); }};
+}
+
+}  // namespace tocsin::collectors

@@ -1,0 +1,76 @@
+// Elements by their rank, for statistics that need some of them: quantiles, the median.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "collectors/elements.h"
+#include "collectors/statistics/statistic.h"
+
+namespace tocsin::collectors {
+
+/// The elements of a tensor, or of a large one kMost of them, one from each of as many equal parts.
+class RankedElements {
+ public:
+  static constexpr std::uint64_t kMost = std::uint64_t{1} << 17;
+
+  /// False: no elements, or a type without an order.
+  bool take(const TensorSample& sample) {
+    values_.clear();
+    sorted_ = false;
+    if (sample.count == 0 || !is_real(sample.dtype)) return false;
+    bad_ = sample.row.nan > 0;
+    if (sample.count <= kMost) {
+      values_.reserve(sample.count);
+      each_block(sample.dtype, sample.data, sample.count, [&](std::span<const double> block) {
+        values_.insert(values_.end(), block.begin(), block.end());
+      });
+    } else {
+      take_some(sample);
+    }
+    if (bad_) values_.clear();
+    return true;
+  }
+  [[nodiscard]] static bool all_of(const TensorSample& sample) { return sample.count <= kMost; }
+
+  /// Linear between neighbours: at position (n − 1)·q of the sorted elements. NaN when one is NaN.
+  double quantile(double q) {
+    if (bad_ || values_.empty()) return std::numeric_limits<double>::quiet_NaN();
+    if (!sorted_) std::sort(values_.begin(), values_.end());
+    sorted_ = true;
+    const double position = static_cast<double>(values_.size() - 1) * q;
+    const auto below = static_cast<std::size_t>(position);
+    const double part = position - static_cast<double>(below);
+    const double low = values_[below];
+    if (part == 0) return low;
+    const double high = values_[below + 1];
+    return low == high ? low : low * (1 - part) + high * part;
+  }
+
+ private:
+  // From each part the element at a place of its own, so that no period of the data is met; the
+  // same places every time.
+  void take_some(const TensorSample& sample) {
+    const std::size_t width = core::size_of(sample.dtype);
+    const auto* from = static_cast<const std::byte*>(sample.data);
+    values_.resize(kMost);
+    std::uint64_t random = 0x9E3779B97F4A7C15;
+    for (std::uint64_t i = 0; i < kMost; ++i) {
+      const std::uint64_t first = sample.count / kMost * i + sample.count % kMost * i / kMost;
+      random ^= random << 13U;  // xorshift64 (Marsaglia, 2003)
+      random ^= random >> 7U;
+      random ^= random << 17U;
+      const std::uint64_t at = first + random % (sample.count / kMost);
+      widen(sample.dtype, from + at * width, 1, &values_[i]);
+    }
+  }
+
+  std::vector<double> values_;
+  bool sorted_ = false;
+  bool bad_ = false;
+};
+
+}  // namespace tocsin::collectors
