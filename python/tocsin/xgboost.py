@@ -4,11 +4,11 @@
     booster = xgboost.train(params, data, evals=[(data, "train"), (held, "validation")],
                             callbacks=[TocsinCallback()])
 
-Logs every evaluation metric of every round (``validation-rmse``), the importance of the features, and
-ends training when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
+Logs every evaluation metric of every round (``validation-rmse``), the depth of its trees, the importance
+of the features, and ends training when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
 """
 
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Iterable, Optional, Sequence, Tuple
 
 import xgboost
 from xgboost.callback import TrainingCallback
@@ -19,21 +19,26 @@ from ._commands import StopRequest
 
 _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
                     "recall"])
+_VALIDATED = (("predictions", "prediction"), ("labels", "label"))
 
 
 class TocsinCallback(TrainingCallback):
     """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round
     as ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are
-    left out. ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
+    left out. ``trees``: whether ``trees/depth`` is logged, the longest path from a root to a leaf among
+    the round's trees, in edges; linear boosters have none. ``validation``: a DMatrix whose ``labels``
+    and ``predictions`` are captured when a rule asks for them or ``capture`` names their collections.
+    ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
 
-    def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 10,
-                 **options: Any) -> None:
+    def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 10, *,
+                 trees: bool = True, validation: Any = None, **options: Any) -> None:
         super().__init__()
         self._watcher = Watcher(options)
         self._importance, self._every = tuple(importance), max(importance_every, 1)
+        self._trees, self._validation = trees, validation
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -56,6 +61,8 @@ class TocsinCallback(TrainingCallback):
                         values[f"{data}-{metric}"] = value[0] if isinstance(value, tuple) else value
                 if epoch % self._every == 0 and hasattr(model, "get_score"):
                     values.update(self._importances(model))
+            values.update(self._depth(model))
+            watcher.tensors(lambda: self._validated(model))
             watcher.log_metrics(values, {name: _is_loss(name) for name in values})
             watcher.hook.step()
         watcher.agreed = _agreed(watcher.asked() is not None)
@@ -71,9 +78,35 @@ class TocsinCallback(TrainingCallback):
                             for feature, score in scores.items()})
         return out
 
+    def _depth(self, model: Any) -> Dict[str, float]:
+        """Of the trees of the newest round; nothing of models without trees, or in a cross-validation."""
+        if not self._trees or not hasattr(model, "__getitem__"):
+            return {}
+        try:
+            last = model.num_boosted_rounds() - 1
+            return {"trees/depth": float(max(map(_depth_of, model[last:last + 1].get_dump())))}
+        except Exception as error:  # noqa: BLE001
+            self._trees = False  # a linear booster cannot be sliced, in any round
+            self._watcher.hook.sink.failed("xgboost", error)
+            return {}
+
+    def _validated(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
+        """First what is predicted: the statistic ``classes`` pairs it with the labels that follow."""
+        sink = self._watcher.hook.sink
+        if self._validation is None or not any(
+                sink.wants_tensor(name, role) for name, role in _VALIDATED):
+            return
+        yield "predictions", model.predict(self._validation), "prediction"
+        yield "labels", self._validation.get_label(), "label"
+
     def after_training(self, model: Any) -> Any:
         self._watcher.end()
         return model
+
+
+def _depth_of(dump: str) -> int:
+    """Of a tree as text, in edges: each node is a line that begins with a tab per edge above it."""
+    return max(len(line) - len(line.lstrip("\t")) for line in dump.splitlines())
 
 
 def _is_loss(name: str) -> bool:

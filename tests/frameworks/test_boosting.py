@@ -1,4 +1,6 @@
 """XGBoost and LightGBM: every round is a step; watched, judged, stopped."""
+import json
+
 import lightgbm
 import numpy
 import pytest
@@ -123,3 +125,21 @@ def test_a_model_that_overfits_is_found(out, judged):
     xgboost.train({"max_depth": 6, "eta": 0.5, "nthread": 1}, first, 40, evals=[(first, "train"), (second, "validation")],
                   verbose_eval=False, callbacks=[tocsin.xgboost.TocsinCallback(out=out)])
     assert "overfit" in fired()
+
+
+def test_the_depth_of_xgboosts_trees_and_what_it_predicts(out):
+    x, y = data()
+    held = xgboost.DMatrix(x[150:], y[150:] > 0)
+    classes = {"every": "1 step", "statistics": ["classes"]}
+    callback = tocsin.xgboost.TocsinCallback(out=out, validation=held, capture={
+        "overhead": "100%", "collections": {"labels": classes, "predictions": classes}})
+    booster = xgboost.train({"max_depth": 3, "nthread": 1, "objective": "binary:logistic"}, xgboost.DMatrix(x[:150], y[:150] > 0), 5,
+                            callbacks=[callback])
+
+    def depth(node):
+        return max((1 + depth(child) for child in node.get("children", ())), default=0)
+
+    told = [value for _, _, value in Telemetry(out).scalars("trees/depth")]
+    assert told == [depth(json.loads(tree)) for tree in booster.get_dump(dump_format="json")] and max(told) > 1
+    right = int(((booster.predict(held) >= 0.5) == (y[150:] > 0)).sum())
+    assert sum(Telemetry(out).vectors()[4, "labels"][37]) == right

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import textwrap
@@ -58,6 +59,18 @@ class Telemetry:
             for number, row in enumerate(frame.rows):
                 extra = {stat: values[number] for stat, values in sparse if number in values}
                 out[self.names[row["name"]]] = dict(row, step=frame.header["step"], mode=frame.header["mode"], extra=extra)
+        return out
+
+    def vectors(self):
+        """{(step, name): {stat: numbers}} of the vector statistics."""
+        out = {}
+        for frame in self.of_kind(wire.SUMMARY):
+            for tag, payload in frame.extensions:
+                if tag == 2:
+                    stat, params, row, count, _ = struct.unpack_from("<HHIII", payload)
+                    name = self.names[frame.rows[row]["name"]]
+                    out.setdefault((frame.header["step"], name), {})[stat] = list(
+                        struct.unpack_from(f"<{count}d", payload, 16 + 8 * params))
         return out
 
     def scalars(self, name):
