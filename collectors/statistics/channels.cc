@@ -2,8 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "collectors/elements.h"
-#include "collectors/statistics/statistic.h"
+#include "collectors/statistics/units.h"
 
 namespace tocsin::collectors {
 namespace {
@@ -19,24 +18,25 @@ class Channels final : public TensorStatistic {
     if (!sample.row_major || rank < 3 || sample.count == 0) return;
     const std::uint64_t channels = rank == 3 ? 1 : static_cast<std::uint64_t>(sample.shape[1]);
     if (channels > kMostChannels) return;
-    const std::uint64_t inner =
-        sample.count / static_cast<std::uint64_t>(sample.shape[0]) / channels;
+    UnitLayout layout{channels, 0, sample.count / channels};
+    layout.inner = layout.samples / static_cast<std::uint64_t>(sample.shape[0]);
     for (auto* one : {&sum_, &squares_, &count_}) one->assign(channels, 0);
-    std::uint64_t channel = 0;
-    std::uint64_t left = inner;
-    const auto add = [&](std::span<const double> block) {
-      for (const double x : block) {
-        if (std::isfinite(x)) {
-          sum_[channel] += x;
-          squares_[channel] += x * x;
-          count_[channel] += 1;
-        }
-        if (--left != 0) continue;
-        left = inner;
-        if (++channel == channels) channel = 0;
+    const auto add = [&](std::uint64_t channel, std::span<const double> run) {
+      double sum = 0;
+      double squares = 0;
+      std::uint64_t finite = 0;
+      for (const double x : run) {
+        const bool counts = std::isfinite(x);
+        const double kept = counts ? x : 0;
+        sum += kept;
+        squares += kept * kept;
+        finite += counts ? 1 : 0;
       }
+      sum_[channel] += sum;
+      squares_[channel] += squares;
+      count_[channel] += static_cast<double>(finite);
     };
-    if (!each_block(sample.dtype, sample.data, sample.count, add)) return;
+    if (!each_run(sample, layout, add)) return;
     out.vector(core::VectorStat::channel_sum, sum_, {});
     out.vector(core::VectorStat::channel_sumsq, squares_, {});
     out.vector(core::VectorStat::channel_count, count_, {});

@@ -1,7 +1,9 @@
 // Magnitudes by powers of 2^(1/8), for each sign: OpenTelemetry's exponential histogram of scale 3.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "collectors/elements.h"
 #include "collectors/statistics/statistic.h"
@@ -13,25 +15,32 @@ constexpr int kPerOctave = 8;
 constexpr int kLowest = -1074 * kPerOctave - 1;  // of the smallest denormal: its upper end
 constexpr int kBuckets = 1024 * kPerOctave - kLowest;
 
-// 2^(k/8) for k = 1 … 7.
-std::array<double, kPerOctave - 1> steps_of_an_octave() {
-  std::array<double, kPerOctave - 1> out{};
-  for (int k = 1; k < kPerOctave; ++k) {
-    out[static_cast<std::size_t>(k - 1)] = std::exp2(static_cast<double>(k) / kPerOctave);
+constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52) - 1;
+constexpr std::size_t kSteps = kPerOctave - 1;
+
+// The mantissas of 2^(k/8) for k = 1 … 7, as bits.
+std::array<std::uint64_t, kSteps> steps_of_an_octave() {
+  std::array<std::uint64_t, kSteps> out{};
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const double step = std::exp2(static_cast<double>(k + 1) / kPerOctave);
+    out[k] = std::bit_cast<std::uint64_t>(step) & kMantissa;
   }
   return out;
 }
 
 // i with 2^(i/8) < x <= 2^((i+1)/8), of a finite x > 0.
-int bucket_of(double x) {
-  static const auto kSteps = steps_of_an_octave();
+int bucket_of(double x, const std::array<std::uint64_t, kSteps>& steps) {
   int exponent = 0;
-  const double mantissa = 2 * std::frexp(x, &exponent);  // 1 <= mantissa < 2
-  const int octave = (exponent - 1) * kPerOctave;
-  if (mantissa == 1) return octave - 1;  // a power of two ends its bucket
-  int above = 0;
-  for (const double step : kSteps) above += mantissa > step ? 1 : 0;
-  return octave + above;
+  if (x < std::numeric_limits<double>::min()) {  // a denormal: made a normal number
+    x *= 0x1p64;
+    exponent = -64;
+  }
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  exponent += static_cast<int>(bits >> 52U) - 1023;
+  const std::uint64_t mantissa = bits & kMantissa;
+  int above = mantissa == 0 ? -1 : 0;  // a power of two ends its bucket
+  for (const std::uint64_t step : steps) above += mantissa > step ? 1 : 0;
+  return exponent * kPerOctave + above;
 }
 
 class Histogram final : public TensorStatistic {
@@ -39,10 +48,12 @@ class Histogram final : public TensorStatistic {
   // Zeros and what is not finite have columns of their own.
   void measure(const TensorSample& sample, StatisticOutput& out) override {
     for (auto& counts : counts_) counts.assign(kBuckets, 0);
+    static const auto kOctave = steps_of_an_octave();
     const auto add = [&](std::span<const double> block) {
       for (const double x : block) {
         if (x == 0 || !std::isfinite(x)) continue;
-        ++counts_[x < 0 ? 1 : 0][static_cast<std::size_t>(bucket_of(std::fabs(x)) - kLowest)];
+        ++counts_[x < 0 ? 1 : 0]
+                 [static_cast<std::size_t>(bucket_of(std::fabs(x), kOctave) - kLowest)];
       }
     };
     if (!each_block(sample.dtype, sample.data, sample.count, add)) return;

@@ -20,7 +20,6 @@ class RankedElements {
   /// False: no elements, or a type without an order.
   bool take(const TensorSample& sample) {
     values_.clear();
-    sorted_ = false;
     if (sample.count == 0 || !is_real(sample.dtype)) return false;
     bad_ = sample.row.nan > 0;
     if (sample.count <= kMost) {
@@ -39,14 +38,14 @@ class RankedElements {
   /// Linear between neighbours: at position (n − 1)·q of the sorted elements. NaN when one is NaN.
   double quantile(double q) {
     if (bad_ || values_.empty()) return std::numeric_limits<double>::quiet_NaN();
-    if (!sorted_) std::sort(values_.begin(), values_.end());
-    sorted_ = true;
     const double position = static_cast<double>(values_.size() - 1) * q;
     const auto below = static_cast<std::size_t>(position);
     const double part = position - static_cast<double>(below);
-    const double low = values_[below];
+    const auto at = values_.begin() + static_cast<std::ptrdiff_t>(below);
+    std::nth_element(values_.begin(), at, values_.end());
+    const double low = *at;
     if (part == 0) return low;
-    const double high = values_[below + 1];
+    const double high = *std::min_element(at + 1, values_.end());
     return low == high ? low : low * (1 - part) + high * part;
   }
 
@@ -69,7 +68,6 @@ class RankedElements {
   }
 
   std::vector<double> values_;
-  bool sorted_ = false;
   bool bad_ = false;
 };
 

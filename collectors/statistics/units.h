@@ -2,8 +2,10 @@
 // space (docs/statistics.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "collectors/elements.h"
@@ -33,26 +35,62 @@ inline std::optional<UnitLayout> layout_of_units(const TensorSample& sample) {
   return out;
 }
 
-/// Units of which less than `percent` of the samples are `active(x)`; nullopt: the tensor has no
-/// units, or its type no order.
+/// Calls visit(unit, elements) with elements of one unit that follow each other. False, and no call,
+/// for types that are not real.
+template <typename Visit>
+bool each_run(const TensorSample& sample, const UnitLayout& layout, Visit&& visit) {
+  std::uint64_t unit = 0;
+  std::uint64_t left = layout.inner;
+  return each_block(sample.dtype, sample.data, sample.count, [&](std::span<const double> block) {
+    while (!block.empty()) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left, block.size()));
+      visit(unit, block.first(n));
+      block = block.subspan(n);
+      left -= n;
+      if (left != 0) continue;
+      left = layout.inner;
+      if (++unit == layout.units) unit = 0;
+    }
+  });
+}
+
+/// How many elements of each unit are `active(x)`; nullopt: of a type that is not real.
+template <typename Active>
+std::optional<std::vector<std::uint64_t>> count_active(const TensorSample& sample,
+                                                       const UnitLayout& layout, Active&& active) {
+  std::vector<std::uint64_t> counts(layout.units);
+  if (layout.inner > 1) {
+    const auto add = [&](std::uint64_t unit, std::span<const double> run) {
+      std::uint64_t found = 0;
+      for (const double x : run) found += active(x) ? 1 : 0;
+      counts[unit] += found;
+    };
+    if (!each_run(sample, layout, add)) return std::nullopt;
+    return counts;
+  }
+  std::uint64_t unit = 0;  // one element of each follows the other
+  const auto add = [&](std::span<const double> block) {
+    while (!block.empty()) {
+      const auto n =
+          static_cast<std::size_t>(std::min<std::uint64_t>(layout.units - unit, block.size()));
+      for (std::size_t i = 0; i < n; ++i) counts[unit + i] += active(block[i]) ? 1 : 0;
+      block = block.subspan(n);
+      unit = (unit + n) % layout.units;
+    }
+  };
+  if (!each_block(sample.dtype, sample.data, sample.count, add)) return std::nullopt;
+  return counts;
+}
+
+/// Units of which less than `percent` of the samples are `active(x)`; nullopt: of a type that is not
+/// real.
 template <typename Active>
 std::optional<std::uint64_t> count_inactive(const TensorSample& sample, const UnitLayout& layout,
                                             double percent, Active&& active) {
-  std::vector<std::uint64_t> counts(layout.units);
-  std::uint64_t unit = 0;
-  std::uint64_t left = layout.inner;
-  const bool real =
-      each_block(sample.dtype, sample.data, sample.count, [&](std::span<const double> block) {
-        for (const double x : block) {
-          counts[unit] += active(x) ? 1 : 0;
-          if (--left != 0) continue;
-          left = layout.inner;
-          if (++unit == layout.units) unit = 0;
-        }
-      });
-  if (!real) return std::nullopt;
+  const auto counts = count_active(sample, layout, active);
+  if (!counts) return std::nullopt;
   std::uint64_t inactive = 0;
-  for (const std::uint64_t count : counts) {
+  for (const std::uint64_t count : *counts) {
     const double share = 100 * static_cast<double>(count) / static_cast<double>(layout.samples);
     inactive += share < percent ? 1 : 0;
   }

@@ -30,6 +30,16 @@ TEST(Channels, WhatIsNotFiniteIsLeftOut) {
   EXPECT_THAT(given.at(VectorStat::channel_count), ElementsAre(1, 1));
 }
 
+TEST(Channels, OfLargeImages) {
+  std::vector<float> values(2 * 2 * 1500, 2);
+  for (std::size_t i = 1500; i < 3000; ++i)
+    values[i] = -1;  // the second channel of the first image
+  const auto given =
+      measure(*statistic_of("channels"), Tensor<float>{Dtype::f32, values, {2, 2, 30, 50}});
+  EXPECT_THAT(given.at(VectorStat::channel_sum), ElementsAre(6000, 1500));
+  EXPECT_THAT(given.at(VectorStat::channel_count), ElementsAre(3000, 3000));
+}
+
 TEST(Channels, ThreeDimensionsAreOneChannelAndTwoAreNoImage) {
   const auto statistic = statistic_of("channels");
   const Tensor<float> grey{Dtype::f32, {1, 2, 3, 4}, {1, 2, 2}};

@@ -53,6 +53,17 @@ TEST(Units, ManyBlocksAreOneBatch) {
   EXPECT_EQ(given.at(SparseStat::unit_inactive_count), 1);
 }
 
+TEST(Units, ARunOfAChannelMayBeLongerThanABlock) {
+  // Two images, three channels of 50 × 60 pixels; the last is positive in one pixel of each.
+  std::vector<float> values(2 * 3 * 3000, 1);
+  for (const std::size_t image : {0, 1}) {
+    for (std::size_t i = 0; i < 3000; ++i) values[(3 * image + 2) * 3000 + i] = i == 1500 ? 1 : 0;
+  }
+  const Floats batch{Dtype::f32, values, {2, 3, 50, 60}};
+  EXPECT_EQ(measure(*statistic_of("units", {1}), batch).at(SparseStat::unit_inactive_count), 1);
+  EXPECT_EQ(measure(*statistic_of("units", {0.01}), batch).at(SparseStat::unit_inactive_count), 0);
+}
+
 TEST(Units, InAnotherOrderNobodyKnowsWhoseTheyAre) {
   Floats permuted{Dtype::f32, {0, 1, 0, 1}, {2, 2}};
   permuted.row_major = false;
