@@ -16,16 +16,22 @@ from tests.support.telemetry import journal_events, kafka_events
 CASES = ["dead_relu", "saturated_activation", "confusion", "class_imbalance", "check_input_images", "probabilities_into_loss",
          "nlp_sequence_ratio", "weight_saturation", "unchanged_tensor", "update_large", "constant_input"]
 PARAMETERS = {"weight_saturation": {"bound": 1}, "unchanged_tensor": {"collection_names": ["weights"]}}
-RULES = [{"use": name, "with": PARAMETERS.get(name, {})} for name in CASES]
+RULES = [{"use": name, "with": PARAMETERS.get(name, {})} for name in [*CASES, "replica_divergence"]]
 
 
-def train(case, state, uid, **environment):
+def train(case, state, uid, *arguments, **environment):
+    """A process of one rank."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
     env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
     env.update(TOCSIN_RUN=uid, PYTHONPATH=str(ROOT / "python"), **environment)
-    done = subprocess.run([sys.executable, str(ROOT / "tests" / "support" / "fed_rules_job.py"), case, state], env=env,
-                          capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    return subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / "fed_rules_job.py"), case, state, *arguments], env=env,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(*ranks):
+    for rank in ranks:
+        _, error = rank.communicate(timeout=120)
+        assert rank.returncode == 0, error
 
 
 def told(events, uid):
@@ -58,11 +64,12 @@ def judged(tmp_path_factory):
 
     def run(case, state):
         uid = str(uuid.uuid4())
-        train(case, state, uid, TOCSIN_OUT=str(folder / "journal"))
+        finish(train(case, state, uid, TOCSIN_OUT=str(folder / "journal")))
         fired, answers = told(lambda topic: journal_events(folder / "journal", topic), uid)
         assert all_given(answers), answers
         return fired
 
+    run.journal = folder / "journal"
     yield run
     server.kill()
 
@@ -73,6 +80,16 @@ def test_the_faulty_training_fires_and_its_healthy_twin_does_not(judged, rule):
     assert rule not in judged(rule, "healthy")
 
 
+@pytest.mark.parametrize("state", ["faulty", "healthy"])
+def test_ranks_that_hold_different_weights(judged, tmp_path, state):
+    uid = str(uuid.uuid4())
+    finish(*[train("replica_divergence", state, uid, str(tmp_path), TOCSIN_OUT=str(judged.journal), RANK=str(rank), WORLD_SIZE="2")
+             for rank in range(2)])
+    fired, answers = told(lambda topic: journal_events(judged.journal, topic), uid)
+    assert ("replica_divergence" in fired) == (state == "faulty")
+    assert [one["phase"] for one in answers].count("applied") == 2, answers
+
+
 def test_the_same_over_a_real_kafka(kafka, server, tmp_path):
     prefix = f"fed{random.randrange(10**9)}"
     config = tmp_path / "tocsin.yaml"
@@ -81,7 +98,7 @@ def test_the_same_over_a_real_kafka(kafka, server, tmp_path):
     server(config, role="evaluate").wait_for("ready", timeout=60)
     for state in ("faulty", "healthy"):
         uid = str(uuid.uuid4())
-        train("dead_relu", state, uid, TOCSIN_CONFIG=str(config))
+        finish(train("dead_relu", state, uid, TOCSIN_CONFIG=str(config)))
         fired, answers = told(lambda topic: kafka_events(kafka, f"{prefix}.{topic}.v1"), uid)
         assert ("dead_relu" in fired) == (state == "faulty")
         assert all_given(answers), answers

@@ -1,5 +1,7 @@
-"""Small trainings with one thing wrong, and their healthy twins: `fed_rules_job.py CASE healthy|faulty`. What the hook measures of them is
-all that a rule gets to see."""
+"""Small trainings with one thing wrong, and their healthy twins: `fed_rules_job.py CASE healthy|faulty [FOLDER]`. What the hook measures of
+them is all that a rule gets to see. With FOLDER two ranks wait there for each other before they begin."""
+import os
+import pathlib
 import sys
 import time
 
@@ -9,7 +11,7 @@ import tocsin
 
 STEPS = 40
 case, faulty = sys.argv[1], sys.argv[2] == "faulty"
-torch.manual_seed(0)
+torch.manual_seed(int(os.environ["RANK"]) if case == "replica_divergence" and faulty else 0)
 torch.set_num_threads(1)
 
 
@@ -91,8 +93,16 @@ def step(hook=None):
 
 for _ in range(before):
     step()
-hook = tocsin.watch(model, optimizer, loss=criterion, capture={"every": "1 step", "overhead": "100%"})
+capture = {"every": "1 step", "overhead": "100%"}
+if case == "replica_divergence":
+    capture["workers"] = "all"
+hook = tocsin.watch(model, optimizer, loss=criterion, capture=capture)
 end = time.monotonic() + 30
+if len(sys.argv) > 3:
+    (pathlib.Path(sys.argv[3]) / os.environ["RANK"]).touch()
+    while len(os.listdir(sys.argv[3])) < 2:
+        assert time.monotonic() < end, "the other rank does not come"
+        time.sleep(0.01)
 step(hook)
 while hook.stats()["commands_received_total"] == 0:  # what the rules need
     assert time.monotonic() < end, "no rule has asked for anything"
