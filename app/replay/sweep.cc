@@ -69,6 +69,18 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : "; did you mean \"" + near + "\"?";
 }
 
+/// As its page has it: "integer", "number", "duration", "string", …
+std::string type_of(const rules::RuleSettings& rule, const std::string& parameter) {
+  const auto* descriptor = rules::find_rule(rule.type);
+  const auto keys = config::describe([&](config::Reader& in) {
+    if (descriptor != nullptr) (void)descriptor->read(in, rule.preset);
+  });
+  for (const config::KeyDoc& key : keys) {
+    if (key.path == parameter) return key.type;
+  }
+  return "map";
+}
+
 core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::RulesConfig& rules) {
   std::vector<const rules::RuleSettings*> having;
   std::vector<std::string> names;
@@ -104,6 +116,12 @@ std::vector<std::string> parts(const std::string& text, char at) {
     from = next + 1;
   }
   return out;
+}
+
+/// Whole seconds, or milliseconds of a short one.
+core::Duration tidy_duration(double nanoseconds) {
+  const double unit = nanoseconds >= 1e10 ? 1e9 : nanoseconds >= 1e7 ? 1e6 : 1;
+  return core::Duration(static_cast<std::int64_t>(std::round(nanoseconds / unit) * unit));
 }
 
 /// Both ends included.
@@ -172,7 +190,7 @@ core::Result<std::vector<core::Value>> values_of(std::string text, bool whole) {
   if (from && to && *from < *to) {
     for (const double value :
          between(static_cast<double>(from->count()), static_cast<double>(to->count()), *steps)) {
-      out.emplace_back(core::to_text(core::Duration(static_cast<std::int64_t>(value))));
+      out.emplace_back(core::to_text(tidy_duration(value)));
     }
     return out;
   }
@@ -265,8 +283,12 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   if (rules::find_rule(base.type) == nullptr) {
     return wrong(base.name + " is a rule of your own: only parameters of built-in rules are swept");
   }
-  const core::Parameter& parameter = *find_parameter(base, ask->parameter);
-  const auto values = values_of(ask->values, core::as<std::int64_t>(parameter.value) != nullptr);
+  const std::string type = type_of(base, ask->parameter);
+  if (type != "integer" && type != "number" && type != "duration") {
+    return wrong(base.name + "." + ask->parameter + " is a " + type +
+                 ": only numbers and durations are swept");
+  }
+  const auto values = values_of(ask->values, type == "integer");
   if (!values) return values.error();
   Sweep out{base.name, ask->parameter, {}};
   rules::RulesConfig varied;
@@ -297,15 +319,23 @@ std::string sweep_text(const Sweep& sweep, const Verdicts& verdicts) {
     }
     out += text_table(rows);
   }
+  std::size_t quiet = 0;  // runs in which no value fires
   for (const auto& [key, run] : verdicts.runs) {
-    out += "\n" + (run.run.job.empty() ? "" : printable(run.run.job) + "  ") +
-           core::to_text(key.first) + "  attempt " + std::to_string(key.second) + "\n";
     std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES"}};
+    bool fired = verdicts.runs.size() == 1;
     for (const SweepValue& value : sweep.values) {
       const Outcome one = outcome_of(stories, value.rule, &key.first, key.second);
+      fired = fired || one.issues > 0;
       rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues)});
     }
-    out += text_table(rows);
+    quiet += fired ? 0 : 1;
+    if (!fired) continue;
+    out += "\n" + (run.run.job.empty() ? "" : printable(run.run.job) + "  ") +
+           core::to_text(key.first) + "  attempt " + std::to_string(key.second) + "\n" +
+           text_table(rows);
+  }
+  if (quiet > 0) {
+    out += "\nno value fires in " + std::to_string(quiet) + (quiet == 1 ? " run\n" : " runs\n");
   }
   return out;
 }

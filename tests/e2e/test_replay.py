@@ -114,6 +114,7 @@ def test_a_span_is_cut_at_its_times_and_offsets(hour):
     (["--sweep", "min_hits=1..3:1"], 2, "STEPS must be"),
     (["--sweep", "min_hits=0,1"], 2, "min_hits"),
     (["--sweep", "min_hits=a"], 2, "neither a number nor a duration"),
+    (["--sweep", "tensor_regex=1..3"], 2, "only numbers and durations are swept"),
     (["--frm", "2h"], 2, 'did you mean "--from"?'),
 ])
 def test_what_is_wrong_is_said(hour, arguments, code, words):
@@ -144,6 +145,25 @@ def test_a_sweep_over_decades_and_of_a_rule_with_parameters(hour, tmp_path):
     assert values == ["1", "10", "100", "1000", "10000"]
     fired = {one["value"] for one in answer["rows"] if one["issues"]}
     assert fired == {"1", "10"}  # records are a minute apart
+
+
+def test_a_sweep_keeps_the_other_parameters_and_takes_durations(hour, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules:\n  - {name: one, use: exploding_tensor, with: {cooldown: 90s, tensor_regex: 'lo$${s}|loss', start_step: 20}}\n"
+                     "  - {name: mine, select: 'metric(\"loss\")', when: 'value > 1'}\n")
+    code, out, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "cooldown=10s..10m:3", "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)["rows"]
+    assert {one["value"] for one in rows} == {"10s", "1m17s", "10m"}
+    assert {one["first_step"] for one in rows} == {None, 40}  # start_step: 20 holds
+    code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "mine.for=1..3")
+    assert code == 2 and "mine is a rule of your own" in err
+
+
+def test_a_sweep_leaves_out_runs_in_which_nothing_fires(hour):
+    code, out, err = run_cli("evaluate", "--from", hour, "--rules", "exploding_tensor", "--sweep", "start_step=20..30:2")
+    assert code == 0, err
+    assert "no value fires in 1 run" in out and out.count("attempt") == 1
 
 
 def test_a_kafka_topic_is_replayed_without_a_trace(server, kafka, tmp_path):
