@@ -11,8 +11,8 @@ namespace tocsin::app {
 /// One issue as a golden file names it.
 struct GoldenIssue {
   std::string rule;
-  std::string kind;  // empty: the rule names none
-  std::string run;   // the beginning of its uid; empty: of any run
+  std::string kind;          // empty: the rule names none
+  std::string run;           // the beginning of its uid; empty: of any run
   std::int64_t attempt = 0;  // 0: of any
   std::string unit;  // "mode=train tensor=loss worker=worker_0": what the rule judged, sorted
   std::optional<std::int64_t> step;  // where it began

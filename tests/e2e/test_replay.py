@@ -150,7 +150,7 @@ def test_a_sweep_over_decades_and_of_a_rule_with_parameters(hour, tmp_path):
 def test_a_sweep_keeps_the_other_parameters_and_takes_durations(hour, tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text("rules:\n  - {name: one, use: exploding_tensor, with: {cooldown: 90s, tensor_regex: 'lo$${s}|loss', start_step: 20}}\n"
-                     "  - {name: mine, select: 'metric(\"loss\")', when: 'value > 1'}\n")
+                     "  - {name: mine, select: 'metric(\"loss\")', when: 'value > 1', for: 2}\n")
     code, out, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "cooldown=10s..10m:3", "--format", "json")
     assert code == 0, err
     rows = json.loads(out)["rows"]
