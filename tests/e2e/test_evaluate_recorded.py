@@ -8,7 +8,10 @@ import textwrap
 
 import pytest
 
+from tests.e2e.test_every_rule import chosen
 from tests.e2e.test_recovery import wait_until
+from tests.reference import frames, tables
+from tests.reference.engine import PATIENT
 from tests.support import journal
 from tests.support.program import BINARY, BUILD, ROOT, run_cli
 from tests.support.telemetry import journal_events, scalar
@@ -118,6 +121,32 @@ def test_the_verdicts_are_those_of_a_live_engine(server, tmp_path):
     for event, data in live.items():
         for same in ("status", "rule", "kind", "labels", "summary", "step", "severity", "starts_at", "resolution", "params_hash"):
             assert again[event].get(same) == data.get(same), (event, same)
+    assert {(run["run"], rule["rule"]): rule["status"] for run in answer["runs"] for rule in run["rules"]} == statuses
+
+
+def test_every_rule_judges_a_recording_as_it_did_live(server, tmp_path):
+    """Cases worked by hand of every rule, one that fires and one that is quiet, each a run of its own that every rule judges."""
+    folder, cases, items, ends = tmp_path / "cases", chosen(), [], set()
+    for number, ((rule, _), case) in enumerate(cases.items()):
+        [item] = tables.rules(rule, case)
+        items.append({**item, "name": f"rule-{number}"})
+    engine = server(json.dumps({"transport": {"journal": str(folder)}, "engine": PATIENT, "http": {"listen": "127.0.0.1:0"},
+                                "rules": items}), role="evaluate")
+    engine.wait_for("ready", timeout=60)
+    for number, case in enumerate(cases.values()):
+        uid = str(uid_of(f"case {number}", "every"))
+        ends.add(uid)
+        journal.append(folder, *[("telemetry", uid, frames.encode(record, uid)) for record in tables.records(case)])
+    wait_until(lambda: ends <= {data["run"]["uid"] for _, data, _ in journal_events(folder, "issues") if data.get("phase") == "ended"},
+               120, "all ends")
+    engine.kill()
+    events = list(journal_events(folder, "issues"))
+    live = sorted((headers["ce_id"], data["status"]) for _, data, headers in events if headers["ce_type"] == "dev.tocsin.issue.v1")
+    statuses = {(data["run"]["uid"], data["rule"]): data["status"] for _, data, headers in events
+                if headers["ce_type"] == "dev.tocsin.rule.v1"}
+    answer = judged(folder, "-c", tmp_path / "tocsin-0.yaml", expect=1)
+    assert len(live) > len(cases)
+    assert sorted((one["id"], one["status"]) for one in answer["issues"]) == live
     assert {(run["run"], rule["rule"]): rule["status"] for run in answer["runs"] for rule in run["rules"]} == statuses
 
 
