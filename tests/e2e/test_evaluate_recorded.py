@@ -191,8 +191,8 @@ def test_rules_are_chosen_by_name_group_preset_and_file(recorded, tmp_path):
 
 def test_one_run_is_judged_by_uid_or_name(recorded):
     uid = str(uid_of("exploding"))
-    for chosen in (["--run", uid], ["--run", uid[:8]], ["--run", "exploding", "--job", "recorded"]):
-        answer = judged(recorded, *chosen, expect=1)
+    for named in (["--run", uid], ["--run", uid[:8]], ["--run", "exploding", "--job", "recorded"]):
+        answer = judged(recorded, *named, expect=1)
         assert [run["run"] for run in answer["runs"]] == [uid]
     judged(recorded, "--run", "healthy", "--job", "recorded", expect=0)
     code, _, err = run_cli("evaluate", "--from", recorded, "--run", "helthy", "--job", "recorded")
