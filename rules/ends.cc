@@ -106,9 +106,10 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
     } else if (progress.state == core::RuleState::no_data) {
       set_state(run, rule, core::RuleState::no_data, "no input arrived that this rule could judge");
     } else {
-      set_state(run, rule, core::RuleState::no_issues_found);
+      set_state(run, rule, core::RuleState::no_issues_found, std::move(summaries[rule]));
     }
   }
+  summaries.clear();
   if (lost) worsen(run, "lost", std::nullopt);
   if (resolution == core::Resolution::expired && run.outcome.empty()) run.outcome = "lost";
   if (resolution != core::Resolution::superseded) tell_end(run, run.outcome);

@@ -44,6 +44,7 @@ class Engine::Impl::EvaluatorScope final : public Scope {
     engine_.count(run_, rule_, counts);
   }
 
+  void summary(std::string text) override { engine_.summaries[rule_] = std::move(text); }
   void late(std::size_t rows) override { engine_.stats.late_rows += rows; }
   void closed_early() override { ++engine_.stats.open_steps_closed; }
 

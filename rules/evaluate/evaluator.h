@@ -82,6 +82,9 @@ class Scope {
                       const Subject& subject, SayLabels labels, Explain explain) = 0;
   /// An evaluation that nothing is to be said of: there was no unit to judge yet.
   virtual void counted(Outcome outcome) = 0;
+  /// At the end of the run: what the rule has to tell of it as a whole. It is the reason of its last
+  /// status.
+  virtual void summary(std::string text) = 0;
   /// Rows that came when their step had been judged: left out, and counted.
   virtual void late(std::size_t rows) = 0;
   /// A step was judged before its end, because too much waited.

@@ -78,6 +78,12 @@ class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMem
     }
     if (node.end != INT64_MIN && snapshot.next >= node.end) judge(node, scope);
   }
+  /// `Rule` may have summary(nodes), the nodes by the hash of their names: told at the end of the run.
+  void on_end(Scope& scope) override {
+    if constexpr (requires { Rule::summary(this->state); }) {
+      scope.summary(Rule::summary(this->state));
+    }
+  }
 
  private:
   /// Judged at each snapshot instead: `Rule` has kEachSample.

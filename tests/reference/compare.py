@@ -43,6 +43,10 @@ def differences(the_engine, rules, records):
         out += [f"{name}: the engine has {text}, the reference has not" for text in right]
         if engine.status(answer, name) != status:
             out.append(f"{name}: status {status} by the reference, {engine.status(answer, name)} by the engine")
+        elif status == "NoIssuesFound" and hasattr(judging.module(item["use"]), "summary"):
+            left, right = judging.module(item["use"]).summary(history), engine.summary(answer, name)
+            if left != right:
+                out.append(f"{name}: the reference tells {left!r}, the engine {right!r}")
     return out
 
 

@@ -91,6 +91,11 @@ def status(answer, rule):
     return next((one["status"] for one in reversed(answer["statuses"]) if one["rule"] == rule), "NoData")
 
 
+def summary(answer, rule):
+    """What a rule that sums up tells at the end: the reason of its last status."""
+    return next((one["reason"] for one in reversed(answer["statuses"]) if one["rule"] == rule), "")
+
+
 def ids(answer):
     """Event ids of all issues, in order."""
     return [issue["id"] for issue in answer["issues"]]

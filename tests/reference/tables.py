@@ -10,7 +10,7 @@ from tests.reference.judging import Episode
 
 FOLDER = pathlib.Path(__file__).parent / "tables"
 FLAGS = {"unscaled": 18, "skipped": 20, "not_trainable": 21}
-KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "open", "refused"}
+KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "tells", "open", "refused"}
 ENTRY = re.compile(r"(?:worker (?P<rank>\d+) )?"
                    r"(?:(?P<mode>train|eval|predict|global) (?P<step>\d+)(?: to (?P<last>\d+))?|(?P<life>heartbeat|end))"
                    r"(?: at (?P<at>[\d.]+))?(?P<open> open)?$")

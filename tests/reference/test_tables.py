@@ -21,6 +21,8 @@ def test_the_reference_agrees_with_the_table(name):
     episodes, status = judging.judge(item, History(tables.records(case)))
     assert compare.shown(rule, episodes) == compare.shown(rule, tables.expected(rule, case, clock))
     assert status == case["status"]
+    if "tells" in case:
+        assert judging.module(rule).summary(History(tables.records(case))) == case["tells"]
 
 
 @pytest.mark.parametrize("name", known.parameters({name: rule for name, (rule, _) in CASES.items()}))
@@ -34,6 +36,8 @@ def test_the_engine_agrees_with_the_table(judge, name):
     clock = getattr(judging.module(rule), "CLOCK", False)
     assert compare.shown(rule, engine.episodes(answer, rule, clock)) == compare.shown(rule, tables.expected(rule, case, clock))
     assert engine.status(answer, rule) == case["status"]
+    if "tells" in case:
+        assert engine.summary(answer, rule) == case["tells"]
     ids = engine.ids(answer)
     assert len(set(ids)) == len(ids), "several events have one id"
 

@@ -16,12 +16,12 @@ FAMILIES = {
     "cpu_bottleneck": ("cpu_bottleneck", nodes.cpu_bottleneck),
     **{rule: (rule, getattr(nodes, rule))
        for rule in ("io_bottleneck", "low_gpu_utilization", "gpu_memory_increase", "batch_size", "load_balancing",
-                    "hardware_utilization", "cpu_utilization")},
+                    "hardware_utilization", "cpu_utilization", "overall_system_usage")},
     "overtraining": ("overtraining", series.overtraining),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),
     **{rule: (rule, getattr(timing, rule))
        for rule in ("step_outlier", "straggler", "data_wait", "operator_latency", "max_initialization_time", "host_memory_growth",
-                    "dataloader")},
+                    "dataloader", "overall_framework_metrics")},
     **{rule: (rule, getattr(tensors, rule))
        for rule in ("tensor_variance", "unchanged_tensor", "weight_saturation", "gradient_clipping", "saturated_activation",
                     "dead_relu", "update_large", "constant_input", "input_range", "identical_parameters")},

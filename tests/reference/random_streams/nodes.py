@@ -107,6 +107,11 @@ def cpu_utilization(chance):
     return item(chance, "cpu_utilization", parameters), play(chance)
 
 
+def overall_system_usage(chance):
+    return (item(chance, "overall_system_usage", {"scan_interval_us": 1_000_000}),
+            play(chance, memory=True, waits=True, worlds=(1, 2, 3)))
+
+
 def item(chance, rule, parameters):
     return [{"use": rule, "preset": chance.choice(("tocsin", "original")), "with": parameters}]
 

@@ -130,3 +130,23 @@ def dataloader(chance):
     cores = chance.randint(1, 8)
     stretches = [[1, cores, chance.choice((0, 1, cores, 2 * cores, 3 * cores))] for _ in range(chance.randint(2, 15))]
     return [{"use": "dataloader", "preset": chance.choice(("tocsin", "original")), "with": parameters}], tables.loading(stretches)
+
+
+def overall_framework_metrics(chance):
+    idle = chance.choice((0.0, 0.1, 0.5))
+    tracks = {"phase": ("forward", "backward", "data_wait"), "op.cpu": ("conv", "relu", "add"), "op.gpu/0": ("kernel",),
+              "dataloader/7": ("fetch",), "dataloader/8": ("fetch", "collate")}
+
+    def took(rank, step):
+        return chance.choice((1, 10, 11)) * MS
+
+    def spans(worker, step, start, ns):
+        some = [(track, name, start, chance.choice((1, 100, 5000)) * 1000) for track, names in tracks.items() for name in names
+                if chance.random() < 0.5]
+        if some:
+            worker.spans(*some)
+        if chance.random() < idle:
+            worker.now += 20 * MS  # the step begins later
+
+    return ([{"use": "overall_framework_metrics", "with": {"scan_interval_us": chance.choice((10_000, 1_000_000))}}],
+            timed(chance, chance.choice((1, 2)), chance.randint(1, 40), took, spans, chance.choice(("train", "global"))))

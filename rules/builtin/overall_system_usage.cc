@@ -1,0 +1,123 @@
+// Never fires: sums up, at the end of a run, how busy its nodes were.
+//
+// Reads   system samples of GPUs, their memory, processor cores, the node's memory, I/O wait and
+//         network; of several devices the mean of a snapshot, of network the sum.
+// Window  since the start of the attempt, in counts: quantiles to half a percent.
+// Tells   per node and metric min, p50, p95, p99 and max, in the reason of its last status, and what
+//         they say of the node:
+//           gpu p95 < 70 and cpu p95 < 70   too little work for it
+//           gpu p95 < 70 and cpu p95 > 70   the processors are probably the bottleneck
+//           gpu p50 > 70                    well used
+// Quiet   always. Without samples it has no data.
+// Source  Amazon SageMaker Debugger, OverallSystemUsage; docs/rules/overall_system_usage.md.
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "rules/evaluate/sample.h"
+#include "rules/evaluate/spread.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+struct OverallSystemUsage {
+  static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr std::uint32_t kInputs = 1;
+  static constexpr std::size_t kMostTold = 64;  // nodes
+  static constexpr double kBusy = 70;           // percent
+  static constexpr std::array kTold{Metric::gpu,    Metric::gpu_memory, Metric::cpu,
+                                    Metric::memory, Metric::io_wait,    Metric::network};
+
+  using Config = SampleConfig;
+  using State = std::map<std::uint8_t, Spread>;  // by metric
+  using Nodes = std::map<std::uint64_t, NodeMemory<OverallSystemUsage>>;
+
+  static Defaults defaults(Preset) { return {.selects = false}; }
+  static void read(config::Reader& in, Config& cfg, Preset) { read_scan_interval(in, cfg); }
+
+  static std::uint32_t observe(const Config&, State& state, const NodeSnapshot& snapshot) {
+    std::uint32_t seen = 0;
+    for (const Metric metric : kTold) {
+      const auto readings = snapshot.of(metric);
+      if (readings.empty()) continue;
+      double sum = 0;
+      for (const Reading& reading : readings) sum += reading.value;
+      const bool rate = metric == Metric::network;
+      const auto place = state.try_emplace(static_cast<std::uint8_t>(metric),
+                                           rate ? Spread::Of::rate : Spread::Of::share);
+      place.first->second.take(rate ? sum : sum / static_cast<double>(readings.size()));
+      seen = 1;
+    }
+    return seen;
+  }
+
+  static void judge(const Config&, State&, SampleReport& report) {
+    report.evaluated({}, kOk, [](const Subject&, unsigned) { return Finding{}; });
+  }
+
+  static std::string summary(const Nodes& nodes) {
+    std::vector<const NodeMemory<OverallSystemUsage>*> all;
+    for (const auto& [hash, node] : nodes) {
+      if (!node.state.empty()) all.push_back(&node);
+    }
+    std::sort(all.begin(), all.end(),
+              [](const auto* a, const auto* b) { return a->name < b->name; });
+    std::string text;
+    for (std::size_t i = 0; i < all.size() && i < kMostTold; ++i) {
+      text += (i == 0 ? "" : " ") + told(all[i]->name, all[i]->state);
+    }
+    if (all.size() > kMostTold) text += sentence(" And {} more nodes.", all.size() - kMostTold);
+    return text;
+  }
+
+ private:
+  static std::string told(const std::string& name, const State& state) {
+    std::string text = name;
+    char before = ':';
+    for (const Metric metric : kTold) {
+      const auto found = state.find(static_cast<std::uint8_t>(metric));
+      if (found == state.end()) continue;
+      const Spread& spread = found->second;
+      text += before;
+      text +=
+          sentence(" {} min {}, p50 {}, p95 {}, p99 {}, max {} {}", to_string(metric), spread.min(),
+                   spread.quantile(0.5), spread.quantile(0.95), spread.quantile(0.99), spread.max(),
+                   metric == Metric::network ? "B/s" : "%");
+      before = ';';
+    }
+    return text + "." + std::string(hint(state));
+  }
+
+  static std::string_view hint(const State& state) {
+    const auto gpu = state.find(static_cast<std::uint8_t>(Metric::gpu));
+    const auto cpu = state.find(static_cast<std::uint8_t>(Metric::cpu));
+    if (gpu == state.end()) return "";
+    if (gpu->second.quantile(0.5) > kBusy) return " It was well used.";
+    if (cpu == state.end() || gpu->second.quantile(0.95) >= kBusy) return "";
+    const double busy = cpu->second.quantile(0.95);
+    if (busy < kBusy) return " It had too little work: a smaller machine would do.";
+    return busy > kBusy ? " Its processors probably hold its GPUs back." : "";
+  }
+};
+
+constexpr std::string_view kUsageMetrics[] = {"hw.gpu.utilization", "hw.gpu.memory.utilization",
+                                              "system.cpu.utilization", "system.memory.utilization",
+                                              "system.network.io"};
+
+}  // namespace
+
+RuleDescriptor overall_system_usage() {
+  return {.name = "overall_system_usage",
+          .original_name = "OverallSystemUsage",
+          .title = "Sums up how busy the nodes of a run were; raises no issue.",
+          .unit = "node",
+          .needs = "system samples",
+          .presets = "",
+          .severity = core::Severity::info,
+          .metrics = kUsageMetrics,
+          .read = &read_sample_rule<OverallSystemUsage>};
+}
+
+}  // namespace tocsin::rules

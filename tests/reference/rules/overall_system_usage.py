@@ -1,0 +1,51 @@
+"""5.7 OverallSystemUsage: never hits. Per node and metric min, p50, p95, p99 and max since the start, of the mean over the node's
+devices in each snapshot. Quantiles are those of values that were brought to half a percent, as a bounded history keeps them."""
+import math
+
+from tests.reference import system
+from tests.reference.judging import OK, Evaluation
+
+DEFAULTS = {"scan_interval_us": 60_000_000}
+TOCSIN = {}
+CLOCK = True
+METRICS = {"gpu": "gpus", "gpu_memory": "memory", "cpu": "cores", "cpu_memory": "node_memory", "io_wait": "waits"}
+
+
+def values(snapshots, kind):
+    return [system.mean(value for _, value in sorted(getattr(one, kind).items())) for one in snapshots if getattr(one, kind)]
+
+
+def evaluate(p, history):
+    return [Evaluation((("node", node),), OK, end) for node, snapshots in system.snapshots(history).items()
+            for end, _, fresh in system.intervals(snapshots, p["scan_interval_us"])
+            if any(getattr(one, kind) for one in fresh for kind in METRICS.values())]
+
+
+def quantile(numbers, q):
+    rounded = [math.floor(number * 2 + 0.5) / 2 for number in numbers]
+    return system.quantile([min(max(number, min(numbers)), max(numbers)) for number in rounded], q)
+
+
+def hint(found):
+    if "gpu" not in found:
+        return ""
+    if quantile(found["gpu"], 0.5) > 70:
+        return " It was well used."
+    if "cpu" not in found or quantile(found["gpu"], 0.95) >= 70:
+        return ""
+    busy = quantile(found["cpu"], 0.95)
+    if busy < 70:
+        return " It had too little work: a smaller machine would do."
+    return " Its processors probably hold its GPUs back." if busy > 70 else ""
+
+
+def summary(history):
+    """What the rule tells at the end of the run; empty: nothing."""
+    nodes = []
+    for node, snapshots in sorted(system.snapshots(history).items()):
+        found = {metric: values(snapshots, kind) for metric, kind in METRICS.items() if values(snapshots, kind)}
+        told = [f" {metric} min {min(numbers):.4g}, p50 {quantile(numbers, 0.5):.4g}, p95 {quantile(numbers, 0.95):.4g}, "
+                f"p99 {quantile(numbers, 0.99):.4g}, max {max(numbers):.4g} %" for metric, numbers in found.items()]
+        if told:
+            nodes.append(f"{node}:{';'.join(told)}.{hint(found)}")
+    return " ".join(nodes)

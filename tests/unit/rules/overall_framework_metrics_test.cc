@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "tests/unit/rules/timed_fixture.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The reason of the last status: what the rule sums up.
+std::string summed_up(RuleHarness& rule) {
+  std::string reason = "no status";
+  for (const Event& event : rule.events()) {
+    if (const auto* one = std::get_if<core::RuleStatusEvent>(&event)) reason = one->reason;
+  }
+  return reason;
+}
+
+TEST(OverallFrameworkMetrics, SharesOfStepsByMode) {
+  Timed job("overall_framework_metrics", "{}", "tocsin");
+  job.steps(3, {1.0});
+  job.step({1.0}, Mode::eval);
+  job.end();
+  EXPECT_THAT(summed_up(job.rule), HasSubstr("Steps (4 s): train 75 %, eval 25 %."));
+  EXPECT_TRUE(job.rule.firing().empty());
+}
+
+TEST(OverallFrameworkMetrics, TheTimeBetweenTheStepsOfAWorker) {
+  Timed job("overall_framework_metrics", "{}", "tocsin");
+  job.step({1.0});
+  job.workers[0].header.time += kSecond;
+  job.step({1.0});
+  job.end();
+  EXPECT_THAT(summed_up(job.rule), HasSubstr("others 33.33 %. Much of the time lies between"));
+}
+
+TEST(OverallFrameworkMetrics, PhasesAndWhetherTheyAreBalanced) {
+  const auto told = [](double forward, double backward) {
+    Timed job("overall_framework_metrics", "{}", "tocsin");
+    job.rule.feed(job.workers[0].dictionary({{core::DictionaryType::track, "phase"},
+                                             {core::DictionaryType::span_name, "forward"},
+                                             {core::DictionaryType::span_name, "backward"}}));
+    job.step({1.0}, Mode::train, {{{"forward", forward}, {"backward", backward}}});
+    job.end();
+    return summed_up(job.rule);
+  };
+  EXPECT_THAT(told(0.2, 0.6), HasSubstr("phase (0.8 s): backward 75 %, forward 25 %. backward takes"
+                                        " 75 % of forward and backward: they are unbalanced."));
+  EXPECT_THAT(told(0.3, 0.7), Not(HasSubstr("unbalanced"))) << "exactly 70 % is not";
+}
+
+TEST(OverallFrameworkMetrics, SmallOperatorsAreLeftOutAndTheRestIsTheWhole) {
+  Timed job("overall_framework_metrics", "{}", "tocsin");
+  job.rule.feed(job.workers[0].dictionary({{core::DictionaryType::track, "op.cpu"},
+                                           {core::DictionaryType::span_name, "conv"},
+                                           {core::DictionaryType::span_name, "relu"},
+                                           {core::DictionaryType::span_name, "add"}}));
+  job.step({1.0}, Mode::train,
+           {{{"conv", 0.6, "op.cpu"}, {"relu", 0.2, "op.cpu"}, {"add", 0.01, "op.cpu"}}});
+  job.end();
+  EXPECT_THAT(summed_up(job.rule), HasSubstr("op.cpu (0.81 s): conv 75 %, relu 25 %."));
+}
+
+TEST(OverallFrameworkMetrics, WithoutDurationsThereIsNoData) {
+  RuleHarness rule = RuleHarness::of("overall_framework_metrics");
+  FakeWorker worker;
+  rule.feed(worker.start());
+  rule.feed(worker.end());
+  EXPECT_EQ(summed_up(rule), "no input arrived that this rule could judge");
+}
+
+}  // namespace
+}  // namespace tocsin::rules
