@@ -145,7 +145,7 @@ struct Engine::Impl {
   std::vector<RowHit> noted;
   std::vector<SeriesValue> values;
   std::vector<std::uint32_t> chosen_rows;
-  std::uint32_t current = kNoLane;  // the worker whose frame is being handled
+  std::uint32_t current = kNoLane;                 // the worker whose frame is being handled
   std::map<std::uint32_t, std::string> summaries;  // of the run that ends right now, by rule
 
   // engine.cc
