@@ -36,8 +36,8 @@ def _judge(chosen, names):
         folder = pathlib.Path(chosen.out) / name
         if (folder / NOTES).exists():
             verdicts[name] = judge.judge(folder)
+            path.write_text(json.dumps(verdicts))
             print(f"{name}: {len(verdicts[name])} runs judged", file=sys.stderr, flush=True)
-    path.write_text(json.dumps(verdicts))
 
 
 def _page(tables):

@@ -51,8 +51,9 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
+    every = 1 if name in boosting.TUNING else 10
     if name in OTHERS:
-        uid, steps = OTHERS[name].run(fault, seed, out, name, title)
+        uid, steps, best = OTHERS[name].run(fault, seed, out, name, title)
     else:
         made = jobs.recipe(name, seed)
         if fault is not None:
@@ -60,10 +61,10 @@ def record(name, fault, seed, out):
                 faults.FAULTS[fault].change(made, torch.Generator().manual_seed(seed + 1))
             except LookupError:
                 return None
-        uid, steps = training.run(made, seed, out, name, title), made.steps
+        every = max(every, made.log_every)
+        (uid, best), steps = training.run(made, seed, out, name, title), made.steps
     share, slow = onset_of(name, fault)
-    every = 1 if name in boosting.TUNING else 10
-    return {"run": uid, "job": name, "fault": fault, "seed": seed, "steps": steps, "every": every, "onset": int(share * steps),
+    return {"run": uid, "job": name, "fault": fault, "seed": seed, "steps": steps, "every": every, "onset": best if slow else int(share * steps),
             "slow": slow, "tuning": is_tuning(name), "seconds": round(time.monotonic() - start, 2)}
 
 

@@ -341,7 +341,7 @@ RuleDescriptor overtraining() {
               "tenth of the run behind that best; original counts values without an improvement of "
               "an absolute delta, which small losses never make.",
           .severity = core::Severity::info,
-          .version = "2",
+          .version = "3",
           .read = &read_series_rule<Overtraining>};
 }
 

@@ -54,13 +54,14 @@ def applies(fault, job):
 
 
 def run(fault, seed, out, job, name):
-    """Trains and records; returns (uid, rounds)."""
+    """Trains and records; returns (uid, rounds, the best one)."""
     x, y = _data(job, seed)
     held = len(x) // 5
     made = _settings(job, seed)
     _broken(fault, made, x, y, held, seed)
     train = _xgboost if importlib.util.find_spec("xgboost") else _sklearn
-    return train(job, made, x, y, held, seed, {"out": out, "run": name, "job": job}), made["rounds"]
+    uid, losses = train(job, made, x, y, held, seed, {"out": out, "run": name, "job": job})
+    return uid, made["rounds"], losses.index(min(losses))
 
 
 def _xgboost(job, made, x, y, held, seed, options):
@@ -75,7 +76,7 @@ def _xgboost(job, made, x, y, held, seed, options):
         settings["num_class"] = 10
     first, second = xgboost.DMatrix(x[:-held], y[:-held]), xgboost.DMatrix(x[-held:], y[-held:])
     callback = TocsinCallback(**options)
-    seen = []
+    seen, told = [], {}
 
     class Keep(xgboost.callback.TrainingCallback):
         """The run's name, while the hook is open."""
@@ -84,8 +85,8 @@ def _xgboost(job, made, x, y, held, seed, options):
             seen.append(tocsin.get_hook().run)
             return False
     xgboost.train(settings, first, made["rounds"], evals=[(first, "train"), (second, "validation")], verbose_eval=False,
-                  callbacks=[Keep(), callback])
-    return seen[0]
+                  evals_result=told, callbacks=[Keep(), callback])
+    return seen[0], told["validation"][metric if isinstance(metric, str) else metric[0]]
 
 
 def _sklearn(job, made, x, y, held, seed, options):
@@ -101,9 +102,10 @@ def _sklearn(job, made, x, y, held, seed, options):
         return [sklearn.metrics.log_loss(y, one, labels=trees.classes_) for one in trees.staged_predict_proba(x)]
     hook = tocsin.watch(**options)
     hook.set_mode("global")
-    for step, (first, second) in enumerate(zip(told(x[:-held], y[:-held]), told(x[-held:], y[-held:]))):
+    losses = told(x[-held:], y[-held:])
+    for step, (first, second) in enumerate(zip(told(x[:-held], y[:-held]), losses)):
         hook.emit(f"train-{metric}", first, role="loss", step=step)
         hook.emit(f"validation-{metric}", second, role="loss")
     uid = hook.run
     hook.close(timeout=20)
-    return uid
+    return uid, losses

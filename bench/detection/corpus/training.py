@@ -59,22 +59,24 @@ def _context(recipe):
 
 
 def evaluate(recipe, hook, watched):
-    """One pass over the held-out set, in two batches, each a step of its own."""
+    """One pass over the held-out set, in two batches, each a step of its own; gives their mean loss back."""
     if recipe.evaluates:
         recipe.model.eval()
     x, y = recipe.split.held_x, recipe.split.held_y
-    half = max(len(x) // 2, 1)
+    half, losses = max(len(x) // 2, 1), []
     with hook.mode("eval"), torch.no_grad(), _context(recipe):
         for at in range(0, len(x), half):
             loss = recipe.loss(recipe.model(x[at:at + half]), y[at:at + half])
             if not watched:
                 hook.log(loss=loss.float())
             hook.step()
+            losses.append(float(loss))
     recipe.model.train(recipe.trains)
+    return sum(losses) / len(losses)
 
 
 def run(recipe, seed, out, job, name):
-    """Trains and records; returns the run's uid."""
+    """Trains and records; returns the run's uid and the step of its best evaluation."""
     random = torch.Generator().manual_seed(seed)
     chosen = (recipe.parameters or (lambda model: model.parameters()))(recipe.model)
     optimizer = recipe.optimizer(chosen)
@@ -86,7 +88,7 @@ def run(recipe, seed, out, job, name):
     hook = tocsin.watch(recipe.model, optimizer, out=out, run=name, job=job, capture=CAPTURE,
                         loss=recipe.loss if watched else None)
     source = batches(recipe, random)
-    total, counted = 0.0, 0
+    total, counted, passes = 0.0, 0, []
     for step in range(recipe.steps):
         x, y = next(source)
         for change in recipe.on_batch:
@@ -110,7 +112,7 @@ def run(recipe, seed, out, job, name):
         if scheduler is not None:
             scheduler.step()
         if recipe.evaluate_every and (step + 1) % recipe.evaluate_every == 0:
-            evaluate(recipe, hook, watched)
+            passes.append((evaluate(recipe, hook, watched), step))
     uid = hook.run
     hook.close(timeout=20)
-    return uid
+    return uid, min(passes, default=(0.0, 0))[1]
