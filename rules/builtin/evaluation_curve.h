@@ -13,11 +13,8 @@ namespace tocsin::rules {
 /// changed) and finite.
 struct EvaluationCurve {
   static constexpr std::uint32_t kSpread = 9;
-  static constexpr double kGivenBack = 0.1;  // share of what was gained
-
 
   double value = 0;
-  double first = HUGE_VAL;
   double best = HUGE_VAL;
   std::int64_t best_step = 0;
   double best_at = 0;  // training steps done when the best was found
@@ -28,13 +25,11 @@ struct EvaluationCurve {
   std::array<double, 2> before{};       // the latest two values, newest first
   std::array<double, kSpread> bends{};  // latest |second differences|
 
-  /// Takes the value of a pass; returns whether it lies more than `ratio` above the best, and, with
-  /// `factor` > 0, more than `factor` deviations of a single evaluation and a notable part of what was
-  /// gained.
+  /// Takes the value of a pass; returns whether it lies more than `ratio` above the best, and more
+  /// than `factor` deviations of a single evaluation.
   bool take(std::int64_t step, double trained, double next, double ratio, double factor) {
     value = next;
     bend();
-    if (passes == 1) first = value;
     if (value < best) {
       best = value;
       best_step = step;
@@ -44,22 +39,15 @@ struct EvaluationCurve {
     excess = rise / std::max(std::fabs(best), 1e-12);
     // The best of many is a lucky one, about two deviations below the course: an evaluation on few
     // samples lies above it most of the time, without any trend.
-    const bool above =
-        excess > ratio && rise > factor * spread && (factor == 0 || rise > notable());
+    const bool above = excess > ratio && rise > factor * spread;
     strikes = above ? strikes + 1 : 0;
     return above;
   }
 
  private:
-  // A share of the best says little where that is near 0, as losses of a few samples are that are
-  // all right but one. So a tenth of the gain must be given back, or the best have doubled.
-  [[nodiscard]] double notable() const {
-    return std::min(kGivenBack * (first - best), std::fabs(best));
-  }
-
   // A steady course, up or down, has no second difference; independent errors have one of √6
   // deviations, three tenths of which are below 0.94. Not their middle: where a course turns, some
-  // are large without any error. Fewer than four of them tell nothing.
+  // are large without any error. Of up to three the smallest.
   void bend() {
     if (passes >= 2) {
       bends[(passes - 2) % kSpread] = std::fabs(value - 2 * before[0] + before[1]);
@@ -67,7 +55,7 @@ struct EvaluationCurve {
       std::array<double, kSpread> sorted = bends;
       const std::uint32_t place = (known - 1) / 3;
       std::nth_element(sorted.begin(), sorted.begin() + place, sorted.begin() + known);
-      spread = known < 4 ? 0 : sorted[place] / 0.94;
+      spread = sorted[place] / 0.94;
     }
     before[1] = before[0];
     before[0] = value;

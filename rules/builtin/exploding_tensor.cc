@@ -18,11 +18,12 @@ namespace {
 
 struct ExplodingTensor {
   static constexpr std::span<const std::string_view> kKinds{};
-  static constexpr std::string_view kExtensions[] = {"ignore_skipped_steps"};
+  static constexpr std::string_view kExtensions[] = {"ignore_skipped_steps", "ignore_masks"};
 
   struct Config {
     bool only_nan = false;
     bool ignore_skipped_steps = true;
+    bool ignore_masks = false;
   };
   struct State {
     double last_finite_abs_max = std::nan("");
@@ -31,10 +32,13 @@ struct ExplodingTensor {
 
   static Defaults defaults(Preset) { return {.everything = true}; }
 
-  static void read(config::Reader& in, Config& cfg, Preset) {
+  static void read(config::Reader& in, Config& cfg, Preset preset) {
+    cfg.ignore_masks = preset == Preset::tocsin;
     in.optional("only_nan", cfg.only_nan, "look at NaN only, not at Inf");
     in.optional("ignore_skipped_steps", cfg.ignore_skipped_steps,
                 "leave out gradients of steps that the optimizer skipped");
+    in.optional("ignore_masks", cfg.ignore_masks,
+                "leave out inputs of layers that hold zeros and -Inf only: masks of attention");
   }
 
   static std::vector<Need> needs(const Config&) {
@@ -46,12 +50,20 @@ struct ExplodingTensor {
            dtype == core::Dtype::c128;
   }
 
+  // What is added to the scores of attention: 0 where one may look, -Inf where not.
+  static bool is_mask(const Row& row) {
+    const core::Role role = core::meta::role(row.meta());
+    if (role != core::Role::activation_in && role != core::Role::input) return false;
+    return row.neginf() > 0 && row.neginf() + row.zero() == row.count();
+  }
+
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     const std::uint64_t meta = row.meta();
     if (row.count() == 0 || !can_be_non_finite(core::meta::dtype(meta))) return kNotApplicable;
     const bool skipped = (meta & core::meta::kOptimizerSkipped) != 0 &&
                          core::meta::role(meta) == core::Role::gradient;
     if (skipped && cfg.ignore_skipped_steps) return kNotApplicable;
+    if (cfg.ignore_masks && is_mask(row)) return kNotApplicable;
     if ((cfg.only_nan ? row.nan() : row.non_finite()) > 0) return hit();
     state.last_finite_abs_max = row.abs_max();
     state.last_finite_step = batch.step;
@@ -112,7 +124,9 @@ RuleDescriptor exploding_tensor() {
           .title = "A tensor or a logged value contains NaN or Inf.",
           .unit = "tensor",
           .needs = "any tensor or scalar; asks for gradients, weights, biases and losses",
-          .presets = "",
+          .presets =
+              "tocsin leaves out masks of attention, which hold zeros and -Inf only; original does "
+              "not.",
           .severity = core::Severity::error,
           .read = &read_row_rule<ExplodingTensor>};
 }

@@ -5,8 +5,7 @@
 // Window  since the start of the attempt, O(1) state per loss. A point of comparison is the end of
 //         an evaluation pass, or a train or global step with a value of an evaluation set.
 // Fires   preset tocsin: the evaluation lies ratio_threshold (2 %) and noise_factor deviations of a
-//         single evaluation above its own best, patience (3) points in a row, and has given back a
-//         tenth of what it had gained, or doubled.
+//         single evaluation above its own best, patience (3) points in a row.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.

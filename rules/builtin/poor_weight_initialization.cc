@@ -168,7 +168,8 @@ struct PoorWeightInitialization {
       if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
       ++seen.matrices;
       if (row.row.min == row.row.max && seen.constant == nullptr) seen.constant = &row;
-    } else if (cfg.inputs.matches(row.role(), name) == Match::yes) {
+    } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
+               !(name != nullptr && is_index(name->dtype))) {
       const double variance = row.row.variance();
       if (!std::isfinite(variance)) {
         seen.input_unknown = seen.unusable = true;
@@ -178,6 +179,11 @@ struct PoorWeightInitialization {
       if (variance < seen.smallest.value) seen.smallest = {&row, variance};
       if (variance > seen.largest.value) seen.largest = {&row, variance};
     }
+  }
+
+  // Indices of an embedding are no activations.
+  static bool is_index(core::Dtype dtype) {
+    return dtype != core::Dtype::unknown && !core::is_floating(dtype);
   }
 
   static void add_loss(State& state, const StepRow& row, Seen& seen) {

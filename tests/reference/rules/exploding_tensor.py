@@ -1,8 +1,8 @@
 """1.2 ExplodingTensor: NaN or Inf (only_nan: NaN) in any tensor or scalar. One step of one tensor; all modes."""
 from tests.reference.judging import (ALL_MODES, FLOATING, HIT, NOT_APPLICABLE, OK, Evaluation, row_unit, selects, wants)
 
-DEFAULTS = {"only_nan": False, "ignore_skipped_steps": True}
-TOCSIN = {}
+DEFAULTS = {"only_nan": False, "ignore_skipped_steps": True, "ignore_masks": False}
+TOCSIN = {"ignore_masks": True}
 SKIPPED = 20
 
 
@@ -11,6 +11,9 @@ def judge(p, row):
         return NOT_APPLICABLE
     if row.role == "gradient" and row.flag(SKIPPED) and p["ignore_skipped_steps"]:
         return NOT_APPLICABLE
+    known = row.columns
+    if p["ignore_masks"] and row.role in ("activation_in", "input") and known["neginf"] and known["neginf"] + known["zero"] == known["count"]:
+        return NOT_APPLICABLE  # added to the scores of attention
     bad = row.columns["nan"]
     if not p["only_nan"]:
         bad += row.columns["posinf"] + row.columns["neginf"]

@@ -109,6 +109,16 @@ TEST(Overfit, NoisyEvaluationThatKeepsImprovingIsHealthy) {
   EXPECT_TRUE(job.finish().empty());
 }
 
+// A hundred samples: what the first few evaluations differ by is known from the third one on.
+TEST(Overfit, AFirstEvaluationThatIsALuckyOneTellsNothing) {
+  Training job;
+  for (const double loss : {0.149, 0.2457, 0.2368, 0.1653, 0.1409, 0.15, 0.137}) {
+    job.train({0.1});
+    job.evaluate({loss});
+  }
+  EXPECT_TRUE(job.finish().empty());
+}
+
 TEST(Overfit, WithoutEvaluationThereIsNoData) {
   Training job;
   job.train({0.5, 0.4});

@@ -41,6 +41,7 @@ struct Start {
          {core::DictionaryType::tensor, "gelu_input"},
          {core::DictionaryType::tensor, "a", Role::activation_in},
          {core::DictionaryType::tensor, "c", Role::activation_in},
+         {core::DictionaryType::tensor, "tokens", Role::activation_in, core::Dtype::i64},
          {core::DictionaryType::scalar, "loss", Role::loss},
          {core::DictionaryType::scalar, "loss2", Role::loss}}));
   }
@@ -79,6 +80,13 @@ TEST(PoorWeightInitialization, VariancesOutsideTheLimitsFire) {
     EXPECT_EQ(job.kinds(), "variance ") << variance;
     EXPECT_EQ(job.rule.firing()[0].evidence.observed.value, variance);
   }
+}
+
+TEST(PoorWeightInitialization, IndicesOfAnEmbeddingAreNoActivations) {
+  Start job;
+  job.send({input("tokens", 1e6), input("a", 1)});
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoIssuesFound");
 }
 
 TEST(PoorWeightInitialization, LayersThatAreFarApartFire) {
