@@ -47,7 +47,7 @@ struct EvaluationCurve {
  private:
   // A steady course, up or down, has no second difference; independent errors have one of √6
   // deviations, three tenths of which are below 0.94. Not their middle: where a course turns, some
-  // are large without any error. Of up to three the smallest.
+  // are large without any error. Of two or three the smallest; one alone tells nothing.
   void bend() {
     if (passes >= 2) {
       bends[(passes - 2) % kSpread] = std::fabs(value - 2 * before[0] + before[1]);
@@ -55,7 +55,7 @@ struct EvaluationCurve {
       std::array<double, kSpread> sorted = bends;
       const std::uint32_t place = (known - 1) / 3;
       std::nth_element(sorted.begin(), sorted.begin() + place, sorted.begin() + known);
-      spread = sorted[place] / 0.94;
+      spread = known < 2 ? 0 : sorted[place] / 0.94;
     }
     before[1] = before[0];
     before[0] = value;

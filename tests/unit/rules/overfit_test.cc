@@ -109,7 +109,7 @@ TEST(Overfit, NoisyEvaluationThatKeepsImprovingIsHealthy) {
   EXPECT_TRUE(job.finish().empty());
 }
 
-// A hundred samples: what the first few evaluations differ by is known from the third one on.
+// A hundred samples: what the first few evaluations differ by is known from the fourth one on.
 TEST(Overfit, AFirstEvaluationThatIsALuckyOneTellsNothing) {
   Training job;
   for (const double loss : {0.149, 0.2457, 0.2368, 0.1653, 0.1409, 0.15, 0.137}) {
