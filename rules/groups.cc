@@ -19,7 +19,6 @@ constexpr std::string_view kDefault[] = {"exploding_tensor",
                                          "mode_mismatch",
                                          "probabilities_into_loss",
                                          "update_large",
-                                         "dead_relu",
                                          "poor_weight_initialization",
                                          "adversarial_imbalance",
                                          "feature_importance_overweight"};
