@@ -95,7 +95,7 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
   flush_nodes(run);
   if (resolution == core::Resolution::job_ended) end_evaluators(run);
   for (const auto& clock : clock_rules) count_clock(run, clock, true);
-  resolve_all(run, resolution);
+  resolve_all(run, resolution, lost);
   run.ended = true;
   run.lost = lost;
   for (std::uint32_t rule = 0; rule < first_own; ++rule) {
