@@ -82,6 +82,21 @@ std::string affected(const Issue& issue) {
   return std::to_string(all.hit) + " of " + std::to_string(all.evaluated);
 }
 
+/// "exploding_tensor (tensor=loss) at train step 411; …": what came before it in its run.
+std::string causes(const Issue& issue) {
+  std::string out;
+  for (const core::Cause& cause : issue.caused_by) {
+    if (!out.empty()) out += "; ";
+    out += cause.rule;
+    if (!cause.unit.empty()) out += " (" + cause.unit + ")";
+    if (!cause.step) continue;
+    out += " at ";
+    if (cause.mode) out += std::string(core::to_string(*cause.mode)) + " ";
+    out += "step " + std::to_string(*cause.step);
+  }
+  return out;
+}
+
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
 Rows rows(const Issue& issue) {
@@ -93,6 +108,7 @@ Rows rows(const Issue& issue) {
   add("Where", where(issue));
   add("Affected", affected(issue));
   add("At", step_text(issue));
+  add("Came after", causes(issue));
   if (issue.starts_at != core::WallTime{}) add("Since", when(issue.starts_at));
   if (issue.status == IssueStatus::resolved && issue.ends_at) {
     add("Until",

@@ -86,6 +86,17 @@ struct Evidence {
   ValueMap values;  // the rule's own
 };
 
+/// An issue that began before another one in their run, and fired when that one was reported.
+struct Cause {
+  std::string event_id;   // of its first report
+  std::string issue_key;  // core::issue_key of its labels
+  std::string rule;
+  std::string unit;  // labels that its rule added: "tensor=loss"
+  std::optional<Mode> mode;
+  std::optional<std::int64_t> step;
+  std::optional<std::int64_t> global_step;
+};
+
 /// One report of an issue: firing, firing again, or resolved.
 struct Issue {
   std::string event_id;  // iss_…
@@ -120,6 +131,8 @@ struct Issue {
   std::optional<Mode> mode;
   std::optional<std::int64_t> epoch;
   Evidence evidence;
+  /// Earliest first, at most three; empty: a first sign. Part of no id, key or fingerprint.
+  std::vector<Cause> caused_by;
 
   // Stage times, for the latency table: measured by the hook, appended to the topic.
   WallTime measured_at{};

@@ -1,6 +1,7 @@
 #include "routing/flush.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -24,6 +25,39 @@ bool knows(const TellLog& log, const IssueState& issue) {
   const auto found = log.told.find(issue.key);
   return found != log.told.end() && found->second.episode == issue.episode;
 }
+
+/// A firing member that followed from another one: as long as that one fires here and is told, or is
+/// about to be, it is evidence and no news of its own. But what is worse than its cause is.
+class Folding {
+ public:
+  Folding(const Verdict& verdict, const TellLog& log) {
+    for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+      for (const Mention& mention : *list) {
+        const IssueState& issue = *mention.state;
+        if (list == &verdict.firing || knows(log, issue)) by_key_.emplace(issue.key, &issue.issue);
+      }
+    }
+  }
+  [[nodiscard]] bool folds(const IssueState& issue) const {
+    const auto& causes = issue.issue.caused_by;
+    return std::any_of(causes.begin(), causes.end(), [&](const core::Cause& cause) {
+      const auto found = by_key_.find(cause.issue_key);
+      return found != by_key_.end() && cause.issue_key != issue.key &&
+             found->second->severity >= issue.issue.severity && !follows(*found->second, issue);
+    });
+  }
+
+ private:
+  /// Of two that name each other, because one of them fired before and fires again, the later one
+  /// follows.
+  static bool follows(const core::Issue& cause, const IssueState& issue) {
+    return std::any_of(cause.caused_by.begin(), cause.caused_by.end(),
+                       [&](const core::Cause& one) { return one.issue_key == issue.key; }) &&
+           cause.starts_at > issue.issue.starts_at;
+  }
+
+  std::map<std::string_view, const core::Issue*> by_key_;
+};
 
 /// Sorts the members into the verdict's lists, and moves resolves that must wait into `owed`.
 class Sorter {
@@ -51,10 +85,16 @@ class Sorter {
     }
   }
 
-  /// Firing episodes among the visible that the log does not know.
+  /// Firing episodes among the visible that the log does not know and that are not folded.
   [[nodiscard]] bool has_news() const {
-    return std::any_of(verdict_.firing.begin(), verdict_.firing.end(),
-                       [&](const Mention& mention) { return !knows(log_, *mention.state); });
+    const auto unknown = [&](const Mention& mention) { return !knows(log_, *mention.state); };
+    const auto& firing = verdict_.firing;
+    if (std::none_of(firing.begin(), firing.end(), unknown)) return false;
+    if (context_.route.beside) return true;  // a rule's actions are for that rule
+    const Folding folding(verdict_, log_);
+    return std::any_of(firing.begin(), firing.end(), [&](const Mention& mention) {
+      return unknown(mention) && !folding.folds(*mention.state);
+    });
   }
   [[nodiscard]] bool has_escalated() const {
     return std::any_of(verdict_.firing.begin(), verdict_.firing.end(), [&](const Mention& mention) {
@@ -155,6 +195,8 @@ bool keep_told(const FlushContext& context, Verdict& verdict, TellLog& log) {
   for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
     const bool shown = verdict.kind.has_value() && list == &verdict.firing;
     for (const Mention& mention : *list) {
+      // Folded, and no message lists it yet: the far side does not know it.
+      if (!verdict.kind && !knows(log, *mention.state)) continue;
       const auto [known, fresh] = log.told.try_emplace(mention.state->key);
       const bool same = !fresh && known->second.episode == mention.episode;
       TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
@@ -173,8 +215,8 @@ bool keep_told(const FlushContext& context, Verdict& verdict, TellLog& log) {
   for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
     for (const Mention& mention : *list) still.insert(mention.state->key);
   }
-  std::erase_if(log.told, [&](const auto& entry) { return still.count(entry.first) == 0; });
-  return true;
+  const auto past = [&](const auto& entry) { return still.count(entry.first) == 0; };
+  return std::erase_if(log.told, past) > 0 || changed;
 }
 
 void keep_books(const FlushContext& context, Verdict& verdict, TellLog& log) {
@@ -217,10 +259,11 @@ core::NotifiedIssue line(const Mention& mention, WallTime tick) {
   return out;
 }
 
-/// The first `limit` in the order of a message: most severe first, then oldest.
+/// The first `limit` in the order of a message: most severe first, then first signs, then oldest.
 void put_first(std::vector<Mention>& mentions, std::size_t limit) {
   const auto rank = [](const Mention& mention) {
     return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
+                           !mention.state->issue.caused_by.empty(),
                            mention.state->issue.starts_at, std::string_view(mention.state->key),
                            mention.episode);
   };

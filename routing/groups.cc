@@ -110,6 +110,7 @@ Group& Groups::group_for(IssueState& state, const Route& route, const core::Labe
   for (Group* group : state.groups) {
     if (group->route == &route && (group->overflow || group->labels == labels)) return *group;
   }
+  if (Group* group = group_of_cause(state, route)) return *group;
   const std::string hash = group_hash(route, labels);
   const Group* found = table_.find(hash);
   const bool active = found != nullptr && found->active();
@@ -120,6 +121,26 @@ Group& Groups::group_for(IssueState& state, const Route& route, const core::Labe
   ++overflowed_;
   overflows_.push_back({route.id, true, now});
   return find_or_make(route, overflow_labels(), group_hash(route, overflow_labels()), true);
+}
+
+/// One cause is one group: what followed from an issue is told where that one is, as long as it
+/// fires itself and whatever its own labels are.
+Group* Groups::group_of_cause(const IssueState& state, const Route& route) const {
+  const auto here = [&](const IssueState& issue) -> Group* {
+    const auto found = std::find_if(
+        issue.groups.begin(), issue.groups.end(),
+        [&](const Group* one) { return one->route == &route && one->active() && !one->overflow; });
+    return found == issue.groups.end() ? nullptr : *found;
+  };
+  if (state.issue.caused_by.empty() || route.beside) return nullptr;
+  if (Group* joined = here(state)) return joined;
+  for (const core::Cause& cause : state.issue.caused_by) {
+    const IssueState* first = issues_.state_of(cause.issue_key);
+    if (first == nullptr || first == &state || !first->firing) continue;
+    Group* group = here(*first);
+    if (group != nullptr && group->members.size() < limits_.max_members_per_group) return group;
+  }
+  return nullptr;
 }
 
 void Groups::activate(Group& group, const IssueState& first, WallTime now) {
@@ -204,7 +225,8 @@ bool Groups::belongs(const Group& group, IssueState& state) const {
   follow_tree(state);
   return std::any_of(state.leaves.begin(), state.leaves.end(), [&](const Route* leaf) {
     return leaf == group.route &&
-           (group.overflow || leaf->group_labels(state.issue.labels) == group.labels);
+           (group.overflow || !state.issue.caused_by.empty() ||
+            leaf->group_labels(state.issue.labels) == group.labels);
   });
 }
 

@@ -103,6 +103,7 @@ class Groups {
                       bool overflow);
   Group& group_for(IssueState& state, const Route& route, const core::Labels& labels,
                    core::WallTime now);
+  [[nodiscard]] Group* group_of_cause(const IssueState& state, const Route& route) const;
   void activate(Group& group, const IssueState& first, core::WallTime now);
   void join(Group& group, IssueState& state);
   void hurry(Group& group, const IssueState& state, core::WallTime now);

@@ -52,6 +52,12 @@ void remember_sequence(IssueState& state, const std::string& source, std::uint64
   state.sequences.erase(first->first == source ? std::next(first) : first);
 }
 
+/// What an episode followed from stands with its first report: later ones name what still fires then.
+void replace(Issue& issue, Issue report) {
+  report.caused_by = std::move(issue.caused_by);
+  issue = std::move(report);
+}
+
 bool is_stale(const IssueState& state, const Issue& report) {
   if (state.key.empty()) return false;
   const auto seen = state.sequences.find(report.source);
@@ -93,7 +99,7 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
     if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
     set_expiry(state, report, now, timeout);
-    if (newer_or_same(report, state.issue)) state.issue = std::move(report);
+    if (newer_or_same(report, state.issue)) replace(state.issue, std::move(report));
     state.issue.starts_at = starts_at;
     return Effect::updated;
   }
@@ -108,6 +114,7 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
   }
   const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
   --state.episode;  // begin() counts it again: the same episode goes on
+  report.caused_by = std::move(state.issue.caused_by);
   begin(state, std::move(report), now, timeout);
   state.issue.starts_at = starts_at;
   return Effect::resumed;
@@ -119,7 +126,7 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
       return Effect::stale;
     }
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
-    state.issue = std::move(report);
+    replace(state.issue, std::move(report));
     state.issue.starts_at = starts_at;
     if (state.issue.resolution == core::Resolution::none) {
       state.issue.resolution = core::Resolution::recovered;

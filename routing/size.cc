@@ -5,6 +5,8 @@ namespace {
 
 /// Names and punctuation of an issue's JSON with nothing in it.
 constexpr std::size_t kIssueFrame = 1200;
+/// Names and numbers of one entry of `caused_by`.
+constexpr std::size_t kCauseFrame = 120;
 /// Quotes, colon, comma.
 constexpr std::size_t kEntryFrame = 6;
 constexpr std::size_t kNumber = 12;
@@ -56,6 +58,10 @@ std::size_t approximate_bytes(const core::Issue& issue) {
         &issue.kind, &issue.summary, &issue.description, &issue.recommendation, &issue.runbook_url,
         &issue.generator_url, &issue.traceparent, &issue.tracestate, &issue.run.job}) {
     sum += text->size();
+  }
+  for (const core::Cause& cause : issue.caused_by) {
+    sum += cause.event_id.size() + cause.issue_key.size() + cause.rule.size() +
+           cause.unit.size() + kCauseFrame;
   }
   for (const auto& [name, value] : issue.labels.entries()) sum += bytes_of(name) + bytes_of(value);
   for (const auto& [name, text] : issue.annotations) sum += bytes_of(name) + bytes_of(text);

@@ -94,6 +94,7 @@ struct Unit {
 struct Extra {
   std::optional<core::TensorRef> tensor = {};
   core::Affected affected = {};
+  std::optional<core::Role> role = {};  // of the tensor or scalar, where the unit is one
 };
 
 using Explain = core::FunctionRef<std::pair<Finding, Extra>(unsigned kind)>;
@@ -269,8 +270,11 @@ struct Engine::Impl {
               const Place& place, Explain explain);
   void fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
             const Place& place, Explain explain);
+  void begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open, core::Issue& issue,
+             const Place& place, const std::optional<core::Role>& role);
+  void name_causes(const Run& run, const Open& open, core::Issue& issue) const;
   void resolve_open(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
-  void resolve_all(Run& run, core::Resolution resolution);
+  void resolve_all(Run& run, core::Resolution resolution, bool lost = false);
   core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
                          const Place& place) const;
   static void identify(const Run& run, core::Issue& issue, const Open& open, const Place& place);

@@ -121,7 +121,8 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   OpenKey key = unit.key;
   key.kind = static_cast<std::uint8_t>(kind);
   auto found = run.open.find(key);
-  if (found == run.open.end()) {
+  const bool fresh = found == run.open.end();
+  if (fresh) {
     std::uint32_t& others = run.open_counts[{rule, kind, unit.worker}];
     if (others >= common.max_open_units.value_or(options.config.max_open_units)) return;
     ++others;
@@ -162,9 +163,46 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   if (place.step_clock) evidence.window.first = finding.first_step.value_or(place.step);
   evidence.window.points = finding.points;
   if (evidence.window.partial) evidence.values.emplace_back("partial", true);
+  if (fresh) begin(run, rule, key, open, issue, place, extra.role);
+  name_causes(run, open, issue);
   send_issue(run, rule, std::move(issue), open, place);
   if (run.progress[rule].state != core::RuleState::issues_found) {
     set_state(run, rule, core::RuleState::issues_found);
+  }
+}
+
+// What its rule looks at says where in the step it began; others may follow from it from now on.
+void Engine::Impl::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open,
+                         core::Issue& issue, const Place& place,
+                         const std::optional<core::Role>& role) {
+  const Program& program = *settings(rule).program;
+  const auto stage = stage_of(role, issue.evidence.tensor, program);
+  if (!place.step_clock || !stage || settings(rule).shadow) return;
+  identify(run, issue, open, place);
+  // Producers that count no steps over all modes leave that number behind.
+  open.beginning = Beginning{{std::max(place.global_step, place.step), *stage},
+                             place.mode,
+                             place.step,
+                             issue.event_id,
+                             core::issue_key(issue.labels)};
+  run.signs.add(open.beginning, key);
+}
+
+void Engine::Impl::name_causes(const Run& run, const Open& open, core::Issue& issue) const {
+  if (!open.beginning.known()) return;
+  for (const OpenKey& key : run.signs.before(open.beginning.onset)) {
+    const Open& earlier = run.open.at(key);
+    core::Cause cause;
+    cause.event_id = earlier.beginning.event_id;
+    cause.issue_key = earlier.beginning.issue_key;
+    cause.rule = settings(key.rule).name;
+    for (const auto& [name, value] : earlier.unit) {
+      cause.unit += (cause.unit.empty() ? "" : ",") + name + "=" + value;
+    }
+    cause.mode = earlier.beginning.mode;
+    cause.step = earlier.beginning.step;
+    cause.global_step = earlier.beginning.onset.global_step;
+    issue.caused_by.push_back(std::move(cause));
   }
 }
 
@@ -174,6 +212,7 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
   if (found == run.open.end()) return;
   const Open open = std::move(found->second);
   run.open.erase(found);
+  if (open.beginning.known()) run.signs.remove(open.beginning, key);
   const auto others = run.open_counts.find({key.rule, key.kind, open.worker});
   if (others != run.open_counts.end() && --others->second == 0) run.open_counts.erase(others);
   core::Issue issue = make_issue(run, settings(key.rule), open, place);
@@ -199,7 +238,9 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
   send_issue(run, key.rule, std::move(issue), open, place);
 }
 
-void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
+// What silence ends, it ends at a time: the run may be heard of again, and then an issue of the same
+// unit may end a second time with the clock of steps where it was.
+void Engine::Impl::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   std::vector<std::pair<std::string, OpenKey>> keys;
   for (const auto& [key, open] : run.open) {
     const bool stays = resolution == core::Resolution::job_ended && key.rule >= first_own &&
@@ -216,13 +257,14 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
   for (const auto& [text, key] : keys) {
     const Program* program = settings(key.rule).program.get();
     const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
-    place.step_clock =
+    const bool steps =
         (key.rule < first_own || operational_rules()[key.rule - first_own].step_clock) &&
         program->step_clock();
+    place.step_clock = steps && !lost;
     place.time = run.last_time;
     const Open& open = run.open.at(key);
     // Where its own mode stands, and not before what it said last.
-    if (place.step_clock && open.mode) {
+    if (steps && open.mode) {
       place.mode = open.mode;
       place.step = std::max(open.last_step, run.clock.newest(at(*open.mode)));
     } else {
@@ -233,7 +275,7 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution) {
     if (!place.step_clock) {
       place.time = std::max(place.time, open.last_report);
     }
-    if (silence) place.time = later(run, key.rule, place.time);
+    if (silence || lost) place.time = later(run, key.rule, place.time);
     resolve_open(run, key, resolution, place);
   }
 }
@@ -269,10 +311,10 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
   }
   core::Evidence& evidence = issue.evidence;
   evidence.window.clock = place.step_clock ? "step" : "time";
-  evidence.window.first = place.step_clock ? place.step : place.first_time;
+  const std::int64_t first_time = place.first_time != 0 ? place.first_time : place.time;
+  evidence.window.first = place.step_clock ? place.step : first_time;
   evidence.window.last = place.step_clock ? place.step : place.time;
-  evidence.window.first_time =
-      core::wall_time(place.first_time != 0 ? place.first_time : place.time);
+  evidence.window.first_time = core::wall_time(first_time);
   evidence.window.last_time = core::wall_time(place.time);
   evidence.window.partial = place.partial;
   evidence.window.missing_ranks = place.missing_ranks;

@@ -437,11 +437,11 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
       if (block.tally.first < here.slots.size()) {
         subject.first_hit = name_of(run, here.slots[block.tally.first].name);
       }
+      extra.role = static_cast<core::Role>(here.types[one.slot] >> 8);
       if (!here.scalars) {
         core::TensorRef tensor;
         tensor.name = subject.name;
-        const auto role = static_cast<core::Role>(here.types[one.slot] >> 8);
-        const core::Collection* collection = core::collection_of(role);
+        const core::Collection* collection = core::collection_of(*extra.role);
         if (collection != nullptr) tensor.collection = collection->name;
         tensor.dtype = subject.dtype;
         if (const Name* known = run.names.find(name)) tensor.shape = known->shape;

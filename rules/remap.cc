@@ -129,6 +129,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
   rekey(run.lives,
         [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
   move_to(run.progress, all, all_rules.size());
+  run.signs.rebuild(run.open);
 }
 
 }  // namespace tocsin::rules

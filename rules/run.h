@@ -14,9 +14,11 @@
 #include "core/json.h"
 #include "rules/archive.h"
 #include "rules/evaluators.h"
+#include "rules/first_sign.h"
 #include "rules/flat_index.h"
 #include "rules/launches.h"
 #include "rules/names.h"
+#include "rules/open_issue.h"
 #include "rules/rule.h"
 #include "rules/step_clock.h"
 
@@ -25,7 +27,6 @@ namespace tocsin::rules {
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::size_t kModes = 4;
-inline constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
 
 constexpr std::size_t at(core::Mode mode) noexcept { return static_cast<std::size_t>(mode) & 3U; }
 
@@ -161,37 +162,6 @@ struct PendingScalar {
   core::Role role = core::Role::other;
 };
 
-/// Unit of an open issue, in numbers. Series and other units without a lane use kNoLane − n.
-struct OpenKey {
-  std::uint32_t rule = 0;
-  std::uint32_t lane = 0;
-  std::uint64_t item = 0;
-  std::uint8_t mode = 0xFF;
-  std::uint8_t kind = 0;
-  friend auto operator<=>(const OpenKey&, const OpenKey&) = default;
-};
-
-/// An issue that fires.
-struct Open {
-  std::vector<std::pair<std::string, std::string>> unit;  // labels that the rule adds
-  std::string kind;
-  std::uint32_t worker = kNoLane;
-  core::Severity severity = core::Severity::warning;
-  std::int64_t starts_at = 0;
-  std::int64_t last_report = 0;
-  std::optional<core::Mode> mode = {};  // of its newest report,
-  std::int64_t last_step = 0;           // and where that stood
-  std::uint64_t occurrences = 0;
-  std::string observed_name;
-  double observed = 0;
-
-  template <typename A>
-  friend void io(A& a, Open& o) {
-    io_all(a, o.unit, o.kind, o.worker, o.severity, o.starts_at, o.last_report, o.mode, o.last_step,
-           o.occurrences, o.observed_name, o.observed);
-  }
-};
-
 /// Per configured rule: what it came to in this run.
 struct RuleProgress {
   OutcomeCounts counts{};
@@ -307,6 +277,7 @@ struct Run {
   std::vector<PartMark> lane_marks;
   RunShape shape;  // while being restored
   StepClock clock;
+  FirstSigns signs;
   bool release_due = true;                             // some pending value may be ready
   std::array<std::int64_t, kModes + 3> released_at{};  // what readiness was last judged by
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> worker_index;
@@ -382,6 +353,7 @@ inline StepClock::Standing standing_of(const Worker& worker) {
 
 /// Rebuilds what is not in snapshots.
 inline void index_run(Run& r) {
+  r.signs.rebuild(r.open);
   for (std::uint32_t i = 0; i < r.workers.size(); ++i) {
     r.worker_index[{r.workers[i].name_hash, r.workers[i].rank}] = i;
     r.clock.update(i, standing_of(r.workers[i]));

@@ -75,4 +75,15 @@ void fields(A& io, Of<A, Evidence>& evidence) {
   io.field("values", evidence.values, "the rule's own further numbers");
 }
 
+template <typename A>
+void fields(A& io, Of<A, Cause>& cause) {
+  io.field("event_id", cause.event_id, "id of its first report");
+  io.field("issue_key", cause.issue_key, "its key");
+  io.field("rule", cause.rule, "name of its rule");
+  io.field("unit", cause.unit, "what it is about: labels that the rule added");
+  io.field("mode", cause.mode, "mode in which it began");
+  io.field("step", cause.step, "step of that mode");
+  io.field("global_step", cause.global_step, "step over all modes");
+}
+
 }  // namespace tocsin::core

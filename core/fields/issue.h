@@ -87,6 +87,9 @@ void fields(A& io, Of<A, Issue>& issue) {
   io.field("mode", issue.mode, "global, train, eval or predict");
   io.field("epoch", issue.epoch, "training epoch");
   io.field("evidence", issue.evidence, "what the rule saw");
+  io.field("caused_by", issue.caused_by,
+           "what began before it in its run and still fired, earliest first; none: a first sign",
+           How::omit_if_empty);
   if constexpr (!A::kMessage) {
     io.object("stages", "times between a number in the training process and this event",
               [&](auto& in) {

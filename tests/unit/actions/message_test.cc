@@ -56,6 +56,18 @@ TEST(TextBody, IsWhatAPersonNeeds) {
             "Sent by Tocsin to receiver oncall (first), notification ntf_one\n");
 }
 
+TEST(TextBody, SaysWhatCameBefore) {
+  auto notification = sample_notification();
+  core::Cause cause;
+  cause.rule = "loss_spike";
+  cause.unit = "metric=loss";
+  cause.mode = core::Mode::train;
+  cause.step = 411;
+  notification.issues[0].issue.caused_by.push_back(cause);
+  EXPECT_THAT(text_body(notification, {}),
+              HasSubstr("  Came after  loss_spike (metric=loss) at train step 411\n"));
+}
+
 TEST(TextBody, SaysHowAResolvedIssueEnded) {
   const std::string text = text_body(sample_notification("n", core::NotificationKind::close), {});
   EXPECT_THAT(text, HasSubstr("RESOLVED  exploding_tensor"));

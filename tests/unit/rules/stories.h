@@ -74,10 +74,12 @@ inline std::vector<OwnedFrame> story(const std::string& run, std::uint32_t rank,
 
 inline std::string text(const Event& event) {
   if (const auto* issue = std::get_if<core::Issue>(&event)) {
+    std::string causes;
+    for (const core::Cause& cause : issue->caused_by) causes += " after " + cause.event_id;
     return issue->event_id + " #" + std::to_string(issue->sequence) + " " + issue->rule + " " +
            std::string(core::to_string(issue->status)) + " " + issue->summary + " x" +
            std::to_string(issue->evidence.occurrences) + " since " +
-           core::to_rfc3339(issue->starts_at);
+           core::to_rfc3339(issue->starts_at) + causes;
   }
   if (const auto* job = std::get_if<core::JobEvent>(&event)) {
     return std::string(core::to_string(job->phase)) + std::to_string(job->number) + job->outcome;

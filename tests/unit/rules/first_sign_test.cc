@@ -1,0 +1,148 @@
+// First sign first: an issue says what began before it in its run and still fires.
+#include "rules/first_sign.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/rules/state_topic.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace stories;  // NOLINT: the stories are this file's language
+
+const double kNaN = std::nan("");
+const std::string kRule = "  - {use: exploding_tensor, with: {cooldown: 0s, clear_after: 1}}";
+
+OwnedFrame loss(FakeWorker& worker, std::int64_t step, double value) {
+  return worker.scalars(Mode::train, {{"loss", step, value}});
+}
+OwnedFrame gradients(FakeWorker& worker, std::int64_t step, double a, double b = 1) {
+  return worker.tensors(Mode::train, step, {{"gradient/a", {a}}, {"gradient/b", {b}}});
+}
+OwnedFrame weight(FakeWorker& worker, std::int64_t step, double value) {
+  return worker.tensors(Mode::train, step, {{"weight/a", {value}, core::Role::weight}});
+}
+
+OwnedFrame names(FakeWorker& worker) {
+  std::vector<Entry> entries{{core::DictionaryType::scalar, "loss", core::Role::loss},
+                             {core::DictionaryType::tensor, "weight/a", core::Role::weight}};
+  for (const char* one : {"a", "b", "0", "1", "2", "3", "4"}) {
+    entries.push_back({core::DictionaryType::tensor, std::string("gradient/") + one, Role::gradient});
+  }
+  return worker.dictionary(entries);
+}
+
+/// Of the newest report of a unit: units it names as its causes.
+std::vector<std::string> causes(RuleHarness& rule, const std::string& tensor) {
+  std::optional<std::vector<std::string>> out;
+  for (const core::Issue& issue : rule.firing()) {
+    if (issue.labels.get("tensor") != tensor && issue.labels.get("metric") != tensor) continue;
+    out.emplace();
+    for (const core::Cause& cause : issue.caused_by) out->push_back(cause.unit);
+  }
+  EXPECT_TRUE(out) << tensor << " has not fired";
+  return out.value_or(std::vector<std::string>{});
+}
+
+using Units = std::vector<std::string>;
+
+TEST(FirstSign, WithinAStepTheOrderIsThatOfTraining) {
+  RuleHarness rule(kRule);
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 4, kNaN)).feed(gradients(worker, 4, kNaN, kNaN));
+  rule.feed(weight(worker, 4, kNaN));
+  const auto issues = rule.firing();
+  ASSERT_EQ(issues.size(), 4U);
+  EXPECT_TRUE(issues[0].caused_by.empty());
+  ASSERT_EQ(issues[1].caused_by.size(), 1U);  // the other gradient of the step came with it
+  const core::Cause& cause = issues[1].caused_by.front();
+  EXPECT_EQ(cause.event_id, issues[0].event_id);
+  EXPECT_EQ(cause.issue_key, core::issue_key(issues[0].labels));
+  EXPECT_EQ(cause.rule, "exploding_tensor");
+  EXPECT_EQ(cause.mode, Mode::train);
+  EXPECT_EQ(cause.step, 4);
+  EXPECT_EQ(cause.global_step, 4);
+  EXPECT_EQ(issues[3].caused_by.size(), 3U);
+  EXPECT_EQ(issues[3].caused_by.front().event_id, issues[0].event_id);
+}
+
+TEST(FirstSign, WhateverCameEarlierInStepsCameFirst) {
+  RuleHarness rule(kRule);
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker)).feed(weight(worker, 3, kNaN)).feed(loss(worker, 4, kNaN));
+  EXPECT_EQ(causes(rule, "weight/a"), Units{});
+  EXPECT_EQ(causes(rule, "loss"), Units{"mode=train,tensor=weight/a,worker=worker_0"});
+}
+
+TEST(FirstSign, WhatIsOverCausesNothing) {
+  RuleHarness rule(kRule);
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 3, kNaN)).feed(loss(worker, 4, 1));
+  ASSERT_EQ(rule.resolved().size(), 1U);
+  EXPECT_TRUE(rule.resolved().front().caused_by.empty());
+  rule.feed(gradients(worker, 5, kNaN));
+  EXPECT_EQ(causes(rule, "gradient/a"), Units{});
+}
+
+TEST(FirstSign, LaterReportsStandWhereTheIssueBegan) {
+  RuleHarness rule(kRule);
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker)).feed(gradients(worker, 3, kNaN)).feed(loss(worker, 4, kNaN));
+  rule.feed(gradients(worker, 5, kNaN));
+  EXPECT_EQ(causes(rule, "gradient/a"), Units{});
+}
+
+TEST(FirstSign, NamesThreeAtMost) {
+  RuleHarness rule(kRule);
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker));
+  for (int step = 0; step < 5; ++step) {
+    rule.feed(worker.tensors(Mode::train, step, {{"gradient/" + std::to_string(step), {kNaN}}}));
+  }
+  EXPECT_EQ(rule.firing().back().caused_by.size(), FirstSigns::kMost);
+  EXPECT_EQ(rule.firing().back().caused_by.front().event_id, rule.firing().front().event_id);
+}
+
+TEST(FirstSign, OfShadowedRulesNothingFollows) {
+  RuleHarness rule("  - {use: exploding_tensor, shadow: true}\n  - {use: all_zero, with: "
+                   "{tensor_regex: gradient}}");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 3, kNaN)).feed(gradients(worker, 4, 0, 0));
+  for (const core::Issue& issue : rule.firing()) {
+    if (!issue.shadow) {
+      EXPECT_TRUE(issue.caused_by.empty()) << issue.summary;
+    }
+  }
+  EXPECT_EQ(rule.firing().back().rule, "all_zero");
+}
+
+TEST(FirstSign, TimesAndProcessesHaveNoPlaceInAStep) {
+  const auto clock = read_rules_text("  - {use: stalled_training_rule}");
+  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *clock.config.rules.front().program), std::nullopt);
+  const auto spans = read_rules_text("  - {use: data_wait}");
+  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *spans.config.rules.front().program), std::nullopt);
+  const auto series = read_rules_text("  - {use: loss_not_decreasing}");
+  EXPECT_TRUE(stage_of(std::nullopt, std::nullopt, *series.config.rules.front().program));
+}
+
+TEST(FirstSign, SurvivesARestart) {
+  StateTopic topic(kRule);
+  FakeWorker worker;
+  topic.feed(worker.start());
+  topic.feed(names(worker));
+  topic.feed(loss(worker, 3, kNaN));
+  while (topic.piece(64)) {
+  }
+  topic.commit();
+  topic.restart();
+  topic.feed(gradients(worker, 4, kNaN));
+  topic.commit();
+  const std::string& told = topic.told().back();
+  EXPECT_NE(told.find("gradient/a"), std::string::npos) << told;
+  EXPECT_NE(told.find(" after iss_"), std::string::npos) << told;
+}
+
+}  // namespace
+}  // namespace tocsin::rules
