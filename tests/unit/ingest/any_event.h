@@ -195,6 +195,10 @@ inline core::Issue issue() {
   out.mode = maybe([] { return one_of({core::Mode::global, core::Mode::predict}); });
   out.epoch = maybe(whole);
   out.evidence = evidence();
+  out.caused_by = list<core::Cause>([] {
+    const auto mode = maybe([] { return one_of({core::Mode::train, core::Mode::eval}); });
+    return core::Cause{text(), text(), text(), text(), mode, maybe(whole), maybe(whole)};
+  });
   out.measured_at = time();
   out.published_at = time();
   out.evaluated_at = time();

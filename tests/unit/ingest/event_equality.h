@@ -42,17 +42,22 @@ inline auto members(const Evidence& v) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k] = v;
   return std::tuple(a, b, c, d, e, f, g, h, i, j, k);
 }
+inline auto members(const Cause& v) {
+  const auto& [a, b, c, d, e, f, g] = v;
+  return std::tuple(a, b, c, d, e, f, g);
+}
 inline auto members(const Issue& v) {
   const auto& [event_id, source, sequence, time, status, rule, rule_type, rule_version, params_hash,
                kind, shadow, severity, labels, summary, description, recommendation, runbook_url,
                annotations, generator_url, traceparent, tracestate, starts_at, ends_at,
                explicit_expiry, resolution, run, step, global_step, mode, epoch, evidence,
-               measured_at, published_at, evaluated_at] = v;
+               caused_by, measured_at, published_at, evaluated_at] = v;
   return std::tuple(event_id, source, sequence, time, status, rule, rule_type, rule_version,
                     params_hash, kind, shadow, severity, labels, summary, description,
                     recommendation, runbook_url, annotations, generator_url, traceparent,
                     tracestate, starts_at, ends_at, explicit_expiry, resolution, run, step,
-                    global_step, mode, epoch, evidence, measured_at, published_at, evaluated_at);
+                    global_step, mode, epoch, evidence, caused_by, measured_at, published_at,
+                    evaluated_at);
 }
 inline auto members(const JobEvent& v) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = v;
