@@ -158,8 +158,11 @@ Issue normalized(Issue issue, WallTime now, core::Duration max_future, bool& cla
   clamped = issue.starts_at > now + max_future;
   if (clamped) issue.starts_at = now;
   if (issue.status == IssueStatus::resolved) {
-    issue.ends_at = std::min(issue.ends_at.value_or(issue.time), now);
-    issue.starts_at = std::min(issue.starts_at, *issue.ends_at);
+    const WallTime end = issue.ends_at.value_or(issue.time);
+    issue.starts_at = std::min(issue.starts_at, end);
+    // Not before its start: on a clock that is behind the producer's the end would be one of an
+    // earlier episode, and the issue would fire for ever.
+    issue.ends_at = std::max(std::min(end, now), issue.starts_at);
   }
   return issue;
 }

@@ -77,6 +77,9 @@ class Checker {
       }
       by_id_.emplace(issue->event_id, *issue);
       newest_[issue_key_of(*issue)] = *issue;
+      for (const core::Cause& cause : issue->caused_by) {
+        causes_[issue_key_of(*issue)].insert(cause.issue_key);
+      }
       const auto [first, fresh] = committed.emplace(issue->event_id, *issue);
       if (!fresh && !of_two_launches(first->second, *issue)) {
         twice.emplace_back(issue->run.uid,
@@ -207,10 +210,22 @@ class Checker {
     }
     for (const auto& [key, issue] : newest_) {
       const bool stands = is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
-      if (stands && !said.contains(key) && !ended(issue.run)) {
+      if (stands && !said.contains(key) && !ended(issue.run) && !folded(key, said)) {
         wrong("nobody was told: " + describe(issue));
       }
     }
+  }
+
+  /// It followed from one that people were told of, which still fires and is no less severe.
+  [[nodiscard]] bool folded(const std::string& key, const std::set<std::string>& said) const {
+    const auto causes = causes_.find(key);
+    if (causes == causes_.end()) return false;
+    return std::any_of(causes->second.begin(), causes->second.end(), [&](const std::string& one) {
+      const auto cause = newest_.find(one);
+      return cause != newest_.end() && said.contains(one) &&
+             cause->second.status == core::IssueStatus::firing &&
+             cause->second.severity >= newest_.at(key).severity;
+    });
   }
 
   /// The record that led to this issue.
@@ -350,6 +365,7 @@ class Checker {
   std::set<core::RunUid> revived_;  // their newest word is not an end
   std::map<std::string, core::Issue> by_id_;
   std::map<std::string, core::Issue> newest_;  // by issue key, in the order of the topic
+  std::map<std::string, std::set<std::string>> causes_;  // that any of its reports named
 };
 
 }  // namespace

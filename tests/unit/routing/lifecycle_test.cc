@@ -269,6 +269,19 @@ TEST_F(Lifecycle, ABeginFarAheadIsClampedToTheArrival) {
   EXPECT_EQ(h.router().stats().clamped, 1U);
 }
 
+TEST_F(Lifecycle, AnEndOfAProducerWhoseClockIsAheadIsAnEnd) {
+  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  issue.starts_at = issue.time = kStart + 2s;
+  h.report(issue);
+  issue = h.issue(kA, IssueStatus::resolved);
+  issue.starts_at = kStart + 2s;
+  issue.time = kStart + 3s;
+  issue.ends_at = kStart + 3s;
+  h.report(issue);  // here it is kStart
+  EXPECT_FALSE(view(kA).firing);
+  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 2s);
+}
+
 TEST_F(Lifecycle, MissingTimesAreFilledIn) {
   core::Issue issue = h.issue(kA, IssueStatus::firing);
   issue.starts_at = {};
