@@ -263,9 +263,8 @@ core::NotifiedIssue line(const Mention& mention, WallTime tick) {
 void put_first(std::vector<Mention>& mentions, std::size_t limit) {
   const auto rank = [](const Mention& mention) {
     return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
-                           !mention.state->issue.caused_by.empty(),
-                           mention.state->issue.starts_at, std::string_view(mention.state->key),
-                           mention.episode);
+                           !mention.state->issue.caused_by.empty(), mention.state->issue.starts_at,
+                           std::string_view(mention.state->key), mention.episode);
   };
   const auto end = mentions.begin() + static_cast<std::ptrdiff_t>(std::min(limit, mentions.size()));
   std::partial_sort(mentions.begin(), end, mentions.end(),

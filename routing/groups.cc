@@ -224,9 +224,8 @@ void Groups::tell_again(Group& group, const std::string& integration,
 bool Groups::belongs(const Group& group, IssueState& state) const {
   follow_tree(state);
   return std::any_of(state.leaves.begin(), state.leaves.end(), [&](const Route* leaf) {
-    return leaf == group.route &&
-           (group.overflow || !state.issue.caused_by.empty() ||
-            leaf->group_labels(state.issue.labels) == group.labels);
+    return leaf == group.route && (group.overflow || !state.issue.caused_by.empty() ||
+                                   leaf->group_labels(state.issue.labels) == group.labels);
   });
 }
 

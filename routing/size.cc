@@ -60,8 +60,8 @@ std::size_t approximate_bytes(const core::Issue& issue) {
     sum += text->size();
   }
   for (const core::Cause& cause : issue.caused_by) {
-    sum += cause.event_id.size() + cause.issue_key.size() + cause.rule.size() +
-           cause.unit.size() + kCauseFrame;
+    sum += cause.event_id.size() + cause.issue_key.size() + cause.rule.size() + cause.unit.size() +
+           kCauseFrame;
   }
   for (const auto& [name, value] : issue.labels.entries()) sum += bytes_of(name) + bytes_of(value);
   for (const auto& [name, text] : issue.annotations) sum += bytes_of(name) + bytes_of(text);

@@ -364,7 +364,7 @@ class Checker {
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
   std::set<core::RunUid> revived_;  // their newest word is not an end
   std::map<std::string, core::Issue> by_id_;
-  std::map<std::string, core::Issue> newest_;  // by issue key, in the order of the topic
+  std::map<std::string, core::Issue> newest_;            // by issue key, in the order of the topic
   std::map<std::string, std::set<std::string>> causes_;  // that any of its reports named
 };
 

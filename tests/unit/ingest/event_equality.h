@@ -52,12 +52,11 @@ inline auto members(const Issue& v) {
                annotations, generator_url, traceparent, tracestate, starts_at, ends_at,
                explicit_expiry, resolution, run, step, global_step, mode, epoch, evidence,
                caused_by, measured_at, published_at, evaluated_at] = v;
-  return std::tuple(event_id, source, sequence, time, status, rule, rule_type, rule_version,
-                    params_hash, kind, shadow, severity, labels, summary, description,
-                    recommendation, runbook_url, annotations, generator_url, traceparent,
-                    tracestate, starts_at, ends_at, explicit_expiry, resolution, run, step,
-                    global_step, mode, epoch, evidence, caused_by, measured_at, published_at,
-                    evaluated_at);
+  return std::tuple(
+      event_id, source, sequence, time, status, rule, rule_type, rule_version, params_hash, kind,
+      shadow, severity, labels, summary, description, recommendation, runbook_url, annotations,
+      generator_url, traceparent, tracestate, starts_at, ends_at, explicit_expiry, resolution, run,
+      step, global_step, mode, epoch, evidence, caused_by, measured_at, published_at, evaluated_at);
 }
 inline auto members(const JobEvent& v) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = v;

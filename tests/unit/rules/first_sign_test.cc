@@ -29,7 +29,8 @@ OwnedFrame names(FakeWorker& worker) {
   std::vector<Entry> entries{{core::DictionaryType::scalar, "loss", core::Role::loss},
                              {core::DictionaryType::tensor, "weight/a", core::Role::weight}};
   for (const char* one : {"a", "b", "0", "1", "2", "3", "4"}) {
-    entries.push_back({core::DictionaryType::tensor, std::string("gradient/") + one, Role::gradient});
+    entries.push_back(
+        {core::DictionaryType::tensor, std::string("gradient/") + one, Role::gradient});
   }
   return worker.dictionary(entries);
 }
@@ -51,7 +52,10 @@ using Units = std::vector<std::string>;
 TEST(FirstSign, WithinAStepTheOrderIsThatOfTraining) {
   RuleHarness rule(kRule);
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 4, kNaN)).feed(gradients(worker, 4, kNaN, kNaN));
+  rule.feed(worker.start())
+      .feed(names(worker))
+      .feed(loss(worker, 4, kNaN))
+      .feed(gradients(worker, 4, kNaN, kNaN));
   rule.feed(weight(worker, 4, kNaN));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 4U);
@@ -71,7 +75,10 @@ TEST(FirstSign, WithinAStepTheOrderIsThatOfTraining) {
 TEST(FirstSign, WhateverCameEarlierInStepsCameFirst) {
   RuleHarness rule(kRule);
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(weight(worker, 3, kNaN)).feed(loss(worker, 4, kNaN));
+  rule.feed(worker.start())
+      .feed(names(worker))
+      .feed(weight(worker, 3, kNaN))
+      .feed(loss(worker, 4, kNaN));
   EXPECT_EQ(causes(rule, "weight/a"), Units{});
   EXPECT_EQ(causes(rule, "loss"), Units{"mode=train,tensor=weight/a,worker=worker_0"});
 }
@@ -79,7 +86,10 @@ TEST(FirstSign, WhateverCameEarlierInStepsCameFirst) {
 TEST(FirstSign, WhatIsOverCausesNothing) {
   RuleHarness rule(kRule);
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 3, kNaN)).feed(loss(worker, 4, 1));
+  rule.feed(worker.start())
+      .feed(names(worker))
+      .feed(loss(worker, 3, kNaN))
+      .feed(loss(worker, 4, 1));
   ASSERT_EQ(rule.resolved().size(), 1U);
   EXPECT_TRUE(rule.resolved().front().caused_by.empty());
   rule.feed(gradients(worker, 5, kNaN));
@@ -89,7 +99,10 @@ TEST(FirstSign, WhatIsOverCausesNothing) {
 TEST(FirstSign, LaterReportsStandWhereTheIssueBegan) {
   RuleHarness rule(kRule);
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(gradients(worker, 3, kNaN)).feed(loss(worker, 4, kNaN));
+  rule.feed(worker.start())
+      .feed(names(worker))
+      .feed(gradients(worker, 3, kNaN))
+      .feed(loss(worker, 4, kNaN));
   rule.feed(gradients(worker, 5, kNaN));
   EXPECT_EQ(causes(rule, "gradient/a"), Units{});
 }
@@ -106,10 +119,14 @@ TEST(FirstSign, NamesThreeAtMost) {
 }
 
 TEST(FirstSign, OfShadowedRulesNothingFollows) {
-  RuleHarness rule("  - {use: exploding_tensor, shadow: true}\n  - {use: all_zero, with: "
-                   "{tensor_regex: gradient}}");
+  RuleHarness rule(
+      "  - {use: exploding_tensor, shadow: true}\n  - {use: all_zero, with: "
+      "{tensor_regex: gradient}}");
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(loss(worker, 3, kNaN)).feed(gradients(worker, 4, 0, 0));
+  rule.feed(worker.start())
+      .feed(names(worker))
+      .feed(loss(worker, 3, kNaN))
+      .feed(gradients(worker, 4, 0, 0));
   for (const core::Issue& issue : rule.firing()) {
     if (!issue.shadow) {
       EXPECT_TRUE(issue.caused_by.empty()) << issue.summary;
@@ -120,9 +137,11 @@ TEST(FirstSign, OfShadowedRulesNothingFollows) {
 
 TEST(FirstSign, TimesAndProcessesHaveNoPlaceInAStep) {
   const auto clock = read_rules_text("  - {use: stalled_training_rule}");
-  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *clock.config.rules.front().program), std::nullopt);
+  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *clock.config.rules.front().program),
+            std::nullopt);
   const auto spans = read_rules_text("  - {use: data_wait}");
-  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *spans.config.rules.front().program), std::nullopt);
+  EXPECT_EQ(stage_of(std::nullopt, std::nullopt, *spans.config.rules.front().program),
+            std::nullopt);
   const auto series = read_rules_text("  - {use: loss_not_decreasing}");
   EXPECT_TRUE(stage_of(std::nullopt, std::nullopt, *series.config.rules.front().program));
 }
