@@ -1,9 +1,10 @@
-// Never fires: sums up, at the end of a run, what its time went into.
+// Sums up, at the end of a run, what its time went into.
 //
 // Reads   ends of steps that say when they began; spans: phases of steps, operators and kernels
 //         (op.cpu, op.gpu/<device>), communication.
 // Window  since the start of the attempt. Overlapping spans of parallel threads count each: shares are
 //         of summed time, not of the time that went by.
+// Fires   never.
 // Tells   in the reason of its last status: steps by mode and `others`, the time between two steps of a
 //         worker; phases; operators by device and communication, of which those at or below 2 % are
 //         left out and the rest is brought to 100 %. Where others > 25 %, or forward or backward

@@ -1,8 +1,9 @@
-// Never fires: sums up, at the end of a run, how busy its nodes were.
+// Sums up, at the end of a run, how busy its nodes were.
 //
 // Reads   system samples of GPUs, their memory, processor cores, the node's memory, I/O wait and
 //         network; of several devices the mean of a snapshot, of network the sum.
 // Window  since the start of the attempt, in counts: quantiles to half a percent.
+// Fires   never.
 // Tells   per node and metric min, p50, p95, p99 and max, in the reason of its last status, and what
 //         they say of the node:
 //           gpu p95 < 70 and cpu p95 < 70   too little work for it
