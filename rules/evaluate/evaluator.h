@@ -145,7 +145,6 @@ class EvaluatorOf : public Evaluator {
     return kLayout;
   }
 
- protected:
   State state{};
 };
 
