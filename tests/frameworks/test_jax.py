@@ -15,11 +15,11 @@ import tocsin
 import tocsin.jax
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "bool"])
-@pytest.mark.parametrize("values", [[1, -2, 0, 3], [float("nan"), 1, 2], [float("inf"), -float("inf"), 0], []])
+@pytest.mark.parametrize("dtype, values", [
+    (dtype, values) for dtype in ("float32", "float16", "bfloat16", "int32", "bool")
+    for values in ([1, -2, 0, 3], [float("nan"), 1, 2], [float("inf"), -float("inf"), 0], [])
+    if dtype not in ("int32", "bool") or numpy.isfinite(values).all()])  # integers are finite
 def test_statistics_are_those_of_numpy(dtype, values):
-    if dtype in ("int32", "bool") and not numpy.isfinite(values).all():
-        pytest.skip("integers are finite")
     array = jnp.asarray(values, dtype)
     told = dict(zip(tocsin.jax.COLUMNS, jax.jit(tocsin.jax.statistics)(array).tolist()))
     wide = numpy.asarray(array).astype("float64")
