@@ -96,6 +96,11 @@ class Sorter {
       return unknown(mention) && !folding.folds(*mention.state);
     });
   }
+  /// Something visible fires that the log does not know: without news it is folded.
+  [[nodiscard]] bool knows_less() const {
+    return std::any_of(verdict_.firing.begin(), verdict_.firing.end(),
+                       [&](const Mention& mention) { return !knows(log_, *mention.state); });
+  }
   [[nodiscard]] bool has_escalated() const {
     return std::any_of(verdict_.firing.begin(), verdict_.firing.end(), [&](const Mention& mention) {
       const auto told = log_.told.find(mention.state->key);
@@ -185,6 +190,8 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     say("severity_raised", further(NotificationKind::update));
   } else if (repeat_is_due(context, log, verdict)) {
     say("repeat", further(NotificationKind::repeat));
+  } else if (sorter.knows_less()) {
+    verdict.reason = "folded";  // counted: people are told of less than what fires
   }
 }
 

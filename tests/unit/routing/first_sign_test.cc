@@ -52,6 +52,7 @@ TEST_F(FirstSign, WhatFollowsLaterIsNoNewsAndStandsInTheNextMessage) {
   fire(gradient, {loss});
   h.at(1h);
   EXPECT_THAT(h.said(), IsEmpty());
+  EXPECT_EQ(h.decisions.back().reason, "folded");
   const core::Labels other{{"rule", "loss"}, {"job", "j"}, {"severity", "error"}, {"worker", "1"}};
   h.fire(other);
   h.at(1h + 5min);
