@@ -10,7 +10,8 @@ namespace tocsin::rules {
 bool Engine::Impl::make_room() {
   const Run* oldest = nullptr;
   for (const auto& [id, run] : part->runs) {
-    if (run->ended && (oldest == nullptr || run->last_any < oldest->last_any)) oldest = run.get();
+    if (run->job.ended && (oldest == nullptr || run->course.last_any < oldest->course.last_any))
+      oldest = run.get();
   }
   if (oldest == nullptr) return false;
   ++stats.evicted_runs;
@@ -44,12 +45,12 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
   auto run = std::make_unique<Run>();
   run->id = id;
   run->partition = ref.partition;
-  run->life = run->names_life = part->cut.fresh_life();
+  run->life = run->names.life = part->cut.fresh_life();
   run->attempt = header.attempt;
-  run->first_seen = now;
-  run->last_arrival = now;
-  run->last_any = now;
-  run->progress.resize(all_rules.size());
+  run->course.first_seen = now;
+  run->course.last_arrival = now;
+  run->course.last_any = now;
+  run->issues.progress.resize(all_rules.size());
   next_check = std::min(next_check, add(now, options.config.join_grace));
   for (const auto& clock : clock_rules) {
     next_check = std::min(next_check, add(now, clock.program->threshold));
@@ -61,8 +62,8 @@ Run* Engine::Impl::find_run(const core::FrameHeader& header) {
 bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
                                  const core::Lifecycle* body) {
   const core::FrameHeader& header = frame.header();
-  if (header.rank == core::kNodeAgentRank) return !run.ended || run.lost;
-  const bool over = run.ended && !run.lost;
+  if (header.rank == core::kNodeAgentRank) return !run.job.ended || run.job.lost;
+  const bool over = run.job.ended && !run.job.lost;
   const ProcessId process{header.worker, header.rank, header.incarnation};
   const bool first = run.launches.attempt() == 0;
   Launches::Standing standing = Launches::Standing::current;
@@ -74,9 +75,8 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
   } else if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
     standing = run.launches.heartbeat(process, body->launch, header.attempt, over);
   } else {
-    const auto known = run.worker_index.find({header.worker, header.rank});
-    if (over || known == run.worker_index.end() ||
-        run.workers[known->second].incarnation != header.incarnation) {
+    const std::uint32_t known = run.workers.find(header.worker, header.rank);
+    if (over || known == Workers::kNone || run.workers[known].incarnation != header.incarnation) {
       standing = run.launches.frame(process, header.attempt, over);
     }
   }
@@ -114,7 +114,7 @@ void Engine::Impl::unwatched(Run& run, const core::FrameHeader& header) {
   finding.op = "<";
   finding.threshold = core::NamedNumber{"newest_attempt", static_cast<double>(run.attempt)};
   finding.summary = "Rank " + std::to_string(header.rank) + " of " +
-                    (run.job.empty() ? "a run" : run.job) +
+                    (run.job.name.empty() ? "a run" : run.job.name) +
                     " sends data that belongs to an earlier launch: nothing of it is judged.";
   raise(run, Operational::run_unwatched, kNoLane, header.time, std::move(finding));
 }

@@ -11,9 +11,9 @@ void for_each_part(Run& run, F&& each) {
   const auto ranges = [&](std::vector<PartMark>& marks, PartKind kind, std::uint32_t lane) {
     for (std::uint32_t i = 0; i < marks.size(); ++i) each(marks[i], PartId{kind, lane, i});
   };
-  ranges(run.worker_marks, PartKind::workers, 0);
-  ranges(run.name_marks, PartKind::names, 0);
-  ranges(run.lane_marks, PartKind::lanes, 0);
+  ranges(run.workers.marks, PartKind::workers, 0);
+  ranges(run.names.marks, PartKind::names, 0);
+  ranges(run.lanes.marks, PartKind::lanes, 0);
   for (std::uint32_t lane = 0; lane < run.lanes.size(); ++lane) {
     ranges(run.lanes[lane].marks, PartKind::slots, lane);
   }
@@ -33,7 +33,7 @@ void pack_evaluator(Run& run, const PartId& part, Writer& writer) {
 }
 
 std::string key_of(const Run& run, const PartId& part) {
-  return part_key(run.id, part.kind == PartKind::names ? run.names_life : run.life, part);
+  return part_key(run.id, part.kind == PartKind::names ? run.names.life : run.life, part);
 }
 
 template <typename T, typename F>
@@ -51,14 +51,15 @@ std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
       io(writer, run);
       break;
     case PartKind::workers:
-      each_of(run.workers, part.range, Cut::kWorkers, [&](Worker& one) { io(writer, one); });
+      each_of(run.workers.list(), part.range, Cut::kWorkers, [&](Worker& one) { io(writer, one); });
       break;
     case PartKind::names:
-      each_of(run.names.entries(), part.range, Cut::kNames,
+      each_of(run.names.table.entries(), part.range, Cut::kNames,
               [&](NameTable::Entry& one) { io(writer, one); });
       break;
     case PartKind::lanes:
-      each_of(run.lanes, part.range, Cut::kLanes, [&](Lane& one) { io_lane_head(writer, one); });
+      each_of(run.lanes.list(), part.range, Cut::kLanes,
+              [&](Lane& one) { io_lane_head(writer, one); });
       break;
     case PartKind::slots: {
       const std::size_t from = std::size_t{part.range} * slots;
@@ -83,7 +84,7 @@ void Cut::before_change(Run& run, PartMark& mark, const PartId& part) {
 void Cut::touch_all(Run& run) {
   touch_head(run);
   for (std::uint32_t i = 0; i < run.workers.size(); i += kWorkers) touch_worker(run, i);
-  for (std::uint32_t i = 0; i < run.names.size(); i += kNames) touch_name(run, i);
+  for (std::uint32_t i = 0; i < run.names.table.size(); i += kNames) touch_name(run, i);
   for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
     touch_lane(run, i);
     touch_slots(run, i);
@@ -229,11 +230,11 @@ bool Cut::write(Runs& runs, std::size_t budget, Emit emit, EngineStats& stats) {
 
 void Cut::rename(Run& run) {
   discard(run);
-  run.life = run.names_life = fresh_life();
+  run.life = run.names.life = fresh_life();
   run.head_mark = {};
-  run.worker_marks.clear();
-  run.name_marks.clear();
-  run.lane_marks.clear();
+  run.workers.marks.clear();
+  run.names.marks.clear();
+  run.lanes.marks.clear();
   for (Lane& lane : run.lanes) lane.marks.clear();
   for (EvaluatorPart& part : run.evaluators) part.mark = {};
 }
@@ -244,13 +245,13 @@ void Cut::restored(Run& run, const PartId& part, const PartMark& mark) {
       run.head_mark = mark;
       break;
     case PartKind::workers:
-      at_range(run.worker_marks, part.range) = mark;
+      at_range(run.workers.marks, part.range) = mark;
       break;
     case PartKind::names:
-      at_range(run.name_marks, part.range) = mark;
+      at_range(run.names.marks, part.range) = mark;
       break;
     case PartKind::lanes:
-      at_range(run.lane_marks, part.range) = mark;
+      at_range(run.lanes.marks, part.range) = mark;
       break;
     case PartKind::slots:
       at_range(run.lanes[part.lane].marks, part.range) = mark;

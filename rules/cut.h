@@ -18,7 +18,7 @@
 
 #include "core/function_ref.h"
 #include "rules/rules.h"
-#include "rules/run.h"
+#include "rules/run/run.h"
 #include "rules/state_record.h"
 
 namespace tocsin::rules {
@@ -56,14 +56,14 @@ class Cut {
   // To be called before the change, with the number of what is about to change or to be added.
   void touch_head(Run& run) { touch(run, run.head_mark, {PartKind::head, 0, 0}); }
   void touch_worker(Run& run, std::uint32_t number) {
-    touch(run, at_range(run.worker_marks, number / kWorkers),
+    touch(run, at_range(run.workers.marks, number / kWorkers),
           {PartKind::workers, 0, number / kWorkers});
   }
   void touch_name(Run& run, std::uint32_t number) {
-    touch(run, at_range(run.name_marks, number / kNames), {PartKind::names, 0, number / kNames});
+    touch(run, at_range(run.names.marks, number / kNames), {PartKind::names, 0, number / kNames});
   }
   void touch_lane(Run& run, std::uint32_t lane) {
-    touch(run, at_range(run.lane_marks, lane / kLanes), {PartKind::lanes, 0, lane / kLanes});
+    touch(run, at_range(run.lanes.marks, lane / kLanes), {PartKind::lanes, 0, lane / kLanes});
   }
   void touch_slot(Run& run, std::uint32_t lane, std::uint32_t slot) {
     touch(run, at_range(run.lanes[lane].marks, slot >> shift_),

@@ -7,17 +7,7 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr int kExitStopped = 77;  // a training process that a rule stopped
 constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;
-
-// Worst first.
-int weight(const std::string& outcome) {
-  if (outcome == "failed") return 4;
-  if (outcome == "stopped_by_rule") return 3;
-  if (outcome == "lost" || outcome == "unknown") return 2;
-  if (outcome == "completed") return 0;
-  return 1;
-}
 
 std::string how(const std::optional<int>& code, const std::optional<int>& signal) {
   if (signal) return " was ended by signal " + std::to_string(*signal);
@@ -27,18 +17,6 @@ std::string how(const std::optional<int>& code, const std::optional<int>& signal
 
 }  // namespace
 
-// What a process came to of which only the exit code is known.
-std::string outcome_of(std::optional<int> code) {
-  if (!code) return "lost";
-  if (*code == kExitStopped) return "stopped_by_rule";
-  return *code == 0 ? "completed" : "failed";
-}
-
-void worsen(Run& run, const std::string& outcome, std::optional<int> code) {
-  if (run.outcome.empty() || weight(outcome) > weight(run.outcome)) run.outcome = outcome;
-  if (code && (!run.exit_code || *run.exit_code == 0)) run.exit_code = code;
-}
-
 // The node's agent saw a process go. Only of the newest attempt: older ones are over.
 void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   const std::uint64_t hash = core::name_hash(body.died_worker);
@@ -46,13 +24,13 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
   const std::optional<int> code = body.signal ? 128 + *body.signal : body.exit_code;
   // What goes while a stop of ours is under way on its node was stopped, whatever it looks like.
   const bool stopped = !body.command_id.empty();
-  const std::string outcome = stopped ? "stopped_by_rule" : outcome_of(code);
-  const bool open_end = run.outcome.empty() || run.outcome == "unknown" || run.outcome == "lost" ||
-                        (stopped && run.outcome == "failed");
-  if (run.ended) {
+  const std::string outcome = stopped ? "stopped_by_rule" : Job::outcome_of(code);
+  const bool open_end = run.job.outcome.empty() || run.job.outcome == "unknown" ||
+                        run.job.outcome == "lost" || (stopped && run.job.outcome == "failed");
+  if (run.job.ended) {
     if (!open_end || (!code && !stopped)) return;  // it has said so itself, or nothing new is known
-    run.outcome = outcome;
-    run.exit_code = code;
+    run.job.outcome = outcome;
+    run.job.exit_code = code;
     return finish_again(run, time);
   }
   const auto worker = std::find_if(run.workers.begin(), run.workers.end(), [&](const Worker& one) {
@@ -63,11 +41,11 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
   part->cut.touch_worker(run, number);
   // Its own last word was that it does not know, or how the end looked from inside.
-  if (worker->gone) run.outcome.clear();
+  if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
-  worsen(run, outcome, code);
-  if (run.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
-  run.ended_at = std::max(run.ended_at, time);
+  run.job.worsen(outcome, code);
+  if (run.job.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
+  run.job.ended_at = std::max(run.job.ended_at, time);
   sync(run, number);
   if (outcome == "failed") {
     Finding finding;
@@ -80,14 +58,15 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
 }
 
 void Engine::Impl::check_end(Run& run) {
-  if (run.ended || run.outcome.empty()) return;
-  if (run.clock.gone() < run.clock.present()) return;
-  if (run.clock.present() < run.world_size && !run.grace_over) return;  // not read yet, perhaps
+  if (run.job.ended || run.job.outcome.empty()) return;
+  if (run.workers.clock().gone() < run.workers.clock().present()) return;
+  if (run.workers.clock().present() < run.world_size && !run.course.grace_over)
+    return;  // not read yet, perhaps
   finish(run, core::Resolution::job_ended);
 }
 
 void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
-  if (run.ended) return;
+  if (run.job.ended) return;
   if (resolution == core::Resolution::job_ended) {
     advance(run, true);
     flush_rows(run);
@@ -96,10 +75,10 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
   if (resolution == core::Resolution::job_ended) end_evaluators(run);
   for (const auto& clock : clock_rules) count_clock(run, clock, true);
   resolve_all(run, resolution, lost);
-  run.ended = true;
-  run.lost = lost;
+  run.job.ended = true;
+  run.job.lost = lost;
   for (std::uint32_t rule = 0; rule < first_own; ++rule) {
-    const RuleProgress& progress = run.progress[rule];
+    const RuleProgress& progress = run.issues.progress[rule];
     if (progress.state == core::RuleState::issues_found) continue;
     if (resolution != core::Resolution::job_ended) {
       set_state(run, rule, core::RuleState::stopped, std::string(core::to_string(resolution)));
@@ -110,40 +89,38 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
     }
   }
   summaries.clear();
-  if (lost) worsen(run, "lost", std::nullopt);
-  if (resolution == core::Resolution::expired && run.outcome.empty()) run.outcome = "lost";
-  if (resolution != core::Resolution::superseded) tell_end(run, run.outcome);
+  if (lost) run.job.worsen("lost", std::nullopt);
+  if (resolution == core::Resolution::expired && run.job.outcome.empty()) run.job.outcome = "lost";
+  if (resolution != core::Resolution::superseded) tell_end(run, run.job.outcome);
   // Nothing of an ended run is judged again; it is only remembered, so that it does not come back.
   if (resolution == core::Resolution::job_ended && !lost) {
     give_up_parts(run, true);
-    run.pending = {};
-    run.partial.clear();
+    run.steps.pending = {};
+    run.steps.partial.clear();
     run.nodes.clear();
-    run.lives.clear();
-    run.clocks.clear();
-    run.captured = {};
-    run.clock = {};
-    run.units = 0;
+    run.issues.lives.clear();
+    run.issues.clocks.clear();
+    run.job.captured = {};
   }
 }
 
 void Engine::Impl::tell_end(Run& run, const std::string& outcome) {
   // A start may have been lost; but who never spoke of itself (JSON) has no end either.
-  if (run.id.shard != 0 || (!run.started && !run.beats)) return;
-  const std::int64_t time = run.ended_at != 0 ? run.ended_at : run.last_time;
-  core::JobEvent event = job_event(run, core::JobPhase::ended, ++run.ends, time);
+  if (run.id.shard != 0 || (!run.job.started && !run.pulse.beats)) return;
+  const std::int64_t time = run.job.ended_at != 0 ? run.job.ended_at : run.course.last_time;
+  core::JobEvent event = job_event(run, core::JobPhase::ended, ++run.pulse.ends, time);
   event.ended_at = event.time;
   event.outcome = outcome;
-  event.exit_code = run.exit_code;
+  event.exit_code = run.job.exit_code;
   emit(std::move(event));
-  const std::string job = run.job.empty() ? "The job" : run.job;
+  const std::string job = run.job.name.empty() ? "The job" : run.job.name;
   Finding finding;
   if (outcome == "failed") {
     ++stats.failed_jobs;
-    finding.observed = {"exit_code", static_cast<double>(run.exit_code.value_or(0))};
-    finding.summary = job + " failed" +
-                      (run.exit_code ? " with exit code " + std::to_string(*run.exit_code) : "") +
-                      ".";
+    finding.observed = {"exit_code", static_cast<double>(run.job.exit_code.value_or(0))};
+    finding.summary =
+        job + " failed" +
+        (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") + ".";
     raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
   } else if (outcome == "lost" || outcome == "unknown") {
     ++stats.lost_jobs;
@@ -157,33 +134,32 @@ void Engine::Impl::tell_end(Run& run, const std::string& outcome) {
 // How a run ended became known after its end.
 void Engine::Impl::finish_again(Run& run, std::int64_t time) {
   lower(run, Operational::job_lost, kNoLane, time);
-  if (run.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
-  tell_end(run, run.outcome);
-  if (!run.lost) return;
-  run.lost = false;
+  if (run.job.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
+  tell_end(run, run.job.outcome);
+  if (!run.job.lost) return;
+  run.job.lost = false;
   give_up_parts(run, true);
-  run.clock = {};
-  run.units = 0;
 }
 
 // A job that counted as lost is heard of again: it goes on where it was.
 void Engine::Impl::revive(Run& run, std::int64_t time) {
-  run.ended = run.lost = false;
-  if (run.outcome == "lost") run.outcome.clear();
-  run.ended_at = 0;
+  run.job.ended = run.job.lost = false;
+  if (run.job.outcome == "lost") run.job.outcome.clear();
+  run.job.ended_at = 0;
   ++stats.revived_jobs;
   lower(run, Operational::job_lost, kNoLane, time);
   for (std::uint32_t rule = 0; rule < first_own; ++rule) {
-    if (run.progress[rule].state == core::RuleState::no_issues_found) {
+    if (run.issues.progress[rule].state == core::RuleState::no_issues_found) {
       set_state(run, rule, core::RuleState::in_progress);
     }
   }
-  run.job_changed = true;
-  heartbeat(run,
-            std::max(time, run.last_heartbeat == kNever
-                               ? time
-                               : add(run.last_heartbeat, std::chrono::nanoseconds(kHeartbeatSoon))),
-            true);
+  run.pulse.changed = true;
+  heartbeat(
+      run,
+      std::max(time, run.pulse.last_heartbeat == kNever
+                         ? time
+                         : add(run.pulse.last_heartbeat, std::chrono::nanoseconds(kHeartbeatSoon))),
+      true);
 }
 
 // The parts go to the cut, which keeps them for as long as it needs them.
@@ -193,24 +169,20 @@ void Engine::Impl::give_up_parts(Run& run, bool names) {
   gone->life = std::exchange(run.life, part->cut.fresh_life());
   gone->head_mark = std::exchange(run.head_mark, {});
   gone->workers = std::exchange(run.workers, {});
-  gone->worker_marks = std::exchange(run.worker_marks, {});
   gone->lanes = std::exchange(run.lanes, {});
-  gone->lane_marks = std::exchange(run.lane_marks, {});
   gone->evaluators = std::exchange(run.evaluators, {});
-  gone->names_life = run.names_life;
+  gone->names.life = run.names.life;
   if (names) {
-    gone->names = std::exchange(run.names, {});
-    gone->name_marks = std::exchange(run.name_marks, {});
-    run.names_life = run.life;
-    ++run.names_version;
+    gone->names.table = std::exchange(run.names.table, {});
+    gone->names.marks = std::exchange(run.names.marks, {});
+    run.names.life = run.life;
+    ++run.names.version;
   }
-  run.worker_index.clear();
-  run.lane_index.clear();
   part->cut.touch_head(run);
-  for (const NameTable::Entry& entry : gone->names.entries()) {
+  for (const NameTable::Entry& entry : gone->names.table.entries()) {
     if (!entry.lasting) continue;
-    part->cut.touch_name(run, run.names.place(entry.hash));
-    run.names.set(entry.hash, entry.name, true);
+    part->cut.touch_name(run, run.names.table.place(entry.hash));
+    run.names.table.set(entry.hash, entry.name, true);
   }
   part->cut.retire(std::move(gone));
 }
@@ -243,25 +215,24 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   Run fresh;
   fresh.id = run.id;
   fresh.life = run.life;
-  fresh.names_life = run.names_life;
   fresh.launches = std::move(run.launches);
   fresh.head_mark = run.head_mark;
-  fresh.name_marks = std::move(run.name_marks);
   fresh.partition = run.partition;
   fresh.attempt = attempt;
-  fresh.first_seen = now;
-  fresh.last_arrival = now;
-  fresh.last_any = now;
-  fresh.progress.resize(all_rules.size());
+  fresh.course.first_seen = now;
+  fresh.course.last_arrival = now;
+  fresh.course.last_any = now;
+  fresh.issues.progress.resize(all_rules.size());
   // Counted per run: who reads issues takes a smaller number for an older report
   // (docs/events.md).
-  for (std::size_t i = 0; i < std::min(fresh.progress.size(), run.progress.size()); ++i) {
-    fresh.progress[i].issue_sequence = run.progress[i].issue_sequence;
+  for (std::size_t i = 0; i < std::min(fresh.issues.progress.size(), run.issues.progress.size());
+       ++i) {
+    fresh.issues.progress[i].issue_sequence = run.issues.progress[i].issue_sequence;
   }
-  fresh.job = run.job;  // until the new attempt's start says otherwise
-  fresh.labels = run.labels;
+  fresh.job.name = run.job.name;  // until the new attempt's start says otherwise
+  fresh.job.labels = run.job.labels;
   fresh.names = std::move(run.names);
-  fresh.names_version = run.names_version + 1;
+  ++fresh.names.version;
   fresh.evaluators = std::move(kept);
   run = std::move(fresh);
   for (const auto& clock : clock_rules) {

@@ -26,7 +26,7 @@ void Engine::Impl::bind() {
 }
 
 std::string Engine::Impl::name_of(const Run& run, std::uint64_t hash) const {
-  if (const Name* name = run.names.find(hash)) return name->text;
+  if (const Name* name = run.names.table.find(hash)) return name->text;
   std::array<std::uint8_t, 8> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::uint8_t>(hash >> (56 - 8 * i));
@@ -49,9 +49,8 @@ PartitionState& Engine::Impl::partition(std::int32_t number) {
 }
 
 std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& header) {
-  const std::pair<std::uint64_t, std::uint32_t> key{header.worker, header.rank};
-  const auto found = run.worker_index.find(key);
-  if (found != run.worker_index.end()) return found->second;
+  const std::uint32_t known = run.workers.find(header.worker, header.rank);
+  if (known != Workers::kNone) return known;
   if (run.workers.size() >= options.config.max_units_per_run) {
     ++stats.refused_units;
     return kNoLane;
@@ -65,18 +64,13 @@ std::uint32_t Engine::Impl::find_worker(Run& run, const core::FrameHeader& heade
   worker.last_arrival = now;
   // Workers have a default name, so that most runs need no dictionary to speak of them.
   const std::string usual = "worker_" + std::to_string(header.rank);
-  if (const Name* name = run.names.find(header.worker)) {
+  if (const Name* name = run.names.table.find(header.worker)) {
     worker.name = name->text;
     worker.named = true;
   } else {
     worker.name = core::name_hash(usual) == header.worker ? usual : name_of(run, header.worker);
   }
-  run.workers.push_back(std::move(worker));
-  run.worker_index.emplace(key, number);
-  std::array<std::uint32_t, kModes * 2> none{};
-  none.fill(kNoLane);
-  run.lane_index.push_back(none);
-  return number;
+  return run.workers.add(std::move(worker));
 }
 
 bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header) {
@@ -93,7 +87,7 @@ bool Engine::Impl::accept_sequence(Run& run, Worker& worker, const core::FrameHe
   }
   if (header.incarnation != worker.incarnation) {
     if (worker.incarnation != 0) {
-      reset_units(run, static_cast<std::uint32_t>(&worker - run.workers.data()));
+      reset_units(run, run.workers.number_of(worker));
     }
     worker.incarnation = header.incarnation;
     worker.has_sequence = false;
@@ -120,19 +114,20 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
   worker.last_time = header.time;
   worker.idle = false;
   if (worker.agent) return;
-  const std::int64_t last = std::exchange(run.last_arrival, now);
-  run.last_mode = header.mode;
-  run.last_mode_step = header.step;
+  const std::int64_t last = std::exchange(run.course.last_arrival, now);
+  run.course.last_mode = header.mode;
+  run.course.last_mode_step = header.step;
   if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
-    run.last_step = std::max(run.last_step, header.step);
+    run.course.last_step = std::max(run.course.last_step, header.step);
   }
-  run.last_global_step = std::max(run.last_global_step, header.global_step);
+  run.course.last_global_step = std::max(run.course.last_global_step, header.global_step);
   {
     worker.active = static_cast<std::uint8_t>(worker.active | mode_bit(header.mode));
-    run.seen_modes = static_cast<std::uint8_t>(run.seen_modes | mode_bit(header.mode));
+    run.course.seen_modes =
+        static_cast<std::uint8_t>(run.course.seen_modes | mode_bit(header.mode));
     const bool trains = header.mode == core::Mode::train || header.mode == core::Mode::global;
-    if (trains && run.first_train_arrival == kNever) {
-      run.first_train_arrival = now;
+    if (trains && run.course.first_train_arrival == kNever) {
+      run.course.first_train_arrival = now;
     }
     if ((worker.unsequenced || worker.gap) && worker.mode != header.mode) {
       // No step-ends, or the last one was lost: entering another mode ends the last step of the one
@@ -152,10 +147,10 @@ void Engine::Impl::progress(Run& run, Worker& worker, const core::FrameHeader& h
     // While the run as a whole was silent no worker was: those that still are, are so now.
     const bool was_silent = add(last, clock.program->threshold) <= now;
     next_check = std::min(next_check, was_silent ? now : add(now, clock.program->threshold));
-    const auto number = static_cast<std::uint32_t>(&worker - run.workers.data());
+    const auto number = run.workers.number_of(worker);
     for (const std::uint32_t who : {kNoLane, number}) {
-      const auto found = run.clocks.find({clock.rule, who});
-      if (found == run.clocks.end() || !found->second.fired) continue;
+      const auto found = run.issues.clocks.find({clock.rule, who});
+      if (found == run.issues.clocks.end() || !found->second.fired) continue;
       found->second.fired = false;
       Place place;
       place.step_clock = false;
@@ -185,17 +180,17 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
   if (number == kNoLane) return;
   part->cut.touch_worker(*run, number);
   if (!accept_sequence(*run, run->workers[number], header)) return;
-  if (run->lost && !agent) revive(*run, header.time);
+  if (run->job.lost && !agent) revive(*run, header.time);
   if (!agent) {
     current = number;
     check_clock(*run, number, header);
-    run->last_any = now;  // what a node's agent sends is no sign of life of the run
-    run->beats = run->beats || life != nullptr;
+    run->course.last_any = now;  // what a node's agent sends is no sign of life of the run
+    run->pulse.beats = run->pulse.beats || life != nullptr;
     for (const auto& clock : clock_rules) count_clock(*run, clock, false);
     // Times from the far future move nothing.
-    run->last_time =
-        std::max(run->last_time, std::min(header.time, add(core::nanoseconds(ref.timestamp),
-                                                           options.config.max_clock_skew)));
+    run->course.last_time =
+        std::max(run->course.last_time, std::min(header.time, add(core::nanoseconds(ref.timestamp),
+                                                                  options.config.max_clock_skew)));
   }
   if (is_progress(header.kind)) progress(*run, run->workers[number], header);
   handle(*run, number, frame, body);
@@ -299,9 +294,9 @@ void Engine::end_of_input() {
   for (auto& [number, partition] : impl_->partitions) {
     impl_->part = &partition;
     for (auto& [id, run] : partition.runs) {
-      if (run->ended) continue;
+      if (run->job.ended) continue;
       partition.cut.touch_head(*run);
-      run->grace_over = true;
+      run->course.grace_over = true;
       impl_->advance(*run, true);
       impl_->flush_rows(*run);
       impl_->flush_nodes(*run);
@@ -375,8 +370,8 @@ EngineStats Engine::stats() const {
   for (const auto& [number, partition] : impl_->partitions) {
     out.runs += partition.runs.size();
     for (const auto& [id, run] : partition.runs) {
-      out.units += run->units;
-      out.open_issues += run->open.size();
+      out.units += run->lanes.units;
+      out.open_issues += run->issues.open.size();
     }
   }
   return out;

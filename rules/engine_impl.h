@@ -17,9 +17,9 @@
 #include "core/function_ref.h"
 #include "rules/cut.h"
 #include "rules/evaluate/evaluator.h"
-#include "rules/operational.h"
 #include "rules/rules.h"
-#include "rules/run.h"
+#include "rules/run/operational.h"
+#include "rules/run/run.h"
 
 namespace tocsin::rules {
 
@@ -165,9 +165,7 @@ struct Engine::Impl {
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
   void unwatched(Run& run, const core::FrameHeader& header);
   void check_clock(Run& run, std::uint32_t worker, const core::FrameHeader& header);
-  void sync(Run& run, std::uint32_t worker) {
-    run.clock.update(worker, standing_of(run.workers[worker]));
-  }
+  void sync(Run& run, std::uint32_t worker) { run.workers.sync(worker); }
   bool accept_sequence(Run& run, Worker& worker, const core::FrameHeader& header);
   void progress(Run& run, Worker& worker, const core::FrameHeader& header);
   void on_dictionary(Run& run, const core::Dictionary& names);
@@ -320,10 +318,5 @@ inline bool is_progress(core::FrameKind kind) {
   return kind == core::FrameKind::summary || kind == core::FrameKind::scalar ||
          kind == core::FrameKind::step_end;
 }
-
-/// What a process came to of which only the exit code is known.
-std::string outcome_of(std::optional<int> code);
-/// Adds how one process ended to how its job did: the worst counts.
-void worsen(Run& run, const std::string& outcome, std::optional<int> code);
 
 }  // namespace tocsin::rules

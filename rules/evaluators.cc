@@ -1,6 +1,6 @@
 // Between the engine and its evaluators: hands them what they ask for, and makes issues of what they
 // say.
-#include "rules/evaluators.h"
+#include "rules/run/evaluator_part.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ class Engine::Impl::EvaluatorScope final : public Scope {
       : engine_(engine), run_(run), rule_(rule) {}
 
   [[nodiscard]] const Name* find(std::uint64_t name) const override {
-    return run_.names.find(name);
+    return run_.names.table.find(name);
   }
   [[nodiscard]] std::string text(std::uint64_t name) const override {
     return engine_.name_of(run_, name);
@@ -30,7 +30,7 @@ class Engine::Impl::EvaluatorScope final : public Scope {
     return number < run_.workers.size() ? run_.workers[number].node : std::string();
   }
   [[nodiscard]] std::size_t workers() const override { return run_.workers.size(); }
-  [[nodiscard]] std::string job() const override { return run_.job; }
+  [[nodiscard]] std::string job() const override { return run_.job.name; }
 
   [[nodiscard]] Candidate who(std::uint32_t number) const override {
     return Engine::Impl::candidate_of(run_, number);
@@ -51,9 +51,9 @@ class Engine::Impl::EvaluatorScope final : public Scope {
   void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
               const Subject& subject, SayLabels labels, Explain explain_kind) override {
     counted(verdict.outcome);
-    const auto known = run_.lives.find({rule_, unit});
-    Life life = known == run_.lives.end() ? Life{} : known->second;
-    if (verdict.outcome != Outcome::hit && known == run_.lives.end()) return;
+    const auto known = run_.issues.lives.find({rule_, unit});
+    Life life = known == run_.issues.lives.end() ? Life{} : known->second;
+    if (verdict.outcome != Outcome::hit && known == run_.issues.lives.end()) return;
     const auto explain = [&](unsigned kind) -> std::pair<Finding, Extra> {
       Finding finding = explain_kind(subject, kind);
       Extra extra;
@@ -66,9 +66,9 @@ class Engine::Impl::EvaluatorScope final : public Scope {
     const Unit one{{rule_, kNoLane, unit, 0xFF, 0}, worker, labels};
     engine_.settle(run_, rule_, life, one, verdict, place, explain);
     if (life.active()) {
-      run_.lives[{rule_, unit}] = life;
-    } else if (known != run_.lives.end()) {
-      run_.lives.erase(known);
+      run_.issues.lives[{rule_, unit}] = life;
+    } else if (known != run_.issues.lives.end()) {
+      run_.issues.lives.erase(known);
     }
   }
 
@@ -128,12 +128,12 @@ void Engine::Impl::feed_all(Run& run, std::uint32_t which,
 // What a rule selects of a lane: decided once per name, and again when a dictionary has named it.
 void Engine::Impl::choose(Run& run, Lane& lane) {
   const std::vector<std::uint32_t>& wanting = takers_of(input::kRows);
-  const bool again = lane.chosen_unsure && lane.chosen_version != run.names_version;
+  const bool again = lane.chosen_unsure && lane.chosen_version != run.names.version;
   const std::size_t first = again ? 0 : lane.chosen_slots;
   if (first == lane.slots.size()) return;
   lane.chosen.resize(wanting.size());
   lane.chosen_slots = lane.slots.size();
-  lane.chosen_version = run.names_version;
+  lane.chosen_version = run.names.version;
   if (again) lane.chosen_unsure = false;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
     const Program& program = *evaluated[wanting[w]].program;

@@ -45,7 +45,7 @@ void Engine::Impl::emit(Event event) {
 }
 
 void Engine::Impl::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts) {
-  RuleProgress& progress = run.progress[rule];
+  RuleProgress& progress = run.issues.progress[rule];
   std::uint64_t judged = 0;
   for (std::size_t i = 0; i < kOutcomes; ++i) {
     progress.counts[i] += counts[i];
@@ -62,7 +62,7 @@ void Engine::Impl::count(Run& run, std::uint32_t rule, const OutcomeCounts& coun
 
 void Engine::Impl::set_state(Run& run, std::uint32_t rule, core::RuleState state,
                              std::string reason) {
-  RuleProgress& progress = run.progress[rule];
+  RuleProgress& progress = run.issues.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
   if (rule >= first_own || run.id.shard != 0) return;
@@ -85,7 +85,7 @@ void Engine::Impl::set_state(Run& run, std::uint32_t rule, core::RuleState state
     event.evaluations[std::string(to_string(static_cast<Outcome>(i)))] = progress.counts[i];
   }
   event.run = run_ref(run);
-  event.time = core::wall_time(run.last_time);
+  event.time = core::wall_time(run.course.last_time);
   emit(std::move(event));
 }
 
@@ -120,10 +120,10 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   const Common& common = which.program->common;
   OpenKey key = unit.key;
   key.kind = static_cast<std::uint8_t>(kind);
-  auto found = run.open.find(key);
-  const bool fresh = found == run.open.end();
+  auto found = run.issues.open.find(key);
+  const bool fresh = found == run.issues.open.end();
   if (fresh) {
-    std::uint32_t& others = run.open_counts[{rule, kind, unit.worker}];
+    std::uint32_t& others = run.issues.open_counts[{rule, kind, unit.worker}];
     if (others >= common.max_open_units.value_or(options.config.max_open_units)) return;
     ++others;
     Open open;
@@ -131,7 +131,7 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
     open.kind = kind_name(*which.program, kind);
     open.worker = unit.worker;
     open.starts_at = place.time;
-    found = run.open.emplace(key, std::move(open)).first;
+    found = run.issues.open.emplace(key, std::move(open)).first;
     life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
   } else {
     ++found->second.occurrences;
@@ -166,7 +166,7 @@ void Engine::Impl::fire(Run& run, std::uint32_t rule, Life& life, const Unit& un
   if (fresh) begin(run, rule, key, open, issue, place, extra.role);
   name_causes(run, open, issue);
   send_issue(run, rule, std::move(issue), open, place);
-  if (run.progress[rule].state != core::RuleState::issues_found) {
+  if (run.issues.progress[rule].state != core::RuleState::issues_found) {
     set_state(run, rule, core::RuleState::issues_found);
   }
 }
@@ -185,13 +185,13 @@ void Engine::Impl::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open&
                              place.step,
                              issue.event_id,
                              core::issue_key(issue.labels)};
-  run.signs.add(open.beginning, key);
+  run.issues.signs.add(open.beginning, key);
 }
 
 void Engine::Impl::name_causes(const Run& run, const Open& open, core::Issue& issue) const {
   if (!open.beginning.known()) return;
-  for (const OpenKey& key : run.signs.before(open.beginning.onset)) {
-    const Open& earlier = run.open.at(key);
+  for (const OpenKey& key : run.issues.signs.before(open.beginning.onset)) {
+    const Open& earlier = run.issues.open.at(key);
     core::Cause cause;
     cause.event_id = earlier.beginning.event_id;
     cause.issue_key = earlier.beginning.issue_key;
@@ -208,13 +208,14 @@ void Engine::Impl::name_causes(const Run& run, const Open& open, core::Issue& is
 
 void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution resolution,
                                 const Place& place) {
-  const auto found = run.open.find(key);
-  if (found == run.open.end()) return;
+  const auto found = run.issues.open.find(key);
+  if (found == run.issues.open.end()) return;
   const Open open = std::move(found->second);
-  run.open.erase(found);
-  if (open.beginning.known()) run.signs.remove(open.beginning, key);
-  const auto others = run.open_counts.find({key.rule, key.kind, open.worker});
-  if (others != run.open_counts.end() && --others->second == 0) run.open_counts.erase(others);
+  run.issues.open.erase(found);
+  if (open.beginning.known()) run.issues.signs.remove(open.beginning, key);
+  const auto others = run.issues.open_counts.find({key.rule, key.kind, open.worker});
+  if (others != run.issues.open_counts.end() && --others->second == 0)
+    run.issues.open_counts.erase(others);
   core::Issue issue = make_issue(run, settings(key.rule), open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = resolution;
@@ -242,7 +243,7 @@ void Engine::Impl::resolve_open(Run& run, const OpenKey& key, core::Resolution r
 // unit may end a second time with the clock of steps where it was.
 void Engine::Impl::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   std::vector<std::pair<std::string, OpenKey>> keys;
-  for (const auto& [key, open] : run.open) {
+  for (const auto& [key, open] : run.issues.open) {
     const bool stays = resolution == core::Resolution::job_ended && key.rule >= first_own &&
                        operational_rules()[key.rule - first_own].outlives_job;
     if (!stays) keys.emplace_back(unit_text(open), key);
@@ -252,8 +253,8 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution, bool lost)
     return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
   });
   Place place;
-  place.step = run.last_step == kNever ? 0 : run.last_step;
-  place.global_step = run.last_global_step;
+  place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
+  place.global_step = run.course.last_global_step;
   for (const auto& [text, key] : keys) {
     const Program* program = settings(key.rule).program.get();
     const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
@@ -261,15 +262,15 @@ void Engine::Impl::resolve_all(Run& run, core::Resolution resolution, bool lost)
         (key.rule < first_own || operational_rules()[key.rule - first_own].step_clock) &&
         program->step_clock();
     place.step_clock = steps && !lost;
-    place.time = run.last_time;
-    const Open& open = run.open.at(key);
+    place.time = run.course.last_time;
+    const Open& open = run.issues.open.at(key);
     // Where its own mode stands, and not before what it said last.
     if (steps && open.mode) {
       place.mode = open.mode;
-      place.step = std::max(open.last_step, run.clock.newest(at(*open.mode)));
+      place.step = std::max(open.last_step, run.workers.clock().newest(at(*open.mode)));
     } else {
       place.mode.reset();
-      place.step = run.last_step == kNever ? 0 : run.last_step;
+      place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
     }
     // Reports at times lie at the ends of periods, beyond the newest step: no end comes before them.
     if (!place.step_clock) {
@@ -292,13 +293,13 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
   issue.kind = open.kind;
   issue.shadow = which.shadow;
   issue.severity = open.severity;
-  for (const auto& [name, value] : run.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : run.job.labels) issue.labels.set(name, value);
   for (const auto& [name, value] : options.labels) issue.labels.set(name, value);
   for (const auto& [name, value] : open.unit) issue.labels.set(name, value);
   if (!open.kind.empty()) issue.labels.set("kind", open.kind);
   issue.labels.set("rule", which.name);
   issue.labels.set("severity", core::to_string(open.severity));
-  issue.labels.set("job", run.job);
+  issue.labels.set("job", run.job.name);
   issue.labels.set("run_uid", core::to_text(run.id.uid));
   issue.labels.set("cluster", options.cluster);
   issue.runbook_url = which.runbook_url;
@@ -333,7 +334,7 @@ core::Issue Engine::Impl::make_issue(const Run& run, const RuleSettings& which, 
 
 void Engine::Impl::send_issue(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
                               const Place& place) {
-  issue.sequence = ++run.progress[rule].issue_sequence;
+  issue.sequence = ++run.issues.progress[rule].issue_sequence;
   identify(run, issue, open, place);
   emit(std::move(issue));
 }
@@ -349,9 +350,9 @@ void Engine::Impl::identify(const Run& run, core::Issue& issue, const Open& open
 void Engine::Impl::resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
                                 const Open& open, std::uint64_t sequence) {
   Place place;
-  place.step = run.last_step == kNever ? 0 : run.last_step;
-  place.global_step = run.last_global_step;
-  place.time = run.last_time;
+  place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
+  place.global_step = run.course.last_global_step;
+  place.time = run.course.last_time;
   core::Issue issue = make_issue(run, gone, open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = core::Resolution::superseded;

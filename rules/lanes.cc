@@ -35,17 +35,10 @@ void grow(const RowProgram& program, Block& block, const Lane& lane) {
 }  // namespace
 
 Lane& Engine::Impl::lane(Run& run, std::uint32_t worker, core::Mode mode, bool scalars) {
-  std::uint32_t& number = run.lane_index[worker][at(mode) * 2 + (scalars ? 1 : 0)];
-  if (number == kNoLane) {
-    number = static_cast<std::uint32_t>(run.lanes.size());
-    part->cut.touch_lane(run, number);
-    Lane& fresh = run.lanes.emplace_back();
-    fresh.worker = worker;
-    fresh.mode = mode;
-    fresh.scalars = scalars;
-    fresh.blocks.resize(row_rules.size());
-  }
-  return run.lanes[number];
+  const std::uint32_t number = run.lanes.find(worker, mode, scalars);
+  if (number != kNoLane) return run.lanes[number];
+  part->cut.touch_lane(run, static_cast<std::uint32_t>(run.lanes.size()));
+  return run.lanes.add(worker, mode, scalars, row_rules.size());
 }
 
 std::uint32_t Engine::Impl::slot(Run& run, Lane& lane, std::uint64_t name, std::uint64_t meta,
@@ -53,13 +46,13 @@ std::uint32_t Engine::Impl::slot(Run& run, Lane& lane, std::uint64_t name, std::
   if (guess < lane.slots.size() && lane.slots[guess].name == name) return guess;
   const std::uint32_t found = lane.index.find(name);
   if (found != FlatIndex::kNone) return found;
-  if (run.units >= options.config.max_units_per_run) {
+  if (run.lanes.units >= options.config.max_units_per_run) {
     ++stats.refused_units;
     return RowBatch::kSkip;
   }
-  ++run.units;
+  ++run.lanes.units;
   const auto number = static_cast<std::uint32_t>(lane.slots.size());
-  part->cut.touch_slot(run, static_cast<std::uint32_t>(&lane - run.lanes.data()), number);
+  part->cut.touch_slot(run, run.lanes.number_of(lane), number);
   lane.index.insert(name, number);
   lane.slots.push_back({name, kNever});
   const auto type = static_cast<std::uint16_t>(meta & 0xFFFF);
@@ -75,14 +68,14 @@ Candidate Engine::Impl::candidate_of(const Run& run, std::uint32_t number) {
   out.worker_named = worker.named;
   out.rank = worker.rank;
   out.node = worker.node;
-  out.job = run.job;
-  out.labels = run.labels;
+  out.job = run.job.name;
+  out.labels = run.job.labels;
   return out;
 }
 
 Candidate Engine::Impl::candidate_of(const Run& run, const Lane& lane, std::size_t number) {
   Candidate out = candidate_of(run, lane.worker);
-  out.name = run.names.find(lane.slots[number].name);
+  out.name = run.names.table.find(lane.slots[number].name);
   out.role = static_cast<core::Role>(lane.types[number] >> 8);
   if (out.role == core::Role::other && out.name != nullptr) out.role = out.name->role;
   out.dtype = static_cast<core::Dtype>(lane.types[number] & 0xFF);
@@ -93,17 +86,17 @@ Candidate Engine::Impl::candidate_of(const Run& run, const Lane& lane, std::size
 
 // Decides for new slots, and again for those whose dictionary entry was missing, which rules look.
 void Engine::Impl::resolve(Run& run, Lane& lane) {
-  const bool again = lane.unresolved && lane.names_version != run.names_version;
+  const bool again = lane.unresolved && lane.names_version != run.names.version;
   const std::size_t first = again ? 0 : lane.wanted.size();
   if (first == lane.slots.size()) return;
-  const auto lane_number = static_cast<std::uint32_t>(&lane - run.lanes.data());
+  const auto lane_number = run.lanes.number_of(lane);
   part->cut.touch_lane(run, lane_number);
   part->cut.touch_slots(run, lane_number, first);
-  lane.names_version = run.names_version;
+  lane.names_version = run.names.version;
   if (again) lane.unresolved = false;
   lane.wanted.resize(lane.slots.size());
   for (std::size_t i = first; i < lane.slots.size(); ++i) {
-    const Name* name = run.names.find(lane.slots[i].name);
+    const Name* name = run.names.table.find(lane.slots[i].name);
     const Candidate candidate = candidate_of(run, lane, i);
     const core::Role role = candidate.role;
     for (std::size_t r = 0; r < row_rules.size(); ++r) {
@@ -137,7 +130,7 @@ void Engine::Impl::resolve(Run& run, Lane& lane) {
 void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   Lane& here = lane(run, worker, header.mode, false);
-  const auto lane_number = static_cast<std::uint32_t>(&here - run.lanes.data());
+  const auto lane_number = run.lanes.number_of(here);
   part->cut.touch_lane(run, lane_number);
   const std::size_t rows = frame.rows();
   if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
@@ -168,7 +161,7 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
     ++guess;
   }
   if (here.wanted.size() < here.slots.size() ||
-      (here.unresolved && here.names_version != run.names_version)) {
+      (here.unresolved && here.names_version != run.names.version)) {
     resolve(run, here);
   }
   sparse.clear();
@@ -196,7 +189,7 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
   batch.loss_scale = run.workers[worker].loss_scale;
   batch.learning_rate = run.workers[worker].learning_rate;
   batch.max_learning_rate = run.workers[worker].max_learning_rate;
-  batch.names = &run.names;
+  batch.names = &run.names.table;
   batch.sparse = sparse;
   batch.vectors = vectors;
   Place place;
@@ -220,8 +213,7 @@ void Engine::Impl::on_summary(Run& run, std::uint32_t worker, const core::FrameV
 void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
-  const auto lane_number =
-      static_cast<std::uint32_t>(&lane(run, worker, header.mode, true) - run.lanes.data());
+  const auto lane_number = run.lanes.number_of(lane(run, worker, header.mode, true));
   part->cut.touch_lane(run, lane_number);
   const auto names = frame.column<std::uint64_t>(core::scalar_column::name);
   const auto steps = frame.column<std::int64_t>(core::scalar_column::step);
@@ -259,7 +251,7 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     }
     seen = std::max(seen, steps[i]);
     if (here.wanted.size() < here.slots.size() ||
-        (here.unresolved && here.names_version != run.names_version)) {
+        (here.unresolved && here.names_version != run.names.version)) {
       resolve(run, here);
     }
     if (here.wanted[guess] != Match::no) {
@@ -289,7 +281,7 @@ void Engine::Impl::on_scalars(Run& run, std::uint32_t worker, const core::FrameV
     batch.world_size = header.world_size;
     batch.loss_scale = run.workers[worker].loss_scale;
     batch.scalar = true;
-    batch.names = &run.names;
+    batch.names = &run.names.table;
     Place place;
     place.mode = header.mode;
     place.step = steps[i];
@@ -354,8 +346,8 @@ void Engine::Impl::judge_rows(Run& run, std::uint32_t lane_number, RowBatch& bat
 
 void Engine::Impl::end_row_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                                 const Place& place) {
-  for (const std::size_t scalars : {0, 1}) {
-    const std::uint32_t lane_number = run.lane_index[worker][at(mode) * 2 + scalars];
+  for (const bool scalars : {false, true}) {
+    const std::uint32_t lane_number = run.lanes.find(worker, mode, scalars);
     if (lane_number != kNoLane) end_row_step(run, lane_number, step, place);
   }
 }
@@ -444,7 +436,7 @@ void Engine::Impl::settle_rows(Run& run, std::uint32_t lane_number, std::size_t 
         const core::Collection* collection = core::collection_of(*extra.role);
         if (collection != nullptr) tensor.collection = collection->name;
         tensor.dtype = subject.dtype;
-        if (const Name* known = run.names.find(name)) tensor.shape = known->shape;
+        if (const Name* known = run.names.table.find(name)) tensor.shape = known->shape;
         extra.tensor = std::move(tensor);
       }
       return {program.explain(state, row ? &*row : nullptr, batch, subject, kind),
@@ -467,7 +459,7 @@ void Engine::Impl::flush_rows(Run& run) {
     Place place;
     place.mode = here.mode;
     place.step = newest;
-    place.global_step = run.last_global_step;
+    place.global_step = run.course.last_global_step;
     place.time = run.workers[here.worker].last_time;
     place.partial = run.workers[here.worker].gap;
     end_row_step(run, i, newest, place);

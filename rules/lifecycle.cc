@@ -55,9 +55,9 @@ core::Value platform_reference(const core::Lifecycle& body) {
 
 void Engine::Impl::on_dictionary(Run& run, const core::Dictionary& names) {
   for (const core::NamedEntry& entry : names) {
-    const Name* known = run.names.find(entry.hash);
+    const Name* known = run.names.table.find(entry.hash);
     if (known != nullptr && known->text == entry.name) continue;
-    if (run.names.size() >= 2 * std::size_t{options.config.max_units_per_run}) return;
+    if (run.names.table.size() >= 2 * std::size_t{options.config.max_units_per_run}) return;
     learn(run, entry);
   }
 }
@@ -65,8 +65,9 @@ void Engine::Impl::on_dictionary(Run& run, const core::Dictionary& names) {
 void Engine::Impl::learn(Run& run, const core::NamedEntry& entry) {
   if (entry.attrs_wrong) ++stats.bad_attrs;
   // JSON producers have no start record: job and labels come with their worker's name.
-  if (run.job.empty()) run.job = entry.attrs.job;
-  if (!run.started && !entry.attrs.labels.empty()) run.labels = entry.attrs.labels.entries();
+  if (run.job.name.empty()) run.job.name = entry.attrs.job;
+  if (!run.job.started && !entry.attrs.labels.empty())
+    run.job.labels = entry.attrs.labels.entries();
   Name name;
   name.text = entry.name;
   name.dtype = entry.dtype;
@@ -87,20 +88,20 @@ void Engine::Impl::learn(Run& run, const core::NamedEntry& entry) {
       worker.named = true;
     }
   }
-  part->cut.touch_name(run, run.names.place(entry.hash));
+  part->cut.touch_name(run, run.names.table.place(entry.hash));
   const bool lasting =
       entry.type == core::DictionaryType::series || entry.type == core::DictionaryType::node;
-  run.names.set(entry.hash, std::move(name), lasting);
-  ++run.names_version;
+  run.names.table.set(entry.hash, std::move(name), lasting);
+  ++run.names.version;
 }
 
 core::RunRef Engine::Impl::run_ref(const Run& run) const {
   core::RunRef out;
   out.uid = run.id.uid;
   out.attempt = run.attempt;
-  out.job = run.job;
-  out.platform = run.platform;
-  out.ref = run.platform_ref;
+  out.job = run.job.name;
+  out.platform = run.job.platform;
+  out.ref = run.job.platform_ref;
   return out;
 }
 
@@ -110,21 +111,22 @@ core::JobEvent Engine::Impl::job_event(const Run& run, core::JobPhase phase, std
   event.phase = phase;
   event.number = number;
   event.run = run_ref(run);
-  for (const auto& [name, value] : run.labels) event.labels.set(name, value);
+  for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
   for (const auto& [name, value] : options.labels) event.labels.set(name, value);
   event.world_size = run.world_size;
   for (std::uint32_t i = 0; i < first_own; ++i) event.rules.push_back(all_rules[i].name);
   event.time = core::wall_time(time);
-  if (run.started) event.started_at = core::wall_time(run.started_at);
-  if (run.last_step != kNever) event.step = run.last_step;
-  if (const std::size_t timed = std::min<std::size_t>(run.steps_timed, run.step_times.size());
+  if (run.job.started) event.started_at = core::wall_time(run.job.started_at);
+  if (run.course.last_step != kNever) event.step = run.course.last_step;
+  if (const std::size_t timed =
+          std::min<std::size_t>(run.pulse.steps_timed, run.pulse.step_times.size());
       timed > 0) {
-    std::array<std::int64_t, 16> times = run.step_times;
+    std::array<std::int64_t, 16> times = run.pulse.step_times;
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(timed / 2);
     std::nth_element(times.begin(), middle, times.begin() + static_cast<std::ptrdiff_t>(timed));
     event.step_seconds = static_cast<double>(*middle) / 1e9;
   }
-  for (const auto& [node, newest] : run.launch) {
+  for (const auto& [node, newest] : run.job.launch) {
     event.launch[node] = newest.boot + "/" + std::to_string(newest.opened);
   }
   return event;
@@ -136,23 +138,23 @@ void Engine::Impl::on_start(Run& run, Worker& worker, const core::FrameHeader& h
   worker.node = body.node.empty() ? body.host : body.node;
   if (worker.agent) return;
   if (body.opened && !worker.node.empty()) {
-    Opened& newest = run.launch[worker.node];
+    Opened& newest = run.job.launch[worker.node];
     const std::string boot = body.boot_id.substr(0, 8);
     // Opening times count from the boot: they compare within one only.
     if (newest.boot != boot || newest.opened < *body.opened) {
       newest = {boot, *body.opened};
-      run.job_changed = true;
+      run.pulse.changed = true;
     }
   }
-  if (run.started) return heartbeat(run, header.time, false);
-  run.job_changed = false;
-  run.started = true;
-  run.started_at = header.time;
-  run.job = body.job;
-  if (!body.labels.empty()) run.labels = body.labels.entries();
-  if (!body.platform.empty()) run.platform = body.platform;
-  run.platform_ref = platform_reference(body);
-  run.captured = captured_names(body.capture);
+  if (run.job.started) return heartbeat(run, header.time, false);
+  run.pulse.changed = false;
+  run.job.started = true;
+  run.job.started_at = header.time;
+  run.job.name = body.job;
+  if (!body.labels.empty()) run.job.labels = body.labels.entries();
+  if (!body.platform.empty()) run.job.platform = body.platform;
+  run.job.platform_ref = platform_reference(body);
+  run.job.captured = captured_names(body.capture);
   emit(job_event(run, core::JobPhase::started, 1, header.time));
   request_capture(run, header.time);
 }
@@ -172,9 +174,9 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
       worker.gone = true;
       if (body.event == core::LifecycleEvent::end) {
         const bool known = body.outcome != "unknown" || !body.exit_code;
-        worsen(run, known ? body.outcome : outcome_of(body.exit_code), body.exit_code);
+        run.job.worsen(known ? body.outcome : Job::outcome_of(body.exit_code), body.exit_code);
       }
-      run.ended_at = std::max(run.ended_at, header.time);
+      run.job.ended_at = std::max(run.job.ended_at, header.time);
       advance(run);
       return check_end(run);
     case core::LifecycleEvent::preflight:
@@ -188,24 +190,25 @@ void Engine::Impl::on_lifecycle(Run& run, std::uint32_t number, const core::Fram
 
 // What the registry holds of a run: at most every second while it changes.
 void Engine::Impl::heartbeat(Run& run, std::int64_t time, bool due) {
-  if (run.id.shard != 0 || run.ended || (!run.started && !due)) return;
+  if (run.id.shard != 0 || run.job.ended || (!run.job.started && !due)) return;
   const std::int64_t since =
-      run.last_heartbeat == kNever ? kForever : distance(time, run.last_heartbeat);
-  const bool changed = run.job_changed || run.told_step != run.last_step;
+      run.pulse.last_heartbeat == kNever ? kForever : distance(time, run.pulse.last_heartbeat);
+  const bool changed = run.pulse.changed || run.pulse.told_step != run.course.last_step;
   const bool back = since < -options.config.max_clock_skew.count();
   if (!back && since < (due && !changed ? kHeartbeatEvery : kHeartbeatSoon)) return;
   if (!changed && !due) return;
-  run.last_heartbeat = time;
-  run.told_step = run.last_step;
-  run.job_changed = false;
-  emit(job_event(run, core::JobPhase::heartbeat, ++run.heartbeats, time));
+  run.pulse.last_heartbeat = time;
+  run.pulse.told_step = run.course.last_step;
+  run.pulse.changed = false;
+  emit(job_event(run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, time));
 }
 
 void Engine::Impl::request_capture(Run& run, std::int64_t time) {
   if (run.id.shard != 0) return;
   std::map<std::string, std::vector<std::string>> missing;
   const auto has = [&](const std::string& name) {
-    return std::find(run.captured.begin(), run.captured.end(), name) != run.captured.end();
+    return std::find(run.job.captured.begin(), run.job.captured.end(), name) !=
+           run.job.captured.end();
   };
   for (std::uint32_t rule = 0; rule < first_own; ++rule) {
     for (const Need& need : all_rules[rule].program->needs) {

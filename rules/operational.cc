@@ -1,4 +1,4 @@
-#include "rules/operational.h"
+#include "rules/run/operational.h"
 
 #include <algorithm>
 #include <array>
@@ -55,7 +55,7 @@ RuleSettings operational_settings(const OperationalRule& rule) {
 // Clocks stand still and step back. Two reports of the same moment would have the same id, and who
 // reads them would drop the second one as told.
 std::int64_t Engine::Impl::later(Run& run, std::uint32_t rule, std::int64_t time) {
-  std::int64_t& last = run.progress[rule].last_window;
+  std::int64_t& last = run.issues.progress[rule].last_window;
   if (last != kNever) time = std::max(time, add(last, core::Duration(1)));
   last = time;
   return time;
@@ -67,10 +67,10 @@ void Engine::Impl::raise(Run& run, Operational which, std::uint32_t worker, std:
   Place place;
   place.step_clock = false;
   place.time = later(run, rule, time);
-  if (run.last_step != kNever) {
+  if (run.course.last_step != kNever) {
     place.mode = core::Mode::train;
-    place.step = run.last_step;
-    place.global_step = run.last_global_step;
+    place.step = run.course.last_step;
+    place.global_step = run.course.last_global_step;
   }
   const std::string who = worker < run.workers.size() ? run.workers[worker].name : std::string();
   const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
@@ -86,7 +86,7 @@ void Engine::Impl::raise(Run& run, Operational which, std::uint32_t worker, std:
 
 void Engine::Impl::lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time) {
   const OpenKey key{own(which), kNoLane, worker, 0xFF, 0};
-  if (!run.open.contains(key)) return;
+  if (!run.issues.open.contains(key)) return;
   Place place;
   place.step_clock = false;
   place.time = later(run, key.rule, time);

@@ -109,7 +109,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
   };
   // Told with the names and parameters of the rules as they were.
   PartitionState* const before_part = std::exchange(part, &partition);
-  for (const auto& [key, open] : run.open) {
+  for (const auto& [key, open] : run.issues.open) {
     if (place(key.rule) != kGone || key.rule >= before.size()) continue;
     const Known& old = before[key.rule];
     RuleSettings gone;
@@ -117,19 +117,19 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
     gone.type = old.type;
     gone.params_hash = old.hash;
     const std::uint64_t last =
-        key.rule < run.progress.size() ? run.progress[key.rule].issue_sequence : 0;
+        key.rule < run.issues.progress.size() ? run.issues.progress[key.rule].issue_sequence : 0;
     resolve_gone(partition, run, gone, open, last + 1);
   }
   part = before_part;
-  rekey(run.open, [](OpenKey& key) -> std::uint32_t& { return key.rule; });
-  rekey(run.open_counts,
+  rekey(run.issues.open, [](OpenKey& key) -> std::uint32_t& { return key.rule; });
+  rekey(run.issues.open_counts,
         [](std::array<std::uint32_t, 3>& key) -> std::uint32_t& { return key[0]; });
-  rekey(run.clocks,
+  rekey(run.issues.clocks,
         [](std::pair<std::uint32_t, std::uint32_t>& key) -> std::uint32_t& { return key.first; });
-  rekey(run.lives,
+  rekey(run.issues.lives,
         [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
-  move_to(run.progress, all, all_rules.size());
-  run.signs.rebuild(run.open);
+  move_to(run.issues.progress, all, all_rules.size());
+  run.issues.signs.rebuild(run.issues.open);
 }
 
 }  // namespace tocsin::rules

@@ -70,7 +70,7 @@ core::Status read_ranges(Parts& parts, Cut& cut, Run& run, PartId part, std::uin
                          core::FunctionRef<void(Loader&, std::size_t, std::size_t)> read) {
   for (std::uint64_t from = 0; from < size; from += per_part) {
     part.range = static_cast<std::uint32_t>(from / per_part);
-    const std::uint32_t life = part.kind == PartKind::names ? run.names_life : run.life;
+    const std::uint32_t life = part.kind == PartKind::names ? run.names.life : run.life;
     const std::string key = part_key(run.id, life, part);
     PartMark mark;
     const auto bytes = parts.read(key, mark);
@@ -131,7 +131,7 @@ core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId&
   core::Status status =
       read_ranges(parts, cut, *run, {PartKind::workers, 0, 0}, shape.workers, Cut::kWorkers,
                   [&](Loader& in, std::size_t from, std::size_t to) {
-                    for (; from < to && in.ok(); ++from) io(in, run->workers.emplace_back());
+                    for (; from < to && in.ok(); ++from) io(in, run->workers.list().emplace_back());
                   });
   if (!status) return status.error();
   status = read_ranges(parts, cut, *run, {PartKind::names, 0, 0}, shape.names, Cut::kNames,
@@ -140,15 +140,15 @@ core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId&
                            NameTable::Entry entry;
                            io(in, entry);
                            if (in.ok())
-                             run->names.set(entry.hash, std::move(entry.name), entry.lasting);
+                             run->names.table.set(entry.hash, std::move(entry.name), entry.lasting);
                          }
                        });
   if (!status) return status.error();
-  if (run->names.size() != shape.names) return damaged("names of a run are not distinct");
+  if (run->names.table.size() != shape.names) return damaged("names of a run are not distinct");
   status = read_ranges(parts, cut, *run, {PartKind::lanes, 0, 0}, shape.slots.size(), Cut::kLanes,
                        [&](Loader& in, std::size_t from, std::size_t to) {
                          for (; from < to && in.ok(); ++from) {
-                           io_lane_head(in, run->lanes.emplace_back());
+                           io_lane_head(in, run->lanes.list().emplace_back());
                          }
                        });
   if (!status) return status.error();

@@ -8,7 +8,7 @@
 
 #include "core/identity.h"
 #include "rules/evaluate/evaluator.h"
-#include "rules/names.h"
+#include "rules/run/names.h"
 
 namespace tocsin::rules {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/result.h"
-#include "rules/run.h"
+#include "rules/run/run.h"
 
 namespace tocsin::rules {
 

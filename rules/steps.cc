@@ -51,15 +51,17 @@ void Engine::Impl::add_pending(Run& run, std::uint32_t worker, const core::Frame
                                std::int64_t step, std::int64_t global_step, std::int64_t time,
                                std::uint64_t name, double value, core::Role role) {
   if (series_rules.empty()) return;
-  if (step <= run.closed[at(header.mode)]) {
+  if (step <= run.steps.closed[at(header.mode)]) {
     ++stats.late_rows;
     return;
   }
   const Worker& from = run.workers[worker];
-  run.pending.push_back({header.mode, header.pass, step, global_step, time,
-                         from.mark[at(core::Mode::train)], name, value, ref.offset, worker, role});
-  run.release_due = run.release_due || ready(run.pending.back(), run.released_at);
-  if (run.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
+  run.steps.pending.push_back({header.mode, header.pass, step, global_step, time,
+                               from.mark[at(core::Mode::train)], name, value, ref.offset, worker,
+                               role});
+  run.steps.release_due =
+      run.steps.release_due || ready(run.steps.pending.back(), run.steps.released_at);
+  if (run.steps.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
     ++stats.open_steps_closed;
     advance(run, true);
   }
@@ -88,7 +90,7 @@ void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::Frame
     const std::int64_t took = std::max<std::int64_t>(distance(ends[i], starts[i]), 0);
     if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
     if (took > 0 && header.mode == core::Mode::train) {
-      run.step_times[run.steps_timed++ % run.step_times.size()] = took;
+      run.pulse.step_times[run.pulse.steps_timed++ % run.pulse.step_times.size()] = took;
     }
     Place place;
     place.mode = header.mode;
@@ -118,7 +120,7 @@ void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std
   from.active = static_cast<std::uint8_t>(from.active & ~(passing & ~mode_bit(mode)));
   if (from.gap) {
     ++stats.partial_steps;
-    run.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
+    run.steps.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
   }
   judge_gap(run, worker, place);
   from.gap = false;
@@ -126,41 +128,42 @@ void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std
 
 void Engine::Impl::advance(Run& run, bool everything) {
   if (current < run.workers.size()) sync(run, current);
-  const StepClock& clock = run.clock;
+  const StepClock& clock = run.workers.clock();
   // Rules that average over workers wait for all of them, in mode global as in train.
   const auto joined_in = [&](core::Mode mode) {
-    return run.world_size == 0 || clock.trainers(at(mode)) >= run.world_size || run.grace_over;
+    return run.world_size == 0 || clock.trainers(at(mode)) >= run.world_size ||
+           run.course.grace_over;
   };
   const bool joined = joined_in(core::Mode::train) || joined_in(core::Mode::global);
-  const bool trains = (run.seen_modes & mode_bit(core::Mode::train)) != 0;
+  const bool trains = (run.course.seen_modes & mode_bit(core::Mode::train)) != 0;
   const bool all = everything || (!clock.anyone() && joined);
   for (const core::Mode mode : {core::Mode::global, core::Mode::train, core::Mode::predict}) {
     const std::size_t m = at(mode);
     const std::int64_t reached = !clock.waiting(m) || all ? clock.newest(m) : clock.watermark(m);
-    const bool first = run.closed[m] == kNever;
+    const bool first = run.steps.closed[m] == kNever;
     if (mode != core::Mode::predict && first && !joined_in(mode) && !everything) continue;
-    run.closed[m] = std::max(run.closed[m], reached);
+    run.steps.closed[m] = std::max(run.steps.closed[m], reached);
   }
   tell_closed(run, trains, all);
-  if (run.pending.empty()) {
-    run.partial.clear();
+  if (run.steps.pending.empty()) {
+    run.steps.partial.clear();
     return;
   }
   // Readiness depends on nothing else: as long as this stands, only new values can be ready.
   const std::int64_t pass = trains ? 0 : clock.open_pass(at(core::Mode::eval));
-  const std::array<std::int64_t, kModes + 3> by{run.closed[0], run.closed[1], run.closed[2],
-                                                run.closed[3], pass,          all ? 1 : 0,
-                                                trains ? 1 : 0};
-  if (by == run.released_at && !run.release_due) return;
-  run.released_at = by;
-  run.release_due = false;
+  const std::array<std::int64_t, kModes + 3> by{
+      run.steps.closed[0], run.steps.closed[1], run.steps.closed[2], run.steps.closed[3], pass,
+      all ? 1 : 0,         trains ? 1 : 0};
+  if (by == run.steps.released_at && !run.steps.release_due) return;
+  run.steps.released_at = by;
+  run.steps.release_due = false;
   std::vector<PendingScalar> items;
   const auto rest = std::stable_partition(
-      run.pending.begin(), run.pending.end(),
-      [&](const PendingScalar& item) { return !ready(item, run.released_at); });
-  if (rest == run.pending.end()) return;
-  items.assign(rest, run.pending.end());
-  run.pending.erase(rest, run.pending.end());
+      run.steps.pending.begin(), run.steps.pending.end(),
+      [&](const PendingScalar& item) { return !ready(item, run.steps.released_at); });
+  if (rest == run.steps.pending.end()) return;
+  items.assign(rest, run.steps.pending.end());
+  run.steps.pending.erase(rest, run.steps.pending.end());
   release(run, items);
 }
 
@@ -174,15 +177,16 @@ void Engine::Impl::tell_closed(Run& run, bool trains, bool all) {
     const bool passes = mode == core::Mode::eval || mode == core::Mode::predict;
     if (passes && trains) continue;
     // The first step waits for everybody, as in advance().
-    const bool joined =
-        run.world_size == 0 || run.clock.trainers(m) >= run.world_size || run.grace_over || all;
-    if (run.told_closed[m] == kNever && !joined) continue;
-    std::int64_t closed = run.closed[m];
+    const bool joined = run.world_size == 0 || run.workers.clock().trainers(m) >= run.world_size ||
+                        run.course.grace_over || all;
+    if (run.steps.told_closed[m] == kNever && !joined) continue;
+    std::int64_t closed = run.steps.closed[m];
     if (mode == core::Mode::eval) {
-      closed = !run.clock.waiting(m) || all ? run.clock.newest(m) : run.clock.watermark(m);
+      closed = !run.workers.clock().waiting(m) || all ? run.workers.clock().newest(m)
+                                                      : run.workers.clock().watermark(m);
     }
-    if (closed <= run.told_closed[m]) continue;
-    run.told_closed[m] = closed;
+    if (closed <= run.steps.told_closed[m]) continue;
+    run.steps.told_closed[m] = closed;
     feed_closed(run, mode, closed);
   }
 }
@@ -210,9 +214,9 @@ void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
           });
       if (!chosen.empty()) judge_group(run, chosen, s);
     }
-    run.partial.erase(
-        run.partial.begin(),
-        run.partial.upper_bound({static_cast<std::uint8_t>(group.back().mode), group.back().step}));
+    run.steps.partial.erase(run.steps.partial.begin(),
+                            run.steps.partial.upper_bound(
+                                {static_cast<std::uint8_t>(group.back().mode), group.back().step}));
     first = last;
   }
 }
@@ -254,7 +258,7 @@ void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
   }
   place.step = head.step;
   run_series(run, point, false, place, only);
-  run.closed[at(head.mode)] = std::max(run.closed[at(head.mode)], head.step);
+  run.steps.closed[at(head.mode)] = std::max(run.steps.closed[at(head.mode)], head.step);
 }
 
 void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
@@ -308,14 +312,14 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
     values.push_back({mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
   }
   run_series(run, point, true, place, only);
-  run.closed[at(point.mode)] = std::max(run.closed[at(point.mode)], point.step);
+  run.steps.closed[at(point.mode)] = std::max(run.steps.closed[at(point.mode)], point.step);
 }
 
 void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
                               std::optional<std::size_t> only) {
   Place here = place;
-  const auto partial = run.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
-  if (partial != run.partial.end()) {
+  const auto partial = run.steps.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
+  if (partial != run.steps.partial.end()) {
     here.partial = true;
     here.missing_ranks = partial->second;
   }
@@ -336,7 +340,7 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Name* name = run.names.find(all[i].name);
+      const Name* name = run.names.table.find(all[i].name);
       if (program.selection.matches(all[i].role, name) != Match::yes) continue;
       chosen.push_back(all[i]);
       chosen.back().text = texts[i];

@@ -26,7 +26,7 @@ void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameVi
   const auto times = frame.column<std::int64_t>(core::system_column::time);
   const auto numbers = frame.column<double>(core::system_column::value);
   for (std::size_t i = 0; i < frame.rows(); ++i) {
-    const Name* const name = run.names.find(names[i]);
+    const Name* const name = run.names.table.find(names[i]);
     if (name == nullptr || !SnapshotBuilder::knows(name->text)) continue;
     const std::int64_t time = times[i];
     if (time > add(core::nanoseconds(ref.timestamp), options.config.max_clock_skew)) {

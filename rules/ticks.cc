@@ -28,8 +28,8 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
   for (const auto& clock : clock_rules) {
     const auto check = [&](std::uint32_t who, std::int64_t last) {
       const std::int64_t deadline = clock.program->due_at(last);
-      const auto known = run.clocks.find({clock.rule, who});
-      if (known != run.clocks.end() && known->second.fired) return;
+      const auto known = run.issues.clocks.find({clock.rule, who});
+      if (known != run.issues.clocks.end() && known->second.fired) return;
       if (deadline > time) {
         next_check = std::min(next_check, deadline);
       } else {
@@ -37,14 +37,14 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
       }
     };
     if (clock.program->until_first_step) {
-      if (run.seen_modes == 0 && run.id.shard == 0) check(kNoLane, run.first_seen);
+      if (run.course.seen_modes == 0 && run.id.shard == 0) check(kNoLane, run.course.first_seen);
       continue;
     }
     if (!clock.program->per_worker) {
-      check(kNoLane, run.last_arrival);
+      check(kNoLane, run.course.last_arrival);
       continue;
     }
-    const bool alive = add(run.last_arrival, clock.program->threshold) > time;
+    const bool alive = add(run.course.last_arrival, clock.program->threshold) > time;
     for (std::uint32_t i = 0; i < run.workers.size() && alive; ++i) {
       const Worker& worker = run.workers[i];
       if (!worker.gone && !worker.agent) check(i, worker.last_arrival);
@@ -56,7 +56,7 @@ void Engine::Impl::tick_silence(Run& run, std::int64_t time, std::vector<Entry>&
 // counted by what is: at signs of life, as often as ticks would check at least; and at the run's end.
 void Engine::Impl::count_clock(Run& run, const Bound<ClockProgram>& clock, bool at_end) {
   constexpr std::int64_t kAtMost = 30'000'000'000;
-  ClockState& state = run.clocks[{clock.rule, kNoLane}];
+  ClockState& state = run.issues.clocks[{clock.rule, kNoLane}];
   const std::int64_t period = std::min(clock.program->threshold.count() / 10, kAtMost);
   if (state.counted != kNever && (at_end || distance(now, state.counted) < period)) return;
   state.counted = now;
@@ -73,14 +73,15 @@ void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vec
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
   };
-  check(Entry::What::forget, kNoLane, add(run.last_any, options.config.forget_after));
-  if (run.ended) return;
-  if (zero_lag && run.beats) {
-    check(Entry::What::lost, kNoLane, add(run.last_any, options.config.lost_after));
+  check(Entry::What::forget, kNoLane, add(run.course.last_any, options.config.forget_after));
+  if (run.job.ended) return;
+  if (zero_lag && run.pulse.beats) {
+    check(Entry::What::lost, kNoLane, add(run.course.last_any, options.config.lost_after));
   }
-  if (!run.grace_over) {
-    const std::int64_t from =
-        run.first_train_arrival == kNever ? run.first_seen : run.first_train_arrival;
+  if (!run.course.grace_over) {
+    const std::int64_t from = run.course.first_train_arrival == kNever
+                                  ? run.course.first_seen
+                                  : run.course.first_train_arrival;
     check(Entry::What::grace_over, kNoLane, add(from, options.config.join_grace));
   }
   if (!zero_lag) return;
@@ -88,7 +89,7 @@ void Engine::Impl::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vec
     const Worker& worker = run.workers[i];
     // Only who is behind somebody else holds a step back.
     if (worker.agent || worker.gone || worker.idle || worker.active == 0 ||
-        worker.last_arrival >= run.last_arrival) {
+        worker.last_arrival >= run.course.last_arrival) {
       continue;
     }
     const std::int64_t limit = idle_limit(worker);
@@ -128,10 +129,10 @@ void Engine::Impl::apply(const Entry& entry) {
 }
 
 void Engine::Impl::apply_run(const Entry& entry, Run& run) {
-  if (run.ended) return;  // by an entry of the same tick
+  if (run.job.ended) return;  // by an entry of the same tick
   switch (entry.what) {
     case Entry::What::grace_over:
-      run.grace_over = true;
+      run.course.grace_over = true;
       advance(run);
       return check_end(run);
     case Entry::What::idle:
@@ -143,7 +144,7 @@ void Engine::Impl::apply_run(const Entry& entry, Run& run) {
     case Entry::What::silence:
       return apply_silence(run, entry);
     case Entry::What::lost:
-      run.ended_at = std::max(run.ended_at, run.last_time);
+      run.job.ended_at = std::max(run.job.ended_at, run.course.last_time);
       return finish(run, core::Resolution::job_ended, true);
     case Entry::What::skew:
     case Entry::What::skew_over: {
@@ -167,10 +168,11 @@ void Engine::Impl::apply_run(const Entry& entry, Run& run) {
 
 // Our own clock may have stepped back since the state was written: nothing in it may lie ahead.
 void Engine::Impl::clamp_times(Run& run, std::int64_t time) {
-  if (std::max({run.first_seen, run.last_arrival, run.last_any, run.first_train_arrival}) > time) {
+  if (std::max({run.course.first_seen, run.course.last_arrival, run.course.last_any,
+                run.course.first_train_arrival}) > time) {
     part->cut.touch_head(run);
-    for (std::int64_t* one :
-         {&run.first_seen, &run.last_arrival, &run.last_any, &run.first_train_arrival}) {
+    for (std::int64_t* one : {&run.course.first_seen, &run.course.last_arrival,
+                              &run.course.last_any, &run.course.first_train_arrival}) {
       *one = std::min(*one, time);
     }
   }
@@ -184,20 +186,20 @@ void Engine::Impl::clamp_times(Run& run, std::int64_t time) {
 void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
   for (const auto& clock : clock_rules) {
     if (clock.rule != entry.rule) continue;
-    ClockState& state = run.clocks[{entry.rule, entry.worker}];
+    ClockState& state = run.issues.clocks[{entry.rule, entry.worker}];
     state.fired = true;
     const bool one = entry.worker < run.workers.size();
     const bool from_start = clock.program->until_first_step;
-    std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.last_arrival;
-    if (from_start) last = run.first_seen;
+    std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.course.last_arrival;
+    if (from_start) last = run.course.first_seen;
     Place place;
     place.step_clock = false;
     place.time = add(last, clock.program->threshold);
     if (state.last_window != kNever) place.time = std::max(place.time, state.last_window + 1);
     state.last_window = place.time;
-    if (!from_start) place.mode = run.last_mode;
-    place.step = run.last_mode_step;
-    place.global_step = run.last_global_step;
+    if (!from_start) place.mode = run.course.last_mode;
+    place.step = run.course.last_mode_step;
+    place.global_step = run.course.last_global_step;
     place.first_time = last;
     const std::string who = one ? run.workers[entry.worker].name : std::string();
     const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
@@ -206,11 +208,12 @@ void Engine::Impl::apply_silence(Run& run, const Entry& entry) {
     };
     const auto explain = [&](unsigned) -> std::pair<Finding, Extra> {
       Subject subject;
-      subject.name = run.job;
+      subject.name = run.job.name;
       subject.worker = who;
-      subject.mode = run.last_mode;
+      subject.mode = run.course.last_mode;
       subject.step = place.step;
-      return {clock.program->explain({last, entry.now, run.last_any, run.launch.size()}, subject),
+      return {clock.program->explain({last, entry.now, run.course.last_any, run.job.launch.size()},
+                                     subject),
               {}};
     };
     Life life;

@@ -1,6 +1,6 @@
 // What the engine says without a rule of the user's: ends, losses, deaths, what is not watched,
 // clocks.
-#include "rules/operational.h"
+#include "rules/run/operational.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/names.h"
+#include "rules/run/names.h"
 #include "rules/rule.h"
 #include "tests/support/rule_harness.h"
 

@@ -1,4 +1,4 @@
-#include "rules/step_clock.h"
+#include "rules/run/step_clock.h"
 
 #include <algorithm>
 #include <bit>

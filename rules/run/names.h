@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/flat_index.h"
+#include "rules/run/flat_index.h"
 #include "rules/selection.h"
 
 namespace tocsin::rules {

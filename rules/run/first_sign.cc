@@ -1,4 +1,4 @@
-#include "rules/first_sign.h"
+#include "rules/run/first_sign.h"
 
 #include "core/collections.h"
 #include "rules/rule.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/issue.h"
-#include "rules/open_issue.h"
 #include "rules/rules.h"
+#include "rules/run/open_issue.h"
 
 namespace tocsin::rules {
 

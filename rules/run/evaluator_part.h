@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rules/evaluate/evaluator.h"
-#include "rules/part_mark.h"
+#include "rules/run/part_mark.h"
 
 namespace tocsin::rules {
 

@@ -1,4 +1,4 @@
-#include "rules/launches.h"
+#include "rules/run/launches.h"
 
 #include <algorithm>
 #include <limits>
