@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// What the engine labels its issues with (rules/issues.cc, and the units of the four rule shapes).
+// What the engine labels its issues with (rules/run/reports.cc, and the units of the four rule shapes).
 constexpr std::array<std::string_view, 16> kLabels{
     "cluster",  "job",    "kind",   "metric",    "mode",        "node",     "rule", "run_uid",
     "severity", "tensor", "worker", "partition", "integration", "receiver", "type", "reason"};

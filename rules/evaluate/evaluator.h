@@ -1,6 +1,6 @@
 // One rule judging one run: its own state, saved and loaded alone. A shape of rules is a class of
 // evaluators; a rule of the shape is a program that makes one. Rows are the exception: they are so
-// many that the engine keeps their states side by side (rules/lanes.cc).
+// many that the engine keeps their states side by side (rules/run/lanes.h).
 //
 // An evaluator takes what it has asked for, in the order of the log, and says what it finds to its
 // Scope. It holds no clock, reads no configuration but its program's, and its verdicts follow from

@@ -4,7 +4,7 @@
 
 namespace tocsin::rules {
 
-/// Where a part of a run stands among the snapshots (rules/cut.h).
+/// Where a part of a run stands among the snapshots (rules/state/cut.h).
 struct PartMark {
   std::uint64_t changed = 0;  // the epoch of its last change
   std::uint64_t saved = 0;    // the cut that wrote it last; 0 = never

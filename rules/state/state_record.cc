@@ -1,9 +1,9 @@
-#include "rules/state_record.h"
+#include "rules/state/state_record.h"
 
 #include <cstring>
 
-#include "rules/engine_impl.h"
 #include "rules/layout.h"
+#include "rules/run/partition.h"
 
 namespace tocsin::rules {
 namespace {

@@ -19,7 +19,7 @@
 #include "core/function_ref.h"
 #include "rules/rules.h"
 #include "rules/run/run.h"
-#include "rules/state_record.h"
+#include "rules/state/state_record.h"
 
 namespace tocsin::rules {
 

@@ -1,9 +1,9 @@
-// The way back: from the records of rules-state to the runs of a partition. All or nothing: what is
-// damaged, missing, or of another version or layout is an error, never "no state".
+#include "rules/state/restore.h"
+
 #include <algorithm>
 #include <charconv>
 
-#include "rules/engine_impl.h"
+#include "rules/state/remap.h"
 
 namespace tocsin::rules {
 namespace {
@@ -211,8 +211,8 @@ core::Result<Index> read_index(Parts& parts, const std::map<std::string, std::st
 
 }  // namespace
 
-core::Status Engine::Impl::read_log(PartitionState& state, const Index& index,
-                                    std::map<std::string, std::string>& records) {
+core::Status Restore::read_log(PartitionState& state, const Index& index,
+                               std::map<std::string, std::string>& records) {
   state.log_first = state.log_next = index.log_first;
   for (auto it = records.begin(); it != records.end();) {
     const std::string& key = it->first;
@@ -236,8 +236,8 @@ core::Status Engine::Impl::read_log(PartitionState& state, const Index& index,
   return core::ok();
 }
 
-core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
-                                      std::map<std::string, std::string>& records) {
+core::Status Restore::read_state(PartitionState& state, Index& index,
+                                 std::map<std::string, std::string>& records) {
   state.cut.resume_after(newest_generation(records));
   for (const auto& [key, value] : records) state.cut.known_life(life_of(key));
   PartMark mark;
@@ -248,22 +248,21 @@ core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
     index = std::move(*read);
   }
   Parts parts(records, mark.saved);
-  const bool same_rules = index.rules == layout();
+  const bool same_rules = index.rules == ctx_.rules.layout();
   const auto revive = [this](Run& run, std::uint64_t identity) -> Evaluator* {
-    for (std::uint32_t i = 0; i < evaluated.size(); ++i) {
-      if (evaluated[i].identity != identity) continue;
-      run.evaluators.resize(evaluated.size());
-      run.evaluators[i].evaluator = evaluated[i].program->evaluator();
-      run.evaluators[i].identity = identity;
-      return run.evaluators[i].evaluator.get();
-    }
-    return nullptr;
+    const auto number = ctx_.rules.evaluated_as(identity);
+    if (!number) return nullptr;
+    run.evaluators.resize(ctx_.rules.evaluated.size());
+    EvaluatorPart& part = run.evaluators[*number];
+    part.evaluator = ctx_.rules.evaluated[*number].program->evaluator();
+    part.identity = identity;
+    return part.evaluator.get();
   };
   for (const auto& [id, life] : index.runs) {
     auto run = read_run(parts, state.cut, id, life, index.slots, revive);
     if (!run) return run.error().in("run " + core::to_text(id.uid));
     if (index.slots != state.cut.slots_per_part()) state.cut.rename(**run);
-    if (!same_rules) remap(state, **run, index.rules);
+    if (!same_rules) remap(ctx_, book_, state, **run, index.rules);
     if (!same_rules || index.slots != state.cut.slots_per_part()) state.cut.touch_all(**run);
     state.runs.emplace(id, std::move(*run));
   }
@@ -275,28 +274,17 @@ core::Status Engine::Impl::read_state(PartitionState& state, Index& index,
   return core::ok();
 }
 
-core::Status Engine::restore(std::int32_t partition, std::string_view key,
-                             std::optional<std::string_view> value) {
-  auto& restored = impl_->partition(partition).restored;
-  if (value) {
-    restored[std::string(key)] = *value;
-  } else {
-    restored.erase(std::string(key));
-  }
-  return core::ok();
-}
-
-core::Result<Restored> Engine::finish_restore(std::int32_t partition,
-                                              std::span<const core::Position> committed) {
+core::Result<Restored> Restore::finish(std::int32_t partition,
+                                       std::span<const core::Position> committed) {
   std::map<std::string, std::string> records =
-      std::exchange(impl_->partition(partition).restored, {});
+      std::exchange(ctx_.partition(partition).restored, {});
   const auto fresh = [&]() -> PartitionState& {
-    impl_->partitions.erase(partition);
-    PartitionState& state = impl_->partition(partition);
+    ctx_.partitions.erase(partition);
+    PartitionState& state = ctx_.partition(partition);
     state.silent = true;
     return state;
   };
-  impl_->next_check = 0;  // timers are found again
+  ctx_.next_check = 0;  // timers are found again
   PartitionState* state = &fresh();
   std::optional<core::Error> problem;
   if (!records.empty()) {
@@ -305,7 +293,7 @@ core::Result<Restored> Engine::finish_restore(std::int32_t partition,
     for (const auto& [key, value] : records) keys.push_back(key);
     const std::uint64_t newest = newest_generation(records);
     Index index;
-    const core::Status read = impl_->read_state(*state, index, records);
+    const core::Status read = read_state(*state, index, records);
     if (read) {
       Restored out;
       out.positions.emplace();
@@ -320,7 +308,7 @@ core::Result<Restored> Engine::finish_restore(std::int32_t partition,
     for (std::string& key : keys) {
       if (!key.starts_with(kIndexKey)) state->cut.unused(std::move(key));
     }
-    ++impl_->stats.state_faults;
+    ++ctx_.stats.state_faults;
     state->incomplete = problem->message;
   }
   // From here on there is a state, the empty one at these positions: said with the first output, so
@@ -332,7 +320,7 @@ core::Result<Restored> Engine::finish_restore(std::int32_t partition,
     state->next[position.where.stream] = position.next;
   }
   empty.slots = state->cut.slots_per_part();
-  empty.rules = impl_->layout();
+  empty.rules = ctx_.rules.layout();
   state->first_index = state->cut.begin_empty(std::move(empty));
   if (problem) return *problem;
   return Restored{};

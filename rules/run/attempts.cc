@@ -1,66 +1,58 @@
-// Whether a frame is followed at all: room for its run, the attempt it belongs to, and whether its
-// worker's clock can be believed.
-#include <algorithm>
+#include "rules/run/attempts.h"
 
-#include "rules/engine_impl.h"
+#include <algorithm>
 
 namespace tocsin::rules {
 
 // An ended run of this partition, the one heard of longest ago, makes room for another.
-bool Engine::Impl::make_room() {
+bool Attempts::make_room() {
   const Run* oldest = nullptr;
-  for (const auto& [id, run] : part->runs) {
+  for (const auto& [id, run] : ctx_.part->runs) {
     if (run->job.ended && (oldest == nullptr || run->course.last_any < oldest->course.last_any))
       oldest = run.get();
   }
   if (oldest == nullptr) return false;
-  ++stats.evicted_runs;
-  decide({Entry::What::forget, oldest->id, oldest->attempt, kNoLane, 0, now, {}});
+  ++ctx_.stats.evicted_runs;
+  decisions_.decide({Entry::What::forget, oldest->id, oldest->attempt, kNoLane, 0, ctx_.now, {}});
   return true;
 }
 
-// What is decided by more than the records: applied and logged.
-void Engine::Impl::decide(Entry entry) {
-  apply(entry);
-  log(std::move(entry));
-}
-
-Run* Engine::Impl::find_run(const core::FrameHeader& header) {
+Run* Attempts::find_run(const core::FrameHeader& header) {
   const RunId id{header.run, header.shard};
-  const auto found = part->runs.find(id);
-  if (found != part->runs.end()) return found->second.get();
-  // How many runs other partitions hold is not in this one's log: while replaying, entries say it.
-  if (!part->silent) {
+  const auto found = ctx_.part->runs.find(id);
+  if (found != ctx_.part->runs.end()) return found->second.get();
+  // How many runs other ctx_.partitions hold is not in this one's log: while replaying, entries say it.
+  if (!ctx_.part->silent) {
     std::size_t known = 0;
-    for (const auto& [number, partition] : partitions) known += partition.runs.size();
-    const bool room = known < options.config.max_runs || make_room();
-    const bool refused = part->refused.contains(id);
-    if (!room && !refused) decide({Entry::What::refuse, id, 0, kNoLane, 0, now, {}});
-    if (room && refused) decide({Entry::What::admit, id, 0, kNoLane, 0, now, {}});
+    for (const auto& [number, partition] : ctx_.partitions) known += partition.runs.size();
+    const bool room = known < ctx_.options.config.max_runs || make_room();
+    const bool refused = ctx_.part->refused.contains(id);
+    if (!room && !refused)
+      decisions_.decide({Entry::What::refuse, id, 0, kNoLane, 0, ctx_.now, {}});
+    if (room && refused) decisions_.decide({Entry::What::admit, id, 0, kNoLane, 0, ctx_.now, {}});
   }
-  if (part->refused.contains(id)) {
-    ++stats.refused_runs;
+  if (ctx_.part->refused.contains(id)) {
+    ++ctx_.stats.refused_runs;
     return nullptr;
   }
   auto run = std::make_unique<Run>();
   run->id = id;
-  run->partition = ref.partition;
-  run->life = run->names.life = part->cut.fresh_life();
+  run->partition = ctx_.ref.partition;
+  run->life = run->names.life = ctx_.part->cut.fresh_life();
   run->attempt = header.attempt;
-  run->course.first_seen = now;
-  run->course.last_arrival = now;
-  run->course.last_any = now;
-  run->issues.progress.resize(all_rules.size());
-  next_check = std::min(next_check, add(now, options.config.join_grace));
-  for (const auto& clock : clock_rules) {
-    next_check = std::min(next_check, add(now, clock.program->threshold));
+  run->course.first_seen = ctx_.now;
+  run->course.last_arrival = ctx_.now;
+  run->course.last_any = ctx_.now;
+  run->issues.progress.resize(ctx_.rules.all.size());
+  ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, ctx_.options.config.join_grace));
+  for (const auto& clock : ctx_.rules.clocks) {
+    ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, clock.program->threshold));
   }
-  return part->runs.emplace(id, std::move(run)).first->second.get();
+  return ctx_.part->runs.emplace(id, std::move(run)).first->second.get();
 }
 
 // False: the frame is of an attempt that is over.
-bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
-                                 const core::Lifecycle* body) {
+bool Attempts::enter(Run& run, const core::FrameView& frame, const core::Lifecycle* body) {
   const core::FrameHeader& header = frame.header();
   if (header.rank == core::kNodeAgentRank) return !run.job.ended || run.job.lost;
   const bool over = run.job.ended && !run.job.lost;
@@ -85,20 +77,20 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
       if (first) {
         run.attempt = run.launches.attempt();
       } else {
-        supersede(run, run.launches.attempt(),
-                  body == nullptr ? std::nullopt : body->continues_from);
+        ends_.supersede(run, run.launches.attempt(),
+                        body == nullptr ? std::nullopt : body->continues_from);
       }
       break;
     case Launches::Standing::moved:
-      ++stats.moved_launches;
+      ++ctx_.stats.moved_launches;
       break;
     case Launches::Standing::current:
       break;
     case Launches::Standing::late:
-      ++stats.late_launches;
+      ++ctx_.stats.late_launches;
       [[fallthrough]];
     case Launches::Standing::stale:
-      ++stats.stale_frames;
+      ++ctx_.stats.stale_frames;
       if (is_progress(header.kind) && run.launches.first_of_unwatched(process)) {
         unwatched(run, header);
       }
@@ -108,7 +100,7 @@ bool Engine::Impl::enter_attempt(Run& run, const core::FrameView& frame,
   return true;
 }
 
-void Engine::Impl::unwatched(Run& run, const core::FrameHeader& header) {
+void Attempts::unwatched(Run& run, const core::FrameHeader& header) {
   Finding finding;
   finding.observed = {"attempt", static_cast<double>(header.attempt)};
   finding.op = "<";
@@ -116,23 +108,23 @@ void Engine::Impl::unwatched(Run& run, const core::FrameHeader& header) {
   finding.summary = "Rank " + std::to_string(header.rank) + " of " +
                     (run.job.name.empty() ? "a run" : run.job.name) +
                     " sends data that belongs to an earlier launch: nothing of it is judged.";
-  raise(run, Operational::run_unwatched, kNoLane, header.time, std::move(finding));
+  own_.raise(run, Operational::run_unwatched, kNoLane, header.time, std::move(finding));
 }
 
 // Whether a worker's clock can be believed is seen against ours, which is not in the log.
-void Engine::Impl::check_clock(Run& run, std::uint32_t number, const core::FrameHeader& header) {
-  const std::int64_t most = add(now, options.config.max_clock_skew);
+void Attempts::check_clock(Run& run, std::uint32_t number, const core::FrameHeader& header) {
+  const std::int64_t most = add(ctx_.now, ctx_.options.config.max_clock_skew);
   const bool ahead = header.time > most;
-  if (ahead) ++stats.future_times;
-  if (part->silent) return replay_within(run, number);
-  if (options.record_time || ahead == run.workers[number].skewed) return;
-  decide({ahead ? Entry::What::skew : Entry::What::skew_over,
-          run.id,
-          run.attempt,
-          number,
-          0,
-          now,
-          {}});
+  if (ahead) ++ctx_.stats.future_times;
+  if (ctx_.part->silent) return decisions_.replay_within(run, number);
+  if (ctx_.options.record_time || ahead == run.workers[number].skewed) return;
+  decisions_.decide({ahead ? Entry::What::skew : Entry::What::skew_over,
+                     run.id,
+                     run.attempt,
+                     number,
+                     0,
+                     ctx_.now,
+                     {}});
 }
 
 }  // namespace tocsin::rules

@@ -1,5 +1,4 @@
-// What the hook saw in the first steps of a run: parts of a model that do not train.
-#include "rules/engine_impl.h"
+#include "rules/run/preflight.h"
 
 namespace tocsin::rules {
 namespace {
@@ -52,10 +51,9 @@ std::string sentence_of(const Value& finding) {
 
 }  // namespace
 
-void Engine::Impl::on_preflight(Run& run, std::uint32_t worker, const core::Lifecycle& body,
-                                std::int64_t time) {
+std::optional<Finding> preflight_finding(const core::Lifecycle& body) {
   const auto* findings = core::as<ValueList>(body.findings);
-  if (findings == nullptr) return;
+  if (findings == nullptr) return std::nullopt;
   Finding finding;
   std::size_t known = 0;
   for (const Value& one : *findings) {
@@ -63,9 +61,9 @@ void Engine::Impl::on_preflight(Run& run, std::uint32_t worker, const core::Life
     if (sentence.empty()) continue;
     finding.summary += (known++ == 0 ? "" : " ") + sentence;
   }
-  if (known == 0) return;
+  if (known == 0) return std::nullopt;
   finding.observed = {"findings", static_cast<double>(known)};
-  raise(run, Operational::training_preflight, worker, time, std::move(finding));
+  return finding;
 }
 
 }  // namespace tocsin::rules

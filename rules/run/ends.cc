@@ -1,8 +1,6 @@
-// How jobs end: by their own word, by what a node's agent saw, or because nothing is heard any
-// more; and how an ended or superseded run gives up what it held.
-#include <algorithm>
+#include "rules/run/ends.h"
 
-#include "rules/engine_impl.h"
+#include <algorithm>
 
 namespace tocsin::rules {
 namespace {
@@ -18,7 +16,7 @@ std::string how(const std::optional<int>& code, const std::optional<int>& signal
 }  // namespace
 
 // The node's agent saw a process go. Only of the newest attempt: older ones are over.
-void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
+void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   const std::uint64_t hash = core::name_hash(body.died_worker);
   if (!run.launches.holds(hash, body.died_incarnation)) return;
   const std::optional<int> code = body.signal ? 128 + *body.signal : body.exit_code;
@@ -39,25 +37,25 @@ void Engine::Impl::on_died(Run& run, const core::Lifecycle& body, std::int64_t t
   if (worker == run.workers.end() || worker->agent) return;
   if (worker->gone && (!open_end || (!code && !stopped))) return;  // it has said goodbye itself
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
-  part->cut.touch_worker(run, number);
+  ctx_.part->cut.touch_worker(run, number);
   // Its own last word was that it does not know, or how the end looked from inside.
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
   run.job.worsen(outcome, code);
-  if (run.job.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
+  if (run.job.outcome == "stopped_by_rule") own_.lower(run, Operational::job_failed, kNoLane, time);
   run.job.ended_at = std::max(run.job.ended_at, time);
-  sync(run, number);
+  run.workers.sync(number);
   if (outcome == "failed") {
     Finding finding;
     finding.observed = {"exit_code", static_cast<double>(*code)};
     finding.summary = worker->name + how(body.exit_code, body.signal) + ".";
-    raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
   }
-  advance(run);
+  steps_.advance(run);
   check_end(run);
 }
 
-void Engine::Impl::check_end(Run& run) {
+void Ends::check_end(Run& run) {
   if (run.job.ended || run.job.outcome.empty()) return;
   if (run.workers.clock().gone() < run.workers.clock().present()) return;
   if (run.workers.clock().present() < run.world_size && !run.course.grace_over)
@@ -65,30 +63,32 @@ void Engine::Impl::check_end(Run& run) {
   finish(run, core::Resolution::job_ended);
 }
 
-void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
+void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
   if (run.job.ended) return;
   if (resolution == core::Resolution::job_ended) {
-    advance(run, true);
-    flush_rows(run);
+    steps_.advance(run, true);
+    rows_.flush(run);
   }
-  flush_nodes(run);
-  if (resolution == core::Resolution::job_ended) end_evaluators(run);
-  for (const auto& clock : clock_rules) count_clock(run, clock, true);
-  resolve_all(run, resolution, lost);
+  samples_.flush(run);
+  if (resolution == core::Resolution::job_ended) evaluations_.end(run);
+  for (const auto& clock : ctx_.rules.clocks) silence_.count(run, clock, true);
+  book_.resolve_all(run, resolution, lost);
   run.job.ended = true;
   run.job.lost = lost;
-  for (std::uint32_t rule = 0; rule < first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
     const RuleProgress& progress = run.issues.progress[rule];
     if (progress.state == core::RuleState::issues_found) continue;
     if (resolution != core::Resolution::job_ended) {
-      set_state(run, rule, core::RuleState::stopped, std::string(core::to_string(resolution)));
+      reports_.status(run, rule, core::RuleState::stopped,
+                      std::string(core::to_string(resolution)));
     } else if (progress.state == core::RuleState::no_data) {
-      set_state(run, rule, core::RuleState::no_data, "no input arrived that this rule could judge");
+      reports_.status(run, rule, core::RuleState::no_data,
+                      "no input arrived that this rule could judge");
     } else {
-      set_state(run, rule, core::RuleState::no_issues_found, std::move(summaries[rule]));
+      reports_.status(run, rule, core::RuleState::no_issues_found, evaluations_.take_summary(rule));
     }
   }
-  summaries.clear();
+  evaluations_.forget_summaries();
   if (lost) run.job.worsen("lost", std::nullopt);
   if (resolution == core::Resolution::expired && run.job.outcome.empty()) run.job.outcome = "lost";
   if (resolution != core::Resolution::superseded) tell_end(run, run.job.outcome);
@@ -104,37 +104,37 @@ void Engine::Impl::finish(Run& run, core::Resolution resolution, bool lost) {
   }
 }
 
-void Engine::Impl::tell_end(Run& run, const std::string& outcome) {
+void Ends::tell_end(Run& run, const std::string& outcome) {
   // A start may have been lost; but who never spoke of itself (JSON) has no end either.
   if (run.id.shard != 0 || (!run.job.started && !run.pulse.beats)) return;
   const std::int64_t time = run.job.ended_at != 0 ? run.job.ended_at : run.course.last_time;
-  core::JobEvent event = job_event(run, core::JobPhase::ended, ++run.pulse.ends, time);
+  core::JobEvent event = reports_.job_event(run, core::JobPhase::ended, ++run.pulse.ends, time);
   event.ended_at = event.time;
   event.outcome = outcome;
   event.exit_code = run.job.exit_code;
-  emit(std::move(event));
+  reports_.emit(std::move(event));
   const std::string job = run.job.name.empty() ? "The job" : run.job.name;
   Finding finding;
   if (outcome == "failed") {
-    ++stats.failed_jobs;
+    ++ctx_.stats.failed_jobs;
     finding.observed = {"exit_code", static_cast<double>(run.job.exit_code.value_or(0))};
     finding.summary =
         job + " failed" +
         (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") + ".";
-    raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
   } else if (outcome == "lost" || outcome == "unknown") {
-    ++stats.lost_jobs;
+    ++ctx_.stats.lost_jobs;
     finding.summary = outcome == "lost"
                           ? job + " is lost: nothing is heard of its processes any more."
                           : job + " ended without closing its hook; how it ended is not known.";
-    raise(run, Operational::job_lost, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_lost, kNoLane, time, std::move(finding));
   }
 }
 
 // How a run ended became known after its end.
-void Engine::Impl::finish_again(Run& run, std::int64_t time) {
-  lower(run, Operational::job_lost, kNoLane, time);
-  if (run.job.outcome == "stopped_by_rule") lower(run, Operational::job_failed, kNoLane, time);
+void Ends::finish_again(Run& run, std::int64_t time) {
+  own_.lower(run, Operational::job_lost, kNoLane, time);
+  if (run.job.outcome == "stopped_by_rule") own_.lower(run, Operational::job_failed, kNoLane, time);
   tell_end(run, run.job.outcome);
   if (!run.job.lost) return;
   run.job.lost = false;
@@ -142,19 +142,19 @@ void Engine::Impl::finish_again(Run& run, std::int64_t time) {
 }
 
 // A job that counted as lost is heard of again: it goes on where it was.
-void Engine::Impl::revive(Run& run, std::int64_t time) {
+void Ends::revive(Run& run, std::int64_t time) {
   run.job.ended = run.job.lost = false;
   if (run.job.outcome == "lost") run.job.outcome.clear();
   run.job.ended_at = 0;
-  ++stats.revived_jobs;
-  lower(run, Operational::job_lost, kNoLane, time);
-  for (std::uint32_t rule = 0; rule < first_own; ++rule) {
+  ++ctx_.stats.revived_jobs;
+  own_.lower(run, Operational::job_lost, kNoLane, time);
+  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
     if (run.issues.progress[rule].state == core::RuleState::no_issues_found) {
-      set_state(run, rule, core::RuleState::in_progress);
+      reports_.status(run, rule, core::RuleState::in_progress);
     }
   }
   run.pulse.changed = true;
-  heartbeat(
+  jobs_.heartbeat(
       run,
       std::max(time, run.pulse.last_heartbeat == kNever
                          ? time
@@ -163,10 +163,10 @@ void Engine::Impl::revive(Run& run, std::int64_t time) {
 }
 
 // The parts go to the cut, which keeps them for as long as it needs them.
-void Engine::Impl::give_up_parts(Run& run, bool names) {
+void Ends::give_up_parts(Run& run, bool names) {
   auto gone = std::make_unique<Run>();
   gone->id = run.id;
-  gone->life = std::exchange(run.life, part->cut.fresh_life());
+  gone->life = std::exchange(run.life, ctx_.part->cut.fresh_life());
   gone->head_mark = std::exchange(run.head_mark, {});
   gone->workers = std::exchange(run.workers, {});
   gone->lanes = std::exchange(run.lanes, {});
@@ -178,39 +178,20 @@ void Engine::Impl::give_up_parts(Run& run, bool names) {
     run.names.life = run.life;
     ++run.names.version;
   }
-  part->cut.touch_head(run);
+  ctx_.part->cut.touch_head(run);
   for (const NameTable::Entry& entry : gone->names.table.entries()) {
     if (!entry.lasting) continue;
-    part->cut.touch_name(run, run.names.table.place(entry.hash));
+    ctx_.part->cut.touch_name(run, run.names.table.place(entry.hash));
     run.names.table.set(entry.hash, entry.name, true);
   }
-  part->cut.retire(std::move(gone));
+  ctx_.part->cut.retire(std::move(gone));
 }
 
-// Those of scalars: they go by steps alone, not by workers, which begin anew. Their keys stay with
-// what the run gives up, so they are written again.
-EvaluatorParts Engine::Impl::take_series(Run& run) {
-  EvaluatorParts out(run.evaluators.size());
-  for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
-    EvaluatorPart& from = run.evaluators[i];
-    if (!from.evaluator || evaluated[i].program->inputs() != input::kValues) continue;
-    std::string bytes;
-    Writer writer(bytes);
-    from.evaluator->save(writer);
-    Loader loader(bytes);
-    out[i].evaluator = evaluated[i].program->evaluator();
-    out[i].evaluator->load(loader);
-    out[i].identity = from.identity;
-  }
-  return out;
-}
-
-void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
-                             std::optional<std::int64_t> continues_from) {
+void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from) {
   finish(run, core::Resolution::superseded);
-  resolve_all(run, core::Resolution::superseded);  // what spoke of its end
+  book_.resolve_all(run, core::Resolution::superseded);  // what spoke of its end
   // Without a declared continuation the windows of the attempt before mean nothing any more.
-  EvaluatorParts kept = continues_from ? take_series(run) : EvaluatorParts{};
+  EvaluatorParts kept = continues_from ? evaluations_.take_series(run) : EvaluatorParts{};
   give_up_parts(run, false);
   Run fresh;
   fresh.id = run.id;
@@ -219,10 +200,10 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   fresh.head_mark = run.head_mark;
   fresh.partition = run.partition;
   fresh.attempt = attempt;
-  fresh.course.first_seen = now;
-  fresh.course.last_arrival = now;
-  fresh.course.last_any = now;
-  fresh.issues.progress.resize(all_rules.size());
+  fresh.course.first_seen = ctx_.now;
+  fresh.course.last_arrival = ctx_.now;
+  fresh.course.last_any = ctx_.now;
+  fresh.issues.progress.resize(ctx_.rules.all.size());
   // Counted per run: who reads issues takes a smaller number for an older report
   // (docs/events.md).
   for (std::size_t i = 0; i < std::min(fresh.issues.progress.size(), run.issues.progress.size());
@@ -235,11 +216,11 @@ void Engine::Impl::supersede(Run& run, std::uint32_t attempt,
   ++fresh.names.version;
   fresh.evaluators = std::move(kept);
   run = std::move(fresh);
-  for (const auto& clock : clock_rules) {
-    next_check = std::min(next_check, clock.program->due_at(now));
+  for (const auto& clock : ctx_.rules.clocks) {
+    ctx_.next_check = std::min(ctx_.next_check, clock.program->due_at(ctx_.now));
   }
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
-    if (run.evaluators[i].evaluator) part->cut.touch_evaluator(run, i);
+    if (run.evaluators[i].evaluator) ctx_.part->cut.touch_evaluator(run, i);
   }
 }
 

@@ -1,9 +1,8 @@
-// The step clock: marks of workers, watermarks per mode, completed steps and evaluation passes in
-// the order of training, whatever the order in which workers' records came (docs/launches.md).
-#include <algorithm>
-#include <tuple>
+#include "rules/run/step_book.h"
 
-#include "rules/engine_impl.h"
+#include <algorithm>
+#include <cmath>
+#include <tuple>
 
 namespace tocsin::rules {
 namespace {
@@ -47,87 +46,28 @@ bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>
 
 }  // namespace
 
-void Engine::Impl::add_pending(Run& run, std::uint32_t worker, const core::FrameHeader& header,
-                               std::int64_t step, std::int64_t global_step, std::int64_t time,
-                               std::uint64_t name, double value, core::Role role) {
-  if (series_rules.empty()) return;
+void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                   std::int64_t step, std::int64_t global_step, std::int64_t time,
+                   std::uint64_t name, double value, core::Role role) {
+  if (ctx_.rules.series.empty()) return;
   if (step <= run.steps.closed[at(header.mode)]) {
-    ++stats.late_rows;
+    ++ctx_.stats.late_rows;
     return;
   }
   const Worker& from = run.workers[worker];
   run.steps.pending.push_back({header.mode, header.pass, step, global_step, time,
-                               from.mark[at(core::Mode::train)], name, value, ref.offset, worker,
-                               role});
+                               from.mark[at(core::Mode::train)], name, value, ctx_.ref.offset,
+                               worker, role});
   run.steps.release_due =
       run.steps.release_due || ready(run.steps.pending.back(), run.steps.released_at);
   if (run.steps.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
-    ++stats.open_steps_closed;
+    ++ctx_.stats.open_steps_closed;
     advance(run, true);
   }
 }
 
-void Engine::Impl::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode,
-                                      std::int64_t step) {
-  // A worker that sends JSON only: its first record of a later step ends the earlier ones.
-  Worker& from = run.workers[worker];
-  const std::int64_t ended = std::min(from.seen[at(mode)], step - 1);
-  if (ended <= from.mark[at(mode)]) return;
-  from.mark[at(mode)] = ended;
-  if (takers_of(input::kStepEnds).empty()) return;
-  feed_step_end(run, {worker, mode, ended, ended, from.last_time, from.last_time});
-}
-
-void Engine::Impl::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {
-  const core::FrameHeader& header = frame.header();
-  if (header.row_stride < core::step_end_column::meta * core::kColumnBytes) return;
-  const auto steps = frame.column<std::int64_t>(core::step_end_column::step);
-  const auto global_steps = frame.column<std::int64_t>(core::step_end_column::global_step);
-  const auto starts = frame.column<std::int64_t>(core::step_end_column::start);
-  const auto ends = frame.column<std::int64_t>(core::step_end_column::end);
-  for (std::size_t i = 0; i < frame.rows(); ++i) {
-    Worker& from = run.workers[worker];
-    const std::int64_t took = std::max<std::int64_t>(distance(ends[i], starts[i]), 0);
-    if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
-    if (took > 0 && header.mode == core::Mode::train) {
-      run.pulse.step_times[run.pulse.steps_timed++ % run.pulse.step_times.size()] = took;
-    }
-    Place place;
-    place.mode = header.mode;
-    place.step = steps[i];
-    place.global_step = global_steps[i];
-    place.time = ends[i];
-    place.partial = from.gap;
-    end_step(run, worker, header.mode, steps[i], place);
-    if (!takers_of(input::kStepEnds).empty()) {
-      const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
-      feed_step_end(run, {worker, header.mode, steps[i], global_steps[i], starts[i], ends[i],
-                          place.partial, skipped});
-    }
-  }
-  advance(run);
-  heartbeat(run, header.time, false);
-}
-
-void Engine::Impl::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
-                            const Place& place) {
-  Worker& from = run.workers[worker];
-  if (step <= from.mark[at(mode)]) return;
-  if (!row_rules.empty()) end_row_step(run, worker, mode, step, place);
-  from.mark[at(mode)] = step;
-  from.seen[at(mode)] = std::max(from.seen[at(mode)], step);
-  const std::uint8_t passing = mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict);
-  from.active = static_cast<std::uint8_t>(from.active & ~(passing & ~mode_bit(mode)));
-  if (from.gap) {
-    ++stats.partial_steps;
-    run.steps.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
-  }
-  judge_gap(run, worker, place);
-  from.gap = false;
-}
-
-void Engine::Impl::advance(Run& run, bool everything) {
-  if (current < run.workers.size()) sync(run, current);
+void StepBook::advance(Run& run, bool everything) {
+  if (ctx_.current < run.workers.size()) run.workers.sync(ctx_.current);
   const StepClock& clock = run.workers.clock();
   // Rules that average over workers wait for all of them, in mode global as in train.
   const auto joined_in = [&](core::Mode mode) {
@@ -149,7 +89,7 @@ void Engine::Impl::advance(Run& run, bool everything) {
     run.steps.partial.clear();
     return;
   }
-  // Readiness depends on nothing else: as long as this stands, only new values can be ready.
+  // Readiness depends on nothing else: as long as this stands, only new values_ can be ready.
   const std::int64_t pass = trains ? 0 : clock.open_pass(at(core::Mode::eval));
   const std::array<std::int64_t, kModes + 3> by{
       run.steps.closed[0], run.steps.closed[1], run.steps.closed[2], run.steps.closed[3], pass,
@@ -169,8 +109,8 @@ void Engine::Impl::advance(Run& run, bool everything) {
 
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with
 // the next train step (Evaluator::on_closed).
-void Engine::Impl::tell_closed(Run& run, bool trains, bool all) {
-  if (takers_of(input::kClosedSteps).empty()) return;
+void StepBook::tell_closed(Run& run, bool trains, bool all) {
+  if (ctx_.rules.takers_of(input::kClosedSteps).empty()) return;
   for (const core::Mode mode :
        {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
     const std::size_t m = at(mode);
@@ -187,11 +127,11 @@ void Engine::Impl::tell_closed(Run& run, bool trains, bool all) {
     }
     if (closed <= run.steps.told_closed[m]) continue;
     run.steps.told_closed[m] = closed;
-    feed_closed(run, mode, closed);
+    evaluations_.feed_closed(run, mode, closed);
   }
 }
 
-void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
+void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
   std::stable_sort(items.begin(), items.end(), [&](const PendingScalar& a, const PendingScalar& b) {
     const auto left = order(a);
     const auto right = order(b);
@@ -203,8 +143,8 @@ void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
         first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
     const std::span group(&*first, static_cast<std::size_t>(last - first));
     judge_group(run, group, {});
-    for (std::size_t s = 0; s < series_rules.size(); ++s) {
-      const Common& common = series_rules[s].program->common;
+    for (std::size_t s = 0; s < ctx_.rules.series.size(); ++s) {
+      const Common& common = ctx_.rules.series[s].program->common;
       if (!picks(common, group.front().mode)) continue;
       // A rule that looks at some workers or steps only averages over those.
       std::vector<PendingScalar> chosen;
@@ -221,8 +161,8 @@ void Engine::Impl::release(Run& run, std::vector<PendingScalar>& items) {
   }
 }
 
-void Engine::Impl::judge_group(Run& run, std::span<const PendingScalar> items,
-                               std::optional<std::size_t> only) {
+void StepBook::judge_group(Run& run, std::span<const PendingScalar> items,
+                           std::optional<std::size_t> only) {
   if (by_passes(items.front().mode)) {
     judge_pass(run, items, only);
   } else {
@@ -230,8 +170,8 @@ void Engine::Impl::judge_group(Run& run, std::span<const PendingScalar> items,
   }
 }
 
-void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
-                              std::optional<std::size_t> only) {
+void StepBook::judge_step(Run& run, std::span<const PendingScalar> items,
+                          std::optional<std::size_t> only) {
   const PendingScalar& head = items.front();
   StepPoint point;
   point.mode = head.mode;
@@ -239,20 +179,20 @@ void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
   point.train_step = head.mode == core::Mode::train ? head.step : head.after_train;
   Place place;
   place.first_offset = kForever;
-  values.clear();
+  values_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
     const PendingScalar& item = items[i];
     point.global_step = std::max(point.global_step, item.global_step);
     point.time = std::max(point.time, item.time);
     place.first_offset = std::min(place.first_offset, item.offset);
     place.last_offset = std::max(place.last_offset, item.offset);
-    if (values.empty() || values.back().name != item.name) {
-      values.push_back({item.name, {}, item.role, 0, 0, std::nan("")});
+    if (values_.empty() || values_.back().name != item.name) {
+      values_.push_back({item.name, {}, item.role, 0, 0, std::nan("")});
     }
-    values.back().value += item.value;
-    ++values.back().workers;
+    values_.back().value += item.value;
+    ++values_.back().workers;
   }
-  for (SeriesValue& value : values) {
+  for (SeriesValue& value : values_) {
     value.value /= value.workers;
     if (std::isfinite(value.value)) value.finite = value.value;
   }
@@ -261,8 +201,8 @@ void Engine::Impl::judge_step(Run& run, std::span<const PendingScalar> items,
   run.steps.closed[at(head.mode)] = std::max(run.steps.closed[at(head.mode)], head.step);
 }
 
-void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
-                              std::optional<std::size_t> only) {
+void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
+                          std::optional<std::size_t> only) {
   // Items come by step, then name, then rank: means over workers per step, then over steps.
   struct Mean {
     std::uint64_t name;
@@ -270,7 +210,7 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
     double plain = 0;
     double finite = 0;
     std::uint32_t all_steps = 0;
-    std::uint32_t steps = 0;  // of finite values
+    std::uint32_t steps = 0;  // of finite values_
     std::uint32_t workers = 0;
   };
   std::vector<Mean> means;
@@ -306,17 +246,18 @@ void Engine::Impl::judge_pass(Run& run, std::span<const PendingScalar> items,
   }
   std::sort(means.begin(), means.end(),
             [](const Mean& a, const Mean& b) { return a.name < b.name; });
-  values.clear();
+  values_.clear();
   for (const Mean& mean : means) {
     const double finite = mean.steps == 0 ? std::nan("") : mean.finite / mean.steps;
-    values.push_back({mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
+    values_.push_back(
+        {mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
   }
   run_series(run, point, true, place, only);
   run.steps.closed[at(point.mode)] = std::max(run.steps.closed[at(point.mode)], point.step);
 }
 
-void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
-                              std::optional<std::size_t> only) {
+void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+                          std::optional<std::size_t> only) {
   Place here = place;
   const auto partial = run.steps.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
   if (partial != run.steps.partial.end()) {
@@ -330,12 +271,12 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
     }
   }
   std::sort(here.missing_ranks.begin(), here.missing_ranks.end());
-  const std::vector<SeriesValue> all = values;
+  const std::vector<SeriesValue> all = values_;
   std::vector<SeriesValue> chosen;
   std::vector<std::string> texts(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
-  for (std::size_t s = 0; s < series_rules.size(); ++s) {
-    const Program& program = *series_rules[s].program;
+  for (std::size_t s = 0; s < ctx_.rules.series.size(); ++s) {
+    const Program& program = *ctx_.rules.series[s].program;
     if (only ? *only != s : picks(program.common, point.mode)) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
@@ -349,8 +290,9 @@ void Engine::Impl::run_series(Run& run, const StepPoint& point, bool pass, const
     if (chosen.empty()) continue;
     StepPoint seen = point;
     seen.values = chosen;
-    feed(run, series_rules[s].evaluator,
-         [&](Evaluator& one, Scope& scope) { one.on_values(seen, pass, here, scope); });
+    evaluations_.feed(run, ctx_.rules.series[s].evaluator, [&](Evaluator& one, Scope& scope) {
+      one.on_values(seen, pass, here, scope);
+    });
   }
 }
 

@@ -1,7 +1,6 @@
-// System samples: a node's readings become snapshots, which the rules of system metrics get.
-#include <algorithm>
+#include "rules/run/samples.h"
 
-#include "rules/engine_impl.h"
+#include <algorithm>
 
 namespace tocsin::rules {
 namespace {
@@ -12,14 +11,15 @@ const std::string& node_name(const Worker& worker) {
 
 }  // namespace
 
-void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+void Samples::on_system(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   if (frame.header().row_stride < core::system_column::columns * core::kColumnBytes) return;
-  if (!takers_of(input::kSamples).empty()) {
+  if (!ctx_.rules.takers_of(input::kSamples).empty()) {
     const std::string name = node_name(run.workers[worker]);
-    feed_all(run, input::kSamples,
-             [&](Evaluator& one, Scope& scope) { one.on_samples(worker, name, frame, scope); });
+    evaluations_.feed_all(run, input::kSamples, [&](Evaluator& one, Scope& scope) {
+      one.on_samples(worker, name, frame, scope);
+    });
   }
-  if (takers_of(input::kSnapshots).empty()) return;
+  if (ctx_.rules.takers_of(input::kSnapshots).empty()) return;
   NodeState& node = run.nodes[run.workers[worker].name_hash];
   node.worker = worker;
   const auto names = frame.column<std::uint64_t>(core::system_column::series);
@@ -29,18 +29,19 @@ void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameVi
     const Name* const name = run.names.table.find(names[i]);
     if (name == nullptr || !SnapshotBuilder::knows(name->text)) continue;
     const std::int64_t time = times[i];
-    if (time > add(core::nanoseconds(ref.timestamp), options.config.max_clock_skew)) {
-      ++stats.discarded_samples;  // the far future: it would make every later sample a late one
+    if (time > add(core::nanoseconds(ctx_.ref.timestamp), ctx_.options.config.max_clock_skew)) {
+      ++ctx_.stats
+            .discarded_samples;  // the far future: it would make every later sample a late one
       continue;
     }
-    node.builder.check_clock(time, options.config.max_clock_skew.count());
-    if (node.builder.closes(time)) close_snapshot(run, node, time);
+    node.builder.check_clock(time, ctx_.options.config.max_clock_skew.count());
+    if (node.builder.closes(time)) close(run, node, time);
     switch (node.builder.add(name->text, time, numbers[i])) {
       case SnapshotBuilder::Sample::late:
-        ++stats.late_rows;
+        ++ctx_.stats.late_rows;
         break;
       case SnapshotBuilder::Sample::discarded:
-        ++stats.discarded_samples;
+        ++ctx_.stats.discarded_samples;
         break;
       case SnapshotBuilder::Sample::taken:
       case SnapshotBuilder::Sample::ignored:
@@ -49,7 +50,7 @@ void Engine::Impl::on_system(Run& run, std::uint32_t worker, const core::FrameVi
   }
 }
 
-void Engine::Impl::close_snapshot(Run& run, NodeState& node, std::int64_t next) {
+void Samples::close(Run& run, NodeState& node, std::int64_t next) {
   const Worker& worker = run.workers[node.worker];
   const std::string name = node_name(worker);
   NodeSnapshot snapshot;
@@ -57,12 +58,12 @@ void Engine::Impl::close_snapshot(Run& run, NodeState& node, std::int64_t next) 
   snapshot.node = worker.name_hash;
   snapshot.name = name;
   snapshot.next = next;
-  feed_all(run, input::kSnapshots,
-           [&](Evaluator& one, Scope& scope) { one.on_snapshot(snapshot, scope); });
+  evaluations_.feed_all(run, input::kSnapshots,
+                        [&](Evaluator& one, Scope& scope) { one.on_snapshot(snapshot, scope); });
 }
 
-void Engine::Impl::flush_nodes(Run& run) {
-  for (auto& [hash, node] : run.nodes) close_snapshot(run, node, kForever);
+void Samples::flush(Run& run) {
+  for (auto& [hash, node] : run.nodes) close(run, node, kForever);
 }
 
 }  // namespace tocsin::rules

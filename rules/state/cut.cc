@@ -1,4 +1,4 @@
-#include "rules/cut.h"
+#include "rules/state/cut.h"
 
 #include <algorithm>
 

@@ -1,9 +1,7 @@
-// Restoring state that other rules wrote: rules that are the same (name, type and parameters) keep
-// their memory, new ones start now, and what removed or changed ones had fired is resolved.
+#include "rules/state/remap.h"
+
 #include <algorithm>
 #include <map>
-
-#include "rules/engine_impl.h"
 
 namespace tocsin::rules {
 namespace {
@@ -68,30 +66,14 @@ void move_to(std::vector<T>& items, const std::vector<std::uint32_t>& places, st
 
 }  // namespace
 
-std::string Engine::Impl::layout() const {
-  std::string text;
-  for (std::uint32_t i = 0; i < all_rules.size(); ++i) {
-    const Program* program = all_rules[i].program.get();
-    char shape = '-';
-    if (dynamic_cast<const RowProgram*>(program) != nullptr) shape = 'r';
-    if (dynamic_cast<const ClockProgram*>(program) != nullptr) shape = 'c';
-    for (const std::string& field :
-         {all_rules[i].name, all_rules[i].type, all_rules[i].params_hash}) {
-      text += field + '\x1f';
-    }
-    text += shape;
-    text += '\n';
-  }
-  return text;
-}
-
-void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string& before_layout) {
+void remap(Context& ctx, IssueBook& book, PartitionState& partition, Run& run,
+           const std::string& before_layout) {
   const std::vector<Known> before = parse(before_layout);
-  const std::vector<Known> after = parse(layout());
+  const std::vector<Known> after = parse(ctx.rules.layout());
   const auto all = numbers(before, after, 0);
   const auto rows = numbers(before, after, 'r');
   for (Lane& lane : run.lanes) {
-    move_to(lane.blocks, rows, row_rules.size());
+    move_to(lane.blocks, rows, ctx.rules.rows.size());
     lane.wanted.clear();  // what rules look at is decided again
     for (Block& block : lane.blocks) block.applies.clear();
   }
@@ -108,7 +90,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
     map = std::move(out);
   };
   // Told with the names and parameters of the rules as they were.
-  PartitionState* const before_part = std::exchange(part, &partition);
+  PartitionState* const before_part = std::exchange(ctx.part, &partition);
   for (const auto& [key, open] : run.issues.open) {
     if (place(key.rule) != kGone || key.rule >= before.size()) continue;
     const Known& old = before[key.rule];
@@ -118,9 +100,9 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
     gone.params_hash = old.hash;
     const std::uint64_t last =
         key.rule < run.issues.progress.size() ? run.issues.progress[key.rule].issue_sequence : 0;
-    resolve_gone(partition, run, gone, open, last + 1);
+    book.resolve_gone(partition, run, gone, open, last + 1);
   }
-  part = before_part;
+  ctx.part = before_part;
   rekey(run.issues.open, [](OpenKey& key) -> std::uint32_t& { return key.rule; });
   rekey(run.issues.open_counts,
         [](std::array<std::uint32_t, 3>& key) -> std::uint32_t& { return key[0]; });
@@ -128,7 +110,7 @@ void Engine::Impl::remap(PartitionState& partition, Run& run, const std::string&
         [](std::pair<std::uint32_t, std::uint32_t>& key) -> std::uint32_t& { return key.first; });
   rekey(run.issues.lives,
         [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
-  move_to(run.issues.progress, all, all_rules.size());
+  move_to(run.issues.progress, all, ctx.rules.all.size());
   run.issues.signs.rebuild(run.issues.open);
 }
 

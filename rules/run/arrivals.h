@@ -1,0 +1,29 @@
+// Whose frame it is, whether it was handled before, and that the worker goes on.
+#pragma once
+
+#include <cstdint>
+
+#include "rules/run/context.h"
+#include "rules/run/intake.h"
+#include "rules/run/issue_book.h"
+
+namespace tocsin::rules {
+
+class Arrivals {
+ public:
+  Arrivals(Context& ctx, IssueBook& book, Intake& intake)
+      : ctx_(ctx), book_(book), intake_(intake) {}
+
+  /// kNoLane: there is no room for it.
+  std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
+  /// False: a duplicate, or of an earlier process.
+  bool accept(Run& run, Worker& worker, const core::FrameHeader& header);
+  void progress(Run& run, Worker& worker, const core::FrameHeader& header);
+
+ private:
+  Context& ctx_;
+  IssueBook& book_;
+  Intake& intake_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,44 @@
+// What does not follow from the records: applied, logged, and applied again at the very position in a
+// replay.
+#pragma once
+
+#include <cstdint>
+
+#include "rules/run/context.h"
+#include "rules/run/ends.h"
+#include "rules/run/issue_book.h"
+#include "rules/run/own_issues.h"
+#include "rules/run/silence_watch.h"
+#include "rules/run/step_book.h"
+
+namespace tocsin::rules {
+
+class Decisions {
+ public:
+  Decisions(Context& ctx, IssueBook& book, OwnIssues& own, StepBook& steps, SilenceWatch& silence,
+            Ends& ends)
+      : ctx_(ctx), book_(book), own_(own), steps_(steps), silence_(silence), ends_(ends) {}
+
+  void decide(Entry entry);
+  /// Without logging it.
+  void apply(const Entry& entry);
+  /// Those whose positions have come.
+  void replay_entries();
+  /// One that was made in the middle of this record.
+  void replay_within(const Run& run, std::uint32_t worker);
+
+ private:
+  void apply_run(const Entry& entry, Run& run);
+  void log(Entry entry);
+  [[nodiscard]] int beyond(const Entry& entry) const;
+  void replay_one();
+
+  Context& ctx_;
+  IssueBook& book_;
+  OwnIssues& own_;
+  StepBook& steps_;
+  SilenceWatch& silence_;
+  Ends& ends_;
+};
+
+}  // namespace tocsin::rules

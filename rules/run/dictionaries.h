@@ -1,0 +1,22 @@
+// What hashes of a run stand for.
+#pragma once
+
+#include <cstdint>
+
+#include "rules/run/context.h"
+
+namespace tocsin::rules {
+
+class Dictionaries {
+ public:
+  explicit Dictionaries(Context& ctx) : ctx_(ctx) {}
+
+  void on_dictionary(Run& run, const core::Dictionary& names);
+
+ private:
+  void learn(Run& run, const core::NamedEntry& entry);
+
+  Context& ctx_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,273 @@
+#include "rules/run/intake.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/collections.h"
+
+namespace tocsin::rules {
+namespace {
+
+std::uint64_t loss_scale_hash() {
+  static const std::uint64_t kHash = core::name_hash("loss_scale");
+  return kHash;
+}
+
+std::uint64_t learning_rate_hash() {
+  static const std::uint64_t kHash = core::name_hash("learning_rate");
+  return kHash;
+}
+
+}  // namespace
+
+void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  Lane& here = units_.lane(run, worker, header.mode, false);
+  const auto lane_number = run.lanes.number_of(here);
+  ctx_.part->cut.touch_lane(run, lane_number);
+  const std::size_t rows = frame.rows();
+  if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
+  run.workers[worker].seen[at(header.mode)] =
+      std::max(run.workers[worker].seen[at(header.mode)], header.step);
+  const auto names = frame.column<std::uint64_t>(core::summary_column::name);
+  const auto metas = frame.column<std::uint64_t>(core::summary_column::meta);
+  slots_.resize(rows);
+  std::uint32_t guess = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::uint64_t name = names[i];
+    if (guess >= here.slots.size() || here.slots[guess].name != name) {
+      guess = units_.slot(run, here, name, metas[i], guess);
+    }
+    slots_[i] = guess;
+    if (guess == RowBatch::kSkip) {
+      guess = 0;
+      continue;
+    }
+    ctx_.part->cut.touch_slot(run, lane_number, guess);
+    Slot& unit = here.slots[guess];
+    if (header.step <= unit.last_step) {
+      slots_[i] = RowBatch::kSkip;
+      ++ctx_.stats.duplicate_rows;
+    } else {
+      unit.last_step = header.step;
+    }
+    ++guess;
+  }
+  if (here.wanted.size() < here.slots.size() ||
+      (here.unresolved && here.names_version != run.names.version)) {
+    units_.resolve(run, here);
+  }
+  sparse_.clear();
+  vectors_.clear();
+  if (header.body_length > static_cast<std::size_t>(header.row_stride) * rows) {
+    frame.sparse_columns([this](const core::SparseColumn& column) { sparse_.push_back(column); });
+    frame.vectors([this](const core::SparseVector& vector) { vectors_.push_back(vector); });
+  }
+  if (here.losses) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (slots_[i] == RowBatch::kSkip || here.wanted[slots_[i]] == Match::no) continue;
+      const core::SummaryRow row = frame.summary(i);
+      steps_.add(run, worker, header, header.step, header.global_step, header.time, row.name,
+                 row.count == 0 ? std::nan("") : row.mean(), core::meta::role(row.meta));
+    }
+  }
+  RowBatch batch;
+  batch.columns = frame.body().data();
+  batch.rows = rows;
+  batch.slots = slots_;
+  batch.mode = header.mode;
+  batch.step = header.step;
+  batch.time = header.time;
+  batch.world_size = header.world_size;
+  batch.loss_scale = run.workers[worker].loss_scale;
+  batch.learning_rate = run.workers[worker].learning_rate;
+  batch.max_learning_rate = run.workers[worker].max_learning_rate;
+  batch.names = &run.names.table;
+  batch.sparse = sparse_;
+  batch.vectors = vectors_;
+  Place place;
+  place.mode = header.mode;
+  place.step = header.step;
+  place.global_step = header.global_step;
+  place.time = header.time;
+  place.partial = run.workers[worker].gap;
+  rows_.judge(run, lane_number, batch, place);
+  if (ctx_.rules.takers_of(input::kRows).empty()) return;
+  WorkerRows taken;
+  taken.worker = worker;
+  taken.mode = header.mode;
+  taken.step = header.step;
+  taken.global_step = header.global_step;
+  taken.time = header.time;
+  taken.frame = &frame;
+  evaluations_.feed_rows(run, lane_number, taken, slots_);
+}
+
+void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
+  const auto lane_number = run.lanes.number_of(units_.lane(run, worker, header.mode, true));
+  ctx_.part->cut.touch_lane(run, lane_number);
+  const auto names = frame.column<std::uint64_t>(core::scalar_column::name);
+  const auto steps = frame.column<std::int64_t>(core::scalar_column::step);
+  const auto global_steps = frame.column<std::int64_t>(core::scalar_column::global_step);
+  const auto times = frame.column<std::int64_t>(core::scalar_column::time);
+  const auto numbers = frame.column<double>(core::scalar_column::value);
+  const auto metas = frame.column<std::uint64_t>(core::scalar_column::meta);
+  std::uint32_t guess = 0;
+  bool ended = false;
+  for (std::size_t i = 0; i < frame.rows(); ++i) {
+    Lane& here = run.lanes[lane_number];
+    const double x = numbers[i];
+    if (names[i] == loss_scale_hash() && x > 0 && std::isfinite(x)) {
+      run.workers[worker].loss_scale = x;
+    }
+    if (names[i] == learning_rate_hash() && x >= 0 && std::isfinite(x)) {
+      Worker& from = run.workers[worker];
+      from.learning_rate = x;
+      from.max_learning_rate = std::fmax(from.max_learning_rate, x);
+    }
+    guess = units_.slot(run, here, names[i], metas[i], guess);
+    if (guess == RowBatch::kSkip) continue;
+    ctx_.part->cut.touch_slot(run, lane_number, guess);
+    Slot& unit = here.slots[guess];
+    if (steps[i] <= unit.last_step) {
+      ++ctx_.stats.duplicate_rows;
+      ++guess;
+      continue;
+    }
+    unit.last_step = steps[i];
+    std::int64_t& seen = run.workers[worker].seen[at(header.mode)];
+    if (run.workers[worker].unsequenced && steps[i] > seen && seen != kNever) {
+      implicit_step_ends(run, worker, header.mode, steps[i]);
+      ended = true;
+    }
+    seen = std::max(seen, steps[i]);
+    if (here.wanted.size() < here.slots.size() ||
+        (here.unresolved && here.names_version != run.names.version)) {
+      units_.resolve(run, here);
+    }
+    if (here.wanted[guess] != Match::no) {
+      steps_.add(run, worker, header, steps[i], global_steps[i], times[i], names[i], x,
+                 core::meta::role(metas[i]));
+    }
+    core::SummaryRow row;
+    row.name = names[i];
+    row.count = 1;
+    row.sum = x;
+    row.sumsq = x * x;
+    row.abs_sum = std::fabs(x);
+    row.min = row.max = x;
+    row.nan = std::isnan(x) ? 1 : 0;
+    row.posinf = std::isinf(x) && x > 0 ? 1 : 0;
+    row.neginf = std::isinf(x) && x < 0 ? 1 : 0;
+    row.zero = x == 0 ? 1 : 0;
+    row.negative = x < 0 ? 1 : 0;
+    row.meta = metas[i];
+    RowBatch batch;
+    batch.columns = reinterpret_cast<const std::byte*>(&row);
+    batch.rows = 1;
+    batch.slots = std::span(&guess, 1);
+    batch.mode = header.mode;
+    batch.step = steps[i];
+    batch.time = times[i];
+    batch.world_size = header.world_size;
+    batch.loss_scale = run.workers[worker].loss_scale;
+    batch.scalar = true;
+    batch.names = &run.names.table;
+    Place place;
+    place.mode = header.mode;
+    place.step = steps[i];
+    place.global_step = global_steps[i];
+    place.time = times[i];
+    place.partial = run.workers[worker].gap;
+    rows_.judge(run, lane_number, batch, place);
+    if (!ctx_.rules.takers_of(input::kRows).empty()) {
+      WorkerRows taken;
+      taken.worker = worker;
+      taken.mode = header.mode;
+      taken.step = steps[i];
+      taken.global_step = global_steps[i];
+      taken.time = times[i];
+      taken.scalar = &row;
+      evaluations_.feed_rows(run, lane_number, taken, std::span(&guess, 1));
+    }
+    ++guess;
+  }
+  if (ended) steps_.advance(run);
+}
+
+void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+  const core::FrameHeader& header = frame.header();
+  if (header.row_stride < core::step_end_column::meta * core::kColumnBytes) return;
+  const auto steps = frame.column<std::int64_t>(core::step_end_column::step);
+  const auto global_steps = frame.column<std::int64_t>(core::step_end_column::global_step);
+  const auto starts = frame.column<std::int64_t>(core::step_end_column::start);
+  const auto ends = frame.column<std::int64_t>(core::step_end_column::end);
+  for (std::size_t i = 0; i < frame.rows(); ++i) {
+    Worker& from = run.workers[worker];
+    const std::int64_t took = std::max<std::int64_t>(distance(ends[i], starts[i]), 0);
+    if (took > 0) from.step_times[from.steps_timed++ % from.step_times.size()] = took;
+    if (took > 0 && header.mode == core::Mode::train) {
+      run.pulse.step_times[run.pulse.steps_timed++ % run.pulse.step_times.size()] = took;
+    }
+    Place place;
+    place.mode = header.mode;
+    place.step = steps[i];
+    place.global_step = global_steps[i];
+    place.time = ends[i];
+    place.partial = from.gap;
+    end_step(run, worker, header.mode, steps[i], place);
+    if (!ctx_.rules.takers_of(input::kStepEnds).empty()) {
+      const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
+      evaluations_.feed_step_end(run, {worker, header.mode, steps[i], global_steps[i], starts[i],
+                                       ends[i], place.partial, skipped});
+    }
+  }
+  steps_.advance(run);
+  jobs_.heartbeat(run, header.time, false);
+}
+
+void Intake::restart(Run& run, std::uint32_t worker) {
+  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
+    Lane& each = run.lanes[i];
+    if (each.worker != worker) continue;
+    ctx_.part->cut.touch_lane(run, i);
+    ctx_.part->cut.touch_slots(run, i);
+    for (Slot& unit : each.slots) unit.last_step = kNever;
+    for (Block& block : each.blocks) block.waiting.clear();
+  }
+  evaluations_.restart(run, worker);
+  run.workers[worker].mark.fill(kNever);
+  run.workers[worker].seen.fill(kNever);
+}
+
+void Intake::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                      const Place& place) {
+  Worker& from = run.workers[worker];
+  if (step <= from.mark[at(mode)]) return;
+  if (!ctx_.rules.rows.empty()) rows_.end_step(run, worker, mode, step, place);
+  from.mark[at(mode)] = step;
+  from.seen[at(mode)] = std::max(from.seen[at(mode)], step);
+  const std::uint8_t passing = mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict);
+  from.active = static_cast<std::uint8_t>(from.active & ~(passing & ~mode_bit(mode)));
+  if (from.gap) {
+    ++ctx_.stats.partial_steps;
+    run.steps.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
+  }
+  own_.judge_gap(run, worker, place);
+  from.gap = false;
+}
+
+void Intake::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode,
+                                std::int64_t step) {
+  // A worker that sends JSON only: its first record of a later step ends the earlier ones.
+  Worker& from = run.workers[worker];
+  const std::int64_t ended = std::min(from.seen[at(mode)], step - 1);
+  if (ended <= from.mark[at(mode)]) return;
+  from.mark[at(mode)] = ended;
+  if (ctx_.rules.takers_of(input::kStepEnds).empty()) return;
+  evaluations_.feed_step_end(run, {worker, mode, ended, ended, from.last_time, from.last_time});
+}
+
+}  // namespace tocsin::rules

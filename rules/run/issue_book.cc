@@ -1,0 +1,260 @@
+#include "rules/run/issue_book.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tocsin::rules {
+namespace {
+
+std::string kind_name(const Program& program, unsigned kind) {
+  return kind < program.kinds.size() ? std::string(program.kinds[kind]) : std::string();
+}
+
+std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit) {
+  std::string text;
+  for (const auto& [name, value] : unit) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text.empty() ? "the run" : text;
+}
+
+}  // namespace
+
+void IssueBook::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts) {
+  RuleProgress& progress = run.issues.progress[rule];
+  std::uint64_t judged = 0;
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    progress.counts[i] += counts[i];
+    judged += counts[i];
+  }
+  const std::uint64_t hits = counts[static_cast<std::size_t>(Outcome::hit)];
+  ctx_.stats.evaluations[rule] += judged;
+  ctx_.stats.hits[rule] += hits;
+  if (progress.state == core::RuleState::no_data &&
+      (hits > 0 || counts[static_cast<std::size_t>(Outcome::ok)] > 0)) {
+    reports_.status(run, rule, core::RuleState::in_progress);
+  }
+}
+
+void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
+                       const Place& place, Explain explain) {
+  const Common& common = ctx_.rules.settings(rule).program->common;
+  if (verdict.outcome == Outcome::ok) {
+    life.hits = 0;
+    if (life.open == 0 || ++life.oks < common.clear_after) return;
+    for (std::uint8_t kind = 0; kind < 8; ++kind) {
+      if ((life.open & (1U << kind)) == 0) continue;
+      OpenKey key = unit.key;
+      key.kind = kind;
+      resolve(run, key, core::Resolution::recovered, place);
+    }
+    life.open = 0;
+    life.oks = 0;
+    return;
+  }
+  if (verdict.outcome != Outcome::hit) return;
+  life.oks = 0;
+  if (life.hits < 0xFFFFFFFFU) ++life.hits;
+  if (life.hits < common.min_hits) return;
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    if ((verdict.kinds & (1U << kind)) != 0) fire(run, rule, life, unit, kind, place, explain);
+  }
+}
+
+void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
+                     const Place& place, Explain explain) {
+  const RuleSettings& which = ctx_.rules.settings(rule);
+  const Common& common = which.program->common;
+  OpenKey key = unit.key;
+  key.kind = static_cast<std::uint8_t>(kind);
+  auto found = run.issues.open.find(key);
+  const bool fresh = found == run.issues.open.end();
+  if (fresh) {
+    std::uint32_t& others = run.issues.open_counts[{rule, kind, unit.worker}];
+    if (others >= common.max_open_units.value_or(ctx_.options.config.max_open_units)) return;
+    ++others;
+    Open open;
+    open.unit = unit.labels();
+    open.kind = kind_name(*which.program, kind);
+    open.worker = unit.worker;
+    open.starts_at = place.time;
+    found = run.issues.open.emplace(key, std::move(open)).first;
+    life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
+  } else {
+    ++found->second.occurrences;
+    // A report from long after ctx_.now is one of a clock that was set right since: it holds nothing.
+    const std::int64_t since = distance(place.time, found->second.last_report);
+    if (since < common.cooldown.count() && since > -ctx_.options.config.max_clock_skew.count())
+      return;
+    --found->second.occurrences;
+  }
+  Open& open = found->second;
+  ++open.occurrences;
+  open.last_report = place.time;
+  open.mode = place.mode;
+  open.last_step = place.step;
+  auto [finding, extra] = explain(kind);
+  open.severity = which.severity_set ? which.severity : finding.severity.value_or(which.severity);
+  open.observed_name = finding.observed.name;
+  open.observed = finding.observed.value;
+  core::Issue issue = reports_.make_issue(run, which, open, place);
+  issue.summary = std::move(finding.summary);
+  issue.description = std::move(finding.description);
+  issue.recommendation = std::move(finding.recommendation);
+  core::Evidence& evidence = issue.evidence;
+  evidence.observed = std::move(finding.observed);
+  evidence.op = std::move(finding.op);
+  evidence.threshold = std::move(finding.threshold);
+  evidence.values = std::move(finding.values);
+  evidence.tensor = std::move(extra.tensor);
+  evidence.affected = std::move(extra.affected);
+  if (place.step_clock) evidence.window.first = finding.first_step.value_or(place.step);
+  evidence.window.points = finding.points;
+  if (evidence.window.partial) evidence.values.emplace_back("partial", true);
+  if (fresh) begin(run, rule, key, open, issue, place, extra.role);
+  name_causes(run, open, issue);
+  reports_.send(run, rule, std::move(issue), open, place);
+  if (run.issues.progress[rule].state != core::RuleState::issues_found) {
+    reports_.status(run, rule, core::RuleState::issues_found);
+  }
+}
+
+// What its rule looks at says where in the step it began; others may follow from it from now on.
+void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open,
+                      core::Issue& issue, const Place& place,
+                      const std::optional<core::Role>& role) {
+  const Program& program = *ctx_.rules.settings(rule).program;
+  const auto stage = stage_of(role, issue.evidence.tensor, program);
+  if (!place.step_clock || !stage || ctx_.rules.settings(rule).shadow) return;
+  reports_.identify(run, issue, open, place);
+  // Producers that count no steps over all modes leave that number behind.
+  open.beginning = Beginning{{std::max(place.global_step, place.step), *stage},
+                             place.mode,
+                             place.step,
+                             issue.event_id,
+                             core::issue_key(issue.labels)};
+  run.issues.signs.add(open.beginning, key);
+}
+
+void IssueBook::name_causes(const Run& run, const Open& open, core::Issue& issue) const {
+  if (!open.beginning.known()) return;
+  for (const OpenKey& key : run.issues.signs.before(open.beginning.onset)) {
+    const Open& earlier = run.issues.open.at(key);
+    core::Cause cause;
+    cause.event_id = earlier.beginning.event_id;
+    cause.issue_key = earlier.beginning.issue_key;
+    cause.rule = ctx_.rules.settings(key.rule).name;
+    for (const auto& [name, value] : earlier.unit) {
+      cause.unit += (cause.unit.empty() ? "" : ",") + name + "=" + value;
+    }
+    cause.mode = earlier.beginning.mode;
+    cause.step = earlier.beginning.step;
+    cause.global_step = earlier.beginning.onset.global_step;
+    issue.caused_by.push_back(std::move(cause));
+  }
+}
+
+void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolution,
+                        const Place& place) {
+  const auto found = run.issues.open.find(key);
+  if (found == run.issues.open.end()) return;
+  const Open open = std::move(found->second);
+  run.issues.open.erase(found);
+  if (open.beginning.known()) run.issues.signs.remove(open.beginning, key);
+  const auto others = run.issues.open_counts.find({key.rule, key.kind, open.worker});
+  if (others != run.issues.open_counts.end() && --others->second == 0)
+    run.issues.open_counts.erase(others);
+  core::Issue issue = reports_.make_issue(run, ctx_.rules.settings(key.rule), open, place);
+  issue.status = core::IssueStatus::resolved;
+  issue.resolution = resolution;
+  // The clock of the trainer may have stepped back since.
+  issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
+  issue.evidence.observed = {open.observed_name, open.observed};
+  const std::string where = spelled(open.unit);
+  switch (resolution) {
+    case core::Resolution::recovered:
+      issue.summary = "Back to normal for " + where + ".";
+      break;
+    case core::Resolution::job_ended:
+      issue.summary = "The job ended while this fired for " + where + ".";
+      break;
+    case core::Resolution::superseded:
+      issue.summary = "A new attempt of the run has started; this concerned the one before.";
+      break;
+    default:
+      issue.summary = "No longer followed: nothing was heard of the run.";
+  }
+  reports_.send(run, key.rule, std::move(issue), open, place);
+}
+
+// What silence ends, it ends at a time: the run may be heard of again, and then an issue of the same
+// unit may end a second time with the clock of steps where it was.
+void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
+  std::vector<std::pair<std::string, OpenKey>> keys;
+  for (const auto& [key, open] : run.issues.open) {
+    const bool stays = resolution == core::Resolution::job_ended &&
+                       key.rule >= ctx_.rules.first_own &&
+                       operational_rules()[key.rule - ctx_.rules.first_own].outlives_job;
+    if (!stays) keys.emplace_back(unit_text(open), key);
+  }
+  // Numbers of units depend on who came first; their texts do not.
+  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
+  });
+  Place place;
+  place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
+  place.global_step = run.course.last_global_step;
+  for (const auto& [text, key] : keys) {
+    const Program* program = ctx_.rules.settings(key.rule).program.get();
+    const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
+    const bool steps = (key.rule < ctx_.rules.first_own ||
+                        operational_rules()[key.rule - ctx_.rules.first_own].step_clock) &&
+                       program->step_clock();
+    place.step_clock = steps && !lost;
+    place.time = run.course.last_time;
+    const Open& open = run.issues.open.at(key);
+    // Where its own mode stands, and not before what it said last.
+    if (steps && open.mode) {
+      place.mode = open.mode;
+      place.step = std::max(open.last_step, run.workers.clock().newest(at(*open.mode)));
+    } else {
+      place.mode.reset();
+      place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
+    }
+    // Reports at times lie at the ends of periods, beyond the newest step: no end comes before them.
+    if (!place.step_clock) {
+      place.time = std::max(place.time, open.last_report);
+    }
+    if (silence || lost) place.time = later(run, key.rule, place.time);
+    resolve(run, key, resolution, place);
+  }
+}
+
+void IssueBook::resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
+                             const Open& open, std::uint64_t sequence) {
+  Place place;
+  place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
+  place.global_step = run.course.last_global_step;
+  place.time = run.course.last_time;
+  core::Issue issue = reports_.make_issue(run, gone, open, place);
+  issue.status = core::IssueStatus::resolved;
+  issue.resolution = core::Resolution::superseded;
+  // The clock of the trainer may have stepped back since.
+  issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
+  issue.evidence.observed = {open.observed_name, open.observed};
+  issue.evidence.data_refs.clear();
+  issue.summary = "The rule " + gone.name + " was removed or changed while this fired for " +
+                  spelled(open.unit) + ".";
+  issue.sequence = sequence;
+  reports_.identify(run, issue, open, place);
+  partition.farewell.push_back(std::move(issue));
+}
+
+// Clocks stand still and step back. Two reports of the same moment would have the same id, and who
+// reads them would drop the second one as told.
+std::int64_t IssueBook::later(Run& run, std::uint32_t rule, std::int64_t time) {
+  std::int64_t& last = run.issues.progress[rule].last_window;
+  if (last != kNever) time = std::max(time, add(last, core::Duration(1)));
+  last = time;
+  return time;
+}
+
+}  // namespace tocsin::rules

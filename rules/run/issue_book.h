@@ -1,0 +1,41 @@
+// The life of issues: first hit, repetition, resolution.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rules/run/context.h"
+#include "rules/run/reports.h"
+
+namespace tocsin::rules {
+
+class IssueBook {
+ public:
+  IssueBook(Context& ctx, Reports& reports) : ctx_(ctx), reports_(reports) {}
+
+  /// Evaluations and what they came to.
+  void count(Run& run, std::uint32_t rule, const OutcomeCounts& counts);
+  /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
+  void settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
+              const Place& place, Explain explain);
+  /// Nothing when no such issue is open.
+  void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
+  void resolve_all(Run& run, core::Resolution resolution, bool lost = false);
+  /// The rule is not configured any more, or changed: said when the partition goes live.
+  void resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
+                    const Open& open, std::uint64_t sequence);
+  /// Clocks stand still and step back: a time of its own for each report of a rule.
+  static std::int64_t later(Run& run, std::uint32_t rule, std::int64_t time);
+
+ private:
+  void fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
+            const Place& place, Explain explain);
+  void begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open, core::Issue& issue,
+             const Place& place, const std::optional<core::Role>& role);
+  void name_causes(const Run& run, const Open& open, core::Issue& issue) const;
+
+  Context& ctx_;
+  Reports& reports_;
+};
+
+}  // namespace tocsin::rules

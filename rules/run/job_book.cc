@@ -1,0 +1,140 @@
+#include "rules/run/job_book.h"
+
+#include <algorithm>
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::int64_t kHeartbeatEvery = 10'000'000'000;  // event time between job heartbeats,
+constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;    // while what they say changes
+
+std::vector<std::string> captured_names(const core::CapturedPlan& plan) {
+  std::vector<std::string> names;
+  for (const auto& collection : plan.collections()) {
+    names.push_back(collection.name);
+    for (const std::string& statistic : collection.statistics) {
+      names.push_back(collection.name + "/" + statistic);
+    }
+  }
+  return names;
+}
+
+/// The same with the keys of every map in order: what a restart gives back.
+core::Value in_order(const core::Value& value) {
+  if (const auto* list = core::as<core::ValueList>(value)) {
+    core::ValueList out;
+    out.reserve(list->size());
+    for (const core::Value& item : *list) out.push_back(in_order(item));
+    return out;
+  }
+  const auto* map = core::as<core::ValueMap>(value);
+  if (map == nullptr) return value;
+  core::ValueMap out;
+  out.reserve(map->size());
+  for (const auto& [key, item] : *map) out.emplace_back(key, in_order(item));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
+// A local process is stopped by its pid, so the run's identity carries it.
+core::Value platform_reference(const core::Lifecycle& body) {
+  core::ValueMap reference;
+  if (const auto* map = core::as<core::ValueMap>(body.platform_ref)) reference = *map;
+  const auto add = [&](std::string_view key, core::Value value) {
+    if (core::find(reference, key) == nullptr) reference.emplace_back(key, std::move(value));
+  };
+  if (body.pid) add("pid", *body.pid);
+  if (body.pid_start) add("pid_start", *body.pid_start);
+  if (!body.host.empty()) add("host", body.host);
+  return in_order(reference);
+}
+
+}  // namespace
+
+void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header,
+                       const core::Lifecycle& body) {
+  worker.gone = false;
+  worker.node = body.node.empty() ? body.host : body.node;
+  if (worker.agent) return;
+  if (body.opened && !worker.node.empty()) {
+    Opened& newest = run.job.launch[worker.node];
+    const std::string boot = body.boot_id.substr(0, 8);
+    // Opening times count from the boot: they compare within one only.
+    if (newest.boot != boot || newest.opened < *body.opened) {
+      newest = {boot, *body.opened};
+      run.pulse.changed = true;
+    }
+  }
+  if (run.job.started) return heartbeat(run, header.time, false);
+  run.pulse.changed = false;
+  run.job.started = true;
+  run.job.started_at = header.time;
+  run.job.name = body.job;
+  if (!body.labels.empty()) run.job.labels = body.labels.entries();
+  if (!body.platform.empty()) run.job.platform = body.platform;
+  run.job.platform_ref = platform_reference(body);
+  run.job.captured = captured_names(body.capture);
+  reports_.emit(reports_.job_event(run, core::JobPhase::started, 1, header.time));
+  request_capture(run, header.time);
+}
+
+// What the registry holds of a run: at most every second while it changes.
+void JobBook::heartbeat(Run& run, std::int64_t time, bool due) {
+  if (run.id.shard != 0 || run.job.ended || (!run.job.started && !due)) return;
+  const std::int64_t since =
+      run.pulse.last_heartbeat == kNever ? kForever : distance(time, run.pulse.last_heartbeat);
+  const bool changed = run.pulse.changed || run.pulse.told_step != run.course.last_step;
+  const bool back = since < -ctx_.options.config.max_clock_skew.count();
+  if (!back && since < (due && !changed ? kHeartbeatEvery : kHeartbeatSoon)) return;
+  if (!changed && !due) return;
+  run.pulse.last_heartbeat = time;
+  run.pulse.told_step = run.course.last_step;
+  run.pulse.changed = false;
+  reports_.emit(reports_.job_event(run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, time));
+}
+
+void JobBook::request_capture(Run& run, std::int64_t time) {
+  if (run.id.shard != 0) return;
+  std::map<std::string, std::vector<std::string>> missing;
+  const auto has = [&](const std::string& name) {
+    return std::find(run.job.captured.begin(), run.job.captured.end(), name) !=
+           run.job.captured.end();
+  };
+  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
+    for (const Need& need : ctx_.rules.all[rule].program->needs) {
+      if (!has(need.collection)) missing[need.collection];
+      for (const std::string& statistic : need.statistics) {
+        if (has(need.collection + "/" + statistic)) continue;
+        std::vector<std::string>& wanted = missing[need.collection];
+        if (std::find(wanted.begin(), wanted.end(), statistic) == wanted.end()) {
+          wanted.push_back(statistic);
+        }
+      }
+    }
+  }
+  if (missing.empty()) return;
+  core::ValueMap collections;
+  for (const auto& [name, statistics] : missing) {
+    core::ValueMap body;
+    if (!statistics.empty()) {
+      core::ValueList list;
+      for (const std::string& statistic : statistics) list.emplace_back(statistic);
+      body.emplace_back("statistics", std::move(list));
+    }
+    collections.emplace_back(name, std::move(body));
+  }
+  const core::Value plan = core::ValueMap{{"collections", std::move(collections)}};
+  const std::string version = core::params_hash(core::to_json(plan, true));
+  core::Command command;
+  command.action = "capture";
+  command.command_id = core::command_id(run.id.uid, run.attempt, command.action, version);
+  command.run = run.id.uid;
+  command.attempt = run.attempt;
+  command.issued_at = core::wall_time(time);
+  command.requested_by = "rules";
+  command.reason.summary = "what the rules bound to this run need";
+  command.args = core::ValueMap{{"version", version}, {"plans", core::ValueList{plan}}};
+  reports_.emit(std::move(command));
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,41 @@
+#include "rules/run/lifecycle.h"
+
+#include <algorithm>
+
+#include "rules/run/preflight.h"
+
+namespace tocsin::rules {
+
+void Lifecycle::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                             const core::Lifecycle& body) {
+  const core::FrameHeader& header = frame.header();
+  Worker& worker = run.workers[number];
+  switch (body.event) {
+    case core::LifecycleEvent::start:
+      return jobs_.on_start(run, worker, header, body);
+    case core::LifecycleEvent::heartbeat:
+      return jobs_.heartbeat(run, header.time, true);
+    case core::LifecycleEvent::leave:
+    case core::LifecycleEvent::end:
+      if (worker.agent) return;
+      worker.gone = true;
+      if (body.event == core::LifecycleEvent::end) {
+        const bool known = body.outcome != "unknown" || !body.exit_code;
+        run.job.worsen(known ? body.outcome : Job::outcome_of(body.exit_code), body.exit_code);
+      }
+      run.job.ended_at = std::max(run.job.ended_at, header.time);
+      steps_.advance(run);
+      return ends_.check_end(run);
+    case core::LifecycleEvent::preflight:
+      if (auto finding = preflight_finding(body)) {
+        own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));
+      }
+      return;
+    case core::LifecycleEvent::died:
+    case core::LifecycleEvent::applied:
+    case core::LifecycleEvent::gap:
+      return;
+  }
+}
+
+}  // namespace tocsin::rules

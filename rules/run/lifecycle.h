@@ -1,0 +1,30 @@
+// Lifecycle frames: what processes say of themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "rules/run/context.h"
+#include "rules/run/ends.h"
+#include "rules/run/job_book.h"
+#include "rules/run/own_issues.h"
+#include "rules/run/step_book.h"
+
+namespace tocsin::rules {
+
+class Lifecycle {
+ public:
+  Lifecycle(Context& ctx, OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
+      : ctx_(ctx), own_(own), steps_(steps), jobs_(jobs), ends_(ends) {}
+
+  void on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                    const core::Lifecycle& body);
+
+ private:
+  Context& ctx_;
+  OwnIssues& own_;
+  StepBook& steps_;
+  JobBook& jobs_;
+  Ends& ends_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,54 @@
+#include "rules/run/operational.h"
+
+#include <array>
+
+#include "rules/rule.h"
+
+namespace tocsin::rules {
+namespace {
+
+using core::Severity;
+
+constexpr std::array<OperationalRule, 7> kRules{{
+    {"telemetry_gap", Severity::warning, true, false,
+     "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a queue "
+     "that is too small.",
+     "2"},
+    {"job_failed", Severity::error, false, true,
+     "Look at the output of the process; the last steps before its end are in the evidence of what "
+     "fired before."},
+    {"job_lost", Severity::error, false, true,
+     "Look whether the process or its machine is still there: kernel log (out of memory), the "
+     "scheduler, the node."},
+    {"run_unwatched", Severity::error, false, false,
+     "No rule judges this data. Raise engine.max_runs, or look why an earlier launch still sends."},
+    {"clock_skew", Severity::warning, false, false,
+     "Set the machine's clock right (NTP): its times are not believed until then."},
+    {"state_incomplete", Severity::error, false, false,
+     "Open issues and windows of before are forgotten, rules start anew. Look at the log for what "
+     "could not be read."},
+    {"training_preflight", Severity::warning, false, false,
+     "Such a part does not train, and nothing else will say so. Compare what the optimizer was "
+     "given "
+     "with the model's parameters, and look which of them the loss depends on."},
+}};
+
+/// No parameters beyond the shared ones.
+class OperationalProgram final : public Program {};
+
+}  // namespace
+
+std::span<const OperationalRule> operational_rules() noexcept { return kRules; }
+
+RuleSettings operational_settings(const OperationalRule& rule) {
+  RuleSettings out;
+  out.name = rule.name;
+  out.type = rule.name;
+  out.version = rule.version;
+  out.severity = rule.severity;
+  out.params_hash = core::params_hash("{}");
+  out.program = std::make_shared<OperationalProgram>();
+  return out;
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,34 @@
+// What the engine says of itself and of jobs, without a rule of the user's (operational.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rules/run/context.h"
+#include "rules/run/issue_book.h"
+#include "rules/run/reports.h"
+
+namespace tocsin::rules {
+
+class OwnIssues {
+ public:
+  OwnIssues(Context& ctx, Reports& reports, IssueBook& book)
+      : ctx_(ctx), reports_(reports), book_(book) {}
+
+  void raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time, Finding finding);
+  void lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time);
+  /// Of a partition, or of a run that is not kept.
+  void raise_plain(Operational which, const core::RunUid& run, std::int64_t time,
+                   std::string summary);
+  /// Of the partition that is being worked on.
+  void tell_incomplete();
+  /// A step has ended: did frames of it not arrive?
+  void judge_gap(Run& run, std::uint32_t worker, const Place& place);
+
+ private:
+  Context& ctx_;
+  Reports& reports_;
+  IssueBook& book_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,79 @@
+// One source partition: its runs, what it decided, and where it stands.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rules/rules.h"
+#include "rules/run/run.h"
+#include "rules/state/cut.h"
+
+namespace tocsin::rules {
+
+/// A decision that does not follow from the records: written to rules-state, applied again on
+/// replay.
+struct Entry {
+  enum class What : std::uint8_t {
+    grace_over,
+    idle,
+    silence,
+    forget,
+    lost,
+    skew,
+    skew_over,
+    refuse,
+    admit,
+  };
+  What what = What::grace_over;
+  RunId run;
+  std::uint32_t attempt = 0;
+  std::uint32_t worker = kNoLane;
+  std::uint32_t rule = 0;
+  std::int64_t now = 0;
+  std::map<std::string, std::int64_t> next;  // positions at which it was made
+
+  /// Made while the record at `next` was handled, and after that had made its run and worker known;
+  /// the others come before it.
+  [[nodiscard]] bool within_record() const noexcept {
+    return what == What::skew || what == What::skew_over;
+  }
+
+  template <typename A>
+  friend void io(A& a, Entry& e) {
+    io_all(a, e.what, e.run, e.attempt, e.worker, e.rule, e.now, e.next);
+  }
+};
+
+using StreamPositions = std::map<std::string, std::int64_t, std::less<>>;
+
+struct PartitionState {
+  std::int32_t number = 0;
+  StreamPositions next;
+  Output output;  // since the last take()
+  bool silent = false;
+  std::string incomplete;  // why the state is not what it should be; empty: it is
+  std::map<RunId, std::unique_ptr<Run>> runs;
+  std::set<RunId> refused;  // runs that found no room
+  Cut cut;
+  std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
+  std::uint64_t log_next = 0;
+  std::deque<Entry> replay;                       // waiting for their positions, oldest first
+  std::map<std::string, std::string> restored{};  // key → value, until finish_restore
+  /// Of a partition that had no state: written with the first positions. A transaction without
+  /// positions is not fenced by the group, and one that comes late would put an empty state over
+  /// what another owner has written since.
+  std::optional<StateRecord> first_index;
+  std::vector<Event> farewell;  // resolutions of rules that are gone, told when going live
+
+  [[nodiscard]] bool owes_first_index() const {
+    return first_index.has_value() && !silent && !next.empty();
+  }
+};
+
+}  // namespace tocsin::rules

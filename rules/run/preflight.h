@@ -1,0 +1,14 @@
+// What the hook saw in the first steps of a run: parts of a model that do not train.
+#pragma once
+
+#include <optional>
+
+#include "core/frame_body.h"
+#include "rules/finding.h"
+
+namespace tocsin::rules {
+
+/// nullopt: nothing that this version knows.
+std::optional<Finding> preflight_finding(const core::Lifecycle& body);
+
+}  // namespace tocsin::rules

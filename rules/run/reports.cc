@@ -1,0 +1,146 @@
+#include "rules/run/reports.h"
+
+#include <algorithm>
+
+namespace tocsin::rules {
+namespace {
+
+// Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
+std::string window_end(const Open& open, const Place& place) {
+  if (!place.step_clock) return "t" + std::to_string(place.time);
+  const bool joins = std::none_of(open.unit.begin(), open.unit.end(),
+                                  [](const auto& label) { return label.first == "mode"; });
+  const std::string step = "s" + std::to_string(place.step);
+  return joins && place.mode ? std::string(core::to_string(*place.mode)) + ':' + step : step;
+}
+
+}  // namespace
+
+void Reports::emit(Event event) {
+  if (ctx_.part->silent) return;
+  ctx_.part->output.events.push_back(std::move(event));
+}
+
+void Reports::send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
+                   const Place& place) {
+  issue.sequence = ++run.issues.progress[rule].issue_sequence;
+  identify(run, issue, open, place);
+  emit(std::move(issue));
+}
+
+void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason) {
+  RuleProgress& progress = run.issues.progress[rule];
+  const core::RuleState previous = std::exchange(progress.state, state);
+  // The engine's own rules have no status, and shards beyond the first leave it to the first.
+  if (rule >= ctx_.rules.first_own || run.id.shard != 0) return;
+  const RuleSettings& which = ctx_.rules.settings(rule);
+  core::RuleStatusEvent event;
+  event.rule = which.name;
+  event.rule_type = which.type;
+  event.rule_version = which.version;
+  event.status = state;
+  event.previous = previous;
+  event.reason = std::move(reason);
+  if (state == core::RuleState::no_data) {
+    for (const Need& need : which.program->needs) {
+      std::string text = "collection " + need.collection;
+      for (const std::string& statistic : need.statistics) text += ", statistic " + statistic;
+      event.missing.push_back(std::move(text));
+    }
+  }
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    event.evaluations[std::string(to_string(static_cast<Outcome>(i)))] = progress.counts[i];
+  }
+  event.run = run_ref(run);
+  event.time = core::wall_time(run.course.last_time);
+  emit(std::move(event));
+}
+
+core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const Open& open,
+                                const Place& place) const {
+  core::Issue issue;
+  issue.source = "/" + ctx_.options.cluster + "/rules/" + which.name;
+  issue.time = core::wall_time(place.time);
+  issue.rule = which.name;
+  issue.rule_type = which.type;
+  issue.rule_version = which.version;
+  issue.params_hash = which.params_hash;
+  issue.kind = open.kind;
+  issue.shadow = which.shadow;
+  issue.severity = open.severity;
+  for (const auto& [name, value] : run.job.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : ctx_.options.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : open.unit) issue.labels.set(name, value);
+  if (!open.kind.empty()) issue.labels.set("kind", open.kind);
+  issue.labels.set("rule", which.name);
+  issue.labels.set("severity", core::to_string(open.severity));
+  issue.labels.set("job", run.job.name);
+  issue.labels.set("run_uid", core::to_text(run.id.uid));
+  issue.labels.set("cluster", ctx_.options.cluster);
+  issue.runbook_url = which.runbook_url;
+  issue.starts_at = core::wall_time(open.starts_at);
+  issue.run = run_ref(run);
+  if (place.mode) {
+    issue.mode = place.mode;
+    issue.step = place.step;
+    issue.global_step = place.global_step;
+  }
+  core::Evidence& evidence = issue.evidence;
+  evidence.window.clock = place.step_clock ? "step" : "time";
+  const std::int64_t first_time = place.first_time != 0 ? place.first_time : place.time;
+  evidence.window.first = place.step_clock ? place.step : first_time;
+  evidence.window.last = place.step_clock ? place.step : place.time;
+  evidence.window.first_time = core::wall_time(first_time);
+  evidence.window.last_time = core::wall_time(place.time);
+  evidence.window.partial = place.partial;
+  evidence.window.missing_ranks = place.missing_ranks;
+  evidence.parameters = which.parameters;
+  evidence.first_seen = core::wall_time(open.starts_at);
+  evidence.occurrences = open.occurrences;
+  const bool own = place.first_offset < 0 || place.first_offset == kForever;
+  evidence.data_refs.push_back({ctx_.ref_topic, ctx_.ref.partition,
+                                own ? ctx_.ref.offset : place.first_offset,
+                                own ? ctx_.ref.offset : place.last_offset});
+  if (!ctx_.part->incomplete.empty()) evidence.values.emplace_back("state_incomplete", true);
+  issue.measured_at = core::wall_time(place.time);
+  issue.published_at = ctx_.ref.timestamp;
+  issue.evaluated_at = core::wall_time(ctx_.evaluated_at);
+  return issue;
+}
+
+void Reports::identify(const Run& run, core::Issue& issue, const Open& open, const Place& place) {
+  issue.event_id = core::make_id(
+      "iss_", {issue.rule, issue.rule_version, issue.params_hash, core::to_text(run.id.uid),
+               std::to_string(run.attempt), unit_text(open), open.kind, window_end(open, place),
+               core::to_string(issue.status)});
+}
+
+core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uint64_t number,
+                                  std::int64_t time) const {
+  core::JobEvent event;
+  event.phase = phase;
+  event.number = number;
+  event.run = run_ref(run);
+  for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
+  for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
+  event.world_size = run.world_size;
+  for (std::uint32_t i = 0; i < ctx_.rules.first_own; ++i)
+    event.rules.push_back(ctx_.rules.all[i].name);
+  event.time = core::wall_time(time);
+  if (run.job.started) event.started_at = core::wall_time(run.job.started_at);
+  if (run.course.last_step != kNever) event.step = run.course.last_step;
+  if (const std::size_t timed =
+          std::min<std::size_t>(run.pulse.steps_timed, run.pulse.step_times.size());
+      timed > 0) {
+    std::array<std::int64_t, 16> times = run.pulse.step_times;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(timed / 2);
+    std::nth_element(times.begin(), middle, times.begin() + static_cast<std::ptrdiff_t>(timed));
+    event.step_seconds = static_cast<double>(*middle) / 1e9;
+  }
+  for (const auto& [node, newest] : run.job.launch) {
+    event.launch[node] = newest.boot + "/" + std::to_string(newest.opened);
+  }
+  return event;
+}
+
+}  // namespace tocsin::rules

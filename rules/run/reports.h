@@ -1,0 +1,33 @@
+// What is said to the outside: issues, statuses of rules and news of jobs, as events of the partition
+// that is being worked on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rules/run/context.h"
+
+namespace tocsin::rules {
+
+class Reports {
+ public:
+  explicit Reports(Context& ctx) : ctx_(ctx) {}
+
+  /// Nothing while the partition is silent.
+  void emit(Event event);
+  /// With its number and its id.
+  void send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open, const Place& place);
+  /// A rule of the user's stands at `state` from now on.
+  void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {});
+  [[nodiscard]] core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
+                                       const Place& place) const;
+  /// The same event, however often it is made, has the same id.
+  static void identify(const Run& run, core::Issue& issue, const Open& open, const Place& place);
+  [[nodiscard]] core::JobEvent job_event(const Run& run, core::JobPhase phase, std::uint64_t number,
+                                         std::int64_t time) const;
+
+ private:
+  Context& ctx_;
+};
+
+}  // namespace tocsin::rules

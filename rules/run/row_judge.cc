@@ -1,0 +1,171 @@
+#include "rules/run/row_judge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/collections.h"
+
+namespace tocsin::rules {
+
+void RowJudge::judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place) {
+  for (std::size_t r = 0; r < ctx_.rules.rows.size(); ++r) {
+    const RowProgram& program = *ctx_.rules.rows[r].program;
+    Block& block = run.lanes[lane_number].blocks[r];
+    if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
+    const bool waits = program.min_fraction() > 0;
+    if (block.tally.step != batch.step) {
+      if (waits && !block.waiting.empty()) {
+        // The step-end was lost: what it would have judged is judged ctx_.now, and what comes counts behind
+        // it.
+        end_step(run, lane_number, block.tally.step, place);
+      }
+      block.tally = {batch.step, place.global_step, 0, 0, RowBatch::kSkip};
+    }
+    OutcomeCounts counts{};
+    noted_.clear();
+    program.judge(batch, block.states.data(), block.lives.data(), block.applies.data(), noted_,
+                  counts);
+    const std::uint64_t judged = counts[static_cast<std::size_t>(Outcome::ok)] +
+                                 counts[static_cast<std::size_t>(Outcome::hit)];
+    if (block.tally.hit == 0) {
+      const auto first = std::find_if(noted_.begin(), noted_.end(), [](const RowHit& one) {
+        return one.verdict.outcome == Outcome::hit;
+      });
+      if (first != noted_.end()) block.tally.first = first->slot;
+    }
+    block.tally.hit += counts[static_cast<std::size_t>(Outcome::hit)];
+    block.tally.evaluated += judged;
+    if (waits) {
+      // What a hit comes to is known when the worker has ended the step.
+      block.waiting.insert(block.waiting.end(), noted_.begin(), noted_.end());
+      counts[static_cast<std::size_t>(Outcome::hit)] = 0;
+      book_.count(run, ctx_.rules.rows[r].rule, counts);
+      continue;
+    }
+    book_.count(run, ctx_.rules.rows[r].rule, counts);
+    if (!noted_.empty()) settle(run, lane_number, r, noted_, &batch, place);
+  }
+}
+
+void RowJudge::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                        const Place& place) {
+  for (const bool scalars : {false, true}) {
+    const std::uint32_t lane_number = run.lanes.find(worker, mode, scalars);
+    if (lane_number != kNoLane) end_step(run, lane_number, step, place);
+  }
+}
+
+void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
+                        const Place& place) {
+  for (std::size_t r = 0; r < ctx_.rules.rows.size(); ++r) {
+    Block& block = run.lanes[lane_number].blocks[r];
+    if (block.waiting.empty() || block.tally.step > step) continue;
+    ctx_.part->cut.touch_lane(run, lane_number);
+    Place own =
+        place;  // whose step-end was lost is judged behind a later step, but stands at its own
+    own.step = block.tally.step;
+    own.global_step = block.tally.global_step;
+    std::vector<RowHit> waiting = std::exchange(block.waiting, {});
+    const double needed =
+        ctx_.rules.rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
+    const bool counts = static_cast<double>(block.tally.hit) >= needed;
+    OutcomeCounts outcomes{};
+    for (RowHit& one : waiting) {
+      if (one.verdict.outcome != Outcome::hit) continue;
+      if (!counts) one.verdict = kOk;
+      ++outcomes[static_cast<std::size_t>(one.verdict.outcome)];
+    }
+    book_.count(run, ctx_.rules.rows[r].rule, outcomes);
+    settle(run, lane_number, r, waiting, nullptr, own);
+    waiting.clear();
+    run.lanes[lane_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
+  }
+}
+
+void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
+                      std::span<const RowHit> hits, const RowBatch* batch, const Place& place) {
+  const RowProgram& program = *ctx_.rules.rows[row_rule].program;
+  const std::uint32_t rule = ctx_.rules.rows[row_rule].rule;
+  const std::uint32_t worker = run.lanes[lane_number].worker;
+  const std::size_t size = program.state_bytes();
+  for (const RowHit& one : hits) {
+    ctx_.part->cut.touch_slot(run, lane_number, one.slot);
+    Lane& here = run.lanes[lane_number];
+    Block& block = here.blocks[row_rule];
+    const std::byte* state = block.states.data() + one.slot * size;
+    const std::uint64_t name = here.slots[one.slot].name;
+    std::optional<Row> row;
+    if (batch != nullptr) row.emplace(batch->columns, batch->rows, one.row);
+    const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+      return {{"mode", std::string(core::to_string(here.mode))},
+              {here.scalars ? "metric" : "tensor", name_of(run, name)},
+              {"worker", run.workers[worker].name}};
+    };
+    const auto explain = [&](unsigned kind) -> std::pair<Finding, Extra> {
+      Extra extra;
+      extra.affected.hit = block.tally.hit;
+      extra.affected.evaluated = block.tally.evaluated;
+      for (const RowHit& other : hits) {
+        if (other.verdict.outcome != Outcome::hit) continue;
+        std::optional<Row> its;
+        if (batch != nullptr) its.emplace(batch->columns, batch->rows, other.row);
+        const double bad =
+            program.badness(block.states.data() + other.slot * size, its ? &*its : nullptr);
+        extra.affected.worst.emplace_back(
+            (here.scalars ? "metric=" : "tensor=") + name_of(run, here.slots[other.slot].name),
+            std::isnan(bad) ? HUGE_VAL : bad);  // NaN would break the order
+        if (extra.affected.worst.size() >= 1000) break;
+      }
+      std::stable_sort(extra.affected.worst.begin(), extra.affected.worst.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
+      if (extra.affected.worst.size() > 10) extra.affected.worst.resize(10);
+      Subject subject;
+      subject.name = name_of(run, name);
+      subject.worker = run.workers[worker].name;
+      subject.mode = here.mode;
+      subject.dtype = static_cast<core::Dtype>(here.types[one.slot] & 0xFF);
+      subject.step = place.step;
+      subject.hit = block.tally.hit;
+      subject.evaluated = block.tally.evaluated;
+      subject.position = one.slot;
+      if (block.tally.first < here.slots.size()) {
+        subject.first_hit = name_of(run, here.slots[block.tally.first].name);
+      }
+      extra.role = static_cast<core::Role>(here.types[one.slot] >> 8);
+      if (!here.scalars) {
+        core::TensorRef tensor;
+        tensor.name = subject.name;
+        const core::Collection* collection = core::collection_of(*extra.role);
+        if (collection != nullptr) tensor.collection = collection->name;
+        tensor.dtype = subject.dtype;
+        if (const Name* known = run.names.table.find(name)) tensor.shape = known->shape;
+        extra.tensor = std::move(tensor);
+      }
+      return {program.explain(state, row ? &*row : nullptr, batch, subject, kind),
+              std::move(extra)};
+    };
+    const Unit unit{{rule, lane_number, one.slot, 0xFF, 0}, worker, labels};
+    book_.settle(run, rule, block.lives[one.slot], unit, one.verdict, place, explain);
+  }
+}
+
+// The run is over: verdicts that still wait for the end of their step are judged.
+void RowJudge::flush(Run& run) {
+  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
+    const Lane& here = run.lanes[i];
+    std::int64_t newest = kNever;
+    for (const Block& block : here.blocks) {
+      if (!block.waiting.empty()) newest = std::max(newest, block.tally.step);
+    }
+    if (newest == kNever) continue;
+    Place place;
+    place.mode = here.mode;
+    place.step = newest;
+    place.global_step = run.course.last_global_step;
+    place.time = run.workers[here.worker].last_time;
+    place.partial = run.workers[here.worker].gap;
+    end_step(run, i, newest, place);
+  }
+}
+
+}  // namespace tocsin::rules

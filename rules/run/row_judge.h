@@ -1,0 +1,34 @@
+// Rules of rows: judged as the rows arrive or, with a minimum fraction, when their worker has ended
+// the step.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rules/run/context.h"
+#include "rules/run/issue_book.h"
+
+namespace tocsin::rules {
+
+class RowJudge {
+ public:
+  RowJudge(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
+
+  /// Rows of one lane whose units are known.
+  void judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place);
+  void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                const Place& place);
+  void end_step(Run& run, std::uint32_t lane_number, std::int64_t step, const Place& place);
+  void flush(Run& run);
+
+ private:
+  void settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
+              std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
+
+  Context& ctx_;
+  IssueBook& book_;
+  std::vector<RowHit> noted_;  // keeps rows free of allocation
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,71 @@
+#include "rules/run/rule_table.h"
+
+#include <algorithm>
+
+#include "rules/run/lanes.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kPartBytes = 128 * 1024;  // about, of the units of one part
+
+}  // namespace
+
+RuleTable::RuleTable(std::vector<RuleSettings> configured)
+    : all(std::move(configured)), first_own(static_cast<std::uint32_t>(all.size())) {
+  for (const OperationalRule& rule : operational_rules()) {
+    all.push_back(operational_settings(rule));
+  }
+  for (std::uint32_t i = 0; i < first_own; ++i) {
+    const RuleSettings& rule = all[i];
+    const Program* program = rule.program.get();
+    if (const auto* row = dynamic_cast<const RowProgram*>(program)) {
+      rows.push_back({i, row});
+    } else if (const auto* clock = dynamic_cast<const ClockProgram*>(program)) {
+      clocks.push_back({i, clock});
+    }
+    const std::uint32_t inputs = program->inputs();
+    if (inputs == 0) continue;
+    const auto number = static_cast<std::uint32_t>(evaluated.size());
+    evaluated.push_back(
+        {i, program, unit_number({rule.name, rule.type, rule.version, rule.params_hash})});
+    if ((inputs & input::kValues) != 0) series.push_back({number, program});
+    for (std::size_t bit = 0; bit < takers.size(); ++bit) {
+      if ((inputs & (1U << bit)) != 0) takers[bit].push_back(number);
+    }
+  }
+}
+
+std::optional<std::uint32_t> RuleTable::evaluated_as(std::uint64_t identity) const {
+  for (std::uint32_t i = 0; i < evaluated.size(); ++i) {
+    if (evaluated[i].identity == identity) return i;
+  }
+  return std::nullopt;
+}
+
+std::string RuleTable::layout() const {
+  std::string text;
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const Program* program = all[i].program.get();
+    char shape = '-';
+    if (dynamic_cast<const RowProgram*>(program) != nullptr) shape = 'r';
+    if (dynamic_cast<const ClockProgram*>(program) != nullptr) shape = 'c';
+    for (const std::string& field : {all[i].name, all[i].type, all[i].params_hash}) {
+      text += field + '\x1f';
+    }
+    text += shape;
+    text += '\n';
+  }
+  return text;
+}
+
+std::uint32_t RuleTable::slots_per_part() const {
+  std::size_t each = sizeof(Slot) + sizeof(std::uint16_t) + sizeof(Match);
+  for (const auto& row : rows) {
+    each += row.program->state_bytes() + sizeof(Life) + sizeof(Match);
+  }
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp<std::size_t>(kPartBytes / each, 16, 4096)));
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,62 @@
+// The rules of an engine: the configured ones, then its own; and who of them takes what.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/evaluate/evaluator.h"
+#include "rules/rules.h"
+#include "rules/run/operational.h"
+
+namespace tocsin::rules {
+
+struct RuleTable {
+  template <typename P>
+  struct Bound {
+    std::uint32_t rule = 0;
+    const P* program = nullptr;
+  };
+  /// Rules of scalars of completed steps.
+  struct Series {
+    std::uint32_t evaluator = 0;
+    const Program* program = nullptr;
+  };
+  /// Rules that are judged by evaluators, those of series among them.
+  struct Evaluated {
+    std::uint32_t rule = 0;
+    const Program* program = nullptr;
+    std::uint64_t identity = 0;  // of name, type, version and parameters
+  };
+
+  RuleTable() = default;
+  explicit RuleTable(std::vector<RuleSettings> configured);
+
+  [[nodiscard]] const RuleSettings& settings(std::uint32_t rule) const { return all[rule]; }
+  [[nodiscard]] std::uint32_t own(Operational which) const {
+    return first_own + static_cast<std::uint32_t>(which);
+  }
+  /// Numbers of evaluated rules that take an input (input::…).
+  [[nodiscard]] const std::vector<std::uint32_t>& takers_of(std::uint32_t which) const {
+    return takers[static_cast<std::size_t>(std::countr_zero(which))];
+  }
+  /// nullopt: no rule has it.
+  [[nodiscard]] std::optional<std::uint32_t> evaluated_as(std::uint64_t identity) const;
+  /// Which rules these are: equal lines, equal memory (state/remap.h).
+  [[nodiscard]] std::string layout() const;
+  /// Units of rows per part of a snapshot: by what these rules remember of each.
+  [[nodiscard]] std::uint32_t slots_per_part() const;
+
+  std::vector<RuleSettings> all;
+  std::uint32_t first_own = 0;  // of all: the first operational one
+  std::vector<Bound<RowProgram>> rows;
+  std::vector<Bound<ClockProgram>> clocks;
+  std::vector<Series> series;
+  std::vector<Evaluated> evaluated;
+  std::array<std::vector<std::uint32_t>, input::kCount> takers;  // by bit of input::…
+};
+
+}  // namespace tocsin::rules

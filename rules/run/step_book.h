@@ -1,0 +1,40 @@
+// Completed steps and evaluation passes in the order of training, whatever the order in which
+// workers' records came (docs/launches.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rules/run/context.h"
+#include "rules/run/evaluations.h"
+
+namespace tocsin::rules {
+
+class StepBook {
+ public:
+  StepBook(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+
+  /// A value that waits until its step is complete.
+  void add(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
+           std::int64_t global_step, std::int64_t time, std::uint64_t name, double value,
+           core::Role role);
+  /// Judges what is complete; `everything`: the run is over.
+  void advance(Run& run, bool everything = false);
+
+ private:
+  void tell_closed(Run& run, bool trains, bool all);
+  void release(Run& run, std::vector<PendingScalar>& items);
+  void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_pass(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+                  std::optional<std::size_t> only);
+
+  Context& ctx_;
+  Evaluations& evaluations_;
+  std::vector<SeriesValue> values_;  // keeps steps free of allocation
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,32 @@
+// What only a clock can decide: grace periods, idle workers, silence, runs to forget. Live these come
+// from ticks; in replays the records' times take the clock's place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rules/run/context.h"
+#include "rules/run/decisions.h"
+#include "rules/run/silence_watch.h"
+
+namespace tocsin::rules {
+
+class Timers {
+ public:
+  Timers(Context& ctx, SilenceWatch& silence, Decisions& decisions)
+      : ctx_(ctx), silence_(silence), decisions_(decisions) {}
+
+  void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
+  void advance_record_time();
+  void clamp_times(Run& run, std::int64_t time);
+
+ private:
+  void tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due);
+  [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
+
+  Context& ctx_;
+  SilenceWatch& silence_;
+  Decisions& decisions_;
+};
+
+}  // namespace tocsin::rules
