@@ -135,13 +135,15 @@ JournalDatabase::~JournalDatabase() {
 }
 
 core::Status JournalDatabase::connect(int flags) {
-  if (auto status = before_connecting(); !status) return status;
+  const auto file = before_connecting(path_);
+  if (!file) return file.error();
+  file_ = *file;
   const bool still = flags == SQLITE_OPEN_READONLY && ::access((path_ + "-wal").c_str(), F_OK) != 0;
   const std::string name = still ? immutable_uri(path_) : path_;
   flags |= SQLITE_OPEN_NOMUTEX | (still ? SQLITE_OPEN_URI : 0);
   const int opened = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
   if (handle_ == nullptr) return core::Error{core::Code::resource_exhausted, "out of memory"};
-  connected(handle_);
+  connected(handle_, file_);
   if (opened != SQLITE_OK) return error();
   sqlite3_extended_result_codes(handle_, 1);
   sqlite3_busy_handler(handle_, on_busy, this);
@@ -177,6 +179,7 @@ core::Result<std::unique_ptr<JournalDatabase>> JournalDatabase::open(const std::
   const int flags = writes || may_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (auto status = database->connect(flags); !status) return status.error();
   if (auto status = database->check_format(); !status) return status.error();
+  index_made(database->file_, path);
   // No writer pays for a checkpoint: the keeper makes them. The log shrinks again after a burst.
   std::string settings = "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=67108864;";
   settings += access == JournalAccess::write_durable ? "PRAGMA synchronous=FULL;"

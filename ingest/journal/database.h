@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "ingest/journal/guard.h"
 #include "ingest/journal/layout.h"
 
 namespace tocsin::ingest {
@@ -104,6 +105,7 @@ class JournalDatabase {
 
   std::string path_;
   sqlite3* handle_ = nullptr;
+  FileGuard::File file_;        // as it is held against other SQLites of this process
   std::uint64_t identity_ = 0;  // of the file that is open
   std::chrono::milliseconds longest_wait_{1000};
   std::chrono::steady_clock::time_point waiting_since_;

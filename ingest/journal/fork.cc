@@ -3,9 +3,9 @@
 #include <pthread.h>
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <new>
-#include <set>
 #include <shared_mutex>
 
 namespace tocsin::ingest {
@@ -16,10 +16,11 @@ constexpr std::chrono::milliseconds kLongestFork{200};
 struct Gate {
   std::shared_timed_mutex mutex;  // shared: in use; exclusive: a fork is under way
   std::mutex registry;            // guards the following; taken inside `mutex` only
-  std::set<sqlite3*> connections;
+  std::map<sqlite3*, FileGuard::File> connections;
   bool quiet = false;      // the fork under way found nobody inside
   bool inherited = false;  // `connections` are our parent's
   bool unusable = false;
+  FileGuard guard;
 };
 
 Gate& gate() {
@@ -56,7 +57,7 @@ JournalUse::~JournalUse() {
   if (--depth == 0) gate().mutex.unlock_shared();
 }
 
-core::Status before_connecting() {
+core::Result<FileGuard::File> before_connecting(const std::string& path) {
   Gate& self = gate();
   const std::lock_guard lock(self.registry);
   if (self.unusable) {
@@ -64,9 +65,9 @@ core::Status before_connecting() {
                        "this process was forked while its parent wrote the journal, and cannot "
                        "use one itself"};
   }
-  if (!self.inherited) return core::ok();
+  if (!self.inherited) return self.guard.hold(path);
   self.inherited = false;
-  for (sqlite3* handle : self.connections) {
+  for (const auto& [handle, file] : self.connections) {
     // Gives up nothing of the parent's: locks belong to processes, and no transaction is open.
     while (sqlite3_stmt* statement = sqlite3_next_stmt(handle, nullptr)) {
       sqlite3_finalize(statement);
@@ -74,21 +75,30 @@ core::Status before_connecting() {
     sqlite3_close_v2(handle);
   }
   self.connections.clear();
-  return core::ok();
+  self.guard.forget();
+  return self.guard.hold(path);
 }
 
-void connected(sqlite3* handle) {
+void connected(sqlite3* handle, FileGuard::File file) {
   const std::lock_guard lock(gate().registry);
-  gate().connections.insert(handle);
+  gate().connections.emplace(handle, file);
+}
+
+void index_made(FileGuard::File file, const std::string& path) {
+  gate().guard.hold_index(file, path);
 }
 
 void disconnect(sqlite3* handle) {
   if (handle == nullptr) return;
+  FileGuard::File file;
   {
     const std::lock_guard lock(gate().registry);
-    if (gate().connections.erase(handle) == 0) return;
+    const auto found = gate().connections.find(handle);
+    if (found == gate().connections.end()) return;
+    file = found->second;
+    gate().connections.erase(found);
   }
-  sqlite3_close_v2(handle);
+  gate().guard.release(file, [handle] { sqlite3_close_v2(handle); });
 }
 
 }  // namespace tocsin::ingest

@@ -7,7 +7,10 @@
 
 #include <sqlite3.h>
 
+#include <string>
+
 #include "core/result.h"
+#include "ingest/journal/guard.h"
 
 namespace tocsin::ingest {
 
@@ -20,10 +23,13 @@ class JournalUse {
   JournalUse& operator=(const JournalUse&) = delete;
 };
 
-/// Both inside a JournalUse. failed_precondition: this process was forked in the middle of its
-/// parent's transaction, which a fork waits for in vain after 200 ms.
-core::Status before_connecting();
-void connected(sqlite3* handle);
+/// These inside a JournalUse. failed_precondition: this process was forked in the middle of its
+/// parent's transaction, which a fork waits for in vain after 200 ms. The file, if it is there, is
+/// held against other SQLites of this process until disconnect().
+core::Result<FileGuard::File> before_connecting(const std::string& path);
+void connected(sqlite3* handle, FileGuard::File file);
+/// Once it has read: the log has an index now.
+void index_made(FileGuard::File file, const std::string& path);
 /// Closes it, unless it is the parent's and already closed.
 void disconnect(sqlite3* handle);
 

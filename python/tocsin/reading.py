@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import wire
@@ -15,6 +16,18 @@ _STATISTICS = {1: "median", 2: "prod", 3: "p05", 4: "p25", 5: "p75", 6: "p95", 7
                15: "abs_ge_count", 16: "depth", 17: "abs_min", 18: "abs_median", 19: "abs_prod",
                20: "first_bad_index", 0x8001: "digest"}
 _PART = 1000  # records that one query reads
+
+# Connections are never closed: this SQLite may be another one than the hook's, and a close() drops every lock that the process has on
+# the file, also that of a transaction which the hook is in. By process, path and inode.
+_connections: Dict[Tuple[int, str, int], sqlite3.Connection] = {}
+_reading = threading.Lock()
+
+
+def _connection(path: str) -> sqlite3.Connection:
+    key = (os.getpid(), path, os.stat(path).st_ino)
+    if key not in _connections:
+        _connections[key] = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10, check_same_thread=False)
+    return _connections[key]
 
 
 class Tensors:
@@ -51,8 +64,8 @@ class Tensors:
     def _read(self) -> None:
         if not os.path.exists(self._path):
             return
-        database = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=10)
-        try:
+        with _reading:
+            database = _connection(self._path)
             while True:
                 part = database.execute("SELECT id, value FROM telemetry WHERE id >= ? ORDER BY id "
                                         "LIMIT ?", (self._next, _PART)).fetchall()
@@ -61,8 +74,6 @@ class Tensors:
                     self._take(value)
                 if len(part) < _PART:
                     return
-        finally:
-            database.close()
 
     def _take(self, value: Optional[bytes]) -> None:
         try:
