@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <future>
 #include <thread>
 #include <variant>
@@ -76,6 +77,13 @@ core::Status set_all(rd_kafka_conf_t* conf, const core::ValueMap& properties,
   return core::ok();
 }
 
+/// Where the system keeps its certificates, among the places of all distributions: the libssl that is linked knows those of the
+/// system it was built for, and the hook's may run elsewhere. OpenSSL's own variables still decide.
+void find_certificates(rd_kafka_conf_t* conf) {
+  if (std::getenv("SSL_CERT_FILE") != nullptr || std::getenv("SSL_CERT_DIR") != nullptr) return;
+  (void)set(conf, "ssl.ca.location", "probe");  // a librdkafka without TLS has no such property
+}
+
 /// Called from librdkafka's threads.
 void forward_log(const rd_kafka_t* client, int level, const char* facility,
                  const char* text) noexcept {
@@ -97,6 +105,7 @@ void forward_log(const rd_kafka_t* client, int level, const char* facility,
 core::Result<Kafka<rd_kafka_conf_t>> make_kafka_conf(const core::Value& properties, KafkaRole role,
                                                      KafkaSettings ours) {
   Kafka<rd_kafka_conf_t> conf(rd_kafka_conf_new());
+  find_certificates(conf.get());
   for (const auto& [name, value] : ours) {
     if (auto status = set(conf.get(), std::string(name), value); !status) return status.error();
   }
