@@ -15,8 +15,8 @@ export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e test-frameworks sanitize bench soak reference fuzz lint format docs image \
-        clean
+.PHONY: help demo build test unit contract integration e2e test-frameworks test-packages wheel sanitize bench soak reference fuzz lint format \
+        docs image clean
 
 help: ## This list
 	@echo "Tocsin. Targets:"
@@ -54,6 +54,15 @@ test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, 
 	@tools/setup build
 	@tools/build release --quiet tocsin tocsin_client_shared
 	@tools/frameworks
+
+wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server` (docs/install.md)
+	@tools/setup wheel
+	@tools/build release --quiet tocsin tocsin_client_shared_standalone
+	@tools/wheel
+
+test-packages: wheel ## What is given to people, each on a system without the build: wheels
+	@tools/setup test
+	@$(PYTHON) -m pytest tests/packages
 
 sanitize: ## Unit, contract and simulation tests under ASan+UBSan; client and app under TSan
 	@tools/setup sanitize
@@ -99,4 +108,4 @@ image: ## Container image tocsin:local (needs Docker or Podman)
 
 clean: ## Remove build/ (the downloaded Kafka stays in the user's cache)
 	@tools/kafka stop --all
-	@rm -rf build
+	@rm -rf build dist

@@ -1,0 +1,3 @@
+from tocsin_server import main
+
+main()
