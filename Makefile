@@ -3,6 +3,7 @@
 
 SHELL := /bin/bash
 PRESET ?= release
+PREFIX ?= /usr/local
 BROKER ?= journal
 DEMO ?= exploding healthy
 FUZZ_SECONDS ?= 60
@@ -15,7 +16,7 @@ export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e test-frameworks test-packages wheel sanitize bench soak reference fuzz lint format \
+.PHONY: help demo build test unit contract integration e2e test-frameworks test-packages wheel deb install sanitize bench soak reference fuzz lint format \
         docs image clean
 
 help: ## This list
@@ -60,8 +61,22 @@ wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server`
 	@tools/build release --quiet tocsin tocsin_client_shared_standalone
 	@tools/wheel
 
-test-packages: wheel ## What is given to people, each on a system without the build: wheels
-	@tools/setup test
+deb: ## Debian packages in dist/: tocsin, python3-tocsin, libtocsin-client-dev
+	@tools/setup deb
+	@tools/build release --quiet tocsin tocsin_client_shared tocsin_share
+	@rm -f dist/*.deb
+	@cpack --config build/release/CPackConfig.cmake > build/cpack.log 2>&1 || { cat build/cpack.log >&2; exit 1; }
+	@ls dist/*.deb
+
+install: ## Program, hook, header, units, completions, manual page into DESTDIR/PREFIX (default /usr/local)
+	@tools/setup build
+	@tools/build release --quiet tocsin tocsin_client_shared tocsin_share
+	@cmake --install build/release --prefix $(PREFIX) --strip > build/install.log || { cat build/install.log >&2; exit 1; }
+	@sed -i 's|/usr/bin/tocsin|$(PREFIX)/bin/tocsin|' $(DESTDIR)$(PREFIX)/lib/systemd/system/tocsin*.service
+	@echo "installed into $(DESTDIR)$(PREFIX); build/release/install_manifest.txt lists the files"
+
+test-packages: wheel deb ## What is given to people, each on a system without the build: wheels, packages, an installation
+	@tools/setup packages
 	@$(PYTHON) -m pytest tests/packages
 
 sanitize: ## Unit, contract and simulation tests under ASan+UBSan; client and app under TSan

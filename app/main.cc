@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/completion.h"
 #include "app/init_command.h"
 #include "app/journal_commands.h"
 #include "app/replay/golden.h"
@@ -246,6 +247,22 @@ void add_init(CLI::App& app, Invocation& out) {
   });
 }
 
+void add_completion(CLI::App& app, Invocation& out) {
+  auto* completion = app.add_subcommand("completion", "what a shell completes, as a script for it");
+  completion->add_option("shell", out.name, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "Examples:\n  source <(tocsin completion bash)\n  tocsin completion fish > "
+      "~/.config/fish/completions/tocsin.fish");
+  completion->callback([&app, &out] {
+    out.run = [&app, &out] {
+      std::cout << completion_script(app, out.name);
+      return kOk;
+    };
+  });
+}
+
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error code of write(), nothing to die of
   CLI::App app{
@@ -300,6 +317,7 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"config", "events", "topics", "collectors", "vocabulary"}));
   schema->add_flag("--markdown", call.markdown, "a table of all keys instead");
   schema->callback([&] { call.run = [&] { return schema_command(call); }; });
+  add_completion(app, call);
   app.add_subcommand("version", "version and what it was built with")->callback([&] {
     call.run = [] { return version_command(); };
   });

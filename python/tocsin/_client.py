@@ -115,7 +115,8 @@ def _candidates() -> Iterator[str]:
         yield given  # the user's word is final: nothing else is tried
         return
     here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(here, LIBRARY)
+    yield os.path.join(here, LIBRARY)  # a wheel
+    yield os.path.normpath(os.path.join(here, *[".."] * 3, LIBRARY))  # an installation's lib/python3/dist-packages
     root = os.path.dirname(os.path.dirname(here))
     builds = glob.glob(os.path.join(root, "build", "*", "app", "client", LIBRARY))
     yield from sorted(builds, key=lambda path: "release" not in path)
