@@ -51,9 +51,9 @@ contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
 
-test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, … (from PyPI, once; 6 GB on disk)
-	@tools/setup build
-	@tools/build release --quiet tocsin tocsin_client_shared
+test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, Keras, … (from PyPI, once; 7 GB on disk)
+	@tools/setup wheel frameworks
+	@tools/build release --quiet tocsin tocsin_client_shared_standalone
 	@tools/frameworks
 
 wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server` (docs/install.md)

@@ -7,7 +7,7 @@ import tocsin
 from tests.e2e import conftest as e2e
 
 server = e2e.server
-_WANTED = ("transformers", "accelerate", "lightning", "xgboost", "lightgbm", "sklearn", "jax", "optax")
+_WANTED = ("transformers", "accelerate", "lightning", "xgboost", "lightgbm", "sklearn", "jax", "optax", "keras", "tensorflow")
 if any(importlib.util.find_spec(name) is None for name in _WANTED):
     collect_ignore_glob = ["test_*.py"]
 
