@@ -15,7 +15,7 @@ class _Slot:
     """A parameter with the two descriptors that stand for it in the call of a sampled step."""
 
     __slots__ = ("parameter", "weight", "gradient", "weight_id", "gradient_id", "weight_pointer",
-                 "gradient_pointer", "keep", "on_host")
+                 "gradient_pointer", "keep", "on_host", "sharded", "empty")
 
 
 class Capture:
@@ -36,9 +36,11 @@ class Capture:
             slot.gradient_id = sink.tensor("gradient/" + name, dtype=parameter.dtype,
                                            shape=shape, role="gradient")
             slot.gradient, slot.weight = self._array[2 * i], self._array[2 * i + 1]
-            slot.weight_pointer = slot.gradient_pointer = 0
+            slot.weight_pointer = slot.gradient_pointer = -1  # not filled yet; an empty tensor's is 0
             slot.keep = [None, None]
             slot.on_host = parameter.device.type == "cpu"
+            slot.sharded = hasattr(parameter, "to_local")  # its own pointer is none
+            slot.empty = False
             self._slots.append(slot)
 
     def sample(self, scaling: Optional[Scaling] = None, off_grid: int = 0) -> None:
@@ -62,12 +64,15 @@ class Capture:
                     on_device.append((slot.gradient_id, local(gradient), flags))
                 continue
             filled = True
+            if slot.sharded:
+                parameter, gradient = local(parameter.detach()), gradient if gradient is None else local(gradient)
             pointer = parameter.data_ptr()
             if pointer != slot.weight_pointer:
                 self._point(slot, 1, slot.weight, slot.weight_id, parameter, kept)
                 slot.weight_pointer = pointer
+                self._mark(slot, parameter.numel() == 0)
             if gradient is None:
-                if slot.gradient_pointer != 0 or slot.gradient.size == 0:
+                if slot.gradient_pointer != 0:
                     _point_to_nothing(slot.gradient, slot.gradient_id)
                     slot.gradient_pointer = 0
                 continue
@@ -82,7 +87,16 @@ class Capture:
         if self._flags != (weights, gradients):
             self._flags = weights, gradients
             for slot in self._slots:
-                slot.weight.flags, slot.gradient.flags = weights, gradients
+                here = _client.FLAG_EMPTY_HERE if slot.empty else 0
+                slot.weight.flags, slot.gradient.flags = weights | here, gradients | here
+
+    def _mark(self, slot: _Slot, empty: bool) -> None:
+        """Of a shard without elements a row says that this rank has none, so that nobody waits for it."""
+        if slot.empty != empty:
+            slot.empty = empty
+            weights, gradients = self._flags
+            here = _client.FLAG_EMPTY_HERE if empty else 0
+            slot.weight.flags, slot.gradient.flags = weights | here, gradients | here
 
     def _point_gradient(self, slot: _Slot, gradient: Any, divisor: float, kept: List[Any]) -> None:
         if gradient.is_sparse or divisor != 1.0:
