@@ -66,6 +66,7 @@ deb: ## Debian packages in dist/: tocsin, python3-tocsin, libtocsin-client-dev
 	@tools/build release --quiet tocsin tocsin_client_shared tocsin_share
 	@rm -f dist/*.deb
 	@cpack --config build/release/CPackConfig.cmake > build/cpack.log 2>&1 || { cat build/cpack.log >&2; exit 1; }
+	@rm -rf dist/_CPack_Packages
 	@ls dist/*.deb
 
 install: ## Program, hook, header, units, completions, manual page into DESTDIR/PREFIX (default /usr/local)
