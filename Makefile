@@ -58,7 +58,7 @@ test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, 
 
 wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server` (docs/install.md)
 	@tools/setup wheel
-	@tools/build release --quiet tocsin tocsin_client_shared_standalone
+	@tools/build release --quiet tocsin tocsin_client_shared_standalone tocsin_engine_shared_standalone
 	@tools/wheel
 
 deb: ## Debian packages in dist/: tocsin, python3-tocsin, libtocsin-client-dev

@@ -1,8 +1,10 @@
 // The C interface, second half: what goes in and out as text, and how a client ends.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,6 +37,13 @@ std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
   }
   std::memcpy(buffer, value.c_str(), value.size() + 1);
   return TOCSIN_OK;
+}
+
+// For calls of threads that live beside the one that closes: null once the handle is closed, which
+// is not looked into.
+std::shared_ptr<client::Client> client_of(const tocsin_client* handle) {
+  const std::lock_guard lock(process().mutex);
+  return handle != nullptr && process().open == handle ? handle->client : nullptr;
 }
 
 core::Value findings_of(const Json& given) {
@@ -131,9 +140,50 @@ int32_t tocsin_counters(tocsin_client* handle, char* buffer, size_t size, size_t
   });
 }
 
+int32_t tocsin_issues(tocsin_client* handle, uint64_t since, char* buffer, size_t size,
+                      size_t* length) {
+  if (handle == nullptr) {
+    return guarded([&]() -> std::int32_t {
+      const std::lock_guard lock(process().mutex);
+      if (process().last_issues.empty()) return TOCSIN_NOT_FOUND;
+      Json all = Json::parse(process().last_issues, nullptr, false);
+      const std::size_t skip = std::min<std::size_t>(static_cast<std::size_t>(since), all.size());
+      all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(skip));
+      return copy_out(all.dump(), buffer, size, length);
+    });
+  }
+  return guarded([&]() -> std::int32_t {
+    const std::shared_ptr<client::Client> held = client_of(handle);
+    if (held == nullptr) return TOCSIN_CLOSED;
+    return held->judge() == nullptr ? TOCSIN_NOT_FOUND
+                                    : copy_out(held->judge()->issues(since), buffer, size, length);
+  });
+}
+
+int32_t tocsin_wait_issues(tocsin_client* handle, uint64_t seen, uint32_t milliseconds) {
+  return guarded([&]() -> std::int32_t {
+    const std::shared_ptr<client::Client> held = client_of(handle);
+    if (held == nullptr) return TOCSIN_CLOSED;
+    if (held->judge() == nullptr) return TOCSIN_NOT_FOUND;
+    return held->judge()->wait(seen, std::chrono::milliseconds(milliseconds)) ? TOCSIN_OK
+                                                                              : TOCSIN_TIMEOUT;
+  });
+}
+
+int32_t tocsin_wake(tocsin_client* handle) {
+  return with(handle, [](client::Client& self) -> std::int32_t {
+    if (self.judge() == nullptr) return TOCSIN_NOT_FOUND;
+    self.judge()->wake();
+    return TOCSIN_OK;
+  });
+}
+
 int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    return self.flush(std::chrono::milliseconds(milliseconds)) ? TOCSIN_OK : TOCSIN_TIMEOUT;
+    const bool delivered = self.flush(std::chrono::milliseconds(milliseconds));
+    const bool judged =
+        self.judge() == nullptr || self.judge()->settle(std::chrono::milliseconds(milliseconds));
+    return delivered && judged ? TOCSIN_OK : TOCSIN_TIMEOUT;
   });
 }
 
@@ -155,8 +205,8 @@ int32_t tocsin_close_at_exit(tocsin_client* handle, const char* outcome, uint32_
     const std::chrono::milliseconds timeout(milliseconds);
     if (client::close_at_exit(client::ending_of(text(outcome)), timeout)) return TOCSIN_OK;
     // Nobody will ever say how this process ended.
-    return client::close_open_client({"unknown", "", std::nullopt}, timeout) ? TOCSIN_OK
-                                                                             : TOCSIN_TIMEOUT;
+    return client::close_open_client({"unknown", "", std::nullopt, 0}, timeout) ? TOCSIN_OK
+                                                                                : TOCSIN_TIMEOUT;
   });
 }
 

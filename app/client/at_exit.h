@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,7 @@ struct Ending {
   std::string outcome;
   std::string error;
   std::optional<int> exit_code;
+  std::uint64_t issues_told = 0;  // of the rules in this process, so many stand on stderr already
 };
 /// A bare word, or a JSON object.
 Ending ending_of(const std::string& given);

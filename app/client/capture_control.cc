@@ -94,6 +94,11 @@ void CaptureControl::measured(core::Duration since) {
   cost_ += spent;
 }
 
+void CaptureControl::worked(core::Duration cost) {
+  governor_.sampled(cost);
+  cost_ += cost;
+}
+
 bool CaptureControl::step_ends(const StepCounter& steps, core::Duration now) {
   if (due_.value_or(0) != 0) ++sampled_steps_;
   forget_due();

@@ -50,6 +50,8 @@ class CaptureControl {
   [[nodiscard]] core::Duration measuring_since() const;
   /// Statistics were taken, from `since` to now.
   void measured(core::Duration since);
+  /// Other threads worked so long on what was captured: it counts as capturing.
+  void worked(core::Duration cost);
   [[nodiscard]] const Governor& governor() const noexcept { return governor_; }
   [[nodiscard]] core::Duration cost() const noexcept { return cost_; }
 

@@ -59,6 +59,24 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
       sender_(endpoints_, session_, queue_, clock, *trouble_),
       report_(options_.report) {}
 
+core::Status Client::judge_here(const std::string& rules, const std::string& stop) {
+  auto opened = JudgeLink::open(
+      rules, stop, [this](const core::RecordView& record) { board_.take(record, clock_.now()); });
+  if (!opened) {
+    judge_error_ = opened.error().message;
+    return opened.error();
+  }
+  judge_ = *std::move(opened);
+  queue_.set_tap([this](const core::OutRecord& record) { judge_->offer(record, clock_.now()); });
+  return core::ok();
+}
+
+void Client::charge_judging() {
+  if (judge_ == nullptr) return;
+  const core::Duration cost = judge_->take_cost();
+  if (cost > core::Duration{0}) session_.judged(cost);
+}
+
 void Client::start(const std::shared_ptr<Client>& self) {
   const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
   self->handover_.start(2);
@@ -77,6 +95,7 @@ void Client::send_loop() {
   while (true) {
     presence_.announce(session_, clock_.monotonic());
     const core::Duration wait = sender_.turn();
+    charge_judging();
     const auto [request, until] = handover_.take(sender_.publisher());
     if (request == Handover::Request::none) {
       queue_.wait(wait, sender_.stuck());
@@ -140,12 +159,19 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
     self->session_.end(end);
   }
   self->closing_.store(true);
+  const auto end = std::chrono::steady_clock::now() + timeout;
   self->handover_.close();
   self->reader_.wake();
   const bool delivered = self->request(Handover::Request::close, timeout);
   // The last thread to leave destroys the transport; give that a moment, so that a program which
   // ends right after close() does not race with it.
   self->handover_.wait_until_all_left(kGrace);
+  // Judged meanwhile by its own thread; what is left gets what is left of the time.
+  if (self->judge_ != nullptr) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
+    (void)self->judge_->finish(std::max(left, kGrace));
+  }
   self->report_.ended(self->session_.incarnation(), delivered);
   return delivered;
 }
@@ -189,6 +215,10 @@ std::string Client::counters() const {
   out.emplace_back("commands_refused_total", board_.refused());
   out.emplace_back("transport_errors_total", trouble_->count());
   out.emplace_back("error", trouble_->text());
+  if (judge_ != nullptr) out.emplace_back("judge", judge_->stats());
+  if (!judge_error_.empty()) {
+    out.emplace_back("judge", core::ValueMap{{"error", judge_error_}});
+  }
   return core::to_json(out);
 }
 

@@ -11,6 +11,7 @@
 #include "app/client/command_reader.h"
 #include "app/client/commands.h"
 #include "app/client/handover.h"
+#include "app/client/judge_link.h"
 #include "app/client/run_report.h"
 #include "app/client/send_queue.h"
 #include "app/client/sender.h"
@@ -55,6 +56,11 @@ class Client {
 
   [[nodiscard]] Session& session() noexcept { return session_; }
   [[nodiscard]] CommandBoard& commands() noexcept { return board_; }
+  /// Rules that judge in this process; before start(). An error leaves the client as it is, and
+  /// stands in counters().
+  core::Status judge_here(const std::string& rules, const std::string& stop);
+  /// Null: nobody judges here.
+  [[nodiscard]] const JudgeLink* judge() const noexcept { return judge_.get(); }
   [[nodiscard]] std::string counters() const;
   /// What did not reach the other side, in one sentence; empty: nothing. Final after close().
   [[nodiscard]] std::string loss() const;
@@ -75,6 +81,7 @@ class Client {
   void command_loop();
   core::Result<std::unique_ptr<core::RecordSource>> open_commands();
   bool request(Handover::Request what, std::chrono::milliseconds timeout);
+  void charge_judging();
 
   const core::Clock& clock_;
   ClientOptions options_;
@@ -89,6 +96,8 @@ class Client {
   std::atomic<bool> closing_{false};
   Presence presence_;
   Handover handover_;
+  std::string judge_error_;
+  std::unique_ptr<JudgeLink> judge_;  // last: its thread may use what stands above
 };
 
 }  // namespace tocsin::app::client

@@ -82,8 +82,11 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   auto trouble = std::make_shared<Trouble>();
   const core::Clock& clock = process().clock;
   auto endpoints = make_endpoints(*settings, *identity, trouble, incarnation);
-  return std::make_shared<Client>(std::move(session), *std::move(plan), std::move(endpoints),
-                                  trouble, clock, std::move(client_options));
+  auto made = std::make_shared<Client>(std::move(session), *std::move(plan), std::move(endpoints),
+                                       trouble, clock, std::move(client_options));
+  // Without rules the hook is still a hook; counters() say why they are not there.
+  if (options.rules != nullptr) (void)made->judge_here(options.rules, text(options.stop));
+  return made;
 }
 
 }  // namespace tocsin::app::client

@@ -36,6 +36,7 @@ struct Process {
   std::uint64_t incarnation = 0;  // of the newest client
   std::string last_counters;      // of the client that was closed last
   std::string loss;               // what it could not deliver, in words; empty: nothing
+  std::string last_issues;        // of its rules, as tocsin_issues() gives them; empty: it had none
   std::atomic<std::uint64_t> generation{1};
 };
 Process& process();

@@ -64,6 +64,7 @@ bool SendQueue::make_room(Precedence above, std::uint64_t bytes) {
 }
 
 bool SendQueue::push(QueuedRecord record) {
+  if (tap_) tap_(record.record);
   const std::uint64_t bytes = size_of(record);
   {
     const std::lock_guard lock(mutex_);

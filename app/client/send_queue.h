@@ -9,9 +9,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/record.h"
@@ -45,6 +47,9 @@ class SendQueue {
  public:
   explicit SendQueue(std::uint64_t capacity_bytes) : capacity_(capacity_bytes) {}
 
+  /// Sees every record at push(), also those that are dropped, in the order of the caller's lock.
+  /// Set before the first push().
+  void set_tap(std::function<void(const core::OutRecord&)> tap) { tap_ = std::move(tap); }
   /// False: `record` itself was dropped (nothing of lower precedence held enough).
   bool push(QueuedRecord record);
   /// Oldest record; nullopt when empty. The record stays counted until done() or back().
@@ -79,6 +84,7 @@ class SendQueue {
   void count(const QueuedRecord& record);
   bool make_room(Precedence above, std::uint64_t bytes);
 
+  std::function<void(const core::OutRecord&)> tap_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<QueuedRecord> records_;

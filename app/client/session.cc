@@ -286,6 +286,11 @@ void Session::withdraw_capture() {
   capture_.withdraw();
 }
 
+void Session::judged(core::Duration cost) {
+  const std::lock_guard lock(mutex_);
+  capture_.worked(cost);
+}
+
 std::int64_t Session::step() const {
   const std::lock_guard lock(mutex_);
   return steps_.step();

@@ -84,6 +84,9 @@ class Session {
   /// The command of slot `capture` was withdrawn.
   void withdraw_capture();
 
+  /// Processor time that rules in this process took: part of what capturing costs.
+  void judged(core::Duration cost);
+
   [[nodiscard]] std::int64_t step() const;
   /// Train steps that have ended; one atomic read.
   [[nodiscard]] std::int64_t train_step() const noexcept { return train_step_.load(); }

@@ -91,6 +91,11 @@ typedef struct tocsin_options {
   uint32_t attempt;      /* 0: from the environment */
   uint32_t reserved;
   uint64_t queue_bytes; /* 0: 64 MiB */
+  /* Rules that judge in this process, by libtocsin_engine.so.0, as app/engine/tocsin_engine.h says:
+   * names, a YAML file, or YAML text. Null: nobody judges here, and that library is not loaded. What
+   * keeps them from judging stands in tocsin_counters() as judge.error; the hook is open all the same. */
+  const char* rules;
+  const char* stop; /* who of them may stop the run: null nobody, a severity, names of rules */
 } tocsin_options;
 
 typedef struct tocsin_name_info {
@@ -178,6 +183,19 @@ TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, siz
 /* Identity, steps and what the client counted, as a JSON object. */
 TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,
                                    size_t* length);
+/* Issues that the rules in this process found, from number `since` on, as a JSON list in the order in
+ * which they were decided (app/engine/tocsin_engine.h); after tocsin_close() with a null handle those
+ * of the client that was closed last. TOCSIN_NOT_FOUND: no rules judge here. */
+TOCSIN_API int32_t tocsin_issues(tocsin_client* client, uint64_t since, char* buffer, size_t size,
+                                 size_t* length);
+/* Waits until there are more than `seen` of them, the training is over and judged (TOCSIN_TIMEOUT), or
+ * the time is over (the same). This and tocsin_issues() may be called while another thread closes the
+ * client: TOCSIN_CLOSED. */
+TOCSIN_API int32_t tocsin_wait_issues(tocsin_client* client, uint64_t seen, uint32_t milliseconds);
+/* Nobody waits for issues any more: waits end at once, now and later. For an interpreter that is about to
+ * go, whose threads must be gone before. */
+TOCSIN_API int32_t tocsin_wake(tocsin_client* client);
+/* Everything so far is delivered, and judged by the rules in this process. */
 TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
 /* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted | unknown; or a
  * JSON object {"outcome"[,"error","exit_code"]}), delivers what it can within the time, drops the

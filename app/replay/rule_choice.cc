@@ -1,19 +1,15 @@
 #include "app/replay/rule_choice.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <vector>
+#include <utility>
 
 #include "app/app_config.h"
 #include "app/commands.h"
-#include "core/text.h"
 
 namespace tocsin::app {
 namespace {
-
-constexpr const char* kGroups[] = {"default", "all_pytorch", "all_xgboost", "all_profiler"};
 
 int told(int code, const std::string& message) {
   std::cerr << "tocsin: " << message << "\n";
@@ -27,70 +23,11 @@ int told(const config::Diagnostics& diagnostics) {
   return kConfiguration;
 }
 
-bool is_file(const std::string& text) {
-  std::error_code error;
-  return text.ends_with(".yaml") || text.ends_with(".yml") || text.find('/') != std::string::npos ||
-         std::filesystem::is_regular_file(text, error);
-}
-
-/// Of a group, in its order.
-std::vector<std::string> rules_of(const std::string& group) {
-  config::Diagnostics diagnostics;
-  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
-  const auto document =
-      config::Document::parse("rule_groups: [" + group + "]", "rules", nothing, diagnostics);
-  rules::RulesConfig found;
-  if (document) {
-    document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, found); });
-  }
-  std::vector<std::string> names;
-  for (const auto& rule : found.rules) names.push_back(rule.type);
-  return names;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    std::string name = text.substr(at, comma - at);
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
-    if (!name.empty()) out.push_back(std::move(name));
-    at = comma + 1;
-  }
-  return out;
-}
-
-std::string unknown(const std::string& name) {
-  std::vector<std::string> known(std::begin(kGroups), std::end(kGroups));
-  for (const auto& rule : rules::builtin_rules()) known.emplace_back(rule.name);
-  const std::string near = core::nearest(name, known);
-  return "no rule, group or file \"" + name + "\"" +
-         (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (see tocsin rules list)";
-}
-
-int add(const std::string& name, rules::Preset preset, rules::RulesConfig& out) {
-  auto rule = rules::make_rule(name, preset);
-  if (!rule) return told(kUsage, "--rules " + name + ": " + rule.error().message);
-  const bool there = std::any_of(out.rules.begin(), out.rules.end(),
-                                 [&](const auto& other) { return other.name == rule->name; });
-  if (!there) out.rules.push_back(std::move(*rule));
-  return kOk;
-}
-
 int named_rules(const std::string& text, rules::Preset preset, rules::RulesConfig& out) {
-  for (const std::string& name : split(text)) {
-    if (std::find(std::begin(kGroups), std::end(kGroups), name) != std::end(kGroups)) {
-      for (const std::string& one : rules_of(name)) {
-        if (const int code = add(one, preset, out); code != kOk) return code;
-      }
-    } else if (rules::find_rule(name) == nullptr) {
-      return told(kUsage, unknown(name));
-    } else if (const int code = add(name, preset, out); code != kOk) {
-      return code;
-    }
-  }
-  return out.rules.empty() ? told(kUsage, "--rules names no rule") : kOk;
+  auto named = rules_by_name(text, preset);
+  if (!named) return told(kUsage, named.error().message);
+  out = std::move(*named);
+  return kOk;
 }
 
 /// A file of rules alone, or a whole configuration: then everything in it is checked.
@@ -139,7 +76,7 @@ int read_config(const RuleChoice& choice, ChosenRules& out) {
 int choose_rules(const RuleChoice& choice, ChosenRules& out) {
   if (const int code = read_config(choice, out); code != kOk) return code;
   const auto preset = choice.preset == "original" ? rules::Preset::original : rules::Preset::tocsin;
-  const bool file = is_file(choice.rules);
+  const bool file = names_a_file(choice.rules);
   const bool of_file = file || (choice.rules.empty() && !out.rules.rules.empty());
   if (of_file && !choice.preset.empty()) {
     return told(kUsage, "--preset is for rules named by --rules; a file says it itself, per rule");

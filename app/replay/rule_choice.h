@@ -1,10 +1,9 @@
 // Which rules judge a recording: those that are named, those of a file, or the default group.
 #pragma once
 
-#include <map>
 #include <string>
 
-#include "rules/rules.h"
+#include "app/engine/chosen_rules.h"
 
 namespace tocsin::app {
 
@@ -13,15 +12,6 @@ struct RuleChoice {
   std::string config_file;
   std::string rules;   // names of rules and groups, comma between them, or a YAML file
   std::string preset;  // tocsin | original; for names and the default group
-};
-
-struct ChosenRules {
-  rules::RulesConfig rules;
-  rules::EngineConfig engine;
-  std::string cluster = "default";
-  std::map<std::string, std::string> labels;
-  std::string topic_prefix = "tocsin";
-  std::string from;  // for people: "rules of tocsin.yaml", "group default"
 };
 
 /// The configuration, if one is named or there, gives engine, labels and rules; `rules` replaces

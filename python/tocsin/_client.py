@@ -57,6 +57,8 @@ class Options(ctypes.Structure):
         ("attempt", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
         ("queue_bytes", ctypes.c_uint64),
+        ("rules", ctypes.c_char_p),
+        ("stop", ctypes.c_char_p),
     ]
 
 
@@ -176,6 +178,9 @@ class Library:
             "tocsin_ack": [p, text, size],
             "tocsin_lifecycle": [p, text, size],
             "tocsin_counters": [p, text, size, length],
+            "tocsin_issues": [p, u64, text, size, length],
+            "tocsin_wait_issues": [p, u64, u32],
+            "tocsin_wake": [p],
             "tocsin_flush": [p, u32],
             "tocsin_close": [p, text, u32],
             "tocsin_close_at_exit": [p, text, u32],
@@ -277,6 +282,20 @@ class Client:
 
     def counters(self) -> Dict[str, Any]:
         return _json_of(lambda *place: self._library.fast.tocsin_counters(self._handle, *place)) or {}
+
+    def issues(self, since: int) -> List[Dict[str, Any]]:
+        """What the rules in this process found, from number ``since`` on; after close() too."""
+        return _json_of(lambda *place: self._library.fast.tocsin_issues(self._handle, since,
+                                                                        *place)) or []
+
+    def waiting_issues(self) -> Callable[[int, int], int]:
+        """Waits for more than so many issues, so many milliseconds: for a thread beside the one that
+        closes."""
+        return functools.partial(self._library.slow.tocsin_wait_issues, self._handle)
+
+    def wake(self) -> None:
+        """Ends the waits for issues, for good."""
+        self._library.fast.tocsin_wake(self._handle)
 
     def closed(self) -> Dict[str, Any]:
         """The last counters of the client that was closed last, and its ``loss``."""

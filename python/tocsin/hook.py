@@ -15,6 +15,7 @@ from . import _client, _lifetime, adapters
 from ._commands import Commands, StopRequest
 from ._contain import Errors, contained
 from ._emit import emit, reach
+from ._judge import Judge
 from ._options import client_options
 from ._phases import NOTHING
 from ._process import say
@@ -25,6 +26,8 @@ from .sink import Sink
 EXIT_STOPPED = _lifetime.EXIT_STOPPED
 
 Capture = Union[Mapping[str, Any], str, None]
+Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, None]
+Stop = Union[str, Iterable[str], bool, None]
 
 
 class Hook:
@@ -33,7 +36,8 @@ class Hook:
 
     def __init__(self, *, run: Optional[str] = None, job: Optional[str] = None,
                  labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
-                 capture: Capture = None, config: Optional[str] = None) -> None:
+                 capture: Capture = None, config: Optional[str] = None, rules: Rules = None,
+                 stop: Stop = None) -> None:
         self.enabled = False
         self.run: Optional[str] = None
         self.job: Optional[str] = None
@@ -43,11 +47,13 @@ class Hook:
         self._commands = Commands(None, self.errors)
         self._final: Dict[str, Any] = {}
         self._lock = threading.Lock()
+        self.judge: Optional[Judge] = None
         if os.environ.get("TOCSIN_DISABLED", "0") not in ("", "0"):
             self.errors.last = "disabled by TOCSIN_DISABLED"
             return
         try:
-            self._open(client_options(run, job, labels, out, capture, config))
+            self._open(client_options(run, job, labels, out, capture, config, rules,
+                                      stop))
         except Exception as error:  # noqa: BLE001
             self.errors.last = str(error)
             warnings.warn(f"tocsin is off: {error}", RuntimeWarning, stacklevel=3)
@@ -66,9 +72,15 @@ class Hook:
         self._spans = Spans(client, self.errors)
         self._out = str(counters.get("out", ""))
         self.enabled = True
+        judge = counters.get("judge", {})
+        if judge.get("error"):
+            self.errors.add("rules", ValueError(judge["error"]))
+        elif judge:
+            self.judge = Judge(client)
         if self.rank == 0:  # a line per launch, not one per rank
             say(f"watching run {self.run} (job {self.job}), "
-                f"writing to {counters.get('out', '')}")
+                f"writing to {counters.get('out', '')}"
+                + (f", {judge['rules']} rules judge here" if self.judge else ""))
 
     # ---- values
 
@@ -137,6 +149,18 @@ class Hook:
         if self.run is None or not os.path.isdir(self._out):
             return []
         return Tensors(self._out).get(name, step, self.run)
+
+    def issues(self) -> List[Dict[str, Any]]:
+        """What the rules that judge in this process (``watch(rules=…)``) have found, in the order in
+        which they did: ``id``, ``text``, ``severity``, ``summary`` and the data of the event (docs/events.md). Waits at most a
+        second until what was measured so far is judged."""
+        if self.enabled and self.judge is not None:
+            self.flush(1.0)
+        return self._found() or []
+
+    @contained([], when_closed=True)
+    def _found(self) -> List[Dict[str, Any]]:
+        return [] if self.judge is None else self.judge.issues()
 
     # ---- steps and modes
 
@@ -293,6 +317,8 @@ class Hook:
         self._client.close(ending, int(timeout * 1000))
         try:
             self._final = self._client.closed()
+            if self.judge is not None:
+                self.judge.end()
         except Exception as problem:  # noqa: BLE001
             self.errors.add("close", problem)
         if self._final.get("loss"):
@@ -302,6 +328,8 @@ class Hook:
         """The interpreter ends, and does not say with which status: the library asks ``exit()``."""
         ending = self._end("completed", None, None)
         if ending is not None:
+            if self.judge is not None:
+                ending["issues_told"] = self.judge.tell_all()
             self._client.close_at_exit(ending, int(timeout * 1000))
 
     def _end(self, outcome: str, error: Optional[str],
@@ -345,7 +373,7 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
           run: Optional[str] = None, job: Optional[str] = None,
           labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
           capture: Capture = None, config: Optional[str] = None, loss: Any = None,
-          phases: bool = False) -> Hook:
+          phases: bool = False, rules: Rules = None, stop: Stop = None) -> Hook:
     """Starts watching; called again it gives the same hook and attaches what is new. With another
     ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
     in the meantime, and lets its optimizers go.
@@ -356,12 +384,19 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
     ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
     configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
     ``loss``. ``phases``: the model gets hooks that time its forward and backward passes (that of the
-    update is timed anyway). Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
+    update is timed anyway). ``rules``: who judges in a thread of this process, with nothing else to
+    start: names of rules and groups (``"default"``), a list of them or of items as in a configuration,
+    a YAML file, or True for those of the configuration. What they find is a line on stderr and stands in
+    ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of
+    rules, or True for ``error`` and above. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
     """
     hook = _lifetime.hook_of(run, job)
     if hook is None:
-        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config)
+        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config,
+                    rules=rules, stop=stop)
         _lifetime.keep(hook)
+    elif rules and hook.judge is None:
+        hook.errors.add("watch", ValueError("rules= comes with the first watch() of a run"))
     if hook.enabled:
         try:
             adapters.attach(hook.sink, model, optimizer, loss, name, phases)

@@ -1,0 +1,96 @@
+"""Rules that judge in this process: what the user named, and the lines that say what they found."""
+
+import json
+import os
+import threading
+from typing import Any, Dict, List, Optional
+
+from . import _client
+from ._process import say
+
+_WAIT_MS = 10_000  # woken earlier by whatever is found, and by the end
+
+
+def rules_text(rules: Any, config: Optional[str]) -> str:
+    """As the library takes them: names with commas between, a path, or YAML text."""
+    if rules is True:
+        return str(config or os.environ.get("TOCSIN_CONFIG") or "default")
+    if isinstance(rules, str):
+        return rules
+    if isinstance(rules, dict):
+        return json.dumps(rules)
+    if isinstance(rules, (list, tuple)):
+        if all(isinstance(rule, str) for rule in rules):
+            return ",".join(rules)
+        groups = [rule for rule in rules if rule == "default" or str(rule).startswith("all_")]
+        others = [rule for rule in rules if rule not in groups]
+        return json.dumps({"rule_groups": groups, "rules": others})
+    return os.fspath(rules)
+
+
+def stop_text(stop: Any) -> Optional[str]:
+    """A severity or names of rules; ``True`` is for what ends a training anyway."""
+    if stop is None or stop is False:
+        return None
+    if stop is True:
+        return "error"
+    return stop if isinstance(stop, str) else ",".join(str(name) for name in stop)
+
+
+class Judge:
+    """Says each issue once, from a thread of its own that sleeps in the library until there is one:
+    only the interpreter's own stderr reaches a notebook."""
+
+    def __init__(self, client: "_client.Client") -> None:
+        self._client = client
+        self._told = 0
+        self._kept: Optional[List[Dict[str, Any]]] = None  # once the client is closed
+        self._lock = threading.Lock()
+        self._wait = client.waiting_issues()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="tocsin-issues", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while self._wait(self._told, _WAIT_MS) in (_client.OK, _client.TIMEOUT):
+                if self._ending:
+                    return
+                self.tell()
+        except Exception:  # noqa: BLE001 - nobody hears of it here; issues() says so
+            pass
+
+    def tell(self) -> int:
+        """Lines for what has not been told; how many issues there are."""
+        with self._lock:
+            for issue in self._client.issues(self._told):
+                self._told = issue["number"] + 1
+                if issue["told"]:
+                    say(issue["text"])
+            return self._told
+
+    def tell_all(self) -> int:
+        """The same when everything so far is judged; waits a second for that. No thread of ours is
+        left: one that came back to an interpreter that is gone would harm the process."""
+        self._client.flush(1000)
+        self._join()
+        return self.tell()
+
+    def _join(self) -> None:
+        self._ending = True
+        self._client.wake()
+        if self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+    def end(self) -> None:
+        """The client was closed just now, which has ended the wait: what it found last."""
+        self._ending = True
+        self._thread.join(5.0)
+        self.tell()
+        self._kept = self._client.issues(0)
+
+    def issues(self) -> List[Dict[str, Any]]:
+        found = self._client.issues(0) if self._kept is None else self._kept
+        return [{"id": issue["id"], "text": issue["text"], "severity": issue["data"]["labels"].get("severity"),
+                 "summary": issue["data"]["annotations"].get("summary", ""), **issue["data"]}
+                for issue in found]
