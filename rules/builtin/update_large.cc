@@ -1,12 +1,17 @@
-// Fires when a weight matrix is thrown about: an update of a third of its norm at every step.
+// Fires when a weight matrix is thrown about: a third of its norm at every step, all of it at once,
+// or all of it after it had hardly moved.
 //
 // Reads   statistics delta_l2, prev_l2 and delta_from_step of tensors with role weight and two
 //         dimensions or more.
-// Window  two saved values of one (tensor, worker, mode), twice in a row (min_hits 2).
-// Fires   |W_s − W_p| > threshold (0.3) · |W_p| · (s − p), from step warmup_steps (2) on.
+// Window  two saved values of one (tensor, worker, mode), and how far it moved between those before.
+// Fires   from step warmup_steps (2) on, r = |W_s − W_p| / |W_p|:
+//           r > threshold (0.3) · (s − p), `updates` (2) times in a row
+//           r > once (1) · (s − p), where the elements of W_p are 0.005 on average or more
+//           r > replaced (0.9), where r had been below a quarter of that for four saves or longer
 // Quiet   for parameters that are not trained, empty tensors, and without the statistics.
 // Source  our own; docs/rules/update_large.md. weight_update_ratio's limit of ten times the norm is
-//         passed by training that has long been lost.
+//         passed by training that has long been lost, and a schedule that goes wrong or a checkpoint
+//         that was not read shows in the weights before it does in the loss.
 
 #include <cmath>
 
@@ -18,9 +23,20 @@ namespace {
 
 struct UpdateLarge {
   static constexpr std::span<const std::string_view> kKinds{};
+  /// Layers that start at nothing, or nearly so, are many times their norm later without any fault.
+  static constexpr double kOrdinary = 0.005;
+  /// What a move that stands out is compared with: the largest of late, each save before by so much
+  /// less.
+  static constexpr double kForgets = 0.7;
+  static constexpr double kStandsOut = 4;
+  static constexpr std::uint32_t kKnown = 4;
+  enum class Sign : std::uint8_t { none, again, once, replaced };
 
   struct Config {
     double threshold = 0.3;
+    std::uint32_t updates = 2;
+    double once = 1;
+    double replaced = 0.9;
     std::int64_t warmup_steps = 2;
   };
   struct State {
@@ -30,15 +46,23 @@ struct UpdateLarge {
     std::int64_t from = 0;
     std::int64_t since = 0;
     std::uint64_t row = 0;  // updates in a row above the limit
+    double usual = 0;       // share of its norm that it moves by between two saves
+    std::uint32_t known = 0;
+    Sign sign = Sign::none;
   };
 
-  static Defaults defaults(Preset) {
-    return {.modes = kTrainModes, .roles = {core::Role::weight}, .min_hits = 2};
-  }
+  static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::greater_than(0.0),
                 "share of its norm by which a matrix may move per step");
+    in.optional("updates", cfg.updates, config::at_least(std::uint32_t{1}),
+                "updates in a row above threshold");
+    in.optional("once", cfg.once, config::at_least(0.0),
+                "share of its norm per step that is too much in a single update; 0 = off");
+    in.optional("replaced", cfg.replaced, config::at_least(0.0),
+                "share of its norm that is too much between two saves for a matrix that hardly "
+                "moved before; 0 = off");
     in.optional("warmup_steps", cfg.warmup_steps, config::at_least(std::int64_t{0}),
                 "first steps, which are not judged");
   }
@@ -60,25 +84,47 @@ struct UpdateLarge {
     state.from = static_cast<std::int64_t>(*from);
     const auto steps = static_cast<double>(distance(batch.step, state.from));
     state.ratio = state.delta / state.before / steps;
-    if (!(state.delta > cfg.threshold * state.before * steps)) {
-      state.row = 0;
-      return kOk;
+    const double rms = state.before / std::sqrt(static_cast<double>(row.count()));
+    const bool above = state.delta > cfg.threshold * state.before * steps;
+    state.row = above ? state.row + 1 : 0;
+    if (state.row == 1) state.since = state.from;
+    state.sign = Sign::none;
+    if (stands_out(cfg, state)) state.sign = Sign::replaced;
+    if (cfg.once > 0 && rms >= kOrdinary && state.delta > cfg.once * state.before * steps) {
+      state.sign = Sign::once;
     }
-    if (state.row++ == 0) state.since = state.from;
-    return hit();
+    if (state.row >= cfg.updates) state.sign = Sign::again;
+    if (state.sign != Sign::none && state.sign != Sign::again) state.since = state.from;
+    remember(state);
+    return state.sign == Sign::none ? kOk : hit();
+  }
+
+  static bool stands_out(const Config& cfg, const State& state) {
+    return cfg.replaced > 0 && state.known >= kKnown && state.delta > cfg.replaced * state.before &&
+           kStandsOut * state.usual * state.before < state.delta;
+  }
+
+  static void remember(State& state) {
+    const double moved = state.delta / state.before;
+    if (!std::isfinite(moved)) return;
+    state.usual = std::max(moved, kForgets * state.usual);
+    ++state.known;
   }
 
   static double badness(const Config&, const State& state, const Row*) { return state.ratio; }
 
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch* batch,
                          const Subject& subject, unsigned) {
+    if (state.sign == Sign::replaced) return explain_replaced(cfg, state, batch, subject);
+    const bool once = state.sign == Sign::once;
+    const double limit = once ? cfg.once : cfg.threshold;
     return Finding::that("update_per_step", state.ratio)
-        .is(">", "threshold", cfg.threshold)
+        .is(">", once ? "once" : "threshold", limit)
         .says(sentence("{} is thrown about: it moves by {} % of its norm per step between steps {} "
                        "and {}{}{}, {} saved steps in a row (limit {} %).",
                        subject.name, 100 * state.ratio, state.from, batch->step,
                        subject.worker.empty() ? "" : " on ", subject.worker, state.row,
-                       100 * cfg.threshold))
+                       100 * limit))
         .advises(
             "Lower the learning rate, warm it up, or clip gradients; what was learnt before is "
             "overwritten at this pace.")
@@ -88,19 +134,39 @@ struct UpdateLarge {
         .with("from_step", state.from)
         .with("updates", state.row);
   }
+
+  static Finding explain_replaced(const Config& cfg, const State& state, const RowBatch* batch,
+                                  const Subject& subject) {
+    // The usual move knows of this one by now.
+    return Finding::that("update", state.delta / state.before)
+        .is(">", "replaced", cfg.replaced)
+        .says(sentence("{} is not what it was: it moved by {} % of its norm between steps {} and "
+                       "{}{}{}, after saves between which it hardly moved (limit {} %).",
+                       subject.name, 100 * state.delta / state.before, state.from, batch->step,
+                       subject.worker.empty() ? "" : " on ", subject.worker, 100 * cfg.replaced))
+        .advises(
+            "Look at what happened at that step: weights that were set anew, a checkpoint that was "
+            "not read, or a learning rate that jumped.")
+        .since(state.from, 2)
+        .with("delta_l2", state.delta)
+        .with("prev_l2", state.before)
+        .with("from_step", state.from);
+  }
 };
 
 }  // namespace
 
 RuleDescriptor update_large() {
-  return {.name = "update_large",
-          .original_name = "UpdateLarge",
-          .title = "A weight matrix moves by a third of its norm per step, again and again.",
-          .unit = "tensor",
-          .needs = "collection weights with statistic delta",
-          .presets = "",
-          .severity = core::Severity::warning,
-          .read = &read_row_rule<UpdateLarge>};
+  return {
+      .name = "update_large",
+      .original_name = "UpdateLarge",
+      .title = "A weight matrix moves by a third of its norm per step, or is suddenly another one.",
+      .unit = "tensor",
+      .needs = "collection weights with statistic delta",
+      .presets = "",
+      .severity = core::Severity::warning,
+      .version = "2",
+      .read = &read_row_rule<UpdateLarge>};
 }
 
 }  // namespace tocsin::rules

@@ -196,8 +196,12 @@ def dead_relu(chance):
 
 def update_large(chance):
     parameters = common.shared(chance, TRAINING, steps=False)
+    if chance.random() < 0.3:
+        parameters["updates"] = chance.choice((1, 3))
+    if chance.random() < 0.2:
+        parameters[chance.choice(("once", "replaced"))] = 0
     saved = {}
-    moves = chance.choice(((0.01, 0.2), (0.01, 0.5, 0.5, 0.5)))
+    moves = chance.choice(((0.01, 0.2), (0.01, 0.5, 0.5, 0.5), (0.01,) * 12 + (0.2, 1.1)))
 
     def fill(worker, mode, step):
         if chance.random() < 0.9:

@@ -1,15 +1,18 @@
 """46 update_large (detection quality, section 3): a weight matrix moves by more than 0.3 of its norm per step, twice in a
-row, after two warm-up steps: mode steps 0 and 1. Modes train and global."""
+row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once,
+where its elements are 0.005 on average (a layer that starts at nothing grows many times over), and by more than 0.9 of its norm
+between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it."""
 import math
 
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, row_unit, selects, wants
 
-DEFAULTS = {"min_hits": 2, "threshold": 0.3, "warmup_steps": 2}
+DEFAULTS = {"threshold": 0.3, "updates": 2, "once": 1, "replaced": 0.9, "warmup_steps": 2}
 TOCSIN = {}
 NEW = True  # no counterpart in the original
 
 
-def judge(p, row):
+def measured(p, row):
+    """(delta, before, steps), or why there are none."""
     if row.columns["count"] == 0 or len(row.known.shape) < 2:
         return NOT_APPLICABLE
     found = [row.statistics.get((name, ())) for name in ("delta_l2", "prev_l2", "delta_from_step")]
@@ -18,9 +21,32 @@ def judge(p, row):
     delta, before, since = found
     if math.isnan(delta) or math.isnan(before):
         return INSUFFICIENT
-    return HIT if delta > p["threshold"] * before * (row.step - since) else OK
+    return delta, before, row.step - since
+
+
+def moves(history):
+    """Shares of its norm that it moved by between two saves, where they are numbers."""
+    return [delta / before for delta, before, _ in history if before != 0 and math.isfinite(delta / before)]
+
+
+def judge(p, known, row):
+    """`known`: what was measured of the tensor before, in order; this row is added."""
+    now = measured(p, row)
+    if not isinstance(now, tuple):
+        return now
+    delta, before, steps = now
+    earlier = moves(known)
+    usual = max((share * 0.7 ** back for back, share in enumerate(reversed(earlier))), default=0)
+    replaced = p["replaced"] > 0 and len(earlier) >= 4 and delta > p["replaced"] * before and 4 * usual * before < delta
+    ordinary = before / math.sqrt(row.columns["count"]) >= 0.005
+    once = p["once"] > 0 and ordinary and delta > p["once"] * before * steps
+    known.append(now)
+    newest = known[-p["updates"]:]
+    again = len(newest) == p["updates"] and all(d > p["threshold"] * b * s for d, b, s in newest)
+    return HIT if replaced or once or again else OK
 
 
 def evaluate(p, history):
-    return [Evaluation(row_unit(row), judge(p, row), row.step) for row in history.rows
+    known = {}
+    return [Evaluation(row_unit(row), judge(p, known.setdefault(row_unit(row), []), row), row.step) for row in history.rows
             if not row.scalar and selects(p, row, roles={"weight"}) and wants(p, row, TRAINING)]

@@ -30,24 +30,59 @@ struct Matrix {
   }
 };
 
-TEST(UpdateLarge, NeedsTwoHitsInARow) {
+TEST(UpdateLarge, NeedsTwoUpdatesInARow) {
   Matrix w;
-  EXPECT_EQ(w.rule.program().common.min_hits, 2U) << "once may be chance";
-  EXPECT_EQ(w.moved(5, 4, 3.1, 10), "hit");
+  EXPECT_EQ(w.moved(5, 4, 3.1, 10), "ok") << "once may be chance";
   EXPECT_EQ(w.moved(6, 5, 3.1, 10), "hit");
   EXPECT_NEAR(w.rule.finding->observed.value, 0.31, 1e-12);
   EXPECT_EQ(w.rule.finding->first_step, 4);
   EXPECT_EQ(w.moved(7, 6, 3, 10), "ok") << "0.3 is the limit";
-  Matrix once("{min_hits: 1, threshold: 2}");
-  EXPECT_EQ(once.rule.program().common.min_hits, 1U);
-  EXPECT_EQ(once.moved(5, 4, 20, 10), "ok");
-  EXPECT_EQ(once.moved(6, 5, 21, 10), "hit");
+  Matrix one("{updates: 1, threshold: 2, once: 0}");
+  EXPECT_EQ(one.moved(5, 4, 20, 10), "ok");
+  EXPECT_EQ(one.moved(6, 5, 21, 10), "hit");
+}
+
+TEST(UpdateLarge, MoreThanItsNormPerStepIsTooMuchAtOnce) {
+  Matrix w;
+  EXPECT_EQ(w.moved(12, 2, 100, 10), "ok") << "its norm is the limit";
+  Matrix more;
+  EXPECT_EQ(more.moved(12, 2, 101, 10), "hit");
+  EXPECT_NEAR(more.rule.finding->observed.value, 1.01, 1e-12);
+  Matrix off("{once: 0}");
+  EXPECT_EQ(off.moved(12, 2, 101, 10), "ok");
+  Matrix nothing;
+  EXPECT_EQ(nothing.moved(12, 2, 5, 0.0158), "ok") << "it started next to nothing";
+  EXPECT_EQ(nothing.moved(22, 12, 5, 0.0159), "hit") << "10 elements of 0.005";
+}
+
+TEST(UpdateLarge, AMatrixThatHardlyMovedAndIsAnotherOneWasReplaced) {
+  Matrix w;
+  std::int64_t step = 0;
+  const auto calm = [&](Matrix& matrix, double delta) {
+    step += 10;
+    return matrix.moved(step, step - 10, delta, 10);
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(calm(w, 0.2), "ok");
+  EXPECT_EQ(calm(w, 9), "ok") << "0.9 is the limit, and what is usual from now on";
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(calm(w, 0.2), "ok");
+  EXPECT_EQ(calm(w, 9.5), "hit") << "0.9 · 0.7⁴ is less than a quarter of 0.95";
+  EXPECT_NEAR(w.rule.finding->observed.value, 0.95, 1e-12);
+  EXPECT_EQ(w.rule.finding->first_step, step - 10);
+  EXPECT_EQ(calm(w, 9.5), "ok") << "told once; that was the usual move";
+  Matrix three;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(calm(three, 0.2), "ok");
+  EXPECT_EQ(calm(three, 9.5), "ok") << "three saves tell too little";
+  Matrix off("{replaced: 0}");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(calm(off, 0.2), "ok");
+  EXPECT_EQ(calm(off, 9.5), "ok");
 }
 
 TEST(UpdateLarge, CountsPerStep) {
   Matrix w;
-  EXPECT_EQ(w.moved(20, 10, 29, 10), "ok");
-  EXPECT_EQ(w.moved(30, 20, 31, 10), "hit") << "0.31 per step";
+  EXPECT_EQ(w.moved(20, 10, 31, 10), "ok");
+  EXPECT_EQ(w.moved(30, 20, 29, 10), "ok");
+  EXPECT_EQ(w.moved(40, 30, 31, 10), "ok") << "0.31 per step, once";
+  EXPECT_EQ(w.moved(50, 40, 31, 10), "hit");
 }
 
 TEST(UpdateLarge, TheFirstStepsAreWarmUp) {
@@ -74,7 +109,7 @@ TEST(UpdateLarge, InfinityIsLargeAndNaNIsNothing) {
   EXPECT_EQ(w.moved(5, 4, std::nan(""), 1), "insufficient_data");
   EXPECT_EQ(w.moved(6, 5, 1, std::nan("")), "insufficient_data");
   EXPECT_EQ(w.moved(7, 6, HUGE_VAL, 1), "hit");
-  EXPECT_EQ(w.moved(8, 7, 1, 0), "hit") << "a matrix that was zero";
+  EXPECT_EQ(w.moved(8, 7, 1, 0), "hit") << "a matrix that was zero, after one that was hit";
   EXPECT_EQ(w.moved(9, 8, 0, 0), "ok") << "and one that stays so";
 }
 
