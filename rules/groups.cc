@@ -21,7 +21,8 @@ constexpr std::string_view kDefault[] = {"exploding_tensor",
                                          "update_large",
                                          "poor_weight_initialization",
                                          "adversarial_imbalance",
-                                         "feature_importance_overweight"};
+                                         "feature_importance_overweight",
+                                         "class_imbalance"};
 
 /// Rules that refuse to start without a selection (all_zero, tensor_variance, unchanged_tensor,
 /// similar_across_runs) are in no group: nobody can choose for the user.

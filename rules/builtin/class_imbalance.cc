@@ -9,13 +9,17 @@
 //           misprediction  a class with N_c <= max N / 2 (scope all: any), of which the window holds
 //                          min_class_samples, is wrong in more than threshold_misprediction of them
 //         preset tocsin also
-//           single_class   300 labels and one class only
+//           single_class   80 labels of three steps and one class only
+//         and for `imbalance` that the smallest class has fewer than the limit allows by three
+//         deviations (`deviations`), which can be told from 100 labels on; no misprediction
 // Quiet   at steps without labels; counts that are no counts are insufficient. Classes from
-//         num_classes on are an error.
+//         num_classes on are an error. Preset tocsin: labels that are more than the model's inputs
+//         have samples (`dense` 0): words of a text, points of an image are unequal by nature.
 // Source  Amazon SageMaker Debugger, ClassImbalance; docs/rules/class_imbalance.md.
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "rules/builtin/classes.h"
@@ -30,10 +34,12 @@ constexpr std::string_view kImbalanceKinds[] = {"imbalance", "misprediction", "s
 struct ClassImbalance {
   static constexpr std::span<const std::string_view> kKinds = kImbalanceKinds;
   static constexpr std::string_view kExtensions[] = {
-      "num_classes", "misprediction_scope", "ignore_labels", "min_class_samples", "single_class"};
+      "num_classes",  "misprediction_scope", "ignore_labels", "min_class_samples",
+      "single_class", "deviations",          "dense"};
   static constexpr bool kPerWorker = false;
   static constexpr Sent kSent[] = {core::VectorStat::class_counts, core::VectorStat::class_correct};
   enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass };
+  static constexpr std::uint64_t kSingleSteps = 3;
 
   struct Config {
     double threshold_imbalance = 10;
@@ -48,6 +54,8 @@ struct ClassImbalance {
     std::vector<std::int64_t> ignored;  // the same as numbers
     std::uint32_t min_class_samples = 10;
     std::uint32_t single_class = 0;
+    double deviations = 0;
+    bool dense = true;
     Selection labels;
   };
   struct Count {
@@ -59,10 +67,11 @@ struct ClassImbalance {
     std::vector<double> labels;              // N_c since the start
     std::vector<std::vector<Count>> recent;  // per step with predictions, oldest first
     double recent_labels = 0;                // in all of them
+    std::uint64_t steps = 0;                 // that brought labels
 
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.labels, s.recent, s.recent_labels);
+      io_all(a, s.labels, s.recent, s.recent_labels, s.steps);
     }
   };
   /// What a judgement came to.
@@ -78,7 +87,13 @@ struct ClassImbalance {
 
   static Defaults defaults(Preset) { return {}; }
   static void read(config::Reader& in, Config& cfg, Preset preset) {
-    if (preset == Preset::tocsin) cfg.single_class = 300;
+    if (preset == Preset::tocsin) {
+      cfg.single_class = 80;
+      cfg.samples = 100;
+      cfg.deviations = 3;
+      cfg.threshold_misprediction = 1;
+      cfg.dense = false;
+    }
     in.optional("threshold_imbalance", cfg.threshold_imbalance, config::at_least(1.0),
                 "largest class over smallest class that is still right");
     in.optional("threshold_misprediction", cfg.threshold_misprediction, config::between(0.0, 1.0),
@@ -112,7 +127,13 @@ struct ClassImbalance {
     in.optional("min_class_samples", cfg.min_class_samples, config::at_least(1U),
                 "samples below which a class is not judged");
     in.optional("single_class", cfg.single_class,
-                "labels after which one class alone is told; 0 = off");
+                "labels, of three steps or more, after which one class alone is told; 0 = off");
+    in.optional("deviations", cfg.deviations, config::at_least(0.0),
+                "by how many standard deviations the smallest class must be smaller than "
+                "threshold_imbalance allows");
+    in.optional(
+        "dense", cfg.dense,
+        "judge also where a step has more labels than its inputs have samples: words, points");
     std::string error;
     cfg.labels.add_role(core::Role::label);
     if (!cfg.labels.add_regex(cfg.labels_regex, error)) in.error("labels_regex", error);
@@ -122,11 +143,34 @@ struct ClassImbalance {
   static std::vector<Need> needs(const Config&) {
     return {{"labels", {"classes"}}, {"predictions", {"classes"}}};
   }
+  // What the inputs' shapes say is used where they come; nothing is asked for.
   static void adjust(const Config& cfg, Program& program) {
     if (!program.selection.empty()) return;  // what the user has chosen
     std::string error;
     program.selection.add_role(core::Role::label);
     program.selection.add_regex(cfg.labels_regex, error);
+    if (!cfg.dense) program.selection.add_role(core::Role::input);
+  }
+
+  // How many samples a step's inputs have: their first dimension, or the second where sequences come
+  // first. 0: nothing is known.
+  static std::int64_t samples_of(const StepSet& set, const Scope& scope) {
+    std::int64_t samples = 0;
+    for (const StepRow& row : set.rows) {
+      const Name* name = row.role() == core::Role::input ? scope.find(row.name()) : nullptr;
+      if (name == nullptr || name->shape.empty()) continue;
+      samples = std::max(samples, name->shape[0]);
+      if (name->shape.size() == 3) samples = std::max(samples, name->shape[1]);
+    }
+    return samples;
+  }
+  static double sum_of(const StepRow& row) {
+    const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
+    double sum = 0;
+    if (counts != nullptr) {
+      for (const double count : *counts) sum += count;
+    }
+    return sum;
   }
 
   static bool ignored(const Config& cfg, std::size_t which) {
@@ -188,8 +232,10 @@ struct ClassImbalance {
     const StepRow* labels = nullptr;
     bool added = false;
     Outcome problem = Outcome::ok;
+    const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
     for (const StepRow& row : set.rows) {
       if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
+      if (samples > 0 && sum_of(row) > static_cast<double>(samples)) continue;
       if (labels == nullptr) labels = &row;
       const Added what = add(cfg, state, row, step);
       added = added || what == Added::labels;
@@ -199,6 +245,7 @@ struct ClassImbalance {
     if (labels == nullptr) return;
     slide(cfg, state, std::move(step));
     if (!added && problem == Outcome::ok) return;
+    state.steps += added ? 1 : 0;
     Seen seen = look(cfg, state);
     Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
     if (problem == Outcome::error) verdict = {problem, 0};
@@ -245,11 +292,14 @@ struct ClassImbalance {
       verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
     };
     if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {
-      consider(true, kSingleClass);
+      consider(state.steps >= kSingleSteps, kSingleClass);
     }
     if (seen.total < cfg.samples) return verdict;
+    // With the ratio at the limit the smallest class would have so many, give or take their root.
+    const double allowed = seen.most / cfg.threshold_imbalance;
     consider(seen.most >= cfg.threshold_imbalance * cfg.min_class_samples &&
-                 seen.most / seen.least > cfg.threshold_imbalance,
+                 seen.most / seen.least > cfg.threshold_imbalance &&
+                 allowed - seen.least >= cfg.deviations * std::sqrt(allowed),
              kImbalance);
     seen.worst = worst(cfg, state, seen);
     consider(
@@ -329,14 +379,20 @@ struct ClassImbalance {
 }  // namespace
 
 RuleDescriptor class_imbalance() {
-  return {.name = "class_imbalance",
-          .original_name = "ClassImbalance",
-          .title = "Classes are far from equally frequent, or rare ones are predicted wrong.",
-          .unit = "accumulator",
-          .needs = "collections labels and predictions with statistic classes",
-          .presets = "tocsin also fires when 300 labels are all of one class.",
-          .severity = core::Severity::warning,
-          .read = &read_step_set_rule<ClassImbalance>};
+  return {
+      .name = "class_imbalance",
+      .original_name = "ClassImbalance",
+      .title = "Classes are far from equally frequent, or rare ones are predicted wrong.",
+      .unit = "accumulator",
+      .needs = "collections labels and predictions with statistic classes",
+      .presets =
+          "tocsin also fires when 80 labels are all of one class; it judges from 100 labels on, "
+          "asks that the imbalance is more than chance makes, and leaves out what is uneven by "
+          "nature (more labels than samples: words, points) and rare classes that are predicted "
+          "wrong, as healthy models do at first.",
+      .severity = core::Severity::warning,
+      .version = "2",
+      .read = &read_step_set_rule<ClassImbalance>};
 }
 
 }  // namespace tocsin::rules

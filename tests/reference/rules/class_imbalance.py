@@ -1,14 +1,16 @@
 """2.2 ClassImbalance, per mode over steps and workers, from the vectors class_counts and class_correct of the labels: the
 largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
-(detection quality, section 2): also `single_class`, when 300 labels are of one class."""
+(detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps. Ours beside: `imbalance`
+from 100 labels on, where the smallest class has three deviations fewer than the limit allows; no `misprediction`; labels that
+are more than the samples of the step's inputs are left out."""
 import math
 
 from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, OK, Evaluation, wants
 
 DEFAULTS = {"threshold_imbalance": 10, "threshold_misprediction": 0.7, "samples": 500, "argmax": False, "labels_regex": ".*labels",
             "predictions_regex": ".*predictions", "num_classes": None, "misprediction_scope": "underrepresented",
-            "ignore_labels": (), "min_class_samples": 10}
-TOCSIN = {}
+            "ignore_labels": (), "min_class_samples": 10, "single_class": 0, "deviations": 0, "dense": True}
+TOCSIN = {"single_class": 80, "samples": 100, "deviations": 3, "threshold_misprediction": 1, "dense": False}
 UNIT = ("mode",)
 
 
@@ -32,14 +34,18 @@ def judge(p, steps):
             total[c] = total.get(c, 0) + count
     seen = {c: count for c, count in total.items() if count > 0}
     kinds = []
-    if p["preset"] == "tocsin" and len(seen) == 1 and sum(seen.values()) >= 300:
+    single = p["single_class"] > 0 and len(seen) == 1 and sum(seen.values()) >= p["single_class"]
+    if single and sum(any(counts.values()) for counts, _, _ in steps) >= 3:
         kinds.append("single_class")
     if sum(seen.values()) < p["samples"]:
-        return (HIT, tuple(kinds)) if kinds else (INSUFFICIENT, ())
+        return (HIT, tuple(kinds)) if kinds else (OK if single else INSUFFICIENT, ())
     largest = max(seen.values())
     unseen = p["num_classes"] is not None and len(seen) < p["num_classes"]
     ratio = math.inf if unseen else largest / min(seen.values())
-    if ratio > p["threshold_imbalance"] and largest >= p["threshold_imbalance"] * p["min_class_samples"]:
+    allowed = largest / p["threshold_imbalance"]
+    fewer = allowed - (0 if unseen else min(seen.values()))
+    if ratio > p["threshold_imbalance"] and largest >= p["threshold_imbalance"] * p["min_class_samples"] and \
+            fewer >= p["deviations"] * math.sqrt(allowed):
         kinds.append("imbalance")
     n, wrong = recent(p, steps)
     scope = [c for c in n if p["misprediction_scope"] == "all" or seen.get(c, 0) <= largest / 2]
@@ -52,15 +58,24 @@ def classes(p, vector):
     return {c: count for c, count in enumerate(vector) if c not in p["ignore_labels"]}
 
 
+def samples(point):
+    """How many the inputs of a step have: their first dimension, or the second where sequences come first."""
+    shapes = [row.known.shape for by_rank in point.values.values() for _, row in by_rank if row.known.role == "input"]
+    return max([max(shape[:2] if len(shape) == 3 else shape[:1]) for shape in shapes if shape], default=math.inf)
+
+
 def evaluate(p, history):
     out, steps = [], {}
     for point in history.points():
         counts, predicted, correct = {}, {}, {}
         heard = False
+        most = math.inf if p["dense"] else samples(point)
         for by_rank in point.values.values():
             for _, row in by_rank:
                 vector = row.vectors.get(("class_counts", ()))
                 if vector is None or not wants(p, row, ALL_MODES) or not (row.known.role == "label" or "labels" in row.name):
+                    continue
+                if sum(vector) > most:
                     continue
                 heard = True
                 for c, count in classes(p, vector).items():

@@ -135,19 +135,61 @@ TEST(ClassImbalance, WithoutPredictionsOnlyThatCheckIsOff) {
 
 TEST(ClassImbalance, OneClassAloneIsToldByOurPreset) {
   Labelled job("{}", "tocsin");
-  job.labels({0, 299});
+  job.labels({0, 78});
+  job.labels({0, 1});
   EXPECT_TRUE(job.rule.firing().empty());
   job.labels({0, 1});
   ASSERT_EQ(job.rule.firing().size(), 1U);
   EXPECT_EQ(job.rule.firing()[0].kind, "single_class");
   EXPECT_EQ(job.rule.firing()[0].summary,
-            "All 300 labels of labels are of class 1 at train step 1.");
+            "All 80 labels of labels are of class 1 at train step 2.");
+  Labelled early("{}", "tocsin");
+  early.labels({0, 300});
+  early.labels({0, 300});
+  EXPECT_TRUE(early.rule.firing().empty()) << "two steps may be two shards";
   Labelled two("{}", "tocsin");
-  two.labels({1, 400});
+  for (int i = 0; i < 4; ++i) two.labels({1, 20});
   EXPECT_TRUE(two.rule.firing().empty());
   Labelled original;
   original.labels({0, 700});
   EXPECT_TRUE(original.rule.firing().empty());
+}
+
+TEST(ClassImbalance, OurPresetAsksThatTheSmallestClassIsSurelyTooSmall) {
+  Labelled job("{}", "tocsin");
+  job.labels({1, 109});
+  EXPECT_TRUE(job.rule.firing().empty()) << "10.9 - 1 is less than 3 * sqrt(10.9)";
+  job.labels({0, 2});
+  ASSERT_EQ(job.rule.firing().size(), 1U);
+  EXPECT_EQ(job.rule.firing()[0].kind, "imbalance");
+  Labelled chance("{}", "tocsin");
+  chance.labels({10, 150}, {0, 150});
+  EXPECT_TRUE(chance.rule.firing().empty()) << "nor are rare classes that are not learnt yet told";
+  Labelled off("{deviations: 0}", "tocsin");
+  off.labels({10, 150});
+  EXPECT_EQ(off.rule.firing().size(), 1U);
+}
+
+TEST(ClassImbalance, MoreLabelsThanSamplesAreWordsOrPoints) {
+  const auto kind = [](const std::string& with, std::vector<std::int64_t> shape) {
+    RuleHarness rule = RuleHarness::of("class_imbalance", with, "tocsin");
+    FakeWorker worker;
+    rule.feed(worker.dictionary(
+        {{core::DictionaryType::tensor, "labels", Role::label},
+         {core::DictionaryType::tensor, "x", Role::input, core::Dtype::f32, std::move(shape)}}));
+    rule.feed(worker.summary(
+        Mode::train, 0,
+        {row_of("x", Role::input, 100, 1, 1), row_of("labels", Role::label, 400, 1, 1)}, {},
+        {{core::VectorStat::class_counts, 1, {395, 5}}}));
+    rule.feed(worker.step_end(Mode::train, 0));
+    return rule.firing().empty() ? std::string() : rule.firing()[0].kind;
+  };
+  EXPECT_EQ(kind("{}", {4, 100}), "");
+  EXPECT_EQ(kind("{dense: true}", {4, 100}), "imbalance");
+  EXPECT_EQ(kind("{}", {399, 2}), "");
+  EXPECT_EQ(kind("{}", {400, 2}), "imbalance");
+  EXPECT_EQ(kind("{}", {7, 400, 3}), "imbalance") << "sequences first";
+  EXPECT_EQ(kind("{}", {7, 3, 20, 20}), "") << "an image's points";
 }
 
 TEST(ClassImbalance, WorkersAreAddedUp) {
