@@ -5,7 +5,10 @@
 // Window  since the start of the attempt, O(1) state per loss. A point of comparison is the end of
 //         an evaluation pass, or a train or global step with a value of an evaluation set.
 // Fires   preset tocsin: the evaluation lies ratio_threshold (2 %) and noise_factor deviations of a
-//         single evaluation above its own best, patience (3) points in a row.
+//         single evaluation above its own best, patience (3) points in a row. One less is enough
+//         where it still rises, lies steep_threshold (5 %) above and at twice the training loss.
+//         Where every step is evaluated, as boosting rounds are, three are no time: there it must
+//         have lost more than round_share (half) of what it had gained since the first.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.
@@ -27,7 +30,9 @@ namespace {
 
 struct Overfit {
   static constexpr std::span<const std::string_view> kKinds{};
-  static constexpr std::string_view kExtensions[] = {"noise_factor", "train_set"};
+  static constexpr std::string_view kExtensions[] = {"noise_factor", "steep_threshold",
+                                                     "round_share", "train_set"};
+  static constexpr double kGap = 2;          // evaluation by training: what a steep rise asks for
   static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
   static constexpr std::uint8_t kJoined = 0xFF;
   static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training values
@@ -38,6 +43,8 @@ struct Overfit {
     std::uint32_t patience = 1;
     double ratio_threshold = 0.1;
     double noise_factor = 0;
+    double steep_threshold = 0;
+    double round_share = 0;
     std::string train_set;
     bool chosen = false;  // the user says which series
   };
@@ -60,6 +67,9 @@ struct Overfit {
     double training = std::nan("");
     std::uint32_t averaged = 0;  // values behind `training`
     double sign = 1;             // −1: the metric should grow
+    double first = std::nan("");
+    std::int64_t last = 0;    // step of the newest point
+    std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
   };
 
   static Defaults defaults(Preset) {
@@ -74,6 +84,8 @@ struct Overfit {
       cfg.patience = 3;
       cfg.ratio_threshold = 0.02;
       cfg.noise_factor = 4;
+      cfg.steep_threshold = 0.05;
+      cfg.round_share = 0.5;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
                 "first training step at which an issue may be raised");
@@ -83,6 +95,13 @@ struct Overfit {
                 "tocsin: rise over the best evaluation; original: excess over the train loss");
     in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
                 "tocsin: how many standard deviations of a single evaluation the rise must be");
+    in.optional(
+        "steep_threshold", cfg.steep_threshold, config::at_least(0.0),
+        "tocsin: rise over the best evaluation for which one point less is enough, while it "
+        "goes on and the evaluation is twice the training loss; 0 = off");
+    in.optional(
+        "round_share", cfg.round_share, config::at_least(0.0),
+        "tocsin: share of what was gained that must be lost, where every step is evaluated");
     read_train_set(in, cfg.train_set);
   }
 
@@ -234,9 +253,25 @@ struct Overfit {
 
   static Verdict tocsin(const Config& cfg, State& state, double value, const StepPoint& point) {
     if (!std::isfinite(value)) return kInsufficient;
-    state.curve.take(point.step, static_cast<double>(trained(point)), state.sign * value,
-                     cfg.ratio_threshold, cfg.noise_factor);
-    return strike(cfg, state, point);
+    EvaluationCurve& curve = state.curve;
+    const double loss = state.sign * value;
+    const bool begun = !std::isnan(state.first);
+    const bool rises = begun && loss > curve.value;
+    const bool round = begun && point.mode != core::Mode::eval && point.step - state.last == 1;
+    if (!begun) state.first = loss;
+    state.last = point.step;
+    curve.take(point.step, static_cast<double>(trained(point)), loss, cfg.ratio_threshold,
+               cfg.noise_factor);
+    if (round && loss - curve.best <= cfg.round_share * (state.first - curve.best)) {
+      curve.strikes = 0;
+    }
+    const bool steep = cfg.steep_threshold > 0 && curve.strikes > 0 && rises && !round &&
+                       curve.excess > cfg.steep_threshold && state.sign > 0 &&
+                       loss > kGap * state.training;
+    state.steep = steep ? state.steep + 1 : 0;
+    const Verdict verdict = strike(cfg, state, point);
+    const bool late = cfg.start_step == 0 || trained(point) >= cfg.start_step;
+    return state.steep > 0 && state.steep + 1 >= cfg.patience && late ? hit() : verdict;
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
@@ -280,19 +315,20 @@ struct Overfit {
 }  // namespace
 
 RuleDescriptor overfit() {
-  return {.name = "overfit",
-          .original_name = "Overfit",
-          .title = "The evaluation loss moves away while training goes on.",
-          .unit = "series",
-          .needs = "collection losses in train and eval",
-          .presets =
-              "tocsin compares the evaluation with its own best (2 % and four deviations of a "
-              "single evaluation, 3 passes in a row); original compares it with the training loss "
-              "(10 %, 1 pass), which fires on "
-              "65 % of healthy runs.",
-          .severity = core::Severity::warning,
-          .version = "4",
-          .read = &read_series_rule<Overfit>};
+  return {
+      .name = "overfit",
+      .original_name = "Overfit",
+      .title = "The evaluation loss moves away while training goes on.",
+      .unit = "series",
+      .needs = "collection losses in train and eval",
+      .presets =
+          "tocsin compares the evaluation with its own best (2 % and four deviations of a "
+          "single evaluation, 3 passes in a row, 2 where it rises steeply; half of the gain where "
+          "every step is evaluated); original compares it with the training loss (10 %, 1 pass), "
+          "which fires on 65 % of healthy runs.",
+      .severity = core::Severity::warning,
+      .version = "5",
+      .read = &read_series_rule<Overfit>};
 }
 
 }  // namespace tocsin::rules
