@@ -21,11 +21,18 @@ struct LossPoint {
   double loss = 0;
 };
 
+/// What else is known of the step of a loss.
+struct LossAround {
+  bool whole = false;    // values are of whole data sets, not of batches
+  bool warming = false;  // the learning rate has just been larger than ever
+};
+
 /// Trivially copyable state and its transition.
 struct LossCurve {
   static constexpr std::uint32_t kMedian = 5;
   static constexpr std::uint32_t kStuckPoints = 4;
   static constexpr double kPlateau = 6;  // times num_steps: how long a slow start may take
+  static constexpr double kSame = 1e-6;  // of its size: a loss that differs by less has not moved
   /// Values behind each further step between two points: a job that brings few values, as 40
   /// boosting rounds are, has a point for each.
   static constexpr std::uint64_t kValuesPerStep = 8;
@@ -58,8 +65,8 @@ struct LossCurve {
   /// Takes one loss; nullopt while no new point is due. Points are as many steps apart as the
   /// values so far allow, `num_steps` at most. `noise`: how much the scatter of the points counts; 0
   /// judges as if they had none.
-  std::optional<Verdict> judge(std::int64_t step, double loss, std::int64_t num_steps,
-                               double noise) {
+  std::optional<Verdict> judge(std::int64_t step, double loss, std::int64_t num_steps, double noise,
+                               LossAround around) {
     if (!std::isfinite(loss)) return kInsufficient;
     if (brought == 0) first_step = step;
     const auto earned = static_cast<std::int64_t>(
@@ -79,7 +86,7 @@ struct LossCurve {
     if (seen == 1) return kInsufficient;
     unsigned kinds = judge_early(lone);
     if (noisy && !start.left(noise)) kinds = 0;
-    if (seen >= kMedian) kinds |= judge_median(num_steps, noise);
+    if (seen >= kMedian) kinds |= judge_median(num_steps, noise, around);
     if (kinds != 0) return Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
     return seen < kMedian ? kInsufficient : kOk;
   }
@@ -121,7 +128,7 @@ struct LossCurve {
     return doubled >= (lone ? 2U : 1U) ? 1U << kEarly : 0;
   }
 
-  unsigned judge_median(std::int64_t num_steps, double noise) {
+  unsigned judge_median(std::int64_t num_steps, double noise, LossAround around) {
     const double v = median(kMedian);
     if (++medians == 1) {
       first = v;
@@ -154,7 +161,10 @@ struct LossCurve {
     // no gain at all.
     const double more = std::max(kPlateau * static_cast<double>(num_steps) / age(), 1.0);
     const bool stands = warm(num_steps) ? flat(noise, more) : still(noise);
-    if (gain < 0.1 * std::fabs(first) && pauses() && stands) kinds |= 1U << kStuck;
+    // While the learning rate still rises, little was tried.
+    const bool tried = noise == 0 || !around.warming;
+    if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried) kinds |= 1U << kStuck;
+    if (noise > 0 && around.whole && same()) kinds |= 1U << kStuck;
     return kinds;
   }
 
@@ -165,6 +175,14 @@ struct LossCurve {
   }
   [[nodiscard]] bool warm(std::int64_t num_steps) const {
     return age() >= 2 * static_cast<double>(num_steps);
+  }
+
+  /// From the first point on it is one number. Of a whole data set that is sure before any
+  /// statistics of noise are; losses of batches may be rounded ones.
+  [[nodiscard]] bool same() const {
+    const auto [least, most] = std::minmax_element(points.begin(), points.end());
+    const double limit = kSame * std::fabs(first);
+    return first != 0 && *most - *least <= limit && first - best <= limit;
   }
 
   /// No improvement of 1 % over the latest points.

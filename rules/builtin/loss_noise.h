@@ -52,13 +52,19 @@ struct LossScatter {
 
 /// Whether `later` lies above `best` by more than `margin` and by more than `factor` standard errors.
 /// `scatter`: deviation of single values when the best was found; the best of many is a lucky one, and
-/// among few values a lucky one looks as if it had no scatter.
+/// among few values a lucky one looks as if it had no scatter. Losses of small batches scatter by a
+/// share of their size, so positive ones had at least the later ones' share of theirs.
 inline bool surely_above(const LossBlock& later, const LossBlock& best, double scatter,
                          double margin, double factor) {
   if (later.n == 0 || best.n == 0) return false;
-  const double error = std::max(best.variance(), scatter * scatter) / best.n;
+  const double share = later.mean > 0 && best.mean > 0 ? best.mean / later.mean : 0;
+  const double least = std::max(scatter * scatter, share * share * later.variance());
+  const double error = std::max(best.variance(), least) / best.n;
   const double rise = later.mean - best.mean;
-  return rise > margin && rise > factor * std::sqrt(error + later.variance() / later.n);
+  // More while few values tell, as quantiles of Student's distribution grow.
+  const double known = std::min(later.n, best.n);
+  const double student = 1 + 18 / (known * known);
+  return rise > margin && rise > factor * student * std::sqrt(error + later.variance() / later.n);
 }
 
 /// How the first value of a series stands to those that follow. Losses of single batches scatter by a

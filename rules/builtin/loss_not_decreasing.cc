@@ -13,14 +13,16 @@
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
 //         noise_factor: early, rise and lost ask besides that the change is more than the scatter of
-//         single losses explains (loss_noise.h)
+//         single losses explains (loss_noise.h); stuck is also said of a series that is one number from
+//         the start on, for five points, where the step has an evaluation set's value too
 //         preset original, every num_steps steps against the value at least that many steps before:
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
 //           stuck     with flat_evaluations = k: none of the last k brought diff_percent
 // Quiet   until the medians are full; for values that are not finite; for what should grow; preset
 //         tocsin also for other sets than the training set, when a step has several losses
-//         (adversarial training), and for `error` and `merror`, which count whole samples.
+//         (adversarial training) and none of an evaluation set, and for `error` and `merror`, which
+//         count whole samples; stuck also while the learning rate rises, and num_steps steps beyond.
 // Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
 #include <algorithm>
@@ -57,7 +59,11 @@ struct LossNotDecreasing {
   /// hit.
   struct Shared {
     std::uint8_t evaluated = 0;
+    bool rated = false;        // a learning rate was logged
+    double largest_rate = 0;   // so far
+    std::int64_t rose_at = 0;  // step of that
   };
+  static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
     // evidence
     std::array<Saved, kTail> tail{};
@@ -102,6 +108,8 @@ struct LossNotDecreasing {
     program.config.chosen = chosen;
     if (!chosen) program.selection.add_role(core::Role::metric);  // see concerns()
     if (cfg.use_losses_collection || !chosen) program.selection.add_collection("losses");
+    std::string error;
+    if (!cfg.original) program.selection.add_regex("^learning_rate$", error);  // see warming()
     if (!program.common.modes.empty()) return;
     if (!cfg.original) {
       program.common.mode_mask = kTrainModes;
@@ -117,7 +125,7 @@ struct LossNotDecreasing {
   // Losses in any mode, and what the user chose; where no mode is set, metrics of a data set too. What should grow is no
   // loss. Preset tocsin looks at training only: an evaluation is overfit's.
   static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode) {
-    if (one.grows) return false;
+    if (one.grows || (!cfg.original && one.value->text == kRate)) return false;
     const bool metric = one.value->role == core::Role::metric;
     const bool stands_alone = mode == core::Mode::global && (cfg.original || one.name.set != 0);
     if (metric && !stands_alone && !cfg.chosen) return false;
@@ -138,11 +146,28 @@ struct LossNotDecreasing {
     return false;
   }
 
+  // A plateau of less than num_steps since the learning rate reached its largest value is none.
+  static bool warming(const Config& cfg, Shared& shared, const StepPoint& point,
+                      const std::vector<ReadSeries>& all) {
+    for (const ReadSeries& one : all) {
+      if (one.value->text != kRate || !std::isfinite(one.value->value)) continue;
+      if (shared.rated && one.value->value <= shared.largest_rate) continue;
+      shared.rated = true;
+      shared.largest_rate = one.value->value;
+      shared.rose_at = point.step;
+    }
+    return shared.rated && distance(point.step, shared.rose_at) < cfg.num_steps;
+  }
+
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
     std::size_t losses = 0;
+    LossAround around;
+    if (!cfg.original) around.warming = warming(cfg, memory.shared<Shared>(), point, all);
     for (const ReadSeries& one : all) {
+      // Beside those of another set, values are of whole sets.
+      around.whole = around.whole || (!one.trains && one.name.set != 0);
       const bool metric = one.value->role == core::Role::metric;
       losses += !metric && concerns(cfg, one, point.mode) ? 1 : 0;
     }
@@ -162,8 +187,8 @@ struct LossNotDecreasing {
           const bool hits = verdict->outcome == Outcome::hit;
           if (hits && !may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
         }
-      } else if (losses <= 1) {
-        verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor);
+      } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
+        verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {
@@ -246,7 +271,7 @@ struct LossNotDecreasing {
             .says(sentence("{} does not fall: it began at {} and its best is {} up to step {}, "
                            "without an improvement of 1 % over the last {} points.",
                            loss, state.first, state.best, state.now.step,
-                           std::uint32_t{LossCurve::kStuckPoints}));
+                           std::min(std::uint32_t{LossCurve::kStuckPoints}, state.seen - 1)));
         break;
       case kEarly:
         finding.is(">", "twice_first", 2 * std::fabs(state.first_point))
@@ -287,7 +312,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "3",
+          .version = "4",
           .read = &read_series_rule<LossNotDecreasing>};
 }
 

@@ -159,9 +159,12 @@ def evaluate_tocsin(p, history):
     out = []
     found = {key: points for key, points in series(p, history, p["modes"] or TRAINING).items()
              if words.is_train(key[0]) and not words.counts_samples(key[0])}
+    # Several metrics of a data set, beside those of another, are no adversaries.
+    evaluated = {place for place, points in enumerate(history.passes()) for point in points for name in point.values
+                 if words.data_set(name) and not words.is_train(name)}
     for (name, mode), points in found.items():
         for i, (step, _, place) in enumerate(points):
-            several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1
+            several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1 and place not in evaluated
             outcome, kinds = (NOT_APPLICABLE, ()) if several else curve([one for _, one, _ in points[:i + 1]])
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     return [one for _, one in sorted(out, key=lambda pair: pair[0])]

@@ -448,5 +448,57 @@ TEST(LossNotDecreasing, ASlowStartIsNoPlateau) {
   EXPECT_TRUE(kinds_of(slow, 300).empty());
 }
 
+TEST(LossNotDecreasing, ASetsLossThatIsOneNumberFromTheStartIsStuckAtTheFifth) {
+  const auto told_at = [](double change, bool validation) {
+    SeriesBench rule("loss_not_decreasing");
+    for (std::int64_t i = 0; i < 8; ++i) {
+      std::vector<BenchValue> values{
+          {"train-logloss", 0.693147 - change * static_cast<double>(i), core::Role::loss}};
+      if (validation) values.push_back({"valid-logloss", 0.7, core::Role::loss});
+      rule.step(core::Mode::train, i, values);
+      if (!rule.told.empty()) return i;
+    }
+    return std::int64_t{-1};
+  };
+  EXPECT_EQ(told_at(0, true), 4);
+  EXPECT_EQ(told_at(1e-7, true), 4) << "less than a millionth of it over four rounds";
+  EXPECT_EQ(told_at(1e-5, true), -1) << "it falls slowly";
+  EXPECT_EQ(told_at(0, false), -1) << "losses of batches may be rounded";
+}
+
+TEST(LossNotDecreasing, APlateauIsNoneWhileTheLearningRateRises) {
+  const auto told_at = [](std::int64_t warm_up) {
+    SeriesBench rule("loss_not_decreasing");
+    for (std::int64_t i = 0; i < 120; ++i) {
+      const auto rate = static_cast<double>(std::min(i, warm_up)) + 1;
+      const double noise = i % 2 == 0 ? 0.001 : -0.001;
+      rule.step(
+          core::Mode::train, i,
+          {{"loss", 2.3 + noise, core::Role::loss}, {"learning_rate", rate, core::Role::metric}});
+      if (!rule.told.empty()) return i;
+    }
+    return std::int64_t{-1};
+  };
+  const std::int64_t constant = told_at(0);
+  EXPECT_GE(constant, 10);
+  EXPECT_LT(constant, 60);
+  EXPECT_GE(told_at(80), 90) << "ten steps beyond the largest rate";
+}
+
+TEST(LossNotDecreasing, SeveralMetricsOfASetAreNoAdversaries) {
+  const auto told = [](bool validation) {
+    SeriesBench rule("loss_not_decreasing", "{num_steps: 1}");
+    for (std::int64_t i = 0; i < 12; ++i) {
+      std::vector<BenchValue> values{{"training-l1", 1, core::Role::loss},
+                                     {"training-l2", 1, core::Role::loss}};
+      if (validation) values.push_back({"valid-l2", 1.1, core::Role::loss});
+      rule.step(core::Mode::train, i, values);
+    }
+    return rule.told.size();
+  };
+  EXPECT_EQ(told(false), 0U);
+  EXPECT_GE(told(true), 2U);
+}
+
 }  // namespace
 }  // namespace tocsin::rules
