@@ -11,10 +11,10 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, faults, jobs, training
+from bench.detection.corpus import adversarial, boosting, faults, jobs, modern, training
 
 NOTES = "runs.jsonl"
-OTHERS = {"gan": adversarial, **{name: boosting for name in boosting.TUNING}}
+OTHERS = {**{name: adversarial for name in adversarial.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
 def job_names():
@@ -26,12 +26,12 @@ def is_tuning(name):
     """Whether thresholds were chosen with this job in view."""
     if name in jobs.JOBS:
         return jobs.JOBS[name].tuning
-    return boosting.TUNING[name] if name in boosting.TUNING else adversarial.TUNING
+    return OTHERS[name].TUNING[name]
 
 
 def fault_names(name):
     """The faults that make sense for a job."""
-    if name == "gan":
+    if name in adversarial.TUNING:
         return list(adversarial.FAULTS)
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
@@ -43,7 +43,7 @@ def onset_of(name, fault):
     if fault is None:
         return 0.0, False
     if name in OTHERS:
-        return OTHERS[name].FAULTS[fault], fault == "overfits"
+        return OTHERS[name].FAULTS[fault], fault in boosting.SLOW
     return faults.FAULTS[fault].onset, faults.FAULTS[fault].slow
 
 

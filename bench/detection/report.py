@@ -4,7 +4,7 @@ import math
 import pathlib
 import statistics
 
-from bench.detection.record import NOTES
+from bench.detection.record import NOTES, is_tuning, job_names
 
 ORIGINAL = "@original"
 # Their findings come from the machine that recorded: on healthy runs they count, as catches they do not.
@@ -18,6 +18,13 @@ class Run:
     def __init__(self, note, issues):
         self.__dict__.update(note)
         self.issues = issues
+        if self.job in job_names():
+            self.tuning = is_tuning(self.job)  # it may have been looked at since
+
+    @property
+    def came_about(self):
+        """Whether the fault could be seen. A slow one never was if the best evaluation stands in the last tenth of the run."""
+        return not self.slow or self.onset < 0.9 * self.steps
 
     def fired(self, preset, chosen):
         """Issues of a preset, of chosen rules (None: all). Repetitions count once."""
@@ -79,7 +86,7 @@ class Figures:
         self.alarmed = [run for run in self.healthy if run.fired(preset, chosen)]
         self.faulty, self.recalled, self.caught, self.missed, self.delays, self.quick = [], 0, [], [], [], 0
         for run in runs:
-            if run.fault is None or (run.job, run.seed) not in twins:
+            if run.fault is None or (run.job, run.seed) not in twins or not run.came_about:
                 continue
             self.faulty.append(run)
             self.recalled += bool(run.fired(preset, chosen))

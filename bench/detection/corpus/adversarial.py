@@ -9,24 +9,37 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = False
+TUNING = {"gan": True, "gan_hinge": False}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}
 
 
-def _networks(chance):
+def _networks(job, chance):
     width = chance.choice((48, 64))
-    generator = nn.Sequential(nn.Linear(16, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 64), nn.Tanh())
+    act = nn.ReLU if job == "gan" else nn.SiLU
+    generator = nn.Sequential(nn.Linear(16, width), act(), nn.Linear(width, width), act(), nn.Linear(width, 64), nn.Tanh())
     judge = nn.Sequential(nn.Linear(64, width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(width, 1))
+    if job != "gan":
+        for layer in (judge[0], judge[-1]):
+            nn.utils.parametrizations.spectral_norm(layer)
     return generator, judge
+
+
+def _losses(job):
+    """(of the judge, for the generator), from what was said of true and of made images."""
+    say = nn.BCEWithLogitsLoss()
+    if job == "gan":
+        return (lambda real, made: say(real, torch.ones_like(real)) + say(made, torch.zeros_like(made)),
+                lambda made: say(made, torch.ones_like(made)))
+    return (lambda real, made: (1 - real).relu().mean() + (1 + made).relu().mean(), lambda made: -made.mean())
 
 
 def run(fault, seed, out, job, name):
     """Trains and records; returns (uid, steps, 0): nothing here is slow."""
     torch.manual_seed(seed)
-    chance = random.Random(f"gan/{seed}")
-    generator, judge = _networks(chance)
+    chance = random.Random(f"{job}/{seed}")
+    generator, judge = _networks(job, chance)
     steps, batch = 300, 64
     rates = {"generator": chance.uniform(5e-4, 2e-3), "judge": chance.uniform(2e-4, 6e-4)}
     if fault == "judge_too_strong":
@@ -44,7 +57,7 @@ def run(fault, seed, out, job, name):
     second = torch.optim.Adam(generator.parameters(), rates["generator"], betas=(0.5, 0.999))
     hook = tocsin.watch(judge, first, out=out, run=name, job=job, capture=CAPTURE, name="judge")
     tocsin.watch(generator, second, name="generator")
-    say = nn.BCEWithLogitsLoss()
+    of_judge, of_generator = _losses(job)
     late = int(FAULTS.get(fault, 0) * steps)
     source = torch.Generator().manual_seed(seed)
     for step in range(steps):
@@ -58,11 +71,11 @@ def run(fault, seed, out, job, name):
                     layer.reset_parameters()
         made = generator(torch.randn(batch, 16, generator=source))
         first.zero_grad()
-        judged = say(judge(real), torch.ones(batch, 1)) + say(judge(made.detach()), torch.zeros(batch, 1))
+        judged = of_judge(judge(real), judge(made.detach()))
         judged.backward()
         second.zero_grad()
         first.step()
-        fooled = say(judge(made), torch.ones(batch, 1))
+        fooled = of_generator(judge(made))
         fooled.backward()
         hook.log(judge_loss=judged / 2, generator_loss=fooled)
         second.step()

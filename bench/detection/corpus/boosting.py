@@ -1,5 +1,5 @@
-"""Boosted trees: XGBoost through the product's callback where it is installed, else scikit-learn's trees under XGBoost's names.
-Few rounds, a value of each set per round, no modes."""
+"""Boosted trees: XGBoost through the product's callback where it is installed, else scikit-learn's trees under XGBoost's names;
+LightGBM where it is installed. Few rounds, a value of each set per round, no modes."""
 import importlib.util
 import random
 
@@ -10,13 +10,27 @@ import sklearn.metrics
 
 import tocsin
 
-TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": False, "boost_many": False}
-FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "leak": 0.0, "input_constant": 0.0}
-ONLY = {"leak": ("boost_binary", "boost_regression")}
+TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": True, "boost_many": True, "boost_table": True,
+          "boost_rank": False, "boost_wrapper": False, "light_binary": False, "light_table": True}
+NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm"}
+TABLES = ("boost_table", "boost_wrapper", "light_table")  # a made-up table, most of whose columns matter
+SLOW = ("overfits", "held_differs")
+FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "leak": 0.0, "input_constant": 0.0,
+          "never_splits": 0.0, "held_differs": 0.0}
+ONLY = {"leak": ("boost_binary", "boost_regression", "boost_table", "boost_wrapper", "light_table")}
+
+
+def job_names():
+    """Those whose package is installed."""
+    return [name for name in TUNING if name not in NEEDS or importlib.util.find_spec(NEEDS[name])]
 
 
 def _data(job, seed):
-    load = {"boost_regression": sklearn.datasets.load_diabetes, "boost_binary": sklearn.datasets.load_breast_cancer}
+    if job in TABLES:
+        x, y = sklearn.datasets.make_friedman1(800, 12, noise=random.Random(f"{job}/{seed}/noise").choice((0.5, 2.0)), random_state=seed)
+        return x, (y - y.mean()) / y.std()
+    load = {"boost_regression": sklearn.datasets.load_diabetes, "boost_binary": sklearn.datasets.load_breast_cancer,
+            "light_binary": sklearn.datasets.load_breast_cancer}
     x, y = load.get(job, sklearn.datasets.load_digits)(return_X_y=True)
     order = numpy.random.default_rng(seed).permutation(len(x))
     x, y = x[order].astype(float), y[order].astype(float)
@@ -25,7 +39,7 @@ def _data(job, seed):
 
 def _settings(job, seed):
     chance = random.Random(f"{job}/{seed}")
-    rounds = {"boost_many": 120}.get(job, chance.choice((25, 40)))
+    rounds = {"boost_many": 120, "boost_rank": 60, "light_table": 80}.get(job, chance.choice((25, 40)))
     return {"rounds": rounds, "rate": chance.uniform(0.03, 0.1) if job == "boost_many" else chance.uniform(0.05, 0.3),
             "depth": chance.choice((2, 3)), "rows": chance.uniform(0.6, 1.0)}
 
@@ -46,6 +60,10 @@ def _broken(fault, made, x, y, held, seed):
         x[:, 0] = y
     elif fault == "input_constant":
         x[:-held] = 0.5
+    elif fault == "never_splits":
+        made["child"] = 1e9
+    elif fault == "held_differs":
+        x[-held:] = x[-held:][:, random_.permutation(x.shape[1])]
 
 
 def applies(fault, job):
@@ -59,41 +77,92 @@ def run(fault, seed, out, job, name):
     held = len(x) // 5
     made = _settings(job, seed)
     _broken(fault, made, x, y, held, seed)
-    train = _xgboost if importlib.util.find_spec("xgboost") else _sklearn
+    train = (_lightgbm if job.startswith("light") else _wrapper if job == "boost_wrapper" else
+             _xgboost if importlib.util.find_spec("xgboost") else _sklearn)
     uid, losses = train(job, made, x, y, held, seed, {"out": out, "run": name, "job": job})
     return uid, made["rounds"], losses.index(min(losses))
+
+
+def _kept(seen):
+    """A callback of XGBoost that keeps the run's name while the hook is open."""
+    import xgboost
+
+    class Keep(xgboost.callback.TrainingCallback):
+        """Stands before the product's."""
+
+        def after_iteration(self, model, epoch, evals_log):
+            seen.append(tocsin.get_hook().run)
+            return False
+    return Keep()
+
+
+def _grouped(x, y, at=20):
+    """Lists of 20 documents, of which high digits are the better ones."""
+    import xgboost
+    size = len(x) // at * at
+    return xgboost.DMatrix(x[:size], y[:size] // 3, group=[at] * (size // at))
 
 
 def _xgboost(job, made, x, y, held, seed, options):
     import xgboost
 
     from tocsin.xgboost import TocsinCallback
-    kind = {"boost_regression": ("reg:squarederror", "rmse"), "boost_binary": ("binary:logistic", ["logloss", "auc", "error"])}
+    squared = ("reg:squarederror", "rmse")
+    kind = {"boost_regression": squared, "boost_table": squared, "boost_binary": ("binary:logistic", ["logloss", "auc", "error"]),
+            "boost_rank": ("rank:ndcg", "ndcg")}
     objective, metric = kind.get(job, ("multi:softprob", ["mlogloss", "merror"]))
     settings = {"objective": objective, "eval_metric": metric, "eta": made["rate"], "max_depth": made["depth"],
-                "subsample": made["rows"], "seed": seed, "nthread": 1}
+                "subsample": made["rows"], "seed": seed, "nthread": 1, "min_child_weight": made.get("child", 1)}
     if objective.startswith("multi"):
         settings["num_class"] = 10
-    first, second = xgboost.DMatrix(x[:-held], y[:-held]), xgboost.DMatrix(x[-held:], y[-held:])
-    callback = TocsinCallback(**options)
+    matrix = _grouped if job == "boost_rank" else xgboost.DMatrix
+    first, second = matrix(x[:-held], y[:-held]), matrix(x[-held:], y[-held:])
+    seen, told = [], {}
+    xgboost.train(settings, first, made["rounds"], evals=[(first, "train"), (second, "validation")], verbose_eval=False,
+                  evals_result=told, callbacks=[_kept(seen), TocsinCallback(**options)])
+    values = told["validation"][metric if isinstance(metric, str) else metric[0]]
+    return seen[0], [-one for one in values] if job == "boost_rank" else values
+
+
+def _wrapper(job, made, x, y, held, seed, options):
+    """XGBoost's own interface after scikit-learn: sets are validation_0, which is trained on, and validation_1."""
+    import xgboost
+
+    from tocsin.xgboost import TocsinCallback
+    seen = []
+    model = xgboost.XGBRegressor(n_estimators=made["rounds"], learning_rate=made["rate"], max_depth=made["depth"], random_state=seed,
+                                 subsample=made["rows"], min_child_weight=made.get("child", 1), n_jobs=1, eval_metric=["rmse", "mae"],
+                                 callbacks=[_kept(seen), TocsinCallback(**options)])
+    model.fit(x[:-held], y[:-held], eval_set=[(x[:-held], y[:-held]), (x[-held:], y[-held:])], verbose=False)
+    return seen[0], model.evals_result()["validation_1"]["rmse"]
+
+
+def _lightgbm(job, made, x, y, held, seed, options):
+    import lightgbm
+
+    from tocsin.lightgbm import callback
     seen, told = [], {}
 
-    class Keep(xgboost.callback.TrainingCallback):
-        """The run's name, while the hook is open."""
-
-        def after_iteration(self, model, epoch, evals_log):
+    def keep(env):
+        if env.iteration > env.begin_iteration:  # the hook opens in the first round and closes in the last
             seen.append(tocsin.get_hook().run)
-            return False
-    xgboost.train(settings, first, made["rounds"], evals=[(first, "train"), (second, "validation")], verbose_eval=False,
-                  evals_result=told, callbacks=[Keep(), callback])
-    return seen[0], told["validation"][metric if isinstance(metric, str) else metric[0]]
+    keep.order = 4  # the product's is 5
+    settings = {"objective": "binary" if job == "light_binary" else "regression", "learning_rate": made["rate"], "num_threads": 1,
+                "num_leaves": 2 ** made["depth"], "bagging_fraction": made["rows"], "bagging_freq": 1, "seed": seed, "verbosity": -1,
+                "metric": ["binary_logloss", "auc"] if job == "light_binary" else ["l2", "l1"],
+                "min_sum_hessian_in_leaf": made.get("child", 1e-3)}
+    first = lightgbm.Dataset(x[:-held], y[:-held])
+    second = lightgbm.Dataset(x[-held:], y[-held:], reference=first)
+    lightgbm.train(settings, first, made["rounds"], valid_sets=[first, second], valid_names=["training", "validation"],
+                   callbacks=[callback(**options), keep, lightgbm.record_evaluation(told)])
+    return seen[0], told["validation"][settings["metric"][0]]
 
 
 def _sklearn(job, made, x, y, held, seed, options):
-    regression = job == "boost_regression"
+    regression = job in ("boost_regression", "boost_table")
     kind = sklearn.ensemble.GradientBoostingRegressor if regression else sklearn.ensemble.GradientBoostingClassifier
     trees = kind(n_estimators=made["rounds"], learning_rate=made["rate"], max_depth=made["depth"], subsample=made["rows"],
-                 random_state=seed).fit(x[:-held], y[:-held])
+                 random_state=seed, min_samples_leaf=int(made.get("child", 1))).fit(x[:-held], y[:-held])
     metric = "rmse" if regression else "logloss" if job == "boost_binary" else "mlogloss"
 
     def told(x, y):

@@ -1,5 +1,6 @@
 """The faults: each changes one thing of a healthy recipe, and says from which step on it can be seen."""
 import dataclasses
+import math
 import typing
 
 import torch
@@ -78,10 +79,10 @@ def rate_jumps(recipe, random):
         if step < at:
             return
         factor = 300 if isinstance(optimizer, torch.optim.Adam) else 1000
-        if recipe.schedule is None and step > at:
-            return
-        for group in optimizer.param_groups:  # a scheduler sets it anew before each step
-            group["lr"] *= factor
+        for group in optimizer.param_groups:
+            if group["lr"] < group.get("jumped_to", math.inf) / 50:  # some schedules set it anew before each step
+                group["lr"] *= factor
+                group["jumped_to"] = group["lr"]
     recipe.before_update.append(change)
 
 
@@ -118,7 +119,7 @@ def zero_grad_forgotten(recipe, random):
     recipe.clip = None
 
 
-@fault(without=("head",))
+@fault(without=("head", "pair", "single"))
 def half_in_optimizer(recipe, random):
     """Only the last layer was given to the optimizer."""
     recipe.parameters = lambda model: list(model.parameters())[-2:]
@@ -139,17 +140,29 @@ def sign_wrong(recipe, random):
     recipe.derive = lambda step, loss: -loss
 
 
+@fault()
+def loss_scaled_away(recipe, random):
+    """The loss is divided by its scale once more than it was multiplied."""
+    recipe.derive = lambda step, loss: loss * 1e-9
+
+
+@fault("sgd")
+def clipped_to_nothing(recipe, random):
+    """Gradients are clipped to a norm of a millionth."""
+    recipe.clip = 1e-6
+
+
 # --- initial weights -----------------------------------------------------------------------------
 
 
-@fault(without=("tuned",))
+@fault(without=("tuned", "single"))
 def start_zero(recipe, random):
     """All weights and biases are zero."""
     for one in recipe.model.parameters():
         nn.init.zeros_(one)
 
 
-@fault(without=("tuned", "head"))
+@fault(without=("tuned", "head", "single"))
 def start_constant(recipe, random):
     """All weights are equal: nothing breaks the symmetry."""
     for one in _weights(recipe):
@@ -167,7 +180,7 @@ def start_large(recipe, random):
 @fault("relu", without=("head", "tuned"))
 def units_dead(recipe, random):
     """Biases far below zero: no ReLU ever opens."""
-    hidden = [one for one in recipe.model.modules() if isinstance(one, (nn.Linear, nn.Conv2d))][:-1]
+    hidden = [one for one in recipe.model.modules() if isinstance(one, (nn.Linear, nn.Conv2d)) and one.bias is not None][:-1]
     for one in hidden:
         nn.init.constant_(one.bias, -20)
 
@@ -271,7 +284,7 @@ def one_class(recipe, random):
     recipe.on_batch.append(lambda step, x, y: (x, torch.zeros_like(y)))
 
 
-@fault("classes", "regression", without=("tuned", "head"), slow=True)
+@fault("classes", "regression", without=("tuned", "head", "fresh"), slow=True)
 def overfits(recipe, random):
     """Thirty-two samples, learned by heart, with a rate that allows it."""
     recipe.split.x, recipe.split.y = recipe.split.x[:32], recipe.split.y[:32]

@@ -106,7 +106,7 @@ def conv_adam(seed, chance):
                   200, 32, schedule=chance.choice((None, halving(80))))
 
 
-@job("classes", "norm", "sgd", "images", "modes", tuning=False)
+@job("classes", "norm", "sgd", "images", "modes", tuning=True)
 def resnet_warm(seed, chance):
     """Residual blocks; warm-up and a cosine to zero, in bfloat16 where that pays."""
     steps = 160
@@ -121,7 +121,7 @@ def lstm_clip(seed, chance):
                   200, 32, clip=chance.choice((1.0, 5.0)))
 
 
-@job("classes", "recurrent", "sgd", tuning=False)
+@job("classes", "recurrent", "sgd", tuning=True)
 def gru_linear(seed, chance):
     """The same through a GRU; a rate that falls in a straight line to zero."""
     steps = 240
@@ -141,7 +141,7 @@ def letters(seed, chance):
                   schedule=cosine(steps, 20), clip=1.0)
 
 
-@job("classes", "attention", "adam", tuning=False)
+@job("classes", "attention", "adam", tuning=True)
 def attends(seed, chance):
     """A transformer encoder over rows; the loss is an average over five steps."""
     steps = 240
@@ -157,14 +157,14 @@ def cancer_tanh(seed, chance):
     return Recipe(models.mlp(30, 32, 1, 2, nn.Tanh), data.cancer(seed), loss, sgd(between(chance, 0.01, 0.1)), 200, 16)
 
 
-@job("classes", "relu", "sgd", "linear", tuning=False)
+@job("classes", "relu", "sgd", "linear", tuning=True)
 def wine_small(seed, chance):
     """Few samples: 138 to train on, 40 to evaluate with."""
     return Recipe(models.mlp(13, 32, 3), data.wine(seed), nn.CrossEntropyLoss(), sgd(between(chance, 0.005, 0.03)), 200, 16,
                   evaluate_every=10, schedule=chance.choice((None, cosine(200))))
 
 
-@job("classes", "linear", "sgd", tuning=False)
+@job("classes", "linear", "sgd", "single", tuning=True)
 def logistic(seed, chance):
     """A linear model, one log per epoch."""
     steps = 400
@@ -181,7 +181,7 @@ def finetune(seed, chance):
     return made
 
 
-@job("classes", "images", "adam", "head", "tuned", tuning=False)
+@job("classes", "images", "adam", "head", "tuned", tuning=True)
 def finetune_head(seed, chance):
     """Only a new head is trained, on frozen features."""
     made = Recipe(models.conv(8, norm=True), data.images(seed), nn.CrossEntropyLoss(), adam(between(chance, 1e-3, 4e-3)), 200, 16,
@@ -200,6 +200,7 @@ def _pretrain(made, seed, steps):
         optimizer.zero_grad()
         made.loss(made.model(made.split.x[part]), made.split.y[part]).backward()
         optimizer.step()
+    optimizer.zero_grad()  # what is frozen next keeps no gradient
 
 
 # --- regression, reconstruction ------------------------------------------------------------------
@@ -212,7 +213,7 @@ def diabetes(seed, chance):
                   200, chance.choice((8, 16, 32)), schedule=chance.choice((None, cosine(200))))
 
 
-@job("regression", "linear", "sgd", tuning=False)
+@job("regression", "linear", "sgd", "single", tuning=True)
 def ridge(seed, chance):
     """A linear regression with decay."""
     return Recipe(nn.Linear(10, 1), data.diabetes(seed), nn.MSELoss(), sgd(between(chance, 0.003, 0.02), 0, weight_decay=0.01), 200,

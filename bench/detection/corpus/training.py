@@ -25,7 +25,7 @@ class Recipe:
     model: torch.nn.Module
     split: typing.Any
     loss: typing.Callable  # (output, target) → scalar
-    optimizer: typing.Callable  # (parameters) → optimizer
+    optimizer: typing.Callable  # (parameters) → optimizer, or several in a list
     steps: int
     batch: int = 32
     evaluate_every: int = 20
@@ -42,6 +42,7 @@ class Recipe:
     trains: bool = True  # model.train() before training
     evaluates: bool = True  # model.eval() before evaluating
     log_every: int = 1
+    gathers: int = 1  # batches per update
 
 
 def batches(recipe, random):
@@ -75,41 +76,60 @@ def evaluate(recipe, hook, watched):
     return sum(losses) / len(losses)
 
 
+def _watch(recipe, optimizers, out, job, name, watched):
+    hook = tocsin.watch(recipe.model, optimizers[0], out=out, run=name, job=job, capture=CAPTURE, loss=recipe.loss if watched else None)
+    for other in optimizers[1:]:
+        tocsin.watch(recipe.model, other)
+    return hook
+
+
+def _backward(recipe, step, source):
+    """Gradients of one update; gives the mean loss of its batches back."""
+    total = 0.0
+    for _ in range(recipe.gathers):
+        x, y = next(source)
+        for change in recipe.on_batch:
+            x, y = change(step, x, y)
+        with _context(recipe):
+            loss = recipe.loss(recipe.model(x), y)
+        recipe.derive(step, loss.float() / recipe.gathers).backward()
+        total += float(loss) / recipe.gathers
+    return total
+
+
 def run(recipe, seed, out, job, name):
     """Trains and records; returns the run's uid and the step of its best evaluation."""
     random = torch.Generator().manual_seed(seed)
     chosen = (recipe.parameters or (lambda model: model.parameters()))(recipe.model)
-    optimizer = recipe.optimizer(chosen)
+    made = recipe.optimizer(chosen)
+    optimizers = made if isinstance(made, list) else [made]
     recipe.model.train(recipe.trains)
     for prepare in recipe.prepare:
-        prepare(recipe, optimizer)
-    scheduler = recipe.schedule(optimizer) if recipe.schedule else None
-    watched = isinstance(recipe.loss, torch.nn.Module) and recipe.log_every == 1
-    hook = tocsin.watch(recipe.model, optimizer, out=out, run=name, job=job, capture=CAPTURE,
-                        loss=recipe.loss if watched else None)
+        for optimizer in optimizers:
+            prepare(recipe, optimizer)
+    schedulers = [recipe.schedule(optimizer) for optimizer in optimizers] if recipe.schedule else []
+    watched = isinstance(recipe.loss, torch.nn.Module) and recipe.log_every == 1 and recipe.gathers == 1
+    hook = _watch(recipe, optimizers, out, job, name, watched)
     source = batches(recipe, random)
     total, counted, passes = 0.0, 0, []
     for step in range(recipe.steps):
-        x, y = next(source)
-        for change in recipe.on_batch:
-            x, y = change(step, x, y)
         if recipe.zero_grad:
-            optimizer.zero_grad()
-        with _context(recipe):
-            loss = recipe.loss(recipe.model(x), y)
-        recipe.derive(step, loss.float()).backward()
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+        total, counted = total + _backward(recipe, step, source), counted + 1
         if recipe.clip:
             norm = torch.nn.utils.clip_grad_norm_(recipe.model.parameters(), recipe.clip)
             hook.log(grad_norm=norm, clip_norm=recipe.clip)
         for change in recipe.before_update:
-            change(step, recipe.model, optimizer)
-        total, counted = total + float(loss), counted + 1
+            for optimizer in optimizers:
+                change(step, recipe.model, optimizer)
         if counted == recipe.log_every:
             if not watched:
                 hook.log(loss=total / counted)
             total, counted = 0.0, 0
-        optimizer.step()
-        if scheduler is not None:
+        for optimizer in optimizers:
+            optimizer.step()
+        for scheduler in schedulers:
             scheduler.step()
         if recipe.evaluate_every and (step + 1) % recipe.evaluate_every == 0:
             passes.append((evaluate(recipe, hook, watched), step))
