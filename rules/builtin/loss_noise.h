@@ -61,9 +61,9 @@ inline bool surely_above(const LossBlock& later, const LossBlock& best, double s
   const double least = std::max(scatter * scatter, share * share * later.variance());
   const double error = std::max(best.variance(), least) / best.n;
   const double rise = later.mean - best.mean;
-  // More while few values tell, as quantiles of Student's distribution grow.
+  // More while few values tell, though less than quantiles of Student's distribution would ask for.
   const double known = std::min(later.n, best.n);
-  const double student = 1 + 18 / (known * known);
+  const double student = 1 + 10 / (known * known);
   return rise > margin && rise > factor * student * std::sqrt(error + later.variance() / later.n);
 }
 
