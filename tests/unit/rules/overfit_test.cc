@@ -137,6 +137,7 @@ TEST(Overfit, NonFiniteBatchesAreLeftOut) {
 
 std::vector<BenchValue> round_of(std::vector<std::pair<std::string, double>> values) {
   std::vector<BenchValue> out;
+  out.reserve(values.size());
   for (auto& [name, value] : values) out.push_back({name, value, core::Role::metric});
   return out;
 }
