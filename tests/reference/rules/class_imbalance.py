@@ -77,7 +77,7 @@ def evaluate(p, history):
                     continue
                 if sum(vector) > most:
                     continue
-                heard = True
+                heard = heard or any(classes(p, vector).values())  # a step without labels is not judged
                 for c, count in classes(p, vector).items():
                     counts[c] = counts.get(c, 0) + count
                 right = row.vectors.get(("class_correct", ()))
