@@ -180,7 +180,7 @@ void add_journal(CLI::App& app, Invocation& out) {
 }
 
 void add_run(CLI::App& app, Invocation& out) {
-  auto* run = app.add_subcommand("run", "run a training command and say how it ended");
+  auto* run = app.add_subcommand("run", "run a training command, watch it, and say how it ended");
   run->add_option("command", out.arguments, "the command with its arguments, after --")->required();
   run->add_option("--out", out.out,
                   "kafka://host:9092 or a directory, as for the hook (default: TOCSIN_BROKERS, "
@@ -190,8 +190,13 @@ void add_run(CLI::App& app, Invocation& out) {
       "Gives the command's own exit code back; 128 + n for signal n; 77 when a rule's stop was "
       "acknowledged\nand the command ended with 0, or a launcher with 1.\n\n"
       "Example:\n  tocsin run -- torchrun --nproc-per-node 8 train.py");
-  run->callback([&out] {
-    out.run = [&out] { return run_command({out.arguments, out.out, out.config_file}); };
+  const auto no_attach = std::make_shared<bool>(false);
+  run->add_flag("--no-attach", *no_attach,
+                "watch only what calls tocsin.watch() itself; TOCSIN_DISABLED=1 switches all off");
+  run->callback([&out, no_attach] {
+    out.run = [&out, no_attach] {
+      return run_command({out.arguments, out.out, out.config_file, !*no_attach});
+    };
   });
 }
 

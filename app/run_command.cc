@@ -62,6 +62,92 @@ class ReportFile {
   std::string path_;
 };
 
+// What every Python below runs first. It loads the package's own file by its path, so that an
+// interpreter that trains nothing pays for nothing, and then the start-up module that it hides.
+constexpr const char* kStartUp = R"py(# Put here by `tocsin run` for as long as its command runs.
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _load(spec, name):
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _attach():
+    found = importlib.util.find_spec("tocsin")
+    if found is None or not found.submodule_search_locations:
+        if os.environ.get("TOCSIN_ATTACH") == str(os.getpid()):
+            print("tocsin: nothing is attached: " + sys.executable + " has no package tocsin "
+                  "(pip install tocsin)", file=sys.stderr)
+        return
+    path = os.path.join(list(found.submodule_search_locations)[0], "_attach.py")
+    _load(importlib.util.spec_from_file_location("tocsin_attach", path), "tocsin_attach").begin()
+
+
+def _next():
+    others = [place for place in sys.path if os.path.abspath(place or os.curdir) != _HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        _load(spec, "sitecustomize")
+
+
+try:
+    _attach()
+except Exception as error:
+    print("tocsin: cannot attach: " + repr(error), file=sys.stderr)
+_next()
+)py";
+
+/// A folder with that module, in front of PYTHONPATH; gone with this object.
+class StartUpFolder {
+ public:
+  explicit StartUpFolder(bool wanted) {
+    if (!wanted) return;
+    std::error_code ignored;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(ignored);
+    if (ignored) folder = "/tmp";
+    path_ = (folder / "tocsin-attach-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) {
+      path_.clear();
+      return;
+    }
+    std::ofstream(path_ + "/sitecustomize.py") << kStartUp;
+    const char* before = std::getenv("PYTHONPATH");
+    const std::string all = before != nullptr && *before != '\0' ? path_ + ":" + before : path_;
+    setenv("PYTHONPATH", all.c_str(), 1);
+  }
+  ~StartUpFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  StartUpFolder(const StartUpFolder&) = delete;
+  StartUpFolder& operator=(const StartUpFolder&) = delete;
+  [[nodiscard]] bool there() const noexcept { return !path_.empty(); }
+
+ private:
+  std::string path_;
+};
+
+bool quiet() {
+  const char* given = std::getenv("TOCSIN_QUIET");
+  return given != nullptr && *given != '\0' && std::strcmp(given, "0") != 0;
+}
+
+bool switched_off() {
+  for (const char* name : {"TOCSIN_DISABLED", "TOCSIN_DISABLE"}) {
+    const char* given = std::getenv(name);
+    if (given != nullptr && *given != '\0' && std::strcmp(given, "0") != 0) return true;
+  }
+  return false;
+}
+
 std::string host_name() {
   utsname names{};
   return uname(&names) == 0 ? names.nodename : "localhost";
@@ -75,6 +161,7 @@ void tell(const std::string& words) { std::fprintf(stderr, "tocsin: %s\n", words
   arguments.reserve(command.size() + 1);
   for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
   arguments.push_back(nullptr);
+  setenv("TOCSIN_ATTACH", std::to_string(getpid()).c_str(), 1);  // the process that speaks for us
   std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(arguments[0], arguments.data());
@@ -207,6 +294,8 @@ int run_command(const RunOptions& options) {
     setenv("TOCSIN_OUT", options.out.c_str(), 1);
   }
 
+  const bool off = switched_off();
+  const StartUpFolder start_up(options.attach && !off);
   sigset_t waited;
   sigset_t before;
   sigemptyset(&waited);
@@ -220,6 +309,11 @@ int run_command(const RunOptions& options) {
   const int status = wait_for(child, waited);
 
   const LaunchReport facts = report.read();
+  if (facts.workers.empty() && start_up.there() && !quiet()) {
+    tell(
+        "nothing was watched: the command calls no tocsin.watch(), and no framework that is "
+        "attached to has trained in it");
+  }
   const SystemClock clock;
   const auto notices = DeathNotices(child, status, clock.now()).of(facts);
   if (!notices.empty()) {

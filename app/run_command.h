@@ -38,6 +38,8 @@ struct RunOptions {
   std::vector<std::string> command;
   std::string out;          // as the hook's `out`; empty: environment, configuration, default
   std::string config_file;  // empty: TOCSIN_CONFIG
+  /// Python programs below get the hook without a line of code, unless they call it themselves.
+  bool attach = true;
 };
 /// The exit code. 2: no command; 3: where telemetry goes is unusable; 126, 127: the command cannot
 /// be executed, or is not there, as a shell says it.

@@ -48,9 +48,10 @@ class Hook:
         self._final: Dict[str, Any] = {}
         self._lock = threading.Lock()
         self.judge: Optional[Judge] = None
-        if os.environ.get("TOCSIN_DISABLED", "0") not in ("", "0"):
-            self.errors.last = "disabled by TOCSIN_DISABLED"
-            return
+        for switch in ("TOCSIN_DISABLED", "TOCSIN_DISABLE"):
+            if os.environ.get(switch, "0") not in ("", "0"):
+                self.errors.last = f"disabled by {switch}"
+                return
         try:
             self._open(client_options(run, job, labels, out, capture, config, rules,
                                       stop))
