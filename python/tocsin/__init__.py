@@ -15,4 +15,11 @@ from ._commands import StopRequest
 from .hook import EXIT_STOPPED, Hook, get_hook, watch
 
 __version__ = "0.1.0"
-__all__ = ["EXIT_STOPPED", "Hook", "StopRequest", "__version__", "get_hook", "watch"]
+__all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "watch"]
+
+
+def __getattr__(name):
+    if name == "Rule":  # a training process needs none
+        from .rules import Rule
+        return Rule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,145 @@
+"""A directory that a hook has written, as a trial: no server, standard library only."""
+
+import json
+import os
+import sqlite3
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from .. import wire
+from ..reading import _ROLES, _STATISTICS, MODES
+from .trial import ModeKeys, Row, SavedStep, Trial, mode_of
+
+_COLUMNS = ("count", "sum", "sumsq", "m2", "abs_sum", "min", "max", "nan", "posinf", "neginf", "zero", "negative")
+_PART = 1000  # records that one query reads
+_UNSCALED = 1 << 18
+_LOSS_SCALE = wire.xxh64(b"loss_scale")
+
+
+def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, output_dir: Optional[str] = None,
+                 range_steps: Optional[Tuple[int, int]] = None, run: Optional[str] = None) -> Trial:
+    """What a run has saved to a directory. ``run``: uid or the beginning of one; None: the newest run in it.
+    ``range_steps``: global steps from, up to without. Raises FileNotFoundError where there is no recording."""
+    if profiler:
+        raise ValueError("a trial has tensors and scalars; samples of the system are judged by built-in rules")
+    return RecordedTrial(path, name or os.path.basename(os.path.normpath(path)), range_steps, run)
+
+
+class RecordedTrial(Trial):
+    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
+        super().__init__(name)
+        self._path = os.path.join(directory, "telemetry.db")
+        self._range = range_steps
+        self._wanted = run
+        self._next = 0
+        self._names: Dict[int, Dict[str, Any]] = {}
+        self._roles: Dict[int, str] = {}
+        self._runs: Dict[str, Dict[Tuple[ModeKeys, int], SavedStep]] = {}  # newest last
+        self._ended: Set[str] = set()
+        self._jobs: Dict[str, str] = {}
+        self._scale: Dict[Tuple[str, int], float] = {}
+        if not os.path.exists(self._path):
+            raise FileNotFoundError(f"there is no recording in {directory}: {self._path} is missing")
+        self.refresh()
+
+    def refresh(self) -> None:
+        if self._read():
+            self._fill()
+
+    maybe_refresh = refresh
+
+    def _read(self) -> bool:
+        before = self._next
+        database = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=10)
+        try:
+            while True:
+                part = database.execute("SELECT id, value FROM telemetry WHERE id >= ? ORDER BY id LIMIT ?",
+                                        (self._next, _PART)).fetchall()
+                for number, value in part:
+                    self._next = number + 1
+                    self._take(value)
+                if len(part) < _PART:
+                    return self._next != before
+        finally:
+            database.close()
+
+    def _take(self, value: Optional[bytes]) -> None:
+        try:
+            frame = wire.decode_frame(value or b"")
+        except wire.WireError:
+            return  # JSON of another producer, or damaged: the server says so
+        run = f"{frame.header['run']}/{frame.header['attempt']}"
+        for entry in frame.entries:
+            self._names[entry["hash"]] = entry
+        if frame.kind == wire.LIFECYCLE:
+            if frame.lifecycle.get("event") == "end":
+                self._ended.add(run)
+            self._jobs.setdefault(run, frame.lifecycle.get("job", ""))
+        if frame.kind in (wire.SUMMARY, wire.SCALAR):
+            steps = self._runs.setdefault(run, {})
+            for number, row in enumerate(frame.rows):
+                self._add(steps, run, frame, number, row)
+
+    def _name(self, hash_: Any) -> str:
+        return str(self._names.get(hash_, {}).get("name", f"#{hash_:016x}"))
+
+    def _add(self, steps: Dict[Tuple[ModeKeys, int], SavedStep], run: str, frame: Any, number: int,
+             row: Dict[str, Any]) -> None:
+        head = frame.header
+        mode = mode_of(MODES[head["mode"]])
+        step = row.get("step", head["step"])
+        saved = steps.get((mode, step))
+        if saved is None:
+            saved = SavedStep(mode, step, row.get("global_step", head["global_step"]), head["time"], {})
+            steps[mode, step] = saved
+        role = self._roles[row["name"]] = _ROLES.get(row["meta"] >> 8 & 0xff, "other")
+        scale = self._scale.get((run, head["worker"]), 1.0)
+        if frame.kind == wire.SCALAR:
+            if row["name"] == _LOSS_SCALE and row["value"] > 0:
+                self._scale[run, head["worker"]] = row["value"]
+            one = Row(row["value"], None, {})
+        else:
+            extras = {_STATISTICS[stat]: values[number] for stat, _, values in frame.sparse_columns()
+                      if stat in _STATISTICS and number in values}
+            columns = tuple(row[column] for column in _COLUMNS)
+            scaled = role == "gradient" and not row["meta"] & _UNSCALED
+            one = Row(None, unscaled(columns, scale if scaled else 1.0), extras)
+        saved.rows.setdefault(row["name"], {})[head["worker"]] = one  # their names may come later
+
+    def _named(self, saved: SavedStep) -> SavedStep:
+        rows: Dict[str, Dict[str, Row]] = {}
+        for tensor, workers in saved.rows.items():
+            entry = self._names.get(tensor, {})  # type: ignore[call-overload]
+            name = self._name(tensor)
+            rows[name] = {self._name(worker): row for worker, row in workers.items()}
+            self.describe(name, self._roles[tensor], _collections(entry), entry.get("dims", ()))
+        return saved._replace(rows=rows)
+
+    def _fill(self) -> None:
+        wanted: List[str] = [run for run in self._runs if self._wanted is None or run.startswith(self._wanted)]
+        if not wanted:
+            if self._wanted is not None:
+                raise ValueError(f"there is no run {self._wanted} in {self._path}")
+            return
+        self.run = wanted[-1]
+        self.job = self._jobs.get(self.run) or self.job
+        self.loaded_all_steps = self.run in self._ended
+        self._saved, self._by_step = [], {}
+        for saved in sorted(self._runs[self.run].values(), key=lambda one: one.global_step):
+            if self._range is None or self._range[0] <= saved.global_step < self._range[1]:
+                self.add(self._named(saved))
+
+
+def _collections(entry: Dict[str, Any]) -> List[str]:
+    try:
+        return list(json.loads(entry.get("attrs") or "{}").get("collections", ()))
+    except (ValueError, AttributeError, TypeError):
+        return []
+
+
+def unscaled(columns: Tuple[float, ...], scale: float) -> Tuple[float, ...]:
+    """Of a gradient that still has the loss scale of mixed precision."""
+    if scale == 1.0:
+        return columns
+    count, total, sumsq, m2, abs_sum, least, most = columns[:7]
+    square = scale * scale
+    return (count, total / scale, sumsq / square, m2 / square, abs_sum / scale, least / scale, most / scale) + columns[7:]

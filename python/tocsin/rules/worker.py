@@ -1,0 +1,200 @@
+"""The process of one rule: ``python -m tocsin.rules.worker``, started by tocsin (docs/rules/python.md).
+
+Requests come on descriptor 3 and are answered there, one by one: a length (u32, little-endian) and JSON.
+What the rule prints goes to tocsin's log.
+"""
+
+import importlib.util
+import inspect
+import json
+import logging
+import os
+import socket
+import struct
+import sys
+import traceback
+from typing import Any, Dict, List, Optional, Type
+
+from ..exceptions import MissingData
+from . import saving
+from .recording import create_trial, unscaled
+from .rule import Rule
+from .trial import Row, SavedStep, Trial, mode_of
+
+PROTOCOL = 1
+DESCRIPTOR = 3
+MOST_BYTES = 64 << 20
+_LINES = 12  # of a traceback, its last
+
+
+class RuleFileError(Exception):
+    """The file cannot be used; the text says why."""
+
+
+def find_rules(source: str) -> Dict[str, Type[Rule]]:
+    """The rules that a file defines, in its order."""
+    sys.path.insert(0, os.path.dirname(source))
+    spec = importlib.util.spec_from_file_location("tocsin_rule_file", source)
+    if spec is None or spec.loader is None:
+        raise RuleFileError(f"{source} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tocsin_rule_file"] = module
+    spec.loader.exec_module(module)
+    return {name: one for name, one in vars(module).items()
+            if inspect.isclass(one) and issubclass(one, Rule) and one is not Rule and one.__module__ == module.__name__}
+
+
+def choose(rules: Dict[str, Type[Rule]], wanted: str, source: str) -> Type[Rule]:
+    if wanted:
+        if wanted not in rules:
+            raise RuleFileError(f"{source} has no rule {wanted}; it has {', '.join(rules) or 'none'}")
+        return rules[wanted]
+    if len(rules) != 1:
+        raise RuleFileError(f"{source} has {len(rules) or 'no'} rules"
+                            + (f" ({', '.join(rules)}): name one of them with `class`" if rules else
+                               ": derive a class from tocsin.rules.Rule"))
+    return next(iter(rules.values()))
+
+
+class Session:
+    """One rule object for one run."""
+
+    def __init__(self, kind: Type[Rule], parameters: Dict[str, Any], request: Dict[str, Any]) -> None:
+        self.trial = Trial(request.get("job") or request["run"], request["run"])
+        self.names: Dict[str, Dict[str, Any]] = {}
+        arguments = dict(parameters)
+        others = [create_trial(path) for path in arguments.pop("other_trials", None) or []]
+        if others or _takes_others(kind):
+            arguments["other_trials"] = others
+        self.rule = kind(self.trial, **arguments)
+        self.rule.rule_name = request.get("rule") or self.rule.rule_name
+        self.saved = ""
+        if request.get("saved"):
+            self.saved = request["saved"]
+            self.rule.load(saving.value_of(self.saved))
+
+    def step(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        self.names.update(request.get("names", {}))
+        self.trial.world_size = request.get("world_size", 0)
+        self.trial.keep(request["kept"])
+        self.trial.add(self._saved_step(request))
+        if not request["judge"]:
+            return {"type": "result", "outcome": "ok"}
+        try:
+            issues = self.rule.evaluate(request["global_step"])
+        except MissingData:
+            return self._remembering({"type": "result", "outcome": "insufficient_data"})
+        for one in issues:
+            if one["key"] and self.trial.has_tensor(one["key"]):
+                one["label"] = "tensor"
+        return self._remembering({"type": "result", "outcome": "hit" if issues else "ok", "issues": issues})
+
+    def _remembering(self, answer: Dict[str, Any]) -> Dict[str, Any]:
+        saved = saving.text_of(self.rule.save())
+        if saved != self.saved:
+            self.saved = answer["saved"] = saved
+        return answer
+
+    def _saved_step(self, request: Dict[str, Any]) -> SavedStep:
+        rows: Dict[str, Dict[str, Row]] = {}
+        for row in request["rows"]:
+            about = self.names[row["n"]]
+            name = about["name"]
+            rows.setdefault(name, {})[row["w"]] = _row_of(row)
+            self.trial.describe(name, row["role"], about.get("collections", ()), about.get("shape", ()))
+        return SavedStep(mode_of(request["mode"]), request["step"], request["global_step"], request["time"], rows)
+
+
+def _row_of(row: Dict[str, Any]) -> Row:
+    if "v" in row:
+        return Row(float(row["v"]), None, {})
+    columns = unscaled(tuple(float(one) for one in row["s"]), float(row.get("d", 1)))
+    return Row(None, columns, {name: float(value) for name, value in row.get("x", {}).items()})
+
+
+def _takes_others(kind: Type[Rule]) -> bool:
+    return "other_trials" in inspect.signature(kind.__init__).parameters
+
+
+class Worker:
+    def __init__(self) -> None:
+        self._parameters: Dict[str, Any] = {}
+        self._kind: Optional[Type[Rule]] = None
+        self._sessions: Dict[int, Session] = {}
+
+    def answer(self, request: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+        for gone in request.get("forget", ()):
+            self._sessions.pop(gone, None)
+        kind = request["type"]
+        if kind == "hello":
+            return self._hello(request)
+        if kind == "open":
+            assert self._kind is not None
+            self._sessions[request["session"]] = Session(self._kind, self._parameters, request)
+            return {"type": "result", "outcome": "ok"}
+        if kind == "step":
+            return self._sessions[request["session"]].step(request)
+        return None  # bye
+
+    def _hello(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        if request.get("protocol") != PROTOCOL:
+            raise RuleFileError(f"tocsin speaks protocol {request.get('protocol')}, this package {PROTOCOL}: install "
+                                "the package of the same version")
+        self._parameters = request.get("parameters", {})
+        found = find_rules(request["source"])
+        if not request.get("list"):
+            self._kind = choose(found, request.get("class", ""), request["source"])
+            _check_arguments(self._kind, self._parameters)
+        return {"type": "ready", "classes": list(found)}
+
+
+def _check_arguments(kind: Type[Rule], parameters: Dict[str, Any]) -> None:
+    known = inspect.signature(kind.__init__).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        return
+    for name in parameters:
+        if name not in known and name != "other_trials":
+            takes = [one for one in known if one not in ("self", "base_trial")]
+            raise RuleFileError(f"{kind.__name__} takes no argument {name}; it takes {', '.join(takes) or 'none'}")
+
+
+def last_lines(error: BaseException) -> str:
+    if isinstance(error, RuleFileError):
+        return str(error)
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    here = os.path.dirname(__file__)
+    shown: List[str] = [line for part in lines for line in part.rstrip("\n").split("\n")]
+    own = [at for at, line in enumerate(shown) if here in line]  # frames of this package say nothing
+    start = own[-1] + 2 if own and own[-1] + 2 < len(shown) else 0
+    return "\n".join(shown[start:][-_LINES:])[-4000:]
+
+
+def serve(connection: socket.socket) -> None:
+    worker = Worker()
+    stream = connection.makefile("rwb")
+    while True:
+        head = stream.read(4)
+        if len(head) < 4:
+            return
+        size = struct.unpack("<I", head)[0]
+        try:
+            answer = worker.answer(json.loads(stream.read(size)))
+        except BaseException as error:  # what a rule does must not end its process in silence
+            answer = {"type": "error", "error": last_lines(error)}
+        if answer is None:
+            return
+        data = json.dumps(answer).encode()
+        if len(data) > MOST_BYTES:
+            data = json.dumps({"type": "error", "error": f"the rule remembers too much: {len(data)} bytes"}).encode()
+        stream.write(struct.pack("<I", len(data)) + data)
+        stream.flush()
+
+
+def main() -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    with socket.socket(fileno=DESCRIPTOR) as connection:
+        serve(connection)
+
+
+if __name__ == "__main__":
+    main()
