@@ -19,7 +19,8 @@ namespace tocsin::app {
 struct Roles {
   bool collect = false;
   bool evaluate = false;
-  bool route = false;  // decides and delivers
+  bool route = false;   // decides and delivers
+  bool hosted = false;  // rules that are processes of their own
 };
 
 struct AppOptions {

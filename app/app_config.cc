@@ -58,6 +58,8 @@ void read(config::Reader& root, AppConfig& out) {
                });
   rules::read_rules(root, out.rules);
   rules::read_engine(root, out.engine);
+  root.section("plugins", "rules of your own that are programs",
+               [&](config::Reader& in) { read(in, out.plugins); });
   actions::read_receivers(root, out.receivers);
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
   root.recurs("route.routes");

@@ -9,6 +9,7 @@
 #include "app/client/capture.h"
 #include "app/http_server.h"
 #include "app/logging.h"
+#include "app/rule_processes.h"
 #include "collectors/collectors.h"
 #include "config/config.h"
 #include "ingest/ingest.h"
@@ -26,6 +27,7 @@ struct AppConfig {
   client::CaptureConfig capture;  // checked here; the hook is who follows it
   rules::RulesConfig rules;
   rules::EngineConfig engine;
+  PluginsConfig plugins;
   routing::RouteConfig route;
   bool has_route = false;
   routing::Config router;

@@ -103,6 +103,14 @@ int exit_code(const core::Error& error) {
 std::string version_text() { return std::string("tocsin ") + TOCSIN_VERSION; }
 
 int serve(const Invocation& call, Roles roles) {
+  std::vector<config::Diagnostic> doubts;
+  auto config = load_or_explain(call, &doubts);
+  if (!config) return kConfiguration;
+  return serve(call, roles, std::move(*config), doubts);
+}
+
+int serve(const Invocation& call, Roles roles, AppConfig loaded,
+          const std::vector<config::Diagnostic>& doubts) {
   // Blocked before any thread starts, so that only the wait below gets them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -110,9 +118,7 @@ int serve(const Invocation& call, Roles roles) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  std::vector<config::Diagnostic> doubts;
-  auto config = load_or_explain(call, &doubts);
-  if (!config) return kConfiguration;
+  AppConfig* config = &loaded;
   if (!call.listen.empty()) config->http.listen = call.listen;
   if (!call.log_level.empty()) config->log.level = call.log_level;
   if (!call.log_format.empty()) config->log.format = call.log_format;
@@ -151,7 +157,8 @@ int serve(const Invocation& call, Roles roles) {
 int check_command(const Invocation& call) {
   const std::string path = config_path(call.config_file);
   config::Diagnostics diagnostics;
-  (void)load_config(path, config::process_environment(), diagnostics);
+  const AppConfig config = load_config(path, config::process_environment(), diagnostics);
+  if (!diagnostics.has_errors()) check_hosted(config, path, diagnostics);
   print(diagnostics, call.format, std::cout);
   const auto warnings =
       std::count_if(diagnostics.items().begin(), diagnostics.items().end(),

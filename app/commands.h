@@ -7,6 +7,7 @@
 
 #include "app/app.h"
 #include "app/replay/evaluate_from.h"
+#include "app/rule_worker.h"
 #include "app/view_commands.h"
 
 namespace tocsin::app {
@@ -38,6 +39,7 @@ struct Invocation {
   int start_timeout = 300;             // seconds
   ViewOptions view;                    // status, issues, tail
   RecordedOptions recorded;            // evaluate --from
+  WorkerOptions worker;                // rule-worker
   bool strict = false;
   bool markdown = false;
   std::function<int()> run;
@@ -45,6 +47,9 @@ struct Invocation {
 
 /// up, collect, evaluate, route: until SIGINT or SIGTERM; a second signal ends at once.
 int serve(const Invocation& call, Roles roles);
+/// The same with a configuration that was read already; `doubts`: its warnings.
+int serve(const Invocation& call, Roles roles, AppConfig loaded,
+          const std::vector<config::Diagnostic>& doubts);
 int check_command(const Invocation& call);
 int topics_command(const Invocation& call, const std::string& verb);
 int schema_command(const Invocation& call);

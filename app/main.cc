@@ -64,7 +64,7 @@ void add_run_choice(CLI::App& command, Options& out) {
 
 void add_evaluate(CLI::App& app, Invocation& out) {
   auto* command = add_serving(app, "evaluate", "the rule engine: telemetry in, issues out",
-                              {false, true, false}, out);
+                              {false, true, false, true}, out);
   const std::size_t serving = command->get_options().size();
   auto* from = command->add_option(
       "--from", out.recorded.directory,
@@ -84,11 +84,29 @@ void add_evaluate(CLI::App& app, Invocation& out) {
       "  tocsin evaluate --from ./run1 --rules exploding_tensor,overfit --format json");
   command->callback([&out, from] {
     out.run = [&out, from] {
-      if (from->count() == 0) return serve(out, {false, true, false});
+      if (from->count() == 0) return serve(out, {false, true, false, true});
       out.recorded.rules.config_file = out.config_file;
       return evaluate_recorded(out.recorded);
     };
   });
+}
+
+void add_rule_worker(CLI::App& app, Invocation& out) {
+  auto* command =
+      add_serving(app, "rule-worker", "rules in Python over live runs, each a process", {}, out);
+  command->add_option("file", out.worker.file, "Python file with rules (docs/rules/python.md)")
+      ->required();
+  command->add_option("--class", out.worker.classes, "only these of its rules");
+  command->add_option("--set", out.worker.parameters,
+                      "NAME=VALUE: an argument of their constructors, as YAML");
+  command->add_option("--out", out.worker.out,
+                      "kafka://host:9092 or a directory, instead of the configuration's transport");
+  command->footer(
+      "Rules of the configuration whose `source` is this file are run as they stand there; without "
+      "one, every rule\nof the file, with --set. Its issues are routed by whoever routes.\n\n"
+      "Examples:\n  tocsin rule-worker my_rules.py --out kafka://localhost:9092\n  tocsin "
+      "rule-worker my_rules.py --class BigGradient --set threshold=10");
+  command->callback([&out] { out.run = [&out] { return rule_worker(out); }; });
 }
 
 void add_replay(CLI::App& app, Invocation& out) {
@@ -287,12 +305,13 @@ int run(int argc, char** argv) {
   Invocation call;
   app.set_version_flag("--version", version_text());
   add_init(app, call);
-  add_serving(app, "up", "all roles in one process: collect, evaluate, route", {true, true, true},
-              call);
+  add_serving(app, "up", "all roles in one process: collect, evaluate, route",
+              {true, true, true, true}, call);
   add_serving(app, "collect",
               "the node agent: system samples, and signals to runs that do not answer a stop",
               {true, false, false}, call);
   add_evaluate(app, call);
+  add_rule_worker(app, call);
   add_replay(app, call);
   add_test(app, call);
   add_serving(app, "route", "the router and its deliveries: issues in, notifications out",

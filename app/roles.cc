@@ -22,6 +22,7 @@ class Maker {
       : config_(config), options_(options), ports_(std::move(ports)), parts_(parts) {}
 
   core::Status evaluate();
+  core::Status hosted();
   core::Status route();
   void collect();
   std::vector<RunningStage> take() { return std::move(stages_); }
@@ -62,15 +63,39 @@ void Maker::add(std::string thread, std::unique_ptr<Stage> stage) {
 
 core::Status Maker::evaluate() {
   const std::string& prefix = config_.topics.prefix;
+  rules::RulesConfig ours;
+  for (const rules::RuleSettings& rule : config_.rules.rules) {
+    (rule.hosted ? ours.elsewhere : ours.rules).push_back(rule);
+  }
   for (std::size_t i = 0; i < engine_threads(config_, ports_.transport->is_kafka()); ++i) {
     auto slot = InstanceSlot::acquire(prefix + "/rules");
     if (!slot) return slot.error().in("evaluate");
-    EvaluateOptions stage{config_.rules,   config_.engine,
-                          config_.cluster, config_.labels,
-                          prefix,          options_.host + "-" + std::to_string(slot->number())};
+    EvaluateOptions stage{
+        ours,           config_.engine, config_.cluster,
+        config_.labels, prefix,         options_.host + "-" + std::to_string(slot->number())};
     parts_.slots.push_back(std::move(*slot));
     add("engine",
         std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry));
+  }
+  return core::ok();
+}
+
+// Each in an engine and a thread of its own: one that hangs holds up nobody else.
+core::Status Maker::hosted() {
+  const std::string& prefix = config_.topics.prefix;
+  for (const rules::RuleSettings& rule : config_.rules.rules) {
+    if (!rule.hosted) continue;
+    auto slot = InstanceSlot::acquire(prefix + "/rules/" + rule.name);
+    if (!slot) return slot.error().in("rule " + rule.name);
+    EvaluateOptions stage{{{rule}},        config_.engine,
+                          config_.cluster, config_.labels,
+                          prefix,          options_.host + "-" + std::to_string(slot->number())};
+    stage.hosted = rule.name;
+    stage.host = [plugins = config_.plugins, clock = ports_.clock, log = ports_.log] {
+      return std::make_shared<RuleProcesses>(plugins, *clock, *log);
+    };
+    parts_.slots.push_back(std::move(*slot));
+    add("rule", std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry));
   }
   return core::ok();
 }
@@ -182,6 +207,9 @@ core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
   if (options.roles.collect) maker.collect();
   if (options.roles.evaluate) {
     if (const auto status = maker.evaluate(); !status) return status.error();
+  }
+  if (options.roles.hosted) {
+    if (const auto status = maker.hosted(); !status) return status.error();
   }
   if (options.roles.route) {
     if (const auto status = maker.route(); !status) return status.error().in("route");

@@ -89,6 +89,7 @@ core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOp
   }
   auto impl = std::make_unique<Impl>();
   impl->ctx.rules = RuleTable(std::move(rules.rules));
+  impl->ctx.elsewhere = std::move(rules.elsewhere);
   impl->ctx.options = std::move(options);
   impl->ctx.stats.evaluations.assign(impl->ctx.rules.all.size(), 0);
   impl->ctx.stats.hits.assign(impl->ctx.rules.all.size(), 0);

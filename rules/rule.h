@@ -157,6 +157,8 @@ class RowProgram : public Program {
                                         unsigned kind) const = 0;
   /// The number by which units of a step are compared; larger is worse.
   [[nodiscard]] virtual double badness(const std::byte* state, const Row* row) const = 0;
+  /// Why the last evaluation of the unit had the outcome error.
+  [[nodiscard]] virtual std::string trouble(const std::byte* /*state*/) const { return {}; }
   /// Share of a worker's judged units that must hit at a step; 0 = each alone, at once.
   [[nodiscard]] virtual double min_fraction() const noexcept { return 0; }
 };

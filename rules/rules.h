@@ -25,6 +25,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "rules/stats.h"
+#include "rules/step_host.h"
 
 namespace tocsin::rules {
 
@@ -72,10 +73,13 @@ struct RuleSettings {
   std::vector<core::Parameter> parameters;  // effective, with origin
   std::string params_hash;
   std::shared_ptr<const Program> program;
+  std::shared_ptr<const HostedRule> hosted;  // judged by a process of its own; null: here
 };
 
 struct RulesConfig {
   std::vector<RuleSettings> rules;
+  /// Judged by other engines: jobs name them, and what they need is asked for with the rest.
+  std::vector<RuleSettings> elsewhere = {};
 };
 
 /// Section `engine`.
@@ -142,6 +146,8 @@ struct EngineOptions {
   /// Clock rules, idle workers and grace periods follow the records' timestamps: for replays of a
   /// recording, where nobody calls tick().
   bool record_time = false;
+  /// Asked by hosted rules; null: they end in the status `Error`.
+  std::shared_ptr<StepHost> host = nullptr;
 };
 
 /// Lives on one engine thread. Calls in any order; nothing borrowed is kept after a call returns.

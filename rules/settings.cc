@@ -6,6 +6,8 @@
 #include "core/text.h"
 #include "rules/declared/read.h"
 #include "rules/groups.h"
+#include "rules/hosted/read.h"
+#include "rules/native/read.h"
 #include "rules/rule.h"
 
 namespace tocsin::rules {
@@ -147,7 +149,7 @@ void read_builtin(config::Reader& item, RuleSettings& rule) {
   read_parameters(item, *descriptor, rule);
 }
 
-void read_item(config::Reader& item, RulesConfig& out) {
+void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
   RuleSettings rule;
   item.optional("name", rule.name,
                 "name of this rule in issues and routes; default: the type of a built-in one");
@@ -156,8 +158,11 @@ void read_item(config::Reader& item, RulesConfig& out) {
   item.optional("runbook_url", rule.runbook_url, "link shown with every issue");
   read_severity(item, rule);
   if (item.describing() || item.has("use")) read_builtin(item, rule);
-  if (item.describing() || !item.has("use")) declared::read(item, rule);
-  item.exactly_one_of({"use", "when"});
+  if (item.describing() || item.has("source")) hosted::read(item, rule);
+  if (item.describing() || item.has("library")) native::read(item, libraries, rule);
+  const bool elsewhere = item.has("use") || item.has("source") || item.has("library");
+  if (item.describing() || !elsewhere) declared::read(item, rule);
+  item.exactly_one_of({"use", "when", "source", "library"});
   if (item.describing()) return;
   for (const RuleSettings& other : out.rules) {
     if (other.name == rule.name) {
@@ -214,9 +219,13 @@ const RuleDescriptor* find_rule(std::string_view name) {
 }
 
 void read_rules(config::Reader& root, RulesConfig& out) {
+  // Before any library is touched; the section itself is read by the program.
+  const auto plugins = root.describing() ? std::nullopt : root.value("plugins");
+  const bool* native = plugins ? core::as<bool>(core::find(*plugins, "native")) : nullptr;
+  const bool libraries = native != nullptr && *native;
   root.list(
       "rules", "what is wrong: built-in rules and their parameters",
-      [&](config::Reader& item) { read_item(item, out); }, "use");
+      [&](config::Reader& item) { read_item(item, libraries, out); }, "use");
   read_groups(root, out);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "app/plugins_config.h"
 #include "core/result.h"
 #include "rules/rules.h"
 
@@ -13,6 +14,7 @@ namespace tocsin::app {
 struct ChosenRules {
   rules::RulesConfig rules;
   rules::EngineConfig engine;
+  PluginsConfig plugins;
   std::string cluster = "default";
   std::map<std::string, std::string> labels;
   std::string topic_prefix = "tocsin";

@@ -1,7 +1,9 @@
 #include "app/replay/judge.h"
 
+#include <algorithm>
 #include <exception>
 
+#include "app/rule_processes.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -22,16 +24,23 @@ RunFilter runs_named(const std::string& run, const std::string& job) {
   };
 }
 
-Judge::Judge(const ChosenRules& rules, RunFilter wanted)
+Judge::Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log)
     : rules_(rules.rules),
       options_{rules.cluster, {}, rules.engine, true},
       topic_(ingest::full_topic_name(rules.topic_prefix, core::topic::kTelemetry)),
       wanted_(std::move(wanted)) {
   options_.labels.assign(rules.labels.begin(), rules.labels.end());
+  const bool hosted = std::any_of(rules_.rules.begin(), rules_.rules.end(),
+                                  [](const auto& rule) { return rule.hosted != nullptr; });
+  if (hosted) {
+    options_.host =
+        std::make_shared<RuleProcesses>(rules.plugins, clock_, log != nullptr ? *log : quiet_);
+  }
 }
 
-core::Result<std::unique_ptr<Judge>> Judge::create(const ChosenRules& rules, RunFilter wanted) {
-  std::unique_ptr<Judge> judge(new Judge(rules, std::move(wanted)));
+core::Result<std::unique_ptr<Judge>> Judge::create(const ChosenRules& rules, RunFilter wanted,
+                                                   core::Log* log) {
+  std::unique_ptr<Judge> judge(new Judge(rules, std::move(wanted), log));
   auto first = rules::Engine::create(judge->rules_, judge->options_);
   if (!first) return first.error();
   return judge;

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "app/replay/rule_choice.h"
+#include "app/system_clock.h"
 #include "core/issue.h"
+#include "core/log.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "ingest/ingest.h"
@@ -47,7 +49,9 @@ RunFilter runs_named(const std::string& run, const std::string& job);
 class Judge {
  public:
   /// `wanted`: runs to be judged; null: all. invalid_argument: two rules of one name.
-  static core::Result<std::unique_ptr<Judge>> create(const ChosenRules& rules, RunFilter wanted);
+  /// Rules in Python are processes of their own here too; `log` gets what they print.
+  static core::Result<std::unique_ptr<Judge>> create(const ChosenRules& rules, RunFilter wanted,
+                                                     core::Log* log = nullptr);
 
   /// A record of topic telemetry, in the order of its stream. Each partition is judged by itself.
   void handle(const core::RecordView& record);
@@ -59,13 +63,15 @@ class Judge {
   [[nodiscard]] const Verdicts& verdicts() const { return verdicts_; }
 
  private:
-  Judge(const ChosenRules& rules, RunFilter wanted);
+  Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log);
   rules::Engine& engine(std::int32_t partition);
   bool wants(const core::RunUid& run);
   void take(rules::Engine& engine);
   void note(rules::Event& event);
   RunVerdict& verdict(const core::RunRef& run);
 
+  core::NullLog quiet_;
+  SystemClock clock_;
   const rules::RulesConfig rules_;
   rules::EngineOptions options_;
   const std::string topic_;

@@ -39,7 +39,9 @@ int rules_of_file(const std::string& path, ChosenRules& out) {
     document->read(diagnostics, [&](config::Reader& root) {
       if (root.has("receivers") || root.has("route") || root.has("transport")) {
         read(root, whole);
+        out.plugins = whole.plugins;
       } else {
+        root.section("plugins", "", [&](config::Reader& in) { read(in, out.plugins); });
         rules::read_rules(root, whole.rules);
         rules::read_engine(root, out.engine);
       }
@@ -61,6 +63,7 @@ int read_config(const RuleChoice& choice, ChosenRules& out) {
   AppConfig config = load_config(path, config::process_environment(), diagnostics);
   if (diagnostics.has_errors()) return told(diagnostics);
   out.engine = config.engine;
+  out.plugins = config.plugins;
   out.cluster = config.cluster;
   out.labels = config.labels;
   out.topic_prefix = config.topics.prefix;

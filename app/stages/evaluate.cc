@@ -13,6 +13,8 @@ namespace {
 // One piece of a snapshot: small enough that evaluation never stands still for long, and that a
 // transaction stays far below what a broker takes in one go.
 constexpr std::size_t kPieceBytes = 2U << 20;
+// Of the keys of state that belongs to the engine of one hosted rule.
+constexpr std::string_view kHostedState = "hosted/";
 
 }  // namespace
 
@@ -37,6 +39,15 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
   // An issue is committed when its batch is through: no more records than take some milliseconds.
   wiring_.batch = 256;
   wiring_.commit_every = options_.engine.commit_interval;
+  if (options_.hosted.empty()) return;
+  wiring_.name += "-" + options_.hosted;
+  wiring_.group += "-" + options_.hosted;
+  wiring_.writer += "-" + options_.hosted;
+  if (!wiring_.transactional_id.empty()) {
+    wiring_.transactional_id =
+        options_.topic_prefix + "-rules-" + options_.hosted + "-" + options_.instance;
+  }
+  state_prefix_ = std::string(kHostedState) + options_.hosted + "/";
 }
 
 EvaluateStage::~EvaluateStage() = default;
@@ -44,6 +55,7 @@ EvaluateStage::~EvaluateStage() = default;
 core::Status EvaluateStage::open(const Instant& /*now*/) {
   rules::EngineOptions engine_options{options_.cluster, {}, options_.engine};
   engine_options.labels.assign(options_.labels.begin(), options_.labels.end());
+  if (options_.host) engine_options.host = options_.host();
   auto engine = rules::Engine::create(options_.rules, engine_options);
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
@@ -56,8 +68,13 @@ core::Status EvaluateStage::open(const Instant& /*now*/) {
 }
 
 core::Status EvaluateStage::restore(std::int32_t partition, const core::RecordView& record) {
+  std::string_view key = record.key.value_or("");
+  if (state_prefix_.empty() ? key.starts_with(kHostedState) : !key.starts_with(state_prefix_)) {
+    return core::ok();  // of another engine
+  }
+  key.remove_prefix(state_prefix_.size());
   return engine_->restore(
-      partition, record.key.value_or(""),
+      partition, key,
       record.tombstone ? std::nullopt : std::optional<std::string_view>(record.text()));
 }
 
@@ -107,6 +124,8 @@ std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
     refusal = Refusal{"handler_failed", e.what()};
   }
   if (refusal) engine_->skip(ref);
+  // The engine of all other rules reads the same records, and sends them to the dead letters.
+  if (!options_.hosted.empty()) return std::nullopt;
   return refusal;
 }
 
@@ -117,6 +136,13 @@ std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
   if (pieces) return tick.now.steady;
   return std::nullopt;
+}
+
+// What an engine tells of jobs and of records is told by the engine of all other rules.
+bool EvaluateStage::tells(const rules::Event& event) const {
+  if (options_.hosted.empty()) return true;
+  if (const auto* issue = std::get_if<core::Issue>(&event)) return issue->rule == options_.hosted;
+  return std::holds_alternative<core::RuleStatusEvent>(event);
 }
 
 void EvaluateStage::write(std::int32_t partition, const rules::Event& event,
@@ -139,13 +165,15 @@ void EvaluateStage::write(std::int32_t partition, const rules::Event& event,
 StageOutput EvaluateStage::take(const Instant& now) {
   StageOutput out;
   const auto add_state = [&](rules::StateRecord entry) {
-    core::OutRecord record{core::topic::kRulesState, std::move(entry.key), std::move(entry.value)};
+    core::OutRecord record{core::topic::kRulesState, state_prefix_ + entry.key,
+                           std::move(entry.value)};
     record.partition = entry.partition;
     out.records.push_back({entry.partition, std::move(record)});
   };
   for (const std::int32_t partition : engine_->pending()) {
     rules::Output decided = engine_->take(partition);
     for (auto& event : decided.events) {
+      if (!tells(event)) continue;
       write(partition, event, out);
       unreported_.add(std::move(event));
     }

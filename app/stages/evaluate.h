@@ -2,6 +2,7 @@
 // (docs/transports.md).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,10 @@ struct EvaluateOptions {
   std::map<std::string, std::string> labels;
   std::string topic_prefix = "tocsin";
   std::string instance = "0";  // of several threads or processes: part of the transactional id
+  /// Name of the one rule, judged by a process of its own: its engine has positions and state of its
+  /// own, and tells of nothing but this rule. Empty: the engine of all others.
+  std::string hosted = {};
+  std::function<std::shared_ptr<rules::StepHost>()> host = {};  // made anew with each engine
 };
 
 class EvaluateStage final : public Stage {
@@ -58,10 +63,12 @@ class EvaluateStage final : public Stage {
     bool running = false;  // pieces of it are still to be written
   };
 
+  [[nodiscard]] bool tells(const rules::Event& event) const;
   void write(std::int32_t partition, const rules::Event& event, StageOutput& out) const;
 
   EvaluateOptions options_;
   StageWiring wiring_;
+  std::string state_prefix_;  // of its keys among those of other engines; empty: none
   core::Log& log_;
   CounterTable<rules::EngineStats> stats_;
   core::Histogram& piece_seconds_;

@@ -69,6 +69,10 @@ class Scope {
   [[nodiscard]] virtual std::string node(std::uint32_t number) const = 0;
   [[nodiscard]] virtual std::size_t workers() const = 0;
   [[nodiscard]] virtual std::string job() const = 0;
+  /// Uid and attempt: "4e30…/1".
+  [[nodiscard]] virtual std::string run() const = 0;
+  /// Where hosted rules are asked; nullptr: nowhere in this process.
+  [[nodiscard]] virtual StepHost* host() const = 0;
   /// What matchers may ask of a worker; name, role, mode and the like are left to the caller.
   [[nodiscard]] virtual Candidate who(std::uint32_t number) const = 0;
   /// 0 unknown.
@@ -82,6 +86,10 @@ class Scope {
                       const Subject& subject, SayLabels labels, Explain explain) = 0;
   /// An evaluation that nothing is to be said of: there was no unit to judge yet.
   virtual void counted(Outcome outcome) = 0;
+  /// An evaluation went wrong: outcome and status `Error`, with why. Until recovered().
+  virtual void failed(std::string reason) = 0;
+  /// It works again.
+  virtual void recovered() = 0;
   /// At the end of the run: what the rule has to tell of it as a whole. It is the reason of its last
   /// status.
   virtual void summary(std::string text) = 0;

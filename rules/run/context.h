@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "rules/rules.h"
 #include "rules/run/describe.h"
@@ -17,6 +18,7 @@ namespace tocsin::rules {
 struct Context {
   RuleTable rules;
   EngineOptions options;
+  std::vector<RuleSettings> elsewhere;  // judged by other engines
   EngineStats stats;
   std::map<std::int32_t, PartitionState> partitions;
 

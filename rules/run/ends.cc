@@ -77,7 +77,10 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
   run.job.lost = lost;
   for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
     const RuleProgress& progress = run.issues.progress[rule];
-    if (progress.state == core::RuleState::issues_found) continue;
+    if (progress.state == core::RuleState::issues_found ||
+        progress.state == core::RuleState::error) {
+      continue;
+    }
     if (resolution != core::Resolution::job_ended) {
       reports_.status(run, rule, core::RuleState::stopped,
                       std::string(core::to_string(resolution)));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/identity.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -27,6 +29,10 @@ class EvaluatorScope final : public Scope {
   }
   [[nodiscard]] std::size_t workers() const override { return run_.workers.size(); }
   [[nodiscard]] std::string job() const override { return run_.job.name; }
+  [[nodiscard]] std::string run() const override {
+    return core::to_text(run_.id.uid) + "/" + std::to_string(run_.attempt);
+  }
+  [[nodiscard]] StepHost* host() const override { return ctx_.options.host.get(); }
 
   [[nodiscard]] Candidate who(std::uint32_t number) const override {
     return candidate_of(run_, number);
@@ -40,6 +46,11 @@ class EvaluatorScope final : public Scope {
     book_.count(run_, rule_, counts);
   }
 
+  void failed(std::string reason) override {
+    counted(Outcome::error);
+    book_.fail(run_, rule_, std::move(reason));
+  }
+  void recovered() override { book_.recover(run_, rule_); }
   void summary(std::string text) override { summaries_[rule_] = std::move(text); }
   void late(std::size_t rows) override { ctx_.stats.late_rows += rows; }
   void closed_early() override { ++ctx_.stats.open_steps_closed; }
@@ -47,6 +58,7 @@ class EvaluatorScope final : public Scope {
   void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
               const Subject& subject, SayLabels labels, Explain explain_kind) override {
     counted(verdict.outcome);
+    told(verdict.outcome, subject);
     const auto known = run_.issues.lives.find({rule_, unit});
     Life life = known == run_.issues.lives.end() ? Life{} : known->second;
     if (verdict.outcome != Outcome::hit && known == run_.issues.lives.end()) return;
@@ -69,6 +81,17 @@ class EvaluatorScope final : public Scope {
   }
 
  private:
+  // A hosted rule says itself when it works again.
+  void told(Outcome outcome, const Subject& subject) {
+    if (outcome == Outcome::error) {
+      book_.fail(run_, rule_,
+                 subject.place() + ": " + subject.name + " does not fit the rule's parameters");
+    } else if (ctx_.rules.settings(rule_).hosted == nullptr &&
+               (outcome == Outcome::ok || outcome == Outcome::hit)) {
+      book_.recover(run_, rule_);
+    }
+  }
+
   Context& ctx_;
   IssueBook& book_;
   std::map<std::uint32_t, std::string>& summaries_;

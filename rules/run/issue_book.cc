@@ -34,6 +34,19 @@ void IssueBook::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts)
   }
 }
 
+void IssueBook::fail(Run& run, std::uint32_t rule, std::string reason) {
+  if (run.issues.progress[rule].state == core::RuleState::error) return;
+  reports_.status(run, rule, core::RuleState::error, std::move(reason));
+}
+
+void IssueBook::recover(Run& run, std::uint32_t rule) {
+  const RuleProgress& progress = run.issues.progress[rule];
+  if (progress.state != core::RuleState::error) return;
+  const bool found = progress.counts[static_cast<std::size_t>(Outcome::hit)] > 0;
+  reports_.status(run, rule, found ? core::RuleState::issues_found : core::RuleState::in_progress,
+                  "it works again");
+}
+
 void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
                        const Place& place, Explain explain) {
   const Common& common = ctx_.rules.settings(rule).program->common;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "rules/run/context.h"
 #include "rules/run/reports.h"
@@ -15,6 +16,9 @@ class IssueBook {
 
   /// Evaluations and what they came to.
   void count(Run& run, std::uint32_t rule, const OutcomeCounts& counts);
+  /// An evaluation went wrong. Told once, with the first reason, until recover().
+  void fail(Run& run, std::uint32_t rule, std::string reason);
+  void recover(Run& run, std::uint32_t rule);
   /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
   void settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
               const Place& place, Explain explain);

@@ -100,8 +100,8 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
     return std::find(run.job.captured.begin(), run.job.captured.end(), name) !=
            run.job.captured.end();
   };
-  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
-    for (const Need& need : ctx_.rules.all[rule].program->needs) {
+  const auto want = [&](const RuleSettings& rule) {
+    for (const Need& need : rule.program->needs) {
       if (!has(need.collection)) missing[need.collection];
       for (const std::string& statistic : need.statistics) {
         if (has(need.collection + "/" + statistic)) continue;
@@ -111,7 +111,9 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
         }
       }
     }
-  }
+  };
+  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) want(ctx_.rules.all[rule]);
+  for (const RuleSettings& rule : ctx_.elsewhere) want(rule);
   if (missing.empty()) return;
   core::ValueMap collections;
   for (const auto& [name, statistics] : missing) {

@@ -126,6 +126,7 @@ core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uin
   event.world_size = run.world_size;
   for (std::uint32_t i = 0; i < ctx_.rules.first_own; ++i)
     event.rules.push_back(ctx_.rules.all[i].name);
+  for (const RuleSettings& one : ctx_.elsewhere) event.rules.push_back(one.name);
   event.time = core::wall_time(time);
   if (run.job.started) event.started_at = core::wall_time(run.job.started_at);
   if (run.course.last_step != kNever) event.step = run.course.last_step;

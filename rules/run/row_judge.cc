@@ -94,6 +94,10 @@ void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
     Block& block = here.blocks[row_rule];
     const std::byte* state = block.states.data() + one.slot * size;
     const std::uint64_t name = here.slots[one.slot].name;
+    if (one.verdict.outcome == Outcome::error) {
+      book_.fail(run, rule, name_of(run, name) + ": " + program.trouble(state));
+      continue;
+    }
     std::optional<Row> row;
     if (batch != nullptr) row.emplace(batch->columns, batch->rows, one.row);
     const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {

@@ -8,12 +8,13 @@ import sys
 
 import pytest
 
-from tests.support.program import BINARY, run_cli
+from tests.support.program import BINARY, BUILD, run_cli
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CONFIGURATION = re.compile(r"^(# tocsin\.yaml|(rules|route|transport|receivers|collect|capture|router|engine):)", re.MULTILINE)
+RULE_IN_PYTHON = "from tocsin.rules import Rule\nclass BigGradient(Rule):\n    def invoke_at_step(self, step): return False\n"
 
 
 def blocks(language):
@@ -61,6 +62,11 @@ def test_configuration_of_a_page_is_valid(text, tmp_path):
         secret = tmp_path / pathlib.Path(path).name
         secret.write_text("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n")
         text = text.replace(path, str(secret))
+    for path in re.findall(r"\bsource: *([^\s},#]+)", text):
+        source = tmp_path / path
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(RULE_IN_PYTHON)
+    text = re.sub(r"\blibrary: *[^\s},#]+", f"library: {BUILD.resolve()}/tests/unit/rules/libnorm_jump.so", text)
     code, out = problems_of(completed(text), tmp_path)
     assert code == 0, f"{out}\n{completed(text)}"
 

@@ -246,7 +246,11 @@ TEST(ClassImbalance, CountsThatAreNoneAddNothing) {
 TEST(ClassImbalance, ClassesBeyondTheirNumberAreAnError) {
   Labelled job("{num_classes: 2}");
   job.labels({400, 400, 1});
-  EXPECT_EQ(job.status(), "NoData");
+  EXPECT_EQ(job.status(), "Error");
+  Labelled again("{num_classes: 2}");
+  again.labels({400, 400, 1});
+  for (int i = 0; i < 20; ++i) again.labels({400, 400});
+  EXPECT_NE(again.status(), "Error");  // it could be judged again
   EXPECT_TRUE(job.rule.firing().empty());
 }
 

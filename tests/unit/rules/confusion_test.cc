@@ -155,6 +155,7 @@ TEST(Confusion, ClassesBeyondTheirNumberAreAnError) {
     EXPECT_EQ(status->evaluations.at("ok"), 0U);
   }
   EXPECT_TRUE(told);
+  EXPECT_EQ(job.rule.rule_state(), "Error");
 }
 
 TEST(Confusion, WhatIsNoMatrixIsInsufficient) {

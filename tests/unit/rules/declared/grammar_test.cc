@@ -188,13 +188,13 @@ TEST(DeclaredGrammar, RefusesWindowsItCannotKeep) {
 
 TEST(DeclaredGrammar, RefusesWhatIsNeitherBuiltInNorComplete) {
   EXPECT_THAT(read_rules_text("  - {name: r, select: 'metric(\"a\")'}").errors,
-              HasSubstr("give exactly one of use or when"));
+              HasSubstr("give exactly one of use, when, source or library"));
   EXPECT_THAT(read_rules_text("  - {name: r, when: 'value > 1'}").errors,
               HasSubstr("exactly one of select or let"));
   EXPECT_THAT(read_rules_text("  - {select: 'metric(\"a\")', when: 'value > 1'}").errors,
               HasSubstr("a rule of your own needs a name"));
   EXPECT_THAT(read_rules_text("  - {use: overfit, when: 'value > 1'}").errors,
-              HasSubstr("give exactly one of use or when"));
+              HasSubstr("give exactly one of use, when, source or library"));
   EXPECT_THAT(
       read_rules_text("  - {name: r, select: 'metric(\"a\")', when: 'value > 1', fro: 3}").errors,
       HasSubstr("did you mean \"for\"?"));

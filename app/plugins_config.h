@@ -1,0 +1,14 @@
+// Section `plugins` of the configuration: rules of the user's own that are programs.
+#pragma once
+
+#include <string>
+
+namespace tocsin::app {
+
+/// Section `plugins` of the configuration.
+struct PluginsConfig {
+  std::string python = "python3";  // the interpreter; looked for in $PATH
+  bool native = false;             // libraries may be loaded; rules::read_rules looks at it itself
+};
+
+}  // namespace tocsin::app

@@ -1,0 +1,186 @@
+#include "app/rule_processes.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "app/child_process.h"
+#include "core/json.h"
+
+namespace tocsin::app {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostAnswer = std::size_t{1} << 20;  // to hello
+constexpr int kProtocol = 1;
+constexpr std::uint32_t kMostLines = 100;  // of its output that are logged per request
+constexpr milliseconds kFirstPause{100};   // doubled with every failure in a row
+constexpr milliseconds kLongestPause{10'000};
+constexpr seconds kLongLife{60};  // who lived so long did not fail in a row
+
+std::string hello(const rules::HostedRule& rule, bool list) {
+  return core::to_json(core::ValueMap{{"type", "hello"},
+                                      {"protocol", kProtocol},
+                                      {"source", rule.source},
+                                      {"class", rule.class_name},
+                                      {"list", list},
+                                      {"parameters", rule.parameters}});
+}
+
+core::Duration pause_after(std::uint32_t failures) {
+  if (failures == 0) return {};
+  milliseconds pause = kFirstPause;
+  for (std::uint32_t i = 1; i < failures && pause < kLongestPause; ++i) pause *= 2;
+  return std::min(pause, kLongestPause);
+}
+
+}  // namespace
+
+void read(config::Reader& in, PluginsConfig& out) {
+  in.optional("python", out.python, config::not_empty(),
+              "interpreter of rules in Python; the package tocsin must be installed for it");
+  in.optional("native", out.native, "rules may be shared objects (`library`), which run in here");
+}
+
+struct RuleProcesses::Place {
+  std::unique_ptr<ChildProcess> process;  // null: none runs
+  std::uint64_t number = 0;
+  core::Duration started{};  // steady
+  core::Duration failed{};
+  std::uint32_t failures = 0;  // in a row
+  std::vector<std::uint64_t> forgotten;
+  std::uint32_t lines = 0;  // printed since the last request
+};
+
+RuleProcesses::RuleProcesses(PluginsConfig plugins, const core::Clock& clock, core::Log& log)
+    : plugins_(std::move(plugins)), clock_(clock), log_(log) {}
+RuleProcesses::~RuleProcesses() = default;
+
+RuleProcesses::Place& RuleProcesses::place(const rules::HostedRule& rule) {
+  auto& known = places_[rule.name];
+  if (known == nullptr) known = std::make_unique<Place>();
+  return *known;
+}
+
+core::Result<std::string> RuleProcesses::start(const rules::HostedRule& rule, Place& place,
+                                               bool list) {
+  ChildOptions child;
+  child.command = {plugins_.python, "-m", "tocsin.rules.worker"};
+  child.memory = rule.memory;
+  child.print = [this, name = rule.name, at = &place](std::string_view line) {
+    if (++at->lines <= kMostLines) {
+      log_.info("rule_output", {{"rule", name}, {"line", std::string(line)}});
+    }
+  };
+  auto process = ChildProcess::start(std::move(child));
+  if (!process) return process.error();
+  place.process = std::move(*process);
+  place.number = ++started_;
+  place.started = clock_.monotonic();
+  auto answer =
+      place.process->exchange(hello(rule, list), clock_, place.started + rule.start_timeout);
+  if (!answer) return answer;
+  const auto parsed = core::parse_json(*answer, kMostAnswer);
+  if (!parsed || core::text_at(*parsed, "type") != "ready") {
+    const std::string why = parsed ? core::text_at(*parsed, "error") : parsed.error().message;
+    return core::Error{core::Code::failed_precondition, why.empty() ? "it is not ready" : why};
+  }
+  return answer;
+}
+
+void RuleProcesses::failed(const rules::HostedRule& rule, Place& place, const core::Error& error) {
+  place.failed = clock_.monotonic();
+  if (place.failed - place.started > kLongLife) place.failures = 0;
+  ++place.failures;
+  place.process.reset();
+  log_.warn(
+      "rule_process_failed",
+      {{"rule", rule.name}, {"error", error.message}, {"in_a_row", std::int64_t{place.failures}}});
+}
+
+core::Result<std::uint64_t> RuleProcesses::ready(const rules::HostedRule& rule) {
+  Place& place = this->place(rule);
+  if (place.process != nullptr) return place.number;
+  const core::Duration from = place.failed + pause_after(place.failures);
+  // Only this rule waits: it has the thread to itself.
+  for (auto left = from - clock_.monotonic(); place.failures > 0 && left > core::Duration::zero();
+       left = from - clock_.monotonic()) {
+    poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<milliseconds>(left).count()) + 1);
+  }
+  place.forgotten.clear();
+  auto answer = start(rule, place, false);
+  if (answer) {
+    log_.info("rule_process_started",
+              {{"rule", rule.name}, {"pid", std::int64_t{place.process->pid()}}});
+    return place.number;
+  }
+  core::Error error = answer.error();
+  if (place.process != nullptr && error.code != core::Code::failed_precondition) {
+    if (const std::string tail = place.process->tail(); !tail.empty()) error.message += ": " + tail;
+  }
+  failed(rule, place, error);
+  return error;
+}
+
+core::Result<std::string> RuleProcesses::ask(const rules::HostedRule& rule,
+                                             std::string_view request) {
+  Place& place = this->place(rule);
+  if (place.process == nullptr) return core::unavailable("its process is gone");
+  std::string whole(request);
+  if (!place.forgotten.empty()) {
+    core::ValueList gone;
+    for (const std::uint64_t one : place.forgotten) gone.emplace_back(one);
+    whole = "{\"forget\":" + core::to_json(gone) + "," + whole.substr(1);
+    place.forgotten.clear();
+  }
+  if (place.lines > kMostLines) {
+    log_.warn("rule_output_left_out",
+              {{"rule", rule.name}, {"lines", std::int64_t{place.lines - kMostLines}}});
+  }
+  place.lines = 0;
+  auto answer = place.process->exchange(whole, clock_, clock_.monotonic() + rule.timeout);
+  if (answer) return answer;
+  core::Error error = answer.error();
+  if (error.code == core::Code::deadline_exceeded) {
+    error.message = "it gave no answer within " +
+                    std::to_string(std::chrono::duration_cast<milliseconds>(rule.timeout).count()) +
+                    " ms and was ended";
+  }
+  if (error.code == core::Code::unavailable) {
+    if (const std::string tail = place.process->tail(); !tail.empty()) error.message += ": " + tail;
+  }
+  failed(rule, place, error);
+  return error;
+}
+
+void RuleProcesses::forget(const rules::HostedRule& rule, std::uint64_t session) {
+  place(rule).forgotten.push_back(session);
+}
+
+core::Result<std::vector<std::string>> RuleProcesses::classes(const rules::HostedRule& rule) {
+  Place place;
+  const auto answer = start(rule, place, true);
+  if (!answer) {
+    core::Error error = answer.error();
+    if (place.process != nullptr && error.code == core::Code::unavailable) {
+      if (const std::string tail = place.process->tail(); !tail.empty()) {
+        error.message += ": " + tail;
+      }
+    }
+    return error;
+  }
+  std::vector<std::string> out;
+  const auto parsed = core::parse_json(*answer, kMostAnswer);
+  if (const auto* list = core::as<core::ValueList>(core::find(*parsed, "classes"))) {
+    for (const core::Value& one : *list) {
+      if (const auto* name = core::as<std::string>(one)) out.push_back(*name);
+    }
+  }
+  return out;
+}
+
+}  // namespace tocsin::app
