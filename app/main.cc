@@ -14,6 +14,7 @@
 #include "app/replay/replay_command.h"
 #include "app/run_command.h"
 #include "app/suggest.h"
+#include "app/sync_command.h"
 
 namespace {
 
@@ -218,6 +219,20 @@ void add_run(CLI::App& app, Invocation& out) {
   });
 }
 
+void add_sync(CLI::App& app, Invocation& out) {
+  auto* sync = app.add_subcommand("sync", "send a finished directory to Kafka");
+  const auto options = std::make_shared<SyncOptions>();
+  sync->add_option("directory", options->directory, "the journal: what watch(out=…) has written")
+      ->required();
+  sync->add_option("--to", options->out,
+                   "kafka://host:9092 (default: TOCSIN_BROKERS, the configuration)");
+  sync->add_option("--config.file,-c", options->config_file, "configuration file");
+  sync->footer(
+      "Sends what was not sent to that cluster before, in its order. Example:\n"
+      "  tocsin sync ./run1 --to kafka://host:9092");
+  sync->callback([&out, options] { out.run = [options] { return sync_command(*options); }; });
+}
+
 void add_place(CLI::App& command, ViewOptions& out) {
   command.add_option("--config.file,-c", out.config_file,
                      "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
@@ -331,6 +346,7 @@ int run(int argc, char** argv) {
   add_journal(app, call);
   add_rules(app, call);
   add_run(app, call);
+  add_sync(app, call);
 
   auto* schema = app.add_subcommand("schema", "JSON Schema of the configuration file, for editors");
   schema

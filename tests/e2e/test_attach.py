@@ -1,5 +1,4 @@
 """`tocsin run -- python train.py` on scripts without a line of ours: attached by public means, or left alone."""
-import sys
 
 import pytest
 

@@ -1,0 +1,100 @@
+"""`tocsin sync DIR`: a directory that a training has left goes to a real Kafka later, and once."""
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from tests.e2e.test_recovery import wait_until
+from tests.support.kafka import Kafka
+from tests.support.program import BINARY, run_cli
+from tests.support.telemetry import kafka_events
+
+import tocsin
+
+STEPS = 400
+RULES = "exploding_tensor,loss_not_decreasing"
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A directory with one run, whose loss is NaN from step 300 on; the ids of its issues."""
+    directory = str(tmp_path / "run1")
+    hook = tocsin.watch(out=directory, job="offline", run=uuid.uuid4().hex, capture={"every": "1 step"})
+    for step in range(STEPS):
+        hook.log(loss=float("nan") if step >= 300 else 1.0 / (step + 1))
+        hook.step()
+        if step % 20 == 0:
+            hook.flush()
+    hook.close()
+    code, told, said = run_cli("evaluate", "--from", directory, "--rules", RULES, "--format", "json")
+    assert code == 1, said
+    return directory, sorted(issue["id"] for issue in json.loads(told)["issues"])
+
+
+def config(tmp_path, bootstrap, prefix):
+    path = tmp_path / f"{prefix}.yaml"
+    path.write_text(f"transport: {{kafka: {{bootstrap.servers: '{bootstrap}'}}}}\ntopics: {{prefix: {prefix}, partitions: 3}}\n"
+                    f"rules: [{RULES}]\nengine: {{threads: 1}}\n")
+    return path
+
+
+def ids_on(bootstrap, prefix):
+    return sorted(headers["ce_id"] for _, _, headers in kafka_events(bootstrap, f"{prefix}.issues.v1")
+                  if headers.get("ce_type") == "dev.tocsin.issue.v1")
+
+
+def test_a_directory_is_sent_once_and_judged_as_it_is_where_it_lies(server, tmp_path, kafka, finished):
+    directory, golden = finished
+    prefix = f"sync{uuid.uuid4().hex[:8]}"
+    file = config(tmp_path, kafka, prefix)
+    code, told, said = run_cli("sync", directory, "-c", file)
+    assert code == 0 and "sent " in told, said
+    assert run_cli("sync", directory, "-c", file)[:2] == (0, f"nothing new in {directory} to kafka {kafka}\n")
+    engine = server(file, role="evaluate")
+    engine.wait_for("job_ended", timeout=90)
+    wait_until(lambda: ids_on(kafka, prefix) == golden, 30, "the same issues")
+    # What is written later is sent later, and another cluster has a position of its own.
+    hook = tocsin.watch(out=directory, job="later")
+    hook.log(loss=1.0)
+    hook.step()
+    hook.close()
+    code, told, _ = run_cli("sync", directory, "-c", file)
+    assert code == 0 and told.startswith("sent "), told
+    assert int(told.split()[1]) < 10
+    code, told, _ = run_cli("sync", directory, "-c", config(tmp_path, kafka, prefix + "b"))
+    assert code == 0 and int(told.split()[1]) > 10
+
+
+def test_a_sync_that_is_interrupted_goes_on_and_changes_no_verdict(server, tmp_path, finished):
+    directory, golden = finished
+    with Kafka(f"sync-{uuid.uuid4().hex[:8]}") as cluster:
+        assert not cluster.existing, "this test needs a broker of its own: unset KAFKA_BOOTSTRAP_SERVERS"
+        file = config(tmp_path, cluster.bootstrap, "tocsin")
+        cluster.pause()
+        one = subprocess.Popen([str(BINARY), "sync", directory, "-c", str(file)], stdout=subprocess.DEVNULL)
+        time.sleep(2)
+        assert run_cli("sync", directory, "-c", file)[0] == 2  # one at a time
+        one.send_signal(signal.SIGKILL)
+        one.wait()
+        cluster.resume()
+        assert run_cli("sync", directory, "-c", file, timeout=120)[0] == 0
+        # As after a kill between sending and remembering: all of it once more.
+        os.remove(f"{directory}/synced.json")
+        assert run_cli("sync", directory, "-c", file, timeout=120)[0] == 0
+        engine = server(file, role="evaluate")
+        engine.wait_for("job_ended", timeout=90)
+        wait_until(lambda: ids_on(cluster.bootstrap, "tocsin") == golden, 30, "the same issues")
+        time.sleep(2)
+        assert ids_on(cluster.bootstrap, "tocsin") == golden
+
+
+def test_what_cannot_be_synced_is_said(tmp_path, finished):
+    directory, _ = finished
+    environment = {"TOCSIN_BROKERS": "", "TOCSIN_CONFIG": ""}
+    assert "is sent to Kafka" in run_cli("sync", directory, "--to", str(tmp_path), env=environment)[2]
+    code, _, said = run_cli("sync", str(tmp_path / "nowhere"), "--to", "kafka://127.0.0.1:1", env=environment)
+    assert code == 4 and "nowhere" in said
