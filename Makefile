@@ -51,7 +51,7 @@ contract: ## Only the contract suites that every adapter passes
 integration: ## Only tests against real Kafka, Mosquitto, SMTP and HTTP servers
 e2e: ## Only tests of the whole program
 
-test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, Keras, … (from PyPI, once; 7 GB on disk)
+test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, Keras, … (from PyPI, once; 8 GB on disk)
 	@tools/setup wheel frameworks
 	@tools/build release --quiet tocsin tocsin_client_shared_standalone
 	@tools/frameworks

@@ -172,14 +172,17 @@ assert time.monotonic() - begin < 1.5
 
 
 def test_without_close_a_dead_broker_delays_the_exit_by_its_bound_only(tmp_path):
-    result = run_script(script("""
+    code = script("""
 import time
 train(tocsin.watch(model, optimizer, out="kafka://127.0.0.1:%d"), 5)
 print(time.time())
-""" % closed_port()), tmp_path)
-    ended = time.time()
-    assert result.returncode == 0, result.stderr
-    assert ended - float(result.stdout) < 12  # five seconds for delivery; the rest is the interpreter
+""" % closed_port())
+    took = []
+    for disabled in ("1", ""):  # first the interpreter's own exit, which takes its time with torch on a busy machine
+        result = run_script(code, tmp_path, **({"TOCSIN_DISABLED": disabled} if disabled else {}))
+        took.append(time.time() - float(result.stdout))
+        assert result.returncode == 0, result.stderr
+    assert took[1] - took[0] < 9, took  # five seconds for delivery
     watching, lost = result.stderr.splitlines()
     assert watching.startswith("tocsin: watching run ") and lost.startswith("tocsin: ") and "did not reach" in lost
 

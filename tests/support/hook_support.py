@@ -136,7 +136,7 @@ def wait_for(condition, seconds=5.0):
         time.sleep(0.002)
 
 
-def run_script(text, directory, timeout=60, **environment):
+def run_script(text, directory, timeout=120, **environment):
     """A training script in a process of its own, in `directory`."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
     env["PYTHONPATH"] = PACKAGE

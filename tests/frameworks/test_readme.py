@@ -1,0 +1,32 @@
+"""The five minutes of the README, word for word, on today's PyTorch and with the library of the wheel."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from tests.support.hook_support import Telemetry
+
+README = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+SECTION = README[README.index("## Watch your own training: five minutes"):]
+SECTION = SECTION[:SECTION.index("\n## ", 3)]
+
+
+def block(language):
+    return re.search(rf"^```{language}\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL).group(1)
+
+
+def test_the_loop_that_breaks_itself_is_stopped(server, tmp_path):
+    out = tmp_path / "tocsin-data"
+    config = block("yaml").replace("./tocsin-data", str(out)) + "http: { listen: '127.0.0.1:0' }\n"
+    one = server(config)
+    one.wait_for("ready")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    (tmp_path / "train.py").write_text(block("python"), encoding="utf-8")
+    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=environment, text=True, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 77, done.stdout + done.stderr
+    assert re.fullmatch(r"stopped at step 3\d\d\n", done.stdout), done.stdout
+    assert (tmp_path / "checkpoint.pt").exists()
+    assert one.all("issue_fired")[0]["rule"] == "exploding_tensor"
+    one.wait_for("job_ended")
+    assert [end["outcome"] for end in Telemetry(out).lifecycles("end")] == ["stopped_by_rule"]
