@@ -53,7 +53,7 @@ e2e: ## Only tests of the whole program
 
 test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, Keras, … (from PyPI, once; 8 GB on disk)
 	@tools/setup wheel frameworks
-	@tools/build release --quiet tocsin tocsin_client_shared_standalone
+	@tools/build release --quiet tocsin tocsin_client_shared_standalone tocsin_engine_shared_standalone
 	@tools/frameworks
 
 wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server` (docs/install.md)

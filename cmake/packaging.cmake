@@ -91,6 +91,7 @@ install(FILES ${_share}/tocsin.fish DESTINATION share/fish/vendor_completions.d 
 install(FILES ${_share}/tocsin.1.gz DESTINATION share/man/man1 COMPONENT server)
 install(FILES README.md CHANGELOG.md config/examples/tocsin.yaml DESTINATION share/doc/tocsin COMPONENT server)
 install(TARGETS tocsin_client_shared LIBRARY DESTINATION lib COMPONENT hook NAMELINK_COMPONENT dev)
+install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAMELINK_SKIP)  # the hook's library loads it
 install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAMELINK_SKIP)
 install(DIRECTORY python/tocsin DESTINATION lib/python3/dist-packages COMPONENT hook
   FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)

@@ -8,10 +8,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOOK = """
 import tocsin
-hook = tocsin.watch(out="data", job="deb")
+hook = tocsin.watch(out="data", job="deb", rules="exploding_tensor")
 hook.log(loss=1.0)
 hook.step()
+hook.log(loss=float("inf"))
+hook.step()
 hook.close()
+print(sorted({issue["labels"]["rule"] for issue in hook.issues()}))
 from tocsin._client import library
 print(library().path)
 print([row["value"] for row in tocsin.reading.Tensors("data").get("loss")])
@@ -76,7 +79,7 @@ def test_the_program_runs(prefix, tmp_path):
 def test_the_hook_finds_the_library_of_its_own_installation(prefix, tmp_path):
     environment = {"PYTHONPATH": str(prefix / "lib/python3/dist-packages"), "PATH": os.environ["PATH"], "TOCSIN_QUIET": "1"}
     done = run("/usr/bin/python3", "-c", HOOK.replace("import tocsin\n", "import tocsin, tocsin.reading\n", 1), cwd=tmp_path, env=environment)
-    assert done.stdout.split("\n") == [str(prefix / "lib/libtocsin_client.so.0"), "[1.0]", ""], done.stderr
+    assert done.stdout.split("\n") == ["['exploding_tensor']", str(prefix / "lib/libtocsin_client.so.0"), "[1.0, inf]", ""], done.stderr
 
 
 def test_a_trainer_in_c_builds_and_links(prefix, tmp_path):

@@ -101,6 +101,24 @@ def test_five_minutes(installed):
     assert (home / "checkpoint.pt").exists()
 
 
+JUDGED = """
+import tocsin
+hook = tocsin.watch(job="alone", out="alone", rules="default")
+for step in range(20):
+    hook.log(loss=1.0 if step < 10 else float("nan"))
+    hook.step()
+hook.close()
+print(sorted({issue["labels"]["rule"] for issue in hook.issues()}))
+"""
+
+
+def test_rules_judge_in_the_process_with_nothing_else_installed(installed):
+    """The second library of the wheel."""
+    (installed.path / "root/judged.py").write_text(JUDGED, encoding="utf-8")
+    done = installed.run(*_in_home("python", "judged.py"))
+    assert done.returncode == 0 and "'exploding_tensor'" in done.stdout, done.stdout + done.stderr
+
+
 def test_tls_finds_the_certificates_of_the_system(installed, tmp_path):
     """librdkafka looks where the libssl of its build would: here the bundle lies where RHEL has it, and the broker shows a
     certificate of that authority."""
