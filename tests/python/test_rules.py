@@ -103,7 +103,9 @@ def test_values_and_reductions_of_a_worker(trial):
 
 def test_only_the_newest_steps_are_kept(trial):
     trial.keep(2)
-    assert trial.steps() == [48, 50]
+    assert trial.steps() == [48, 50] and trial.has_tensor("gradient/conv1.weight")
+    trial.keep(1)
+    assert trial.steps() == [50] and not trial.has_tensor("gradient/conv1.weight")
     with pytest.raises(exceptions.MissingData):
         trial.tensor("loss").value(24)
 

@@ -123,7 +123,7 @@ class RecordedTrial(Trial):
         self.run = wanted[-1]
         self.job = self._jobs.get(self.run) or self.job
         self.loaded_all_steps = self.run in self._ended
-        self._saved, self._by_step = [], {}
+        self._saved, self._by_step, self._steps_of = [], {}, {}
         for saved in sorted(self._runs[self.run].values(), key=lambda one: one.global_step):
             if self._range is None or self._range[0] <= saved.global_step < self._range[1]:
                 self.add(self._named(saved))

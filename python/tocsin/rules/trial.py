@@ -116,6 +116,7 @@ class Trial:
         self.loaded_all_steps = False
         self._saved: List[SavedStep] = []
         self._by_step: Dict[Tuple[ModeKeys, int], SavedStep] = {}
+        self._steps_of: Dict[str, int] = {}  # in how many saved steps a name is
         self._shapes: Dict[str, Tuple[int, ...]] = {}
         self._collections: Dict[str, Dict[str, None]] = {}
 
@@ -125,6 +126,8 @@ class Trial:
         self._saved.append(saved)
         self._by_step[saved.mode, saved.step] = saved
         self._by_step[ModeKeys.GLOBAL, saved.global_step] = saved
+        for name in saved.rows:
+            self._steps_of[name] = self._steps_of.get(name, 0) + 1
 
     def keep(self, steps: int) -> None:
         """Forgets all but the newest so many."""
@@ -133,6 +136,10 @@ class Trial:
             for key in ((saved.mode, saved.step), (ModeKeys.GLOBAL, saved.global_step)):
                 if self._by_step.get(key) is saved:
                     del self._by_step[key]
+            for name in saved.rows:
+                self._steps_of[name] -= 1
+                if not self._steps_of[name]:
+                    del self._steps_of[name]
 
     def describe(self, name: str, role: str, collections: Iterable[str] = (), shape: Iterable[int] = ()) -> None:
         """What is known of a tensor beside its values."""
@@ -194,7 +201,7 @@ class Trial:
 
     def resolve(self, name: str) -> Optional[str]:
         """The name as it was saved; also of ``scalar/loss``, ``gradient/Net_conv1.weight``, ``Net_conv1.weight``."""
-        here = {known for saved in self._saved for known in saved.rows}
+        here = self._steps_of
         if name in here:
             return name
         if name.startswith("scalar/") and name[7:] in here:
@@ -276,8 +283,9 @@ class Tensor:
 
     def _all(self, mode: ModeKeys) -> List[Tuple[int, SavedStep]]:
         mode = mode_of(mode)
-        return [(step, saved) for (of, step), saved in sorted(self._trial._by_step.items(), key=lambda item: item[0][1])
-                if of is mode and self.name in saved.rows]
+        counted = mode is ModeKeys.GLOBAL
+        return sorted(((saved.global_step if counted else saved.step, saved) for saved in self._trial._saved
+                       if (counted or saved.mode is mode) and self.name in saved.rows), key=lambda item: item[0])
 
     def _row(self, step: int, mode: ModeKeys, worker: Optional[str]) -> Row:
         mode = mode_of(mode)
