@@ -95,7 +95,7 @@ install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAME
 install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAMELINK_SKIP)
 install(DIRECTORY python/tocsin DESTINATION lib/python3/dist-packages COMPONENT hook
   FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
-install(FILES app/client/tocsin_client.h DESTINATION include COMPONENT dev)
+install(FILES app/client/tocsin_client.h rules/native/tocsin_rule.h DESTINATION include COMPONENT dev)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL server hook dev)
