@@ -10,7 +10,8 @@
 //         all               combine all: these three at one step, in place of each
 //         preset tocsin, which leaves the second and third out by default:
 //         variance          an activation input with a variance outside min_variance … max_variance
-//         constant_weights  a weight matrix (rank >= 2, more than 64 elements) without variance
+//         constant_weights  a weight matrix (rank >= 2, more than 64 elements) without variance that
+//                           is not 0: output layers and adapters are set to zero on purpose
 // Quiet   for tensors of fewer than 2 elements, and after `steps`. A check whose inputs are not all
 //         finite is not made; variance and constant_weights leave such tensors out.
 // Source  Amazon SageMaker Debugger, PoorWeightInitialization;
@@ -167,7 +168,8 @@ struct PoorWeightInitialization {
           name != nullptr && name->shape.size() >= 2 && row.row.count > kSmallMatrix;
       if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
       ++seen.matrices;
-      if (row.row.min == row.row.max && seen.constant == nullptr) seen.constant = &row;
+      const bool constant = row.row.min == row.row.max && row.row.min != 0;
+      if (constant && seen.constant == nullptr) seen.constant = &row;
     } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
                !(name != nullptr && is_index(name->dtype))) {
       const double variance = row.row.variance();
@@ -335,6 +337,7 @@ RuleDescriptor poor_weight_initialization() {
               "10) and looks at "
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
+          .version = "2",
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }
 

@@ -5,7 +5,9 @@
 //         each on arrival when min_fraction is 0.
 // Fires   mean|g| < threshold for at least min_fraction of the worker's gradient tensors; then each
 //         of those is a hit.
-// Quiet   for tensors with NaN or Inf (exploding_tensor reports those) and empty ones.
+// Quiet   for tensors with NaN or Inf (exploding_tensor reports those) and empty ones. Preset tocsin:
+//         in the first 5 steps for gradients that are 0 throughout: an output layer or an adapter
+//         that starts at zero lets none through until it has moved, which a warm-up may delay.
 // Source  Amazon SageMaker Debugger, VanishingGradient; docs/rules/vanishing_gradient.md. The
 //         fraction of the default preset is our own: a bias in front of a normalisation layer has
 //         zero gradient by construction.
@@ -26,10 +28,12 @@ std::string_view parameter_of(std::string_view gradient) {
 
 struct VanishingGradient {
   static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
 
   struct Config {
     double threshold = 1e-7;
     double min_fraction = 0;
+    bool zero_starts = false;
   };
   struct State {
     double abs_mean = 0;  // after unscaling
@@ -45,6 +49,7 @@ struct VanishingGradient {
 
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     if (preset == Preset::tocsin) cfg.min_fraction = 0.25;
+    cfg.zero_starts = preset == Preset::tocsin;
     in.optional("threshold", cfg.threshold, config::greater_than(0.0),
                 "mean magnitude below which a gradient has vanished");
     in.optional("min_fraction", cfg.min_fraction, config::between(0.0, 1.0),
@@ -60,6 +65,7 @@ struct VanishingGradient {
     const double abs_mean = row.abs_sum() / static_cast<double>(count) / scale;
     if (!std::isfinite(abs_mean)) return kInsufficient;
     if (!(abs_mean < cfg.threshold)) return kOk;
+    if (cfg.zero_starts && batch.step < kWarmUp && row.zero() == count) return kInsufficient;
     state.abs_mean = abs_mean;
     state.abs_max = row.abs_max() / scale;
     state.zero_share = static_cast<double>(row.zero()) / static_cast<double>(count);
@@ -96,18 +102,21 @@ struct VanishingGradient {
 }  // namespace
 
 RuleDescriptor vanishing_gradient() {
-  return {.name = "vanishing_gradient",
-          .original_name = "VanishingGradient",
-          .title = "Gradients are too small to train with.",
-          .unit = "tensor",
-          .needs = "collection gradients",
-          .presets =
-              "tocsin needs a quarter of a worker's gradient tensors below the threshold "
-              "(min_fraction 0.25), original a single one: a bias in front of a "
-              "normalisation layer has zero gradient in every healthy run.",
-          .severity = core::Severity::warning,
-          .version = "2",
-          .read = &read_row_rule<VanishingGradient>};
+  return {
+      .name = "vanishing_gradient",
+      .original_name = "VanishingGradient",
+      .title = "Gradients are too small to train with.",
+      .unit = "tensor",
+      .needs = "collection gradients",
+      .presets =
+          "tocsin needs a quarter of a worker's gradient tensors below the threshold "
+          "(min_fraction 0.25), original a single one: a bias in front of a "
+          "normalisation layer has zero gradient in every healthy run. Nor does tocsin judge "
+          "gradients that are 0 throughout in the first 5 steps: layers behind one that starts at "
+          "zero have those.",
+      .severity = core::Severity::warning,
+      .version = "3",
+      .read = &read_row_rule<VanishingGradient>};
 }
 
 }  // namespace tocsin::rules

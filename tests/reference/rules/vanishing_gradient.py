@@ -1,5 +1,6 @@
 """1.5 VanishingGradient: mean|g| < threshold for a gradient, and for at least `min_fraction` of the worker's gradients of
-the step. Divided by the loss scale where the producer has not done so."""
+the step. Divided by the loss scale where the producer has not done so. Ours beside, preset tocsin: in the first 5 steps a gradient
+that is 0 throughout is insufficient; a layer that starts at zero lets none through."""
 import math
 
 from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, row_unit, selects, wants)
@@ -15,6 +16,8 @@ def judge(p, row):
     scale = 1.0 if row.flag(UNSCALED) else row.loss_scale
     abs_mean = row.columns["abs_sum"] / row.columns["count"] / scale
     if not math.isfinite(abs_mean):
+        return INSUFFICIENT
+    if p["preset"] == "tocsin" and row.step < 5 and row.columns["zero"] == row.columns["count"]:
         return INSUFFICIENT
     return HIT if abs_mean < p["threshold"] else OK
 

@@ -118,6 +118,11 @@ TEST(PoorWeightInitialization, WeightsThatAreAllAlikeFire) {
   EXPECT_EQ(job.kinds(), "");
   job.send({constant("w", 65)});
   ASSERT_EQ(job.kinds(), "constant_weights ");
+  core::SummaryRow zero = constant("w", 65);
+  zero.min = zero.max = 0;
+  Start adapter("{}", "tocsin");
+  adapter.send({zero});
+  EXPECT_EQ(adapter.kinds(), "") << "set to zero on purpose";
   EXPECT_EQ(job.rule.firing()[0].evidence.tensor->name, "w");
   Start original("{}", "original");
   original.send({constant("w", 100)});

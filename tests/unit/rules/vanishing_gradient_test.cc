@@ -51,6 +51,23 @@ TEST(VanishingGradient, DefaultNeedsAQuarterOfTheWorkersTensors) {
   EXPECT_EQ(rule.firing()[0].step, 1);
 }
 
+TEST(VanishingGradient, BehindALayerThatStartsAtZeroGradientsAreZeroUntilItMoves) {
+  const auto told_at = [](const char* preset) {
+    RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", preset);
+    FakeWorker worker;
+    core::SummaryRow nothing = gradient("a", 0);
+    nothing.zero = nothing.count;
+    for (std::int64_t step = 0; step < 8; ++step) {
+      rule.feed(worker.summary(Mode::train, step, {nothing}));
+      rule.feed(worker.step_end(Mode::train, step));
+      if (!rule.firing().empty()) return step;
+    }
+    return std::int64_t{-1};
+  };
+  EXPECT_EQ(told_at("tocsin"), 5);
+  EXPECT_EQ(told_at("original"), 0);
+}
+
 TEST(VanishingGradient, TakesTheLossScaleOut) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
