@@ -63,6 +63,16 @@ def at_most(bad, total):
     return high
 
 
+def wilson(bad, total, deviations=1.96):
+    """Both ends of the 95 % interval of a share (Wilson)."""
+    if total == 0:
+        return 0.0, 1.0
+    share, square = bad / total, deviations**2 / total
+    middle = (share + square / 2) / (1 + square)
+    half = deviations * math.sqrt(share * (1 - share) / total + square / total / 4) / (1 + square)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
 def beyond(run, twin, preset, chosen):
     """Issues of a faulty run since its fault, by rules that its twin does not hear of."""
     spoken = {one["rule"] for one in twin.fired(preset, chosen)}
@@ -103,7 +113,8 @@ class Figures:
         return [f"{100 * self.recalled / total:.0f} %", f"{100 * len(self.caught) / total:.0f} %",
                 f"{100 * self.quick / total:.0f} %", f"{statistics.median(self.delays):.0f}" if self.delays else "–",
                 f"{100 * len(self.false) / healthy:.1f}",
-                f"{len(self.alarmed)} of {len(self.healthy)} (≤ {100 * at_most(len(self.alarmed), len(self.healthy)):.1f} %)"]
+                f"{len(self.alarmed)} of {len(self.healthy)} (≤ {100 * at_most(len(self.alarmed), len(self.healthy)):.1f} %)",
+                " … ".join(f"{100 * end:.1f}" for end in wilson(len(self.alarmed), len(self.healthy))) + " %"]
 
 
 def table(head, rows):
@@ -111,7 +122,7 @@ def table(head, rows):
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-HEAD = ["recall", "beyond twin", "within 5 saved steps", "median delay", "false issues per 100 healthy runs", "healthy runs alarmed (95 % at most)"]
+HEAD = ["recall", "beyond twin", "within 5 saved steps", "median delay", "false issues per 100 healthy runs", "healthy runs alarmed (95 % at most)", "Wilson, 95 %"]
 
 
 def summary(runs, default):

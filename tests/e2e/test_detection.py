@@ -51,6 +51,21 @@ def test_the_upper_end_of_a_share():
     assert report.at_most(2, 2) == 1.0
 
 
+def test_both_ends_of_the_interval_of_a_share():
+    low, high = report.wilson(10, 100)
+    assert low == pytest.approx(0.0552, abs=1e-4) and high == pytest.approx(0.1744, abs=1e-4)  # Wilson 1927, worked by hand
+    assert report.wilson(0, 100) == (0.0, pytest.approx(0.0370, abs=1e-4))
+    assert report.wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_slow_fault_that_never_showed_is_left_out():
+    note = {"run": "a", "job": "mlp_adam", "fault": "overfits", "seed": 0, "steps": 400, "every": 10, "slow": True}
+    healthy = report.Run({**note, "run": "h", "fault": None, "onset": 0, "slow": False}, [])
+    late, early = (report.Run({**note, "onset": at}, []) for at in (360, 359))
+    assert not late.came_about and early.came_about
+    assert len(report.Figures([healthy, late, early], "tocsin", None).faulty) == 1
+
+
 def test_every_fault_is_made_by_a_job():
     names = [record.fault_names(name) for name in record.job_names()]
     assert all(names) and len(set().union(*names)) >= 25

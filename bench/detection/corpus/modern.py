@@ -62,7 +62,7 @@ def convnext(seed, chance):
                   schedule=chance.choice((one_cycle(steps), cosine(steps, 12))))
 
 
-@job("classes", "attention", "adam", "tuned", "modes", tuning=False)
+@job("classes", "attention", "adam", "tuned", "modes", tuning=True)
 def lora(seed, chance):
     """A trained vision transformer goes on with low-rank adapters only, on turned images."""
     steps = 240
@@ -99,7 +99,7 @@ def full_tune(seed, chance):
     return made
 
 
-@job("regression", "same", "fresh", "adam", tuning=False)
+@job("regression", "same", "fresh", "adam", tuning=True)
 def denoiser(seed, chance):
     """Diffusion: guess the noise that was added; the loss falls early and is noise from then on."""
     split, steps = data.digits(seed), 300
