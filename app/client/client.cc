@@ -16,6 +16,8 @@ constexpr auto kOpenAgain = std::chrono::seconds(1);
 constexpr auto kCommandWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 // What close() needs beside the time for delivery: stopping threads, reporting.
 constexpr auto kGrace = milliseconds(500);
+// And for writing what is left to the disk, when nothing answers.
+constexpr auto kSpooling = milliseconds(2000);
 
 // The program's own threads handle its signals, never ours.
 class SignalsBlocked {
@@ -106,7 +108,10 @@ void Client::send_loop() {
       queue_.wait(std::min<core::Duration>(Sender::kStuckWait, until - clock_.monotonic()), true);
       done = sender_.flush(until - clock_.monotonic());
     }
-    if (request == Handover::Request::close && !done) queue_.purge();
+    if (request == Handover::Request::close && !done) {
+      spooled_ = sender_.spool_left();
+      queue_.purge();
+    }
     handover_.answer(done);
     if (request == Handover::Request::close) return leave_send_loop();
   }
@@ -141,7 +146,8 @@ void Client::command_loop() {
 bool Client::request(Handover::Request what, milliseconds timeout) {
   handover_.ask({what, clock_.monotonic() + timeout});
   queue_.wake();
-  return handover_.wait_for_answer(timeout + kGrace);
+  const bool spools = what == Handover::Request::close && endpoints_.spool;
+  return handover_.wait_for_answer(timeout + kGrace + (spools ? kSpooling : milliseconds(0)));
 }
 
 bool Client::flush(milliseconds timeout) { return request(Handover::Request::flush, timeout); }
@@ -181,8 +187,14 @@ std::string Client::loss() const {
   for (const std::uint64_t frames : queue_.dropped()) dropped += frames;
   const std::uint64_t waiting = queue_.size();
   const std::uint64_t unconfirmed = sender_.unconfirmed();
-  if (dropped + waiting + unconfirmed == 0) return {};
-  std::string out = std::to_string(dropped + waiting) + " records did not reach " + options_.out;
+  const std::uint64_t spooled = spooled_.load();
+  if (dropped + waiting + unconfirmed + spooled == 0) return {};
+  std::string out =
+      std::to_string(dropped + waiting + spooled) + " records did not reach " + options_.out;
+  if (spooled > 0) {
+    out += "; " + std::to_string(spooled) + " of them wait in " + options_.spool +
+           " for: tocsin sync " + options_.spool + " --to " + options_.out;
+  }
   if (unconfirmed > 0) {
     out += ", and up to " + std::to_string(unconfirmed) + " that were sent are not confirmed";
   }
@@ -209,6 +221,7 @@ std::string Client::counters() const {
   out.emplace_back("dropped_records_total", std::move(dropped));
   out.emplace_back("queue_bytes", queue_.bytes());
   out.emplace_back("waiting_records", std::uint64_t{queue_.size()});
+  out.emplace_back("spooled_records", spooled_.load());
   out.emplace_back("unconfirmed_records", sender_.unconfirmed());
   out.emplace_back("command_reader", std::string(to_string(reader_.role())));
   out.emplace_back("commands_received_total", board_.received());

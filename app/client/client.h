@@ -28,6 +28,7 @@ struct ClientOptions {
   std::uint64_t queue_bytes = 64ULL << 20;
   std::string out;     // for people: where telemetry goes
   std::string report;  // path of a RunReport; empty: none
+  std::string spool;   // where records go that are left at the end; for people
   /// Clients of a node with the same text share one reader of `commands`; empty: none.
   std::string command_share;
 };
@@ -94,6 +95,7 @@ class Client {
   Sender sender_;
   const RunReport report_;
   std::atomic<bool> closing_{false};
+  std::atomic<std::uint64_t> spooled_{0};
   Presence presence_;
   Handover handover_;
   std::string judge_error_;

@@ -78,6 +78,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
   client_options.out = settings->out;
   client_options.report = facts.environment(kReportVariable).value_or("");
+  client_options.spool = spool_directory(*settings, *identity, incarnation);
   client_options.command_share = command_share(*settings, identity->run);
   auto trouble = std::make_shared<Trouble>();
   const core::Clock& clock = process().clock;

@@ -45,7 +45,10 @@ void Sender::check_delivery() {
   if (publisher_ == nullptr || now < check_again_) return;
   check_again_ = now + kCheckDelivery;
   const auto delivered = publisher_->flush(milliseconds{0});
-  if (delivered) confirmed_ = sent_.load();
+  if (delivered) {
+    confirmed_ = sent_.load();
+    unconfirmed_.confirmed();
+  }
   if (delivered || delivered.error().code == core::Code::deadline_exceeded) return;
   // Which ones it was the publisher does not say: all that were not confirmed may be gone.
   lost_ += sent_ - confirmed_;
@@ -72,6 +75,7 @@ bool Sender::publish_all() {
     const auto published = publisher_->publish(item->record);
     if (published) {
       ++sent_;
+      if (endpoints_.spool) unconfirmed_.keep(item->record);
       continue;
     }
     trouble_.set(published.error().message);
@@ -94,8 +98,31 @@ bool Sender::flush(core::Duration timeout) {
   if (!open() || !publish_all()) return false;
   const auto left = std::chrono::duration_cast<milliseconds>(std::max(timeout, core::Duration{0}));
   const bool delivered = publisher_->flush(left).has_value();
-  if (delivered) confirmed_ = sent_.load();
+  if (delivered) {
+    confirmed_ = sent_.load();
+    unconfirmed_.confirmed();
+  }
   return delivered;
+}
+
+std::uint64_t Sender::spool_left() {
+  if (!endpoints_.spool) return 0;
+  constexpr auto kFlush = milliseconds(1500);
+  Spool spool(endpoints_.spool_directory, endpoints_.spool);
+  const auto again = unconfirmed_.take();
+  bool kept = true;
+  for (const core::OutRecord& record : again) kept = kept && spool.add(record);
+  while (auto item = queue_.pop()) {
+    if (kept && spool.add(item->record)) continue;
+    kept = false;
+    queue_.count_lost(*item);
+  }
+  if (!spool.flush(kFlush)) kept = false;
+  if (!kept) trouble_.set("spool " + spool.directory() + ": " + spool.trouble());
+  if (!kept && spool.records() == 0) return 0;
+  // Those may have arrived all the same; they are told as spooled, not as unconfirmed.
+  confirmed_ += std::min<std::uint64_t>(again.size(), sent_ - confirmed_);
+  return spool.records();
 }
 
 }  // namespace tocsin::app::client

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "app/client/send_queue.h"
 #include "app/client/session.h"
+#include "app/client/spool.h"
 #include "app/client/trouble.h"
 #include "core/clock.h"
 #include "core/record_publisher.h"
@@ -20,6 +22,10 @@ namespace tocsin::app::client {
 struct Endpoints {
   std::function<core::Result<std::unique_ptr<core::RecordPublisher>>()> publisher;
   std::function<core::Result<std::unique_ptr<core::RecordSource>>(core::RecordPublisher&)> commands;
+  /// A publisher of the directory `spool_directory`, for what is left at the end; null: there is
+  /// none, what is left is lost.
+  Spool::Open spool;
+  std::string spool_directory;
 };
 
 /// Sends what is queued, one turn at a time; the thread around it is in Client. Lives on one
@@ -40,6 +46,9 @@ class Sender {
   /// Everything that was queued before is delivered, or the time is over (false).
   bool flush(core::Duration timeout);
   [[nodiscard]] core::RecordPublisher* publisher() const noexcept { return publisher_.get(); }
+  /// The training is over and the other side away: what is queued and what was not confirmed goes to
+  /// the spool, in its order. How many records are there now; 0: none, or there is no spool.
+  std::uint64_t spool_left();
   /// Gives up the publisher and whatever it still holds.
   void release() { publisher_.reset(); }
   [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(); }
@@ -62,6 +71,7 @@ class Sender {
   core::Duration try_again_{0};    // monotonic
   core::Duration check_again_{0};  // monotonic
   bool stuck_ = false;
+  Unconfirmed unconfirmed_;
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> confirmed_{0};  // or counted in lost_
   std::atomic<std::uint64_t> lost_{0};

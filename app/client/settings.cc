@@ -25,6 +25,9 @@ constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's o
 constexpr std::chrono::milliseconds kLinger{5};
 constexpr std::chrono::milliseconds kPingTimeout{300};
 constexpr std::chrono::milliseconds kFetchWait{1'000};
+constexpr const char* kSpoolVariable = "TOCSIN_SPOOL";
+constexpr const char* kSpoolFolder = "./tocsin-spool";
+constexpr std::uint64_t kSpoolBytes = 96ULL << 20;  // more than the queue and the unconfirmed hold
 
 // Sections of other programs: not ours to judge.
 constexpr std::array kForeign = {
@@ -139,6 +142,7 @@ struct SharedTransport {
   std::string writer;
   core::RunUid run;
   std::unique_ptr<ingest::Transport> transport;
+  std::unique_ptr<ingest::Transport> left;  // the spool's
   bool reached = false;
 
   Result<std::unique_ptr<ingest::Transport>> open() {
@@ -174,6 +178,20 @@ struct SharedTransport {
     if (auto partitions = (*made)->partitions(core::topic::kTelemetry); !partitions)
       return partitions.error();
     return made;
+  }
+
+  // Asked once, at the end; the transport is kept as long as its publisher may live.
+  Result<std::unique_ptr<core::RecordPublisher>> spool(const std::string& directory) {
+    ingest::TransportConfig place;
+    place.journal = directory;
+    auto opened = ingest::Transport::open(place, settings.topics, *trouble, telemetry);
+    if (!opened) return opened.error();
+    left = *std::move(opened);
+    ingest::PublisherOptions options;
+    options.writer = writer;
+    options.max_queued_bytes = kSpoolBytes;
+    options.max_queued_records = 1'000'000;
+    return left->publisher(options);
   }
 
   Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) const {
@@ -220,6 +238,8 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
     if (auto ok = add_labels(input.labels, out.labels); !ok) return ok.error();
   }
   if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
+    const std::string spool = variable(kSpoolVariable);
+    if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
     out.out = "kafka";
     for (const auto& [key, value] : *kafka) {
       const auto* text = core::as<std::string>(value);
@@ -236,6 +256,12 @@ std::string journal_writer(const Identity& identity, std::uint64_t incarnation) 
   std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(incarnation));
   return "hook-" + core::to_text(identity.run).substr(0, 8) + "-" +
          std::to_string(identity.attempt) + "-" + std::to_string(identity.rank) + "-" + hex.data();
+}
+
+std::string spool_directory(const Settings& settings, const Identity& identity,
+                            std::uint64_t incarnation) {
+  if (settings.spool.empty()) return {};
+  return settings.spool + "/" + journal_writer(identity, incarnation);
 }
 
 std::string command_share(const Settings& settings, const core::RunUid& run) {
@@ -260,6 +286,9 @@ Endpoints make_endpoints(const Settings& settings, const Identity& identity,
   Endpoints out;
   out.publisher = [shared] { return shared->publisher(); };
   out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };
+  out.spool_directory = spool_directory(settings, identity, incarnation);
+  if (out.spool_directory.empty()) return out;
+  out.spool = [shared, directory = out.spool_directory]() { return shared->spool(directory); };
   return out;
 }
 

@@ -29,6 +29,8 @@ struct Settings {
   std::string cluster;
   core::Labels labels;
   std::string out;  // for people: "kafka host:9092", "journal ./tocsin-data"
+  /// Below it what could not be delivered to Kafka is kept; empty: nowhere.
+  std::string spool;
 };
 
 /// Order of `out`: the argument, TOCSIN_BROKERS, TOCSIN_OUT, the file's `transport`,
@@ -37,6 +39,10 @@ core::Result<Settings> load_settings(const SettingsInput& input, const ProcessFa
 
 /// Writer name of a hook in a journal (docs/transports.md).
 std::string journal_writer(const Identity& identity, std::uint64_t incarnation);
+
+/// The directory of this client below Settings::spool; empty: there is none.
+std::string spool_directory(const Settings& settings, const Identity& identity,
+                            std::uint64_t incarnation);
 
 /// What clients of one node have in common that read the same commands:
 /// ClientOptions::command_share.

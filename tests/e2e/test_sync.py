@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 import uuid
 
@@ -98,3 +99,68 @@ def test_what_cannot_be_synced_is_said(tmp_path, finished):
     assert "is sent to Kafka" in run_cli("sync", directory, "--to", str(tmp_path), env=environment)[2]
     code, _, said = run_cli("sync", str(tmp_path / "nowhere"), "--to", "kafka://127.0.0.1:1", env=environment)
     assert code == 4 and "nowhere" in said
+
+
+TRAIN = """
+import sys, time, tocsin
+hook = tocsin.watch(out="kafka://{bootstrap}", job="cut", run="cut", capture={{"every": "1 step"}}, config="{config}")
+for step in range(400):
+    hook.log(loss=float("nan") if step >= 300 else 1.0 / (step + 1))
+    hook.step()
+    if step == 100:
+        assert hook.flush(30)
+        print("half", flush=True); sys.stdin.readline()
+    if step % 20 == 0:
+        time.sleep(0.02)
+hook.close(timeout=1.0)
+print(hook.stats()["spooled_records"], hook.stats()["loss"])
+"""
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause"])
+def test_what_a_broker_that_went_away_did_not_get_waits_on_the_disk(server, tmp_path, fault):
+    with Kafka(f"spool-{uuid.uuid4().hex[:8]}") as cluster:
+        assert not cluster.existing, "this test needs a broker of its own: unset KAFKA_BOOTSTRAP_SERVERS"
+        file = config(tmp_path, cluster.bootstrap, "tocsin")
+        code, _, said = run_cli("topics", "apply", "-c", file)
+        assert code == 0, said
+        script = tmp_path / "train.py"
+        script.write_text(TRAIN.format(bootstrap=cluster.bootstrap, config=file))
+        training = subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                    env={**os.environ, "TOCSIN_SPOOL": str(tmp_path / "spool")})
+        assert training.stdout.readline() == "half\n"
+        getattr(cluster, fault)()
+        said, _ = training.communicate("\n", timeout=60)
+        assert training.returncode == 0 and int(said.split()[0]) > 0 and "tocsin sync" in said, said
+        left, = (tmp_path / "spool").iterdir()
+        cluster.restart() if fault == "kill" else cluster.resume()
+        for _ in range(2):
+            code, told, why = run_cli("sync", left, "-c", file, timeout=120)
+            assert code == 0, why
+        assert told.startswith("nothing new")
+        engine = server(file, role="evaluate")
+        ended = engine.wait_for("job_ended", timeout=90)
+        assert ended["step"] == STEPS - 1
+        fired = {(event["rule"], event["step"]) for event in engine.all("issue_fired")}
+        assert ("exploding_tensor", 300) in fired
+        missing = [line for line in engine.get("/metrics")[1].splitlines() if line.startswith("tocsin_rules_missing_frames_total")]
+        assert missing and all(line.endswith(" 0") for line in missing), missing
+
+
+def test_without_a_spool_what_is_left_is_lost_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOCSIN_SPOOL", "off")
+    hook = tocsin.watch(out="kafka://127.0.0.1:1", job="off")
+    hook.log(loss=1.0)
+    hook.step()
+    hook.close(timeout=0.5)
+    assert "did not reach" in hook.stats()["loss"] and hook.stats()["spooled_records"] == 0
+
+
+def test_a_spool_that_cannot_be_written_is_said(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TOCSIN_SPOOL", str(tmp_path / "file"))
+    hook = tocsin.watch(out="kafka://127.0.0.1:1", job="no")
+    hook.log(loss=1.0)
+    hook.step()
+    hook.close(timeout=0.5)
+    assert hook.stats()["spooled_records"] == 0 and "spool" in hook.stats()["loss"]

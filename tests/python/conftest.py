@@ -2,6 +2,12 @@
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def spool(tmp_path, monkeypatch):
+    """What a hook cannot deliver stays with the test."""
+    monkeypatch.setenv("TOCSIN_SPOOL", str(tmp_path / "spool"))
+
+
 @pytest.fixture
 def out(tmp_path):
     """A directory for a run; whatever hook is still open closes with the test."""
