@@ -56,7 +56,9 @@ def batches(recipe, random):
 
 
 def _context(recipe):
-    return torch.autocast("cpu", torch.bfloat16) if recipe.autocast else contextlib.nullcontext()
+    # On CPUs PyTorch 1 has normalisation layers that refuse mixed types.
+    mixes = recipe.autocast and torch.__version__ >= "2"
+    return torch.autocast("cpu", torch.bfloat16) if mixes else contextlib.nullcontext()
 
 
 def evaluate(recipe, hook, watched):
