@@ -154,7 +154,8 @@ class Course:
         if each_step and loss - self.best <= p["round_share"] * (self.first - self.best):
             above = False
         self.strikes = self.strikes + 1 if above else 0
-        steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and loss > 2 * training
+        far = math.isfinite(training) and loss > 2 * training
+        steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and far
         self.steep = self.steep + 1 if steep else 0
         return self.strikes >= p["patience"] or (self.steep > 0 and self.steep + 1 >= p["patience"])
 
