@@ -4,13 +4,9 @@
 
 namespace tocsin::routing {
 
-using core::Duration;
 using core::WallTime;
 
 namespace {
-
-/// Old by this much, an issue of a group that need not wait comes from a backlog.
-constexpr Duration kFresh = std::chrono::seconds(5);
 
 core::Labels overflow_labels() { return {{"overflow", "true"}}; }
 
@@ -19,10 +15,6 @@ std::string shown_key(const std::string& route_id, const std::string& group_key)
 }
 
 }  // namespace
-
-WallTime last_on_grid(WallTime first, Duration interval, WallTime now) {
-  return now <= first ? first : first + interval * ((now - first) / interval);
-}
 
 Group* Groups::find(const std::string& route_id, const std::string& group_key) const {
   const auto hash = hash_of_key_.find(shown_key(route_id, group_key));
@@ -50,7 +42,7 @@ void Groups::route(IssueState& state, WallTime now, bool new_episode) {
       member.strayed = false;
       change(group);
     }
-    if (fresh || new_episode) hurry(group, state, now);
+    if ((fresh || new_episode) && turns_.hurry(group, state, now)) touch(group);
   }
   // Labels changed: groups it no longer belongs to are left, unless somebody was told there; those
   // hear of it until it resolves.
@@ -79,8 +71,7 @@ bool Groups::route_resolved(IssueState& state, WallTime now) {
     if (!group.active()) activate(group, state, now);
     join(group, state);
     group.members.at(state.key).strayed = false;
-    group.next_tick = std::min(group.next_tick.value_or(now), now);
-    arrange(group);
+    turns_.no_later_than(group, now);
     touch(group);
   }
   return wanted;
@@ -114,12 +105,9 @@ Group& Groups::group_for(IssueState& state, const Route& route, const core::Labe
   const std::string hash = group_hash(route, labels);
   const Group* found = table_.find(hash);
   const bool active = found != nullptr && found->active();
-  const bool room = active ? found->members.size() < limits_.max_members_per_group
-                           : active_ < limits_.max_groups &&
-                                 active_of_route_[route.id] < limits_.max_groups_per_route;
+  const bool room = active ? capacity_.another_member(*found) : capacity_.another_group(route.id);
   if (room) return find_or_make(route, labels, hash, false);
-  ++overflowed_;
-  overflows_.push_back({route.id, true, now});
+  capacity_.refused(route.id, now);
   return find_or_make(route, overflow_labels(), group_hash(route, overflow_labels()), true);
 }
 
@@ -138,27 +126,17 @@ Group* Groups::group_of_cause(const IssueState& state, const Route& route) const
     const IssueState* first = issues_.state_of(cause.issue_key);
     if (first == nullptr || first == &state || !first->firing) continue;
     Group* group = here(*first);
-    if (group != nullptr && group->members.size() < limits_.max_members_per_group) return group;
+    if (group != nullptr && capacity_.another_member(*group)) return group;
   }
   return nullptr;
 }
 
 void Groups::activate(Group& group, const IssueState& first, WallTime now) {
-  ++active_;
-  ++active_of_route_[group.route_id];
+  capacity_.opened(group);
   ++group.generation;
   group.created_at = now;
-  group.running = false;
-  group.absent_since.reset();
-  group.last_tick.reset();
-  group.urgent_at.reset();
   agenda_.cancel(Due::forget_group, group.hash);
-  const Duration wait = group.route->group_wait;
-  const WallTime began = first.issue.starts_at;
-  group.next_tick = began + wait <= now ? now : now + wait;
-  group.held = behind_ && began + std::max(wait, kFresh) <= now;
-  if (wait == Duration::zero()) at_once_.push_back(group.hash);
-  arrange(group);
+  turns_.begin(group, first, now);
   touch(group);
 }
 
@@ -176,18 +154,6 @@ void Groups::leave(Group& group, IssueState& state) {
   issues_.touch(state);
   change(group);
   if (!state.firing && state.groups.empty()) issues_.retire(state);
-}
-
-void Groups::hurry(Group& group, const IssueState& state, WallTime now) {
-  const Route& route = *group.route;
-  if (!route.immediate_on || !route.immediate_on->matches(state.issue.labels)) return;
-  WallTime at = now + route.urgent_wait;
-  if (group.last_urgent) at = std::max(at, *group.last_urgent + route.urgent_min_gap);
-  if (group.next_flush() && at >= *group.next_flush()) return;
-  group.urgent_at = at;
-  if (at <= now) at_once_.push_back(group.hash);
-  arrange(group);
-  touch(group);
 }
 
 void Groups::change(Group& group) {
@@ -212,8 +178,7 @@ void Groups::tell_again(Group& group, const std::string& integration,
     if (!group.active()) {
       find_or_make(*group.route, group.labels, group.hash, group.overflow);
       activate(group, *found, now);
-      group.next_tick = now;
-      arrange(group);
+      turns_.no_later_than(group, now);
     }
     if (group.members.count(key) == 0) join(group, *found);
     issues_.keep(key);
@@ -229,17 +194,9 @@ bool Groups::belongs(const Group& group, IssueState& state) const {
   });
 }
 
-// ---- the holding of what is old
-
-void Groups::set_behind(bool behind, WallTime now) {
-  behind_ = behind;
-  if (behind) return;
+void Groups::release_held(WallTime now) {
   for (const auto& [hash, group] : table_.in_order()) {
-    if (!group->held) continue;
-    group->held = false;
-    if (group->next_tick) group->next_tick = std::max(*group->next_tick, now);
-    arrange(*group);
-    touch(*group);
+    if (turns_.release(*group, now)) touch(*group);
   }
 }
 

@@ -55,16 +55,19 @@ Router::Impl::Impl(RouteTree tree, RouterOptions options)
       dedup_(options_.limits.dedup_window, options_.limits.dedup_max),
       runs_(options_.limits, agenda_),
       issues_(options_.limits, agenda_),
-      groups_(tree_, options_.limits, agenda_, issues_, log_),
-      teller_(tree_, options_, issues_, groups_, log_),
+      turns_(agenda_),
+      capacity_(options_.limits),
+      groups_(tree_, agenda_, turns_, capacity_, issues_, log_),
+      intake_(options_, {dedup_, runs_, issues_, groups_, capacity_, log_}, stats_),
+      teller_(tree_, options_, issues_, groups_, turns_, log_),
       catchup_(options_.limits.catchup_hold_max) {}
 
 const Stats& Router::Impl::stats() const noexcept {
   teller_.count(stats_);
-  stats_.groups_overflow = groups_.overflowed();
+  stats_.groups_overflow = capacity_.overflowed();
   stats_.firing = issues_.firing();
   stats_.issues = issues_.size();
-  stats_.groups = groups_.active();
+  stats_.groups = capacity_.active();
   stats_.runs = runs_.size();
   stats_.seen = dedup_.size();
   stats_.seen_evicted = dedup_.evicted();

@@ -10,7 +10,8 @@ using core::WallTime;
 void Router::Impl::set_behind(bool behind, WallTime now) {
   if (!catchup_.set_behind(behind, now)) return;
   if (!behind) release();
-  groups_.set_behind(behind, now);
+  turns_.set_behind(behind);
+  if (!behind) groups_.release_held(now);
 }
 
 /// Expiries and losses wait too: what refreshes them may stand in the backlog.
@@ -41,7 +42,7 @@ bool Router::Impl::waits(const Group& group, WallTime at) const {
 void Router::Impl::release() {
   for (const auto& [kind, key] : catchup_.release()) {
     if (kind == Due::flush_group) {
-      if (const Group* group = groups_.find(key)) groups_.arrange(*group);
+      if (const Group* group = groups_.find(key)) turns_.arrange(*group);
     } else if (kind == Due::expire_issue) {
       issues_.expect(key);
     } else {
@@ -53,9 +54,9 @@ void Router::Impl::release() {
 void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
   switch (due.kind) {
     case Due::expire_issue:
-      return expire(due);
+      return intake_.expire(due);
     case Due::lose_run:
-      return follow(due.key, runs_.lose(due));
+      return intake_.lose(due);
     case Due::flush_group:
       return teller_.flush_due(due.key, due.at, now);
     case Due::forget_group:
@@ -69,7 +70,7 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
 
 bool Router::Impl::tick(WallTime now) {
   if (!restored_) return false;
-  (void)groups_.take_at_once();  // they are on the agenda as well
+  (void)turns_.take_at_once();  // they are on the agenda as well
   teller_.begin_turn();
   dedup_.forget(now);
   if (catchup_.begin_round(now)) release();
@@ -80,7 +81,7 @@ bool Router::Impl::tick(WallTime now) {
       continue;
     }
     carry_out(*due, now);
-    tell_overflows();
+    intake_.tell_overflows();
     if (teller_.spent()) {
       const auto next = agenda_.next();
       return next && *next <= until;
@@ -100,7 +101,7 @@ std::optional<WallTime> Router::Impl::next_deadline() const {
 /// Groups that this event has made due: a resolve further on in the same poll must not hide a
 /// firing that a route without group_wait tells immediately.
 void Router::Impl::tell_at_once(WallTime now) {
-  for (const std::string& hash : groups_.take_at_once()) {
+  for (const std::string& hash : turns_.take_at_once()) {
     Group* found = groups_.find(hash);
     if (!restored_ || found == nullptr) continue;
     Group& group = *found;

@@ -1,7 +1,7 @@
 // The inside of Router: joins the tables. An event goes through deduplication, runs, issues and
-// groups; the agenda says whose turn it is.
-// router.cc: the door and views; router_intake.cc: events; router_flow.cc: what may happen when;
-// router_state.cc: restore and take.
+// groups (intake.h); the agenda says whose turn it is.
+// router.cc: the door and views; router_flow.cc: what may happen when; router_state.cc: restore and
+// take.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,19 @@
 #include <vector>
 
 #include "routing/agenda.h"
+#include "routing/capacity.h"
 #include "routing/catchup.h"
 #include "routing/dedup.h"
 #include "routing/groups.h"
+#include "routing/intake.h"
 #include "routing/issues.h"
 #include "routing/notification_log.h"
+#include "routing/old_members.h"
 #include "routing/route_tree.h"
 #include "routing/routing.h"
 #include "routing/runs.h"
 #include "routing/teller.h"
+#include "routing/turns.h"
 
 namespace tocsin::routing {
 
@@ -28,10 +32,14 @@ class Router::Impl {
  public:
   Impl(RouteTree tree, RouterOptions options);
 
-  // Events (router_intake.cc).
-  void on_issue(core::Issue issue, core::WallTime now);
-  void on_job(const core::JobEvent& event, core::WallTime now);
-  void on_delivery(const core::Delivery& delivery, core::WallTime now);
+  void on_issue(core::Issue issue, core::WallTime now) {
+    intake_.on_issue(std::move(issue), now);
+    tell_at_once(now);
+  }
+  void on_job(const core::JobEvent& event, core::WallTime now) { intake_.on_job(event, now); }
+  void on_delivery(const core::Delivery& delivery, core::WallTime now) {
+    intake_.on_delivery(delivery, now);
+  }
 
   // When what may happen (router_flow.cc).
   void set_behind(bool behind, core::WallTime now);
@@ -53,19 +61,6 @@ class Router::Impl {
   }
 
  private:
-  // router_intake.cc
-  void report(core::Issue normal, core::WallTime now);
-  void began(IssueState& state, core::WallTime now);
-  void ended(IssueState& state, core::WallTime at);
-  void tell_outside(IssueState& state, core::WallTime at);
-  void end(IssueState& state, core::Resolution resolution, core::WallTime at);
-  void expire(const Agenda::Entry& due);
-  void follow(const std::string& run, const RunEffects& effects);
-  void resolve_run(const std::string& run, const RunEffect& effect);
-  void raise(std::string_view rule, core::Labels labels, std::string summary, core::WallTime now);
-  void clear(std::string_view rule, core::Labels labels, core::WallTime now);
-  void tell_overflows();
-
   // router_flow.cc
   [[nodiscard]] bool waits(const Agenda::Entry& due) const;
   [[nodiscard]] bool waits(const Group& group, core::WallTime at) const;
@@ -83,10 +78,14 @@ class Router::Impl {
   Runs runs_;
   Issues issues_;
   NotificationLog log_;
+  Turns turns_;
+  Capacity capacity_;
+  OldMembers old_members_;
   Groups groups_;
+  Intake intake_;
   Teller teller_;
   Catchup catchup_;
-  mutable Stats stats_;  // what is counted here; the rest is gathered when asked for
+  mutable Stats stats_;  // what intake counts; the rest is gathered when asked for
   bool restored_ = false;
 };
 

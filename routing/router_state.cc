@@ -20,7 +20,7 @@ Status Router::Impl::restore(std::string_view key, std::string_view value) {
   } else if (kind == "group") {
     read = groups_.restore(rest, value);
   } else if (kind == "member") {
-    read = groups_.restore_member(rest);
+    read = old_members_.restore(rest);
   } else if (kind == "log") {
     read = log_.restore(rest, value);
   } else if (kind == "run") {
@@ -53,10 +53,12 @@ void Router::Impl::restored(WallTime now) {
   dedup_.restored();
   issues_.restored();
   log_.restored([this](const std::string& group) { return groups_.find(group) != nullptr; });
+  old_members_.link(issues_);
   groups_.link();
   runs_.restored();
   close_unrouted(now);
-  groups_.start(now, [&](const Group& group) { return teller_.passed_quietly(group, now); });
+  groups_.start(now, options_.limits.catchup_hold_max,
+                [&](const Group& group) { return teller_.passed_quietly(group, now); });
   for (const auto& [key, state] : issues_.in_order()) {
     if (state->firing) {
       groups_.route(*state, now, false);  // routes that are new since
@@ -65,7 +67,7 @@ void Router::Impl::restored(WallTime now) {
     }
   }
   restored_ = true;
-  tell_overflows();
+  intake_.tell_overflows();
   catchup_.start();
 }
 
@@ -76,7 +78,7 @@ Output Router::Impl::take() {
   groups_.take(out.state);
   issues_.take(out.state);
   log_.take(out.state);
-  groups_.take_gone_members(out.state);
+  old_members_.take(out.state);
   runs_.take(out.state);
   dedup_.take(out.state);
   return out;

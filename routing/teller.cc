@@ -29,7 +29,7 @@ bool ended_with_its_job(const Group& group, const IssueState& state) {
 
 void Teller::flush_due(const std::string& hash, WallTime due, WallTime now) {
   Group& group = *groups_.find(hash);
-  if (const auto tick = groups_.tick_for(group, due, now)) flush(group, *tick, now);
+  if (const auto tick = turns_.tick_for(group, due, now)) flush(group, *tick, now);
 }
 
 void Teller::flush(Group& group, WallTime tick, WallTime now) {
@@ -39,9 +39,9 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
     for (const Integration* integration : group.route->integrations) {
       note(group, integration->id, "none");
     }
-    groups_.advance(group, tick, now);
+    turns_.advance(group, tick, now);
     group.unsaved = true;  // its grid follows from the stored point as well
-    groups_.arrange(group);
+    turns_.arrange(group);
     return;
   }
   const std::vector<FlushMember> members = freeze(group, now - tick > kLate ? now : tick);
@@ -50,9 +50,9 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
     tell(group, *integration, members, tick, now);
   }
   part(group, members);
-  groups_.advance(group, tick, now);
+  turns_.advance(group, tick, now);
   if (group.members.empty()) groups_.dissolve(group, tick);
-  groups_.arrange(group);
+  turns_.arrange(group);
   group.unsaved = false;
   groups_.touch(group);
 }

@@ -14,14 +14,20 @@
 #include "routing/notification_log.h"
 #include "routing/route_tree.h"
 #include "routing/routing.h"
+#include "routing/turns.h"
 
 namespace tocsin::routing {
 
 class Teller {
  public:
   Teller(const RouteTree& tree, const RouterOptions& options, Issues& issues, Groups& groups,
-         NotificationLog& log)
-      : tree_(tree), options_(options), issues_(issues), groups_(groups), log_(log) {}
+         Turns& turns, NotificationLog& log)
+      : tree_(tree),
+        options_(options),
+        issues_(issues),
+        groups_(groups),
+        turns_(turns),
+        log_(log) {}
 
   /// Due::flush_group.
   void flush_due(const std::string& hash, core::WallTime due, core::WallTime now);
@@ -54,6 +60,7 @@ class Teller {
   const RouterOptions& options_;
   Issues& issues_;
   Groups& groups_;
+  Turns& turns_;
   NotificationLog& log_;
   std::vector<core::Notification> notifications_;  // these three: since the last take
   std::vector<Decision> decisions_;

@@ -1,9 +1,9 @@
-// Router: issues, jobs and deliveries, and what they mean for one another.
+#include "routing/intake.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "core/identity.h"
-#include "routing/router_impl.h"
 
 namespace tocsin::routing {
 
@@ -45,7 +45,7 @@ bool told_anywhere(const IssueState& state) {
 
 // ---- issues
 
-void Router::Impl::on_issue(Issue issue, WallTime now) {
+void Intake::on_issue(Issue issue, WallTime now) {
   ++stats_.events;
   if (issue.labels.empty()) {
     ++stats_.rejected;
@@ -61,10 +61,9 @@ void Router::Impl::on_issue(Issue issue, WallTime now) {
   follow(core::to_text(normal.run.uid), runs_.note(normal, now));
   report(std::move(normal), now);
   tell_overflows();
-  tell_at_once(now);
 }
 
-void Router::Impl::report(Issue normal, WallTime now) {
+void Intake::report(Issue normal, WallTime now) {
   IssueState& state = issues_.of(normal.labels);
   if (of_next_attempt(state, normal)) end(state, Resolution::superseded, normal.starts_at);
   const bool untold = !state.firing && told_anywhere(state);
@@ -86,7 +85,7 @@ void Router::Impl::report(Issue normal, WallTime now) {
   }
 }
 
-void Router::Impl::began(IssueState& state, WallTime now) {
+void Intake::began(IssueState& state, WallTime now) {
   groups_.change_all_of(state);
   groups_.route(state, now, true);
   if (const auto over = runs_.over(state.issue, now)) {
@@ -97,35 +96,37 @@ void Router::Impl::began(IssueState& state, WallTime now) {
   }
 }
 
-void Router::Impl::ended(IssueState& state, WallTime at) {
+void Intake::ended(IssueState& state, WallTime at) {
   groups_.change_all_of(state);
   tell_outside(state, at);
 }
 
 /// Groups see the end of a member at their next flush; of what is in none, those hear who knew it.
-void Router::Impl::tell_outside(IssueState& state, WallTime at) {
+void Intake::tell_outside(IssueState& state, WallTime at) {
   if (!state.groups.empty() || state.issue.shadow) return;
   if (!groups_.route_resolved(state, at)) ++stats_.orphan_resolves;
 }
 
-void Router::Impl::end(IssueState& state, Resolution resolution, WallTime at) {
+void Intake::end(IssueState& state, Resolution resolution, WallTime at) {
   if (issues_.end(state, resolution, at)) ended(state, at);
 }
 
-void Router::Impl::expire(const Agenda::Entry& due) {
+void Intake::lose(const Agenda::Entry& due) { follow(due.key, runs_.lose(due)); }
+
+void Intake::expire(const Agenda::Entry& due) {
   if (IssueState* issue = issues_.state_of(due.key)) end(*issue, Resolution::expired, due.at);
 }
 
 // ---- what runs mean for issues
 
-void Router::Impl::on_job(const core::JobEvent& event, WallTime now) {
+void Intake::on_job(const core::JobEvent& event, WallTime now) {
   bool stale = false;
   follow(core::to_text(event.run.uid), runs_.note(event, now, stale));
   stats_.stale += stale ? 1 : 0;
   tell_overflows();
 }
 
-void Router::Impl::follow(const std::string& run, const RunEffects& effects) {
+void Intake::follow(const std::string& run, const RunEffects& effects) {
   for (const RunEffect& effect : effects) {
     switch (effect.kind) {
       case RunEffect::Kind::resolve:
@@ -141,7 +142,7 @@ void Router::Impl::follow(const std::string& run, const RunEffects& effects) {
   }
 }
 
-void Router::Impl::resolve_run(const std::string& run, const RunEffect& effect) {
+void Intake::resolve_run(const std::string& run, const RunEffect& effect) {
   for (const std::string& key : issues_.firing_of(run)) {
     IssueState& state = *issues_.state_of(key);
     const std::uint32_t attempt = state.issue.run.attempt;
@@ -153,8 +154,7 @@ void Router::Impl::resolve_run(const std::string& run, const RunEffect& effect) 
 
 // ---- the router's own issues
 
-void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string summary,
-                         WallTime now) {
+void Intake::raise(std::string_view rule, core::Labels labels, std::string summary, WallTime now) {
   Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
   const IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr && known->firing) return;
@@ -164,15 +164,15 @@ void Router::Impl::raise(std::string_view rule, core::Labels labels, std::string
   report(std::move(issue), now);
 }
 
-void Router::Impl::clear(std::string_view rule, core::Labels labels, WallTime now) {
+void Intake::clear(std::string_view rule, core::Labels labels, WallTime now) {
   const Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
   IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr) end(*known, Resolution::recovered, now);
 }
 
 /// Telling of them may make further ones.
-void Router::Impl::tell_overflows() {
-  for (auto news = groups_.take_overflows(); !news.empty(); news = groups_.take_overflows()) {
+void Intake::tell_overflows() {
+  for (auto news = capacity_.take_overflows(); !news.empty(); news = capacity_.take_overflows()) {
     for (const Overflow& one : news) {
       if (one.begins) {
         raise(kOverflowRule, {{"route", one.route_id}},
@@ -188,7 +188,7 @@ void Router::Impl::tell_overflows() {
 
 // ---- deliveries
 
-void Router::Impl::on_delivery(const core::Delivery& delivery, WallTime now) {
+void Intake::on_delivery(const core::Delivery& delivery, WallTime now) {
   Group* const group = groups_.find(delivery.route_id, delivery.group_key);
   if (group == nullptr) return;
   const auto settled = log_.settle(group->hash, delivery);
