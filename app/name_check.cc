@@ -215,11 +215,13 @@ std::string misplaced_in_rule(const config::Document& document, const std::strin
     const Names beside{"use", "name", "preset", "shadow", "actions", "runbook_url"};
     return has(beside, key) ? "it belongs beside `with`, not into it" : "";
   }
-  const auto rule = rules::make_rule(*name);
-  if (!rule) return {};
-  for (const core::Parameter& parameter : rule->parameters) {
-    if (parameter.name == key) {
-      return "it is a parameter of " + rule->name + ": write `with: {" + key + ": …}`";
+  const rules::RuleDescriptor* rule = rules::find_rule(*name);
+  if (rule == nullptr) return {};
+  // As declared: some rules cannot be made without a parameter.
+  for (const config::KeyDoc& parameter :
+       config::describe([&](config::Reader& in) { (void)rule->read(in, rules::Preset::tocsin); })) {
+    if (parameter.path == key) {
+      return "it is a parameter of " + std::string(rule->name) + ": write `with: {" + key + ": …}`";
     }
   }
   return {};

@@ -139,6 +139,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tab", "rules:\n\t- overfit\n", "t.yaml:2:1: error", "a tab indents this line"},
         Case{"ParameterBesideWith", "rules:\n  - use: vanishing_gradient\n    threshold: 1e-7\n",
              "t.yaml:3:5: error", "write `with: {threshold: …}`"},
+        Case{"ParameterBesideTheWithThatTheRuleNeeds",
+             "rules:\n  - use: all_zero\n    threshold: 50\n    with: {collection_names: "
+             "[weights]}\n",
+             "t.yaml:3:5: error", "it is a parameter of all_zero"},
         Case{"ActionsInsideWith", "rules:\n  - {use: overfit, with: {actions: [a]}}\n",
              "t.yaml:2:27: error", "it belongs beside `with`"},
         Case{"KeyOfAnotherSection", "listen: '127.0.0.1:1'\n", "t.yaml:1:1: error",
