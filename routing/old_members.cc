@@ -9,10 +9,10 @@ constexpr std::size_t kOldHashLength = 64;
 }  // namespace
 
 core::Status OldMembers::restore(std::string_view rest) {
-  if (rest.size() < kOldHashLength + 2 || rest[kHashLength] != '/') {
+  if (rest.size() < kOldHashLength + 2 || rest[kOldHashLength] != '/') {
     return core::Error{core::Code::data_loss, "key without group and member"};
   }
-  read_.emplace_back(rest.substr(0, kOldHashLength), rest.substr(kHashLength + 1));
+  read_.emplace_back(rest.substr(0, kOldHashLength), rest.substr(kOldHashLength + 1));
   return core::ok();
 }
 
