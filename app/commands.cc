@@ -279,9 +279,9 @@ class Defaults {
       for (const auto& other : made_->parameters) {
         if (other.name == parameter) return core::to_json(other.value);
       }
-      return "–";
     }
-    // A rule that cannot do without a selector is none without it, but its parameters are known.
+    // A rule that cannot do without a selector is none without it, but its parameters are known; and
+    // some stand for many (profiler_report).
     for (const config::KeyDoc& key : keys_) {
       if (key.path == parameter) return as_json(key);
     }

@@ -1,7 +1,11 @@
 #include "app/events_log.h"
 
+#include "app/summary_text.h"
+
 namespace tocsin::app {
 namespace {
+
+constexpr std::size_t kMostOfASummary = 1000;  // bytes of a line; all of it stands in the event
 
 std::string text(std::string_view view) { return std::string(view); }
 
@@ -43,6 +47,16 @@ void log_job(core::Log& log, const core::JobEvent& event) {
             {"outcome", event.outcome},
             {"exit_code", event.exit_code ? core::Value(*event.exit_code) : core::Value()},
             {"step", event.step ? core::Value(*event.step) : core::Value()}});
+}
+
+void log_rule(core::Log& log, const core::RuleStatusEvent& event) {
+  if (event.summary.empty()) return;
+  log.info("rule_summed_up", {{"rule", event.rule},
+                              {"job", event.run.job},
+                              {"run", core::to_text(event.run.uid)},
+                              {"attempt", std::int64_t{event.run.attempt}},
+                              {"status", text(core::to_string(event.status))},
+                              {"summary", summary_line(event.summary, kMostOfASummary)}});
 }
 
 void log_notification(core::Log& log, const core::Notification& notification) {

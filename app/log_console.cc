@@ -27,12 +27,13 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 19> kPhrases{{
+constexpr std::array<Phrase, 20> kPhrases{{
     {"issue_fired", "ISSUE", "", "{job}: {rule} ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen, "{job}: {rule} is over[ ({resolution})]: {summary}"},
     {"job_started", "JOB  ", kCyan, "{job} started[, attempt {attempt}]\t[  run {run}]"},
     {"job_ended", "JOB  ", kCyan,
      "{job} ended: {outcome}[, exit code {exit_code}][ at step {step}]\t[  run {run}]"},
+    {"rule_summed_up", "SUM  ", kCyan, "{job}: {rule}: {summary}\t[  run {run}]"},
     {"notification_decided", "TELL ", "",
      "{integration}: {reason}\t[  issues: {issues}][, {kind}]"},
     {"delivery_finished", "TOLD ", "", "{integration}: {state}[ ({detail})]\t[  {latency_ms} ms]"},

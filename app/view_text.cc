@@ -6,6 +6,7 @@
 #include "app/events_log.h"
 #include "app/log_console.h"
 #include "app/printable.h"
+#include "app/summary_text.h"
 #include "app/text_table.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -16,7 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 using Row = TableRow;
 
-constexpr std::size_t kIdLength = 10;  // enough of a fingerprint to be the only one
+constexpr std::size_t kMostOfASummary = 400;  // bytes of a line
+constexpr std::size_t kIdLength = 10;         // enough of a fingerprint to be the only one
 
 std::string ago(core::WallTime then, core::WallTime now) {
   if (core::nanoseconds(then) == 0) return "";
@@ -53,6 +55,18 @@ std::vector<const core::JobEvent*> recent_runs(const TopicView& view, core::Wall
 std::string job_of(const TopicView& view, const core::RunUid& run) {
   const auto found = view.runs().find(run);
   return found == view.runs().end() ? short_run(run) : printable(found->second.run.job);
+}
+
+// What rules have summed up of the runs that are shown.
+std::vector<const core::RuleStatusEvent*> sums(const TopicView& view, core::WallTime now) {
+  std::vector<const core::RuleStatusEvent*> out;
+  for (const auto* run : recent_runs(view, now)) {
+    for (auto rule = view.rules().lower_bound({run->run.uid, ""});
+         rule != view.rules().end() && rule->first.first == run->run.uid; ++rule) {
+      if (!rule->second.summary.empty()) out.push_back(&rule->second);
+    }
+  }
+  return out;
 }
 
 // One sentence each.
@@ -123,6 +137,12 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
                     run->step ? std::to_string(*run->step) : "–", ago(run->time, now)});
   }
   out += heading("runs", rows.size() - 1) + (rows.size() > 1 ? text_table(rows) : "");
+  const auto told = sums(view, now);
+  out += heading("summed up", told.size());
+  for (const auto* rule : told) {
+    out += "  " + job_of(view, rule->run.uid) + ": " + printable(rule->rule) + ": " +
+           summary_line(rule->summary, kMostOfASummary) + "\n";
+  }
   const auto open = open_issues(view);
   out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, now));
   rows = {{"JOB", "RUN", "RULE", "STATE", "ASKED"}};
@@ -160,12 +180,20 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                        {"phase", stop.newest ? core::Value(stop.newest->phase) : core::Value()},
                        {"issued_at", core::to_rfc3339(stop.command.issued_at)}});
   }
+  core::ValueList summaries;
+  for (const auto* rule : sums(view, now)) {
+    summaries.push_back(core::ValueMap{{"run", core::to_text(rule->run.uid)},
+                                       {"attempt", std::int64_t{rule->run.attempt}},
+                                       {"rule", rule->rule},
+                                       {"summary", rule->summary}});
+  }
   core::ValueList bad;
   for (std::string& sentence : unhealthy(view, now)) bad.emplace_back(std::move(sentence));
   return core::to_json(core::ValueMap{{"transport", transport},
                                       {"runs", std::move(runs)},
                                       {"issues", std::move(issues)},
                                       {"stops", std::move(stops)},
+                                      {"summaries", std::move(summaries)},
                                       {"unhealthy", std::move(bad)}});
 }
 

@@ -11,7 +11,7 @@ namespace tocsin::app {
 
 /// Runs, open issues, stops, and what is not well; several lines.
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now);
-/// The same for programs: {"transport", "runs", "issues", "stops", "unhealthy"}.
+/// The same for programs: {"transport", "runs", "issues", "stops", "summaries", "unhealthy"}.
 std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now);
 /// A table; each row ends in an id that `issues show` takes.
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues, core::WallTime now);

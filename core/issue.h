@@ -173,6 +173,8 @@ struct RuleStatusEvent {
   std::string reason;
   std::vector<std::string> missing;
   std::map<std::string, std::uint64_t> evaluations;  // outcome → count
+  /// Of a rule that sums up a run, what it has to tell: by name a number, a text, or more of these.
+  ValueMap summary;
   RunRef run;
   WallTime time{};
 };

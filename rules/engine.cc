@@ -146,13 +146,7 @@ void Engine::end_of_input() {
     impl_->ctx.part = &partition;
     for (auto& [id, run] : partition.runs) {
       if (run->job.ended) continue;
-      partition.cut.touch_head(*run);
-      run->course.grace_over = true;
-      impl_->steps.advance(*run, true);
-      impl_->rows.flush(*run);
-      impl_->samples.flush(*run);
-      impl_->evaluations.end(*run);
-      impl_->ends.check_end(*run);
+      impl_->ends.stop_reading(*run);
     }
   }
 }

@@ -52,10 +52,16 @@ constexpr std::string_view kPyTorch[] = {"exploding_tensor",
                                          "identical_parameters",
                                          "loss_spike"};
 
-constexpr std::string_view kXGBoost[] = {
-    "exploding_tensor", "loss_not_decreasing",           "overfit",
-    "overtraining",     "stalled_training_rule",         "class_imbalance",
-    "confusion",        "feature_importance_overweight", "tree_depth"};
+constexpr std::string_view kXGBoost[] = {"exploding_tensor",
+                                         "loss_not_decreasing",
+                                         "overfit",
+                                         "overtraining",
+                                         "stalled_training_rule",
+                                         "class_imbalance",
+                                         "confusion",
+                                         "feature_importance_overweight",
+                                         "tree_depth",
+                                         "create_xgboost_report"};
 
 constexpr std::string_view kProfiler[] = {"batch_size",
                                           "cpu_bottleneck",
@@ -73,7 +79,8 @@ constexpr std::string_view kProfiler[] = {"batch_size",
                                           "data_wait",
                                           "dataloader",
                                           "overall_system_usage",
-                                          "overall_framework_metrics"};
+                                          "overall_framework_metrics",
+                                          "profiler_report"};
 
 constexpr std::array<RuleGroup, 4> kGroups{{
     {"default", "for any training: quiet on healthy runs", kDefault},

@@ -119,6 +119,11 @@ class Program {
   /// Whether its issues stand at steps; false: at times.
   [[nodiscard]] virtual bool step_clock() const noexcept { return true; }
 
+  /// Rules that come with it, as they are then configured (complete(), rules.h).
+  [[nodiscard]] virtual std::span<const RuleSettings> brings() const noexcept { return {}; }
+  /// The run with which it compares all others; nullptr: none.
+  [[nodiscard]] virtual const core::RunUid* other() const noexcept { return nullptr; }
+
   /// Whether it looks at a unit: by its selection, or by what only this rule knows.
   [[nodiscard]] virtual Match selects(const Candidate& candidate) const;
 
@@ -335,6 +340,10 @@ class ClockProgram : public Program {
 };
 
 // ------------------------------------------------------------------------------------ describe
+
+/// A rule as it is with these parameters, and what is wrong with them.
+RuleSettings make_rule_with(const RuleDescriptor& rule, Preset preset, const core::ValueMap& with,
+                            config::Diagnostics& problems);
 
 /// Reads the shared parameters, then the rule's own, and checks what spans both. `Rule` has
 /// defaults(preset), read(in, config, preset), kKinds, and optionally needs(config), kExtensions,

@@ -100,6 +100,9 @@ struct EngineConfig {
 
 /// Reads key `rules` of the root map. A bare text stands for {use: text}. Rule names must differ.
 void read_rules(config::Reader& root, RulesConfig& out);
+/// Adds the rules that come with others (profiler_report), except where there is one of that name
+/// already; returns those of these that were to have parameters: nobody knows which count.
+std::vector<std::string> complete(RulesConfig& rules);
 /// Reads section `engine` of the root map.
 void read_engine(config::Reader& root, EngineConfig& out);
 /// A rule as it is without any parameter of the user's: for tests and `rules describe`.

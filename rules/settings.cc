@@ -65,12 +65,12 @@ void configure(const RuleDescriptor& rule, config::Reader& in, RuleSettings& out
   }
 }
 
-// Values and defaults of a rule that has no `with:`.
-void configure_plain(const RuleDescriptor& rule, RuleSettings& out,
-                     config::Diagnostics& diagnostics) {
+// Values and defaults of a rule with these parameters: JSON is YAML.
+void configure_from(const RuleDescriptor& rule, const std::string& with, RuleSettings& out,
+                    config::Diagnostics& diagnostics) {
   const config::Environment nothing = [](const std::string&) { return std::nullopt; };
-  if (const auto empty = config::Document::parse("{}", "defaults", nothing, diagnostics)) {
-    empty->read(diagnostics, [&](config::Reader& in) { configure(rule, in, out); });
+  if (const auto given = config::Document::parse(with, "parameters", nothing, diagnostics)) {
+    given->read(diagnostics, [&](config::Reader& in) { configure(rule, in, out); });
   }
 }
 
@@ -104,7 +104,7 @@ void read_parameters(config::Reader& item, const RuleDescriptor& descriptor, Rul
                                   [&](config::Reader& in) { configure(descriptor, in, rule); });
   if (given && rule.program) return;
   config::Diagnostics problems;
-  configure_plain(descriptor, rule, problems);
+  configure_from(descriptor, "{}", rule, problems);
   for (const config::Diagnostic& problem : problems.items()) {
     if (given) continue;
     if (problem.grade == config::Grade::error) {
@@ -227,6 +227,41 @@ void read_rules(config::Reader& root, RulesConfig& out) {
       "rules", "what is wrong: built-in rules and their parameters",
       [&](config::Reader& item) { read_item(item, libraries, out); }, "use");
   read_groups(root, out);
+  if (root.describing()) return;
+  for (const std::string& name : complete(out)) {
+    root.error("rules", "the rule " + name +
+                            " stands here by itself, and another one that brings it along gives it "
+                            "parameters: give them to " +
+                            name);
+  }
+}
+
+std::vector<std::string> complete(RulesConfig& rules) {
+  std::vector<std::string> twice;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    const auto program = rules.rules[i].program;  // the list may move
+    for (const RuleSettings& part : program->brings()) {
+      const bool known =
+          std::any_of(rules.rules.begin(), rules.rules.end(),
+                      [&](const RuleSettings& one) { return one.name == part.name; });
+      if (!known) rules.rules.push_back(part);
+      const bool given =
+          std::any_of(part.parameters.begin(), part.parameters.end(),
+                      [](const core::Parameter& parameter) { return parameter.origin == "user"; });
+      if (known && given) twice.push_back(part.name);
+    }
+  }
+  return twice;
+}
+
+RuleSettings make_rule_with(const RuleDescriptor& rule, Preset preset, const core::ValueMap& with,
+                            config::Diagnostics& problems) {
+  RuleSettings out;
+  out.name = rule.name;
+  out.preset = preset;
+  out.severity = rule.severity;
+  configure_from(rule, core::to_json(with), out, problems);
+  return out;
 }
 
 void read_engine(config::Reader& root, EngineConfig& out) {
@@ -263,12 +298,8 @@ void read_engine(config::Reader& root, EngineConfig& out) {
 core::Result<RuleSettings> make_rule(std::string_view use, Preset preset) {
   const RuleDescriptor* descriptor = find_rule(use);
   if (descriptor == nullptr) return core::not_found("unknown rule \"" + std::string(use) + "\"");
-  RuleSettings rule;
-  rule.name = descriptor->name;
-  rule.preset = preset;
-  rule.severity = descriptor->severity;
   config::Diagnostics problems;
-  configure_plain(*descriptor, rule, problems);
+  RuleSettings rule = make_rule_with(*descriptor, preset, {}, problems);
   if (!rule.program || problems.has_errors()) {
     return core::invalid_argument(problems.items().empty() ? "no program"
                                                            : problems.items().front().message);

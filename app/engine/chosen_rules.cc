@@ -122,6 +122,7 @@ core::Result<rules::RulesConfig> rules_by_name(const std::string& names, rules::
     if (!added) return added.error();
   }
   if (out.rules.empty()) return core::invalid_argument("--rules names no rule");
+  rules::complete(out);  // without parameters there is nothing that could be given twice
   return out;
 }
 

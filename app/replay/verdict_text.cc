@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "app/printable.h"
+#include "app/summary_text.h"
 #include "app/text_table.h"
 #include "core/json.h"
 #include "core/labels.h"
@@ -161,6 +162,7 @@ core::Value rule_value(const RuleLine& line) {
                         {"reason", line.status.reason},
                         {"missing", std::move(missing)},
                         {"evaluations", std::move(evaluations)},
+                        {"summary", line.status.summary},
                         {"issues", line.issues},
                         {"first_step", number_or_null(line.first_step)}};
 }
@@ -221,11 +223,17 @@ std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts) {
     const auto own = of_run(stories, key);
     if (!own.empty()) out += issue_table(own);
     std::vector<TableRow> rows;
-    for (const RuleLine& line : rule_lines(head, run, own)) {
+    const std::vector<RuleLine> lines = rule_lines(head, run, own);
+    for (const RuleLine& line : lines) {
       rows.push_back(
           {printable(line.rule->name), state_words(line, !run.outcome.empty()), rule_words(line)});
     }
     out += text_table(rows);
+    for (const RuleLine& line : lines) {
+      if (line.status.summary.empty()) continue;
+      out +=
+          "  " + printable(line.rule->name) + " sums up\n" + summary_lines(line.status.summary, 4);
+    }
   }
   if (const auto none = of_run(stories, {core::RunUid{}, 1}); !none.empty()) {
     out += "\nof no run\n" + issue_table(none);

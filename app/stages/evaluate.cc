@@ -195,6 +195,8 @@ void EvaluateStage::committed(const Instant& now) {
       log_issue(log_, *issue, now.wall);
     } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
       log_job(log_, *job);
+    } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&event)) {
+      log_rule(log_, *rule);
     }
   });
 }

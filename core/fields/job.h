@@ -38,6 +38,9 @@ void fields(A& io, Of<A, RuleStatusEvent>& status) {
   io.field("reason", status.reason, "why it changed");
   io.field("missing", status.missing, "inputs it waits for");
   io.field("evaluations", status.evaluations, "outcome to count");
+  io.field("summary", status.summary,
+           "of a rule that sums up a run: by name a number, a text, or more of these",
+           How::omit_if_empty);
   io.field("run", status.run, "the run");
 }
 

@@ -236,7 +236,11 @@ OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_vie
   Attributes attributes;
   attributes.type = event_type::kRule;
   attributes.source = source_of(cluster, "rules/" + event.rule);
-  attributes.id = core::make_id("rul_", {event.rule, run, attempt, core::to_string(event.status)});
+  // The status stays, and only what the rule sums up is new: another event.
+  const std::string_view status = core::to_string(event.status);
+  attributes.id = event.previous == event.status && !event.summary.empty()
+                      ? core::make_id("rul_", {event.rule, run, attempt, status, "summary"})
+                      : core::make_id("rul_", {event.rule, run, attempt, status});
   attributes.time = event.time;
   attributes.subject = run;
   attributes.schema = "rule.v1";

@@ -5,7 +5,7 @@
 // Window  since the start of the attempt. Overlapping spans of parallel threads count each: shares are
 //         of summed time, not of the time that went by.
 // Fires   never.
-// Tells   in the reason of its last status: steps by mode and `others`, the time between two steps of a
+// Tells   in the summary of its last status: steps by mode and `others`, the time between two steps of a
 //         worker; phases; operators by device and communication, of which those at or below 2 % are
 //         left out and the rest is brought to 100 %. Where others > 25 %, or forward or backward
 //         > 70 % of both, what that means.
@@ -92,8 +92,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     scope.counted(Outcome::ok);
   }
 
-  [[nodiscard]] std::string told(Scope& scope) const {
-    std::string text;
+  [[nodiscard]] core::ValueMap told(Scope& scope) const {
     Shares steps;
     for (std::size_t m = 0; m < state.modes.size(); ++m) {
       if (state.modes[m] > 0) {
@@ -101,21 +100,33 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
       }
     }
     if (state.others > 0) steps.emplace_back("others", state.others);
-    if (tell(text, "Steps", steps, 0) > 25 && !steps.empty()) {
-      text += " Much of the time lies between the steps: look there.";
+    core::ValueMap out;
+    if (core::ValueMap told = kept(steps, 0); !told.empty()) {
+      if (percent_of(steps, "others") > 25) {
+        told.emplace_back("means", "much of the time lies between the steps: look there");
+      }
+      out.emplace_back("steps", std::move(told));
     }
     std::map<std::string, std::map<std::string, std::int64_t>> tracks;
     for (const auto& [family, duration] : state.spans) {
       tracks[track_of(family.first, scope)][scope.text(family.second)] += duration;
     }
+    core::ValueMap by_track;
     for (const auto& [track, names] : tracks) {
       const bool phases = track == "phase";
       Shares shares(names.begin(), names.end());
-      tell(text, track, shares, phases ? 0 : 0.02);
-      if (phases) text += uneven(shares);
+      core::ValueMap told = kept(shares, phases ? 0 : 0.02);
+      if (told.empty()) continue;
+      if (phases) {
+        if (std::string means = uneven(shares); !means.empty()) {
+          told.emplace_back("means", std::move(means));
+        }
+      }
+      by_track.emplace_back(track, std::move(told));
     }
-    if (state.left_out > 0) text += sentence(" {} spans are left out.", state.left_out);
-    return text;
+    if (!by_track.empty()) out.emplace_back("tracks", std::move(by_track));
+    if (state.left_out > 0) out.emplace_back("spans_left_out", state.left_out);
+    return out;
   }
 
   // The processes of a data loader have a track each: together they are one.
@@ -125,32 +136,32 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     return text.starts_with("dataloader/") ? "dataloader" : text;
   }
 
-  /// Adds the shares of what is more than `least` of the whole, the largest first; returns that of
-  /// `others`, in percent.
-  static double tell(std::string& text, std::string_view what, Shares& shares, double least) {
+  /// The shares of what is more than `least` of the whole, the largest first; empty: there is none.
+  static core::ValueMap kept(Shares& shares, double least) {
     double all = 0;
     for (const auto& [name, duration] : shares) all += static_cast<double>(duration);
     std::erase_if(shares, [&](const auto& one) {
       return all == 0 || static_cast<double>(one.second) <= least * all;
     });
+    if (shares.empty()) return {};
     std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
       return a.second != b.second ? a.second > b.second : a.first < b.first;
     });
-    double kept = 0;
-    for (const auto& [name, duration] : shares) kept += static_cast<double>(duration);
-    if (shares.empty()) return 0;
-    double others = 0;
-    text += sentence("{}{} ({} s):", text.empty() ? "" : " ", what, all / kNsOfASecond);
-    char before = 0;
+    core::ValueMap percents;
     for (const auto& [name, duration] : shares) {
-      const double percent = 100 * static_cast<double>(duration) / kept;
-      if (before != 0) text += before;
-      text += sentence(" {} {} %", name, percent);
-      if (name == "others") others = percent;
-      before = ',';
+      percents.emplace_back(name, percent_of(shares, name));
     }
-    text += '.';
-    return others;
+    return {{"seconds", all / kNsOfASecond}, {"percent", std::move(percents)}};
+  }
+
+  static double percent_of(const Shares& shares, std::string_view name) {
+    double all = 0;
+    double own = 0;
+    for (const auto& [other, duration] : shares) {
+      all += static_cast<double>(duration);
+      if (other == name) own = static_cast<double>(duration);
+    }
+    return all > 0 ? 100 * own / all : 0;
   }
 
   static std::string uneven(const Shares& phases) {
@@ -162,7 +173,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     }
     const double larger = std::max(forward, backward);
     if (forward == 0 || backward == 0 || larger <= 0.7 * (forward + backward)) return "";
-    return sentence(" {} takes {} % of forward and backward: they are unbalanced.",
+    return sentence("{} takes {} % of forward and backward: they are unbalanced",
                     forward > backward ? "forward" : "backward",
                     100 * larger / (forward + backward));
   }

@@ -4,7 +4,7 @@
 //         network; of several devices the mean of a snapshot, of network the sum.
 // Window  since the start of the attempt, in counts: quantiles to half a percent.
 // Fires   never.
-// Tells   per node and metric min, p50, p95, p99 and max, in the reason of its last status, and what
+// Tells   per node and metric min, p50, p95, p99 and max, in the summary of its last status, and what
 //         they say of the node:
 //           gpu p95 < 70 and cpu p95 < 70   too little work for it
 //           gpu p95 < 70 and cpu p95 > 70   the processors are probably the bottleneck
@@ -18,7 +18,6 @@
 
 #include "rules/evaluate/sample.h"
 #include "rules/evaluate/spread.h"
-#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -58,48 +57,53 @@ struct OverallSystemUsage {
     report.evaluated({}, kOk, [](const Subject&, unsigned) { return Finding{}; });
   }
 
-  static std::string summary(const Nodes& nodes) {
+  static core::ValueMap summary(const Nodes& nodes) {
     std::vector<const NodeMemory<OverallSystemUsage>*> all;
     for (const auto& [hash, node] : nodes) {
       if (!node.state.empty()) all.push_back(&node);
     }
     std::sort(all.begin(), all.end(),
               [](const auto* a, const auto* b) { return a->name < b->name; });
-    std::string text;
+    core::ValueMap by_name;
     for (std::size_t i = 0; i < all.size() && i < kMostTold; ++i) {
-      text += (i == 0 ? "" : " ") + told(all[i]->name, all[i]->state);
+      by_name.emplace_back(all[i]->name, told(all[i]->state));
     }
-    if (all.size() > kMostTold) text += sentence(" And {} more nodes.", all.size() - kMostTold);
-    return text;
+    if (by_name.empty()) return {};
+    core::ValueMap out{{"nodes", std::move(by_name)}};
+    if (all.size() > kMostTold) out.emplace_back("more_nodes", all.size() - kMostTold);
+    return out;
   }
 
  private:
-  static std::string told(const std::string& name, const State& state) {
-    std::string text = name;
-    char before = ':';
+  static core::ValueMap told(const State& state) {
+    core::ValueMap out;
     for (const Metric metric : kTold) {
       const auto found = state.find(static_cast<std::uint8_t>(metric));
       if (found == state.end()) continue;
       const Spread& spread = found->second;
-      text += before;
-      text +=
-          sentence(" {} min {}, p50 {}, p95 {}, p99 {}, max {} {}", to_string(metric), spread.min(),
-                   spread.quantile(0.5), spread.quantile(0.95), spread.quantile(0.99), spread.max(),
-                   metric == Metric::network ? "B/s" : "%");
-      before = ';';
+      out.emplace_back(std::string(to_string(metric)),
+                       core::ValueMap{{"min", spread.min()},
+                                      {"p50", spread.quantile(0.5)},
+                                      {"p95", spread.quantile(0.95)},
+                                      {"p99", spread.quantile(0.99)},
+                                      {"max", spread.max()},
+                                      {"unit", metric == Metric::network ? "B/s" : "%"}});
     }
-    return text + "." + std::string(hint(state));
+    if (const std::string_view means = hint(state); !means.empty()) {
+      out.emplace_back("means", std::string(means));
+    }
+    return out;
   }
 
   static std::string_view hint(const State& state) {
     const auto gpu = state.find(static_cast<std::uint8_t>(Metric::gpu));
     const auto cpu = state.find(static_cast<std::uint8_t>(Metric::cpu));
     if (gpu == state.end()) return "";
-    if (gpu->second.quantile(0.5) > kBusy) return " It was well used.";
+    if (gpu->second.quantile(0.5) > kBusy) return "well used";
     if (cpu == state.end() || gpu->second.quantile(0.95) >= kBusy) return "";
     const double busy = cpu->second.quantile(0.95);
-    if (busy < kBusy) return " It had too little work: a smaller machine would do.";
-    return busy > kBusy ? " Its processors probably hold its GPUs back." : "";
+    if (busy < kBusy) return "too little work: a smaller machine would do";
+    return busy > kBusy ? "the processors probably hold the GPUs back" : "";
   }
 };
 

@@ -51,6 +51,21 @@ struct WorkerRows {
   std::span<const std::uint32_t> rows;  // of the frame: those that are selected and new
 };
 
+/// What a rule of the run came to so far.
+struct RuleResult {
+  const RuleSettings* rule = nullptr;
+  OutcomeCounts counts{};
+  core::RuleState state = core::RuleState::no_data;
+  const core::ValueMap* summary = nullptr;  // at the end of the run; null: it sums nothing up
+};
+
+/// UTC ns; 0: not known.
+struct RunTimes {
+  std::int64_t started = 0;  // its first worker
+  std::int64_t ended = 0;
+  std::int64_t newest = 0;  // measurement
+};
+
 /// Everything that an evaluator may ask of its run, and where its verdicts go. Valid during one
 /// call.
 class Scope {
@@ -90,9 +105,16 @@ class Scope {
   virtual void failed(std::string reason) = 0;
   /// It works again.
   virtual void recovered() = 0;
-  /// At the end of the run: what the rule has to tell of it as a whole. It is the reason of its last
-  /// status.
-  virtual void summary(std::string text) = 0;
+  /// At the end of the run: what the rule has to tell of it as a whole. It goes with its last status,
+  /// which is IssuesFound where `issues_of` names rules whose issues it stands for.
+  virtual void summary(core::ValueMap told, std::string issues_of = {}) = 0;
+  /// Of every configured rule, in their order.
+  [[nodiscard]] virtual std::vector<RuleResult> results() const = 0;
+  [[nodiscard]] virtual RunTimes times() const = 0;
+  /// Whether this run is the one that the rule compares others with (Program::other).
+  [[nodiscard]] virtual bool is_other() const = 0;
+  /// The rule's evaluator of that run, as far as this partition knows it; nullptr: nothing is known.
+  [[nodiscard]] virtual const Evaluator* other() const = 0;
   /// Rows that came when their step had been judged: left out, and counted.
   virtual void late(std::size_t rows) = 0;
   /// A step was judged before its end, because too much waited.
@@ -113,7 +135,8 @@ inline constexpr std::uint32_t kValues = 8;       // on_values
 inline constexpr std::uint32_t kSnapshots = 16;   // on_snapshot
 inline constexpr std::uint32_t kSpans = 32;       // on_spans
 inline constexpr std::uint32_t kSamples = 64;     // on_samples
-inline constexpr std::size_t kCount = 7;
+inline constexpr std::uint32_t kIssues = 128;     // on_issue; on_end comes after that of the others
+inline constexpr std::size_t kCount = 8;
 }  // namespace input
 
 class Evaluator {
@@ -131,6 +154,10 @@ class Evaluator {
   virtual void on_samples(std::uint32_t /*worker*/, std::string_view /*node*/,
                           const core::FrameView&, Scope&) {}
   virtual void on_spans(std::uint32_t /*worker*/, const core::FrameView&, Scope&) {}
+  /// An issue of a configured rule was raised, reported again or resolved. Judge nothing here.
+  virtual void on_issue(const core::Issue&) {}
+  /// The run that the rule compares with has gone on, or is over.
+  virtual void on_other(Scope&) {}
   /// A worker began anew: its steps may go back.
   virtual void on_restart(std::uint32_t /*worker*/) {}
   /// The run is over: what still waits is judged.

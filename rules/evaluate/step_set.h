@@ -155,7 +155,8 @@ class StepSets {
 };
 
 /// `Rule` has: Config; State, with io(), one per mode (and worker); kPerWorker; kSent, the
-/// statistics beside the columns that it reads; judge(config, state, set, report).
+/// statistics beside the columns that it reads; judge(config, state, set, report); perhaps takes(config,
+/// rows, scope): false of rows that nothing can follow from, which are then not kept.
 template <typename Rule>
 struct StepSetMemory {
   StepSets sets;
@@ -176,6 +177,9 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
 
   void on_rows(const WorkerRows& rows, Scope& scope) override {
     if (!common_.wants_mode(rows.mode) || !common_.wants_step(rows.step)) return;
+    if constexpr (requires { Rule::takes(config_, rows, scope); }) {
+      if (!Rule::takes(config_, rows, scope)) return;
+    }
     const auto done = this->state.judged.find(who(rows.worker, rows.mode));
     if (done != this->state.judged.end() && rows.step <= done->second) {
       scope.late(rows.scalar != nullptr ? 1 : rows.rows.size());
@@ -196,8 +200,12 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
       while (auto next = this->state.sets.take_before(other, step)) judge(std::move(*next), scope);
     }
   }
+  /// `Rule` may have summary(states, scope), by worker and mode: told at the end of the run.
   void on_end(Scope& scope) override {
     while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
+    if constexpr (requires { Rule::summary(this->state.states, scope); }) {
+      scope.summary(Rule::summary(this->state.states, scope));
+    }
   }
   /// A worker that is judged by itself begins with nothing; a step of all that was judged stays so.
   void on_restart(std::uint32_t worker) override {

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "rules/run/other_runs.h"
+
 namespace tocsin::rules {
 
 // An ended run of this partition, the one heard of longest ago, makes room for another.
 bool Attempts::make_room() {
   const Run* oldest = nullptr;
   for (const auto& [id, run] : ctx_.part->runs) {
-    if (run->job.ended && (oldest == nullptr || run->course.last_any < oldest->course.last_any))
-      oldest = run.get();
+    if (!run->job.ended || is_compared_with(ctx_.rules, *run)) continue;
+    if (oldest == nullptr || run->course.last_any < oldest->course.last_any) oldest = run.get();
   }
   if (oldest == nullptr) return false;
   ++ctx_.stats.evicted_runs;

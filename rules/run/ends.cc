@@ -70,15 +70,20 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
     rows_.flush(run);
   }
   samples_.flush(run);
-  if (resolution == core::Resolution::job_ended) evaluations_.end(run);
+  if (resolution == core::Resolution::job_ended) evaluations_.end(run, false);
   for (const auto& clock : ctx_.rules.clocks) silence_.count(run, clock, true);
+  if (resolution == core::Resolution::job_ended) evaluations_.end(run, true);
   book_.resolve_all(run, resolution, lost);
   run.job.ended = true;
   run.job.lost = lost;
   for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
     const RuleProgress& progress = run.issues.progress[rule];
-    if (progress.state == core::RuleState::issues_found ||
-        progress.state == core::RuleState::error) {
+    if (progress.state == core::RuleState::error) continue;
+    if (progress.state == core::RuleState::issues_found) {
+      Summary sum = evaluations_.take_summary(rule);
+      if (!sum.told.empty()) {
+        reports_.status(run, rule, core::RuleState::issues_found, {}, std::move(sum.told));
+      }
       continue;
     }
     if (resolution != core::Resolution::job_ended) {
@@ -88,16 +93,22 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
       reports_.status(run, rule, core::RuleState::no_data,
                       "no input arrived that this rule could judge");
     } else {
-      reports_.status(run, rule, core::RuleState::no_issues_found, evaluations_.take_summary(rule));
+      Summary sum = evaluations_.take_summary(rule);
+      const auto state =
+          sum.issues_of.empty() ? core::RuleState::no_issues_found : core::RuleState::issues_found;
+      reports_.status(run, rule, state, std::move(sum.issues_of), std::move(sum.told));
     }
   }
-  evaluations_.forget_summaries();
+  (void)evaluations_.take_summaries();
+  evaluations_.tell_others(run);
   if (lost) run.job.worsen("lost", std::nullopt);
   if (resolution == core::Resolution::expired && run.job.outcome.empty()) run.job.outcome = "lost";
   if (resolution != core::Resolution::superseded) tell_end(run, run.job.outcome);
   // Nothing of an ended run is judged again; it is only remembered, so that it does not come back.
   if (resolution == core::Resolution::job_ended && !lost) {
+    EvaluatorParts kept = evaluations_.take_compared(run);
     give_up_parts(run, true);
+    keep(run, std::move(kept));
     run.steps.pending = {};
     run.steps.partial.clear();
     run.nodes.clear();
@@ -217,14 +228,34 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   fresh.job.labels = run.job.labels;
   fresh.names = std::move(run.names);
   ++fresh.names.version;
-  fresh.evaluators = std::move(kept);
   run = std::move(fresh);
   for (const auto& clock : ctx_.rules.clocks) {
     ctx_.next_check = std::min(ctx_.next_check, clock.program->due_at(ctx_.now));
   }
+  keep(run, std::move(kept));
+}
+
+void Ends::keep(Run& run, EvaluatorParts parts) {
+  run.evaluators = std::move(parts);
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
     if (run.evaluators[i].evaluator) ctx_.part->cut.touch_evaluator(run, i);
   }
+}
+
+void Ends::stop_reading(Run& run) {
+  ctx_.part->cut.touch_head(run);
+  run.course.grace_over = true;
+  steps_.advance(run, true);
+  rows_.flush(run);
+  samples_.flush(run);
+  evaluations_.end(run, false);
+  evaluations_.end(run, true);
+  for (auto& [rule, sum] : evaluations_.take_summaries()) {
+    if (sum.told.empty()) continue;
+    reports_.status(run, rule, run.issues.progress[rule].state, std::move(sum.issues_of),
+                    std::move(sum.told));
+  }
+  check_end(run);
 }
 
 }  // namespace tocsin::rules

@@ -35,6 +35,8 @@ class Ends {
         silence_(silence) {}
 
   void on_died(Run& run, const core::Lifecycle& body, std::int64_t time);
+  /// A recording is over before its run is: what waits is judged, what sums up tells.
+  void stop_reading(Run& run);
   /// Ends the run when all of its processes have.
   void check_end(Run& run);
   void finish(Run& run, core::Resolution resolution, bool lost = false);
@@ -46,6 +48,7 @@ class Ends {
   void tell_end(Run& run, const std::string& outcome);
   void finish_again(Run& run, std::int64_t time);
   void give_up_parts(Run& run, bool names);
+  void keep(Run& run, EvaluatorParts parts);
 
   Context& ctx_;
   Reports& reports_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/identity.h"
+#include "rules/run/other_runs.h"
 
 namespace tocsin::rules {
 namespace {
@@ -10,8 +11,7 @@ namespace {
 /// What an evaluator sees of the engine during one call.
 class EvaluatorScope final : public Scope {
  public:
-  EvaluatorScope(Context& ctx, IssueBook& book, std::map<std::uint32_t, std::string>& summaries,
-                 Run& run, std::uint32_t rule)
+  EvaluatorScope(Context& ctx, IssueBook& book, Summaries& summaries, Run& run, std::uint32_t rule)
       : ctx_(ctx), book_(book), summaries_(summaries), run_(run), rule_(rule) {}
 
   [[nodiscard]] const Name* find(std::uint64_t name) const override {
@@ -51,7 +51,27 @@ class EvaluatorScope final : public Scope {
     book_.fail(run_, rule_, std::move(reason));
   }
   void recovered() override { book_.recover(run_, rule_); }
-  void summary(std::string text) override { summaries_[rule_] = std::move(text); }
+  void summary(core::ValueMap told, std::string issues_of) override {
+    summaries_[rule_] = {std::move(told), std::move(issues_of)};
+  }
+  [[nodiscard]] std::vector<RuleResult> results() const override {
+    std::vector<RuleResult> out;
+    for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
+      const RuleProgress& progress = run_.issues.progress[rule];
+      const auto sum = summaries_.find(rule);
+      out.push_back({&ctx_.rules.settings(rule), progress.counts, progress.state,
+                     sum == summaries_.end() ? nullptr : &sum->second.told});
+    }
+    return out;
+  }
+  [[nodiscard]] RunTimes times() const override {
+    return {run_.job.started_at, run_.job.ended_at, run_.course.last_time};
+  }
+  [[nodiscard]] bool is_other() const override {
+    const core::RunUid* other = ctx_.rules.settings(rule_).program->other();
+    return other != nullptr && *other == run_.id.uid;
+  }
+  [[nodiscard]] const Evaluator* other() const override { return evaluator_of_other(ctx_, rule_); }
   void late(std::size_t rows) override { ctx_.stats.late_rows += rows; }
   void closed_early() override { ++ctx_.stats.open_steps_closed; }
 
@@ -94,7 +114,7 @@ class EvaluatorScope final : public Scope {
 
   Context& ctx_;
   IssueBook& book_;
-  std::map<std::uint32_t, std::string>& summaries_;
+  Summaries& summaries_;
   Run& run_;
   std::uint32_t rule_;
 };
@@ -181,6 +201,7 @@ void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
     if (of_rows && !has_evaluator(run, number)) continue;
     feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
   }
+  tell_others(run);
 }
 
 void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
@@ -191,9 +212,11 @@ void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
   }
 }
 
-void Evaluations::end(Run& run) {
+void Evaluations::end(Run& run, bool reports) {
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
     if (!run.evaluators[number].evaluator) continue;
+    const bool sums_up = (ctx_.rules.evaluated[number].program->inputs() & input::kIssues) != 0;
+    if (sums_up != reports) continue;
     feed(run, number, [](Evaluator& one, Scope& scope) { one.on_end(scope); });
   }
 }
@@ -211,14 +234,45 @@ EvaluatorParts Evaluations::take_series(Run& run) {
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
     EvaluatorPart& from = run.evaluators[i];
     if (!from.evaluator || ctx_.rules.evaluated[i].program->inputs() != input::kValues) continue;
-    std::string bytes;
-    Writer writer(bytes);
-    from.evaluator->save(writer);
-    Loader loader(bytes);
-    out[i].evaluator = ctx_.rules.evaluated[i].program->evaluator();
-    out[i].evaluator->load(loader);
-    out[i].identity = from.identity;
+    out[i] = copy_of(from, i);
   }
+  return out;
+}
+
+EvaluatorParts Evaluations::take_compared(Run& run) {
+  EvaluatorParts out;
+  for (const std::uint32_t number : ctx_.rules.comparing) {
+    if (!has_evaluator(run, number) ||
+        *ctx_.rules.evaluated[number].program->other() != run.id.uid) {
+      continue;
+    }
+    if (number >= out.size()) out.resize(number + 1);
+    out[number] = copy_of(run.evaluators[number], number);
+  }
+  return out;
+}
+
+void Evaluations::tell_others(const Run& run) {
+  for (const std::uint32_t number : ctx_.rules.comparing) {
+    if (*ctx_.rules.evaluated[number].program->other() != run.id.uid) continue;
+    for (auto& [id, one] : ctx_.part->runs) {
+      if (one.get() == &run || one->job.ended || !has_evaluator(*one, number)) continue;
+      ctx_.part->cut.touch_head(*one);
+      feed(*one, number, [](Evaluator& asking, Scope& scope) { asking.on_other(scope); });
+    }
+  }
+}
+
+// With the same state: the first goes to the cut.
+EvaluatorPart Evaluations::copy_of(EvaluatorPart& from, std::uint32_t number) const {
+  std::string bytes;
+  Writer writer(bytes);
+  from.evaluator->save(writer);
+  Loader loader(bytes);
+  EvaluatorPart out;
+  out.evaluator = ctx_.rules.evaluated[number].program->evaluator();
+  out.evaluator->load(loader);
+  out.identity = from.identity;
   return out;
 }
 

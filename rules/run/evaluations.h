@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/function_ref.h"
@@ -14,6 +15,13 @@
 #include "rules/run/issue_book.h"
 
 namespace tocsin::rules {
+
+/// What a rule has to tell of a run that ends right now.
+struct Summary {
+  core::ValueMap told;
+  std::string issues_of;  // rules whose issues it stands for; empty: none
+};
+using Summaries = std::map<std::uint32_t, Summary>;  // by rule
 
 class Evaluations {
  public:
@@ -27,23 +35,28 @@ class Evaluations {
                  std::span<const std::uint32_t> units);
   void feed_step_end(Run& run, const WorkerStep& step);
   void feed_closed(Run& run, core::Mode mode, std::int64_t step);
-  /// The run is over.
-  void end(Run& run);
+  /// The run is over: first for those that judge, then (`reports`) for those that sum up what the
+  /// others found.
+  void end(Run& run, bool reports);
   /// A worker began anew.
   void restart(Run& run, std::uint32_t worker);
   EvaluatorParts take_series(Run& run);
-  /// What the rule had to say of the run that ends right now.
-  [[nodiscard]] std::string take_summary(std::uint32_t rule) { return std::move(summaries_[rule]); }
-  void forget_summaries() { summaries_.clear(); }
+  /// What runs to come are compared with.
+  EvaluatorParts take_compared(Run& run);
+  /// The run has gone on, or is over: rules that compare others with it may judge them.
+  void tell_others(const Run& run);
+  Summary take_summary(std::uint32_t rule) { return std::move(summaries_[rule]); }
+  Summaries take_summaries() { return std::exchange(summaries_, {}); }
 
  private:
   Evaluator& evaluator(Run& run, std::uint32_t number);
   void choose(Run& run, Lane& lane);
+  [[nodiscard]] EvaluatorPart copy_of(EvaluatorPart& from, std::uint32_t number) const;
 
   Context& ctx_;
   IssueBook& book_;
   std::vector<std::uint32_t> chosen_rows_;
-  std::map<std::uint32_t, std::string> summaries_;  // of the run that ends right now, by rule
+  Summaries summaries_;  // of the run that ends right now
 };
 
 }  // namespace tocsin::rules

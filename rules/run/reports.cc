@@ -25,10 +25,21 @@ void Reports::send(Run& run, std::uint32_t rule, core::Issue issue, const Open& 
                    const Place& place) {
   issue.sequence = ++run.issues.progress[rule].issue_sequence;
   identify(run, issue, open, place);
+  if (rule < ctx_.rules.first_own) tell_reports(run, issue);
   emit(std::move(issue));
 }
 
-void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason) {
+// Rules that sum up what others found, as far as the run has their evaluators: none waits for issues.
+void Reports::tell_reports(Run& run, const core::Issue& issue) {
+  for (const std::uint32_t number : ctx_.rules.takers_of(input::kIssues)) {
+    if (number >= run.evaluators.size() || !run.evaluators[number].evaluator) continue;
+    ctx_.part->cut.touch_evaluator(run, number);
+    run.evaluators[number].evaluator->on_issue(issue);
+  }
+}
+
+void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason,
+                     core::ValueMap summary) {
   RuleProgress& progress = run.issues.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
@@ -51,6 +62,7 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   for (std::size_t i = 0; i < kOutcomes; ++i) {
     event.evaluations[std::string(to_string(static_cast<Outcome>(i)))] = progress.counts[i];
   }
+  event.summary = std::move(summary);
   event.run = run_ref(run);
   event.time = core::wall_time(run.course.last_time);
   emit(std::move(event));

@@ -18,7 +18,8 @@ class Reports {
   /// With its number and its id.
   void send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open, const Place& place);
   /// A rule of the user's stands at `state` from now on.
-  void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {});
+  void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {},
+              core::ValueMap summary = {});
   [[nodiscard]] core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
                                        const Place& place) const;
   /// The same event, however often it is made, has the same id.
@@ -27,6 +28,8 @@ class Reports {
                                          std::int64_t time) const;
 
  private:
+  void tell_reports(Run& run, const core::Issue& issue);
+
   Context& ctx_;
 };
 

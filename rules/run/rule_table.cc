@@ -29,6 +29,7 @@ RuleTable::RuleTable(std::vector<RuleSettings> configured)
     const auto number = static_cast<std::uint32_t>(evaluated.size());
     evaluated.push_back(
         {i, program, unit_number({rule.name, rule.type, rule.version, rule.params_hash})});
+    if (program->other() != nullptr) comparing.push_back(number);
     if ((inputs & input::kValues) != 0) series.push_back({number, program});
     for (std::size_t bit = 0; bit < takers.size(); ++bit) {
       if ((inputs & (1U << bit)) != 0) takers[bit].push_back(number);

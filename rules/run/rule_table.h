@@ -57,6 +57,7 @@ struct RuleTable {
   std::vector<Series> series;
   std::vector<Evaluated> evaluated;
   std::array<std::vector<std::uint32_t>, input::kCount> takers;  // by bit of input::…
+  std::vector<std::uint32_t> comparing;  // of `evaluated`: those with a Program::other()
 };
 
 }  // namespace tocsin::rules

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/run/other_runs.h"
+
 namespace tocsin::rules {
 
 void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
@@ -12,7 +14,9 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
   };
-  check(Entry::What::forget, kNoLane, add(run.course.last_any, ctx_.options.config.forget_after));
+  if (!is_compared_with(ctx_.rules, run)) {
+    check(Entry::What::forget, kNoLane, add(run.course.last_any, ctx_.options.config.forget_after));
+  }
   if (run.job.ended) return;
   if (zero_lag && run.pulse.beats) {
     check(Entry::What::lost, kNoLane, add(run.course.last_any, ctx_.options.config.lost_after));

@@ -23,6 +23,12 @@ def shown(rule, episodes):
     return sorted(map(str, (key(rule, one) for one in episodes)))
 
 
+def told(item, history):
+    """What a rule sums up at the end of the run; the reference may tell less than the engine."""
+    rule = judging.module(item["use"])
+    return rule.tells(judging.parameters(rule, item.get("with", {}), item.get("preset", "tocsin")), history)
+
+
 def differences(the_engine, rules, records):
     """Texts, one per disagreement; empty: none."""
     history = History(records)
@@ -43,9 +49,13 @@ def differences(the_engine, rules, records):
         out += [f"{name}: the engine has {text}, the reference has not" for text in right]
         if engine.status(answer, name) != status:
             out.append(f"{name}: status {status} by the reference, {engine.status(answer, name)} by the engine")
+        elif status in ("NoIssuesFound", "IssuesFound") and hasattr(judging.module(item["use"]), "tells"):
+            left, right = told(item, history), engine.summary(answer, name)
+            if not engine.holds(left, right):
+                out.append(f"{name}: the reference tells {left!r}, the engine {right!r}")
         elif status == "NoIssuesFound" and hasattr(judging.module(item["use"]), "summary"):
             left, right = judging.module(item["use"]).summary(history), engine.summary(answer, name)
-            if left != right:
+            if not engine.same(left, right):
                 out.append(f"{name}: the reference tells {left!r}, the engine {right!r}")
     return out
 

@@ -1,11 +1,13 @@
 """The real engine, behind the program reference_driver: one process judges thousands of cases."""
 import json
+import math
 import os
 import pathlib
 import re
 import subprocess
 
 from tests.reference.judging import Episode
+from tocsin import wire
 
 _NOT_JSON = re.compile(r'(?<=[\[ ])(NaN|-?Infinity)(?=[,\]}])')
 
@@ -86,14 +88,43 @@ def episodes(answer, rule, clock=False):
     return out
 
 
+CASE = str(wire.run_uid("reference", "case"))
+
+
+def newest(answer, rule):
+    """What a rule said last of the run that is judged; {}: nothing."""
+    return next((one for one in reversed(answer["statuses"]) if (one["rule"], one["run"]) == (rule, CASE)), {})
+
+
 def status(answer, rule):
     """The newest status of a rule; before its first it has no data."""
-    return next((one["status"] for one in reversed(answer["statuses"]) if one["rule"] == rule), "NoData")
+    return newest(answer, rule).get("status", "NoData")
 
 
 def summary(answer, rule):
-    """What a rule that sums up tells at the end: the reason of its last status."""
-    return next((one["reason"] for one in reversed(answer["statuses"]) if one["rule"] == rule), "")
+    """What a rule that sums up tells at the end, with its last status."""
+    return newest(answer, rule).get("summary", {})
+
+
+def same(left, right):
+    """Whether two summaries tell the same, numbers to nine digits."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(same(one, other) for one, other in zip(left, right))
+    left, right = (float(one) if one in ("NaN", "Infinity", "-Infinity") else one for one in (left, right))
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left) and math.isnan(right):
+        return True
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)) and not isinstance(left, bool):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return left == right
+
+
+def holds(part, whole):
+    """Whether a summary tells at least this."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and holds(part[name], whole[name]) for name in part)
+    return same(part, whole)
 
 
 def ids(answer):

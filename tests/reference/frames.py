@@ -58,6 +58,8 @@ def _extensions(record):
 
 def encode(record, run):
     """One record of tests.reference.story as a frame of the run with this uid."""
+    if "run" in record:
+        run = str(wire.run_uid("reference", record["run"]))
     header = wire.header(run, worker=record.get("worker") or f"worker_{record['rank']}", mode=_vocabulary.MODES[record["mode"]],
                          rank=record["rank"], world_size=record["world"], step=record["step"], global_step=record["global"],
                          time=record["time"], sequence=record["seq"], incarnation=1, pass_=record["pass"])

@@ -63,10 +63,17 @@ class Point:
 
 class History:
     def __init__(self, records):
+        """`other`: what was accepted of the records of another run, None without any."""
+        numbered = [{"order": order, **record} for order, record in enumerate(records)]  # of all runs together
+        others = [record for record in numbered if "run" in record]
+        self.other = History([{name: value for name, value in record.items() if name != "run"} for record in others]) if others else None
+        records = [record for record in numbered if "run" not in record]
         self.names, self.rows, self.ends, self.samples = {}, [], [], []
+        self.end_places = []  # (rank, mode, step, place of the record) of ended steps
         self.spans = []  # (rank, mode, name, track, start, duration, step)
         self.progress, self.records = [], []
         self.present, self.left = set(), {}  # ranks heard of; of those that said goodbye when
+        self.over = math.inf                 # place of that record among all
         self.ended_at = None                 # arrival of the record with which the last of all workers did
         self._read(records)
 
@@ -95,9 +102,10 @@ class History:
             elif kind == "lifecycle" and record["body"]["event"] in ("end", "leave"):
                 self.left.setdefault(rank, arrival)
                 if len(self.left) == len(self.present) >= record.get("world", 1):
-                    self.ended_at = arrival
+                    self.ended_at, self.over = arrival, record["order"]
             elif kind == "step_end":
                 for step, global_step, start, end in record["rows"]:
+                    self.end_places.append((rank, record["mode"], step, record["order"]))
                     self.ends.append((rank, record["mode"], step, global_step, start, end, record["pass"]))
             elif kind == "system":
                 self.samples.extend((record.get("worker", rank), series, time, value, arrival)

@@ -42,7 +42,7 @@ def parameters(rule, given, preset):
     """All effective parameters of a rule: shared, its own, those of the preset, and what was given."""
     own = dict(rule.DEFAULTS)
     own.update(rule.TOCSIN if preset == "tocsin" else {})
-    unknown = set(given) - set(own) - set(SHARED) - {"cooldown", "severity"}
+    unknown = set() if getattr(rule, "BRINGS", None) else set(given) - set(own) - set(SHARED) - {"cooldown", "severity"}
     if unknown:
         raise ValueError(f"unknown parameters {unknown}")
     known = {**SHARED, **own}  # a rule may have another min_hits
@@ -132,6 +132,8 @@ def judge(item, history):
     """(episodes, status) of one item of `rules:` over a whole case."""
     rule, name = module(item["use"]), item.get("name", item["use"])
     p = parameters(rule, item.get("with", {}), item.get("preset", "tocsin"))
+    if hasattr(rule, "as_a_whole"):
+        return rule.as_a_whole(p, history)
     if hasattr(rule, "episodes"):
         episodes = rule.episodes(name, p, history)
         return episodes, status(episodes, True, history.ended_at is not None)

@@ -16,7 +16,8 @@ AGENT = 0xFFFFFFFF
 class Worker:
     """One rank of a run of `world`; `tick` nanoseconds pass with every step."""
 
-    def __init__(self, rank=0, world=1, start=START, tick=SECOND // 1000):
+    def __init__(self, rank=0, world=1, start=START, tick=SECOND // 1000, run=None):
+        self.run = run  # name of another run than the one that is judged
         self.rank, self.world, self.now, self.tick = rank, world, start, tick
         self.records, self.sequence, self.global_step = [], 0, -1
         self.steps, self.passes, self.mode = {}, {}, None
@@ -27,7 +28,7 @@ class Worker:
         self.sequence += 1
         record = {"kind": kind, "rank": self.rank, "world": self.world, "mode": mode, "step": step,
                   "global": max(self.global_step, 0), "time": self.now, "seq": self.sequence,
-                  "pass": self.passes.get(mode, 0), **more}
+                  "pass": self.passes.get(mode, 0), **({"run": self.run} if self.run else {}), **more}
         self.records.append(record)
         return record
 

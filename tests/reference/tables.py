@@ -7,11 +7,12 @@ import yaml
 from tests.reference import judging, story
 from tests.reference.engine import UNIT
 from tests.reference.judging import Episode
+from tocsin import wire
 
 FOLDER = pathlib.Path(__file__).parent / "tables"
 FLAGS = {"unscaled": 18, "skipped": 20, "not_trainable": 21}
 KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "tells", "open", "refused"}
-ENTRY = re.compile(r"(?:worker (?P<rank>\d+) )?"
+ENTRY = re.compile(r"(?P<other>other )?(?:worker (?P<rank>\d+) )?"
                    r"(?:(?P<mode>train|eval|predict|global) (?P<step>\d+)(?: to (?P<last>\d+))?|(?P<life>heartbeat|end))"
                    r"(?: at (?P<at>[\d.]+))?(?P<open> open)?$")
 
@@ -32,7 +33,10 @@ def load():
 
 def rules(rule, case):
     new = getattr(judging.module(rule), "NEW", False)
-    return [{"use": rule, "preset": case.get("preset", "tocsin" if new else "original"), "with": case.get("with", {})}]
+    parameters = dict(case.get("with", {}))
+    if rule == "similar_across_runs":
+        parameters.setdefault("other_trials", str(wire.run_uid("reference", case["case"])))
+    return [{"use": rule, "preset": case.get("preset", "tocsin" if new else "original"), "with": parameters}]
 
 
 def _statistic(text):
@@ -52,6 +56,10 @@ class _Cast:
         self.names = case.get("names", {})
         count = case.get("workers", 1)
         self.workers = [story.Worker(rank, count) for rank in range(count)]
+        self.count = count
+        entries = [entry for item in case.get("send", []) for entry in (item if isinstance(item, dict) else [item])]
+        if any(entry.startswith("other ") for entry in entries):
+            self.workers.append(story.Worker(run=case["case"]))
         self.order = []
         for worker in self.workers:
             worker.start()
@@ -75,7 +83,8 @@ class _Cast:
     def enter(self, entry, values):
         found = ENTRY.match(entry)
         assert found, f"not an entry: {entry}"
-        worker = self.workers[int(found["rank"] or 0)]
+        number = self.count if found["other"] else int(found["rank"] or 0)
+        worker = self.workers[number]
         before = len(worker.records)
         if found["at"]:
             worker.now = story.START + int(float(found["at"]) * story.SECOND)
@@ -88,7 +97,7 @@ class _Cast:
                 self.send(worker, values or {})
                 if not found["open"]:
                     worker.step_end()
-        self.order += [worker.rank] * (len(worker.records) - before)
+        self.order += [number] * (len(worker.records) - before)
 
     def send(self, worker, values):
         """Scalars in one frame, tensors each in its own, in the order of the case."""
@@ -120,9 +129,9 @@ def records(case):
         [(entry, values)] = item.items() if isinstance(item, dict) else [(item, None)]
         cast.enter(entry, values)
     queues = [list(worker.records[1:]) for worker in cast.workers]
-    out = starts + [queues[rank].pop(0) for rank in cast.order]
+    out = starts + [queues[number].pop(0) for number in cast.order]
     if not case.get("open"):
-        for worker in cast.workers:
+        for worker in cast.workers[:cast.count]:
             if not any(one["kind"] == "lifecycle" and one["body"]["event"] == "end" for one in worker.records):
                 worker.now = max(one["time"] for one in out)
                 out.append(worker.end())

@@ -13,6 +13,10 @@ def judge():
         yield one
 
 
+def assert_tells(summary, expected):
+    assert engine.same(summary, expected), f"it tells {summary}"
+
+
 @pytest.mark.parametrize("name", [name for name, (_, case) in CASES.items() if "refused" not in case])
 def test_the_reference_agrees_with_the_table(name):
     rule, case = CASES[name]
@@ -22,7 +26,11 @@ def test_the_reference_agrees_with_the_table(name):
     assert compare.shown(rule, episodes) == compare.shown(rule, tables.expected(rule, case, clock))
     assert status == case["status"]
     if "tells" in case:
-        assert judging.module(rule).summary(History(tables.records(case))) == case["tells"]
+        history = History(tables.records(case))
+        if hasattr(judging.module(rule), "tells"):
+            assert engine.holds(case["tells"], compare.told(item, history)), f"it tells {compare.told(item, history)}"
+        else:
+            assert_tells(judging.module(rule).summary(history), case["tells"])
 
 
 @pytest.mark.parametrize("name", known.parameters({name: rule for name, (rule, _) in CASES.items()}))
@@ -37,7 +45,10 @@ def test_the_engine_agrees_with_the_table(judge, name):
     assert compare.shown(rule, engine.episodes(answer, rule, clock)) == compare.shown(rule, tables.expected(rule, case, clock))
     assert engine.status(answer, rule) == case["status"]
     if "tells" in case:
-        assert engine.summary(answer, rule) == case["tells"]
+        if hasattr(judging.module(rule), "tells"):
+            assert engine.holds(case["tells"], engine.summary(answer, rule)), f"it tells {engine.summary(answer, rule)}"
+        else:
+            assert_tells(engine.summary(answer, rule), case["tells"])
     ids = engine.ids(answer)
     assert len(set(ids)) == len(ids), "several events have one id"
 

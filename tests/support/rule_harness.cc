@@ -280,4 +280,13 @@ std::string RuleHarness::rule_state(const std::string& rule) {
   return state;
 }
 
+std::string summed_up(RuleHarness& harness, const std::string& rule) {
+  core::ValueMap summary;
+  for (const rules::Event& event : harness.events()) {
+    const auto* status = std::get_if<core::RuleStatusEvent>(&event);
+    if (status != nullptr && (rule.empty() || status->rule == rule)) summary = status->summary;
+  }
+  return core::to_json(summary);
+}
+
 }  // namespace tocsin::testing_support

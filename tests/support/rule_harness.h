@@ -159,4 +159,7 @@ struct ReadRules {
 };
 ReadRules read_rules_text(const std::string& rules);
 
+/// What the newest status of a rule (empty: of any) sums up, as JSON; "{}": nothing.
+std::string summed_up(RuleHarness& harness, const std::string& rule = {});
+
 }  // namespace tocsin::testing_support

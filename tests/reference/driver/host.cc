@@ -36,8 +36,10 @@ core::Value told(const core::RuleStatusEvent& event) {
   core::ValueList missing;
   for (const std::string& input : event.missing) missing.emplace_back(input);
   return core::ValueMap{{"rule", event.rule},
+                        {"run", core::to_text(event.run.uid)},
                         {"status", std::string(core::to_string(event.status))},
                         {"reason", event.reason},
+                        {"summary", event.summary},
                         {"missing", std::move(missing)},
                         {"evaluations", std::move(counts)}};
 }

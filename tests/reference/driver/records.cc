@@ -147,7 +147,8 @@ std::vector<Name> names_of(const core::Value& record) {
 
 core::FrameHeader Feeder::header(const core::Value& record) {
   core::FrameHeader out;
-  out.run = core::run_uid_for("reference", "case");
+  const std::string run = core::text_at(record, "run");
+  out.run = core::run_uid_for("reference", run.empty() ? "case" : run);
   out.attempt = static_cast<std::uint32_t>(integer_at(record, "attempt", 1));
   out.rank = static_cast<std::uint32_t>(integer_at(record, "rank", 0));
   out.world_size = static_cast<std::uint32_t>(integer_at(record, "world", 1));

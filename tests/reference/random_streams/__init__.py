@@ -16,7 +16,7 @@ FAMILIES = {
     "cpu_bottleneck": ("cpu_bottleneck", nodes.cpu_bottleneck),
     **{rule: (rule, getattr(nodes, rule))
        for rule in ("io_bottleneck", "low_gpu_utilization", "gpu_memory_increase", "batch_size", "load_balancing",
-                    "hardware_utilization", "cpu_utilization", "overall_system_usage")},
+                    "hardware_utilization", "cpu_utilization", "overall_system_usage", "profiler_report")},
     "overtraining": ("overtraining", series.overtraining),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),
     **{rule: (rule, getattr(timing, rule))
@@ -24,10 +24,11 @@ FAMILIES = {
                     "dataloader", "overall_framework_metrics")},
     **{rule: (rule, getattr(tensors, rule))
        for rule in ("tensor_variance", "unchanged_tensor", "weight_saturation", "gradient_clipping", "saturated_activation",
-                    "dead_relu", "update_large", "constant_input", "input_range", "identical_parameters")},
+                    "dead_relu", "update_large", "constant_input", "input_range", "identical_parameters",
+                    "similar_across_runs")},
     **{rule: (rule, getattr(application, rule))
        for rule in ("confusion", "class_imbalance", "tree_depth", "feature_importance_overweight", "poor_weight_initialization",
-                    "nlp_sequence_ratio", "check_input_images", "replica_divergence")},
+                    "nlp_sequence_ratio", "check_input_images", "replica_divergence", "create_xgboost_report")},
 }
 
 

@@ -176,3 +176,37 @@ def replica_divergence(chance):
             worker.tensors(*tensors)
 
     return [{"use": "replica_divergence", "with": parameters}], play(chance, fill, worlds=(1, 2, 3, 4), evaluates_alone=0)
+
+
+def create_xgboost_report(chance):
+    names = chance.sample(("train-logloss", "validation-logloss", "train-auc", "validation-auc", "eval-rmse"), chance.randint(1, 4))
+    features = [f"f{i}" for i in range(chance.randint(1, 5))]
+    kinds = chance.sample(("weight", "gain", "cover"), chance.randint(1, 2))
+    size, right = chance.randint(2, 4), chance.choice((0.6, 0.9))
+
+    def fill(worker, mode, step):
+        values = [(name, chance.choice((math.nan, math.inf)) if chance.random() < 0.02 else chance.uniform(0, 2),
+                   "metric" if name.endswith("auc") else "loss") for name in names if chance.random() < 0.95]
+        if step % 3 == 0:
+            values += [(f"feature_importance/{kind}/{feature}", chance.uniform(0, 1), "metric")
+                       for kind in kinds for feature in features if chance.random() < 0.8]
+        if chance.random() < 0.7:
+            values.append(("trees/depth", float(chance.randint(1, 9)), "metric"))
+        if step == 0:
+            values.append(("max_depth", 6.0, "hyperparameter"))
+        if values:
+            worker.scalars(*values)
+        if chance.random() < 0.4:
+            cells = {}
+            for _ in range(chance.randint(1, 40)):
+                label = chance.randrange(size)
+                cell = (label, label if chance.random() < right else chance.randrange(size))
+                cells[cell] = cells.get(cell, 0) + 1
+            counts = [sum(n for (label, _), n in cells.items() if label == one) for one in range(size)]
+            worker.tensors({"name": "predictions", "role": "prediction", "values": [chance.random() for _ in range(5)]},
+                           {"name": "labels", "role": "label", "values": [float(chance.randrange(size)) for _ in range(5)],
+                            "statistics": {"class_counts": counts, "class_correct": [cells.get((one, one), 0) for one in range(size)],
+                                           "confusion": [n for cell, count in sorted(cells.items()) for n in (*cell, count)]}})
+
+    records = play(chance, fill, schedules=(common.global_only,), worlds=(1, 1, 2))
+    return item(chance, "create_xgboost_report", {}), records

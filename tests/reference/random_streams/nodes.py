@@ -112,6 +112,15 @@ def overall_system_usage(chance):
             play(chance, memory=True, waits=True, worlds=(1, 2, 3)))
 
 
+def profiler_report(chance):
+    parameters = {"scan_interval_us": 1_000_000}
+    for rule in chance.sample(("CPUBottleneck", "io_bottleneck", "LowGPUUtilization", "BatchSize", "GPUMemoryIncrease"), 3):
+        for name, value in {"patience": chance.choice((0, 2, 5)), "scan_interval_us": chance.choice((1_000_000, 2_500_000))}.items():
+            parameters[f"{rule}_{name}"] = value
+    rules = [{"use": "profiler_report", "preset": "original", "with": parameters}]
+    return rules, play(chance, memory=True, waits=True)
+
+
 def item(chance, rule, parameters):
     return [{"use": rule, "preset": chance.choice(("tocsin", "original")), "with": parameters}]
 

@@ -1,10 +1,12 @@
 """Random streams for the further rules over one row: statistics that travel beside the columns, shapes, operators."""
 import math
+import zlib
 
-from tests.reference import columns
+from tests.reference import columns, story
 from tests.reference.random_streams import common
 from tests.reference.rules import saturated_activation as saturation
 from tests.reference.rules.weight_saturation import LARGEST
+from tocsin import wire
 
 TRAINING = ("train", "global")
 
@@ -275,3 +277,61 @@ def identical_parameters(chance):
         return out
 
     return item(chance, "identical_parameters", parameters, new=True), play(chance, fill)
+
+
+def similar_across_runs(chance):
+    """Two runs that do nearly the same, one beside the other, after it, or before it."""
+    parameters = {"other_trials": str(wire.run_uid("reference", "other")), "collection_names": ["gradients", "losses"],
+                  **common.shared(chance)}
+    for name, values in {"rtol": (0, 0.01, 0.5), "atol": (0, 0.01), "missing": ("hit",), "equal_nan": (False,)}.items():
+        if chance.random() < 0.4:
+            parameters[name] = chance.choice(values)
+    world, length = chance.choice((1, 1, 2)), chance.randint(3, 15)
+    schedule = chance.choice(common.SCHEDULES)(chance, length)
+    digests, apart = chance.random() < 0.5, chance.choice((0.05, 0.3))
+    values = {}
+
+    def value(*key):
+        known = values.setdefault(key, [chance.choice((0.0, 1.0, -2.0, chance.uniform(-3, 3))) for _ in range(chance.choice((1, 3)))])
+        out = list(known)
+        if chance.random() < apart:
+            out[0] = chance.choice((out[0] * 1.001, out[0] + 1, math.nan, math.inf, -math.inf))
+        if chance.random() < apart / 10:
+            out.append(1.0)
+        return out
+
+    def run(name):
+        workers = []
+        for rank in range(world):
+            worker = story.Worker(rank, world, run=name)
+            worker.start()
+            position = {}
+            for mode, further in schedule:
+                position[mode] = position.get(mode, -1) + further
+                step = worker.enter(mode, position[mode])
+                sent = [one for one in ("g", "h") if chance.random() < 0.9]
+                for one in sent:
+                    numbers = value(one, rank, mode, step)
+                    worker.tensors({"name": one, "role": "gradient", "values": numbers,
+                                    "statistics": {"digest": zlib.crc32(repr(numbers).encode())} if digests else {}})
+                if chance.random() < 0.7:
+                    worker.scalars(("loss", value("loss", rank, mode, step)[0], "loss"))
+                if chance.random() < 0.95:
+                    worker.step_end()
+            workers.append(worker)
+        return workers
+
+    mine, theirs = run(None), run("other")
+    for worker in mine:
+        worker.end()
+    if chance.random() < 0.6:
+        for worker in theirs:
+            worker.end()
+    order = chance.choice(("together", "together", "before", "after"))
+    if order == "together":
+        records = story.interleave(mine + theirs, chance)
+    else:
+        first, second = (theirs, mine) if order == "before" else (mine, theirs)
+        records = story.interleave(first, chance)
+        records += [{**record, "at": max(record["at"], records[-1]["at"])} for record in story.interleave(second, chance)]
+    return [{"use": "similar_across_runs", "preset": chance.choice(("tocsin", "original")), "with": parameters}], records

@@ -16,36 +16,40 @@ def evaluate(p, history):
     return [Evaluation((), OK, end) for end in (ended + [start + took for *_, start, took, _ in history.spans])[:1]]
 
 
-def shares(what, found, least):
-    """One sentence; empty without anything above `least` of the whole."""
+def shares(found, least):
+    """Empty without anything above `least` of the whole."""
     whole = sum(found.values())
     kept = {name: took for name, took in found.items() if took > least * whole}
     if not kept:
-        return ""
+        return {}
     order = sorted(kept.items(), key=lambda pair: (-pair[1], pair[0]))
-    return (f"{what} ({whole / 1e9:.4g} s):" +
-            ",".join(f" {name} {100 * took / sum(kept.values()):.4g} %" for name, took in order) + ".")
+    return {"seconds": whole / 1e9, "percent": {name: 100 * took / sum(kept.values()) for name, took in order}}
 
 
 def summary(history):
-    steps, newest = {}, {}
+    steps, newest, out = {}, {}, {}
     for rank, mode, _, _, start, end, _ in history.ends:
         if end > start:
             steps[mode] = steps.get(mode, 0) + end - start
             if rank in newest and start > newest[rank]:
                 steps["others"] = steps.get("others", 0) + start - newest[rank]
         newest[rank] = end
-    out = [shares("Steps", steps, 0)]
-    if steps and 100 * steps.get("others", 0) / sum(steps.values()) > 25:
-        out.append("Much of the time lies between the steps: look there.")
-    tracks = {}
+    if shares(steps, 0):
+        out["steps"] = shares(steps, 0)
+        if out["steps"]["percent"].get("others", 0) > 25:
+            out["steps"]["means"] = "much of the time lies between the steps: look there"
+    spans, tracks = {}, {}
     for _, _, name, track, _, took, _ in history.spans:
-        of = tracks.setdefault("dataloader" if track.startswith("dataloader/") else track, {})
+        of = spans.setdefault("dataloader" if track.startswith("dataloader/") else track, {})
         of[name] = of.get(name, 0) + took
-    for track, found in sorted(tracks.items()):
-        out.append(shares(track, found, 0 if track == "phase" else 0.02))
+    for track, found in sorted(spans.items()):
+        told = shares(found, 0 if track == "phase" else 0.02)
         both = [found.get("forward", 0), found.get("backward", 0)]
         if track == "phase" and min(both) > 0 and max(both) > 0.7 * sum(both):
-            out.append(f"{'forward' if both[0] > both[1] else 'backward'} takes {100 * max(both) / sum(both):.4g} % of forward "
-                       "and backward: they are unbalanced.")
-    return " ".join(one for one in out if one)
+            told["means"] = (f"{'forward' if both[0] > both[1] else 'backward'} takes {100 * max(both) / sum(both):.4g} % of forward "
+                             "and backward: they are unbalanced")
+        if told:
+            tracks[track] = told
+    if tracks:
+        out["tracks"] = tracks
+    return out

@@ -30,22 +30,24 @@ def hint(found):
     if "gpu" not in found:
         return ""
     if quantile(found["gpu"], 0.5) > 70:
-        return " It was well used."
+        return "well used"
     if "cpu" not in found or quantile(found["gpu"], 0.95) >= 70:
         return ""
     busy = quantile(found["cpu"], 0.95)
     if busy < 70:
-        return " It had too little work: a smaller machine would do."
-    return " Its processors probably hold its GPUs back." if busy > 70 else ""
+        return "too little work: a smaller machine would do"
+    return "the processors probably hold the GPUs back" if busy > 70 else ""
 
 
 def summary(history):
     """What the rule tells at the end of the run; empty: nothing."""
-    nodes = []
+    nodes = {}
     for node, snapshots in sorted(system.snapshots(history).items()):
         found = {metric: values(snapshots, kind) for metric, kind in METRICS.items() if values(snapshots, kind)}
-        told = [f" {metric} min {min(numbers):.4g}, p50 {quantile(numbers, 0.5):.4g}, p95 {quantile(numbers, 0.95):.4g}, "
-                f"p99 {quantile(numbers, 0.99):.4g}, max {max(numbers):.4g} %" for metric, numbers in found.items()]
-        if told:
-            nodes.append(f"{node}:{';'.join(told)}.{hint(found)}")
-    return " ".join(nodes)
+        if found:
+            nodes[node] = {metric: {"min": min(numbers), "p50": quantile(numbers, 0.5), "p95": quantile(numbers, 0.95),
+                                    "p99": quantile(numbers, 0.99), "max": max(numbers), "unit": "%"}
+                           for metric, numbers in found.items()}
+            if hint(found):
+                nodes[node]["means"] = hint(found)
+    return {"nodes": nodes} if nodes else {}

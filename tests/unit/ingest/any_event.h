@@ -237,6 +237,7 @@ inline core::RuleStatusEvent rule_status() {
   out.reason = text();
   out.missing = texts();
   for (std::uint64_t i = below(3); i > 0; --i) out.evaluations[name(i)] = natural();
+  out.summary = value_map();
   out.run = run();
   out.time = time();
   return out;

@@ -63,8 +63,8 @@ inline auto members(const JobEvent& v) {
   return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
 }
 inline auto members(const RuleStatusEvent& v) {
-  const auto& [a, b, c, d, e, f, g, h, i, j] = v;
-  return std::tuple(a, b, c, d, e, f, g, h, i, j);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, j, k);
 }
 inline auto members(const CommandReason& v) {
   const auto& [a, b, c, d, e] = v;

@@ -124,6 +124,9 @@ inline core::RuleStatusEvent full_rule_status() {
   event.reason = "first hit";
   event.missing = {"collection gradients"};
   event.evaluations = {{"hit", 3}, {"ok", 120}};
+  event.summary = {{"node-a", core::ValueMap{{"gpu", core::ValueMap{{"p50", 41.5}, {"max", 66}}}}},
+                   {"means", "too little work for it"},
+                   {"rounds", core::ValueList{0, 5, 10}}};
   event.run = run_ref();
   event.time = at();
   return event;

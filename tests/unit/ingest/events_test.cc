@@ -385,6 +385,17 @@ TEST(RuleStatusEvent, ComesBack) {
   EXPECT_EQ(back.status, core::RuleState::issues_found);
   EXPECT_EQ(back.previous, core::RuleState::in_progress);
   EXPECT_EQ(back.evaluations, status.evaluations);
+  EXPECT_EQ(core::to_json(back.summary), core::to_json(status.summary));
+}
+
+TEST(RuleStatusEvent, ASummaryUnderTheSameStatusIsAnotherEvent) {
+  core::RuleStatusEvent status = full_rule_status();
+  const auto id = [&] { return std::string(header_of(encode_rule_status(status, ""), "ce_id")); };
+  const std::string first = id();
+  status.previous = status.status;
+  EXPECT_NE(id(), first);
+  status.summary.clear();
+  EXPECT_EQ(id(), first);
 }
 
 }  // namespace

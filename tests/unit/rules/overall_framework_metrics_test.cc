@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <variant>
-
 #include "tests/unit/rules/timed_fixture.h"
 
 namespace tocsin::rules {
@@ -13,21 +11,13 @@ using core::Mode;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The reason of the last status: what the rule sums up.
-std::string summed_up(RuleHarness& rule) {
-  std::string reason = "no status";
-  for (const Event& event : rule.events()) {
-    if (const auto* one = std::get_if<core::RuleStatusEvent>(&event)) reason = one->reason;
-  }
-  return reason;
-}
-
 TEST(OverallFrameworkMetrics, SharesOfStepsByMode) {
   Timed job("overall_framework_metrics", "{}", "tocsin");
   job.steps(3, {1.0});
   job.step({1.0}, Mode::eval);
   job.end();
-  EXPECT_THAT(summed_up(job.rule), HasSubstr("Steps (4 s): train 75 %, eval 25 %."));
+  EXPECT_THAT(summed_up(job.rule),
+              HasSubstr(R"("steps":{"seconds":4,"percent":{"train":75,"eval":25}})"));
   EXPECT_TRUE(job.rule.firing().empty());
 }
 
@@ -37,7 +27,8 @@ TEST(OverallFrameworkMetrics, TheTimeBetweenTheStepsOfAWorker) {
   job.workers[0].header.time += kSecond;
   job.step({1.0});
   job.end();
-  EXPECT_THAT(summed_up(job.rule), HasSubstr("others 33.33 %. Much of the time lies between"));
+  EXPECT_THAT(summed_up(job.rule), HasSubstr(R"("others":33.333)"));
+  EXPECT_THAT(summed_up(job.rule), HasSubstr("much of the time lies between"));
 }
 
 TEST(OverallFrameworkMetrics, PhasesAndWhetherTheyAreBalanced) {
@@ -50,8 +41,10 @@ TEST(OverallFrameworkMetrics, PhasesAndWhetherTheyAreBalanced) {
     job.end();
     return summed_up(job.rule);
   };
-  EXPECT_THAT(told(0.2, 0.6), HasSubstr("phase (0.8 s): backward 75 %, forward 25 %. backward takes"
-                                        " 75 % of forward and backward: they are unbalanced."));
+  EXPECT_THAT(told(0.2, 0.6),
+              HasSubstr(R"("phase":{"seconds":0.8,"percent":{"backward":75,"forward":25},)"
+                        R"("means":"backward takes 75 % of forward and backward: )"
+                        R"(they are unbalanced"})"));
   EXPECT_THAT(told(0.3, 0.7), Not(HasSubstr("unbalanced"))) << "exactly 70 % is not";
 }
 
@@ -64,7 +57,8 @@ TEST(OverallFrameworkMetrics, SmallOperatorsAreLeftOutAndTheRestIsTheWhole) {
   job.step({1.0}, Mode::train,
            {{{"conv", 0.6, "op.cpu"}, {"relu", 0.2, "op.cpu"}, {"add", 0.01, "op.cpu"}}});
   job.end();
-  EXPECT_THAT(summed_up(job.rule), HasSubstr("op.cpu (0.81 s): conv 75 %, relu 25 %."));
+  EXPECT_THAT(summed_up(job.rule),
+              HasSubstr(R"("op.cpu":{"seconds":0.81,"percent":{"conv":75,"relu":25}})"));
 }
 
 TEST(OverallFrameworkMetrics, WithoutDurationsThereIsNoData) {
@@ -72,7 +66,8 @@ TEST(OverallFrameworkMetrics, WithoutDurationsThereIsNoData) {
   FakeWorker worker;
   rule.feed(worker.start());
   rule.feed(worker.end());
-  EXPECT_EQ(summed_up(rule), "no input arrived that this rule could judge");
+  EXPECT_EQ(summed_up(rule), "{}");
+  EXPECT_EQ(rule.rule_state(), "NoData");
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <variant>
-
 #include "tests/unit/rules/node_fixture.h"
 
 namespace tocsin::rules {
@@ -11,15 +9,6 @@ namespace {
 using namespace testing_support;  // NOLINT: the harness is this file's language
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// The reason of the last status: what the rule sums up.
-std::string last_reason(RuleHarness& rule) {
-  std::string reason = "no status";
-  for (const Event& event : rule.events()) {
-    if (const auto* one = std::get_if<core::RuleStatusEvent>(&event)) reason = one->reason;
-  }
-  return reason;
-}
 
 Node watched(const std::string& name = "node-7") {
   return {"overall_system_usage",
@@ -36,7 +25,9 @@ TEST(OverallSystemUsage, TellsTheSpreadOfTheMeanOfTheDevices) {
     node.sweep({{gpu("0"), share}, {gpu("1"), share}});
   }
   node.end();
-  EXPECT_EQ(last_reason(node.rule), "node-7: gpu min 0, p50 50, p95 95, p99 99, max 100 %.");
+  EXPECT_EQ(
+      summed_up(node.rule),
+      R"({"nodes":{"node-7":{"gpu":{"min":0,"p50":50,"p95":95,"p99":99,"max":100,"unit":"%"}}}})");
   EXPECT_TRUE(node.rule.firing().empty());
 }
 
@@ -44,7 +35,8 @@ TEST(OverallSystemUsage, OneIdleDeviceHalvesTheMean) {
   Node node = watched();
   node.sweeps(3, {{gpu("0"), 1.0}, {gpu("1"), 0.0}});
   node.end();
-  EXPECT_THAT(last_reason(node.rule), HasSubstr("gpu min 50, p50 50, p95 50, p99 50, max 50 %"));
+  EXPECT_THAT(summed_up(node.rule),
+              HasSubstr(R"("gpu":{"min":50,"p50":50,"p95":50,"p99":50,"max":50,)"));
 }
 
 TEST(OverallSystemUsage, SaysWhatTheNumbersMean) {
@@ -52,12 +44,12 @@ TEST(OverallSystemUsage, SaysWhatTheNumbersMean) {
     Node node = watched();
     node.sweeps(3, {{gpu("0"), of_gpu}, {core_mode("0", "idle"), idle}});
     node.end();
-    return last_reason(node.rule);
+    return summed_up(node.rule);
   };
   EXPECT_THAT(told(0.5, 0.5), HasSubstr("too little work"));
-  EXPECT_THAT(told(0.5, 0.1), HasSubstr("hold its GPUs back"));
+  EXPECT_THAT(told(0.5, 0.1), HasSubstr("hold the GPUs back"));
   EXPECT_THAT(told(0.9, 0.5), HasSubstr("well used"));
-  EXPECT_THAT(told(0.5, 0.3), Not(HasSubstr(" It"))) << "exactly 70 % is neither";
+  EXPECT_THAT(told(0.5, 0.3), Not(HasSubstr("means"))) << "exactly 70 % is neither";
 }
 
 TEST(OverallSystemUsage, NetworkIsBytesASecond) {
@@ -66,14 +58,17 @@ TEST(OverallSystemUsage, NetworkIsBytesASecond) {
     node.sweep({{"system.network.io{network.io.direction=receive}", 1000.0 * i}});
   }
   node.end();
-  EXPECT_THAT(last_reason(node.rule), HasSubstr("network min 2000, p50 2000")) << "two a second";
+  EXPECT_THAT(summed_up(node.rule), HasSubstr(R"("network":{"min":2000,"p50":2000,)"))
+      << "two a second";
 }
 
 TEST(OverallSystemUsage, LeavesOutWhatANodeDoesNotSend) {
   Node node = watched();
   node.sweeps(2, {{core_mode("0", "idle"), 0.5}});
   node.end();
-  EXPECT_EQ(last_reason(node.rule), "node-7: cpu min 50, p50 50, p95 50, p99 50, max 50 %.");
+  EXPECT_EQ(
+      summed_up(node.rule),
+      R"({"nodes":{"node-7":{"cpu":{"min":50,"p50":50,"p95":50,"p99":50,"max":50,"unit":"%"}}}})");
 }
 
 TEST(OverallSystemUsage, WithoutSamplesThereIsNoData) {
@@ -81,7 +76,8 @@ TEST(OverallSystemUsage, WithoutSamplesThereIsNoData) {
   FakeWorker worker;
   rule.feed(worker.start());
   rule.feed(worker.end());
-  EXPECT_EQ(last_reason(rule), "no input arrived that this rule could judge");
+  EXPECT_EQ(summed_up(rule), "{}");
+  EXPECT_EQ(rule.rule_state(), "NoData");
 }
 
 }  // namespace

@@ -1,0 +1,363 @@
+// Collects what a report on an XGBoost training is made of, and sums it up at the end of the run.
+//
+// Reads   scalars: evaluation metrics of each data set, feature_importance/<type>/<feature>,
+//         trees/depth, hyperparameters; of labels and predictions the columns, quantiles and the
+//         statistic classes (class_counts, class_correct, confusion).
+// Window  the whole run, round by round; judged when nobody can add to a round any more. Of several
+//         workers: metrics their mean, counts and matrices their sum.
+// Fires   never.
+// Tells   in the summary of its last status: task, curves of the metrics with what they say of over-
+//         and underfitting, importance of the features, depth of the trees, distribution of labels
+//         and predictions, confusion matrix with precision, recall and F1, accuracy per class over the
+//         rounds; and what could not be told, with the reason.
+// Quiet   always. Without any of its inputs it has no data.
+// Source  Amazon SageMaker Debugger, CreateXgboostReport; docs/rules/create_xgboost_report.md.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "rules/builtin/classes.h"
+#include "rules/builtin/metric_name.h"
+#include "rules/builtin/xgboost_state.h"
+#include "rules/evaluate/step_set.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kImportancePrefix = "feature_importance/";
+constexpr std::size_t kMostCurves = 64;
+constexpr std::size_t kMostFeatures = 10'000;  // of a type of importance
+constexpr std::size_t kFeaturesTold = 50;
+constexpr std::uint32_t kMostMatrix = 20;       // classes of a matrix that is told as a whole
+constexpr std::uint32_t kMostClassCurves = 64;  // classes whose accuracy is followed
+constexpr double kWorse = 0.05;                 // behind the best round: that is overfitting
+constexpr double kReal = 1e-12;
+
+struct CreateXgboostReport {
+  static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr bool kPerWorker = false;
+  static constexpr Sent kSent[] = {core::VectorStat::class_counts, core::VectorStat::class_correct,
+                                   core::VectorStat::confusion,    core::SparseStat::p05,
+                                   core::SparseStat::p25,          core::SparseStat::median,
+                                   core::SparseStat::p75,          core::SparseStat::p95};
+  struct Config {};
+  using State = XgboostState;
+  using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;  // by mode
+
+  static Defaults defaults(Preset) {
+    return {
+        .roles = {core::Role::loss, core::Role::metric, core::Role::label, core::Role::prediction,
+                  core::Role::importance, core::Role::tree, core::Role::hyperparameter},
+        .patterns = {"feature_importance/", "trees/depth"}};
+  }
+  static void read(config::Reader&, Config&, Preset) {}
+  static std::vector<Need> needs(const Config&) {
+    return {{"feature_importance"},
+            {"labels", {"classes", "quantiles", "median"}},
+            {"losses"},
+            {"metrics"},
+            {"predictions", {"classes", "quantiles", "median"}}};
+  }
+
+  static void judge(const Config&, State& state, const StepSet& set, SetReport& report) {
+    std::map<std::string, std::pair<double, double>> scalars;    // metric: sum, workers
+    std::map<std::uint32_t, std::pair<double, double>> classes;  // right, all
+    bool any = false;
+    for (const StepRow& row : set.rows) {
+      any = (row.scalar ? take_scalar(state, set, row, report.scope(), scalars)
+                        : take_tensor(state, set, row, classes)) ||
+            any;
+    }
+    for (const auto& [name, sum] : scalars) take_metric(state, set, name, sum, report.scope());
+    for (const auto& [one, counts] : classes) {
+      if (one >= kMostClassCurves || counts.second <= 0) continue;
+      state.accuracy.try_emplace(one, true).first->second.take(set.step,
+                                                               counts.first / counts.second);
+    }
+    if (any) state.rounds = std::max(state.rounds, set.step + 1);
+    report.without_unit(any ? Outcome::ok : Outcome::insufficient_data);
+  }
+
+  static core::ValueMap summary(const States& states, const Scope&);
+
+ private:
+  static bool take_scalar(State& state, const StepSet& set, const StepRow& row, const Scope& scope,
+                          std::map<std::string, std::pair<double, double>>& metrics) {
+    const std::string name = scope.text(row.name());
+    const double value = row.row.sum;
+    if (const std::size_t at = name.find(kImportancePrefix); at != std::string::npos) {
+      return take_importance(state, set, name.substr(at + kImportancePrefix.size()), value);
+    }
+    if (row.role() == core::Role::hyperparameter) {
+      if (state.hyperparameters.size() < kMostCurves) state.hyperparameters[name] = value;
+      return true;
+    }
+    auto& [sum, workers] = metrics[name];
+    sum += value;
+    ++workers;
+    return true;
+  }
+
+  static bool take_importance(State& state, const StepSet& set, const std::string& rest,
+                              double value) {
+    const std::size_t slash = rest.find('/');
+    if (slash == std::string::npos || slash == 0) return false;
+    Importance& type = state.importance[rest.substr(0, slash)];
+    if (type.round != set.step) type = {set.step, {}, 0};
+    if (type.features.size() >= kMostFeatures) {
+      ++type.left_out;
+    } else {
+      type.features[rest.substr(slash + 1)] = value;
+    }
+    return true;
+  }
+
+  static void take_metric(State& state, const StepSet& set, const std::string& name,
+                          const std::pair<double, double>& sum, const Scope& scope) {
+    const double value = sum.first / sum.second;
+    if (name.ends_with("trees/depth")) return state.depth.take(set.step, value);
+    auto known = state.metrics.find(name);
+    if (known == state.metrics.end()) {
+      if (state.metrics.size() >= kMostCurves) {
+        ++state.curves_left_out;
+        return;
+      }
+      const Name* said = scope.find(core::name_hash(name));
+      const bool grows = said != nullptr && said->direction
+                             ? *said->direction == core::Direction::max
+                             : metric_name(name).grows;
+      known = state.metrics.emplace(name, RoundCurve(grows)).first;
+    }
+    known->second.take(set.step, value);
+  }
+
+  static bool take_tensor(State& state, const StepSet& set, const StepRow& row,
+                          std::map<std::uint32_t, std::pair<double, double>>& classes) {
+    const bool labels = row.role() == core::Role::label;
+    if (!labels && row.role() != core::Role::prediction) return false;
+    Values& values = labels ? state.labels : state.predictions;
+    const bool first = values.round != set.step;
+    if (first) values = {set.step, 0, 0, 0, 0, 0, {}};
+    values.add(row.row);
+    values.quantiles.clear();
+    for (const core::SparseStat stat :
+         {core::SparseStat::p05, core::SparseStat::p25, core::SparseStat::median,
+          core::SparseStat::p75, core::SparseStat::p95}) {
+      const auto one = row.statistic(stat);
+      if (first && one) values.quantiles.emplace_back(static_cast<std::uint16_t>(stat), *one);
+    }
+    take_classes(state, set, row, classes);
+    return true;
+  }
+
+  // They come with the labels or with the predictions, once for each worker.
+  static void take_classes(State& state, const StepSet& set, const StepRow& row,
+                           std::map<std::uint32_t, std::pair<double, double>>& classes) {
+    const auto* counts = row.vector(core::VectorStat::class_counts);
+    const auto* right = row.vector(core::VectorStat::class_correct);
+    const auto* matrix = row.vector(core::VectorStat::confusion);
+    if (counts != nullptr && are_counts(*counts) && counts->size() <= kMostClasses) {
+      if (state.classes_round != set.step) state.class_counts.clear();
+      state.classes_round = set.step;
+      state.class_counts.resize(std::max(state.class_counts.size(), counts->size()));
+      for (std::size_t i = 0; i < counts->size(); ++i) state.class_counts[i] += (*counts)[i];
+      for (std::size_t i = 0; right != nullptr && i < std::min(right->size(), counts->size());
+           ++i) {
+        auto& [hits, all] = classes[static_cast<std::uint32_t>(i)];
+        hits += (*right)[i];
+        all += (*counts)[i];
+      }
+    }
+    if (matrix == nullptr || matrix->size() % 3 != 0 || !are_counts(*matrix)) return;
+    if (state.confusion_round != set.step) state.confusion.clear();
+    state.confusion_round = set.step;
+    for (std::size_t i = 0; i + 2 < matrix->size(); i += 3) {
+      const double label = (*matrix)[i];
+      const double prediction = (*matrix)[i + 1];
+      if (label >= kMostClasses || prediction >= kMostClasses || (*matrix)[i + 2] == 0) continue;
+      state
+          .confusion[{static_cast<std::uint32_t>(label), static_cast<std::uint32_t>(prediction)}] +=
+          (*matrix)[i + 2];
+    }
+  }
+};
+
+core::ValueMap told_curve(const RoundCurve& curve) {
+  core::ValueMap out{{"direction", curve.grows() ? "max" : "min"},
+                     {"count", curve.count()},
+                     {"last_round", curve.last_round()},
+                     {"last", curve.last()}};
+  if (curve.best_round() >= 0) {
+    out.emplace_back("best_round", curve.best_round());
+    out.emplace_back("best", curve.best());
+  }
+  out.emplace_back("points", curve.points());
+  return out;
+}
+
+/// What a metric of a data set beside the training's says; empty: nothing.
+std::string hint_of(const std::string& name, const RoundCurve& curve) {
+  if (curve.best_round() < 0 || curve.count() < 3) return {};
+  if (curve.best_round() == curve.last_round()) {
+    return name + " was best in the last round: more rounds may help";
+  }
+  const double worse =
+      std::fabs(curve.last() - curve.best()) / std::max(std::fabs(curve.best()), kReal);
+  if (!(worse > kWorse)) return {};
+  return sentence("{} was best in round {}, and is {} % worse in the last: the model overfits",
+                  name, curve.best_round(), 100 * worse);
+}
+
+core::ValueMap told_values(const Values& values) {
+  core::ValueMap out{{"round", values.round}, {"count", values.count},
+                     {"mean", values.mean},   {"std", std::sqrt(values.m2 / values.count)},
+                     {"min", values.min},     {"max", values.max}};
+  static constexpr std::pair<core::SparseStat, const char*> kNames[] = {
+      {core::SparseStat::p05, "p05"},
+      {core::SparseStat::p25, "p25"},
+      {core::SparseStat::median, "p50"},
+      {core::SparseStat::p75, "p75"},
+      {core::SparseStat::p95, "p95"}};
+  for (const auto& [stat, name] : kNames) {
+    for (const auto& [id, value] : values.quantiles) {
+      if (id == static_cast<std::uint16_t>(stat)) out.emplace_back(name, value);
+    }
+  }
+  return out;
+}
+
+core::ValueMap told_importance(const Importance& type) {
+  double sum = 0;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [feature, value] : type.features) {
+    sum += value;
+    order.emplace_back(-value, feature);
+  }
+  std::sort(order.begin(), order.end());
+  core::ValueMap shares;
+  for (std::size_t i = 0; i < order.size() && i < kFeaturesTold; ++i) {
+    shares.emplace_back(order[i].second, sum > 0 ? -order[i].first / sum : 0.0);
+  }
+  return {{"round", type.round},
+          {"features", type.features.size() + type.left_out},
+          {"shares", std::move(shares)}};
+}
+
+core::ValueMap told_confusion(const XgboostState& state, const ClassScores& scores) {
+  core::ValueMap out{{"round", state.confusion_round}};
+  const std::uint32_t classes = scores.classes.empty() ? 0 : *scores.classes.rbegin() + 1;
+  if (classes <= kMostMatrix) {
+    core::ValueList rows;
+    for (std::uint32_t label = 0; label < classes; ++label) {
+      core::ValueList row;
+      for (std::uint32_t prediction = 0; prediction < classes; ++prediction) {
+        const auto cell = state.confusion.find({label, prediction});
+        row.emplace_back(cell == state.confusion.end() ? 0.0 : cell->second);
+      }
+      rows.emplace_back(std::move(row));
+    }
+    out.emplace_back("matrix", std::move(rows));
+    return out;
+  }
+  std::vector<std::pair<double, std::pair<std::uint32_t, std::uint32_t>>> wrong;
+  for (const auto& [cell, count] : state.confusion) {
+    if (cell.first != cell.second) wrong.emplace_back(-count, cell);
+  }
+  std::sort(wrong.begin(), wrong.end());
+  core::ValueList worst;
+  for (std::size_t i = 0; i < wrong.size() && i < std::size_t{kMostMatrix}; ++i) {
+    worst.emplace_back(core::ValueMap{{"label", std::uint64_t{wrong[i].second.first}},
+                                      {"prediction", std::uint64_t{wrong[i].second.second}},
+                                      {"count", -wrong[i].first}});
+  }
+  out.emplace_back("most_mistaken", std::move(worst));
+  return out;
+}
+
+void tell_classes(const XgboostState& state, core::ValueMap& out, core::ValueMap& missing) {
+  if (!state.class_counts.empty()) {
+    core::ValueList counts;
+    for (const double count : state.class_counts) counts.emplace_back(count);
+    out.emplace_back("label_classes",
+                     core::ValueMap{{"round", state.classes_round}, {"counts", std::move(counts)}});
+  }
+  if (state.labels.count > 0) out.emplace_back("labels", told_values(state.labels));
+  if (state.predictions.count > 0) out.emplace_back("predictions", told_values(state.predictions));
+  if (state.confusion.empty()) {
+    const char* why = state.labels.count > 0
+                          ? "labels are quantities, or predictions were not captured"
+                          : "no labels were captured: give the hook validation data";
+    missing.emplace_back("confusion", why);
+  } else {
+    const ClassScores scores(state.confusion);
+    out.emplace_back("confusion", told_confusion(state, scores));
+    out.emplace_back("scores", scores.told());
+  }
+  core::ValueMap accuracy;
+  for (const auto& [one, curve] : state.accuracy) {
+    accuracy.emplace_back(std::to_string(one), told_curve(curve));
+  }
+  if (!accuracy.empty()) out.emplace_back("class_accuracy", std::move(accuracy));
+}
+
+std::string task_of(const XgboostState& state) {
+  const ClassScores scores(state.confusion);
+  const std::size_t classes = std::max<std::size_t>(
+      scores.classes.empty() ? 0 : *scores.classes.rbegin() + 1, state.class_counts.size());
+  if (classes > 0) return classes <= 2 ? "binary" : "multi-class";
+  return state.labels.count > 0 ? "regression" : "unknown";
+}
+
+// Of the mode in which most rounds came.
+core::ValueMap CreateXgboostReport::summary(const States& states, const Scope&) {
+  const State* state = nullptr;
+  for (const auto& [key, one] : states) {
+    if (one.rounds > (state == nullptr ? 0 : state->rounds)) state = &one;
+  }
+  if (state == nullptr) return {};
+  core::ValueMap out{{"task", task_of(*state)}, {"rounds", state->rounds}};
+  core::ValueMap missing;
+  if (!state->hyperparameters.empty()) {
+    core::ValueMap all;
+    for (const auto& [name, value] : state->hyperparameters) all.emplace_back(name, value);
+    out.emplace_back("hyperparameters", std::move(all));
+  }
+  core::ValueMap metrics;
+  core::ValueList hints;
+  for (const auto& [name, curve] : state->metrics) {
+    metrics.emplace_back(name, told_curve(curve));
+    const MetricName words = metric_name(name);
+    if (words.set == 0 || words.train_word) continue;
+    if (std::string hint = hint_of(name, curve); !hint.empty()) hints.emplace_back(std::move(hint));
+  }
+  if (!metrics.empty()) out.emplace_back("metrics", std::move(metrics));
+  if (!hints.empty()) out.emplace_back("hints", std::move(hints));
+  if (state->curves_left_out > 0) out.emplace_back("values_left_out", state->curves_left_out);
+  core::ValueMap importance;
+  for (const auto& [type, one] : state->importance)
+    importance.emplace_back(type, told_importance(one));
+  if (!importance.empty()) out.emplace_back("feature_importance", std::move(importance));
+  if (state->depth.count() > 0)
+    out.emplace_back("trees", core::ValueMap{{"depth", told_curve(state->depth)}});
+  tell_classes(*state, out, missing);
+  if (!missing.empty()) out.emplace_back("missing", std::move(missing));
+  return out;
+}
+
+}  // namespace
+
+RuleDescriptor create_xgboost_report() {
+  return {.name = "create_xgboost_report",
+          .original_name = "CreateXgboostReport",
+          .title = "Sums up an XGBoost training: curves, importance, confusion; raises no issue.",
+          .unit = "run",
+          .needs = "metrics; feature_importance, labels and predictions of validation data",
+          .presets = "",
+          .severity = core::Severity::info,
+          .read = &read_step_set_rule<CreateXgboostReport>};
+}
+
+}  // namespace tocsin::rules
