@@ -222,14 +222,30 @@ int main(int argc, char** argv) {
       "overfit,\n"
       "        {use: all_zero, with: {collection_names: [gradients, weights]}}, "
       "stalled_training_rule, cpu_bottleneck]\n";
+  // Every rule that looks at tensors or losses of deep learning.
+  const std::string tensor_rules =
+      "rules: ["
+      "exploding_tensor, vanishing_gradient, weight_update_ratio, update_large, "
+      "identical_parameters, "
+      "weight_saturation, dead_relu, saturated_activation, constant_input, input_range, "
+      "nlp_sequence_ratio, loss_not_decreasing, loss_spike, overfit, overtraining, "
+      "adversarial_imbalance, mode_mismatch, gradient_clipping, confusion, class_imbalance, "
+      "poor_weight_initialization, check_input_images, probabilities_into_loss, "
+      "replica_divergence, "
+      "{use: all_zero, with: {collection_names: [weights, gradients]}}, "
+      "{use: unchanged_tensor, with: {collection_names: [weights]}}, "
+      "{use: tensor_variance, with: {collection_names: [weights, gradients], max_threshold: "
+      "1e9}}]\n";
   std::vector<Cost> r;
   std::vector<Cost> one;
   std::vector<Cost> eight;
+  std::vector<Cost> tensors;
   for (int round = 0; round < kRounds;
        ++round) {  // in turn, so that a drifting machine hits all alike
     r.push_back(bare(bootstrap, topic, topics.partitions, total));
     one.push_back(engine(**transport, one_rule, total));
     eight.push_back(engine(**transport, all_rules, total));
+    tensors.push_back(engine(**transport, tensor_rules, total));
   }
   const double base = median_rate(r);
   bench::figure("R: bare librdkafka, framed rows", base, "M rows/CPU-s");
@@ -237,5 +253,8 @@ int main(int argc, char** argv) {
   bench::judged("decode + state + 1 rule / R", median_rate(one) / base, "ratio", 0.5, true);
   bench::judged("decode + state + all 8 rules", median_rate(eight), "M rows/CPU-s", 6, true);
   bench::figure("decode + state + all 8 rules / R", median_rate(eight) / base, "ratio");
+  bench::figure("decode + state + all 27 tensor rules", median_rate(tensors), "M rows/CPU-s");
+  bench::judged("decode + state + all 27 tensor rules / R", median_rate(tensors) / base, "ratio",
+                0.25, true);
   return 0;
 }

@@ -86,6 +86,7 @@ struct GradientClipping {
     static const std::uint64_t kHashes[] = {
         core::name_hash("grad_norm"), core::name_hash("clip_norm"), core::name_hash("clipped")};
     Logged out;
+    out.gradients.reserve(set.rows.size());
     for (const StepRow& row : set.rows) {
       if (!row.scalar) out.gradients.push_back(&row);
       for (std::size_t i = 0; row.scalar && i < std::size(kHashes); ++i) {
@@ -98,6 +99,7 @@ struct GradientClipping {
   // The norm over all gradients; NaN where one of them is missing, partial or not finite.
   static double norm_of(State& state, const std::vector<const StepRow*>& gradients) {
     std::vector<std::uint64_t> names;
+    names.reserve(gradients.size());
     double squares = 0;
     for (const StepRow* one : gradients) {
       names.push_back(one->name());
@@ -105,6 +107,7 @@ struct GradientClipping {
       squares += one->has(core::meta::kPartial) ? std::nan("") : one->row.sumsq / (scale * scale);
     }
     std::sort(names.begin(), names.end());
+    if (names == state.names) return std::sqrt(squares);
     const bool whole =
         std::includes(names.begin(), names.end(), state.names.begin(), state.names.end());
     std::vector<std::uint64_t> all;

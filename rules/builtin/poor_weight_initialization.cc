@@ -143,8 +143,10 @@ struct PoorWeightInitialization {
 
   // --------------------------------------------------------------------------- what a step holds
 
+  static bool takes(const Config& cfg, const WorkerRows& rows, const Scope&) {
+    return rows.step < cfg.steps;
+  }
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
-    if (set.step >= cfg.steps) return;
     Seen seen;
     for (const StepRow& row : set.rows) look(cfg, state, row, report.scope(), seen);
     const Verdict verdict = compare(cfg, state, seen);

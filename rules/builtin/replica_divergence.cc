@@ -52,6 +52,10 @@ struct ReplicaDivergence {
     return out;
   }
 
+  /// A job of one worker has no replicas; 0: it does not say of how many.
+  static bool takes(const Config&, const WorkerRows&, const Scope& scope) {
+    return scope.world_size() != 1 || scope.workers() > 1;
+  }
   static void judge(const Config&, State&, const StepSet& set, SetReport& report) {
     std::vector<const StepRow*> rows;  // by name, then by rank
     rows.reserve(set.rows.size());
