@@ -191,6 +191,10 @@ App::~App() {
 }
 bool App::stop() { return impl_->stop(); }
 bool App::ready() const { return impl_->ready(); }
+void App::reload(const rules::RulesConfig& rules) {
+  for (EvaluateStage* engine : impl_->parts.engines) engine->reload(rules);
+}
+core::Telemetry& App::telemetry() { return impl_->telemetry; }
 const std::string& App::address() const {
   return impl_->http ? impl_->http->address() : impl_->no_address;
 }

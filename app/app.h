@@ -49,6 +49,10 @@ class App {
   bool stop();
   /// Every role has restored its state and its last commit went through.
   [[nodiscard]] bool ready() const;
+  /// From any thread: who judges goes on with these rules.
+  void reload(const rules::RulesConfig& rules);
+  /// What this process measures about itself.
+  [[nodiscard]] core::Telemetry& telemetry();
   /// Where /metrics and health are served.
   [[nodiscard]] const std::string& address() const;
 

@@ -1,11 +1,13 @@
 #include "app/app_config.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 
 #include "app/alarm_check.h"
 #include "core/identity.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -35,6 +37,26 @@ void check_when(const config::Reader& root, const AppConfig& config) {
     if (parsed) continue;
     root.error("receivers", "`when` of " + integration.common.id + ": " + parsed.error().message);
   }
+}
+
+// Every top-level key but `rules`.
+constexpr std::array<std::string_view, 12> kSections{"transport", "topics",  "cluster", "labels",
+                                                     "collect",   "capture", "engine",  "receivers",
+                                                     "route",     "router",  "http",    "log"};
+
+std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
+                                  const std::string& path) {
+  std::vector<std::string> out{path};
+  const auto add = [&](const std::string& key) {
+    std::string file = root.place(key).file;
+    if (!file.empty() && !known(out, file)) out.push_back(std::move(file));
+  };
+  for (const std::string_view key : kSections) add(std::string(key));
+  for (std::size_t i = 0; i < config.rules.rules.size(); ++i) {
+    add("rules[" + std::to_string(i) + "]");
+  }
+  for (const std::string& name : config.receivers.names) add("receivers." + name);
+  return out;
 }
 
 }  // namespace
@@ -128,7 +150,13 @@ AppConfig load_config(const std::string& path, const config::Environment& enviro
   document->read(diagnostics, [&](config::Reader& root) {
     read(root, out);
     check_alarms(root, out);
+    out.files = files_of(root, out, path);
   });
+  for (const std::string_view key : kSections) {
+    if (const auto value = document->value(key)) {
+      out.sections.emplace(key, core::to_json(*value));
+    }
+  }
   explain_misplaced(*document, diagnostics);
   diagnostics.sort(path);
   std::ifstream in(path, std::ios::binary);

@@ -36,6 +36,9 @@ struct AppConfig {
   std::string external_url;
   LogConfig log;
   std::string version;  // hash of what was read: stamped on every notification
+  // What a reload compares and watches (config_reload.h):
+  std::map<std::string, std::string> sections;  // top-level keys but `rules`, as JSON
+  std::vector<std::string> files;               // the file, then those it includes
 };
 
 /// Reads every section; cross-checks (receivers that rules and routes name) are reported at their

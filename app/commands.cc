@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "app/config_reload.h"
 #include "app/system_clock.h"
 #include "app/vocabulary.h"
 #include "core/text.h"
@@ -77,6 +78,21 @@ void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
   }
 }
 
+// Until a signal to end; meanwhile the configuration is looked after.
+int wait_for_end(const sigset_t& signals, ConfigReload& reload) {
+  constexpr timespec kLook{1, 0};
+  while (true) {
+    const int received = sigtimedwait(&signals, nullptr, &kLook);
+    if (received == SIGHUP) {
+      reload.reload();
+    } else if (received > 0) {
+      return received;
+    } else {
+      reload.look();
+    }
+  }
+}
+
 }  // namespace
 
 std::string config_path(const std::string& named) {
@@ -116,6 +132,7 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   AppConfig* config = &loaded;
@@ -134,6 +151,7 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
                                log = log.get()](core::Telemetry& telemetry) {
     return ingest::Transport::open(transport, topics, *log, telemetry);
   };
+  const AppConfig started = *config;
   auto app = App::start(std::move(*config), options, open_transport, clock, *log,
                         std::chrono::seconds(call.start_timeout));
   if (!app) {
@@ -142,11 +160,16 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
     return exit_code(app.error());
   }
   log->info("started", {{"http", (*app)->address()}, {"version", TOCSIN_VERSION}});
-  int received = 0;
-  sigwait(&signals, &received);
+  const auto load = [&call](config::Diagnostics& diagnostics) {
+    return load_config(config_path(call.config_file), config::process_environment(), diagnostics);
+  };
+  const auto adopt = [&app](const rules::RulesConfig& rules) { (*app)->reload(rules); };
+  ConfigReload reload(started, {&clock, log.get(), &(*app)->telemetry(), load, adopt});
+  const int received = wait_for_end(signals, reload);
   log->info("stopping", {{"signal", received}});
   std::signal(SIGINT, SIG_DFL);  // the second signal ends the process at once: safe at any instant
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   const bool in_time = (*app)->stop();
   log->info("stopped", {{"in_time", in_time}});

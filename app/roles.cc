@@ -74,8 +74,9 @@ core::Status Maker::evaluate() {
         ours,           config_.engine, config_.cluster,
         config_.labels, prefix,         options_.host + "-" + std::to_string(slot->number())};
     parts_.slots.push_back(std::move(*slot));
-    add("engine",
-        std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry));
+    auto engine = std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry);
+    parts_.engines.push_back(engine.get());
+    add("engine", std::move(engine));
   }
   return core::ok();
 }

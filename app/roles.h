@@ -13,6 +13,7 @@
 #include "app/leadership.h"
 #include "app/metrics.h"
 #include "app/run_board.h"
+#include "app/stages/evaluate.h"
 #include "app/topic_loop.h"
 
 namespace tocsin::app {
@@ -31,7 +32,8 @@ struct RoleParts {
   actions::StopLedger ledger;
   std::unique_ptr<Leadership> leadership;  // null: this process does not route
   std::unique_ptr<ActionSet> actions;
-  std::vector<InstanceSlot> slots;  // one per engine: its part of the transactional id
+  std::vector<EvaluateStage*> engines;  // to whom new rules are handed
+  std::vector<InstanceSlot> slots;      // one per engine: its part of the transactional id
 };
 
 /// Makes the stages that `options.roles` asks for, in the order in which they are started. `ports`

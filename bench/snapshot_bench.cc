@@ -190,7 +190,7 @@ class Loop {
   /// States that rules keep: one per rule and tensor it has judged.
   double states() {
     const auto stats = stage_.engine()->stats();
-    return static_cast<double>(stats.units) * static_cast<double>(stats.evaluations.size());
+    return static_cast<double>(stats.units) * static_cast<double>(kRules);
   }
   void wait_for_next() { now_.steady += rules::EngineConfig().snapshot_interval; }
 

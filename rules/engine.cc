@@ -33,7 +33,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
     attempts.check_clock(*run, number, header);
     run->course.last_any = ctx.now;  // what a node's agent sends is no sign of life of the run
     run->pulse.beats = run->pulse.beats || life != nullptr;
-    for (const auto& clock : ctx.rules.clocks) silence.count(*run, clock, false);
+    for (const auto& clock : ctx.rules->clocks) silence.count(*run, clock, false);
     // Times from the far future move nothing.
     run->course.last_time = std::max(run->course.last_time,
                                      std::min(header.time, add(core::nanoseconds(ctx.ref.timestamp),
@@ -77,23 +77,26 @@ void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView&
 }
 
 core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOptions options) {
-  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
-    if (!rules.rules[i].program) {
-      return core::invalid_argument("rule " + rules.rules[i].name + " has no program");
-    }
-    for (std::size_t k = 0; k < i; ++k) {
-      if (rules.rules[k].name == rules.rules[i].name) {
-        return core::invalid_argument("two rules are called " + rules.rules[i].name);
-      }
-    }
-  }
+  if (const auto status = check_rules(rules); !status) return status.error();
   auto impl = std::make_unique<Impl>();
-  impl->ctx.rules = RuleTable(std::move(rules.rules));
+  impl->ctx.configured = std::make_shared<const RuleTable>(std::move(rules.rules));
   impl->ctx.elsewhere = std::move(rules.elsewhere);
   impl->ctx.options = std::move(options);
-  impl->ctx.stats.evaluations.assign(impl->ctx.rules.all.size(), 0);
-  impl->ctx.stats.hits.assign(impl->ctx.rules.all.size(), 0);
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+core::Status Engine::reload(RulesConfig rules, core::WallTime now) {
+  if (const auto status = check_rules(rules); !status) return status;
+  Context& ctx = impl_->ctx;
+  ctx.configured = std::make_shared<const RuleTable>(std::move(rules.rules));
+  ctx.elsewhere = std::move(rules.elsewhere);
+  ctx.now = ctx.evaluated_at = core::nanoseconds(now);
+  for (auto& [number, partition] : ctx.partitions) {
+    if (partition.silent) continue;  // when it goes live
+    ctx.enter(partition);
+    impl_->decisions.reload();
+  }
+  return core::ok();
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -113,7 +116,7 @@ void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody
   }
   // The record just handled may hold several frames (a JSON array): only earlier ones are dropped.
   if (from.offset < next->second && from.offset + 1 != next->second) return;
-  ctx.part = &partition;
+  ctx.enter(partition);
   ctx.ref = from;
   if (ctx.ref_topic != from.topic) ctx.ref_topic = from.topic;
   const std::int64_t record_time = core::nanoseconds(from.timestamp);
@@ -143,7 +146,7 @@ void Engine::tick(core::WallTime now, core::FunctionRef<bool(std::int32_t)> live
 
 void Engine::end_of_input() {
   for (auto& [number, partition] : impl_->ctx.partitions) {
-    impl_->ctx.part = &partition;
+    impl_->ctx.enter(partition);
     for (auto& [id, run] : partition.runs) {
       if (run->job.ended) continue;
       impl_->ends.stop_reading(*run);
@@ -172,7 +175,7 @@ std::vector<std::int32_t> Engine::pending() const {
 
 void Engine::go_live(std::int32_t partition, core::WallTime now) {
   PartitionState& state = impl_->ctx.partition(partition);
-  impl_->ctx.part = &state;
+  impl_->ctx.enter(state);
   impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
   if (state.silent) {
     impl_->decisions.replay_entries();
@@ -183,9 +186,9 @@ void Engine::go_live(std::int32_t partition, core::WallTime now) {
   for (auto& [id, run] : state.runs) impl_->timers.clamp_times(*run, core::nanoseconds(now));
   state.silent = false;
   if (!state.incomplete.empty()) impl_->own.tell_incomplete();
-  if (state.farewell.empty()) return;
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();
+  if (state.rules != impl_->ctx.configured) impl_->decisions.reload();
 }
 
 void Engine::drop(std::int32_t partition) {
@@ -198,14 +201,12 @@ void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
   const bool known = !state.incomplete.empty();
   state.incomplete = why.empty() ? "its input does not reach back to it" : why;
   if (known || state.silent) return;  // told already, or when it goes live
-  impl_->ctx.part = &state;
+  impl_->ctx.enter(state);
   impl_->own.tell_incomplete();
 }
 
 EngineStats Engine::stats() const {
   EngineStats out = impl_->ctx.stats;
-  out.evaluations.resize(impl_->ctx.rules.first_own);
-  out.hits.resize(impl_->ctx.rules.first_own);
   for (const auto& [number, partition] : impl_->ctx.partitions) {
     out.runs += partition.runs.size();
     for (const auto& [id, run] : partition.runs) {

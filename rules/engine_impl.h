@@ -29,7 +29,8 @@ struct Engine::Impl {
   SilenceWatch silence{ctx, book};
   Ends ends{ctx, reports, book, own, evaluations, rows, steps, samples, jobs, silence};
   Lifecycle lifecycle{ctx, own, steps, jobs, ends};
-  Decisions decisions{ctx, book, own, steps, silence, ends};
+  Reload reload{ctx, reports, book, jobs};
+  Decisions decisions{ctx, book, own, steps, silence, ends, reload};
   Timers timers{ctx, silence, decisions};
   Attempts attempts{ctx, own, ends, decisions};
   Arrivals arrivals{ctx, book, intake};

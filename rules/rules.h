@@ -175,6 +175,11 @@ class Engine {
   /// The recording is over: judges what waits for a later record. For replays only.
   void end_of_input();
 
+  /// Goes on with other rules, as a logged entry: rules of the same name, type and parameters keep
+  /// their memory, issues of removed and changed ones are resolved (`superseded`), new ones start
+  /// with the next record. invalid_argument as create(): then nothing has changed.
+  core::Status reload(RulesConfig rules, core::WallTime now);
+
   /// Takes everything that this partition decided so far.
   Output take(std::int32_t partition);
   /// Partitions for which take() would give something.

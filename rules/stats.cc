@@ -12,7 +12,7 @@ struct Item {
   std::uint64_t EngineStats::*value;
 };
 
-constexpr std::array<Item, 23> kCounters{{
+constexpr std::array<Item, 27> kCounters{{
     {"tocsin_rules_frames_total", "telemetry frames handled", &EngineStats::frames},
     {"tocsin_rules_rows_total", "telemetry rows judged", &EngineStats::rows},
     {"tocsin_rules_duplicate_frames_total", "frames whose sequence was not new",
@@ -50,6 +50,13 @@ constexpr std::array<Item, 23> kCounters{{
      &EngineStats::revived_jobs},
     {"tocsin_rules_state_faults_total", "times that stored state could not be read",
      &EngineStats::state_faults},
+    {"tocsin_rules_evaluations_total", "evaluations of a unit by a rule",
+     &EngineStats::evaluations},
+    {"tocsin_rules_hits_total", "evaluations whose condition held", &EngineStats::hits},
+    {"tocsin_rules_shadow_issues_total",
+     "events of issues of rules in shadow: recorded, told to nobody", &EngineStats::shadow_issues},
+    {"tocsin_rules_reloads_total", "partitions that went on with other rules",
+     &EngineStats::reloads},
     {"tocsin_rules_snapshots_total", "snapshots completed", &EngineStats::snapshots},
     {"tocsin_rules_snapshot_bytes_total", "bytes written for snapshots",
      &EngineStats::snapshot_bytes},

@@ -52,7 +52,8 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
 
 EvaluateStage::~EvaluateStage() = default;
 
-core::Status EvaluateStage::open(const Instant& /*now*/) {
+core::Status EvaluateStage::open(const Instant& now) {
+  adopt_rules(now);
   rules::EngineOptions engine_options{options_.cluster, {}, options_.engine};
   engine_options.labels.assign(options_.labels.begin(), options_.labels.end());
   if (options_.host) engine_options.host = options_.host();
@@ -129,7 +130,27 @@ std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
   return refusal;
 }
 
+void EvaluateStage::reload(rules::RulesConfig rules) {
+  const std::lock_guard lock(mutex_);
+  fresh_rules_ = std::move(rules);
+}
+
+void EvaluateStage::adopt_rules(const Instant& now) {
+  std::optional<rules::RulesConfig> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    fresh.swap(fresh_rules_);
+  }
+  if (!fresh) return;
+  options_.rules = std::move(*fresh);
+  if (engine_ == nullptr) return;
+  if (const auto status = engine_->reload(options_.rules, now.wall); !status) {
+    log_.error("rules_not_reloaded", {{"error", status.error().message}});
+  }
+}
+
 std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
+  adopt_rules(tick.now);
   engine_->tick(tick.now.wall, tick.live);
   stats_.update(engine_->stats(), tick.now.wall);
   bool pieces = false;

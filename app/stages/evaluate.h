@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "app/counter_table.h"
@@ -53,6 +55,9 @@ class EvaluateStage final : public Stage {
   void lost(std::span<const core::StreamPartition> partitions) override { revoked(partitions); }
   void finish(const Instant& now) override;
 
+  /// From any thread: the rules to go on with, from the next tick on.
+  void reload(rules::RulesConfig rules);
+
   /// For tests and the simulated world; null before open().
   [[nodiscard]] rules::Engine* engine() { return engine_.get(); }
 
@@ -64,9 +69,12 @@ class EvaluateStage final : public Stage {
   };
 
   [[nodiscard]] bool tells(const rules::Event& event) const;
+  void adopt_rules(const Instant& now);
   void write(std::int32_t partition, const rules::Event& event, StageOutput& out) const;
 
   EvaluateOptions options_;
+  std::mutex mutex_;  // guards fresh_rules_
+  std::optional<rules::RulesConfig> fresh_rules_;
   StageWiring wiring_;
   std::string state_prefix_;  // of its keys among those of other engines; empty: none
   core::Log& log_;

@@ -99,7 +99,7 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
     worker.pass = header.pass;
   }
   // The issues of a clock rule end with the silence they speak of.
-  for (const auto& clock : ctx_.rules.clocks) {
+  for (const auto& clock : ctx_.rules->clocks) {
     // While the run as a whole was silent no worker was: those that still are, are so ctx_.now.
     const bool was_silent = add(last, clock.program->threshold) <= ctx_.now;
     ctx_.next_check =

@@ -45,9 +45,9 @@ Run* Attempts::find_run(const core::FrameHeader& header) {
   run->course.first_seen = ctx_.now;
   run->course.last_arrival = ctx_.now;
   run->course.last_any = ctx_.now;
-  run->issues.progress.resize(ctx_.rules.all.size());
+  run->issues.progress.resize(ctx_.rules->all.size());
   ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, ctx_.options.config.join_grace));
-  for (const auto& clock : ctx_.rules.clocks) {
+  for (const auto& clock : ctx_.rules->clocks) {
     ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, clock.program->threshold));
   }
   return ctx_.part->runs.emplace(id, std::move(run)).first->second.get();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@
 namespace tocsin::rules {
 
 struct Context {
-  RuleTable rules;
+  std::shared_ptr<const RuleTable> configured = std::make_shared<RuleTable>();
   EngineOptions options;
   std::vector<RuleSettings> elsewhere;  // judged by other engines
   EngineStats stats;
@@ -24,6 +25,7 @@ struct Context {
 
   // Being worked on:
   PartitionState* part = nullptr;
+  const RuleTable* rules = nullptr;  // its own
   RecordRef ref;
   std::string ref_topic;
   std::int64_t now = 0;                // engine time: arrival, or record time in replays
@@ -31,13 +33,25 @@ struct Context {
   std::int64_t next_check = kForever;  // record time: nothing is due before
   std::uint32_t current = kNoLane;     // the worker whose frame is being handled
 
+  /// From here on this partition is worked on.
+  void enter(PartitionState& partition) {
+    part = &partition;
+    rules = partition.rules.get();
+  }
+  /// Of the configured rules those that are named, as in RuleTable::layout(); what is no rule any
+  /// more is left out.
+  [[nodiscard]] std::shared_ptr<const RuleTable> table_of(const std::string& layout) const {
+    auto some = std::make_shared<const RuleTable>(configured->only(layout));
+    return some->layout() == configured->layout() ? configured : some;
+  }
   /// Made when it is new.
   PartitionState& partition(std::int32_t number) {
     const auto known = partitions.find(number);
     if (known != partitions.end()) return known->second;
     PartitionState& fresh = partitions[number];
     fresh.number = number;
-    fresh.cut.configure(number, rules.slots_per_part());
+    fresh.rules = configured;
+    fresh.cut.configure(number, configured->slots_per_part());
     return fresh;
   }
 };

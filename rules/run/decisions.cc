@@ -15,7 +15,16 @@ void Decisions::decide(Entry entry) {
   log(std::move(entry));
 }
 
+void Decisions::reload() {
+  Entry entry;
+  entry.what = Entry::What::reload;
+  entry.now = ctx_.now;
+  entry.rules = ctx_.configured->layout();
+  decide(std::move(entry));
+}
+
 void Decisions::apply(const Entry& entry) {
+  if (entry.what == Entry::What::reload) return reload_.apply(ctx_.table_of(entry.rules));
   if (entry.what == Entry::What::refuse) {
     if (ctx_.part->refused.size() >= kMaxRefused)
       ctx_.part->refused.erase(ctx_.part->refused.begin());
@@ -74,6 +83,7 @@ void Decisions::apply_run(const Entry& entry, Run& run) {
     case Entry::What::forget:
     case Entry::What::refuse:
     case Entry::What::admit:
+    case Entry::What::reload:
       return;
   }
 }

@@ -8,6 +8,7 @@
 #include "rules/run/ends.h"
 #include "rules/run/issue_book.h"
 #include "rules/run/own_issues.h"
+#include "rules/run/reload.h"
 #include "rules/run/silence_watch.h"
 #include "rules/run/step_book.h"
 
@@ -16,10 +17,18 @@ namespace tocsin::rules {
 class Decisions {
  public:
   Decisions(Context& ctx, IssueBook& book, OwnIssues& own, StepBook& steps, SilenceWatch& silence,
-            Ends& ends)
-      : ctx_(ctx), book_(book), own_(own), steps_(steps), silence_(silence), ends_(ends) {}
+            Ends& ends, Reload& reload)
+      : ctx_(ctx),
+        book_(book),
+        own_(own),
+        steps_(steps),
+        silence_(silence),
+        ends_(ends),
+        reload_(reload) {}
 
   void decide(Entry entry);
+  /// The partition that is being worked on goes on with the configured rules.
+  void reload();
   /// Without logging it.
   void apply(const Entry& entry);
   /// Those whose positions have come.
@@ -39,6 +48,7 @@ class Decisions {
   StepBook& steps_;
   SilenceWatch& silence_;
   Ends& ends_;
+  Reload& reload_;
 };
 
 }  // namespace tocsin::rules

@@ -71,12 +71,12 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
   }
   samples_.flush(run);
   if (resolution == core::Resolution::job_ended) evaluations_.end(run, false);
-  for (const auto& clock : ctx_.rules.clocks) silence_.count(run, clock, true);
+  for (const auto& clock : ctx_.rules->clocks) silence_.count(run, clock, true);
   if (resolution == core::Resolution::job_ended) evaluations_.end(run, true);
   book_.resolve_all(run, resolution, lost);
   run.job.ended = true;
   run.job.lost = lost;
-  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
     const RuleProgress& progress = run.issues.progress[rule];
     if (progress.state == core::RuleState::error) continue;
     if (progress.state == core::RuleState::issues_found) {
@@ -162,7 +162,7 @@ void Ends::revive(Run& run, std::int64_t time) {
   run.job.ended_at = 0;
   ++ctx_.stats.revived_jobs;
   own_.lower(run, Operational::job_lost, kNoLane, time);
-  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
     if (run.issues.progress[rule].state == core::RuleState::no_issues_found) {
       reports_.status(run, rule, core::RuleState::in_progress);
     }
@@ -217,7 +217,7 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   fresh.course.first_seen = ctx_.now;
   fresh.course.last_arrival = ctx_.now;
   fresh.course.last_any = ctx_.now;
-  fresh.issues.progress.resize(ctx_.rules.all.size());
+  fresh.issues.progress.resize(ctx_.rules->all.size());
   // Counted per run: who reads issues takes a smaller number for an older report
   // (docs/events.md).
   for (std::size_t i = 0; i < std::min(fresh.issues.progress.size(), run.issues.progress.size());
@@ -229,7 +229,7 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   fresh.names = std::move(run.names);
   ++fresh.names.version;
   run = std::move(fresh);
-  for (const auto& clock : ctx_.rules.clocks) {
+  for (const auto& clock : ctx_.rules->clocks) {
     ctx_.next_check = std::min(ctx_.next_check, clock.program->due_at(ctx_.now));
   }
   keep(run, std::move(kept));

@@ -56,10 +56,10 @@ class EvaluatorScope final : public Scope {
   }
   [[nodiscard]] std::vector<RuleResult> results() const override {
     std::vector<RuleResult> out;
-    for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) {
+    for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
       const RuleProgress& progress = run_.issues.progress[rule];
       const auto sum = summaries_.find(rule);
-      out.push_back({&ctx_.rules.settings(rule), progress.counts, progress.state,
+      out.push_back({&ctx_.rules->settings(rule), progress.counts, progress.state,
                      sum == summaries_.end() ? nullptr : &sum->second.told});
     }
     return out;
@@ -68,7 +68,7 @@ class EvaluatorScope final : public Scope {
     return {run_.job.started_at, run_.job.ended_at, run_.course.last_time};
   }
   [[nodiscard]] bool is_other() const override {
-    const core::RunUid* other = ctx_.rules.settings(rule_).program->other();
+    const core::RunUid* other = ctx_.rules->settings(rule_).program->other();
     return other != nullptr && *other == run_.id.uid;
   }
   [[nodiscard]] const Evaluator* other() const override { return evaluator_of_other(ctx_, rule_); }
@@ -106,7 +106,7 @@ class EvaluatorScope final : public Scope {
     if (outcome == Outcome::error) {
       book_.fail(run_, rule_,
                  subject.place() + ": " + subject.name + " does not fit the rule's parameters");
-    } else if (ctx_.rules.settings(rule_).hosted == nullptr &&
+    } else if (ctx_.rules->settings(rule_).hosted == nullptr &&
                (outcome == Outcome::ok || outcome == Outcome::hit)) {
       book_.recover(run_, rule_);
     }
@@ -126,13 +126,13 @@ bool has_evaluator(const Run& run, std::uint32_t number) {
 }  // namespace
 
 Evaluator& Evaluations::evaluator(Run& run, std::uint32_t number) {
-  if (run.evaluators.size() < ctx_.rules.evaluated.size())
-    run.evaluators.resize(ctx_.rules.evaluated.size());
+  if (run.evaluators.size() < ctx_.rules->evaluated.size())
+    run.evaluators.resize(ctx_.rules->evaluated.size());
   EvaluatorPart& part_of = run.evaluators[number];
   if (!part_of.evaluator) {
     ctx_.part->cut.touch_head(run);
-    part_of.evaluator = ctx_.rules.evaluated[number].program->evaluator();
-    part_of.identity = ctx_.rules.evaluated[number].identity;
+    part_of.evaluator = ctx_.rules->evaluated[number].program->evaluator();
+    part_of.identity = ctx_.rules->evaluated[number].identity;
   }
   ctx_.part->cut.touch_evaluator(run, number);
   return *part_of.evaluator;
@@ -140,18 +140,18 @@ Evaluator& Evaluations::evaluator(Run& run, std::uint32_t number) {
 
 void Evaluations::feed(Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
-  EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules.evaluated[number].rule);
+  EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules->evaluated[number].rule);
   call(evaluator(run, number), scope);
 }
 
 void Evaluations::feed_all(Run& run, std::uint32_t which,
                            core::FunctionRef<void(Evaluator&, Scope&)> call) {
-  for (const std::uint32_t number : ctx_.rules.takers_of(which)) feed(run, number, call);
+  for (const std::uint32_t number : ctx_.rules->takers_of(which)) feed(run, number, call);
 }
 
 // What a rule selects of a lane: decided once per name, and again when a dictionary has named it.
 void Evaluations::choose(Run& run, Lane& lane) {
-  const std::vector<std::uint32_t>& wanting = ctx_.rules.takers_of(input::kRows);
+  const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
   const bool again = lane.chosen_unsure && lane.chosen_version != run.names.version;
   const std::size_t first = again ? 0 : lane.chosen_slots;
   if (first == lane.slots.size()) return;
@@ -160,7 +160,7 @@ void Evaluations::choose(Run& run, Lane& lane) {
   lane.chosen_version = run.names.version;
   if (again) lane.chosen_unsure = false;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
-    const Program& program = *ctx_.rules.evaluated[wanting[w]].program;
+    const Program& program = *ctx_.rules->evaluated[wanting[w]].program;
     std::vector<Match>& chosen = lane.chosen[w];
     chosen.resize(lane.slots.size(), Match::unknown);
     const bool looks = program.common.wants_mode(lane.mode) &&
@@ -175,7 +175,7 @@ void Evaluations::choose(Run& run, Lane& lane) {
 
 void Evaluations::feed_rows(Run& run, std::uint32_t lane_number, WorkerRows rows,
                             std::span<const std::uint32_t> units) {
-  const std::vector<std::uint32_t>& wanting = ctx_.rules.takers_of(input::kRows);
+  const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
   if (wanting.empty()) return;
   choose(run, run.lanes[lane_number]);
   const Worker& worker = run.workers[rows.worker];
@@ -195,9 +195,9 @@ void Evaluations::feed_rows(Run& run, std::uint32_t lane_number, WorkerRows rows
 }
 
 void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
-  for (const std::uint32_t number : ctx_.rules.takers_of(input::kStepEnds)) {
+  for (const std::uint32_t number : ctx_.rules->takers_of(input::kStepEnds)) {
     // A rule of rows that has seen none has nothing to end.
-    const bool of_rows = (ctx_.rules.evaluated[number].program->inputs() & input::kRows) != 0;
+    const bool of_rows = (ctx_.rules->evaluated[number].program->inputs() & input::kRows) != 0;
     if (of_rows && !has_evaluator(run, number)) continue;
     feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
   }
@@ -205,7 +205,7 @@ void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
 }
 
 void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
-  for (const std::uint32_t number : ctx_.rules.takers_of(input::kClosedSteps)) {
+  for (const std::uint32_t number : ctx_.rules->takers_of(input::kClosedSteps)) {
     // A rule that has no evaluator yet waits for nothing.
     if (!has_evaluator(run, number)) continue;
     feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_closed(mode, step, scope); });
@@ -215,7 +215,7 @@ void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
 void Evaluations::end(Run& run, bool reports) {
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
     if (!run.evaluators[number].evaluator) continue;
-    const bool sums_up = (ctx_.rules.evaluated[number].program->inputs() & input::kIssues) != 0;
+    const bool sums_up = (ctx_.rules->evaluated[number].program->inputs() & input::kIssues) != 0;
     if (sums_up != reports) continue;
     feed(run, number, [](Evaluator& one, Scope& scope) { one.on_end(scope); });
   }
@@ -233,7 +233,7 @@ EvaluatorParts Evaluations::take_series(Run& run) {
   EvaluatorParts out(run.evaluators.size());
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
     EvaluatorPart& from = run.evaluators[i];
-    if (!from.evaluator || ctx_.rules.evaluated[i].program->inputs() != input::kValues) continue;
+    if (!from.evaluator || ctx_.rules->evaluated[i].program->inputs() != input::kValues) continue;
     out[i] = copy_of(from, i);
   }
   return out;
@@ -241,9 +241,9 @@ EvaluatorParts Evaluations::take_series(Run& run) {
 
 EvaluatorParts Evaluations::take_compared(Run& run) {
   EvaluatorParts out;
-  for (const std::uint32_t number : ctx_.rules.comparing) {
+  for (const std::uint32_t number : ctx_.rules->comparing) {
     if (!has_evaluator(run, number) ||
-        *ctx_.rules.evaluated[number].program->other() != run.id.uid) {
+        *ctx_.rules->evaluated[number].program->other() != run.id.uid) {
       continue;
     }
     if (number >= out.size()) out.resize(number + 1);
@@ -253,8 +253,8 @@ EvaluatorParts Evaluations::take_compared(Run& run) {
 }
 
 void Evaluations::tell_others(const Run& run) {
-  for (const std::uint32_t number : ctx_.rules.comparing) {
-    if (*ctx_.rules.evaluated[number].program->other() != run.id.uid) continue;
+  for (const std::uint32_t number : ctx_.rules->comparing) {
+    if (*ctx_.rules->evaluated[number].program->other() != run.id.uid) continue;
     for (auto& [id, one] : ctx_.part->runs) {
       if (one.get() == &run || one->job.ended || !has_evaluator(*one, number)) continue;
       ctx_.part->cut.touch_head(*one);
@@ -270,7 +270,7 @@ EvaluatorPart Evaluations::copy_of(EvaluatorPart& from, std::uint32_t number) co
   from.evaluator->save(writer);
   Loader loader(bytes);
   EvaluatorPart out;
-  out.evaluator = ctx_.rules.evaluated[number].program->evaluator();
+  out.evaluator = ctx_.rules->evaluated[number].program->evaluator();
   out.evaluator->load(loader);
   out.identity = from.identity;
   return out;

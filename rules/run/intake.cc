@@ -92,7 +92,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   place.time = header.time;
   place.partial = run.workers[worker].gap;
   rows_.judge(run, lane_number, batch, place);
-  if (ctx_.rules.takers_of(input::kRows).empty()) return;
+  if (ctx_.rules->takers_of(input::kRows).empty()) return;
   WorkerRows taken;
   taken.worker = worker;
   taken.mode = header.mode;
@@ -182,7 +182,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     place.time = times[i];
     place.partial = run.workers[worker].gap;
     rows_.judge(run, lane_number, batch, place);
-    if (!ctx_.rules.takers_of(input::kRows).empty()) {
+    if (!ctx_.rules->takers_of(input::kRows).empty()) {
       WorkerRows taken;
       taken.worker = worker;
       taken.mode = header.mode;
@@ -218,7 +218,7 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
     place.time = ends[i];
     place.partial = from.gap;
     end_step(run, worker, header.mode, steps[i], place);
-    if (!ctx_.rules.takers_of(input::kStepEnds).empty()) {
+    if (!ctx_.rules->takers_of(input::kStepEnds).empty()) {
       const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
       evaluations_.feed_step_end(run, {worker, header.mode, steps[i], global_steps[i], starts[i],
                                        ends[i], place.partial, skipped});
@@ -246,7 +246,7 @@ void Intake::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int6
                       const Place& place) {
   Worker& from = run.workers[worker];
   if (step <= from.mark[at(mode)]) return;
-  if (!ctx_.rules.rows.empty()) rows_.end_step(run, worker, mode, step, place);
+  if (!ctx_.rules->rows.empty()) rows_.end_step(run, worker, mode, step, place);
   from.mark[at(mode)] = step;
   from.seen[at(mode)] = std::max(from.seen[at(mode)], step);
   const std::uint8_t passing = mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict);
@@ -266,7 +266,7 @@ void Intake::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode,
   const std::int64_t ended = std::min(from.seen[at(mode)], step - 1);
   if (ended <= from.mark[at(mode)]) return;
   from.mark[at(mode)] = ended;
-  if (ctx_.rules.takers_of(input::kStepEnds).empty()) return;
+  if (ctx_.rules->takers_of(input::kStepEnds).empty()) return;
   evaluations_.feed_step_end(run, {worker, mode, ended, ended, from.last_time, from.last_time});
 }
 

@@ -26,8 +26,8 @@ void IssueBook::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts)
     judged += counts[i];
   }
   const std::uint64_t hits = counts[static_cast<std::size_t>(Outcome::hit)];
-  ctx_.stats.evaluations[rule] += judged;
-  ctx_.stats.hits[rule] += hits;
+  ctx_.stats.evaluations += judged;
+  ctx_.stats.hits += hits;
   if (progress.state == core::RuleState::no_data &&
       (hits > 0 || counts[static_cast<std::size_t>(Outcome::ok)] > 0)) {
     reports_.status(run, rule, core::RuleState::in_progress);
@@ -49,7 +49,7 @@ void IssueBook::recover(Run& run, std::uint32_t rule) {
 
 void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
                        const Place& place, Explain explain) {
-  const Common& common = ctx_.rules.settings(rule).program->common;
+  const Common& common = ctx_.rules->settings(rule).program->common;
   if (verdict.outcome == Outcome::ok) {
     life.hits = 0;
     if (life.open == 0 || ++life.oks < common.clear_after) return;
@@ -74,7 +74,7 @@ void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& uni
 
 void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
                      const Place& place, Explain explain) {
-  const RuleSettings& which = ctx_.rules.settings(rule);
+  const RuleSettings& which = ctx_.rules->settings(rule);
   const Common& common = which.program->common;
   OpenKey key = unit.key;
   key.kind = static_cast<std::uint8_t>(kind);
@@ -134,9 +134,9 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
 void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open,
                       core::Issue& issue, const Place& place,
                       const std::optional<core::Role>& role) {
-  const Program& program = *ctx_.rules.settings(rule).program;
+  const Program& program = *ctx_.rules->settings(rule).program;
   const auto stage = stage_of(role, issue.evidence.tensor, program);
-  if (!place.step_clock || !stage || ctx_.rules.settings(rule).shadow) return;
+  if (!place.step_clock || !stage || ctx_.rules->settings(rule).shadow) return;
   reports_.identify(run, issue, open, place);
   // Producers that count no steps over all modes leave that number behind.
   open.beginning = Beginning{{std::max(place.global_step, place.step), *stage},
@@ -154,7 +154,7 @@ void IssueBook::name_causes(const Run& run, const Open& open, core::Issue& issue
     core::Cause cause;
     cause.event_id = earlier.beginning.event_id;
     cause.issue_key = earlier.beginning.issue_key;
-    cause.rule = ctx_.rules.settings(key.rule).name;
+    cause.rule = ctx_.rules->settings(key.rule).name;
     for (const auto& [name, value] : earlier.unit) {
       cause.unit += (cause.unit.empty() ? "" : ",") + name + "=" + value;
     }
@@ -169,13 +169,9 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
                         const Place& place) {
   const auto found = run.issues.open.find(key);
   if (found == run.issues.open.end()) return;
-  const Open open = std::move(found->second);
-  run.issues.open.erase(found);
-  if (open.beginning.known()) run.issues.signs.remove(open.beginning, key);
-  const auto others = run.issues.open_counts.find({key.rule, key.kind, open.worker});
-  if (others != run.issues.open_counts.end() && --others->second == 0)
-    run.issues.open_counts.erase(others);
-  core::Issue issue = reports_.make_issue(run, ctx_.rules.settings(key.rule), open, place);
+  const Open open = found->second;
+  forget(run, key);
+  core::Issue issue = reports_.make_issue(run, ctx_.rules->settings(key.rule), open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = resolution;
   // The clock of the trainer may have stepped back since.
@@ -204,8 +200,8 @@ void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   std::vector<std::pair<std::string, OpenKey>> keys;
   for (const auto& [key, open] : run.issues.open) {
     const bool stays = resolution == core::Resolution::job_ended &&
-                       key.rule >= ctx_.rules.first_own &&
-                       operational_rules()[key.rule - ctx_.rules.first_own].outlives_job;
+                       key.rule >= ctx_.rules->first_own &&
+                       operational_rules()[key.rule - ctx_.rules->first_own].outlives_job;
     if (!stays) keys.emplace_back(unit_text(open), key);
   }
   // Numbers of units depend on who came first; their texts do not.
@@ -216,10 +212,10 @@ void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
   place.global_step = run.course.last_global_step;
   for (const auto& [text, key] : keys) {
-    const Program* program = ctx_.rules.settings(key.rule).program.get();
+    const Program* program = ctx_.rules->settings(key.rule).program.get();
     const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
-    const bool steps = (key.rule < ctx_.rules.first_own ||
-                        operational_rules()[key.rule - ctx_.rules.first_own].step_clock) &&
+    const bool steps = (key.rule < ctx_.rules->first_own ||
+                        operational_rules()[key.rule - ctx_.rules->first_own].step_clock) &&
                        program->step_clock();
     place.step_clock = steps && !lost;
     place.time = run.course.last_time;
@@ -241,8 +237,8 @@ void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   }
 }
 
-void IssueBook::resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
-                             const Open& open, std::uint64_t sequence) {
+core::Issue IssueBook::end_of_gone(const Run& run, const RuleSettings& gone, const Open& open,
+                                   std::uint64_t sequence) const {
   Place place;
   place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
   place.global_step = run.course.last_global_step;
@@ -257,8 +253,20 @@ void IssueBook::resolve_gone(PartitionState& partition, const Run& run, const Ru
   issue.summary = "The rule " + gone.name + " was removed or changed while this fired for " +
                   spelled(open.unit) + ".";
   issue.sequence = sequence;
-  reports_.identify(run, issue, open, place);
-  partition.farewell.push_back(std::move(issue));
+  Reports::identify(run, issue, open, place);
+  return issue;
+}
+
+void IssueBook::forget(Run& run, const OpenKey& key) {
+  const auto found = run.issues.open.find(key);
+  if (found == run.issues.open.end()) return;
+  const Open& open = found->second;
+  if (open.beginning.known()) run.issues.signs.remove(open.beginning, key);
+  const auto others = run.issues.open_counts.find({key.rule, key.kind, open.worker});
+  if (others != run.issues.open_counts.end() && --others->second == 0) {
+    run.issues.open_counts.erase(others);
+  }
+  run.issues.open.erase(found);
 }
 
 // Clocks stand still and step back. Two reports of the same moment would have the same id, and who

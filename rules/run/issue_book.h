@@ -25,9 +25,12 @@ class IssueBook {
   /// Nothing when no such issue is open.
   void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
   void resolve_all(Run& run, core::Resolution resolution, bool lost = false);
-  /// The rule is not configured any more, or changed: said when the partition goes live.
-  void resolve_gone(PartitionState& partition, const Run& run, const RuleSettings& gone,
-                    const Open& open, std::uint64_t sequence);
+  /// The last word of an open issue whose rule is not configured any more, or changed. Nothing is
+  /// sent or forgotten by this.
+  [[nodiscard]] core::Issue end_of_gone(const Run& run, const RuleSettings& gone, const Open& open,
+                                        std::uint64_t sequence) const;
+  /// It is open no more, whatever its rule says. Nothing is sent.
+  static void forget(Run& run, const OpenKey& key);
   /// Clocks stand still and step back: a time of its own for each report of a rule.
   static std::int64_t later(Run& run, std::uint32_t rule, std::int64_t time);
 

@@ -112,7 +112,7 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
       }
     }
   };
-  for (std::uint32_t rule = 0; rule < ctx_.rules.first_own; ++rule) want(ctx_.rules.all[rule]);
+  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) want(ctx_.rules->all[rule]);
   for (const RuleSettings& rule : ctx_.elsewhere) want(rule);
   if (missing.empty()) return;
   core::ValueMap collections;

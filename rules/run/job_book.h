@@ -16,10 +16,10 @@ class JobBook {
                 const core::Lifecycle& body);
   /// What the registry holds of a run: at most every second while it changes.
   void heartbeat(Run& run, std::int64_t time, bool due);
-
- private:
+  /// The hook is asked for what the rules need and the run does not capture.
   void request_capture(Run& run, std::int64_t time);
 
+ private:
   Context& ctx_;
   Reports& reports_;
 };

@@ -11,8 +11,8 @@ bool is_compared_with(const RuleTable& rules, const Run& run) {
 }
 
 const Evaluator* evaluator_of_other(const Context& ctx, std::uint32_t rule) {
-  for (const std::uint32_t number : ctx.rules.comparing) {
-    const RuleTable::Evaluated& one = ctx.rules.evaluated[number];
+  for (const std::uint32_t number : ctx.rules->comparing) {
+    const RuleTable::Evaluated& one = ctx.rules->evaluated[number];
     if (one.rule != rule) continue;
     const auto found = ctx.part->runs.find({*one.program->other(), 0});
     if (found == ctx.part->runs.end() || number >= found->second->evaluators.size()) return nullptr;

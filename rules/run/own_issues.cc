@@ -6,7 +6,7 @@ namespace tocsin::rules {
 
 void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time,
                       Finding finding) {
-  const std::uint32_t rule = ctx_.rules.own(which);
+  const std::uint32_t rule = ctx_.rules->own(which);
   Place place;
   place.step_clock = false;
   place.time = book_.later(run, rule, time);
@@ -28,7 +28,7 @@ void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::in
 }
 
 void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time) {
-  const OpenKey key{ctx_.rules.own(which), kNoLane, worker, 0xFF, 0};
+  const OpenKey key{ctx_.rules->own(which), kNoLane, worker, 0xFF, 0};
   if (!run.issues.open.contains(key)) return;
   Place place;
   place.step_clock = false;
@@ -40,7 +40,7 @@ void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::in
 void OwnIssues::raise_plain(Operational which, const core::RunUid& run, std::int64_t time,
                             std::string summary) {
   const OperationalRule& table = operational_rules()[static_cast<std::size_t>(which)];
-  const RuleSettings& rule = ctx_.rules.settings(ctx_.rules.own(which));
+  const RuleSettings& rule = ctx_.rules->settings(ctx_.rules->own(which));
   core::Issue issue;
   issue.source = "/" + ctx_.options.cluster + "/rules/" + rule.name;
   issue.time = issue.starts_at = issue.measured_at = core::wall_time(time);
@@ -93,7 +93,7 @@ void OwnIssues::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
     finding.recommendation = operational_rules()[0].recommendation;
     return {finding, {}};
   };
-  const std::uint32_t rule = ctx_.rules.own(Operational::telemetry_gap);
+  const std::uint32_t rule = ctx_.rules->own(Operational::telemetry_gap);
   const Unit unit{{rule, kNoLane, worker, 0xFF, 0}, worker, labels};
   book_.settle(run, rule, from.gap_life, unit, from.gap ? hit() : kOk, place, explain);
 }

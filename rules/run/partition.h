@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rules/rules.h"
+#include "rules/run/rule_table.h"
 #include "rules/run/run.h"
 #include "rules/state/cut.h"
 
@@ -29,14 +30,18 @@ struct Entry {
     skew_over,
     refuse,
     admit,
+    reload,
   };
   What what = What::grace_over;
   RunId run;
   std::uint32_t attempt = 0;
   std::uint32_t worker = kNoLane;
-  std::uint32_t rule = 0;
+  std::uint32_t rule = 0;  // not in the log: numbers change
   std::int64_t now = 0;
   std::map<std::string, std::int64_t> next;  // positions at which it was made
+  /// By what rules are found again, whatever their numbers: the line of `rule` (silence), or the
+  /// lines of all that judge from here on (reload).
+  std::string rules = {};
 
   /// Made while the record at `next` was handled, and after that had made its run and worker known;
   /// the others come before it.
@@ -46,7 +51,7 @@ struct Entry {
 
   template <typename A>
   friend void io(A& a, Entry& e) {
-    io_all(a, e.what, e.run, e.attempt, e.worker, e.rule, e.now, e.next);
+    io_all(a, e.what, e.run, e.attempt, e.worker, e.now, e.next, e.rules);
   }
 };
 
@@ -54,6 +59,8 @@ using StreamPositions = std::map<std::string, std::int64_t, std::less<>>;
 
 struct PartitionState {
   std::int32_t number = 0;
+  /// Those that judge here: the configured ones, but for a replay of what others have judged.
+  std::shared_ptr<const RuleTable> rules;
   StreamPositions next;
   Output output;  // since the last take()
   bool silent = false;

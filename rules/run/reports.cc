@@ -24,14 +24,15 @@ void Reports::emit(Event event) {
 void Reports::send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
                    const Place& place) {
   issue.sequence = ++run.issues.progress[rule].issue_sequence;
+  if (issue.shadow && !ctx_.part->silent) ++ctx_.stats.shadow_issues;
   identify(run, issue, open, place);
-  if (rule < ctx_.rules.first_own) tell_reports(run, issue);
+  if (rule < ctx_.rules->first_own) tell_reports(run, issue);
   emit(std::move(issue));
 }
 
 // Rules that sum up what others found, as far as the run has their evaluators: none waits for issues.
 void Reports::tell_reports(Run& run, const core::Issue& issue) {
-  for (const std::uint32_t number : ctx_.rules.takers_of(input::kIssues)) {
+  for (const std::uint32_t number : ctx_.rules->takers_of(input::kIssues)) {
     if (number >= run.evaluators.size() || !run.evaluators[number].evaluator) continue;
     ctx_.part->cut.touch_evaluator(run, number);
     run.evaluators[number].evaluator->on_issue(issue);
@@ -43,8 +44,8 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   RuleProgress& progress = run.issues.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
-  if (rule >= ctx_.rules.first_own || run.id.shard != 0) return;
-  const RuleSettings& which = ctx_.rules.settings(rule);
+  if (rule >= ctx_.rules->first_own || run.id.shard != 0) return;
+  const RuleSettings& which = ctx_.rules->settings(rule);
   core::RuleStatusEvent event;
   event.rule = which.name;
   event.rule_type = which.type;
@@ -136,8 +137,8 @@ core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uin
   for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
   for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
   event.world_size = run.world_size;
-  for (std::uint32_t i = 0; i < ctx_.rules.first_own; ++i)
-    event.rules.push_back(ctx_.rules.all[i].name);
+  for (std::uint32_t i = 0; i < ctx_.rules->first_own; ++i)
+    event.rules.push_back(ctx_.rules->all[i].name);
   for (const RuleSettings& one : ctx_.elsewhere) event.rules.push_back(one.name);
   event.time = core::wall_time(time);
   if (run.job.started) event.started_at = core::wall_time(run.job.started_at);

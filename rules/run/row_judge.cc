@@ -8,8 +8,8 @@
 namespace tocsin::rules {
 
 void RowJudge::judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place) {
-  for (std::size_t r = 0; r < ctx_.rules.rows.size(); ++r) {
-    const RowProgram& program = *ctx_.rules.rows[r].program;
+  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
+    const RowProgram& program = *ctx_.rules->rows[r].program;
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
     const bool waits = program.min_fraction() > 0;
@@ -39,10 +39,10 @@ void RowJudge::judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place
       // What a hit comes to is known when the worker has ended the step.
       block.waiting.insert(block.waiting.end(), noted_.begin(), noted_.end());
       counts[static_cast<std::size_t>(Outcome::hit)] = 0;
-      book_.count(run, ctx_.rules.rows[r].rule, counts);
+      book_.count(run, ctx_.rules->rows[r].rule, counts);
       continue;
     }
-    book_.count(run, ctx_.rules.rows[r].rule, counts);
+    book_.count(run, ctx_.rules->rows[r].rule, counts);
     if (!noted_.empty()) settle(run, lane_number, r, noted_, &batch, place);
   }
 }
@@ -57,7 +57,7 @@ void RowJudge::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::in
 
 void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
                         const Place& place) {
-  for (std::size_t r = 0; r < ctx_.rules.rows.size(); ++r) {
+  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
     Block& block = run.lanes[lane_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
     ctx_.part->cut.touch_lane(run, lane_number);
@@ -67,7 +67,7 @@ void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
     own.global_step = block.tally.global_step;
     std::vector<RowHit> waiting = std::exchange(block.waiting, {});
     const double needed =
-        ctx_.rules.rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
+        ctx_.rules->rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
     const bool counts = static_cast<double>(block.tally.hit) >= needed;
     OutcomeCounts outcomes{};
     for (RowHit& one : waiting) {
@@ -75,7 +75,7 @@ void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
       if (!counts) one.verdict = kOk;
       ++outcomes[static_cast<std::size_t>(one.verdict.outcome)];
     }
-    book_.count(run, ctx_.rules.rows[r].rule, outcomes);
+    book_.count(run, ctx_.rules->rows[r].rule, outcomes);
     settle(run, lane_number, r, waiting, nullptr, own);
     waiting.clear();
     run.lanes[lane_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
@@ -84,8 +84,8 @@ void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
 
 void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
                       std::span<const RowHit> hits, const RowBatch* batch, const Place& place) {
-  const RowProgram& program = *ctx_.rules.rows[row_rule].program;
-  const std::uint32_t rule = ctx_.rules.rows[row_rule].rule;
+  const RowProgram& program = *ctx_.rules->rows[row_rule].program;
+  const std::uint32_t rule = ctx_.rules->rows[row_rule].rule;
   const std::uint32_t worker = run.lanes[lane_number].worker;
   const std::size_t size = program.state_bytes();
   for (const RowHit& one : hits) {

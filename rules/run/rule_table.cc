@@ -1,6 +1,7 @@
 #include "rules/run/rule_table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "rules/run/lanes.h"
 
@@ -10,6 +11,17 @@ namespace {
 constexpr std::size_t kPartBytes = 128 * 1024;  // about, of the units of one part
 
 }  // namespace
+
+core::Status check_rules(const RulesConfig& rules) {
+  std::set<std::string_view> names;
+  for (const RuleSettings& rule : rules.rules) {
+    if (!rule.program) return core::invalid_argument("rule " + rule.name + " has no program");
+    if (!names.insert(rule.name).second) {
+      return core::invalid_argument("two rules are called " + rule.name);
+    }
+  }
+  return core::ok();
+}
 
 RuleTable::RuleTable(std::vector<RuleSettings> configured)
     : all(std::move(configured)), first_own(static_cast<std::uint32_t>(all.size())) {
@@ -44,20 +56,36 @@ std::optional<std::uint32_t> RuleTable::evaluated_as(std::uint64_t identity) con
   return std::nullopt;
 }
 
+std::string RuleTable::line(std::uint32_t rule) const {
+  const Program* program = all[rule].program.get();
+  char shape = '-';
+  if (dynamic_cast<const RowProgram*>(program) != nullptr) shape = 'r';
+  if (dynamic_cast<const ClockProgram*>(program) != nullptr) shape = 'c';
+  std::string text;
+  for (const std::string& field : {all[rule].name, all[rule].type, all[rule].params_hash}) {
+    text += field + '\x1f';
+  }
+  text += shape;
+  text += '\n';
+  return text;
+}
+
 std::string RuleTable::layout() const {
   std::string text;
-  for (std::uint32_t i = 0; i < all.size(); ++i) {
-    const Program* program = all[i].program.get();
-    char shape = '-';
-    if (dynamic_cast<const RowProgram*>(program) != nullptr) shape = 'r';
-    if (dynamic_cast<const ClockProgram*>(program) != nullptr) shape = 'c';
-    for (const std::string& field : {all[i].name, all[i].type, all[i].params_hash}) {
-      text += field + '\x1f';
-    }
-    text += shape;
-    text += '\n';
-  }
+  for (std::uint32_t i = 0; i < all.size(); ++i) text += line(i);
   return text;
+}
+
+bool RuleTable::names(const std::string& layout, const std::string& line) {
+  return ('\n' + layout).find('\n' + line) != std::string::npos;
+}
+
+RuleTable RuleTable::only(const std::string& layout) const {
+  std::vector<RuleSettings> some;
+  for (std::uint32_t i = 0; i < first_own; ++i) {
+    if (names(layout, line(i))) some.push_back(all[i]);
+  }
+  return RuleTable(std::move(some));
 }
 
 std::uint32_t RuleTable::slots_per_part() const {

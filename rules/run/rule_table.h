@@ -14,6 +14,9 @@
 
 namespace tocsin::rules {
 
+/// invalid_argument: two rules of one name, or one without a program.
+core::Status check_rules(const RulesConfig& rules);
+
 struct RuleTable {
   template <typename P>
   struct Bound {
@@ -45,8 +48,14 @@ struct RuleTable {
   }
   /// nullopt: no rule has it.
   [[nodiscard]] std::optional<std::uint32_t> evaluated_as(std::uint64_t identity) const;
-  /// Which rules these are: equal lines, equal memory (state/remap.h).
+  /// Which rule that is: equal lines, equal memory (state/remap.h).
+  [[nodiscard]] std::string line(std::uint32_t rule) const;
+  /// The lines of all.
   [[nodiscard]] std::string layout() const;
+  /// Is this line in that layout?
+  [[nodiscard]] static bool names(const std::string& layout, const std::string& line);
+  /// Of these rules those whose lines are in `layout`.
+  [[nodiscard]] RuleTable only(const std::string& layout) const;
   /// Units of rows per part of a snapshot: by what these rules remember of each.
   [[nodiscard]] std::uint32_t slots_per_part() const;
 

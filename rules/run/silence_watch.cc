@@ -5,7 +5,7 @@
 namespace tocsin::rules {
 
 void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
-  for (const auto& clock : ctx_.rules.clocks) {
+  for (const auto& clock : ctx_.rules->clocks) {
     const auto check = [&](std::uint32_t who, std::int64_t last) {
       const std::int64_t deadline = clock.program->due_at(last);
       const auto known = run.issues.clocks.find({clock.rule, who});
@@ -13,7 +13,14 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
       if (deadline > time) {
         ctx_.next_check = std::min(ctx_.next_check, deadline);
       } else {
-        due.push_back({Entry::What::silence, run.id, run.attempt, who, clock.rule, time, {}});
+        due.push_back({Entry::What::silence,
+                       run.id,
+                       run.attempt,
+                       who,
+                       clock.rule,
+                       time,
+                       {},
+                       ctx_.rules->line(clock.rule)});
       }
     };
     if (clock.program->until_first_step) {
@@ -46,9 +53,9 @@ void SilenceWatch::count(Run& run, const RuleTable::Bound<ClockProgram>& clock, 
 }
 
 void SilenceWatch::fire(Run& run, const Entry& entry) {
-  for (const auto& clock : ctx_.rules.clocks) {
-    if (clock.rule != entry.rule) continue;
-    ClockState& state = run.issues.clocks[{entry.rule, entry.worker}];
+  for (const auto& clock : ctx_.rules->clocks) {
+    if (ctx_.rules->line(clock.rule) != entry.rules) continue;
+    ClockState& state = run.issues.clocks[{clock.rule, entry.worker}];
     state.fired = true;
     const bool one = entry.worker < run.workers.size();
     const bool from_start = clock.program->until_first_step;
@@ -79,8 +86,8 @@ void SilenceWatch::fire(Run& run, const Entry& entry) {
               {}};
     };
     Life life;
-    Unit unit{{entry.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
-    book_.settle(run, entry.rule, life, unit, hit(), place, explain);
+    Unit unit{{clock.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
+    book_.settle(run, clock.rule, life, unit, hit(), place, explain);
   }
 }
 

@@ -49,7 +49,7 @@ bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>
 void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& header,
                    std::int64_t step, std::int64_t global_step, std::int64_t time,
                    std::uint64_t name, double value, core::Role role) {
-  if (ctx_.rules.series.empty()) return;
+  if (ctx_.rules->series.empty()) return;
   if (step <= run.steps.closed[at(header.mode)]) {
     ++ctx_.stats.late_rows;
     return;
@@ -110,7 +110,7 @@ void StepBook::advance(Run& run, bool everything) {
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with
 // the next train step (Evaluator::on_closed).
 void StepBook::tell_closed(Run& run, bool trains, bool all) {
-  if (ctx_.rules.takers_of(input::kClosedSteps).empty()) return;
+  if (ctx_.rules->takers_of(input::kClosedSteps).empty()) return;
   for (const core::Mode mode :
        {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
     const std::size_t m = at(mode);
@@ -143,8 +143,8 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
         first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
     const std::span group(&*first, static_cast<std::size_t>(last - first));
     judge_group(run, group, {});
-    for (std::size_t s = 0; s < ctx_.rules.series.size(); ++s) {
-      const Common& common = ctx_.rules.series[s].program->common;
+    for (std::size_t s = 0; s < ctx_.rules->series.size(); ++s) {
+      const Common& common = ctx_.rules->series[s].program->common;
       if (!picks(common, group.front().mode)) continue;
       // A rule that looks at some workers or steps only averages over those.
       std::vector<PendingScalar> chosen;
@@ -275,8 +275,8 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
   std::vector<SeriesValue> chosen;
   std::vector<std::string> texts(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
-  for (std::size_t s = 0; s < ctx_.rules.series.size(); ++s) {
-    const Program& program = *ctx_.rules.series[s].program;
+  for (std::size_t s = 0; s < ctx_.rules->series.size(); ++s) {
+    const Program& program = *ctx_.rules->series[s].program;
     if (only ? *only != s : picks(program.common, point.mode)) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
@@ -290,7 +290,7 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
     if (chosen.empty()) continue;
     StepPoint seen = point;
     seen.values = chosen;
-    evaluations_.feed(run, ctx_.rules.series[s].evaluator, [&](Evaluator& one, Scope& scope) {
+    evaluations_.feed(run, ctx_.rules->series[s].evaluator, [&](Evaluator& one, Scope& scope) {
       one.on_values(seen, pass, here, scope);
     });
   }

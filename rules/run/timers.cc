@@ -42,7 +42,7 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
 }
 
 void Timers::tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag) {
-  ctx_.part = &partition;
+  ctx_.enter(partition);
   std::vector<Entry> due;
   for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
   for (Entry& entry : due) decisions_.decide(std::move(entry));

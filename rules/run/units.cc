@@ -24,7 +24,7 @@ Lane& Units::lane(Run& run, std::uint32_t worker, core::Mode mode, bool scalars)
   const std::uint32_t number = run.lanes.find(worker, mode, scalars);
   if (number != kNoLane) return run.lanes[number];
   ctx_.part->cut.touch_lane(run, static_cast<std::uint32_t>(run.lanes.size()));
-  return run.lanes.add(worker, mode, scalars, ctx_.rules.rows.size());
+  return run.lanes.add(worker, mode, scalars, ctx_.rules->rows.size());
 }
 
 std::uint32_t Units::slot(Run& run, Lane& lane, std::uint64_t name, std::uint64_t meta,
@@ -62,8 +62,8 @@ void Units::resolve(Run& run, Lane& lane) {
     const Name* name = run.names.table.find(lane.slots[i].name);
     const Candidate candidate = candidate_of(run, lane, i);
     const core::Role role = candidate.role;
-    for (std::size_t r = 0; r < ctx_.rules.rows.size(); ++r) {
-      const RowProgram& program = *ctx_.rules.rows[r].program;
+    for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
+      const RowProgram& program = *ctx_.rules->rows[r].program;
       if (!program.common.wants_mode(lane.mode) ||
           !wants_worker(program.common, run.workers[lane.worker])) {
         continue;
@@ -81,7 +81,7 @@ void Units::resolve(Run& run, Lane& lane) {
     }
     if (lane.wanted[i] != Match::unknown) continue;
     lane.wanted[i] = Match::no;
-    for (const auto& series : ctx_.rules.series) {
+    for (const auto& series : ctx_.rules->series) {
       const Match match = series.program->selection.matches(role, name);
       if (match == Match::yes || lane.wanted[i] == Match::no) lane.wanted[i] = match;
       if (match == Match::yes) break;

@@ -6,16 +6,21 @@
 namespace tocsin::rules {
 namespace {
 
-/// A rule as an earlier engine knew it.
-struct Known {
-  std::string text;  // whole line: equal text, equal memory
-  std::string name;
-  std::string type;
-  std::string hash;
-  char shape = '-';
-};
+constexpr std::uint32_t kGone = 0xFFFFFFFFU;
 
-std::vector<Known> parse(std::string_view layout) {
+/// Elements go to their new places; the others are as `fresh` makes them.
+template <typename T>
+void move_to(std::vector<T>& items, const std::vector<std::uint32_t>& places, std::size_t size) {
+  std::vector<T> out(size);
+  for (std::size_t i = 0; i < items.size() && i < places.size(); ++i) {
+    if (places[i] != kGone) out[places[i]] = std::move(items[i]);
+  }
+  items = std::move(out);
+}
+
+}  // namespace
+
+std::vector<Remap::Known> Remap::parse(std::string_view layout) {
   std::vector<Known> rules;
   while (!layout.empty()) {
     const std::size_t end = std::min(layout.find('\n'), layout.size());
@@ -34,13 +39,9 @@ std::vector<Known> parse(std::string_view layout) {
   return rules;
 }
 
-constexpr std::uint32_t kGone = 0xFFFFFFFFU;
-
-/// Old number → new number, among all rules or among those of one shape.
-std::vector<std::uint32_t> numbers(const std::vector<Known>& before,
-                                   const std::vector<Known>& after, char shape) {
+std::vector<std::uint32_t> Remap::numbers(const std::vector<Known>& after, char shape) const {
   std::vector<std::uint32_t> out;
-  for (const Known& old : before) {
+  for (const Known& old : before_) {
     if (shape != 0 && old.shape != shape) continue;
     std::uint32_t number = 0;
     std::uint32_t found = kGone;
@@ -54,55 +55,50 @@ std::vector<std::uint32_t> numbers(const std::vector<Known>& before,
   return out;
 }
 
-/// Elements go to their new places; the others are as `fresh` makes them.
-template <typename T>
-void move_to(std::vector<T>& items, const std::vector<std::uint32_t>& places, std::size_t size) {
-  std::vector<T> out(size);
-  for (std::size_t i = 0; i < items.size() && i < places.size(); ++i) {
-    if (places[i] != kGone) out[places[i]] = std::move(items[i]);
-  }
-  items = std::move(out);
+Remap::Remap(const std::string& before, const RuleTable& after) : before_(parse(before)) {
+  const std::vector<Known> known = parse(after.layout());
+  all_ = numbers(known, 0);
+  rows_ = numbers(known, 'r');
+  rules_ = after.all.size();
+  row_rules_ = after.rows.size();
 }
 
-}  // namespace
+std::optional<std::uint32_t> Remap::number(std::uint32_t before) const {
+  if (before >= all_.size() || all_[before] == kGone) return std::nullopt;
+  return all_[before];
+}
 
-void remap(Context& ctx, IssueBook& book, PartitionState& partition, Run& run,
-           const std::string& before_layout) {
-  const std::vector<Known> before = parse(before_layout);
-  const std::vector<Known> after = parse(ctx.rules.layout());
-  const auto all = numbers(before, after, 0);
-  const auto rows = numbers(before, after, 'r');
+std::optional<RuleSettings> Remap::gone(std::uint32_t before) const {
+  if (before >= before_.size() || number(before)) return std::nullopt;
+  RuleSettings out;
+  out.name = before_[before].name;
+  out.type = before_[before].type;
+  out.params_hash = before_[before].hash;
+  return out;
+}
+
+const std::string& Remap::line(std::uint32_t before) const { return before_[before].text; }
+
+void Remap::apply(Run& run) const {
   for (Lane& lane : run.lanes) {
-    move_to(lane.blocks, rows, ctx.rules.rows.size());
+    move_to(lane.blocks, rows_, row_rules_);
     lane.wanted.clear();  // what rules look at is decided again
     for (Block& block : lane.blocks) block.applies.clear();
+    lane.chosen.clear();
+    lane.chosen_slots = 0;
+    lane.chosen_unsure = false;
   }
-  const auto place = [&](std::uint32_t old) { return old < all.size() ? all[old] : kGone; };
   const auto rekey = [&](auto& map, auto&& rule_of) {
     std::remove_reference_t<decltype(map)> out;
     for (auto& [key, value] : map) {
       auto moved = key;
-      const std::uint32_t number = place(rule_of(moved));
-      if (number == kGone) continue;
-      rule_of(moved) = number;
+      const auto place = number(rule_of(moved));
+      if (!place) continue;
+      rule_of(moved) = *place;
       out.emplace(moved, std::move(value));
     }
     map = std::move(out);
   };
-  // Told with the names and parameters of the rules as they were.
-  PartitionState* const before_part = std::exchange(ctx.part, &partition);
-  for (const auto& [key, open] : run.issues.open) {
-    if (place(key.rule) != kGone || key.rule >= before.size()) continue;
-    const Known& old = before[key.rule];
-    RuleSettings gone;
-    gone.name = old.name;
-    gone.type = old.type;
-    gone.params_hash = old.hash;
-    const std::uint64_t last =
-        key.rule < run.issues.progress.size() ? run.issues.progress[key.rule].issue_sequence : 0;
-    book.resolve_gone(partition, run, gone, open, last + 1);
-  }
-  ctx.part = before_part;
   rekey(run.issues.open, [](OpenKey& key) -> std::uint32_t& { return key.rule; });
   rekey(run.issues.open_counts,
         [](std::array<std::uint32_t, 3>& key) -> std::uint32_t& { return key[0]; });
@@ -110,7 +106,7 @@ void remap(Context& ctx, IssueBook& book, PartitionState& partition, Run& run,
         [](std::pair<std::uint32_t, std::uint32_t>& key) -> std::uint32_t& { return key.first; });
   rekey(run.issues.lives,
         [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
-  move_to(run.issues.progress, all, ctx.rules.all.size());
+  move_to(run.issues.progress, all_, rules_);
   run.issues.signs.rebuild(run.issues.open);
 }
 

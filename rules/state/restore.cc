@@ -209,6 +209,14 @@ core::Result<Index> read_index(Parts& parts, const std::map<std::string, std::st
   return index;
 }
 
+// The rules that judged last: those of the newest reload that is logged, or of the snapshot.
+std::string rules_of(const PartitionState& state, const Index& index) {
+  for (auto entry = state.replay.rbegin(); entry != state.replay.rend(); ++entry) {
+    if (entry->what == Entry::What::reload) return entry->rules;
+  }
+  return index.rules;
+}
+
 }  // namespace
 
 core::Status Restore::read_log(PartitionState& state, const Index& index,
@@ -248,30 +256,50 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
     index = std::move(*read);
   }
   Parts parts(records, mark.saved);
-  const bool same_rules = index.rules == ctx_.rules.layout();
+  if (auto status = read_log(state, index, records); !status) return status;
+  // What was judged until now was judged by these; others begin where they were loaded.
+  state.rules = ctx_.table_of(index.rules);
+  ctx_.enter(state);
+  const Remap moves(index.rules, *state.rules);
+  const bool same_rules = index.rules == state.rules->layout();
+  const bool same_slots = index.slots == state.cut.slots_per_part();
+  const std::string newest = rules_of(state, index);
   const auto revive = [this](Run& run, std::uint64_t identity) -> Evaluator* {
-    const auto number = ctx_.rules.evaluated_as(identity);
+    const auto number = ctx_.rules->evaluated_as(identity);
     if (!number) return nullptr;
-    run.evaluators.resize(ctx_.rules.evaluated.size());
+    run.evaluators.resize(ctx_.rules->evaluated.size());
     EvaluatorPart& part = run.evaluators[*number];
-    part.evaluator = ctx_.rules.evaluated[*number].program->evaluator();
+    part.evaluator = ctx_.rules->evaluated[*number].program->evaluator();
     part.identity = identity;
     return part.evaluator.get();
   };
   for (const auto& [id, life] : index.runs) {
     auto run = read_run(parts, state.cut, id, life, index.slots, revive);
     if (!run) return run.error().in("run " + core::to_text(id.uid));
-    if (index.slots != state.cut.slots_per_part()) state.cut.rename(**run);
-    if (!same_rules) remap(ctx_, book_, state, **run, index.rules);
-    if (!same_rules || index.slots != state.cut.slots_per_part()) state.cut.touch_all(**run);
+    if (!same_slots) state.cut.rename(**run);
+    if (!same_rules) end_issues(state, **run, moves, newest);
+    if (!same_rules) moves.apply(**run);
+    if (!same_rules || !same_slots) state.cut.touch_all(**run);
     state.runs.emplace(id, std::move(*run));
   }
-  if (auto status = read_log(state, index, records); !status) return status;
   for (auto& [stream, next] : index.next) state.next[stream] = next;
   state.refused.insert(index.refused.begin(), index.refused.end());
   // Of snapshots that were never finished, and entries that are part of this one.
   for (auto& [key, value] : records) state.cut.unused(key);
   return core::ok();
+}
+
+// Of rules that were removed or changed while nobody judged: told when the partition goes live, with
+// the names and parameters of the rules as they were. Where a reload removed them, it has told it.
+void Restore::end_issues(PartitionState& state, const Run& run, const Remap& moves,
+                         const std::string& newest) const {
+  for (const auto& [key, open] : run.issues.open) {
+    const auto gone = moves.gone(key.rule);
+    if (!gone || !RuleTable::names(newest, moves.line(key.rule))) continue;
+    const std::uint64_t last =
+        key.rule < run.issues.progress.size() ? run.issues.progress[key.rule].issue_sequence : 0;
+    state.farewell.emplace_back(book_.end_of_gone(run, *gone, open, last + 1));
+  }
 }
 
 core::Result<Restored> Restore::finish(std::int32_t partition,
@@ -320,7 +348,7 @@ core::Result<Restored> Restore::finish(std::int32_t partition,
     state->next[position.where.stream] = position.next;
   }
   empty.slots = state->cut.slots_per_part();
-  empty.rules = ctx_.rules.layout();
+  empty.rules = state->rules->layout();
   state->first_index = state->cut.begin_empty(std::move(empty));
   if (problem) return *problem;
   return Restored{};

@@ -9,6 +9,7 @@
 
 #include "rules/run/context.h"
 #include "rules/run/issue_book.h"
+#include "rules/state/remap.h"
 
 namespace tocsin::rules {
 
@@ -22,6 +23,8 @@ class Restore {
  private:
   core::Status read_state(PartitionState& state, Index& index,
                           std::map<std::string, std::string>& records);
+  void end_issues(PartitionState& state, const Run& run, const Remap& moves,
+                  const std::string& newest) const;
   static core::Status read_log(PartitionState& state, const Index& index,
                                std::map<std::string, std::string>& records);
 

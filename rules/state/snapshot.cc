@@ -11,7 +11,7 @@ bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut
                 state.log_next,
                 {state.refused.begin(), state.refused.end()},
                 state.cut.slots_per_part(),
-                ctx.rules.layout()};
+                state.rules->layout()};
     for (const auto& [id, run] : state.runs) index.runs.emplace_back(id, run->life);
     state.cut.begin(std::move(index), state.log_first);
     state.log_first = state.log_next;

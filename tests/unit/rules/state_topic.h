@@ -49,6 +49,12 @@ class StateTopic {
     gather();
   }
 
+  /// Its configuration was changed while nothing ran.
+  void restart_with(const std::string& rules) {
+    rules_ = read_rules_text(rules).config;
+    restart();
+  }
+
   void feed(const OwnedFrame& frame) {
     if (next_ == static_cast<std::int64_t>(frames_.size())) frames_.push_back(frame);
     harness_->feed_at(frame, next_++);
@@ -56,6 +62,12 @@ class StateTopic {
   }
   void tick(std::int64_t now) {
     harness_->tick(now);
+    gather();
+  }
+  /// The configuration changes while the process lives; after a kill it is read as it is then.
+  void reload(const std::string& rules) {
+    rules_ = read_rules_text(rules).config;
+    ASSERT_TRUE(engine().reload(rules_, core::wall_time(kStart)));
     gather();
   }
   /// A piece of a snapshot goes into the open transaction. True: more is due.

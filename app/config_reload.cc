@@ -1,0 +1,193 @@
+#include "app/config_reload.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/identity.h"
+
+namespace tocsin::app {
+namespace {
+
+using Routes = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+Routes routes_of(const rules::RulesConfig& rules) {
+  Routes out;
+  for (const auto& one : rule_actions(rules)) out.emplace_back(one.rule, one.receivers);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Everything that a rule is: what makes it another rule, and what is only said of it.
+std::string text_of(const rules::RuleSettings& rule) {
+  std::string out = rule.name + "\n" + rule.type + "\n" + rule.params_hash + "\n" +
+                    std::string(core::to_string(rule.severity)) + "\n" + rule.runbook_url +
+                    (rule.shadow ? "\nshadow" : "");
+  for (const auto& parameter : rule.parameters) {
+    out += "\n" + parameter.name + "=" + core::to_json(parameter.value);
+  }
+  return out;
+}
+
+// Small enough to be exact as a number.
+double hash_of(const std::vector<rules::RuleSettings>& rules) {
+  std::string text;
+  for (const auto& rule : rules) text += text_of(rule) + "\n\n";
+  return static_cast<double>(core::name_hash(text) >> 16);
+}
+
+const rules::RuleSettings* named(const std::vector<rules::RuleSettings>& rules,
+                                 const std::string& name) {
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const auto& one) { return one.name == name; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+std::string place_of(const config::Diagnostic& item) {
+  return item.place.file + ":" + std::to_string(item.place.line) + ":" +
+         std::to_string(item.place.column);
+}
+
+}  // namespace
+
+ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
+    : ports_(std::move(ports)),
+      started_sections_(running.sections),
+      started_routes_(routes_of(running.rules)),
+      rules_(running.rules.rules),
+      files_(running.files),
+      read_(signature()),
+      seen_(read_),
+      successful_(ports_.telemetry->gauge("tocsin_config_last_reload_successful",
+                                          "1: the configuration that was read last is in effect")),
+      success_time_(ports_.telemetry->gauge(
+          "tocsin_config_last_reload_success_timestamp_seconds",
+          "when a configuration was last read and found right, at the start or later")),
+      restart_needed_(ports_.telemetry->gauge(
+          "tocsin_config_restart_needed",
+          "1: the file has changes outside of `rules` that only a restart brings into effect")),
+      rules_hash_(ports_.telemetry->gauge(
+          "tocsin_config_rules_hash", "of the rules in effect: equal where they are the same")) {
+  successful_.set(1);
+  success_time_.set(static_cast<double>(core::nanoseconds(ports_.clock->now())) / 1e9);
+  restart_needed_.set(0);
+  rules_hash_.set(hash_of(rules_));
+}
+
+// Of the files themselves, behind links (a ConfigMap is swapped by a link), and of the folders of
+// included ones, to which others may come. Empty: one is not there.
+std::string ConfigReload::signature() const {
+  std::string out;
+  std::set<std::string> paths(files_.begin(), files_.end());
+  for (std::size_t i = 1; i < files_.size(); ++i) {
+    paths.insert(std::filesystem::path(files_[i]).parent_path().string() + "/.");
+  }
+  for (const std::string& path : paths) {
+    struct stat found {};
+    if (stat(path.c_str(), &found) != 0) return {};
+    for (const auto number :
+         {static_cast<std::int64_t>(found.st_dev), static_cast<std::int64_t>(found.st_ino),
+          static_cast<std::int64_t>(found.st_size), static_cast<std::int64_t>(found.st_mtim.tv_sec),
+          static_cast<std::int64_t>(found.st_mtim.tv_nsec)}) {
+      out += std::to_string(number) + " ";
+    }
+  }
+  return out;
+}
+
+void ConfigReload::look() {
+  std::string now = signature();
+  const bool still = now == seen_;
+  seen_ = now;
+  if (now.empty() || now == read_ || !still) return;
+  reload();
+}
+
+void ConfigReload::reload() {
+  seen_ = read_ = signature();
+  config::Diagnostics diagnostics;
+  AppConfig fresh = ports_.load(diagnostics);
+  if (diagnostics.has_errors()) return reject(diagnostics);
+  for (const config::Diagnostic& item : diagnostics.items()) {
+    if (item.grade != config::Grade::warning) continue;
+    ports_.log->warn("configuration_doubtful",
+                     {{"at", place_of(item)}, {"key", item.path}, {"problem", item.message}});
+  }
+  take(std::move(fresh));
+}
+
+void ConfigReload::reject(const config::Diagnostics& diagnostics) {
+  successful_.set(0);
+  std::int64_t errors = 0;
+  for (const config::Diagnostic& item : diagnostics.items()) {
+    if (item.grade != config::Grade::error) continue;
+    ++errors;
+    ports_.log->error("configuration_error",
+                      {{"at", place_of(item)}, {"key", item.path}, {"problem", item.message}});
+  }
+  ports_.log->error("configuration_not_reloaded",
+                    {{"file", files_.front()}, {"errors", errors}, {"kept", "the one before"}});
+}
+
+void ConfigReload::take(AppConfig fresh) {
+  std::vector<std::string> added;
+  std::vector<std::string> changed;
+  std::vector<std::string> removed;
+  for (const auto& rule : fresh.rules.rules) {
+    const rules::RuleSettings* before = named(rules_, rule.name);
+    if (before == nullptr) {
+      added.push_back(rule.name);
+    } else if (text_of(*before) != text_of(rule)) {
+      changed.push_back(rule.name);
+    }
+  }
+  for (const auto& rule : rules_) {
+    if (named(fresh.rules.rules, rule.name) == nullptr) removed.push_back(rule.name);
+  }
+  rules_ = fresh.rules.rules;
+  files_ = fresh.files;
+  seen_ = read_ = signature();
+  // Also where no rule seems other: what is said of one (a sentence, a label) may be.
+  ports_.adopt(fresh.rules);
+  successful_.set(1);
+  success_time_.set(static_cast<double>(core::nanoseconds(ports_.clock->now())) / 1e9);
+  rules_hash_.set(hash_of(rules_));
+  ports_.log->info("configuration_reloaded", {{"file", files_.front()},
+                                              {"rules", static_cast<std::int64_t>(rules_.size())},
+                                              {"added", joined(added)},
+                                              {"changed", joined(changed)},
+                                              {"removed", joined(removed)}});
+  name_restarts(fresh);
+}
+
+// Never silently ignored.
+void ConfigReload::name_restarts(const AppConfig& fresh) {
+  std::set<std::string> names;
+  for (const auto* sections : {&started_sections_, &fresh.sections}) {
+    for (const auto& [name, text] : *sections) names.insert(name);
+  }
+  std::vector<std::string> changed;
+  for (const std::string& name : names) {
+    const auto before = started_sections_.find(name);
+    const auto now = fresh.sections.find(name);
+    const bool same = before != started_sections_.end() && now != fresh.sections.end() &&
+                      before->second == now->second;
+    if (!same) changed.push_back(name);
+  }
+  if (routes_of(fresh.rules) != started_routes_) changed.emplace_back("rules[].actions");
+  restart_needed_.set(changed.empty() ? 0 : 1);
+  if (changed.empty()) return;
+  ports_.log->warn(
+      "configuration_needs_restart",
+      {{"sections", joined(changed)}, {"in_effect", "as they were when this process was started"}});
+}
+
+}  // namespace tocsin::app
