@@ -193,6 +193,7 @@ bool App::stop() { return impl_->stop(); }
 bool App::ready() const { return impl_->ready(); }
 void App::reload(const rules::RulesConfig& rules) {
   for (EvaluateStage* engine : impl_->parts.engines) engine->reload(rules);
+  for (auto& one : impl_->stages) one.loop->wake();  // idle ones too
 }
 core::Telemetry& App::telemetry() { return impl_->telemetry; }
 const std::string& App::address() const {

@@ -171,9 +171,8 @@ void ConfigReload::take(AppConfig fresh) {
 // Never silently ignored.
 void ConfigReload::name_restarts(const AppConfig& fresh) {
   std::set<std::string> names;
-  for (const auto* sections : {&started_sections_, &fresh.sections}) {
-    for (const auto& [name, text] : *sections) names.insert(name);
-  }
+  for (const auto& [name, text] : started_sections_) names.insert(name);
+  for (const auto& [name, text] : fresh.sections) names.insert(name);
   std::vector<std::string> changed;
   for (const std::string& name : names) {
     const auto before = started_sections_.find(name);

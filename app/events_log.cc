@@ -28,6 +28,7 @@ void log_issue(core::Log& log, const core::Issue& issue, core::WallTime committe
             {"tensor", issue.labels.get("tensor")},
             {"worker", issue.labels.get("worker")},
             {"kind", issue.kind},
+            {"shadow", issue.shadow ? core::Value("shadow") : core::Value()},
             {"resolution", text(core::to_string(issue.resolution))},
             {"summary", issue.summary},
             {"advice", firing ? issue.recommendation : std::string()},

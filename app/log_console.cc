@@ -27,9 +27,11 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 20> kPhrases{{
-    {"issue_fired", "ISSUE", "", "{job}: {rule} ({severity}): {summary}\t[ → {advice}]"},
-    {"issue_resolved", "OVER ", kGreen, "{job}: {rule} is over[ ({resolution})]: {summary}"},
+constexpr std::array<Phrase, 23> kPhrases{{
+    {"issue_fired", "ISSUE", "",
+     "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
+    {"issue_resolved", "OVER ", kGreen,
+     "{job}: {rule}[, in {shadow},] is over[ ({resolution})]: {summary}"},
     {"job_started", "JOB  ", kCyan, "{job} started[, attempt {attempt}]\t[  run {run}]"},
     {"job_ended", "JOB  ", kCyan,
      "{job} ended: {outcome}[, exit code {exit_code}][ at step {step}]\t[  run {run}]"},
@@ -48,6 +50,14 @@ constexpr std::array<Phrase, 20> kPhrases{{
     {"stopped", "INFO ", "", "stopped"},
     {"start_failed", "ERROR", kRed, "could not start: {error}"},
     {"configuration_doubtful", "WARN ", kYellow, "{at}: {problem}"},
+    {"configuration_reloaded", "INFO ", kGreen,
+     "{file} was read again: {rules} rules[, added {added}][, changed {changed}][, removed "
+     "{removed}]"},
+    {"configuration_error", "ERROR", kRed, "{at}: {problem}"},
+    {"configuration_not_reloaded", "ERROR", kRed,
+     "{file} is not right; what was read before stays"},
+    {"configuration_needs_restart", "WARN ", kYellow,
+     "{sections} changed in the configuration: only a restart brings that into effect"},
     {"transport_unreachable", "WARN ", kYellow, "{transport} does not answer: {error}"},
     {"commit_failed", "WARN ", kYellow, "a commit failed and is repeated: {error}\t[  {stage}]"},
     {"record_refused", "WARN ", kYellow, "a record cannot be read: {error}\t[  {topic}]"},

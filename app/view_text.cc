@@ -204,7 +204,8 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
     const core::Issue& issue = seen->newest;
     const bool open = issue.status == core::IssueStatus::firing;
     rows.push_back({short_id(issue), std::string(core::to_string(issue.severity)),
-                    printable(issue.rule), printable(issue.run.job), ago(seen->since, now),
+                    printable(issue.rule) + (issue.shadow ? " (shadow)" : ""),
+                    printable(issue.run.job), ago(seen->since, now),
                     (open ? "" : "resolved: ") + printable(issue.summary)});
   }
   return text_table(rows);
@@ -223,6 +224,7 @@ std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now) {
                          ? ""
                          : " (" + std::string(core::to_string(issue.resolution)) + ")"));
   add("severity", std::string(core::to_string(issue.severity)));
+  add("shadow", issue.shadow ? "yes: recorded, told to nobody" : "");
   add("since", core::to_rfc3339(seen.since) + ", " + ago(seen.since, now));
   add("run", core::to_text(issue.run.uid) + ", attempt " + std::to_string(issue.run.attempt));
   add("step", issue.step ? std::to_string(*issue.step) : "");

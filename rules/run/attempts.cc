@@ -10,7 +10,7 @@ namespace tocsin::rules {
 bool Attempts::make_room() {
   const Run* oldest = nullptr;
   for (const auto& [id, run] : ctx_.part->runs) {
-    if (!run->job.ended || is_compared_with(ctx_.rules, *run)) continue;
+    if (!run->job.ended || is_compared_with(*ctx_.rules, *run)) continue;
     if (oldest == nullptr || run->course.last_any < oldest->course.last_any) oldest = run.get();
   }
   if (oldest == nullptr) return false;

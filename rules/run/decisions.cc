@@ -16,6 +16,17 @@ void Decisions::decide(Entry entry) {
 }
 
 void Decisions::reload() {
+  if (ctx_.part->next.empty()) {
+    // Nothing was read here yet, so nothing may be written without the first positions
+    // (PartitionState::first_index): the state before the first record is one of these rules.
+    reload_.apply(ctx_.configured);
+    if (!ctx_.part->first_index) return;
+    Index empty;
+    empty.slots = ctx_.part->cut.slots_per_part();
+    empty.rules = ctx_.rules->layout();
+    ctx_.part->first_index = ctx_.part->cut.begin_empty(std::move(empty));
+    return;
+  }
   Entry entry;
   entry.what = Entry::What::reload;
   entry.now = ctx_.now;

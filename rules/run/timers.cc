@@ -14,7 +14,7 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
   };
-  if (!is_compared_with(ctx_.rules, run)) {
+  if (!is_compared_with(*ctx_.rules, run)) {
     check(Entry::What::forget, kNoLane, add(run.course.last_any, ctx_.options.config.forget_after));
   }
   if (run.job.ended) return;

@@ -156,6 +156,35 @@ TEST_F(Reload, AfterAKillWhatWasToldIsNotToldAgain) {
   EXPECT_EQ(issues_of(topic.told()).size(), 3U);
 }
 
+TEST_F(Reload, BeforeTheFirstRecordNothingIsWrittenAndTheNewRulesJudge) {
+  StateTopic topic(kNan);
+  topic.reload(std::string(kZero) + kNan);
+  EXPECT_THAT(topic.engine().pending(), IsEmpty());
+  topic.commit();
+  EXPECT_THAT(topic.state(), IsEmpty());
+  topic.restart();
+  for (int step = 0; step < 2; ++step) topic.feed(zeros(step));
+  topic.commit();
+  topic.restart();
+  topic.feed(zeros(2));
+  topic.commit();
+  EXPECT_EQ(issues_of(topic.told()).size(), 1U);
+}
+
+TEST_F(Reload, ARuleThatCameByAReloadKeepsWhatItHasFiredAfterAKill) {
+  StateTopic topic(kZero);
+  topic.feed(zeros(0));
+  topic.commit();
+  topic.reload(std::string(kNan) + kZero);
+  topic.feed(nans(1));
+  topic.commit();
+  ASSERT_EQ(issues_of(topic.told()).size(), 1U);
+  topic.restart();
+  topic.feed(nans(2));
+  topic.commit();
+  EXPECT_EQ(issues_of(topic.told()).size(), 1U) << "it is within its cooldown";
+}
+
 TEST_F(Reload, AfterAKillANewRuleHasSeenNothingOfBefore) {
   StateTopic topic(kNan);
   topic.commit();

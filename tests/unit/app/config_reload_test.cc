@@ -1,0 +1,149 @@
+// The file after the start: read when it has changed and stands still, adopted when it is right.
+#include "app/config_reload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace tocsin::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+struct FixedClock final : core::Clock {
+  [[nodiscard]] core::WallTime now() const override { return core::wall_time(5'000'000'000); }
+  [[nodiscard]] core::Duration monotonic() const override { return {}; }
+};
+
+struct Lines final : core::Log {
+  void write(core::Level /*level*/, std::string_view event,
+             std::initializer_list<core::Field> fields) override {
+    std::string line(event);
+    for (const auto& [name, value] : fields) {
+      line += " " + std::string(name) + "=" + core::to_json(value);
+    }
+    lines.push_back(line);
+  }
+  std::vector<std::string> lines;
+};
+
+class ConfigReloadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "reload-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    write("rules: [exploding_tensor]\n");
+    config::Diagnostics diagnostics;
+    reload_.emplace(
+        load(diagnostics),
+        ReloadPorts{&clock_, &log_, &telemetry_,
+                    [this](config::Diagnostics& into) { return load(into); },
+                    [this](const rules::RulesConfig& rules) { adopted_.push_back(rules); }});
+    ASSERT_FALSE(diagnostics.has_errors());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  AppConfig load(config::Diagnostics& into) {
+    ++loads_;
+    return load_config(file(), config::process_environment(), into);
+  }
+  [[nodiscard]] std::string file() const { return folder_ / "tocsin.yaml"; }
+  void write(const std::string& text) const {
+    std::ofstream(file()) << "transport: {journal: here}\n" << text;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& rule : adopted_.back().rules) out.push_back(rule.name);
+    return out;
+  }
+
+  fs::path folder_;
+  FixedClock clock_;
+  Lines log_;
+  core::NullTelemetry telemetry_;
+  int loads_ = 0;
+  std::vector<rules::RulesConfig> adopted_;
+  std::optional<ConfigReload> reload_;
+};
+
+TEST_F(ConfigReloadTest, AFileThatHasNotChangedIsNotReadAgain) {
+  for (int i = 0; i < 5; ++i) reload_->look();
+  EXPECT_EQ(loads_, 1);
+  EXPECT_THAT(adopted_, IsEmpty());
+}
+
+TEST_F(ConfigReloadTest, AChangeIsReadWhenItStandsStill) {
+  write("rules: [exploding_tensor, overfit]\n");
+  reload_->look();  // seen, perhaps in the middle of a write
+  EXPECT_EQ(loads_, 1);
+  write("rules: [exploding_tensor, overfit, loss_spike]\n");
+  reload_->look();
+  EXPECT_EQ(loads_, 1);
+  reload_->look();
+  EXPECT_EQ(loads_, 2);
+  EXPECT_THAT(names(), ElementsAre("exploding_tensor", "overfit", "loss_spike"));
+  for (int i = 0; i < 3; ++i) reload_->look();
+  EXPECT_EQ(loads_, 2);
+}
+
+TEST_F(ConfigReloadTest, AFileThatIsGoneIsWaitedFor) {
+  fs::remove(file());
+  for (int i = 0; i < 3; ++i) reload_->look();
+  EXPECT_EQ(loads_, 1);
+  write("rules: [overfit]\n");
+  reload_->look();
+  reload_->look();
+  EXPECT_THAT(names(), ElementsAre("overfit"));
+}
+
+TEST_F(ConfigReloadTest, AWrongFileKeepsWhatWasReadBeforeAndSaysWhere) {
+  write("rules:\n  - exploding_tensr\n");
+  reload_->reload();
+  EXPECT_THAT(adopted_, IsEmpty());
+  ASSERT_EQ(log_.lines.size(), 2U);
+  EXPECT_THAT(log_.lines[0], HasSubstr("configuration_error at=\"" + file() + ":3:5\""));
+  EXPECT_THAT(log_.lines[1], HasSubstr("configuration_not_reloaded"));
+  reload_->look();
+  reload_->look();
+  EXPECT_EQ(loads_, 2) << "it is not tried again until it changes";
+}
+
+TEST_F(ConfigReloadTest, WhatChangedIsNamed) {
+  write("rules:\n  - {use: exploding_tensor, shadow: true}\n  - overfit\n");
+  reload_->reload();
+  EXPECT_THAT(log_.lines.back(),
+              HasSubstr(R"(added="overfit" changed="exploding_tensor" removed="")"));
+}
+
+TEST_F(ConfigReloadTest, WhatOnlyARestartBringsIsSaidEachTime) {
+  write("labels: {a: b}\nrules: [exploding_tensor]\n");
+  reload_->reload();
+  EXPECT_THAT(log_.lines.back(), HasSubstr(R"(configuration_needs_restart sections="labels")"));
+  write("receivers: {people: {}}\nrules: [{use: exploding_tensor, actions: [people]}]\n");
+  reload_->reload();
+  EXPECT_THAT(log_.lines.back(), HasSubstr(R"(sections="receivers, rules[].actions")"));
+  write("rules: [exploding_tensor]\n");
+  reload_->reload();
+  EXPECT_THAT(log_.lines.back(), HasSubstr("configuration_reloaded"));
+}
+
+TEST_F(ConfigReloadTest, AnIncludedFileIsWatchedToo) {
+  std::ofstream(folder_ / "more.yaml") << "rules: [overfit]\n";
+  write("include: [more.yaml]\nrules: [exploding_tensor]\n");
+  reload_->reload();
+  EXPECT_EQ(adopted_.back().rules.size(), 2U);
+  std::ofstream(folder_ / "more.yaml") << "rules: [overfit, loss_spike]\n";
+  reload_->look();
+  reload_->look();
+  EXPECT_EQ(adopted_.back().rules.size(), 3U);
+}
+
+}  // namespace
+}  // namespace tocsin::app
