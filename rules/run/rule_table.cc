@@ -30,19 +30,19 @@ RuleTable::RuleTable(std::vector<RuleSettings> configured)
   }
   for (std::uint32_t i = 0; i < first_own; ++i) {
     const RuleSettings& rule = all[i];
-    const Program* program = rule.program.get();
-    if (const auto* row = dynamic_cast<const RowProgram*>(program)) {
+    const Program& program = *rule.program;
+    if (const auto* row = dynamic_cast<const RowProgram*>(&program)) {
       rows.push_back({i, row});
-    } else if (const auto* clock = dynamic_cast<const ClockProgram*>(program)) {
+    } else if (const auto* clock = dynamic_cast<const ClockProgram*>(&program)) {
       clocks.push_back({i, clock});
     }
-    const std::uint32_t inputs = program->inputs();
+    const std::uint32_t inputs = program.inputs();
     if (inputs == 0) continue;
     const auto number = static_cast<std::uint32_t>(evaluated.size());
     evaluated.push_back(
-        {i, program, unit_number({rule.name, rule.type, rule.version, rule.params_hash})});
-    if (program->other() != nullptr) comparing.push_back(number);
-    if ((inputs & input::kValues) != 0) series.push_back({number, program});
+        {i, &program, unit_number({rule.name, rule.type, rule.version, rule.params_hash})});
+    if (program.other() != nullptr) comparing.push_back(number);
+    if ((inputs & input::kValues) != 0) series.push_back({number, &program});
     for (std::size_t bit = 0; bit < takers.size(); ++bit) {
       if ((inputs & (1U << bit)) != 0) takers[bit].push_back(number);
     }

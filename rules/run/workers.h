@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rules/archive.h"
-#include "rules/row.h"
+#include "rules/rule.h"
 #include "rules/run/moments.h"
 #include "rules/run/part_mark.h"
 #include "rules/run/step_clock.h"
