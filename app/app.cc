@@ -192,7 +192,8 @@ App::~App() {
 bool App::stop() { return impl_->stop(); }
 bool App::ready() const { return impl_->ready(); }
 void App::reload(const rules::RulesConfig& rules) {
-  for (EvaluateStage* engine : impl_->parts.engines) engine->reload(rules);
+  const rules::RulesConfig ours = engine_rules(rules, impl_->config.rules);
+  for (EvaluateStage* engine : impl_->parts.engines) engine->reload(ours);
   for (auto& one : impl_->stages) one.loop->wake();  // idle ones too
 }
 core::Telemetry& App::telemetry() { return impl_->telemetry; }

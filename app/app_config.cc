@@ -40,9 +40,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 12> kSections{"transport", "topics",  "cluster", "labels",
-                                                     "collect",   "capture", "engine",  "receivers",
-                                                     "route",     "router",  "http",    "log"};
+constexpr std::array<std::string_view, 13> kSections{
+    "transport", "topics", "cluster", "labels", "collect", "capture", "engine",
+    "receivers", "route",  "router",  "http",   "log",     "plugins"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {

@@ -31,6 +31,14 @@ std::string text_of(const rules::RuleSettings& rule) {
   return out;
 }
 
+std::vector<std::string> hosted_of(const rules::RulesConfig& rules) {
+  std::vector<std::string> out;
+  for (const auto& rule : rules.rules) {
+    if (rule.hosted) out.push_back(text_of(rule));
+  }
+  return out;
+}
+
 // Small enough to be exact as a number.
 double hash_of(const std::vector<rules::RuleSettings>& rules) {
   std::string text;
@@ -62,6 +70,7 @@ ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
     : ports_(std::move(ports)),
       started_sections_(running.sections),
       started_routes_(routes_of(running.rules)),
+      started_hosted_(hosted_of(running.rules)),
       rules_(running.rules.rules),
       files_(running.files),
       read_(signature()),
@@ -182,6 +191,7 @@ void ConfigReload::name_restarts(const AppConfig& fresh) {
     if (!same) changed.push_back(name);
   }
   if (routes_of(fresh.rules) != started_routes_) changed.emplace_back("rules[].actions");
+  if (hosted_of(fresh.rules) != started_hosted_) changed.emplace_back("rules in Python");
   restart_needed_.set(changed.empty() ? 0 : 1);
   if (changed.empty()) return;
   ports_.log->warn(

@@ -44,6 +44,7 @@ class ConfigReload {
   ReloadPorts ports_;
   std::map<std::string, std::string> started_sections_;
   std::vector<std::pair<std::string, std::vector<std::string>>> started_routes_;  // of rules
+  std::vector<std::string> started_hosted_;                                       // rules of Python
   std::vector<rules::RuleSettings> rules_;                                        // that judge now
   std::vector<std::string> files_;
   std::string read_;  // signature of what was read last,

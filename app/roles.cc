@@ -63,10 +63,7 @@ void Maker::add(std::string thread, std::unique_ptr<Stage> stage) {
 
 core::Status Maker::evaluate() {
   const std::string& prefix = config_.topics.prefix;
-  rules::RulesConfig ours;
-  for (const rules::RuleSettings& rule : config_.rules.rules) {
-    (rule.hosted ? ours.elsewhere : ours.rules).push_back(rule);
-  }
+  const rules::RulesConfig ours = engine_rules(config_.rules, config_.rules);
   for (std::size_t i = 0; i < engine_threads(config_, ports_.transport->is_kafka()); ++i) {
     auto slot = InstanceSlot::acquire(prefix + "/rules");
     if (!slot) return slot.error().in("evaluate");
@@ -200,6 +197,17 @@ void Maker::collect() {
 }
 
 }  // namespace
+
+rules::RulesConfig engine_rules(const rules::RulesConfig& rules, const rules::RulesConfig& hosted) {
+  rules::RulesConfig out;
+  for (const rules::RuleSettings& rule : rules.rules) {
+    if (!rule.hosted) out.rules.push_back(rule);
+  }
+  for (const rules::RuleSettings& rule : hosted.rules) {
+    if (rule.hosted) out.elsewhere.push_back(rule);
+  }
+  return out;
+}
 
 core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
                                                     const AppOptions& options, LoopPorts ports,

@@ -36,6 +36,10 @@ struct RoleParts {
   std::vector<InstanceSlot> slots;      // one per engine: its part of the transactional id
 };
 
+/// What an engine judges: `rules` but those of Python, of which it only knows; `hosted`: with engines
+/// of their own, as the process was started.
+rules::RulesConfig engine_rules(const rules::RulesConfig& rules, const rules::RulesConfig& hosted);
+
 /// Makes the stages that `options.roles` asks for, in the order in which they are started. `ports`
 /// lacks only the leadership.
 core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
