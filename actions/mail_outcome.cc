@@ -7,7 +7,7 @@ using core::OutcomeClass;
 
 namespace {
 
-OutcomeClass class_of(int code) {
+OutcomeClass class_of_reply(int code) {
   switch (code) {
     case 530:  // authentication required
     case 534:
@@ -37,7 +37,7 @@ core::Outcome classify(const MailResult& result) {
       out.outcome = OutcomeClass::configuration;
       break;
     case MailFailure::refused:
-      out.outcome = class_of(result.code);
+      out.outcome = class_of_reply(result.code);
       break;
     case MailFailure::no_answer:
       out.outcome = OutcomeClass::unknown;

@@ -10,7 +10,7 @@ using core::OutcomeClass;
 
 namespace {
 
-OutcomeClass class_of(int reason) {
+OutcomeClass class_of_reason(int reason) {
   if (reason < 0x80) return OutcomeClass::delivered;
   switch (reason) {
     case 0x87:  // not authorized
@@ -59,7 +59,7 @@ core::Outcome classify(const MqttResult& result, int qos) {
   out.detail = result.detail;
   switch (result.failure) {
     case MqttFailure::none:
-      out.outcome = class_of(result.reason);
+      out.outcome = class_of_reason(result.reason);
       out.confirmed = qos > 0;
       out.code = qos == 0 ? "sent" : hex_code(qos == 1 ? "puback" : "pubcomp", result.reason);
       if (result.reason == 0x10) out.detail = "nobody is subscribed to the topic";

@@ -10,13 +10,13 @@ namespace tocsin::actions {
 namespace {
 
 /// The first line; `body` stands in it in records of an earlier day.
-struct Head {
+struct RenderedHead {
   std::string content_type;
   std::optional<std::string> body;
   std::vector<std::pair<std::string, std::string>> fields;
 };
 template <typename A>
-void fields(A& io, core::Of<A, Head>& head) {
+void fields(A& io, core::Of<A, RenderedHead>& head) {
   io.field("content_type", head.content_type, "", core::How::required);
   io.field("body", head.body, "", core::How::omit_if_empty);
   io.field("fields", head.fields);
@@ -32,7 +32,8 @@ std::string Rendered::field(std::string_view name) const {
 }
 
 std::string stored(const Rendered& rendered) {
-  std::string out = core::write_json(Head{rendered.content_type, std::nullopt, rendered.fields});
+  std::string out =
+      core::write_json(RenderedHead{rendered.content_type, std::nullopt, rendered.fields});
   out += '\n';
   return out += rendered.body;
 }
@@ -42,7 +43,7 @@ core::Result<Rendered> parse_rendered(std::string_view stored) {
     return core::invalid_argument("the stored message is too large");
   }
   const std::size_t end = std::min(stored.find('\n'), stored.size());
-  Head head;
+  RenderedHead head;
   const core::Status read = core::read_json(stored.substr(0, end), kMaxRendered, head);
   if (!read) return read.error().in("the stored message");
   const bool whole = end == stored.size();

@@ -24,14 +24,19 @@ if(TOCSIN_FUZZ)
   target_compile_options(tocsin_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# tocsin_room(<name> SOURCES <cc…> [PUBLIC <targets…>] [PRIVATE <targets…>] [SEPARATE])
-# SEPARATE: never in batches (TOCSIN_UNITY), because files of the room use the same names for their own things.
-function(tocsin_room name)
-  cmake_parse_arguments(ARG "SEPARATE" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
-  add_library(tocsin_${name} STATIC ${ARG_SOURCES})
-  if(TOCSIN_UNITY AND NOT ARG_SEPARATE)
-    set_target_properties(tocsin_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+# tocsin_batches(<target>): with TOCSIN_UNITY, six files are compiled as one, which reads what they include once.
+# Two files of a target that use the same name in their unnamed namespaces then collide, so each name says whose it is.
+function(tocsin_batches target)
+  if(TOCSIN_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
+endfunction()
+
+# tocsin_room(<name> SOURCES <cc…> [PUBLIC <targets…>] [PRIVATE <targets…>])
+function(tocsin_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(tocsin_${name} STATIC ${ARG_SOURCES})
+  tocsin_batches(tocsin_${name})
   target_link_libraries(tocsin_${name} PUBLIC tocsin_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
@@ -62,8 +67,6 @@ function(tocsin_builtin room kind name)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY TOCSIN_BUILTIN_${list} ${name})
   target_sources(tocsin_${room} PRIVATE ${source})
-  # Parts know nothing of each other, and each may call its things what it likes.
-  set_source_files_properties(${source} TARGET_DIRECTORY tocsin_${room} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 function(tocsin_builtin_table room kind descriptor header)
@@ -121,6 +124,7 @@ function(tocsin_test name)
     list(APPEND ARG_SOURCES ${parts})
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  tocsin_batches(${name})
   target_link_libraries(${name} PRIVATE tocsin_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
   # A test is compiled once and run for milliseconds: -O1 saves a third of its compile time, and GCC 12
   # at -O3 sees overflows in inlined vector copies that are none (GCC PR 105562, 107852).

@@ -21,7 +21,7 @@
 namespace tocsin::actions {
 namespace {
 
-struct Config final : ActionConfig {
+struct EmailConfig final : ActionConfig {
   std::vector<std::string> to;
   std::string from;
   std::string host = "localhost";
@@ -45,7 +45,7 @@ struct Config final : ActionConfig {
 
 class Email final : public core::Action {
  public:
-  Email(const Config& cfg, const Environment& environment, const CommonConfig& common)
+  Email(const EmailConfig& cfg, const Environment& environment, const CommonConfig& common)
       : cfg_(cfg),
         common_(common),
         sender_{environment.cluster, environment.external_url},
@@ -192,7 +192,7 @@ class Email final : public core::Action {
     left_[id] = std::move(later);
   }
 
-  Config cfg_;
+  EmailConfig cfg_;
   CommonConfig common_;
   Sender sender_;
   std::unique_ptr<Mailer> owned_;
@@ -203,13 +203,13 @@ class Email final : public core::Action {
   std::map<std::string, std::vector<std::string>> left_;
 };
 
-core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
-                                                          const IntegrationName& /*name*/,
-                                                          const CommonConfig& common) const {
+core::Result<std::unique_ptr<core::Action>> EmailConfig::build(const Environment& environment,
+                                                               const IntegrationName& /*name*/,
+                                                               const CommonConfig& common) const {
   return std::unique_ptr<core::Action>(std::make_unique<Email>(*this, environment, common));
 }
 
-void check(config::Reader& in, const Config& cfg) {
+void check(config::Reader& in, const EmailConfig& cfg) {
   for (const std::string& text : cfg.to) {
     if (!parse_mailbox(text)) in.error("to", "\"" + printable(text, 100) + "\" is no mail address");
   }
@@ -231,7 +231,7 @@ void check(config::Reader& in, const Config& cfg) {
 }
 
 std::shared_ptr<const ActionConfig> read_email(config::Reader& in) {
-  auto cfg = std::make_shared<Config>();
+  auto cfg = std::make_shared<EmailConfig>();
   in.required("to", cfg->to, "recipients, each a@b.c or Name <a@b.c>");
   in.optional("from", cfg->from, "sender; default tocsin@<this host>");
   in.optional("host", cfg->host, "SMTP server");

@@ -21,7 +21,7 @@
 namespace tocsin::actions {
 namespace {
 
-struct Config final : ActionConfig {
+struct MqttConfig final : ActionConfig {
   std::string host = "localhost";
   std::uint32_t port = 1883;
   std::string version = "5";
@@ -61,7 +61,7 @@ std::string topic_value(std::string_view name, const core::Notification& notific
 
 class Mqtt final : public core::Action {
  public:
-  Mqtt(const Config& cfg, const Environment& environment, const CommonConfig& common,
+  Mqtt(const MqttConfig& cfg, const Environment& environment, const CommonConfig& common,
        std::unique_ptr<MqttClient> client)
       : cfg_(cfg),
         common_(common),
@@ -173,15 +173,15 @@ class Mqtt final : public core::Action {
     return out;
   }
 
-  Config cfg_;
+  MqttConfig cfg_;
   CommonConfig common_;
   Sender sender_;
   std::unique_ptr<MqttClient> client_;
 };
 
-core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
-                                                          const IntegrationName& name,
-                                                          const CommonConfig& common) const {
+core::Result<std::unique_ptr<core::Action>> MqttConfig::build(const Environment& environment,
+                                                              const IntegrationName& name,
+                                                              const CommonConfig& common) const {
   MqttOptions options;
   options.host = host;
   options.port = port;
@@ -203,7 +203,7 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
       std::make_unique<Mqtt>(*this, environment, common, std::move(*client)));
 }
 
-void check(config::Reader& in, const Config& cfg) {
+void check(config::Reader& in, const MqttConfig& cfg) {
   if (const auto problem = topic_problem(cfg.topic); !problem.empty()) in.error("topic", problem);
   if (!cfg.status_topic.empty()) {
     const bool fields = cfg.status_topic.find('{') != std::string::npos;
@@ -219,7 +219,7 @@ void check(config::Reader& in, const Config& cfg) {
 }
 
 std::shared_ptr<const ActionConfig> read_mqtt(config::Reader& in) {
-  auto cfg = std::make_shared<Config>();
+  auto cfg = std::make_shared<MqttConfig>();
   in.optional("host", cfg->host, config::not_empty(), "broker");
   in.optional("port", cfg->port, config::between<std::uint32_t>(1, 65535), "its port");
   in.optional("version", cfg->version, config::one_of({"5", "3.1.1"}), "MQTT version");

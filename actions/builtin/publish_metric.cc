@@ -15,7 +15,7 @@
 namespace tocsin::actions {
 namespace {
 
-struct Config final : ActionConfig {
+struct MetricConfig final : ActionConfig {
   std::string transport = "scrape";
   IssueMetrics::Options options;
 
@@ -64,7 +64,7 @@ core::OutRecord record_of(const core::NotifiedIssue& notified,
 
 class PublishMetric final : public core::Action {
  public:
-  PublishMetric(const Config& cfg, const Environment& environment)
+  PublishMetric(const MetricConfig& cfg, const Environment& environment)
       : cfg_(cfg), metrics_(environment.issue_metrics), publish_(environment.publish) {}
 
   [[nodiscard]] core::Result<std::string> render(
@@ -98,14 +98,14 @@ class PublishMetric final : public core::Action {
   }
 
  private:
-  Config cfg_;
+  MetricConfig cfg_;
   IssueMetrics* metrics_;
   std::function<core::Status(const core::OutRecord&)> publish_;
 };
 
-core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
-                                                          const IntegrationName& name,
-                                                          const CommonConfig& /*common*/) const {
+core::Result<std::unique_ptr<core::Action>> MetricConfig::build(
+    const Environment& environment, const IntegrationName& name,
+    const CommonConfig& /*common*/) const {
   const bool scrape = transport == "scrape";
   if (scrape && environment.issue_metrics == nullptr) {
     return core::Error{core::Code::failed_precondition, name.id + ": nothing serves the series"};
@@ -118,7 +118,7 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
 }
 
 std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
-  auto cfg = std::make_shared<Config>();
+  auto cfg = std::make_shared<MetricConfig>();
   in.optional("transport", cfg->transport, config::one_of({"scrape", "kafka"}),
               "scrape: served at /metrics/issues; kafka: records of the topic metrics");
   in.optional("labels", cfg->options.labels, "labels of an issue that become labels of its series");

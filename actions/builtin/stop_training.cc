@@ -28,7 +28,7 @@ namespace {
 using core::Duration;
 using core::WallTime;
 
-struct Config final : ActionConfig {
+struct StopConfig final : ActionConfig {
   bool armed = false;
   std::string mode = "checkpoint_then_stop";
   Duration ack = std::chrono::seconds(30);
@@ -87,7 +87,7 @@ core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string d
 
 class StopTraining final : public core::Action {
  public:
-  StopTraining(const Config& cfg, const Environment& environment)
+  StopTraining(const StopConfig& cfg, const Environment& environment)
       : cfg_(cfg),
         clock_(*environment.clock),
         telemetry_(*environment.telemetry),
@@ -255,7 +255,7 @@ class StopTraining final : public core::Action {
     return out;
   }
 
-  Config cfg_;
+  StopConfig cfg_;
   core::Clock& clock_;
   core::Telemetry& telemetry_;
   std::string cluster_;
@@ -265,9 +265,9 @@ class StopTraining final : public core::Action {
   StopLedger* ledger_;
 };
 
-core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& environment,
-                                                          const IntegrationName& name,
-                                                          const CommonConfig& /*common*/) const {
+core::Result<std::unique_ptr<core::Action>> StopConfig::build(
+    const Environment& environment, const IntegrationName& name,
+    const CommonConfig& /*common*/) const {
   if (!environment.send_command) {
     return core::Error{core::Code::failed_precondition,
                        name.id + ": no commands topic to write to"};
@@ -275,9 +275,9 @@ core::Result<std::unique_ptr<core::Action>> Config::build(const Environment& env
   return std::unique_ptr<core::Action>(std::make_unique<StopTraining>(*this, environment));
 }
 
-std::vector<core::Issue> Config::abandoned(const core::Notification& notification,
-                                           core::DeliveryState state, const std::string& cluster,
-                                           WallTime now) const {
+std::vector<core::Issue> StopConfig::abandoned(const core::Notification& notification,
+                                               core::DeliveryState state,
+                                               const std::string& cluster, WallTime now) const {
   std::vector<core::Issue> out;
   if (!armed) return out;
   const bool late = state == core::DeliveryState::expired;
@@ -291,7 +291,7 @@ std::vector<core::Issue> Config::abandoned(const core::Notification& notificatio
   return out;
 }
 
-void check(config::Reader& in, const Config& cfg) {
+void check(config::Reader& in, const StopConfig& cfg) {
   for (const auto& [key, texts] :
        {std::pair{"allow", &cfg.guards.allow}, std::pair{"deny", &cfg.guards.deny}}) {
     for (const std::string& text : *texts) {
@@ -303,7 +303,7 @@ void check(config::Reader& in, const Config& cfg) {
 }
 
 std::shared_ptr<const ActionConfig> read_stop_training(config::Reader& in) {
-  auto cfg = std::make_shared<Config>();
+  auto cfg = std::make_shared<StopConfig>();
   in.optional("armed", cfg->armed, "false: dry run, everything is decided and nothing is sent");
   in.optional("mode", cfg->mode, config::one_of({"stop", "checkpoint_then_stop", "pause"}),
               "what the training loop is asked to do");

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kElectAgain{20};  // the name is taken, and nobody answers yet
 constexpr int kElections = 50;           // then somebody holds it who never will
-constexpr milliseconds kOpenAgain{1'000};
+constexpr milliseconds kReopenAfter{1'000};
 constexpr milliseconds kReadAgain{200};
 constexpr milliseconds kCloseSource{100};
 
@@ -100,7 +100,7 @@ core::Status CommandReader::read_source(milliseconds at_most) {
     auto opened = open_();
     if (!opened) {
       if (opened.error().code == core::Code::cancelled) return core::ok();
-      wait(wakeup_, kOpenAgain);
+      wait(wakeup_, kReopenAfter);
       return opened.error();
     }
     const std::lock_guard lock(source_mutex_);

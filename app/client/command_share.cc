@@ -30,12 +30,12 @@ Wakeup::~Wakeup() {
 
 void Wakeup::set() noexcept {
   const std::uint64_t one = 1;
-  (void)!write(descriptor_, &one, sizeof one);
+  (void)!::write(descriptor_, &one, sizeof one);
 }
 
 bool Wakeup::take() noexcept {
   std::uint64_t count = 0;
-  return read(descriptor_, &count, sizeof count) == sizeof count;
+  return ::read(descriptor_, &count, sizeof count) == sizeof count;
 }
 
 CommandServer::CommandServer(LocalSocket listener) : listener_(std::move(listener)) {

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kOpenAgain = std::chrono::seconds(1);
+constexpr auto kTryAgainAfter = std::chrono::seconds(1);
 constexpr auto kCheckDelivery = std::chrono::seconds(5);
 constexpr auto kLongestWait = std::chrono::seconds(5);  // woken earlier by whatever comes
 
@@ -27,7 +27,7 @@ bool Sender::open() {
   if (publisher_ != nullptr) return true;
   const core::Duration now = clock_.monotonic();
   if (now < try_again_) return false;
-  try_again_ = now + kOpenAgain;
+  try_again_ = now + kTryAgainAfter;
   auto opened = endpoints_.publisher();
   if (!opened) {
     trouble_.set(opened.error().message);
@@ -86,7 +86,7 @@ bool Sender::publish_all() {
     // A missing topic will not appear within milliseconds; a full queue may empty.
     const bool full = published.error().code == core::Code::resource_exhausted;
     try_again_ =
-        clock_.monotonic() + (full ? core::Duration(kStuckWait) : core::Duration(kOpenAgain));
+        clock_.monotonic() + (full ? core::Duration(kStuckWait) : core::Duration(kTryAgainAfter));
     queue_.put_back(*std::move(item));
     return false;
   }

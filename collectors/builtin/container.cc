@@ -133,7 +133,7 @@ class Container final : public Collector {
   Series oom_kill_{"tocsin.cgroup.memory.oom_kill", true};
 };
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersContainer[] = {
     {"container.cpu.utilization", "",
      "ratio of the quota (`cpu.max`), else of the group's processors"},
     {"container.memory.usage", "", "bytes"},
@@ -147,7 +147,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor container() {
   return {.name = "container",
           .help = "processor and memory of our control group against its limits",
-          .gathers = kGathers,
+          .gathers = kGathersContainer,
           .read = &without_keys<Container>};
 }
 

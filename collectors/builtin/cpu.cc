@@ -92,7 +92,7 @@ class Cpu final : public Collector {
   std::vector<std::unique_ptr<Processor>> processors_;
 };
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersCpu[] = {
     {"system.cpu.utilization", "cpu.logical_number=N,cpu.mode=M", "ratio 0…1"},
 };
 
@@ -101,7 +101,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor cpu() {
   return {.name = "cpu",
           .help = "share of each processor's time per mode",
-          .gathers = kGathers,
+          .gathers = kGathersCpu,
           .read = &without_keys<Cpu>};
 }
 

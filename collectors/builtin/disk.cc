@@ -19,7 +19,7 @@
 namespace tocsin::collectors {
 namespace {
 
-std::string series_name(std::string_view device, bool outgoing) {
+std::string device_series(std::string_view device, bool outgoing) {
   return std::string("system.disk.io{disk.io.direction=") + (outgoing ? "write" : "read") +
          ",system.device=" + std::string(device) + "}";
 }
@@ -43,10 +43,10 @@ class Disk final : public Collector {
  private:
   ProcFile diskstats_;
   std::vector<DiskBytes> disks_;
-  DeviceCounters counters_{series_name};
+  DeviceCounters counters_{device_series};
 };
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersDisk[] = {
     {"system.disk.io", "disk.io.direction=read,system.device=D", "bytes", true},
     {"system.disk.io", "disk.io.direction=write,system.device=D", "bytes", true},
 };
@@ -56,7 +56,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor disk() {
   return {.name = "disk",
           .help = "bytes to and from each disk",
-          .gathers = kGathers,
+          .gathers = kGathersDisk,
           .read = &without_keys<Disk>};
 }
 

@@ -60,7 +60,7 @@ class Memory final : public Collector {
   Series available_{"system.linux.memory.available", false};
 };
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersMemory[] = {
     {"system.memory.usage", "system.memory.state=S", "bytes"},
     {"system.memory.utilization", "system.memory.state=S", "ratio 0…1 of the total"},
     {"system.memory.limit", "", "bytes, the total"},
@@ -72,7 +72,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor memory() {
   return {.name = "memory",
           .help = "use of the machine's memory by state",
-          .gathers = kGathers,
+          .gathers = kGathersMemory,
           .read = &without_keys<Memory>};
 }
 

@@ -20,7 +20,7 @@
 namespace tocsin::collectors {
 namespace {
 
-std::string series_name(std::string_view interface, bool outgoing) {
+std::string interface_series(std::string_view interface, bool outgoing) {
   return "system.network.io{network.interface.name=" + std::string(interface) +
          ",network.io.direction=" + (outgoing ? "transmit" : "receive") + "}";
 }
@@ -62,7 +62,7 @@ class Network final : public Collector {
   ProcFile dev_;
   std::vector<std::string> skip_;
   std::vector<InterfaceBytes> interfaces_;
-  DeviceCounters counters_{series_name};
+  DeviceCounters counters_{interface_series};
 };
 
 std::unique_ptr<Collector> NetworkConfig::build(const Roots& roots) const {
@@ -75,7 +75,7 @@ std::shared_ptr<const CollectorConfig> read_network(config::Reader& in) {
   return out;
 }
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersNetwork[] = {
     {"system.network.io", "network.interface.name=I,network.io.direction=receive", "bytes", true},
     {"system.network.io", "network.interface.name=I,network.io.direction=transmit", "bytes", true},
 };
@@ -85,7 +85,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor network() {
   return {.name = "network",
           .help = "bytes through each interface",
-          .gathers = kGathers,
+          .gathers = kGathersNetwork,
           .read = &read_network};
 }
 

@@ -132,7 +132,7 @@ class Process final : public Collector {
   std::vector<Watched> watched_;
 };
 
-constexpr Gathered kGathers[] = {
+constexpr Gathered kGathersProcess[] = {
     {"process.cpu.utilization", "cpu.mode=user,process.pid=P",
      "ratio 0…1 of all online processors"},
     {"process.cpu.utilization", "cpu.mode=system,process.pid=P",
@@ -148,7 +148,7 @@ constexpr Gathered kGathers[] = {
 CollectorDescriptor process() {
   return {.name = "process",
           .help = "processor, memory, disk and threads of the watched processes",
-          .gathers = kGathers,
+          .gathers = kGathersProcess,
           .read = &without_keys<Process>};
 }
 

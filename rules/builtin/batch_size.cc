@@ -22,6 +22,9 @@ namespace tocsin::rules {
 namespace {
 
 struct BatchSize {
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "hw.gpu.memory.utilization",
+                                                  "system.cpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {"patience_seconds", "window_seconds"};
   static constexpr std::uint32_t kInputs = 7;
@@ -139,9 +142,6 @@ struct BatchSize {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "hw.gpu.memory.utilization",
-                                         "system.cpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor batch_size() {
@@ -152,7 +152,7 @@ RuleDescriptor batch_size() {
           .needs = "system samples of processor cores, GPUs and GPU memory",
           .presets = "",
           .severity = core::Severity::info,
-          .metrics = kMetrics,
+          .metrics = BatchSize::kMetrics,
           .read = &read_sample_rule<BatchSize>};
 }
 

@@ -19,6 +19,8 @@ namespace tocsin::rules {
 namespace {
 
 struct CpuBottleneck {
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "system.cpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {"cpu_aggregate", "window", "patience_seconds",
                                                      "window_seconds"};
@@ -73,8 +75,6 @@ struct CpuBottleneck {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "system.cpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor cpu_bottleneck() {
@@ -85,7 +85,7 @@ RuleDescriptor cpu_bottleneck() {
           .needs = "system samples of GPUs and processor cores",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = CpuBottleneck::kMetrics,
           .read = &read_sample_rule<CpuBottleneck>};
 }
 

@@ -22,9 +22,10 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kLoadKinds[] = {"saturated", "idle", "imbalanced"};
-enum Kind : unsigned { kSaturated, kIdle, kImbalanced };
-
 struct CpuUtilization {
+  enum Kind : unsigned { kSaturated, kIdle, kImbalanced };
+  static constexpr std::string_view kMetrics[] = {"system.cpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds = kLoadKinds;
   static constexpr std::string_view kExtensions[] = {"patience_seconds", "window_seconds"};
   static constexpr std::uint32_t kInputs = 1;
@@ -181,8 +182,6 @@ struct CpuUtilization {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"system.cpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor cpu_utilization() {
@@ -193,7 +192,7 @@ RuleDescriptor cpu_utilization() {
           .needs = "system samples of processor cores",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = CpuUtilization::kMetrics,
           .read = &read_sample_rule<CpuUtilization>};
 }
 

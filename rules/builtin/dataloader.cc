@@ -234,6 +234,8 @@ class LoaderProgram final : public Program {
 };
 
 struct DataloaderRule {
+  static constexpr std::string_view kMetrics[] = {"system.cpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds = kLoaderKinds;
 
   static Defaults defaults(Preset) { return {.selects = false}; }
@@ -253,8 +255,6 @@ struct DataloaderRule {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"system.cpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor dataloader() {
@@ -265,7 +265,7 @@ RuleDescriptor dataloader() {
           .needs = "data-loader events and CPU samples of the node",
           .presets = "",
           .severity = core::Severity::info,
-          .metrics = kMetrics,
+          .metrics = DataloaderRule::kMetrics,
           .read = &read_rule<DataloaderRule, LoaderProgram>};
 }
 

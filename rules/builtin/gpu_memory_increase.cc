@@ -29,6 +29,8 @@ double mean_of(const std::vector<double>& values, std::size_t from, std::size_t 
 }
 
 struct GpuMemoryIncrease {
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.memory.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {"patience_seconds", "window_seconds"};
   static constexpr std::uint32_t kInputs = 1;
@@ -127,8 +129,6 @@ struct GpuMemoryIncrease {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.memory.utilization"};
-
 }  // namespace
 
 RuleDescriptor gpu_memory_increase() {
@@ -139,7 +139,7 @@ RuleDescriptor gpu_memory_increase() {
           .needs = "system samples of GPU memory",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = GpuMemoryIncrease::kMetrics,
           .read = &read_sample_rule<GpuMemoryIncrease>};
 }
 

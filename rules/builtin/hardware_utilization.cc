@@ -22,11 +22,15 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kUsageKinds[] = {"under", "over"};
-enum Kind : unsigned { kUnder, kOver };
 constexpr std::array kResources{Metric::gpu, Metric::gpu_memory, Metric::cpu, Metric::memory,
                                 Metric::io_wait};
 
 struct HardwareUtilization {
+  enum Kind : unsigned { kUnder, kOver };
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "hw.gpu.memory.utilization",
+                                                  "system.cpu.utilization",
+                                                  "system.memory.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds = kUsageKinds;
   static constexpr std::string_view kExtensions[] = {"patience_seconds", "window_seconds"};
   static constexpr std::uint32_t kInputs = 1;
@@ -177,9 +181,6 @@ struct HardwareUtilization {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "hw.gpu.memory.utilization",
-                                         "system.cpu.utilization", "system.memory.utilization"};
-
 }  // namespace
 
 RuleDescriptor hardware_utilization() {
@@ -190,7 +191,7 @@ RuleDescriptor hardware_utilization() {
           .needs = "system samples of the resources that are judged",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = HardwareUtilization::kMetrics,
           .read = &read_sample_rule<HardwareUtilization>};
 }
 

@@ -21,6 +21,8 @@ namespace {
 constexpr double kMiB = 1024.0 * 1024.0;
 
 struct HostMemoryGrowth {
+  static constexpr std::string_view kMetrics[] = {"process.memory.usage"};
+
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::uint32_t kInputs = 1;
 
@@ -119,8 +121,6 @@ struct HostMemoryGrowth {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"process.memory.usage"};
-
 }  // namespace
 
 RuleDescriptor host_memory_growth() {
@@ -131,7 +131,7 @@ RuleDescriptor host_memory_growth() {
           .needs = "system samples of processes",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = HostMemoryGrowth::kMetrics,
           .read = &read_sample_rule<HostMemoryGrowth>};
 }
 

@@ -17,6 +17,8 @@ namespace tocsin::rules {
 namespace {
 
 struct IoBottleneck {
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "system.cpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {"window", "patience_seconds",
                                                      "window_seconds"};
@@ -56,8 +58,6 @@ struct IoBottleneck {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization", "system.cpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor io_bottleneck() {
@@ -68,7 +68,7 @@ RuleDescriptor io_bottleneck() {
           .needs = "system samples of GPUs and of processor cores with cpu.mode=iowait",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = IoBottleneck::kMetrics,
           .read = &read_sample_rule<IoBottleneck>};
 }
 

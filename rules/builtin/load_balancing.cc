@@ -27,7 +27,7 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kBalanceKinds[] = {"unused", "imbalanced"};
-enum Kind : unsigned { kUnused, kImbalanced };
+enum BalanceKind : unsigned { kUnused, kImbalanced };
 constexpr std::size_t kBins = 50;
 constexpr std::size_t kMostPairs = 64;  // GPUs up to which all pairs are compared
 constexpr double kFarthest = 0.8326;    // √ln 2
@@ -99,7 +99,7 @@ double distance_of(const Histogram& p, const Histogram& q) {
   return std::sqrt(std::max(sum, 0.0));
 }
 
-struct Candidate {
+struct NamedPair {
   std::string name;  // "0 on node-7"
   const Gpu* gpu = nullptr;
   Histogram histogram{};
@@ -107,8 +107,8 @@ struct Candidate {
 
 struct Pair {
   double distance = -1;
-  const Candidate* a = nullptr;
-  const Candidate* b = nullptr;  // null: the mean of all
+  const NamedPair* a = nullptr;
+  const NamedPair* b = nullptr;  // null: the mean of all
 };
 
 class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
@@ -180,9 +180,9 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
   }
 
   /// GPUs with enough samples that have not fallen silent.
-  [[nodiscard]] std::vector<Candidate> candidates(std::uint64_t key, std::int64_t end) const {
+  [[nodiscard]] std::vector<NamedPair> candidates(std::uint64_t key, std::int64_t end) const {
     constexpr std::int64_t kSilent = 5'000'000'000;  // ten sampling periods of 500 ms
-    std::vector<Candidate> out;
+    std::vector<NamedPair> out;
     for (const auto& [number, node] : state.nodes) {
       if (key != 0 && number != key) continue;
       for (const auto& [device, gpu] : node.gpus) {
@@ -194,14 +194,14 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
       }
     }
     std::sort(out.begin(), out.end(),
-              [](const Candidate& a, const Candidate& b) { return a.name < b.name; });
+              [](const NamedPair& a, const NamedPair& b) { return a.name < b.name; });
     return out;
   }
 
   /// The farthest pair of each kind.
-  static std::array<Pair, 2> farthest(const std::vector<Candidate>& gpus) {
+  static std::array<Pair, 2> farthest(const std::vector<NamedPair>& gpus) {
     std::array<Pair, 2> out;
-    const auto offer = [&](const Candidate& a, const Candidate* b, const Histogram& other) {
+    const auto offer = [&](const NamedPair& a, const NamedPair* b, const Histogram& other) {
       const bool unused = a.gpu->max == 0 || (b != nullptr && b->gpu->max == 0);
       Pair& best = out[unused ? kUnused : kImbalanced];
       const double apart = distance_of(a.histogram, other);
@@ -216,17 +216,17 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
       return out;
     }
     Histogram mean{};
-    for (const Candidate& one : gpus) {
+    for (const NamedPair& one : gpus) {
       for (std::size_t i = 0; i < kBins; ++i) {
         mean[i] += one.histogram[i] / static_cast<double>(gpus.size());
       }
     }
-    for (const Candidate& one : gpus) offer(one, nullptr, mean);
+    for (const NamedPair& one : gpus) offer(one, nullptr, mean);
     return out;
   }
 
   void judge(std::uint64_t key, std::int64_t end, Scope& scope) {
-    const std::vector<Candidate> gpus = candidates(key, end);
+    const std::vector<NamedPair> gpus = candidates(key, end);
     const std::array<Pair, 2> pairs = farthest(gpus);
     unsigned kinds = 0;
     for (const unsigned kind : {kUnused, kImbalanced}) {
@@ -295,6 +295,8 @@ class LoadBalancingProgram final : public Program {
 };
 
 struct LoadBalancing {
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds = kBalanceKinds;
   static constexpr std::string_view kExtensions[] = {"scope", "patience_seconds"};
 
@@ -312,8 +314,6 @@ struct LoadBalancing {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor load_balancing() {
@@ -324,7 +324,7 @@ RuleDescriptor load_balancing() {
           .needs = "system samples of at least two GPUs",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = LoadBalancing::kMetrics,
           .read = &read_rule<LoadBalancing, LoadBalancingProgram>};
 }
 

@@ -22,9 +22,9 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kSpikeKinds[] = {"spike", "transient"};
-enum Kind : unsigned { kSpike, kTransient };
-
 struct LossSpike {
+  enum Kind : unsigned { kSpike, kTransient };
+
   static constexpr std::span<const std::string_view> kKinds = kSpikeKinds;
   static constexpr std::uint32_t kMost = 200;
   static constexpr std::uint32_t kLeast = 30;

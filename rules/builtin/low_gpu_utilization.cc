@@ -21,9 +21,10 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kUseKinds[] = {"underutilized", "fluctuating", "unused"};
-enum Kind : unsigned { kUnderutilized, kFluctuating, kUnused };
-
 struct LowGpuUtilization {
+  enum Kind : unsigned { kUnderutilized, kFluctuating, kUnused };
+  static constexpr std::string_view kMetrics[] = {"hw.gpu.utilization"};
+
   static constexpr std::span<const std::string_view> kKinds = kUseKinds;
   static constexpr std::string_view kExtensions[] = {"patience_seconds", "window_seconds"};
   static constexpr std::uint32_t kInputs = 1;
@@ -125,8 +126,6 @@ struct LowGpuUtilization {
   }
 };
 
-constexpr std::string_view kMetrics[] = {"hw.gpu.utilization"};
-
 }  // namespace
 
 RuleDescriptor low_gpu_utilization() {
@@ -137,7 +136,7 @@ RuleDescriptor low_gpu_utilization() {
           .needs = "system samples of GPUs",
           .presets = "",
           .severity = core::Severity::warning,
-          .metrics = kMetrics,
+          .metrics = LowGpuUtilization::kMetrics,
           .read = &read_sample_rule<LowGpuUtilization>};
 }
 

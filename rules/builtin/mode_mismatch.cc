@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view kMismatchKinds[] = {"eval_state_in_training",
                                                "train_state_in_evaluation"};
-enum Kind : unsigned { kEvalState, kTrainState };
-
 struct ModeMismatch {
+  enum Kind : unsigned { kEvalState, kTrainState };
+
   static constexpr std::span<const std::string_view> kKinds = kMismatchKinds;
 
   struct Config {

@@ -24,9 +24,9 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kLayerKinds[] = {"tanh", "sigmoid"};
-enum Kind : unsigned { kTanh, kSigmoid, kNeither };
-
 struct SaturatedActivation {
+  enum Kind : unsigned { kTanh, kSigmoid, kNeither };
+
   static constexpr std::span<const std::string_view> kKinds = kLayerKinds;
 
   struct Interval {

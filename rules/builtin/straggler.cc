@@ -82,7 +82,7 @@ double middle(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-enum Measure : std::size_t { kStep, kCompute, kForward, kMeasures };
+enum Measure : std::size_t { kWholeStep, kComputed, kForwardPass, kMeasures };
 constexpr std::array<std::string_view, kMeasures> kMeasureNames{"step", "compute", "forward"};
 
 struct WorkedStep {
@@ -161,7 +161,7 @@ struct Straggler {
                         static_cast<double>(time.notes.forward) / kNsPerSecond};
       window.push(worked, cfg.window);
       if (window.ring.size() < cfg.window) {
-        judge(cfg, time, step, kInsufficient, kStep, {}, 0, scope);
+        judge(cfg, time, step, kInsufficient, kWholeStep, {}, 0, scope);
         continue;
       }
       windows.push_back(&window);
@@ -170,7 +170,7 @@ struct Straggler {
     if (windows.empty()) return;
     if (windows.size() == 1) {
       const Verdict alone = step.workers.size() == 1 ? kNotApplicable : kInsufficient;
-      return judge(cfg, *compared[0], step, alone, kStep, {}, 0, scope);
+      return judge(cfg, *compared[0], step, alone, kWholeStep, {}, 0, scope);
     }
     compare(cfg, windows, compared, step, scope);
   }
@@ -195,10 +195,10 @@ struct Straggler {
         communicates = communicates || worked.communicates;
       }
     }
-    const Measure main = phases ? kCompute : kStep;
+    const Measure main = phases ? kComputed : kWholeStep;
     const Comparison whole = medians_of(windows, main);
     Comparison forward;
-    if (phases && !communicates) forward = medians_of(windows, kForward);
+    if (phases && !communicates) forward = medians_of(windows, kForwardPass);
     const bool has_forward = !forward.medians.empty();
     for (std::size_t i = 0; i < compared.size(); ++i) {
       const bool slow = whole.medians[i] > cfg.threshold * whole.usual;
@@ -206,7 +206,7 @@ struct Straggler {
                                 forward.medians[i] > cfg.threshold * forward.usual;
       const bool by_forward = slow_forward && !slow;
       judge(cfg, *compared[i], step, slow || slow_forward ? hit() : kOk,
-            by_forward ? kForward : main, by_forward ? forward : whole, i, scope);
+            by_forward ? kForwardPass : main, by_forward ? forward : whole, i, scope);
     }
   }
 
@@ -225,7 +225,7 @@ struct Straggler {
       finding.is(">", "threshold", cfg.threshold)
           .says(sentence("{} takes {} s for {}, {} times the median of the {} workers ({} s), over "
                          "{} {} steps (limit {}).",
-                         subject.worker, own, measure == kStep ? "a step" : spoken_of(measure),
+                         subject.worker, own, measure == kWholeStep ? "a step" : spoken_of(measure),
                          own / among.usual, among.medians.size(), among.usual, cfg.window,
                          core::to_string(subject.mode), cfg.threshold))
           .advises(
@@ -242,7 +242,7 @@ struct Straggler {
   }
 
   static std::string_view spoken_of(Measure measure) {
-    return measure == kForward ? "the forward pass of a step" : "what it computes in a step";
+    return measure == kForwardPass ? "the forward pass of a step" : "what it computes in a step";
   }
 
   static void forget(State& state, std::uint32_t worker) {

@@ -18,9 +18,9 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kVarianceKinds[] = {"high", "low"};
-enum Kind : unsigned { kHigh, kLow };
-
 struct TensorVariance {
+  enum Kind : unsigned { kHigh, kLow };
+
   static constexpr std::span<const std::string_view> kKinds = kVarianceKinds;
 
   struct Config {

@@ -25,9 +25,9 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kUpdateKinds[] = {"too_large", "too_small", "from_zero"};
-enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
-
 struct WeightUpdateRatio {
+  enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
+
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
   static constexpr std::int64_t kMost = 256;  // saved steps that are remembered
   static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0

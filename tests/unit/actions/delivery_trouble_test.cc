@@ -26,8 +26,8 @@ core::Outcome answer(OutcomeClass what, std::string code = "") {
 }
 
 /// One lane that tries once, and what it says.
-struct Mailbox {
-  explicit Mailbox(CommonConfig common = once())
+struct TroubledMailbox {
+  explicit TroubledMailbox(CommonConfig common = once())
       : lanes(
             {{"oncall/webhook", common, {}, nullptr, "c1"}}, [] { return 1.0; }, telemetry) {}
   static CommonConfig once() {
@@ -52,7 +52,7 @@ struct Mailbox {
 };
 
 TEST(DeliveryTrouble, AMessageThatIsGivenUpIsAnIssueUntilOneArrives) {
-  Mailbox box;
+  TroubledMailbox box;
   const auto fired = box.send(answer(OutcomeClass::transient, "503"));
   ASSERT_EQ(fired.size(), 1U);
   EXPECT_EQ(fired[0].rule, "delivery_dead");
@@ -88,7 +88,7 @@ TEST(DeliveryTrouble, IsReportedAgainOnceAMinuteWithTheCountAndEndsByItself) {
 }
 
 TEST(DeliveryTrouble, WhatIsRefusedIsSaidAtTheFirstAttemptNotWhenItIsGivenUp) {
-  Mailbox box(CommonConfig{});
+  TroubledMailbox box(CommonConfig{});
   const auto fired = box.send(answer(OutcomeClass::configuration, "401"));
   ASSERT_EQ(fired.size(), 1U);
   EXPECT_EQ(fired[0].rule, "delivery_config");
@@ -97,7 +97,7 @@ TEST(DeliveryTrouble, WhatIsRefusedIsSaidAtTheFirstAttemptNotWhenItIsGivenUp) {
 }
 
 TEST(DeliveryTrouble, DoesNotReportItself) {
-  Mailbox box;
+  TroubledMailbox box;
   EXPECT_THAT(box.send(answer(OutcomeClass::transient), "delivery_dead"), IsEmpty());
   EXPECT_THAT(box.send(answer(OutcomeClass::configuration), "delivery_config"), IsEmpty());
 }
@@ -105,7 +105,7 @@ TEST(DeliveryTrouble, DoesNotReportItself) {
 TEST(DeliveryTrouble, WhatExpiresWithoutAnAttemptCounts) {
   CommonConfig common;
   common.max_age = 10s;
-  Mailbox box(common);
+  TroubledMailbox box(common);
   EXPECT_THAT(box.send(answer(OutcomeClass::transient)), IsEmpty()) << "it is tried again";
   box.now += 1min;
   (void)box.lanes.next(box.now);

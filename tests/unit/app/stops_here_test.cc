@@ -8,13 +8,13 @@ namespace {
 
 using State = actions::StopState;
 
-const core::RunUid kRun = core::run_uid_v5("stopped");
+const core::RunUid kStoppedRun = core::run_uid_v5("stopped");
 constexpr std::int64_t kSignalled = 1'000'000;
 
 actions::StopTransition step(State to, std::string command = "cmd_1") {
   actions::StopTransition out;
   out.command_id = std::move(command);
-  out.run = kRun;
+  out.run = kStoppedRun;
   out.to = to;
   out.at = core::wall_time(kSignalled);
   return out;
@@ -22,20 +22,21 @@ actions::StopTransition step(State to, std::string command = "cmd_1") {
 
 TEST(StopsHere, WhatGoesAfterTheSignalWasStopped) {
   StopsHere here;
-  EXPECT_EQ(here.stop_of(kRun, 1), "");
-  EXPECT_FALSE(here.stops(kRun));
+  EXPECT_EQ(here.stop_of(kStoppedRun, 1), "");
+  EXPECT_FALSE(here.stops(kStoppedRun));
   here.note(step(State::platform_graceful));
-  EXPECT_TRUE(here.stops(kRun));
-  EXPECT_EQ(here.stop_of(kRun, kSignalled - 1), "cmd_1");
+  EXPECT_TRUE(here.stops(kStoppedRun));
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1), "cmd_1");
   here.note(step(State::stopped));
-  EXPECT_EQ(here.stop_of(kRun, kSignalled - 1), "cmd_1") << "the stop agent may see the end first";
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1), "cmd_1")
+      << "the stop agent may see the end first";
   EXPECT_EQ(here.stop_of(core::run_uid_v5("another"), 1), "");
 }
 
 TEST(StopsHere, ALaunchThatOpenedLaterWasNotMeant) {
   StopsHere here;
   here.note(step(State::platform_force));
-  EXPECT_EQ(here.stop_of(kRun, kSignalled + 1), "");
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled + 1), "");
 }
 
 TEST(StopsHere, AStopThatCameToNothingStoppedNobody) {
@@ -44,9 +45,9 @@ TEST(StopsHere, AStopThatCameToNothingStoppedNobody) {
     StopsHere here;
     here.note(step(State::checkpointing));
     here.note(step(end, "cmd_2"));
-    EXPECT_EQ(here.stop_of(kRun, 1), "cmd_1") << "the other stop goes on";
+    EXPECT_EQ(here.stop_of(kStoppedRun, 1), "cmd_1") << "the other stop goes on";
     here.note(step(end));
-    EXPECT_EQ(here.stop_of(kRun, 1), "") << actions::to_string(end);
+    EXPECT_EQ(here.stop_of(kStoppedRun, 1), "") << actions::to_string(end);
   }
 }
 
@@ -54,7 +55,7 @@ TEST(StopsHere, WhatWasOnlyAskedForIsNotUnderWay) {
   StopsHere here;
   here.note(step(State::requested));
   here.note(step(State::cooperative));
-  EXPECT_EQ(here.stop_of(kRun, 1), "");
+  EXPECT_EQ(here.stop_of(kStoppedRun, 1), "");
 }
 
 TEST(StopsHere, RemembersTheNewestFewThousand) {

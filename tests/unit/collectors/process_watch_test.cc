@@ -41,7 +41,7 @@ class Child {
       return;
     }
     unsigned char code = 0;
-    (void)!read(ends_[0], &code, 1);
+    (void)!::read(ends_[0], &code, 1);
     _exit(code);
   }
   ~Child() {
@@ -54,7 +54,7 @@ class Child {
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  void exit_with(unsigned char code) const { (void)!write(ends_[1], &code, 1); }
+  void exit_with(unsigned char code) const { (void)!::write(ends_[1], &code, 1); }
   void kill_it() const { kill(pid_, SIGKILL); }
   void reap() {
     if (pid_ > 0) waitpid(std::exchange(pid_, -1), nullptr, 0);
@@ -152,11 +152,11 @@ TEST(ProcessWatch, StrangersDeathHasNoCode) {
       pause();
       _exit(0);
     }
-    (void)!write(ends[1], &stranger, sizeof stranger);
+    (void)!::write(ends[1], &stranger, sizeof stranger);
     _exit(0);
   }
   pid_t stranger = 0;
-  ASSERT_EQ(read(ends[0], &stranger, sizeof stranger), static_cast<ssize_t>(sizeof stranger));
+  ASSERT_EQ(::read(ends[0], &stranger, sizeof stranger), static_cast<ssize_t>(sizeof stranger));
   waitpid(between, nullptr, 0);
   ProcessWatch watch;
   ASSERT_EQ(

@@ -15,13 +15,13 @@ namespace {
 using namespace fixture;
 using testing::HasSubstr;
 
-constexpr std::string_view kRun = "4e3046d4-8c1f-5278-82e3-ea3595bc5999";
+constexpr std::string_view kMessageRun = "4e3046d4-8c1f-5278-82e3-ea3595bc5999";
 
 TEST(CommandEvent, GoesToThePartitionOfItsRunUnderItsSlot) {
   const core::OutRecord record = encode_command(stop_command(), "/c1/router");
   EXPECT_EQ(record.topic, "commands");
-  EXPECT_EQ(record.key, std::string(kRun) + "/stop");
-  EXPECT_EQ(record.partition_key, kRun);
+  EXPECT_EQ(record.key, std::string(kMessageRun) + "/stop");
+  EXPECT_EQ(record.partition_key, kMessageRun);
   EXPECT_EQ(header_of(record, "ce_id"), "cmd_76sjzs23utzfmje34sq7tnw4rf") << "published vector";
   EXPECT_EQ(header_of(record, "ce_source"), "/c1/router");
   EXPECT_EQ(header_of(record, "ce_causationid"), "iss_x");
@@ -69,8 +69,8 @@ TEST(CommandEvent, ANodesAgentHasAKeyOfItsOwn) {
 
 TEST(CommandEvent, ATombstoneWithdraws) {
   const auto record = withdraw_command(stop_command().run, "stop");
-  EXPECT_EQ(record.key, std::string(kRun) + "/stop");
-  EXPECT_EQ(record.partition_key, kRun);
+  EXPECT_EQ(record.key, std::string(kMessageRun) + "/stop");
+  EXPECT_EQ(record.partition_key, kMessageRun);
   const auto decoded = decode_command(view_of(record));
   ASSERT_TRUE(decoded);
   EXPECT_FALSE(decoded->command);
@@ -86,9 +86,9 @@ TEST(CommandEvent, ACommandForAnotherRunThanItsKeyIsRefused) {
   core::OutRecord record = encode_command(stop_command(), "/x");
   record.key = "00000000-0000-4000-8000-000000000001/stop";
   EXPECT_THAT(command_refusal(record), HasSubstr("differs from its key"));
-  record.key = std::string(kRun) + "/capture";
+  record.key = std::string(kMessageRun) + "/capture";
   EXPECT_THAT(command_refusal(record), HasSubstr("differs from its key"));
-  record.key = std::string(kRun);
+  record.key = std::string(kMessageRun);
   EXPECT_THAT(command_refusal(record), HasSubstr("is not <run uid>/<slot>"));
   record.key = "somewhere/stop";
   EXPECT_THAT(command_refusal(record), HasSubstr("does not begin with a run uid"));
@@ -112,7 +112,7 @@ TEST(AckEvent, ComesBackWhole) {
   const core::Ack ack = full_ack();
   const core::OutRecord record = encode_ack(ack, "c1");
   EXPECT_EQ(record.topic, "acks");
-  EXPECT_EQ(record.key, kRun);
+  EXPECT_EQ(record.key, kMessageRun);
   EXPECT_EQ(header_of(record, "ce_source"), "/c1/hook/worker_1");
   EXPECT_EQ(
       header_of(record, "ce_id"),

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr core::WallTime kStart = core::WallTime{} + std::chrono::hours(24 * 365 * 56);
+constexpr core::WallTime kFirstSeen = core::WallTime{} + std::chrono::hours(24 * 365 * 56);
 
 core::Issue event(int number) {
   core::Issue out;
@@ -30,11 +30,11 @@ std::vector<StateRecord> taken(Dedup& dedup) {
 
 TEST(Dedup, WhatComesBetweenTwoTakesIsOneRecord) {
   Dedup dedup(24h, 100);
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(dedup.seen(event(i), kStart + 1ms * i));
-  EXPECT_TRUE(dedup.seen(event(3), kStart + 1s));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(dedup.seen(event(i), kFirstSeen + 1ms * i));
+  EXPECT_TRUE(dedup.seen(event(3), kFirstSeen + 1s));
   EXPECT_THAT(taken(dedup), SizeIs(1));
   EXPECT_THAT(taken(dedup), IsEmpty());
-  EXPECT_FALSE(dedup.seen(event(10), kStart));  // in the instant of the first
+  EXPECT_FALSE(dedup.seen(event(10), kFirstSeen));  // in the instant of the first
   const auto next = taken(dedup);
   ASSERT_THAT(next, SizeIs(1));
   std::vector<StateRecord> all;
@@ -48,7 +48,7 @@ TEST(Dedup, ARestartForgetsNothing) {
   Dedup before(24h, 100);
   std::map<std::string, std::string> log;
   for (int i = 0; i < 9; ++i) {
-    before.seen(event(i), kStart + 1h * i);
+    before.seen(event(i), kFirstSeen + 1h * i);
     if (i % 3 != 2) continue;
     for (const auto& record : taken(before)) log[record.key] = *record.value;
   }
@@ -57,13 +57,13 @@ TEST(Dedup, ARestartForgetsNothing) {
   after.restored();
   EXPECT_THAT(taken(after), IsEmpty());
   EXPECT_EQ(after.size(), 9U);
-  for (int i = 0; i < 9; ++i) EXPECT_TRUE(after.seen(event(i), kStart + 9h)) << i;
-  EXPECT_FALSE(after.seen(event(9), kStart + 9h));
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(after.seen(event(i), kFirstSeen + 9h)) << i;
+  EXPECT_FALSE(after.seen(event(9), kFirstSeen + 9h));
   // A batch goes when the last of its events does.
-  after.forget(kStart + 2h + 24h);
+  after.forget(kFirstSeen + 2h + 24h);
   EXPECT_EQ(after.size(), 8U);
   (void)taken(after);
-  after.forget(kStart + 2h + 24h + 1ns);
+  after.forget(kFirstSeen + 2h + 24h + 1ns);
   const auto gone = taken(after);
   ASSERT_THAT(gone, SizeIs(1));
   EXPECT_EQ(gone[0].value, std::nullopt);
@@ -72,19 +72,19 @@ TEST(Dedup, ARestartForgetsNothing) {
 
 TEST(Dedup, WhatWasNeverWrittenIsNotTakenBack) {
   Dedup dedup(24h, 2);
-  for (int i = 0; i < 5; ++i) dedup.seen(event(i), kStart);
+  for (int i = 0; i < 5; ++i) dedup.seen(event(i), kFirstSeen);
   EXPECT_EQ(dedup.size(), 2U);
   EXPECT_EQ(dedup.evicted(), 3U);
-  dedup.forget(kStart + 48h);
+  dedup.forget(kFirstSeen + 48h);
   EXPECT_EQ(dedup.size(), 0U);
   EXPECT_THAT(taken(dedup), IsEmpty());
 }
 
 TEST(Dedup, AnEventThatComesAgainAfterTheWindowIsNewAndRememberedAnew) {
   Dedup dedup(1h, 100);
-  EXPECT_FALSE(dedup.seen(event(1), kStart));
-  EXPECT_FALSE(dedup.seen(event(1), kStart + 2h));
-  EXPECT_TRUE(dedup.seen(event(1), kStart + 3h));
+  EXPECT_FALSE(dedup.seen(event(1), kFirstSeen));
+  EXPECT_FALSE(dedup.seen(event(1), kFirstSeen + 2h));
+  EXPECT_TRUE(dedup.seen(event(1), kFirstSeen + 3h));
   EXPECT_EQ(dedup.size(), 1U);
 }
 

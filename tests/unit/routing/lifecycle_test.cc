@@ -13,7 +13,7 @@ using core::Resolution;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const core::Labels kA{{"rule", "nan"}, {"tensor", "a"}, {"severity", "error"}};
+const core::Labels kLiving{{"rule", "nan"}, {"tensor", "a"}, {"severity", "error"}};
 const core::Labels kRunA{{"rule", "nan"}, {"run_uid", kRun}, {"tensor", "a"}};
 
 class Lifecycle : public ::testing::Test {
@@ -36,7 +36,7 @@ class Lifecycle : public ::testing::Test {
   }
   /// A report of a producer that sends no resolves.
   core::Issue foreign() {
-    core::Issue issue = h.issue(kA, IssueStatus::firing);
+    core::Issue issue = h.issue(kLiving, IssueStatus::firing);
     issue.explicit_expiry = false;
     issue.sequence = 0;
     return issue;
@@ -46,94 +46,94 @@ class Lifecycle : public ::testing::Test {
 };
 
 TEST_F(Lifecycle, AFiringAfterAResolveIsTheNextEpisode) {
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(1s);
-  h.resolve(kA);
+  h.resolve(kLiving);
   h.at(2s);
-  h.fire(kA);
+  h.fire(kLiving);
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered", "2 firing"));
-  EXPECT_EQ(view(kA).episodes, 2U);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_EQ(view(kLiving).episodes, 2U);
+  EXPECT_TRUE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, SeverityIsNoPartOfWhatTheIssueIs) {
-  h.fire(kA);
-  core::Labels worse = kA;
+  h.fire(kLiving);
+  core::Labels worse = kLiving;
   worse.set("severity", "critical");
   h.fire(worse);
   EXPECT_THAT(history(), ElementsAre("1 firing"));
-  EXPECT_EQ(view(kA).issue.severity, core::Severity::critical);
+  EXPECT_EQ(view(kLiving).issue.severity, core::Severity::critical);
 }
 
 TEST_F(Lifecycle, ReportsOfOneEpisodeMerge) {
-  core::Issue first = h.issue(kA, IssueStatus::firing);
+  core::Issue first = h.issue(kLiving, IssueStatus::firing);
   first.summary = "first";
   h.report(first);
   h.at(5s);
-  core::Issue second = h.issue(kA, IssueStatus::firing);
+  core::Issue second = h.issue(kLiving, IssueStatus::firing);
   second.summary = "second";
   second.starts_at = kStart - 10s;
   h.report(second);
-  EXPECT_EQ(view(kA).issue.summary, "second");
-  EXPECT_EQ(view(kA).issue.starts_at, kStart - 10s);
+  EXPECT_EQ(view(kLiving).issue.summary, "second");
+  EXPECT_EQ(view(kLiving).issue.starts_at, kStart - 10s);
   h.at(6s);
-  core::Issue late = h.issue(kA, IssueStatus::firing);
+  core::Issue late = h.issue(kLiving, IssueStatus::firing);
   late.source = "/elsewhere";
   late.summary = "measured before the second";
   late.time = kStart + 1s;
   h.report(late);
-  EXPECT_EQ(view(kA).issue.summary, "second");
-  EXPECT_EQ(view(kA).issue.starts_at, kStart - 10s);
+  EXPECT_EQ(view(kLiving).issue.summary, "second");
+  EXPECT_EQ(view(kLiving).issue.starts_at, kStart - 10s);
 }
 
 TEST_F(Lifecycle, TheLatestOfTwoResolvesCounts) {
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(10s);
-  core::Issue one = h.issue(kA, IssueStatus::resolved);
+  core::Issue one = h.issue(kLiving, IssueStatus::resolved);
   one.ends_at = kStart + 4s;
   one.summary = "early";
   h.report(one);
-  core::Issue two = h.issue(kA, IssueStatus::resolved);
+  core::Issue two = h.issue(kLiving, IssueStatus::resolved);
   two.starts_at = kStart;
   two.ends_at = kStart + 7s;
   two.summary = "late";
   h.report(two);
-  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 7s);
-  EXPECT_EQ(view(kA).issue.summary, "late") << "its annotations come along";
-  core::Issue three = h.issue(kA, IssueStatus::resolved);
+  EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 7s);
+  EXPECT_EQ(view(kLiving).issue.summary, "late") << "its annotations come along";
+  core::Issue three = h.issue(kLiving, IssueStatus::resolved);
   three.starts_at = kStart;
   three.ends_at = kStart + 5s;
   three.summary = "in between";
   h.report(three);
-  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 7s);
-  EXPECT_EQ(view(kA).issue.summary, "late");
+  EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 7s);
+  EXPECT_EQ(view(kLiving).issue.summary, "late");
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered"));
 }
 
 TEST_F(Lifecycle, EverNewSourcesDoNotMakeTheStateGrow) {
   for (int i = 0; i < 2000; ++i) {
-    core::Issue issue = h.issue(kA, IssueStatus::firing);
+    core::Issue issue = h.issue(kLiving, IssueStatus::firing);
     issue.source = "/made/up/" + std::to_string(i);
     h.report(issue);
   }
-  EXPECT_LT(h.changelog.at("issue/" + core::issue_key(kA)).size(), 5000U);
+  EXPECT_LT(h.changelog.at("issue/" + core::issue_key(kLiving)).size(), 5000U);
   h.crash();
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, AReportThatTouchesTheEndedEpisodeContinuesIt) {
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(10s);
-  h.resolve(kA);
-  core::Issue again = h.issue(kA, IssueStatus::firing);
+  h.resolve(kLiving);
+  core::Issue again = h.issue(kLiving, IssueStatus::firing);
   again.starts_at = kStart + 3s;
   h.report(again);
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered", "1 firing"));
-  EXPECT_EQ(view(kA).issue.starts_at, kStart);
+  EXPECT_EQ(view(kLiving).issue.starts_at, kStart);
 }
 
 TEST_F(Lifecycle, ADuplicateEventIsDropped) {
-  const core::Issue issue = h.issue(kA, IssueStatus::firing);
+  const core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   h.report(issue);
   h.at(1h);
@@ -143,7 +143,7 @@ TEST_F(Lifecycle, ADuplicateEventIsDropped) {
 }
 
 TEST_F(Lifecycle, TheSameIdOfAnotherSourceIsNoDuplicate) {
-  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   issue.source = "/other";
   h.report(issue);
@@ -151,7 +151,7 @@ TEST_F(Lifecycle, TheSameIdOfAnotherSourceIsNoDuplicate) {
 }
 
 TEST_F(Lifecycle, DuplicatesAreRememberedForTheWindowOnly) {
-  const core::Issue issue = h.issue(kA, IssueStatus::firing);
+  const core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   const auto seen = [&] {
     std::size_t count = 0;
@@ -168,7 +168,7 @@ TEST_F(Lifecycle, TheMemoryForDuplicatesIsBounded) {
   h.options.limits.dedup_max = 3;
   h.open();
   for (int i = 0; i < 10; ++i) {
-    core::Labels labels = kA;
+    core::Labels labels = kLiving;
     labels.set("tensor", std::to_string(i));
     h.fire(labels);
   }
@@ -178,43 +178,43 @@ TEST_F(Lifecycle, TheMemoryForDuplicatesIsBounded) {
 }
 
 TEST_F(Lifecycle, AStaleReportChangesNothing) {
-  const core::Issue old = h.issue(kA, IssueStatus::firing);
-  h.fire(kA);
+  const core::Issue old = h.issue(kLiving, IssueStatus::firing);
+  h.fire(kLiving);
   h.at(1s);
-  h.resolve(kA);
+  h.resolve(kLiving);
   h.report(old);
   EXPECT_EQ(h.router().stats().stale, 1U);
-  EXPECT_FALSE(view(kA).firing);
+  EXPECT_FALSE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, AnOldFiringWithoutSequenceDoesNotReopen) {
   core::Issue old = foreign();
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(10s);
-  h.resolve(kA);
+  h.resolve(kLiving);
   old.time = kStart + 5s;
   h.report(old);
-  EXPECT_FALSE(view(kA).firing);
+  EXPECT_FALSE(view(kLiving).firing);
   EXPECT_EQ(h.router().stats().stale, 1U);
 }
 
 TEST_F(Lifecycle, AResolveOfAnEarlierEpisodeDoesNotEndThisOne) {
   h.at(1min);
-  h.fire(kA);
-  core::Issue old = h.issue(kA, IssueStatus::resolved);
+  h.fire(kLiving);
+  core::Issue old = h.issue(kLiving, IssueStatus::resolved);
   old.starts_at = kStart;
   old.ends_at = kStart + 10s;
   h.report(old);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, AResolveOfNothingIsCounted) {
-  h.resolve(kA);
+  h.resolve(kLiving);
   h.at(1h);
   EXPECT_EQ(h.router().stats().orphan_resolves, 1U);
   EXPECT_THAT(h.sent, IsEmpty());
-  h.fire(kA);
-  EXPECT_EQ(view(kA).episodes, 1U);
+  h.fire(kLiving);
+  EXPECT_EQ(view(kLiving).episodes, 1U);
 }
 
 TEST_F(Lifecycle, AProducerWithoutResolvesTimesOut) {
@@ -224,17 +224,17 @@ TEST_F(Lifecycle, AProducerWithoutResolvesTimesOut) {
   refresh.event_id = "again";
   h.report(refresh);
   h.at(8min);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
   h.at(10min);
-  EXPECT_FALSE(view(kA).firing);
-  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 9min);
+  EXPECT_FALSE(view(kLiving).firing);
+  EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 9min);
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved expired"));
 }
 
 TEST_F(Lifecycle, AnIssueOfOurEngineNeverTimesOut) {
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(24h * 30);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, ATimeoutNeverShortensAnEndThatWasNamed) {
@@ -246,9 +246,9 @@ TEST_F(Lifecycle, ATimeoutNeverShortensAnEndThatWasNamed) {
   refresh.event_id = "again";
   h.report(refresh);
   h.at(59min);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
   h.at(1h);
-  EXPECT_FALSE(view(kA).firing);
+  EXPECT_FALSE(view(kLiving).firing);
 }
 
 TEST_F(Lifecycle, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
@@ -256,38 +256,38 @@ TEST_F(Lifecycle, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
   h.stop_until(1h);
   h.open();
   h.at(1h);
-  EXPECT_FALSE(view(kA).firing);
-  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 5min);
+  EXPECT_FALSE(view(kLiving).firing);
+  EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 5min);
   EXPECT_THAT(h.sent, IsEmpty());
 }
 
 TEST_F(Lifecycle, ABeginFarAheadIsClampedToTheArrival) {
-  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = kStart + 1h;
   h.report(issue);
-  EXPECT_EQ(view(kA).issue.starts_at, kStart);
+  EXPECT_EQ(view(kLiving).issue.starts_at, kStart);
   EXPECT_EQ(h.router().stats().clamped, 1U);
 }
 
 TEST_F(Lifecycle, AnEndOfAProducerWhoseClockIsAheadIsAnEnd) {
-  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = issue.time = kStart + 2s;
   h.report(issue);
-  issue = h.issue(kA, IssueStatus::resolved);
+  issue = h.issue(kLiving, IssueStatus::resolved);
   issue.starts_at = kStart + 2s;
   issue.time = kStart + 3s;
   issue.ends_at = kStart + 3s;
   h.report(issue);  // here it is kStart
-  EXPECT_FALSE(view(kA).firing);
-  EXPECT_EQ(*view(kA).issue.ends_at, kStart + 2s);
+  EXPECT_FALSE(view(kLiving).firing);
+  EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 2s);
 }
 
 TEST_F(Lifecycle, MissingTimesAreFilledIn) {
-  core::Issue issue = h.issue(kA, IssueStatus::firing);
+  core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = {};
   issue.time = kStart - 3s;
   h.report(issue);
-  EXPECT_EQ(view(kA).issue.starts_at, kStart - 3s);
+  EXPECT_EQ(view(kLiving).issue.starts_at, kStart - 3s);
   issue = h.issue(kRunA, IssueStatus::firing);
   issue.starts_at = issue.time = {};
   h.report(issue);
@@ -303,12 +303,12 @@ TEST_F(Lifecycle, AnIssueWithoutLabelsIsRejected) {
 TEST_F(Lifecycle, TheEndOfAJobResolvesItsIssues) {
   h.job(JobPhase::started, 1);
   h.fire(kRunA);
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(1min);
   h.job(JobPhase::ended, 1);
   EXPECT_FALSE(view(kRunA).firing);
   EXPECT_EQ(view(kRunA).issue.resolution, Resolution::job_ended);
-  EXPECT_TRUE(view(kA).firing);
+  EXPECT_TRUE(view(kLiving).firing);
   h.at(6min);
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 2/0", "some_resolved update oncall 1/1"));
 }
@@ -415,14 +415,14 @@ TEST_F(Lifecycle, ARunIsForgottenSomeTimeAfterItsEnd) {
 }
 
 TEST_F(Lifecycle, ResolvedIssuesAreForgottenAfterTheRetention) {
-  h.fire(kA);
+  h.fire(kLiving);
   h.at(30s);
-  h.resolve(kA);
+  h.resolve(kLiving);
   h.at(23h);
   EXPECT_EQ(h.router().stats().issues, 1U);
   h.at(25h);
   EXPECT_EQ(h.router().stats().issues, 0U);
-  EXPECT_EQ(h.changelog.count("issue/" + core::issue_key(kA)), 0U);
+  EXPECT_EQ(h.changelog.count("issue/" + core::issue_key(kLiving)), 0U);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-core::Labels tensor(const std::string& name) {
+core::Labels timed_tensor(const std::string& name) {
   return {{"rule", "nan"}, {"job", "j"}, {"tensor", name}};
 }
 core::Labels job(const std::string& name) { return {{"rule", "nan"}, {"job", name}}; }
@@ -28,7 +28,7 @@ class Timers : public ::testing::Test {
 
 TEST_F(Timers, AnOldIssueDoesNotWaitAgain) {
   h.open();
-  core::Issue issue = h.issue(tensor("a"), core::IssueStatus::firing);
+  core::Issue issue = h.issue(timed_tensor("a"), core::IssueStatus::firing);
   issue.starts_at = kStart - 1min;
   h.report(issue);
   h.at(0s);
@@ -38,7 +38,7 @@ TEST_F(Timers, AnOldIssueDoesNotWaitAgain) {
 TEST_F(Timers, WithoutAWaitTheFirstMessageIsDueAtOnce) {
   h.tree.group_wait = 0s;
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   EXPECT_THAT(seconds(), ElementsAre(0)) << "without a tick";
   EXPECT_EQ(*h.router().next_deadline(), kStart + 5min);
 }
@@ -46,8 +46,8 @@ TEST_F(Timers, WithoutAWaitTheFirstMessageIsDueAtOnce) {
 TEST_F(Timers, AResolveInTheSamePollDoesNotHideWhatIsToldAtOnce) {
   h.tree.group_wait = 0s;
   h.open();
-  h.router().on_issue(h.issue(tensor("a"), core::IssueStatus::firing), h.now());
-  h.router().on_issue(h.issue(tensor("a"), core::IssueStatus::resolved), h.now());
+  h.router().on_issue(h.issue(timed_tensor("a"), core::IssueStatus::firing), h.now());
+  h.router().on_issue(h.issue(timed_tensor("a"), core::IssueStatus::resolved), h.now());
   h.at(5min);
   h.commit();
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "all_resolved close oncall 0/1 over"));
@@ -55,12 +55,12 @@ TEST_F(Timers, AResolveInTheSamePollDoesNotHideWhatIsToldAtOnce) {
 
 TEST_F(Timers, MembersThatComeLaterDoNotMoveTheTimer) {
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(29s);
-  h.fire(tensor("b"));
+  h.fire(timed_tensor("b"));
   h.at(1min);
   EXPECT_THAT(seconds(), ElementsAre(30));
-  h.fire(tensor("c"));
+  h.fire(timed_tensor("c"));
   h.at(10min);
   EXPECT_THAT(seconds(), ElementsAre(30, 330));
 }
@@ -77,11 +77,11 @@ TEST_F(Timers, GroupsHaveTimersOfTheirOwn) {
 
 TEST_F(Timers, AGroupThatComesAgainIsANewGeneration) {
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(30s);
-  h.resolve(tensor("a"));
+  h.resolve(timed_tensor("a"));
   h.at(10min);
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(11min);
   ASSERT_EQ(h.sent.size(), 3U);
   EXPECT_EQ(h.sent[1].generation, 1U);
@@ -91,11 +91,11 @@ TEST_F(Timers, AGroupThatComesAgainIsANewGeneration) {
 
 TEST_F(Timers, TheGenerationOutlivesTheLog) {
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(30s);
-  h.resolve(tensor("a"));
+  h.resolve(timed_tensor("a"));
   h.at(24h * 60);
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(24h * 60 + 30s);
   ASSERT_EQ(h.sent.size(), 3U);
   EXPECT_EQ(h.sent[2].generation, 2U);
@@ -104,9 +104,9 @@ TEST_F(Timers, TheGenerationOutlivesTheLog) {
 
 TEST_F(Timers, NothingIsLeftOfAGroupAfterItsRetention) {
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(30s);
-  h.resolve(tensor("a"));
+  h.resolve(timed_tensor("a"));
   h.at(24h * 92);
   EXPECT_THAT(h.changelog, IsEmpty());
   EXPECT_EQ(h.router().next_deadline(), std::nullopt);
@@ -115,14 +115,14 @@ TEST_F(Timers, NothingIsLeftOfAGroupAfterItsRetention) {
 TEST_F(Timers, AnUrgentMemberPullsTheFlushForwardAndLeavesTheGridAlone) {
   h.tree.immediate_on = "severity=\"critical\"";
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(1min);
-  core::Labels bad = tensor("b");
+  core::Labels bad = timed_tensor("b");
   bad.set("severity", "critical");
   h.fire(bad);
   h.at(2min);
   EXPECT_THAT(seconds(), ElementsAre(30, 62));
-  h.fire(tensor("c"));
+  h.fire(timed_tensor("c"));
   h.at(6min);
   EXPECT_THAT(seconds(), ElementsAre(30, 62, 330));
 }
@@ -130,10 +130,10 @@ TEST_F(Timers, AnUrgentMemberPullsTheFlushForwardAndLeavesTheGridAlone) {
 TEST_F(Timers, TheUrgentLaneKeepsItsLeastGap) {
   h.tree.immediate_on = "{}";
   h.open();
-  h.fire(tensor("a"));
+  h.fire(timed_tensor("a"));
   h.at(2s);
   for (const char* name : {"b", "c", "d"}) {
-    h.fire(tensor(name));
+    h.fire(timed_tensor(name));
     h.at(h.now() - kStart + 3s);
   }
   h.at(4min);
@@ -144,7 +144,7 @@ TEST_F(Timers, ActionsOfARuleHearOfANewEpisodeAtOnce) {
   h.integrations.push_back(webhook("stop"));
   h.rule_actions = {{"nan", {"stop"}}};
   h.open();
-  core::Labels labels = tensor("a");
+  core::Labels labels = timed_tensor("a");
   labels.set("run_uid", kRun);
   h.fire(labels);
   h.at(0s);
@@ -180,12 +180,12 @@ TEST_F(Timers, PastTheLimitIssuesShareTheOverflowGroupOfTheirRoute) {
 TEST_F(Timers, AMemberTooManyGoesToTheOverflowGroupAndStaysThere) {
   h.options.limits.max_members_per_group = 2;
   h.open();
-  for (const char* name : {"a", "b", "c"}) h.fire(tensor(name));
+  for (const char* name : {"a", "b", "c"}) h.fire(timed_tensor(name));
   h.at(1min);
-  h.fire(tensor("c"));
-  h.resolve(tensor("a"));
-  h.resolve(tensor("b"));
-  h.resolve(tensor("c"));
+  h.fire(timed_tensor("c"));
+  h.resolve(timed_tensor("a"));
+  h.resolve(timed_tensor("b"));
+  h.resolve(timed_tensor("c"));
   h.at(24h);
   std::map<std::string, int> open;
   for (const auto& note : h.sent) {
@@ -204,7 +204,7 @@ TEST_F(Timers, AnIssueThatChangesRouteBeforeTheFirstMessageIsToldOnTheNewOneOnly
   page.receivers = {"page"};
   h.tree.routes = {page};
   h.open();
-  core::Labels labels = tensor("a");
+  core::Labels labels = timed_tensor("a");
   labels.set("severity", "warning");
   h.fire(labels);
   h.at(10s);
@@ -221,7 +221,7 @@ TEST_F(Timers, WhoWasToldBeforeTheRouteChangedHearsOfTheEnd) {
   page.receivers = {"page"};
   h.tree.routes = {page};
   h.open();
-  core::Labels labels = tensor("a");
+  core::Labels labels = timed_tensor("a");
   labels.set("severity", "warning");
   h.fire(labels);
   h.at(30s);
@@ -243,7 +243,7 @@ TEST_F(Timers, ANewEpisodeThatLeadsElsewhereIsNotToldOnTheOldRoute) {
   page.receivers = {"page"};
   h.tree.routes = {page};
   h.open();
-  core::Labels labels = tensor("a");
+  core::Labels labels = timed_tensor("a");
   labels.set("severity", "critical");
   h.fire(labels);
   h.at(30s);

@@ -11,15 +11,15 @@ using core::DeliveryState;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const core::Labels kA{{"rule", "nan"}, {"job", "j"}, {"tensor", "a"}};
-const core::Labels kB{{"rule", "nan"}, {"job", "j"}, {"tensor", "b"}};
+const core::Labels kToldA{{"rule", "nan"}, {"job", "j"}, {"tensor", "a"}};
+const core::Labels kToldB{{"rule", "nan"}, {"job", "j"}, {"tensor", "b"}};
 
 class Told : public ::testing::Test {
  protected:
   /// A fires and is told at 30 s.
   void open_one() {
     h.open();
-    h.fire(kA);
+    h.fire(kToldA);
     h.at(30s);
     EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
   }
@@ -38,7 +38,7 @@ TEST_F(Told, AnOpenThatNeverArrivedIsOpenedAgain) {
     h.at(30s + 5min);
     EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
     h.deliver(h.sent.back(), DeliveryState::delivered);
-    h.resolve(kA);
+    h.resolve(kToldA);
     h.at(30s + 10min);
     EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"));
   }
@@ -48,10 +48,10 @@ TEST_F(Told, AnOpenThatNeverArrivedIsNeitherUpdatedNorClosed) {
   open_one();
   h.deliver(h.sent[0], DeliveryState::expired);
   h.at(1min);
-  h.resolve(kA);
+  h.resolve(kToldA);
   h.at(1h);
   EXPECT_THAT(h.said(), IsEmpty());
-  h.fire(kA);
+  h.fire(kToldA);
   h.at(2h);
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
 }
@@ -59,40 +59,40 @@ TEST_F(Told, AnOpenThatNeverArrivedIsNeitherUpdatedNorClosed) {
 TEST_F(Told, NewsAfterAnOpenThatNeverArrivedIsAnOpen) {
   open_one();
   h.deliver(h.sent[0], DeliveryState::expired);
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 2/0"));
 }
 
 TEST_F(Told, WhatIsOnItsWayCountsAsTold) {
   open_one();
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 2/0"));
-  h.resolve(kA);
-  h.resolve(kB);
+  h.resolve(kToldA);
+  h.resolve(kToldB);
   h.at(30s + 10min);
   EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/2 over"));
 }
 
 TEST_F(Told, TheMessageThatTookItsPlaceCarriesItOn) {
   open_one();
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   h.deliver(h.sent[0], DeliveryState::superseded);
   EXPECT_EQ(h.router().stats().untold, 0U);
   h.deliver(h.sent[1], DeliveryState::delivered);
   h.at(30s + 10min);
   h.said();
-  h.resolve(kA);
-  h.resolve(kB);
+  h.resolve(kToldA);
+  h.resolve(kToldB);
   h.at(30s + 15min);
   EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/2 over"));
 }
 
 TEST_F(Told, WithTheOneThatTookItsPlaceBothAreForgotten) {
   open_one();
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   h.said();
   h.deliver(h.sent[0], DeliveryState::superseded);
@@ -105,13 +105,13 @@ TEST_F(Told, WithTheOneThatTookItsPlaceBothAreForgotten) {
 TEST_F(Told, AnIncidentThatWasNeverAnnouncedIsForgotten) {
   open_one();
   h.at(1min);
-  h.resolve(kA);
+  h.resolve(kToldA);
   h.at(30s + 5min);
   EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"));
   h.deliver(h.sent[0], DeliveryState::superseded);
   h.deliver(h.sent[1], DeliveryState::superseded);
   EXPECT_EQ(h.router().stats().undelivered, 0U);
-  h.fire(kA);
+  h.fire(kToldA);
   h.at(20min);
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
 }
@@ -119,7 +119,7 @@ TEST_F(Told, AnIncidentThatWasNeverAnnouncedIsForgotten) {
 TEST_F(Told, AnUpdateThatFailedIsNewsAgainWhileTheIncidentStaysOpen) {
   open_one();
   h.deliver(h.sent[0], DeliveryState::delivered);
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   h.said();
   h.deliver(h.sent[1], DeliveryState::expired);
@@ -136,12 +136,12 @@ TEST_F(Told, WhatWasRefusedIsNotRepeatedAtEveryTick) {
   h.at(30s + 4h);
   EXPECT_THAT(h.said(), ElementsAre("repeat open oncall 1/0")) << "the far side has no incident";
   h.deliver(h.sent[1], DeliveryState::dead);
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 4h + 5min);
   EXPECT_THAT(h.said(), ElementsAre("new_issues open oncall 2/0"));
   h.deliver(h.sent[2], DeliveryState::dead);
-  h.resolve(kA);
-  h.resolve(kB);
+  h.resolve(kToldA);
+  h.resolve(kToldB);
   h.at(30s + 4h + 10min);
   EXPECT_THAT(h.said(), IsEmpty()) << "nothing there to close";
 }
@@ -160,7 +160,7 @@ TEST_F(Told, ALateWordAboutAnOldMessageChangesNothing) {
 
 TEST_F(Told, TheOldestUndeliveredMessageIsKnown) {
   open_one();
-  h.fire(kB);
+  h.fire(kToldB);
   h.at(30s + 5min);
   EXPECT_EQ(h.router().stats().undelivered, 2U);
   EXPECT_EQ(h.router().stats().oldest_undelivered, kStart + 30s);

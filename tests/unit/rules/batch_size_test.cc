@@ -7,18 +7,18 @@ namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
 
-const std::string kCore = core_mode("0", "user");
-const std::string kOther = core_mode("1", "user");
+const std::string kFirstCore = core_mode("0", "user");
+const std::string kOtherCore = core_mode("1", "user");
 
-Node node(const std::string& with) {
-  return {"batch_size", with, {kCore, kOther, gpu("0"), gpu_memory("0")}};
+Node batch_node(const std::string& with) {
+  return {"batch_size", with, {kFirstCore, kOtherCore, gpu("0"), gpu_memory("0")}};
 }
 std::vector<std::pair<std::string, double>> use(double cores, double device, double memory) {
-  return {{kCore, cores}, {gpu("0"), device}, {gpu_memory("0"), memory}};
+  return {{kFirstCore, cores}, {gpu("0"), device}, {gpu_memory("0"), memory}};
 }
 
 TEST(BatchSize, HitsWhenAllThreeAreLittleUsed) {
-  Node one = node("{patience: 0, window: 100}");
+  Node one = batch_node("{patience: 0, window: 100}");
   one.sweeps(121, use(0.2, 0.3, 0.4));
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
@@ -28,7 +28,7 @@ TEST(BatchSize, HitsWhenAllThreeAreLittleUsed) {
 
 TEST(BatchSize, OneThatReachesItsLimitIsEnough) {
   for (const auto& values : {use(0.7, 0.3, 0.4), use(0.2, 0.7, 0.4), use(0.2, 0.3, 0.7)}) {
-    Node one = node("{patience: 0, window: 100}");
+    Node one = batch_node("{patience: 0, window: 100}");
     one.sweeps(121, values);
     one.end();
     EXPECT_TRUE(one.rule.firing().empty());
@@ -37,15 +37,15 @@ TEST(BatchSize, OneThatReachesItsLimitIsEnough) {
 }
 
 TEST(BatchSize, TakesTheMeanOfTheCores) {
-  Node one = node("{patience: 0, window: 100}");
+  Node one = batch_node("{patience: 0, window: 100}");
   auto values = use(1.0, 0.3, 0.4);
-  values.emplace_back(kOther, 0.2);  // mean 60
+  values.emplace_back(kOtherCore, 0.2);  // mean 60
   one.sweeps(121, values);
   EXPECT_EQ(one.rule.firing().size(), 1U);
 }
 
 TEST(BatchSize, NeedsMoreSamplesThanItsWindow) {
-  Node one = node("{patience: 0, window: 120}");
+  Node one = batch_node("{patience: 0, window: 120}");
   one.sweeps(120, use(0.2, 0.3, 0.4));
   one.end();
   EXPECT_TRUE(one.rule.firing().empty());
@@ -53,8 +53,8 @@ TEST(BatchSize, NeedsMoreSamplesThanItsWindow) {
 }
 
 TEST(BatchSize, IsNotJudgedWithoutGpuMemory) {
-  Node one = node("{patience: 0, window: 10}");
-  one.sweeps(121, {{kCore, 0.1}, {gpu("0"), 0.1}});
+  Node one = batch_node("{patience: 0, window: 10}");
+  one.sweeps(121, {{kFirstCore, 0.1}, {gpu("0"), 0.1}});
   one.end();
   EXPECT_EQ(one.rule.rule_state(), "NoData");
 }

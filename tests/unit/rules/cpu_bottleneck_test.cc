@@ -11,19 +11,19 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 
 constexpr std::int64_t kMinute = 60 * kSecond;
 const std::string kGpu = "hw.gpu.utilization{hw.id=0}";
-const std::string kCore = "system.cpu.utilization{cpu.logical_number=0,cpu.mode=user}";
+const std::string kUserTime = "system.cpu.utilization{cpu.logical_number=0,cpu.mode=user}";
 const std::string kIdle = "system.cpu.utilization{cpu.logical_number=1,cpu.mode=idle}";
 const std::string kWaiting = "system.cpu.utilization{cpu.logical_number=1,cpu.mode=iowait}";
 
-struct Node {
+struct GpuAndCore {
   RuleHarness rule;
   FakeWorker agent{"digits", "exploding", core::kNodeAgentRank};
   std::int64_t time = kStart - kStart % kMinute;
 
-  explicit Node(const std::string& with) : rule(RuleHarness::of("cpu_bottleneck", with)) {
+  explicit GpuAndCore(const std::string& with) : rule(RuleHarness::of("cpu_bottleneck", with)) {
     agent.header.worker = core::name_hash("node-7");
     std::vector<Entry> names{{core::DictionaryType::node, "node-7"}};
-    for (const auto& series : {kGpu, kCore, kIdle, kWaiting}) {
+    for (const auto& series : {kGpu, kUserTime, kIdle, kWaiting}) {
       names.push_back({core::DictionaryType::series, series});
     }
     rule.feed(agent.dictionary(names));
@@ -37,8 +37,9 @@ struct Node {
 };
 
 TEST(CpuBottleneck, HitsInEveryEvaluationWhenNearlyEverySnapshotQualifies) {
-  Node node("{gpu_threshold: 100, cpu_threshold: 0, patience: 0, cooldown: 0s}");
-  for (int i = 0; i < 361; ++i) node.sweep({{kGpu, 0.5}, {kCore, 0.5}});  // three minutes and more
+  GpuAndCore node("{gpu_threshold: 100, cpu_threshold: 0, patience: 0, cooldown: 0s}");
+  for (int i = 0; i < 361; ++i)
+    node.sweep({{kGpu, 0.5}, {kUserTime, 0.5}});  // three minutes and more
   const auto issues = node.rule.firing();
   ASSERT_EQ(issues.size(), 3U);
   EXPECT_EQ(issues[0].labels.get("node"), "node-7");
@@ -47,63 +48,63 @@ TEST(CpuBottleneck, HitsInEveryEvaluationWhenNearlyEverySnapshotQualifies) {
 }
 
 TEST(CpuBottleneck, WaitsForPatience) {
-  Node node("{patience: 120, scan_interval_us: 1000000}");
-  for (int i = 0; i < 122; ++i) node.sweep({{kGpu, 0.0}, {kCore, 0.95}});
+  GpuAndCore node("{patience: 120, scan_interval_us: 1000000}");
+  for (int i = 0; i < 122; ++i) node.sweep({{kGpu, 0.0}, {kUserTime, 0.95}});
   EXPECT_TRUE(node.rule.firing().empty());
-  for (int i = 0; i < 4; ++i) node.sweep({{kGpu, 0.0}, {kCore, 0.95}});
+  for (int i = 0; i < 4; ++i) node.sweep({{kGpu, 0.0}, {kUserTime, 0.95}});
   EXPECT_EQ(node.rule.firing().size(), 1U);
 }
 
 TEST(CpuBottleneck, IsQuietWhenTheGpuIsBusyOrTheCoresAreNot) {
-  Node busy("{patience: 0}");
-  for (int i = 0; i < 300; ++i) busy.sweep({{kGpu, 0.9}, {kCore, 0.99}});
+  GpuAndCore busy("{patience: 0}");
+  for (int i = 0; i < 300; ++i) busy.sweep({{kGpu, 0.9}, {kUserTime, 0.99}});
   EXPECT_TRUE(busy.rule.firing().empty());
-  Node idle("{patience: 0}");
-  for (int i = 0; i < 300; ++i) idle.sweep({{kGpu, 0.0}, {kCore, 0.5}});
+  GpuAndCore idle("{patience: 0}");
+  for (int i = 0; i < 300; ++i) idle.sweep({{kGpu, 0.0}, {kUserTime, 0.5}});
   EXPECT_TRUE(idle.rule.firing().empty());
 }
 
 TEST(CpuBottleneck, BusyIsWhatIsNeitherIdleNorWaiting) {
-  Node node("{patience: 0}");
+  GpuAndCore node("{patience: 0}");
   for (int i = 0; i < 300; ++i) node.sweep({{kGpu, 0.0}, {kIdle, 0.02}, {kWaiting, 0.5}});
   EXPECT_TRUE(node.rule.firing().empty());
-  Node saturated("{patience: 0}");
+  GpuAndCore saturated("{patience: 0}");
   for (int i = 0; i < 300; ++i) saturated.sweep({{kGpu, 0.0}, {kIdle, 0.02}, {kWaiting, 0.01}});
   EXPECT_EQ(saturated.rule.firing().size(), 1U);
 }
 
 TEST(CpuBottleneck, DoesNotApplyWithoutAGpu) {
-  Node node("{patience: 0}");
-  for (int i = 0; i < 300; ++i) node.sweep({{kCore, 0.99}});
+  GpuAndCore node("{patience: 0}");
+  for (int i = 0; i < 300; ++i) node.sweep({{kUserTime, 0.99}});
   node.rule.feed(FakeWorker().end());
   EXPECT_TRUE(node.rule.firing().empty());
   EXPECT_EQ(node.rule.rule_state(), "NoData");
 }
 
 TEST(CpuBottleneck, DiscardsNaNAndNegativeSamples) {
-  Node node("{patience: 0}");
-  for (int i = 0; i < 300; ++i) node.sweep({{kGpu, std::nan("")}, {kGpu, -1}, {kCore, 0.99}});
+  GpuAndCore node("{patience: 0}");
+  for (int i = 0; i < 300; ++i) node.sweep({{kGpu, std::nan("")}, {kGpu, -1}, {kUserTime, 0.99}});
   EXPECT_TRUE(node.rule.firing().empty());
   EXPECT_EQ(node.rule.engine().stats().discarded_samples, 600U);
 }
 
 TEST(CpuBottleneck, CanLookAtTheMeanAndAtAWindow) {
-  Node mean("{patience: 0, cpu_aggregate: mean}");
-  for (int i = 0; i < 300; ++i) mean.sweep({{kGpu, 0.0}, {kCore, 0.99}, {kIdle, 0.9}});
+  GpuAndCore mean("{patience: 0, cpu_aggregate: mean}");
+  for (int i = 0; i < 300; ++i) mean.sweep({{kGpu, 0.0}, {kUserTime, 0.99}, {kIdle, 0.9}});
   EXPECT_TRUE(mean.rule.firing().empty());
   // A bad beginning is forgotten: of the last 100 snapshots none is a bottleneck.
-  Node window("{patience: 200, window: 100}");
-  for (int i = 0; i < 150; ++i) window.sweep({{kGpu, 0.0}, {kCore, 0.99}});
-  for (int i = 0; i < 101; ++i) window.sweep({{kGpu, 0.9}, {kCore, 0.99}});
+  GpuAndCore window("{patience: 200, window: 100}");
+  for (int i = 0; i < 150; ++i) window.sweep({{kGpu, 0.0}, {kUserTime, 0.99}});
+  for (int i = 0; i < 101; ++i) window.sweep({{kGpu, 0.9}, {kUserTime, 0.99}});
   EXPECT_TRUE(window.rule.firing().empty());
 }
 
 TEST(CpuBottleneck, SamplesMoreThanTwentyMillisecondsApartAreTwoSnapshots) {
-  Node node("{patience: 0, gpu_threshold: 100, cpu_threshold: 0}");
+  GpuAndCore node("{patience: 0, gpu_threshold: 100, cpu_threshold: 0}");
   for (int i = 0; i < 200; ++i) {
     node.sweep({{kGpu, 0.5}});
     node.time -= kSecond / 2 - 30'000'000;
-    node.sweep({{kCore, 0.5}});
+    node.sweep({{kUserTime, 0.5}});
   }
   EXPECT_TRUE(node.rule.firing().empty()) << "no snapshot holds both";
 }

@@ -11,16 +11,16 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 
-const double kNaN = std::nan("");
+const double kUndefined = std::nan("");
 
-OwnedFrame gradient(FakeWorker& worker, std::int64_t step, std::vector<double> values,
-                    std::uint64_t flags = 0) {
+OwnedFrame sent_gradient(FakeWorker& worker, std::int64_t step, std::vector<double> values,
+                         std::uint64_t flags = 0) {
   return worker.tensors(
       Mode::train, step,
       {{"gradient/conv1.weight", std::move(values), core::Role::gradient, flags}});
 }
 
-OwnedFrame names(FakeWorker& worker) {
+OwnedFrame dictionary(FakeWorker& worker) {
   return worker.dictionary({{core::DictionaryType::tensor,
                              "gradient/conv1.weight",
                              core::Role::gradient,
@@ -31,8 +31,8 @@ OwnedFrame names(FakeWorker& worker) {
 TEST(ExplodingTensor, HitsAtEveryStepWithNaN) {
   RuleHarness rule("  - {use: exploding_tensor, preset: original, with: {cooldown: 0s}}");
   FakeWorker worker;
-  rule.feed(gradient(worker, 0, {1, kNaN})).feed(gradient(worker, 1, {1, 2}));
-  rule.feed(gradient(worker, 2, {kNaN, 2}));
+  rule.feed(sent_gradient(worker, 0, {1, kUndefined})).feed(sent_gradient(worker, 1, {1, 2}));
+  rule.feed(sent_gradient(worker, 2, {kUndefined, 2}));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 2U);
   EXPECT_EQ(issues[0].step, 0);
@@ -43,7 +43,9 @@ TEST(ExplodingTensor, HitsAtEveryStepWithNaN) {
 TEST(ExplodingTensor, GivesThePublishedEventIdAndIssueKey) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker)).feed(gradient(worker, 412, {kNaN, 1, 2, 3}));
+  rule.feed(worker.start())
+      .feed(dictionary(worker))
+      .feed(sent_gradient(worker, 412, {kUndefined, 1, 2, 3}));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].params_hash, "9e6014ae63e4a968");
@@ -55,9 +57,10 @@ TEST(ExplodingTensor, GivesThePublishedEventIdAndIssueKey) {
 TEST(ExplodingTensor, SaysWhatItSaw) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
-  rule.feed(names(worker)).feed(gradient(worker, 6, {1, -8, 2, 3}));
-  rule.feed(worker.tensors(Mode::train, 7,
-                           {{"other", {kNaN}}, {"gradient/conv1.weight", {kNaN, HUGE_VAL, 2, 3}}}));
+  rule.feed(dictionary(worker)).feed(sent_gradient(worker, 6, {1, -8, 2, 3}));
+  rule.feed(worker.tensors(
+      Mode::train, 7,
+      {{"other", {kUndefined}}, {"gradient/conv1.weight", {kUndefined, HUGE_VAL, 2, 3}}}));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 2U);
   const core::Issue& issue = issues[1];
@@ -81,7 +84,7 @@ TEST(ExplodingTensor, SaysWhatItSaw) {
 TEST(ExplodingTensor, SpeaksOfAHashUntilTheNameIsKnown) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
-  rule.feed(gradient(worker, 0, {kNaN}));
+  rule.feed(sent_gradient(worker, 0, {kUndefined}));
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "3c1ad644d40dd75a");
 }
@@ -89,20 +92,20 @@ TEST(ExplodingTensor, SpeaksOfAHashUntilTheNameIsKnown) {
 TEST(ExplodingTensor, LooksAtNaNOnlyWhenAsked) {
   RuleHarness rule = RuleHarness::of("exploding_tensor", "{only_nan: true}");
   FakeWorker worker;
-  rule.feed(gradient(worker, 0, {HUGE_VAL, -HUGE_VAL}));
+  rule.feed(sent_gradient(worker, 0, {HUGE_VAL, -HUGE_VAL}));
   EXPECT_TRUE(rule.firing().empty());
-  rule.feed(gradient(worker, 1, {HUGE_VAL, kNaN}));
+  rule.feed(sent_gradient(worker, 1, {HUGE_VAL, kUndefined}));
   EXPECT_EQ(rule.firing().size(), 1U);
 }
 
 TEST(ExplodingTensor, ForgivesGradientsOfASkippedStep) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
-  rule.feed(gradient(worker, 0, {kNaN}, core::meta::kOptimizerSkipped));
+  rule.feed(sent_gradient(worker, 0, {kUndefined}, core::meta::kOptimizerSkipped));
   EXPECT_TRUE(rule.firing().empty());
   RuleHarness strict = RuleHarness::of("exploding_tensor", "{ignore_skipped_steps: false}");
   FakeWorker again;
-  strict.feed(gradient(again, 0, {kNaN}, core::meta::kOptimizerSkipped));
+  strict.feed(sent_gradient(again, 0, {kUndefined}, core::meta::kOptimizerSkipped));
   EXPECT_EQ(strict.firing().size(), 1U);
 }
 
@@ -110,7 +113,7 @@ TEST(ExplodingTensor, LooksAtLoggedValuesToo) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
   rule.feed(worker.dictionary({{core::DictionaryType::scalar, "loss", core::Role::loss}}));
-  rule.feed(worker.scalars(Mode::train, {{"loss", 0, 2.0}, {"loss", 1, kNaN}}));
+  rule.feed(worker.scalars(Mode::train, {{"loss", 0, 2.0}, {"loss", 1, kUndefined}}));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].labels.get("metric"), "loss");
@@ -136,10 +139,10 @@ TEST(ExplodingTensor, IgnoresIntegersAndEmptyTensors) {
 TEST(ExplodingTensor, ResolvesAfterThreeFiniteSteps) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
-  rule.feed(gradient(worker, 0, {kNaN}));
-  for (int step = 1; step <= 2; ++step) rule.feed(gradient(worker, step, {1}));
+  rule.feed(sent_gradient(worker, 0, {kUndefined}));
+  for (int step = 1; step <= 2; ++step) rule.feed(sent_gradient(worker, step, {1}));
   EXPECT_TRUE(rule.resolved().empty());
-  rule.feed(gradient(worker, 3, {1}));
+  rule.feed(sent_gradient(worker, 3, {1}));
   ASSERT_EQ(rule.resolved().size(), 1U);
   EXPECT_EQ(rule.resolved()[0].resolution, core::Resolution::recovered);
   EXPECT_EQ(rule.resolved()[0].labels, rule.firing()[0].labels);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace stories;  // NOLINT: the stories are this file's language
 
-const double kNaN = std::nan("");
+const double kNotANumber = std::nan("");
 const std::string kRule = "  - {use: exploding_tensor, with: {cooldown: 0s, clear_after: 1}}";
 
 OwnedFrame loss(FakeWorker& worker, std::int64_t step, double value) {
@@ -25,7 +25,7 @@ OwnedFrame weight(FakeWorker& worker, std::int64_t step, double value) {
   return worker.tensors(Mode::train, step, {{"weight/a", {value}, core::Role::weight}});
 }
 
-OwnedFrame names(FakeWorker& worker) {
+OwnedFrame dictionary_of(FakeWorker& worker) {
   std::vector<Entry> entries{{core::DictionaryType::scalar, "loss", core::Role::loss},
                              {core::DictionaryType::tensor, "weight/a", core::Role::weight}};
   for (const char* one : {"a", "b", "0", "1", "2", "3", "4"}) {
@@ -53,10 +53,10 @@ TEST(FirstSign, WithinAStepTheOrderIsThatOfTraining) {
   RuleHarness rule(kRule);
   FakeWorker worker;
   rule.feed(worker.start())
-      .feed(names(worker))
-      .feed(loss(worker, 4, kNaN))
-      .feed(gradients(worker, 4, kNaN, kNaN));
-  rule.feed(weight(worker, 4, kNaN));
+      .feed(dictionary_of(worker))
+      .feed(loss(worker, 4, kNotANumber))
+      .feed(gradients(worker, 4, kNotANumber, kNotANumber));
+  rule.feed(weight(worker, 4, kNotANumber));
   const auto issues = rule.firing();
   ASSERT_EQ(issues.size(), 4U);
   EXPECT_TRUE(issues[0].caused_by.empty());
@@ -76,9 +76,9 @@ TEST(FirstSign, WhateverCameEarlierInStepsCameFirst) {
   RuleHarness rule(kRule);
   FakeWorker worker;
   rule.feed(worker.start())
-      .feed(names(worker))
-      .feed(weight(worker, 3, kNaN))
-      .feed(loss(worker, 4, kNaN));
+      .feed(dictionary_of(worker))
+      .feed(weight(worker, 3, kNotANumber))
+      .feed(loss(worker, 4, kNotANumber));
   EXPECT_EQ(causes(rule, "weight/a"), Units{});
   EXPECT_EQ(causes(rule, "loss"), Units{"mode=train,tensor=weight/a,worker=worker_0"});
 }
@@ -87,12 +87,12 @@ TEST(FirstSign, WhatIsOverCausesNothing) {
   RuleHarness rule(kRule);
   FakeWorker worker;
   rule.feed(worker.start())
-      .feed(names(worker))
-      .feed(loss(worker, 3, kNaN))
+      .feed(dictionary_of(worker))
+      .feed(loss(worker, 3, kNotANumber))
       .feed(loss(worker, 4, 1));
   ASSERT_EQ(rule.resolved().size(), 1U);
   EXPECT_TRUE(rule.resolved().front().caused_by.empty());
-  rule.feed(gradients(worker, 5, kNaN));
+  rule.feed(gradients(worker, 5, kNotANumber));
   EXPECT_EQ(causes(rule, "gradient/a"), Units{});
 }
 
@@ -100,19 +100,20 @@ TEST(FirstSign, LaterReportsStandWhereTheIssueBegan) {
   RuleHarness rule(kRule);
   FakeWorker worker;
   rule.feed(worker.start())
-      .feed(names(worker))
-      .feed(gradients(worker, 3, kNaN))
-      .feed(loss(worker, 4, kNaN));
-  rule.feed(gradients(worker, 5, kNaN));
+      .feed(dictionary_of(worker))
+      .feed(gradients(worker, 3, kNotANumber))
+      .feed(loss(worker, 4, kNotANumber));
+  rule.feed(gradients(worker, 5, kNotANumber));
   EXPECT_EQ(causes(rule, "gradient/a"), Units{});
 }
 
 TEST(FirstSign, NamesThreeAtMost) {
   RuleHarness rule(kRule);
   FakeWorker worker;
-  rule.feed(worker.start()).feed(names(worker));
+  rule.feed(worker.start()).feed(dictionary_of(worker));
   for (int step = 0; step < 5; ++step) {
-    rule.feed(worker.tensors(Mode::train, step, {{"gradient/" + std::to_string(step), {kNaN}}}));
+    rule.feed(
+        worker.tensors(Mode::train, step, {{"gradient/" + std::to_string(step), {kNotANumber}}}));
   }
   EXPECT_EQ(rule.firing().back().caused_by.size(), FirstSigns::kMost);
   EXPECT_EQ(rule.firing().back().caused_by.front().event_id, rule.firing().front().event_id);
@@ -124,8 +125,8 @@ TEST(FirstSign, OfShadowedRulesNothingFollows) {
       "{tensor_regex: gradient}}");
   FakeWorker worker;
   rule.feed(worker.start())
-      .feed(names(worker))
-      .feed(loss(worker, 3, kNaN))
+      .feed(dictionary_of(worker))
+      .feed(loss(worker, 3, kNotANumber))
       .feed(gradients(worker, 4, 0, 0));
   for (const core::Issue& issue : rule.firing()) {
     if (!issue.shadow) {
@@ -150,13 +151,13 @@ TEST(FirstSign, SurvivesARestart) {
   StateTopic topic(kRule);
   FakeWorker worker;
   topic.feed(worker.start());
-  topic.feed(names(worker));
-  topic.feed(loss(worker, 3, kNaN));
+  topic.feed(dictionary_of(worker));
+  topic.feed(loss(worker, 3, kNotANumber));
   while (topic.piece(64)) {
   }
   topic.commit();
   topic.restart();
-  topic.feed(gradients(worker, 4, kNaN));
+  topic.feed(gradients(worker, 4, kNotANumber));
   topic.commit();
   const std::string& told = topic.told().back();
   EXPECT_NE(told.find("gradient/a"), std::string::npos) << told;

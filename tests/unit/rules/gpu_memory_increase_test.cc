@@ -9,12 +9,12 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 
 const std::string kMemory = gpu_memory("0");
 
-Node node(const std::string& with) { return {"gpu_memory_increase", with, {kMemory}}; }
+Node gpu_memory_node(const std::string& with) { return {"gpu_memory_increase", with, {kMemory}}; }
 
 TEST(GpuMemoryIncrease, HitsFirstAtTheNinthRaisedSampleOfAStepFrom20To26) {
   // Nine raised samples of a window of ten: 20 + 0.9 · 6 − 20 = 5.4 > 5; with eight 4.8.
   for (const int raised : {8, 9}) {
-    Node one = node("{patience: 40, window: 10}");
+    Node one = gpu_memory_node("{patience: 40, window: 10}");
     one.sweeps(120 - raised, {{kMemory, 0.20}});
     one.sweeps(raised, {{kMemory, 0.26}});
     one.end();
@@ -23,7 +23,7 @@ TEST(GpuMemoryIncrease, HitsFirstAtTheNinthRaisedSampleOfAStepFrom20To26) {
 }
 
 TEST(GpuMemoryIncrease, IsJudgedAtEachSample) {
-  Node one = node("{patience: 40, window: 10}");
+  Node one = gpu_memory_node("{patience: 40, window: 10}");
   one.sweeps(60, {{kMemory, 0.20}});
   one.sweeps(61, {{kMemory, 0.26}});
   const auto issues = one.rule.firing();
@@ -33,14 +33,14 @@ TEST(GpuMemoryIncrease, IsJudgedAtEachSample) {
 }
 
 TEST(GpuMemoryIncrease, ExactlyTheLimitIsNoIncrease) {
-  Node one = node("{patience: 40, window: 10, increase: 6}");
+  Node one = gpu_memory_node("{patience: 40, window: 10, increase: 6}");
   one.sweeps(60, {{kMemory, 0.25}});
   one.sweeps(61, {{kMemory, 0.31}});
   EXPECT_TRUE(one.rule.firing().empty());
 }
 
 TEST(GpuMemoryIncrease, WaitsForMoreThanPatience) {
-  Node one = node("{patience: 120, window: 10}");
+  Node one = gpu_memory_node("{patience: 120, window: 10}");
   one.sweeps(100, {{kMemory, 0.2}});
   one.sweeps(20, {{kMemory, 0.9}});  // 120 samples: not more than patience
   one.end();
@@ -49,7 +49,7 @@ TEST(GpuMemoryIncrease, WaitsForMoreThanPatience) {
 }
 
 TEST(GpuMemoryIncrease, FallingMemoryIsFine) {
-  Node one = node("{patience: 0, window: 10}");
+  Node one = gpu_memory_node("{patience: 0, window: 10}");
   for (int i = 0; i < 121; ++i) one.sweep({{kMemory, 0.9 - 0.005 * i}});
   EXPECT_TRUE(one.rule.firing().empty());
 }

@@ -16,13 +16,13 @@ Scalar metric(std::string name, std::int64_t step, double value) {
 }
 
 /// A rule with a worker that sends one step after the other.
-struct Job {
+struct ClippedJob {
   RuleHarness rule;
   FakeWorker worker;
   Mode mode = Mode::train;
   std::int64_t step = 0;
 
-  explicit Job(const std::string& with, const std::string& preset = "tocsin")
+  explicit ClippedJob(const std::string& with, const std::string& preset = "tocsin")
       : rule(RuleHarness::of("gradient_clipping", with, preset)) {
     for (const char* name : {"grad_norm", "clip_norm", "clipped"}) {
       rule.feed(worker.dictionary({{core::DictionaryType::scalar, name, Role::metric}}));
@@ -46,7 +46,7 @@ core::SummaryRow gradient(const std::string& name, double l2, std::uint64_t flag
 }
 
 TEST(GradientClipping, MoreThanHalfOfAFullWindowIsTooOften) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   job.norm(1, 5);  // exactly the limit is not clipped
   job.norm(2, 5);  // exactly half of the window is right
   EXPECT_TRUE(job.rule.firing().empty());
@@ -64,7 +64,7 @@ TEST(GradientClipping, MoreThanHalfOfAFullWindowIsTooOften) {
 }
 
 TEST(GradientClipping, AWindowThatIsNotFullIsInsufficient) {
-  Job job("{max_norm: 1}");
+  ClippedJob job("{max_norm: 1}");
   job.norm(2, 19);
   job.rule.feed(job.worker.end());
   EXPECT_TRUE(job.rule.firing().empty());
@@ -73,7 +73,7 @@ TEST(GradientClipping, AWindowThatIsNotFullIsInsufficient) {
 
 TEST(GradientClipping, ThePresetsDifferInTheirWindow) {
   for (const auto& [preset, window] : {std::pair{"tocsin", 30}, {"original", 100}}) {
-    Job job("{max_norm: 1}", preset);
+    ClippedJob job("{max_norm: 1}", preset);
     job.norm(2, window - 1);
     EXPECT_TRUE(job.rule.firing().empty()) << preset;
     job.norm(2);
@@ -82,8 +82,8 @@ TEST(GradientClipping, ThePresetsDifferInTheirWindow) {
 }
 
 TEST(GradientClipping, TheJobSaysWhereItClips) {
-  Job limit("{window: 10}");
-  Job flag("{window: 10}");
+  ClippedJob limit("{window: 10}");
+  ClippedJob flag("{window: 10}");
   for (int i = 0; i < 10; ++i) {
     limit.rule.feed(limit.worker.scalars(
         Mode::train, {metric("clip_norm", limit.step, 1), metric("grad_norm", limit.step, 2)}));
@@ -97,7 +97,7 @@ TEST(GradientClipping, TheJobSaysWhereItClips) {
 }
 
 TEST(GradientClipping, ASpikeIsFarAboveTheMedianOfTheNormsBefore) {
-  Job job("{}");
+  ClippedJob job("{}");
   job.norm(1, 19);
   job.norm(11);  // nineteen before it are too few
   EXPECT_TRUE(job.rule.firing().empty());
@@ -112,14 +112,14 @@ TEST(GradientClipping, ASpikeIsFarAboveTheMedianOfTheNormsBefore) {
 }
 
 TEST(GradientClipping, AWindowBelowTwentyHasNoSpikes) {
-  Job job("{window: 19, max_norm: 1000000}");
+  ClippedJob job("{window: 19, max_norm: 1000000}");
   job.norm(1, 40);
   job.norm(500);
   EXPECT_TRUE(job.rule.firing().empty());
 }
 
 TEST(GradientClipping, TheMedianForgetsWhatIsOlderThanTheWindow) {
-  Job job("{window: 20}");
+  ClippedJob job("{window: 20}");
   job.norm(100, 30);
   job.norm(1, 20);
   job.norm(11);
@@ -127,7 +127,7 @@ TEST(GradientClipping, TheMedianForgetsWhatIsOlderThanTheWindow) {
 }
 
 TEST(GradientClipping, NormsThatAreNotFiniteCountNeitherWay) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   for (int i = 0; i < 5; ++i) {
     job.norm(2);
     job.norm(i % 2 == 0 ? std::nan("") : HUGE_VAL);
@@ -138,7 +138,7 @@ TEST(GradientClipping, NormsThatAreNotFiniteCountNeitherWay) {
 }
 
 TEST(GradientClipping, WithoutANormTheGradientsAreAdded) {
-  Job job("{max_norm: 4.9}");
+  ClippedJob job("{max_norm: 4.9}");
   for (int i = 0; i < 30; ++i) job.gradients({gradient("a", 3), gradient("b", 4)});
   ASSERT_EQ(job.rule.firing().size(), 1U);
   job.gradients({gradient("a", 30), gradient("b", 41)});
@@ -147,7 +147,7 @@ TEST(GradientClipping, WithoutANormTheGradientsAreAdded) {
 }
 
 TEST(GradientClipping, ALoggedNormWinsOverTheGradients) {
-  Job job("{window: 10, max_norm: 4.9}");
+  ClippedJob job("{window: 10, max_norm: 4.9}");
   for (int i = 0; i < 10; ++i) {
     job.rule.feed(job.worker.scalars(Mode::train, {metric("grad_norm", job.step, 1)}));
     job.gradients({gradient("a", 3), gradient("b", 4)});
@@ -158,7 +158,7 @@ TEST(GradientClipping, ALoggedNormWinsOverTheGradients) {
 }
 
 TEST(GradientClipping, AMissingGradientMakesTheNormUnknown) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   job.gradients({gradient("a", 3), gradient("b", 4)});
   for (int i = 0; i < 20; ++i) job.gradients({gradient("a", 3)});
   EXPECT_TRUE(job.rule.firing().empty());
@@ -167,13 +167,13 @@ TEST(GradientClipping, AMissingGradientMakesTheNormUnknown) {
 }
 
 TEST(GradientClipping, APartOfAShardedGradientIsNoNorm) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   for (int i = 0; i < 20; ++i) job.gradients({gradient("a", 3, core::meta::kPartial)});
   EXPECT_TRUE(job.rule.firing().empty());
 }
 
 TEST(GradientClipping, TakesTheLossScaleOut) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   job.rule.feed(job.worker.scalars(Mode::train, {metric("loss_scale", 0, 4)}));
   for (int i = 0; i < 10; ++i) job.gradients({gradient("a", 4)});  // 1, not above the limit
   EXPECT_TRUE(job.rule.firing().empty());
@@ -182,7 +182,7 @@ TEST(GradientClipping, TakesTheLossScaleOut) {
 }
 
 TEST(GradientClipping, UpdatesThatWereLeftOutDoNotCount) {
-  Job job("{window: 10, max_norm: 1}");
+  ClippedJob job("{window: 10, max_norm: 1}");
   for (int i = 0; i < 20; ++i) {
     job.rule.feed(job.worker.scalars(Mode::train, {metric("grad_norm", job.step, 2)}));
     job.end(core::meta::kOptimizerSkipped);

@@ -7,18 +7,19 @@ namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
 
-const std::string kCore = core_mode("0", "user");
-const std::string kWait = core_mode("0", "iowait");
-const std::string kMemory = "system.memory.utilization{system.memory.state=used}";
+const std::string kUserShare = core_mode("0", "user");
+const std::string kWaitShare = core_mode("0", "iowait");
+const std::string kHostMemory = "system.memory.utilization{system.memory.state=used}";
 
-Node node(const std::string& with) {
-  return {
-      "hardware_utilization", with, {gpu("0"), gpu("1"), gpu_memory("0"), kCore, kWait, kMemory}};
+Node hardware_node(const std::string& with) {
+  return {"hardware_utilization",
+          with,
+          {gpu("0"), gpu("1"), gpu_memory("0"), kUserShare, kWaitShare, kHostMemory}};
 }
 
 TEST(HardwareUtilization, JudgesEachResourceByItsOwnLimits) {
-  Node one = node("{patience: 1}");
-  one.sweeps(121, {{gpu("0"), 0.4}, {gpu("1"), 0.1}, {gpu_memory("0"), 0.98}, {kMemory, 0.96}});
+  Node one = hardware_node("{patience: 1}");
+  one.sweeps(121, {{gpu("0"), 0.4}, {gpu("1"), 0.1}, {gpu_memory("0"), 0.98}, {kHostMemory, 0.96}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 3U);
   EXPECT_EQ(issues[0].labels.get("device"), "cpu_memory");
@@ -30,23 +31,24 @@ TEST(HardwareUtilization, JudgesEachResourceByItsOwnLimits) {
 }
 
 TEST(HardwareUtilization, ExactlyTheLimitIsFine) {
-  Node one = node("{patience: 1}");
-  one.sweeps(121, {{gpu("0"), 0.3}, {gpu_memory("0"), 0.97}, {kMemory, 0.95}, {kCore, 0.95}});
+  Node one = hardware_node("{patience: 1}");
+  one.sweeps(121,
+             {{gpu("0"), 0.3}, {gpu_memory("0"), 0.97}, {kHostMemory, 0.95}, {kUserShare, 0.95}});
   EXPECT_TRUE(one.rule.firing().empty());
 }
 
 TEST(HardwareUtilization, IoWaitIsJudgedWhenAskedFor) {
-  Node plain = node("{patience: 1}");
-  plain.sweeps(121, {{kWait, 0.9}});
+  Node plain = hardware_node("{patience: 1}");
+  plain.sweeps(121, {{kWaitShare, 0.9}});
   EXPECT_TRUE(plain.rule.firing().empty());
-  Node asked = node("{patience: 1, resources: [io_wait]}");
-  asked.sweeps(121, {{kWait, 0.9}});
+  Node asked = hardware_node("{patience: 1, resources: [io_wait]}");
+  asked.sweeps(121, {{kWaitShare, 0.9}});
   EXPECT_EQ(asked.rule.firing().size(), 1U);
 }
 
 TEST(HardwareUtilization, AGivenLimitReplacesOneAndNullRemovesIt) {
-  Node one = node("{patience: 1, low_p95: {gpu: null, cpu: 50}}");
-  one.sweeps(121, {{gpu("0"), 0.0}, {kCore, 0.4}});
+  Node one = hardware_node("{patience: 1, low_p95: {gpu: null, cpu: 50}}");
+  one.sweeps(121, {{gpu("0"), 0.0}, {kUserShare, 0.4}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].labels.get("device"), "cpu");

@@ -50,44 +50,44 @@ void play(const std::vector<Step>& steps) {
   }
 }
 
-constexpr auto kStart = Step::What::start;
+constexpr auto kStarts = Step::What::start;
 constexpr auto kBeat = Step::What::heartbeat;
 constexpr auto kFrame = Step::What::frame;
 constexpr auto kJson = Step::What::json;
 
 TEST(Launches, ANamedRunLaunchedAgainWithTheSameHeaderIsTheNextAttempt) {
-  play({{kStart, 0, 10, "", 1, V::opened, 1},
+  play({{kStarts, 0, 10, "", 1, V::opened, 1},
         {kFrame, 0, 10, "", 1, V::current, 1},
-        {kStart, 0, 20, "", 1, V::opened, 2, true},
+        {kStarts, 0, 20, "", 1, V::opened, 2, true},
         {kFrame, 0, 20, "", 1, V::current, 2},
         {kFrame, 0, 10, "", 1, V::stale, 2}});
 }
 
 TEST(Launches, TorchrunAgainWithAFixedPortAndTheSameKey) {
-  play({{kStart, 0, 10, "none:29500", 100, V::opened, 100},
-        {kStart, 1, 10, "none:29500", 101, V::current, 100},
+  play({{kStarts, 0, 10, "none:29500", 100, V::opened, 100},
+        {kStarts, 1, 10, "none:29500", 101, V::current, 100},
         // The first launch was killed: no end was seen.
-        {kStart, 1, 20, "none:29500", 200, V::opened, 200},
-        {kStart, 0, 20, "none:29500", 203, V::current, 200},
+        {kStarts, 1, 20, "none:29500", 200, V::opened, 200},
+        {kStarts, 0, 20, "none:29500", 203, V::current, 200},
         {kFrame, 0, 10, "none:29500", 100, V::stale, 200},
         {kFrame, 1, 20, "none:29500", 200, V::current, 200}});
 }
 
 TEST(Launches, AgentsThatStartSecondsApartAreOneLaunch) {
-  play({{kStart, 0, 10, "host:1", 1000, V::opened, 1000},
+  play({{kStarts, 0, 10, "host:1", 1000, V::opened, 1000},
         {kFrame, 0, 10, "host:1", 1000, V::current, 1000},
-        {kStart, 1, 17, "host:1", 1007, V::current, 1000},
+        {kStarts, 1, 17, "host:1", 1007, V::current, 1000},
         {kFrame, 1, 17, "host:1", 1007, V::current, 1000},
-        {kStart, 2, 18, "", 1008, V::current, 1000}});
+        {kStarts, 2, 18, "", 1008, V::current, 1000}});
 }
 
 TEST(Launches, TwoLaunchesInQuickSuccessionWithStartsMixed) {
-  play({{kStart, 0, 10, "k", 1, V::opened, 1},
-        {kStart, 1, 10, "k", 1, V::current, 1},
-        {kStart, 0, 20, "k", 1, V::opened, 2},   // second launch
-        {kStart, 0, 30, "k", 1, V::opened, 3},   // third
-        {kStart, 1, 20, "k", 1, V::current, 3},  // second's, late: taken for the third's …
-        {kStart, 1, 30, "k", 1, V::opened, 4},   // … until that comes
+  play({{kStarts, 0, 10, "k", 1, V::opened, 1},
+        {kStarts, 1, 10, "k", 1, V::current, 1},
+        {kStarts, 0, 20, "k", 1, V::opened, 2},   // second launch
+        {kStarts, 0, 30, "k", 1, V::opened, 3},   // third
+        {kStarts, 1, 20, "k", 1, V::current, 3},  // second's, late: taken for the third's …
+        {kStarts, 1, 30, "k", 1, V::opened, 4},   // … until that comes
         {kFrame, 0, 30, "k", 1, V::moved, 4},    // and the third is together again
         {kFrame, 0, 30, "k", 1, V::current, 4},
         {kFrame, 1, 30, "k", 1, V::current, 4},
@@ -96,40 +96,40 @@ TEST(Launches, TwoLaunchesInQuickSuccessionWithStartsMixed) {
 }
 
 TEST(Launches, AProcessThatMovedIsReplacedByItsWorkersNextStart) {
-  play({{kStart, 0, 10, "", 1, V::opened, 1},
-        {kStart, 1, 10, "", 1, V::current, 1},
-        {kStart, 0, 20, "", 1, V::opened, 2},
+  play({{kStarts, 0, 10, "", 1, V::opened, 1},
+        {kStarts, 1, 10, "", 1, V::current, 1},
+        {kStarts, 0, 20, "", 1, V::opened, 2},
         {kFrame, 1, 10, "", 1, V::moved, 2},
-        {kStart, 1, 20, "", 1, V::current, 2},
+        {kStarts, 1, 20, "", 1, V::current, 2},
         {kFrame, 1, 20, "", 1, V::current, 2}});
 }
 
 TEST(Launches, RestartInPlace) {
-  play({{kStart, 0, 10, "boot/1/2", 1, V::opened, 1},
-        {kStart, 1, 10, "boot/1/2", 1, V::current, 1},
-        {kStart, 0, 11, "boot/1/2", 1, V::opened, 2},
-        {kStart, 1, 11, "boot/1/2", 1, V::current, 2},
+  play({{kStarts, 0, 10, "boot/1/2", 1, V::opened, 1},
+        {kStarts, 1, 10, "boot/1/2", 1, V::current, 1},
+        {kStarts, 0, 11, "boot/1/2", 1, V::opened, 2},
+        {kStarts, 1, 11, "boot/1/2", 1, V::current, 2},
         {kFrame, 1, 10, "boot/1/2", 1, V::stale, 2}});
 }
 
 TEST(Launches, ResumeOnAnotherNodeHasAnotherKey) {
-  play({{kStart, 0, 10, "nodeA", 500, V::opened, 500},
-        {kStart, 0, 20, "nodeB", 400, V::opened, 501},  // its clock is behind: still later
+  play({{kStarts, 0, 10, "nodeA", 500, V::opened, 500},
+        {kStarts, 0, 20, "nodeB", 400, V::opened, 501},  // its clock is behind: still later
         {kFrame, 0, 10, "nodeA", 500, V::stale, 501},
-        {kStart, 1, 12, "nodeA", 502, V::late, 501},
+        {kStarts, 1, 12, "nodeA", 502, V::late, 501},
         {kFrame, 1, 12, "nodeA", 502, V::stale, 501}});
 }
 
 TEST(Launches, AKeyThatComesAgainLaterIsANewLaunch) {
-  play({{kStart, 0, 10, "a", 1, V::opened, 1},
-        {kStart, 0, 20, "b", 1, V::opened, 2},
-        {kStart, 0, 30, "a", 1, V::opened, 3},
+  play({{kStarts, 0, 10, "a", 1, V::opened, 1},
+        {kStarts, 0, 20, "b", 1, V::opened, 2},
+        {kStarts, 0, 30, "a", 1, V::opened, 3},
         {kFrame, 0, 30, "a", 1, V::current, 3}});
 }
 
 TEST(Launches, WithoutAStartTheHeartbeatTellsTheKey) {
-  play({{kStart, 0, 10, "a", 1, V::opened, 1},
-        {kStart, 0, 20, "b", 2, V::opened, 2},
+  play({{kStarts, 0, 10, "a", 1, V::opened, 1},
+        {kStarts, 0, 20, "b", 2, V::opened, 2},
         {kFrame, 1, 12, "", 1, V::current, 2},  // start not seen: the newest, for now
         {kBeat, 1, 12, "a", 1, V::stale, 2},    // it is the first launch's
         {kFrame, 1, 12, "", 1, V::stale, 2},
@@ -140,10 +140,10 @@ TEST(Launches, WithoutAStartTheHeartbeatTellsTheKey) {
 }
 
 TEST(Launches, AfterTheEndWhoeverIsNewOpensTheNextAttempt) {
-  play({{kStart, 0, 10, "k", 1, V::opened, 1},
+  play({{kStarts, 0, 10, "k", 1, V::opened, 1},
         {kFrame, 0, 10, "k", 1, V::stale, 1, true},
-        {kStart, 1, 20, "k", 1, V::opened, 2, true},  // of a larger launch with the same key
-        {kStart, 0, 20, "k", 1, V::current, 2}});
+        {kStarts, 1, 20, "k", 1, V::opened, 2, true},  // of a larger launch with the same key
+        {kStarts, 0, 20, "k", 1, V::current, 2}});
 }
 
 TEST(Launches, JsonBelongsToTheAttemptThatItStates) {
@@ -158,54 +158,54 @@ TEST(Launches, AStartThatGotLostDoesNotHideTheNextLaunch) {
   // same, and what was asked of the first one must not reach it.
   play({{kFrame, 0, 10, "", 100, V::opened, 100},
         {kFrame, 0, 10, "", 100, V::current, 100},
-        {kStart, 0, 20, "k", 135, V::opened, 135},
+        {kStarts, 0, 20, "k", 135, V::opened, 135},
         {kFrame, 0, 10, "", 100, V::stale, 135}});
 }
 
 TEST(Launches, AStartThatGotLostDoesNotLeaveRoomForTheNextLaunch) {
-  play({{kStart, 0, 10, "", 100, V::opened, 100},
-        {kStart, 1, 11, "", 101, V::current, 100},
-        {kStart, 0, 20, "", 138, V::opened, 138},
+  play({{kStarts, 0, 10, "", 100, V::opened, 100},
+        {kStarts, 1, 11, "", 101, V::current, 100},
+        {kStarts, 0, 20, "", 138, V::opened, 138},
         {kFrame, 1, 11, "", 101, V::moved, 138},
         // Of the second launch rank 1's start is lost: its frames open another attempt.
         {kFrame, 1, 24, "", 146, V::opened, 146},
         {kFrame, 0, 20, "", 138, V::moved, 146},
         // The third launch must not join that.
-        {kStart, 0, 30, "", 178, V::opened, 178},
-        {kStart, 1, 30, "", 182, V::current, 178}});
+        {kStarts, 0, 30, "", 178, V::opened, 178},
+        {kStarts, 1, 30, "", 182, V::current, 178}});
 }
 
 TEST(Launches, WhoseStartGotLostKeepsItsPlaceWhenItComesAlong) {
   // Rank 0 of the second launch is heard of without its start; rank 1's start opens another attempt,
   // and rank 0 comes along. Its worker's next start is the third launch.
-  play({{kStart, 0, 10, "k", 100, V::opened, 100},
-        {kStart, 1, 10, "k", 100, V::current, 100},
+  play({{kStarts, 0, 10, "k", 100, V::opened, 100},
+        {kStarts, 1, 10, "k", 100, V::current, 100},
         {kFrame, 0, 20, "", 120, V::opened, 120},
         {kFrame, 1, 10, "", 100, V::moved, 120},
-        {kStart, 1, 20, "k", 121, V::opened, 121},
+        {kStarts, 1, 20, "k", 121, V::opened, 121},
         {kFrame, 0, 20, "", 120, V::moved, 121},
-        {kStart, 0, 30, "k", 130, V::opened, 130}});
+        {kStarts, 0, 30, "k", 130, V::opened, 130}});
 }
 
 TEST(Launches, AProcessThatMovedAndWasReplacedIsStale) {
-  play({{kStart, 0, 10, "k", 1, V::opened, 1},
-        {kStart, 1, 10, "k", 1, V::current, 1},
-        {kStart, 0, 20, "k", 1, V::opened, 2},
+  play({{kStarts, 0, 10, "k", 1, V::opened, 1},
+        {kStarts, 1, 10, "k", 1, V::current, 1},
+        {kStarts, 0, 20, "k", 1, V::opened, 2},
         {kFrame, 1, 10, "k", 1, V::moved, 2},
-        {kStart, 1, 20, "k", 1, V::current, 2},
+        {kStarts, 1, 20, "k", 1, V::current, 2},
         {kFrame, 1, 10, "k", 1, V::stale, 2},
         {kBeat, 1, 10, "k", 1, V::stale, 2},
         {kFrame, 1, 20, "k", 1, V::current, 2}});
 }
 
 TEST(Launches, AClockThatSteppedBackBetweenTwoLaunchesDecidesNothing) {
-  play({{kStart, 0, 20, "k", 1, V::opened, 1},
-        {kStart, 1, 20, "k", 1, V::current, 1},
-        {kStart, 0, 10, "k", 1, V::opened, 2},  // opened later, by an earlier clock
+  play({{kStarts, 0, 20, "k", 1, V::opened, 1},
+        {kStarts, 1, 20, "k", 1, V::current, 1},
+        {kStarts, 0, 10, "k", 1, V::opened, 2},  // opened later, by an earlier clock
         {kFrame, 0, 10, "k", 1, V::current, 2},
         {kFrame, 0, 20, "k", 1, V::stale, 2},
         {kFrame, 1, 20, "k", 1, V::moved, 2},
-        {kStart, 1, 10, "k", 1, V::current, 2},
+        {kStarts, 1, 10, "k", 1, V::current, 2},
         {kFrame, 1, 20, "k", 1, V::stale, 2}});
 }
 

@@ -7,12 +7,12 @@ namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
 
-Node node(const std::string& with) {
+Node balanced_node(const std::string& with) {
   return {"load_balancing", with, {gpu("0"), gpu("1"), gpu("2")}};
 }
 
 TEST(LoadBalancing, AnUnusedGpuDiffersAsFarAsTwoCan) {
-  Node one = node("{patience: 1}");
+  Node one = balanced_node("{patience: 1}");
   one.sweeps(121, {{gpu("0"), 0.0}, {gpu("1"), 1.0}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
@@ -21,7 +21,7 @@ TEST(LoadBalancing, AnUnusedGpuDiffersAsFarAsTwoCan) {
 }
 
 TEST(LoadBalancing, TwoThatAreNeverUsedDoNotDiffer) {
-  Node one = node("{patience: 1}");
+  Node one = balanced_node("{patience: 1}");
   one.sweeps(121, {{gpu("0"), 0.0}, {gpu("1"), 0.0}});
   one.end();
   EXPECT_TRUE(one.rule.firing().empty());
@@ -29,7 +29,7 @@ TEST(LoadBalancing, TwoThatAreNeverUsedDoNotDiffer) {
 }
 
 TEST(LoadBalancing, TellsTheFarthestPairOfEachKind) {
-  Node one = node("{patience: 1}");
+  Node one = balanced_node("{patience: 1}");
   one.sweeps(121, {{gpu("0"), 0.0}, {gpu("1"), 1.0}, {gpu("2"), 0.5}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 2U);
@@ -38,26 +38,26 @@ TEST(LoadBalancing, TellsTheFarthestPairOfEachKind) {
 }
 
 TEST(LoadBalancing, EqualLoadsAreFineAndHalfADistanceIsNot) {
-  Node equal = node("{patience: 1}");
+  Node equal = balanced_node("{patience: 1}");
   for (int i = 0; i < 121; ++i)
     equal.sweep({{gpu("0"), 0.01 * (i % 90)}, {gpu("1"), 0.01 * (i % 90)}});
   EXPECT_TRUE(equal.rule.firing().empty());
   // Half of the samples shared: distance √(ln 2 / 2) = 0.5887.
-  Node half = node("{patience: 1, threshold: 0.58}");
+  Node half = balanced_node("{patience: 1, threshold: 0.58}");
   for (int i = 0; i < 121; ++i)
     half.sweep({{gpu("0"), i % 2 == 0 ? 0.9 : 0.1}, {gpu("1"), i % 2 == 0 ? 0.9 : 0.5}});
   EXPECT_EQ(half.rule.firing().size(), 1U);
 }
 
 TEST(LoadBalancing, DoesNotApplyToOneGpu) {
-  Node one = node("{patience: 1}");
+  Node one = balanced_node("{patience: 1}");
   one.sweeps(121, {{gpu("0"), 0.5}});
   one.end();
   EXPECT_EQ(one.rule.rule_state(), "NoData");
 }
 
 TEST(LoadBalancing, LeavesOutAGpuThatIsSilent) {
-  Node one = node("{patience: 1, cooldown: 0s}");
+  Node one = balanced_node("{patience: 1, cooldown: 0s}");
   one.sweeps(120, {{gpu("0"), 0.5}, {gpu("1"), 0.5}});
   one.sweeps(121, {{gpu("0"), 1.0}});  // the other is gone: nothing to compare with
   EXPECT_TRUE(one.rule.firing().empty());

@@ -12,10 +12,10 @@ using core::Role;
 
 /// A loss around 1 with a median absolute deviation of 0.1 once it is warm: values 0.8, 0.9, 1.0, 1.1,
 /// 1.2 in turn. Robust deviation 0.14826, so 8 of them are 2.186 at 8 · 0.14826 + 1.
-struct Job {
+struct SpikeJob {
   SeriesBench rule;
   std::int64_t step = 0;
-  explicit Job(const std::string& with = "{}") : rule("loss_spike", with) {}
+  explicit SpikeJob(const std::string& with = "{}") : rule("loss_spike", with) {}
   std::string log(double loss) { return rule.step(Mode::train, step++, {{"loss", loss}}); }
   void usual(int times) {
     for (int i = 0; i < times; ++i) log(0.8 + 0.1 * static_cast<double>(step % 5));
@@ -23,13 +23,13 @@ struct Job {
 };
 
 TEST(LossSpike, WaitsForThirtyValues) {
-  Job job;
+  SpikeJob job;
   for (int i = 0; i < 30; ++i) EXPECT_EQ(job.log(1), "loss: insufficient_data");
   EXPECT_EQ(job.log(1), "loss: ok");
 }
 
 TEST(LossSpike, AJumpThatComesBackIsTransient) {
-  Job job;
+  SpikeJob job;
   job.usual(50);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(job.log(5), "loss: ok") << i;
   EXPECT_EQ(job.log(1), "loss: ok") << "the median of the latest three is still high";
@@ -41,7 +41,7 @@ TEST(LossSpike, AJumpThatComesBackIsTransient) {
 }
 
 TEST(LossSpike, OneOrTwoBadBatchesAreNone) {
-  Job job;
+  SpikeJob job;
   job.usual(50);
   job.log(500);
   job.usual(10);
@@ -52,7 +52,7 @@ TEST(LossSpike, OneOrTwoBadBatchesAreNone) {
 }
 
 TEST(LossSpike, AJumpThatStaysIsASpike) {
-  Job job;
+  SpikeJob job;
   job.usual(50);
   job.log(5);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(job.log(5), "loss: ok") << i;
@@ -66,18 +66,18 @@ TEST(LossSpike, AJumpThatStaysIsASpike) {
 
 TEST(LossSpike, TheLimitIsStrict) {
   const double limit = 1 + 8 * 1.4826 * 0.1;
-  Job below;
+  SpikeJob below;
   below.usual(50);
   for (int i = 0; i < 40; ++i) below.log(limit - 1e-6);
   EXPECT_TRUE(below.rule.told.empty());
-  Job above;
+  SpikeJob above;
   above.usual(50);
   for (int i = 0; i < 22; ++i) above.log(limit + 1e-6);
   EXPECT_EQ(above.rule.told.size(), 1U);
 }
 
 TEST(LossSpike, ALevelThatLastsAWholeWindowIsTheUsualOne) {
-  Job job("{window: 30}");
+  SpikeJob job("{window: 30}");
   job.usual(50);
   int hits = 0;
   for (int i = 0; i < 60; ++i) hits += job.log(5) == "loss: hit spike" ? 1 : 0;
@@ -86,7 +86,7 @@ TEST(LossSpike, ALevelThatLastsAWholeWindowIsTheUsualOne) {
 }
 
 TEST(LossSpike, AConstantLossHasADeviationOfOnePercent) {
-  Job job;
+  SpikeJob job;
   for (int i = 0; i < 40; ++i) job.log(2);
   for (int i = 0; i < 30; ++i) job.log(2.15);
   EXPECT_TRUE(job.rule.told.empty()) << "7.5 deviations";
@@ -95,7 +95,7 @@ TEST(LossSpike, AConstantLossHasADeviationOfOnePercent) {
 }
 
 TEST(LossSpike, NonFiniteLosses) {
-  Job job;
+  SpikeJob job;
   job.usual(50);
   EXPECT_EQ(job.log(std::nan("")), "loss: insufficient_data");
   for (int i = 0; i < 22; ++i) job.log(HUGE_VAL);

@@ -7,10 +7,12 @@ namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
 
-Node node(const std::string& with) { return {"low_gpu_utilization", with, {gpu("0"), gpu("1")}}; }
+Node idle_gpu_node(const std::string& with) {
+  return {"low_gpu_utilization", with, {gpu("0"), gpu("1")}};
+}
 
 TEST(LowGpuUtilization, IsQuietWithBothThresholdsZero) {
-  Node one = node("{threshold_p95: 0, threshold_p5: 0, patience: 0}");
+  Node one = idle_gpu_node("{threshold_p95: 0, threshold_p5: 0, patience: 0}");
   one.sweeps(300, {{gpu("0"), 0.0}});
   one.end();
   EXPECT_TRUE(one.rule.firing().empty());
@@ -18,7 +20,7 @@ TEST(LowGpuUtilization, IsQuietWithBothThresholdsZero) {
 }
 
 TEST(LowGpuUtilization, TellsIdleFromUnusedAndJudgesEachGpu) {
-  Node one = node("{patience: 0}");
+  Node one = idle_gpu_node("{patience: 0}");
   one.sweeps(130, {{gpu("0"), 0.4}, {gpu("1"), 0.0}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 2U);
@@ -31,7 +33,7 @@ TEST(LowGpuUtilization, TellsIdleFromUnusedAndJudgesEachGpu) {
 }
 
 TEST(LowGpuUtilization, OnceUsedIsNotUnused) {
-  Node one = node("{patience: 0, window: 100}");
+  Node one = idle_gpu_node("{patience: 0, window: 100}");
   one.sweep({{gpu("0"), 0.01}});
   one.sweeps(130, {{gpu("0"), 0.0}});
   ASSERT_FALSE(one.rule.firing().empty());
@@ -39,7 +41,7 @@ TEST(LowGpuUtilization, OnceUsedIsNotUnused) {
 }
 
 TEST(LowGpuUtilization, FluctuatesWhenItReachesTheLimitAndFallsBelowTheOther) {
-  Node one = node("{patience: 0, scan_interval_us: 10000000}");
+  Node one = idle_gpu_node("{patience: 0, scan_interval_us: 10000000}");
   for (int i = 0; i < 22; ++i) one.sweep({{gpu("0"), i % 4 == 0 ? 0.05 : 0.7}});
   const auto issues = one.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
@@ -47,13 +49,13 @@ TEST(LowGpuUtilization, FluctuatesWhenItReachesTheLimitAndFallsBelowTheOther) {
 }
 
 TEST(LowGpuUtilization, ExactlyTheLowerThresholdIsNoFluctuation) {
-  Node one = node("{patience: 0}");
+  Node one = idle_gpu_node("{patience: 0}");
   for (int i = 0; i < 130; ++i) one.sweep({{gpu("0"), i % 2 == 0 ? 0.1 : 0.9}});
   EXPECT_TRUE(one.rule.firing().empty());
 }
 
 TEST(LowGpuUtilization, WaitsForMoreThanPatience) {
-  Node one = node("{patience: 120}");
+  Node one = idle_gpu_node("{patience: 120}");
   one.sweeps(121, {{gpu("0"), 0.0}});  // the first minute holds exactly 120
   EXPECT_TRUE(one.rule.firing().empty());
   one.sweeps(120, {{gpu("0"), 0.0}});
@@ -61,7 +63,7 @@ TEST(LowGpuUtilization, WaitsForMoreThanPatience) {
 }
 
 TEST(LowGpuUtilization, LooksAtTheLastWindowOnly) {
-  Node one = node("{patience: 0, window: 50}");
+  Node one = idle_gpu_node("{patience: 0, window: 50}");
   one.sweeps(60, {{gpu("0"), 0.0}});
   one.sweeps(60, {{gpu("0"), 0.95}});
   one.sweep({{gpu("0"), 0.95}});
@@ -69,7 +71,7 @@ TEST(LowGpuUtilization, LooksAtTheLastWindowOnly) {
 }
 
 TEST(LowGpuUtilization, ResolvesWhenTheGpuIsUsedAgain) {
-  Node one = node("{patience: 0, window: 60}");
+  Node one = idle_gpu_node("{patience: 0, window: 60}");
   one.sweeps(121, {{gpu("0"), 0.2}});
   ASSERT_EQ(one.rule.firing().size(), 1U);
   one.sweeps(4 * 120, {{gpu("0"), 0.95}});

@@ -14,7 +14,7 @@ using core::Role;
 TensorValues tokens(const std::vector<double>& values, Dtype dtype = Dtype::i64) {
   return {"ids", values, Role::input, 0, dtype};
 }
-RowContext counted(const std::vector<double>& values, const std::vector<double>& counts) {
+RowContext value_counts(const std::vector<double>& values, const std::vector<double>& counts) {
   RowContext with;
   with.vectors = {{35, values, counts}};
   return with;
@@ -45,13 +45,14 @@ TEST(NlpSequenceRatio, EachTokenHasItsLimit) {
                 "{tensor_regex: [ids], token_values: [0, 3], token_thresholds_percent: [50, 20]}");
   rule.knows("ids", {10});
   const std::vector<double> some{0, 0, 0, 3, 3, 3, 7, 7, 7, 7};
-  EXPECT_EQ(rule.judge(0, tokens(some), counted({0, 3}, {3, 3})), "hit");
+  EXPECT_EQ(rule.judge(0, tokens(some), value_counts({0, 3}, {3, 3})), "hit");
   EXPECT_EQ(rule.finding->observed.value, 30);
   EXPECT_EQ(rule.finding->threshold->value, 20);
-  EXPECT_EQ(rule.judge(1, tokens(some), counted({0, 3}, {3, 2})), "ok") << "20 % is the limit";
-  EXPECT_EQ(rule.judge(2, tokens(some), counted({0, 4}, {3, 3})), "insufficient_data")
+  EXPECT_EQ(rule.judge(1, tokens(some), value_counts({0, 3}, {3, 2})), "ok") << "20 % is the limit";
+  EXPECT_EQ(rule.judge(2, tokens(some), value_counts({0, 4}, {3, 3})), "insufficient_data")
       << "3 was not counted";
-  EXPECT_EQ(rule.judge(3, tokens({0, 0, 0, 2}), counted({3}, {0})), "hit") << "the first is told";
+  EXPECT_EQ(rule.judge(3, tokens({0, 0, 0, 2}), value_counts({3}, {0})), "hit")
+      << "the first is told";
   EXPECT_EQ(rule.finding->threshold->value, 50);
 }
 
@@ -74,7 +75,7 @@ TEST(NlpSequenceRatio, FloatsMatchWithinAMillionth) {
   EXPECT_EQ(zero.judge(0, tokens({0, 0, 5}, Dtype::f32)), "hit");
   EXPECT_EQ(zero.judge(1, tokens({0, 5, 5}, Dtype::f32)), "insufficient_data")
       << "others may lie within a millionth";
-  EXPECT_EQ(zero.judge(2, tokens({0, 5, 5}, Dtype::f32), counted({0}, {1})), "ok");
+  EXPECT_EQ(zero.judge(2, tokens({0, 5, 5}, Dtype::f32), value_counts({0}, {1})), "ok");
 }
 
 TEST(NlpSequenceRatio, NaNAndNothing) {

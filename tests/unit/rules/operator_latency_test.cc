@@ -39,7 +39,7 @@ struct Profiled {
 Spent cpu(const std::string& name, double microseconds) {
   return {name, microseconds * kMicro, "op.cpu"};
 }
-Spent gpu(const std::string& name, double microseconds, const std::string& device = "0") {
+Spent gpu_spent(const std::string& name, double microseconds, const std::string& device = "0") {
   return {name, microseconds * kMicro, "op.gpu/" + device};
 }
 
@@ -83,8 +83,8 @@ TEST(OperatorLatency, CallsOfAJudgedStepAreLeftOutAndCounted) {
 
 TEST(OperatorLatency, SharesAreThoseOfADevice) {
   Profiled run("{min_calls: 1}");
-  run.profile({cpu("conv", 50), cpu("add", 50), gpu("conv", 900), gpu("add", 900),
-               gpu("conv", 1, "1"), gpu("matmul", 3, "1")});
+  run.profile({cpu("conv", 50), cpu("add", 50), gpu_spent("conv", 900), gpu_spent("add", 900),
+               gpu_spent("conv", 1, "1"), gpu_spent("matmul", 3, "1")});
   run.end();
   const auto issues = run.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
@@ -145,7 +145,7 @@ TEST(OperatorLatency, AnOperatorThatTheFirstWindowHardlyKnewHasNothingToRegressF
 
 TEST(OperatorLatency, ADeviceAndAPatternChooseWhatIsJudgedNotWhatTheShareIsOf) {
   Profiled run("{min_calls: 1, device: gpu, op_regex: [conv]}");
-  run.profile({cpu("conv", 99), cpu("add", 1), gpu("conv", 1), gpu("add", 99)});
+  run.profile({cpu("conv", 99), cpu("add", 1), gpu_spent("conv", 1), gpu_spent("add", 99)});
   run.end();
   EXPECT_TRUE(run.rule.firing().empty());
   EXPECT_EQ(run.rule.rule_state(), "NoIssuesFound");
@@ -154,7 +154,7 @@ TEST(OperatorLatency, ADeviceAndAPatternChooseWhatIsJudgedNotWhatTheShareIsOf) {
 TEST(OperatorLatency, AStepWithoutOperatorsOfTheDeviceIsProfiledToo) {
   Profiled run("{min_calls: 2, window: 2, device: gpu}");
   for (int i = 0; i < 4; ++i) {
-    run.profile({gpu("conv", 9), gpu("add", 1)});
+    run.profile({gpu_spent("conv", 9), gpu_spent("add", 1)});
     run.profile({cpu("conv", 1)});
   }
   run.end();

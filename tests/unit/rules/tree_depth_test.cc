@@ -12,12 +12,12 @@ using core::Mode;
 using core::Role;
 
 /// A booster that sends one round after the other.
-struct Booster {
+struct TreeBooster {
   RuleHarness rule;
   FakeWorker worker;
   std::int64_t round = 0;
 
-  explicit Booster(const std::string& with = "{}", const std::string& preset = "tocsin")
+  explicit TreeBooster(const std::string& with = "{}", const std::string& preset = "tocsin")
       : rule(RuleHarness::of("tree_depth", with, preset)) {
     rule.feed(worker.dictionary({{core::DictionaryType::scalar, "trees/depth", Role::metric},
                                  {core::DictionaryType::tensor, "trees/Node", Role::tree}}));
@@ -35,7 +35,7 @@ struct Booster {
 };
 
 TEST(TreeDepth, FiresAboveTheLimitOnly) {
-  Booster booster;
+  TreeBooster booster;
   for (int i = 0; i < 10; ++i) booster.depth(4);
   booster.depth(0);  // a single leaf
   EXPECT_TRUE(booster.rule.firing().empty());
@@ -47,14 +47,14 @@ TEST(TreeDepth, FiresAboveTheLimitOnly) {
 }
 
 TEST(TreeDepth, UnlimitedDepthFiresAtTheFirstRound) {
-  Booster booster;
+  TreeBooster booster;
   booster.depth(100);
   ASSERT_EQ(booster.rule.firing().size(), 1U);
   EXPECT_EQ(booster.rule.firing()[0].step, 0);
 }
 
 TEST(TreeDepth, OfSeveralTreesTheDeepestCounts) {
-  Booster booster;
+  TreeBooster booster;
   booster.tree({{"trees/Yes", {1, 2}, Role::tree}, {"trees/Node", {0, 1}, Role::tree}},
                {{core::SparseStat::depth, 0, 3}, {core::SparseStat::depth, 1, 7}});
   ASSERT_EQ(booster.rule.firing().size(), 1U);
@@ -62,7 +62,7 @@ TEST(TreeDepth, OfSeveralTreesTheDeepestCounts) {
 }
 
 TEST(TreeDepth, WithoutPathsTheLargestNodeNumberTells) {
-  Booster booster;
+  TreeBooster booster;
   booster.tree(
       {{"trees/Node", {0, 15, 30}, Role::tree}});  // log2(31) = 4.95: a full tree of depth 4
   EXPECT_TRUE(booster.rule.firing().empty());
@@ -72,13 +72,13 @@ TEST(TreeDepth, WithoutPathsTheLargestNodeNumberTells) {
 }
 
 TEST(TreeDepth, PathsWinOverNodeNumbers) {
-  Booster booster;
+  TreeBooster booster;
   booster.tree({{"trees/Node", {0, 1000}, Role::tree}}, {{core::SparseStat::depth, 0, 2}});
   EXPECT_TRUE(booster.rule.firing().empty());
 }
 
 TEST(TreeDepth, WhatCannotBeADepthIsInsufficient) {
-  Booster booster;
+  TreeBooster booster;
   booster.depth(std::nan(""));
   booster.depth(HUGE_VAL);
   booster.depth(-1);
@@ -89,12 +89,12 @@ TEST(TreeDepth, WhatCannotBeADepthIsInsufficient) {
 }
 
 TEST(TreeDepth, RoundsAreStepsOfGlobalAndInOurPresetOfTrain) {
-  Booster original("{depth: 0}", "original");
+  TreeBooster original("{depth: 0}", "original");
   original.depth(1, Mode::train);
   EXPECT_TRUE(original.rule.firing().empty());
   original.depth(1, Mode::global);
   EXPECT_EQ(original.rule.firing().size(), 1U);
-  Booster booster("{depth: 0}");
+  TreeBooster booster("{depth: 0}");
   booster.depth(1, Mode::eval);
   EXPECT_TRUE(booster.rule.firing().empty());
   booster.depth(1, Mode::train);

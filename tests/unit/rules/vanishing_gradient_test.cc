@@ -11,16 +11,17 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 
-core::SummaryRow gradient(const std::string& name, double abs_mean, std::uint64_t flags = 0) {
+core::SummaryRow small_gradient(const std::string& name, double abs_mean, std::uint64_t flags = 0) {
   return row_of(name, Role::gradient, 100, abs_mean * 10, abs_mean, flags);
 }
 
 TEST(VanishingGradient, OneTensorIsEnoughForTheOriginal) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
-  rule.feed(worker.summary(Mode::train, 0,
-                           {gradient("a", 1e-3), gradient("b", 9e-8), gradient("c", 1e-3),
-                            gradient("d", 1e-3), gradient("e", 1e-3)}));
+  rule.feed(worker.summary(
+      Mode::train, 0,
+      {small_gradient("a", 1e-3), small_gradient("b", 9e-8), small_gradient("c", 1e-3),
+       small_gradient("d", 1e-3), small_gradient("e", 1e-3)}));
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_DOUBLE_EQ(rule.firing()[0].evidence.observed.value, 9e-8);
 }
@@ -28,21 +29,22 @@ TEST(VanishingGradient, OneTensorIsEnoughForTheOriginal) {
 TEST(VanishingGradient, AcceptsAMeanExactlyAtTheThreshold) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{threshold: 0.5}", "original");
   FakeWorker worker;
-  rule.feed(worker.summary(Mode::train, 0, {gradient("a", 0.5)}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("a", 0.5)}));
   EXPECT_TRUE(rule.firing().empty());
 }
 
 TEST(VanishingGradient, DefaultNeedsAQuarterOfTheWorkersTensors) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient");
   FakeWorker worker;
-  rule.feed(worker.summary(Mode::train, 0, {gradient("a", 1e-3), gradient("b", 0)}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("a", 1e-3), small_gradient("b", 0)}));
   // Half of this frame, but a fifth of the step: four more tensors follow in a second frame.
-  rule.feed(worker.summary(Mode::train, 0,
-                           {gradient("c", 1e-3), gradient("d", 1e-3), gradient("e", 1e-3)}));
+  rule.feed(worker.summary(
+      Mode::train, 0,
+      {small_gradient("c", 1e-3), small_gradient("d", 1e-3), small_gradient("e", 1e-3)}));
   rule.feed(worker.step_end(Mode::train, 0));
   EXPECT_TRUE(rule.firing().empty());
-  rule.feed(
-      worker.summary(Mode::train, 1, {gradient("a", 0), gradient("b", 0), gradient("c", 1e-3)}));
+  rule.feed(worker.summary(
+      Mode::train, 1, {small_gradient("a", 0), small_gradient("b", 0), small_gradient("c", 1e-3)}));
   EXPECT_TRUE(rule.firing().empty()) << "the step has not ended";
   rule.feed(worker.step_end(Mode::train, 1));
   ASSERT_EQ(rule.firing().size(), 2U);
@@ -72,8 +74,10 @@ TEST(VanishingGradient, TakesTheLossScaleOut) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
   rule.feed(worker.scalars(Mode::train, {{"loss_scale", 0, 65536, Role::other}}));
-  rule.feed(worker.summary(Mode::train, 0, {gradient("scaled", 1e-4)}));  // 1.5e-9 after unscaling
-  rule.feed(worker.summary(Mode::train, 0, {gradient("unscaled", 1e-4, core::meta::kUnscaled)}));
+  rule.feed(
+      worker.summary(Mode::train, 0, {small_gradient("scaled", 1e-4)}));  // 1.5e-9 after unscaling
+  rule.feed(
+      worker.summary(Mode::train, 0, {small_gradient("unscaled", 1e-4, core::meta::kUnscaled)}));
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_NEAR(rule.firing()[0].evidence.observed.value, 1e-4 / 65536, 1e-15);
 }
@@ -81,18 +85,18 @@ TEST(VanishingGradient, TakesTheLossScaleOut) {
 TEST(VanishingGradient, NamesTheParameterWhoseGradientItIs) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
-  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "gradient/0.weight"}}));
-  rule.feed(worker.summary(Mode::train, 0, {gradient("gradient/0.weight", 0)}));
+  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "small_gradient/0.weight"}}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("small_gradient/0.weight", 0)}));
   ASSERT_EQ(rule.firing().size(), 1U);
-  EXPECT_TRUE(rule.firing()[0].summary.starts_with("The gradient of 0.weight has"))
+  EXPECT_TRUE(rule.firing()[0].summary.starts_with("The small_gradient of 0.weight has"))
       << rule.firing()[0].summary;
-  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "gradient/0.weight");
+  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "small_gradient/0.weight");
 }
 
 TEST(VanishingGradient, LeavesNaNToExplodingTensor) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
-  rule.feed(worker.summary(Mode::train, 0, {gradient("a", std::nan(""))}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("a", std::nan(""))}));
   EXPECT_TRUE(rule.firing().empty());
 }
 
@@ -100,7 +104,7 @@ TEST(VanishingGradient, IgnoresOtherRolesAndModes) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
   rule.feed(worker.summary(Mode::train, 0, {row_of("w", Role::weight, 10, 0, 0)}));
-  rule.feed(worker.summary(Mode::eval, 0, {gradient("a", 0)}));
+  rule.feed(worker.summary(Mode::eval, 0, {small_gradient("a", 0)}));
   EXPECT_TRUE(rule.firing().empty());
 }
 
@@ -108,11 +112,11 @@ TEST(VanishingGradient, KeepsToChosenTensors) {
   RuleHarness rule =
       RuleHarness::of("vanishing_gradient", "{tensor_regex: ['fc[0-9]']}", "original");
   FakeWorker worker;
-  rule.feed(worker.summary(Mode::train, 0, {gradient("conv", 0), gradient("fc1", 0)}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("conv", 0), small_gradient("fc1", 0)}));
   EXPECT_TRUE(rule.firing().empty()) << "names are not known yet";
   rule.feed(worker.dictionary({{core::DictionaryType::tensor, "conv", Role::gradient},
                                {core::DictionaryType::tensor, "fc1", Role::gradient}}));
-  rule.feed(worker.summary(Mode::train, 1, {gradient("conv", 0), gradient("fc1", 0)}));
+  rule.feed(worker.summary(Mode::train, 1, {small_gradient("conv", 0), small_gradient("fc1", 0)}));
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "fc1");
 }

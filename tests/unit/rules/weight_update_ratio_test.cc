@@ -102,12 +102,12 @@ TEST(WeightUpdateRatio, RefusesThresholdsInTheWrongOrder) {
 // ------------------------------------------------------------------------ windows and edges
 
 /// One weight tensor of 10 elements.
-struct Saves {
+struct UpdateSaves {
   RowBench rule;
   std::uint64_t count = 10;
   double rate = std::nan("");
   double most = std::nan("");
-  explicit Saves(const std::string& with = "{}", const std::string& preset = "original")
+  explicit UpdateSaves(const std::string& with = "{}", const std::string& preset = "original")
       : rule("weight_update_ratio", with, preset) {}
 
   std::string norm(std::int64_t step, double l2) {
@@ -129,27 +129,27 @@ struct Saves {
 };
 
 TEST(WeightUpdateRatio, RemembersAsManySavesAsNumStepsNeeds) {
-  Saves w("{num_steps: 20}");
+  UpdateSaves w("{num_steps: 20}");
   for (std::int64_t step = 0; step < 20; ++step) w.norm(step, 1);
   EXPECT_EQ(w.norm(20, 30), "hit too_large");
   EXPECT_EQ(w.rule.finding->first_step, 0) << "the earliest of 20 saves in reach";
   EXPECT_EQ(w.moved(21, 1, 1e-3), "ok") << "measured against the earliest in reach, 1";
   EXPECT_EQ(w.moved(22, 21, 1e-12), "insufficient_data") << "measured against another";
-  Saves sparse("{num_steps: 1000}");
+  UpdateSaves sparse("{num_steps: 1000}");
   for (std::int64_t step = 0; step < 1000; step += 100) sparse.norm(step, 1);
   EXPECT_EQ(sparse.norm(1000, 30), "hit too_large");
   EXPECT_EQ(sparse.rule.finding->first_step, 0);
 }
 
 TEST(WeightUpdateRatio, BeyondItsMemoryItSaysThatItDoesNotKnow) {
-  Saves w("{num_steps: 1000}");
+  UpdateSaves w("{num_steps: 1000}");
   for (std::int64_t step = 0; step < 255; ++step) w.norm(step, 1);
   EXPECT_EQ(w.norm(255, 30), "hit too_large") << "255 saves, all of them known";
   EXPECT_EQ(w.norm(256, 1), "insufficient_data") << "256 known, and maybe one before";
 }
 
 TEST(WeightUpdateRatio, InfinityIsTooLargeAndNaNIsNothing) {
-  Saves w;
+  UpdateSaves w;
   w.norm(0, 1);
   EXPECT_EQ(w.norm(1, HUGE_VAL), "hit too_large");
   EXPECT_EQ(w.norm(2, HUGE_VAL), "insufficient_data") << "Inf − Inf";
@@ -160,7 +160,7 @@ TEST(WeightUpdateRatio, InfinityIsTooLargeAndNaNIsNothing) {
 }
 
 TEST(WeightUpdateRatio, AnotherShapeStartsAnew) {
-  Saves w;
+  UpdateSaves w;
   w.norm(0, 1);
   w.count = 20;
   EXPECT_EQ(w.norm(1, 99), "insufficient_data");
@@ -172,7 +172,7 @@ TEST(WeightUpdateRatio, AnotherShapeStartsAnew) {
 }
 
 TEST(WeightUpdateRatio, TheLimitsAreStrict) {
-  Saves w("{epsilon: 1, large_threshold: 10, small_threshold: 0.25}");
+  UpdateSaves w("{epsilon: 1, large_threshold: 10, small_threshold: 0.25}");
   w.norm(0, 1);
   EXPECT_EQ(w.moved(1, 0, 20), "ok") << "20 / (1 + 1) = 10";
   EXPECT_EQ(w.moved(2, 1, 20.001), "hit too_large");
@@ -185,7 +185,7 @@ TEST(WeightUpdateRatio, TheLimitsAreStrict) {
 // --------------------------------------------------------------------- the learning rate
 
 TEST(WeightUpdateRatio, ADecayingScheduleIsNoFault) {
-  Saves w("{}", "tocsin");
+  UpdateSaves w("{}", "tocsin");
   w.most = 1e-3;
   w.rate = 1e-3;
   w.norm(0, 1);
@@ -200,7 +200,7 @@ TEST(WeightUpdateRatio, ADecayingScheduleIsNoFault) {
 }
 
 TEST(WeightUpdateRatio, AWarmUpFromZeroIsNoFault) {
-  Saves w("{}", "tocsin");
+  UpdateSaves w("{}", "tocsin");
   w.rate = 0;
   w.most = 0;
   w.norm(0, 1);
@@ -210,10 +210,10 @@ TEST(WeightUpdateRatio, AWarmUpFromZeroIsNoFault) {
 }
 
 TEST(WeightUpdateRatio, WithoutARateTheLimitIsAbsolute) {
-  Saves w("{}", "tocsin");
+  UpdateSaves w("{}", "tocsin");
   w.norm(0, 1);
   EXPECT_EQ(w.moved(1, 0, 1e-7), "hit too_small");
-  Saves original;
+  UpdateSaves original;
   original.rate = 1e-6;
   original.most = 1;
   original.norm(0, 1);

@@ -14,11 +14,11 @@ using testing_support::measure;
 using testing_support::statistic_of;
 using testing_support::Tensor;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 TEST(FirstBadIndex, IsTheFirstNaNOrInfinity) {
   const auto statistic = statistic_of("first_bad_index");
-  const auto given = measure(*statistic, Tensor<float>{Dtype::f32, {1, 2, -kInf, NAN}});
+  const auto given = measure(*statistic, Tensor<float>{Dtype::f32, {1, 2, -kInfinite, NAN}});
   EXPECT_EQ(given.at(SparseStat::first_bad_index), 2);
   const auto half = measure(*statistic, Tensor<std::uint16_t>{Dtype::f16, {0, 0x7e00}});
   EXPECT_EQ(half.at(SparseStat::first_bad_index), 1);

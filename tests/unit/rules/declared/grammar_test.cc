@@ -26,7 +26,7 @@ std::string tensor(const std::string& when, const std::string& more = {}) {
   return errors("tensor(\".*\")", when, more);
 }
 const std::string kLast = "    window: last 50 steps\n";
-const std::string kStart = "    window: since start\n";
+const std::string kHeadOfRule = "    window: since start\n";
 
 TEST(DeclaredGrammar, TakesEveryLineOfTheGrammar) {
   for (const char* select :
@@ -139,7 +139,7 @@ TEST(DeclaredGrammar, NamesTheCharacterOfEveryFault) {
                   {"previous(value) > 1", "expected an aggregate of a window", 20}},
                  kLast);
   expect_refused("metric(\"loss\")", {{"previous(mean(value)) > 1", "no window before one", 11}},
-                 kStart);
+                 kHeadOfRule);
   expect_refused("metric(\"loss\")", {{"value > 1", "this window is judged when it is over", 11}},
                  "    window: every 10 steps\n");
 }
