@@ -124,14 +124,14 @@ struct Kept {
   }
 };
 
-thread_local Kept kept;
+thread_local Kept kept_handles;
 
 class CurlHttpClient final : public HttpClient {
  public:
   HttpResult send(const HttpRequest& request) override {
     curl_global();
     HttpResult out;
-    CURL* const handle = kept.take(number_, request.guard);
+    CURL* const handle = kept_handles.take(number_, request.guard);
     if (handle == nullptr) return {HttpFailure::unreachable, "no memory for a request", {}};
     std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr,
                                                                         curl_slist_free_all);

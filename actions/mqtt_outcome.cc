@@ -36,7 +36,7 @@ std::string hex_code(const char* what, int reason) {
 }
 
 void append_escaped(std::string& out, std::string_view level) {
-  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
   if (level.empty()) out += '_';
   for (std::size_t i = 0; i < level.size(); ++i) {
     const auto c = static_cast<unsigned char>(level[i]);
@@ -47,8 +47,8 @@ void append_escaped(std::string& out, std::string_view level) {
       continue;
     }
     out += '%';
-    out += kHex[c >> 4U];
-    out += kHex[c & 0xFU];
+    out += kDigits[c >> 4U];
+    out += kDigits[c & 0xFU];
   }
 }
 

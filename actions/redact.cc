@@ -54,7 +54,7 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string percent_encode(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -64,8 +64,8 @@ std::string percent_encode(std::string_view text) {
       continue;
     }
     out += '%';
-    out += kHex[static_cast<unsigned char>(c) >> 4U];
-    out += kHex[static_cast<unsigned char>(c) & 0xFU];
+    out += kDigits[static_cast<unsigned char>(c) >> 4U];
+    out += kDigits[static_cast<unsigned char>(c) & 0xFU];
   }
   return out;
 }
