@@ -82,7 +82,7 @@ double middle(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-enum Measure : std::size_t { kWholeStep, kComputed, kForwardPass, kMeasures };
+enum Measure : std::size_t { kWholeStep, kComputeTime, kForwardPass, kMeasures };
 constexpr std::array<std::string_view, kMeasures> kMeasureNames{"step", "compute", "forward"};
 
 struct WorkedStep {
@@ -195,7 +195,7 @@ struct Straggler {
         communicates = communicates || worked.communicates;
       }
     }
-    const Measure main = phases ? kComputed : kWholeStep;
+    const Measure main = phases ? kComputeTime : kWholeStep;
     const Comparison whole = medians_of(windows, main);
     Comparison forward;
     if (phases && !communicates) forward = medians_of(windows, kForwardPass);

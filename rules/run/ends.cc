@@ -5,7 +5,7 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;
+constexpr std::int64_t kNextHeartbeat = 1'000'000'000;
 
 std::string how(const std::optional<int>& code, const std::optional<int>& signal) {
   if (signal) return " was ended by signal " + std::to_string(*signal);
@@ -172,7 +172,7 @@ void Ends::revive(Run& run, std::int64_t time) {
       run,
       std::max(time, run.pulse.last_heartbeat == kNever
                          ? time
-                         : add(run.pulse.last_heartbeat, std::chrono::nanoseconds(kHeartbeatSoon))),
+                         : add(run.pulse.last_heartbeat, std::chrono::nanoseconds(kNextHeartbeat))),
       true);
 }
 

@@ -85,12 +85,12 @@ TEST(VanishingGradient, TakesTheLossScaleOut) {
 TEST(VanishingGradient, NamesTheParameterWhoseGradientItIs) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
-  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "small_gradient/0.weight"}}));
-  rule.feed(worker.summary(Mode::train, 0, {small_gradient("small_gradient/0.weight", 0)}));
+  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "gradient/0.weight"}}));
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("gradient/0.weight", 0)}));
   ASSERT_EQ(rule.firing().size(), 1U);
-  EXPECT_TRUE(rule.firing()[0].summary.starts_with("The small_gradient of 0.weight has"))
+  EXPECT_TRUE(rule.firing()[0].summary.starts_with("The gradient of 0.weight has"))
       << rule.firing()[0].summary;
-  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "small_gradient/0.weight");
+  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "gradient/0.weight");
 }
 
 TEST(VanishingGradient, LeavesNaNToExplodingTensor) {
