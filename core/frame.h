@@ -5,7 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,29 +12,18 @@
 #include <string_view>
 
 #include "core/codes.h"
+#include "core/frame_extensions.h"
+#include "core/frame_rows.h"
 #include "core/identity.h"
 
 namespace tocsin::core {
 
 static_assert(std::endian::native == std::endian::little, "frame v1 is read in place");
 
-enum class FrameKind : std::uint8_t {
-  summary = 1,
-  scalar = 2,
-  step_end = 3,
-  lifecycle = 4,
-  system = 5,
-  span = 6,
-  dictionary = 7,
-  tensor_chunk = 8,
-  snapshot = 9,
-};
-
 inline constexpr std::size_t kFrameHeaderBytes = 112;
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kTargetFrameBytes = 256 * 1024;
 inline constexpr std::uint32_t kMaxFrameRows = 65536;
-inline constexpr std::size_t kColumnBytes = 8;
 
 /// Header flags.
 namespace frame_flag {
@@ -94,232 +82,6 @@ class ColumnView {
  private:
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-};
-
-/// Column numbers per kind. A further one goes to the end, and into the row below: frames whose
-/// writers do not know it yet stay readable.
-namespace summary_column {
-enum : std::size_t {
-  name,
-  count,
-  sum,
-  sumsq,
-  m2,
-  abs_sum,
-  min,
-  max,
-  nan,
-  posinf,
-  neginf,
-  zero,
-  negative,
-  meta,
-  columns
-};
-}
-namespace scalar_column {
-enum : std::size_t { name, step, global_step, time, value, meta, columns };
-}
-namespace step_end_column {
-enum : std::size_t { step, global_step, start, end, micro_steps, meta, columns };
-}
-namespace system_column {
-enum : std::size_t { series, time, value, meta, columns };
-}
-namespace span_column {
-enum : std::size_t { name, track, start, duration, step, args, meta, columns };
-}
-
-/// Columns that a row of this kind has at least: those of version 1.0, whatever the enumerations
-/// above grow to. A reader takes any frame with these; 0 for kinds without columns.
-constexpr std::size_t least_columns(FrameKind kind) noexcept {
-  switch (kind) {
-    case FrameKind::summary:
-      return 14;
-    case FrameKind::scalar:
-    case FrameKind::step_end:
-      return 6;
-    case FrameKind::system:
-      return 4;
-    case FrameKind::span:
-      return 7;
-    case FrameKind::lifecycle:
-    case FrameKind::dictionary:
-    case FrameKind::tensor_chunk:
-    case FrameKind::snapshot:
-      return 0;
-  }
-  return 0;
-}
-
-/// A row of a summary frame: 14 canonical columns. n = count elements.
-struct SummaryRow {
-  std::uint64_t name = 0;
-  std::uint64_t count = 0;
-  double sum = 0;
-  double sumsq = 0;
-  double m2 = 0;  // Σ (x − mean)²
-  double abs_sum = 0;
-  double min = 0;  // NaN when any element is NaN; meaningless when count is 0
-  double max = 0;
-  std::uint64_t nan = 0;
-  std::uint64_t posinf = 0;
-  std::uint64_t neginf = 0;
-  std::uint64_t zero = 0;      // ±0
-  std::uint64_t negative = 0;  // −Inf counts, NaN does not
-  std::uint64_t meta = 0;
-
-  [[nodiscard]] double n() const noexcept { return static_cast<double>(count); }
-  [[nodiscard]] double mean() const noexcept { return sum / n(); }
-  [[nodiscard]] double abs_mean() const noexcept { return abs_sum / n(); }
-  [[nodiscard]] double l1() const noexcept { return abs_sum; }
-  [[nodiscard]] double l2() const noexcept { return std::sqrt(sumsq); }
-  [[nodiscard]] double variance() const noexcept { return m2 / n(); }  // population
-  [[nodiscard]] double std() const noexcept { return std::sqrt(variance()); }
-  [[nodiscard]] double abs_max() const noexcept {
-    return std::isnan(min) || std::isnan(max) ? std::nan("")
-                                              : std::fmax(std::fabs(min), std::fabs(max));
-  }
-  [[nodiscard]] std::uint64_t positive() const noexcept { return count - nan - zero - negative; }
-  [[nodiscard]] std::uint64_t non_finite() const noexcept { return nan + posinf + neginf; }
-};
-static_assert(sizeof(SummaryRow) == summary_column::columns * kColumnBytes);
-
-/// A row of a scalar frame: one value of one metric at one step.
-struct ScalarRow {
-  std::uint64_t name = 0;
-  std::int64_t step = 0;
-  std::int64_t global_step = 0;
-  std::int64_t time = 0;  // UTC ns
-  double value = 0;       // may be NaN or infinite
-  std::uint64_t meta = 0;
-};
-static_assert(sizeof(ScalarRow) == scalar_column::columns * kColumnBytes);
-
-/// A row of a step-end frame: one finished step of one worker.
-struct StepEndRow {
-  std::int64_t step = 0;
-  std::int64_t global_step = 0;
-  std::int64_t start = 0;  // UTC ns
-  std::int64_t end = 0;    // UTC ns
-  std::uint64_t micro_steps = 1;
-  std::uint64_t meta = 0;
-};
-static_assert(sizeof(StepEndRow) == step_end_column::columns * kColumnBytes);
-
-/// A row of a system frame: one sample of one series; meta 1 = monotonic counter.
-struct SystemRow {
-  std::uint64_t series = 0;
-  std::int64_t time = 0;  // UTC ns; one time for all samples of a sweep
-  double value = 0;
-  std::uint64_t meta = 0;
-};
-static_assert(sizeof(SystemRow) == system_column::columns * kColumnBytes);
-
-/// A row of a span frame: something that took time on one track.
-struct SpanRow {
-  std::uint64_t name = 0;
-  std::uint64_t track = 0;
-  std::int64_t start = 0;     // UTC ns
-  std::int64_t duration = 0;  // ns; -1 = an instant
-  std::int64_t step = 0;
-  std::uint64_t args = 0;  // hash of the arguments, 0 none
-  std::uint64_t meta = 0;
-};
-static_assert(sizeof(SpanRow) == span_column::columns * kColumnBytes);
-
-/// Statistics of tag-1 extensions.
-enum class SparseStat : std::uint16_t {
-  median = 1,
-  prod = 2,
-  p05 = 3,
-  p25 = 4,
-  p75 = 5,
-  p95 = 6,
-  delta_l2 = 7,
-  delta_max_abs = 8,
-  delta_excess = 9,
-  prev_l2 = 10,
-  delta_from_step = 11,
-  unit_count = 12,
-  unit_inactive_count = 13,
-  unit_saturated_count = 14,
-  abs_ge_count = 15,
-  depth = 16,
-  abs_min = 17,
-  abs_median = 18,
-  abs_prod = 19,
-  first_bad_index = 20,
-  digest = 0x8001,
-};
-
-/// Extension tag 1: one statistic for some rows of the frame.
-struct SparseColumn {
-  SparseStat stat{};
-  std::span<const std::byte> params_bytes;  // f64[p]
-  std::span<const std::byte> row_bytes;     // u32[m], ascending
-  std::span<const std::byte> value_bytes;   // f64[m] (u64 for digest)
-  [[nodiscard]] std::size_t size() const noexcept { return row_bytes.size() / 4; }
-  [[nodiscard]] std::uint32_t row(std::size_t i) const noexcept {
-    return load<std::uint32_t>(row_bytes, i);
-  }
-  [[nodiscard]] double value(std::size_t i) const noexcept { return load<double>(value_bytes, i); }
-  [[nodiscard]] double param(std::size_t i) const noexcept { return load<double>(params_bytes, i); }
-
- private:
-  template <typename T>
-  static T load(std::span<const std::byte> bytes, std::size_t i) noexcept {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-    return value;
-  }
-};
-
-/// Statistics of tag-2 extensions.
-enum class VectorStat : std::uint16_t {
-  channel_sum = 32,
-  channel_sumsq = 33,
-  channel_count = 34,
-  value_counts = 35,
-  class_counts = 36,
-  class_correct = 37,
-  confusion = 38,
-};
-
-/// Extension tag 2: several numbers for one row.
-struct SparseVector {
-  VectorStat stat{};
-  std::uint32_t row = 0;
-  std::span<const std::byte> params_bytes;  // f64[p]
-  std::span<const std::byte> value_bytes;   // f64[n]
-  [[nodiscard]] std::size_t size() const noexcept { return value_bytes.size() / sizeof(double); }
-  [[nodiscard]] double value(std::size_t i) const noexcept {
-    double out = 0;
-    std::memcpy(&out, value_bytes.data() + i * sizeof out, sizeof out);
-    return out;
-  }
-};
-
-enum class DictionaryType : std::uint8_t {
-  tensor = 1,
-  scalar = 2,
-  series = 3,
-  worker = 4,
-  node = 5,
-  span_name = 6,
-  track = 7,
-  span_args = 8,
-};
-
-/// One entry of a dictionary frame; borrows from the frame.
-struct DictionaryEntry {
-  std::uint64_t hash = 0;
-  DictionaryType type = DictionaryType::tensor;
-  Dtype dtype = Dtype::unknown;
-  Role role = Role::other;
-  std::span<const std::byte> dims_bytes;  // i64[ndim]
-  std::string_view name;
-  std::string_view attrs;  // JSON or empty
 };
 
 /// A validated frame. Copy freely; it borrows the record's bytes.
