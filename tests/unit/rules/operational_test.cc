@@ -1,5 +1,5 @@
-// What the engine says without a rule of the user's: ends, losses, deaths, what is not watched,
-// clocks.
+// What the engine says without a rule of the user's: ends, losses, deaths, what is not watched.
+// Limits and clocks: operational_limits_test.cc.
 #include "rules/run/operational.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "tests/unit/rules/issues_of.h"
 #include "tests/unit/rules/state_topic.h"
 
 namespace tocsin::rules {
@@ -19,14 +20,6 @@ std::vector<core::JobEvent> ends(RuleHarness& rule) {
   for (const Event& event : rule.events()) {
     const auto* job = std::get_if<core::JobEvent>(&event);
     if (job != nullptr && job->phase == core::JobPhase::ended) out.push_back(*job);
-  }
-  return out;
-}
-
-std::vector<core::Issue> of(const std::vector<core::Issue>& issues, std::string_view rule) {
-  std::vector<core::Issue> out;
-  for (const core::Issue& issue : issues) {
-    if (issue.rule == rule) out.push_back(issue);
   }
   return out;
 }
@@ -69,17 +62,17 @@ TEST(Operational, ADeathWithACodeIsAFailedJob) {
   ASSERT_EQ(ends(rule).size(), 1U);
   EXPECT_EQ(ends(rule)[0].outcome, "failed");
   EXPECT_EQ(ends(rule)[0].exit_code, 137);
-  const auto issues = of(rule.firing(), "job_failed");
+  const auto issues = issues_of(rule.firing(), "job_failed");
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].severity, core::Severity::error);
   EXPECT_NE(issues[0].summary.find("signal 9"), std::string::npos) << issues[0].summary;
-  EXPECT_TRUE(of(rule.resolved(), "job_failed").empty()) << "stays until the next launch";
+  EXPECT_TRUE(issues_of(rule.resolved(), "job_failed").empty()) << "stays until the next launch";
   FakeWorker again;
   again.header.incarnation += 1;
   again.header.time += kSecond;
   rule.feed(again.start());
-  ASSERT_EQ(of(rule.resolved(), "job_failed").size(), 1U);
-  EXPECT_EQ(of(rule.resolved(), "job_failed")[0].run.attempt, 1U);
+  ASSERT_EQ(issues_of(rule.resolved(), "job_failed").size(), 1U);
+  EXPECT_EQ(issues_of(rule.resolved(), "job_failed")[0].run.attempt, 1U);
 }
 
 TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
@@ -89,13 +82,13 @@ TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
   rule.feed(worker.start()).feed(died(agent, worker, R"("exit_code":null)"));
   ASSERT_EQ(ends(rule).size(), 1U);
   EXPECT_EQ(ends(rule)[0].outcome, "lost");
-  EXPECT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "job_lost").size(), 1U);
   rule.feed(died(agent, worker, R"("exit_code":3)"));
   ASSERT_EQ(ends(rule).size(), 2U);
   EXPECT_EQ(ends(rule)[1].outcome, "failed");
   EXPECT_EQ(ends(rule)[1].number, 2U);
-  EXPECT_EQ(of(rule.resolved(), "job_lost").size(), 1U);
-  EXPECT_EQ(of(rule.firing(), "job_failed").size(), 1U);
+  EXPECT_EQ(issues_of(rule.resolved(), "job_lost").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "job_failed").size(), 1U);
   rule.feed(died(agent, worker, R"("exit_code":3)"));
   EXPECT_EQ(ends(rule).size(), 2U) << "told once";
 }
@@ -110,13 +103,13 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
     return frame;
   };
   rule.feed(worker.start()).feed(preflight("")).feed(preflight(R"({"kind":"of tomorrow"})"));
-  EXPECT_TRUE(of(rule.firing(), "training_preflight").empty());
+  EXPECT_TRUE(issues_of(rule.firing(), "training_preflight").empty());
   rule.feed(preflight(
       R"({"kind":"no_optimizer","model":"Net","count":2,"names":["head.bias","head.weight"]},)"
       R"({"kind":"no_gradient","model":"Net","count":7,"names":["a","b","c","d","e","f","g"]},)"
       R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
-  const auto issues = of(rule.firing(), "training_preflight");
+  const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].severity, core::Severity::warning);
   EXPECT_EQ(
@@ -127,7 +120,7 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
-  EXPECT_EQ(of(rule.resolved(), "training_preflight").size(), 1U);
+  EXPECT_EQ(issues_of(rule.resolved(), "training_preflight").size(), 1U);
 }
 
 TEST(Operational, OutcomesAreToldAsTheyAre) {
@@ -145,7 +138,7 @@ TEST(Operational, OutcomesAreToldAsTheyAre) {
     if (!death.empty()) rule.feed(died(agent, worker, death));
     const auto told = ends(rule);
     const std::size_t bad =
-        of(rule.firing(), "job_failed").size() + of(rule.firing(), "job_lost").size();
+        issues_of(rule.firing(), "job_failed").size() + issues_of(rule.firing(), "job_lost").size();
     return (told.empty() ? "none" : told.back().outcome) + " " + std::to_string(bad);
   };
   EXPECT_EQ(outcome_after(R"("outcome":"completed","exit_code":0)", ""), "completed 0");
@@ -175,8 +168,8 @@ TEST(Operational, AProcessThatWeEndedHasNotFailed) {
   rule.feed(died(agent, worker, R"("exit_code":null,"command_id":"cmd_1")"));
   ASSERT_EQ(ends(rule).size(), 2U);
   EXPECT_EQ(ends(rule)[1].outcome, "stopped_by_rule");
-  EXPECT_EQ(of(rule.resolved(), "job_failed").size(), 1U);
-  EXPECT_EQ(of(rule.firing(), "job_lost").size(), 0U);
+  EXPECT_EQ(issues_of(rule.resolved(), "job_failed").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "job_lost").size(), 0U);
 }
 
 TEST(Operational, AWorkerThatHasLeftMayGo) {
@@ -204,7 +197,7 @@ TEST(Operational, TheDeathOfAnEarlierProcessConcernsNobody) {
   rule.feed(worker.start()).feed(again.start());
   rule.feed(died(agent, worker, R"("exit_code":null,"signal":9)"));
   EXPECT_TRUE(ends(rule).empty());
-  EXPECT_TRUE(of(rule.firing(), "job_failed").empty());
+  EXPECT_TRUE(issues_of(rule.firing(), "job_failed").empty());
 }
 
 TEST(Operational, HeartbeatsThatStopMeanALostJobWhateverTheNodesAgentSends) {
@@ -222,12 +215,12 @@ TEST(Operational, HeartbeatsThatStopMeanALostJobWhateverTheNodesAgentSends) {
   }
   ASSERT_EQ(ends(rule).size(), 1U);
   EXPECT_EQ(ends(rule)[0].outcome, "lost");
-  ASSERT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  ASSERT_EQ(issues_of(rule.firing(), "job_lost").size(), 1U);
   // It was only the network: the job goes on where it was.
   worker.header.time = kStart + 200 * kSecond;
   rule.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
-  EXPECT_EQ(of(rule.resolved(), "job_lost").size(), 1U);
-  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U);
+  EXPECT_EQ(issues_of(rule.resolved(), "job_lost").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "exploding_tensor").size(), 1U);
   EXPECT_EQ(rule.engine().stats().revived_jobs, 1U);
 }
 
@@ -238,14 +231,14 @@ TEST(Operational, AJobThatIsLostTwiceIsToldOfTwice) {
   OwnedFrame beat = worker.heartbeat();  // the trainer's clock stands still: same times again
   rule.feed(beat);
   rule.tick(kStart + 200 * kSecond);
-  ASSERT_EQ(of(rule.firing(), "job_lost").size(), 1U);
+  ASSERT_EQ(issues_of(rule.firing(), "job_lost").size(), 1U);
   // A copy of what was read already is no sign of life.
   rule.feed(beat);
   EXPECT_EQ(rule.engine().stats().revived_jobs, 0U);
   rule.feed(worker.heartbeat());
   EXPECT_EQ(rule.engine().stats().revived_jobs, 1U);
   rule.tick(kStart + 1000 * kSecond);
-  const auto lost = of(rule.firing(), "job_lost");
+  const auto lost = issues_of(rule.firing(), "job_lost");
   ASSERT_EQ(lost.size(), 2U);
   EXPECT_NE(lost[0].event_id, lost[1].event_id) << "readers drop what they have seen";
 }
@@ -259,7 +252,7 @@ TEST(Operational, ARelaunchAfterTheClockSteppedBackIsWatched) {
   again.header.time -= 3600 * kSecond;
   rule.feed(again.start());
   rule.feed(again.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
-  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "exploding_tensor").size(), 1U);
   EXPECT_EQ(rule.engine().stats().stale_frames, 0U);
 }
 
@@ -301,7 +294,7 @@ TEST(Operational, ANamedRunLaunchedAgainWithTheSameAttemptIsWatched) {
     rule.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
     rule.feed(worker.end());
   }
-  const auto issues = of(rule.firing(), "exploding_tensor");
+  const auto issues = issues_of(rule.firing(), "exploding_tensor");
   ASSERT_EQ(issues.size(), 3U);
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(issues[i].run.attempt, i + 1);
   EXPECT_EQ(rule.engine().stats().stale_frames, 0U);
@@ -315,9 +308,9 @@ TEST(Operational, WhatBelongsToAnEarlierLaunchAsAWholeIsSaid) {
   rule.feed(one.start(R"(,"launch":"a")")).feed(two.start(R"(,"launch":"b")"));
   FakeWorker late("digits", "exploding", 1, 2);
   rule.feed(late.start(R"(,"launch":"a")"));
-  EXPECT_TRUE(of(rule.firing(), "run_unwatched").empty()) << "a start alone is no data";
+  EXPECT_TRUE(issues_of(rule.firing(), "run_unwatched").empty()) << "a start alone is no data";
   rule.feed(late.step_end(Mode::train, 0)).feed(late.step_end(Mode::train, 1));
-  EXPECT_EQ(of(rule.firing(), "run_unwatched").size(), 1U);
+  EXPECT_EQ(issues_of(rule.firing(), "run_unwatched").size(), 1U);
   EXPECT_EQ(rule.engine().stats().late_launches, 1U);
   EXPECT_EQ(rule.engine().stats().stale_frames, 3U);
 }
@@ -351,137 +344,6 @@ TEST(Operational, AJobWhoseStartGotLostIsLostAllTheSame) {
   for (int i = 1; i <= 30; ++i) rule.tick(kStart + i * 5 * kSecond);
   ASSERT_EQ(ends(rule).size(), 1U);
   EXPECT_EQ(ends(rule)[0].outcome, "lost");
-}
-
-TEST(Operational, EndedRunsMakeRoomAndTheRestIsRefusedAloud) {
-  EngineOptions options;
-  options.config.max_runs = 2;
-  RuleHarness rule("  - exploding_tensor", options);
-  FakeWorker a("digits", "a");
-  FakeWorker b("digits", "b");
-  FakeWorker c("digits", "c");
-  FakeWorker d("digits", "d");
-  rule.feed(a.start()).feed(b.start()).feed(a.end());
-  rule.feed(c.start());
-  EXPECT_EQ(rule.engine().stats().evicted_runs, 1U);
-  EXPECT_EQ(rule.engine().stats().runs, 2U);
-  rule.feed(d.start()).feed(d.tensors(Mode::train, 0, {{"t", {std::nan("")}}}));
-  EXPECT_EQ(rule.engine().stats().refused_runs, 2U);
-  ASSERT_EQ(of(rule.firing(), "run_unwatched").size(), 1U) << "said once";
-  EXPECT_EQ(of(rule.firing(), "run_unwatched")[0].labels.get("run_uid"),
-            core::to_text(d.header.run));
-  EXPECT_EQ(of(rule.firing(), "run_unwatched")[0].run.attempt, 0U) << "and stops nobody";
-  rule.feed(b.end()).feed(d.tensors(Mode::train, 1, {{"t", {std::nan("")}}}));
-  EXPECT_EQ(of(rule.firing(), "exploding_tensor").size(), 1U) << "admitted when there is room";
-}
-
-TEST(Operational, FiveThousandShortRunsLeaveNothingThatGrows) {
-  EngineOptions options;
-  options.config.max_runs = 50;
-  StateTopic topic("  - exploding_tensor\n  - loss_not_decreasing", options);
-  std::size_t early = 0;
-  std::size_t early_keys = 0;
-  for (int i = 0; i < 5000; ++i) {
-    FakeWorker worker("digits", "run" + std::to_string(i));
-    worker.header.time += i * kSecond;
-    topic.feed(worker.start());
-    topic.feed(worker.dictionary({{core::DictionaryType::tensor, "t", Role::gradient}}));
-    topic.feed(worker.tensors(Mode::train, 0, {{"t", {std::nan("")}}, {"u", {1}}}));
-    topic.feed(worker.step_end(Mode::train, 0));
-    topic.feed(worker.end());
-    if (i % 10 == 9) {
-      while (topic.piece(1 << 20)) topic.commit();
-      topic.commit();
-    }
-    if (i == 499) {
-      early = topic.bytes();
-      early_keys = topic.state().size();
-    }
-  }
-  EXPECT_EQ(topic.engine().stats().runs, 50U);
-  EXPECT_LE(topic.state().size(), early_keys + 20);
-  EXPECT_LE(topic.bytes(), early + early / 5);
-  EXPECT_LT(topic.bytes() / 50, 3000U) << "an ended run is a small record";
-  EXPECT_EQ(topic.engine().stats().refused_runs, 0U);
-}
-
-TEST(Operational, AClockFarAheadIsSaidAndBlindsNobody) {
-  RuleHarness rule = RuleHarness::of("cpu_bottleneck", "{scan_interval_us: 1000000}");
-  FakeWorker worker;
-  const auto feed = [&](OwnedFrame frame, std::int64_t appended) {
-    const core::WallTime time = core::wall_time(appended);
-    rule.engine().on_frame(frame.view(), frame.decoded(),
-                           {"tocsin.telemetry.v1", "telemetry", 3, rule.offset++, time}, time);
-  };
-  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
-  feed(worker.dictionary({{core::DictionaryType::series, "hw.gpu.utilization"}}), kStart);
-  OwnedFrame ahead = worker.step_end(Mode::train, 1);
-  ahead.header.time = kStart + 7200 * kSecond;
-  feed(ahead, kStart + kSecond);
-  ASSERT_EQ(of(rule.firing(), "clock_skew").size(), 1U);
-  EXPECT_EQ(of(rule.firing(), "clock_skew")[0].labels.get("worker"), "worker_0");
-  EXPECT_EQ(rule.engine().stats().future_times, 1U);
-  feed(worker.system({{"hw.gpu.utilization", kStart + 7200 * kSecond, 0.1}}), kStart + kSecond);
-  EXPECT_EQ(rule.engine().stats().discarded_samples, 1U);
-  const std::uint64_t late = rule.engine().stats().late_rows;
-  feed(worker.system({{"hw.gpu.utilization", kStart + 2 * kSecond, 0.1}}), kStart + 2 * kSecond);
-  EXPECT_EQ(rule.engine().stats().late_rows, late) << "later samples still count";
-  EXPECT_EQ(of(rule.resolved(), "clock_skew").size(), 1U);
-}
-
-TEST(Operational, AWrongClockIsRestoredWhereItWasSeenInTheMiddleOfARecord) {
-  // The very record that makes the worker known also shows its clock: replayed before the record,
-  // the decision would find no worker.
-  FakeWorker worker;
-  worker.header.time = kStart + 7200 * kSecond;
-  const std::vector<OwnedFrame> frames{worker.start(), worker.step_end(Mode::train, 0)};
-  const auto feed = [&](RuleHarness& rule, const OwnedFrame& frame, std::int64_t offset) {
-    const core::WallTime time = core::wall_time(kStart + offset * kSecond);
-    rule.engine().on_frame(frame.view(), frame.decoded(),
-                           {"tocsin.telemetry.v1", "telemetry", 3, offset, time}, time);
-  };
-  RuleHarness before("  - exploding_tensor");
-  ASSERT_TRUE(before.engine().finish_restore(3, {}));
-  before.engine().go_live(3, core::wall_time(kStart));
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    feed(before, frames[i], static_cast<std::int64_t>(i));
-  }
-  ASSERT_EQ(of(before.firing(), "clock_skew").size(), 1U);
-  RuleHarness after("  - exploding_tensor");
-  for (const StateRecord& record : before.log()) {
-    ASSERT_TRUE(after.engine().restore(3, record.key, *record.value));
-  }
-  const core::Position read{{"telemetry", 3}, 2};
-  const auto restored = after.engine().finish_restore(3, {&read, 1});
-  ASSERT_TRUE(restored) << restored.error().message;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    feed(after, frames[i], static_cast<std::int64_t>(i));
-  }
-  after.engine().go_live(3, core::wall_time(kStart + 2 * kSecond));
-  EXPECT_TRUE(after.firing().empty()) << "it was told";
-  worker.header.time = kStart + 3 * kSecond;  // set right
-  feed(after, worker.step_end(Mode::train, 1), 2);
-  EXPECT_EQ(of(after.resolved(), "clock_skew").size(), 1U);
-}
-
-TEST(Operational, AClockOfOursThatStepsBackBlindsNobody) {
-  StateTopic topic("  - exploding_tensor");
-  FakeWorker worker;
-  worker.header.time = kStart + 7200 * kSecond;
-  topic.feed(worker.start());
-  topic.feed(worker.heartbeat());
-  while (topic.piece(kWhole)) topic.commit();
-  topic.commit();
-  RuleHarness after("  - exploding_tensor");
-  for (const auto& [key, value] : topic.state()) {
-    ASSERT_TRUE(after.engine().restore(3, key, value));
-  }
-  ASSERT_TRUE(after.engine().finish_restore(3, {}));
-  after.engine().go_live(3, core::wall_time(kStart));  // two hours before the state's times
-  after.tick(kStart + 119 * kSecond);
-  EXPECT_TRUE(of(after.firing(), "job_lost").empty());
-  after.tick(kStart + 121 * kSecond);
-  EXPECT_EQ(of(after.firing(), "job_lost").size(), 1U) << "silence counts from now, not from then";
 }
 
 TEST(Operational, EveryCounterHasItsOwnNameAndValue) {
