@@ -88,7 +88,7 @@ TEST(Launches, TwoLaunchesInQuickSuccessionWithStartsMixed) {
         {kStarts, 0, 30, "k", 1, V::opened, 3},   // third
         {kStarts, 1, 20, "k", 1, V::current, 3},  // second's, late: taken for the third's …
         {kStarts, 1, 30, "k", 1, V::opened, 4},   // … until that comes
-        {kFrame, 0, 30, "k", 1, V::moved, 4},    // and the third is together again
+        {kFrame, 0, 30, "k", 1, V::moved, 4},     // and the third is together again
         {kFrame, 0, 30, "k", 1, V::current, 4},
         {kFrame, 1, 30, "k", 1, V::current, 4},
         {kFrame, 1, 20, "k", 1, V::stale, 4},
