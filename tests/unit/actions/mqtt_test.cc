@@ -106,18 +106,18 @@ TEST(Mqtt, PassesItsSettingsToTheConnection) {
             std::string::npos);
 }
 
-std::string filled(std::string_view pattern, const std::string& value) {
+std::string topic_for(std::string_view pattern, const std::string& value) {
   return fill_topic(pattern, [&](std::string_view) { return value; });
 }
 
 TEST(MqttTopic, DataCannotLeaveItsLevel) {
-  EXPECT_EQ(filled("a/{x}/b", "c/d"), "a/c%2Fd/b");
-  EXPECT_EQ(filled("{x}", "$SYS"), "%24SYS");
-  EXPECT_EQ(filled("{x}", "a$b"), "a$b");
-  EXPECT_EQ(filled("{{x}}", "+#%\n"), "%2B%23%25%0A");
-  EXPECT_EQ(filled("a/{x}", ""), "a/_");
-  EXPECT_EQ(filled("a/{x}", std::string(1, '\0')), "a/%00");
-  EXPECT_EQ(filled("p{x}q", "ö"), "pöq");
+  EXPECT_EQ(topic_for("a/{x}/b", "c/d"), "a/c%2Fd/b");
+  EXPECT_EQ(topic_for("{x}", "$SYS"), "%24SYS");
+  EXPECT_EQ(topic_for("{x}", "a$b"), "a$b");
+  EXPECT_EQ(topic_for("{{x}}", "+#%\n"), "%2B%23%25%0A");
+  EXPECT_EQ(topic_for("a/{x}", ""), "a/_");
+  EXPECT_EQ(topic_for("a/{x}", std::string(1, '\0')), "a/%00");
+  EXPECT_EQ(topic_for("p{x}q", "ö"), "pöq");
 }
 
 TEST(MqttTopic, ProblemsAreNamed) {

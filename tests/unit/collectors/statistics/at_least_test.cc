@@ -13,11 +13,12 @@ using testing_support::measure;
 using testing_support::statistic_of;
 using testing_support::Tensor;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(AtLeast, TheBoundAndInfinitiesCountAndNaNDoesNot) {
-  const auto given = measure(*statistic_of("at_least", {3}),
-                             Tensor<float>{Dtype::f32, {3, -3, 2.99F, kInf, -kInf, NAN, 0}});
+  const auto given =
+      measure(*statistic_of("at_least", {3}),
+              Tensor<float>{Dtype::f32, {3, -3, 2.99F, kInfinity, -kInfinity, NAN, 0}});
   EXPECT_EQ(given.at(SparseStat::abs_ge_count), 4);
   EXPECT_THAT(given.parameters.at(SparseStat::abs_ge_count), ::testing::ElementsAre(3));
 }
