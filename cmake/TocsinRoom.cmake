@@ -129,9 +129,6 @@ function(tocsin_test name)
   # A test is compiled once and run for milliseconds: -O1 saves a third of its compile time, and GCC 12
   # at -O3 sees overflows in inlined vector copies that are none (GCC PR 105562, 107852).
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(TOCSIN_UNITY)  # a local name is nothing to the other files of its batch
-    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
-  endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # tests_unit, tests_contract, …: the programs of one tier; tests_threaded: those with threads of ours.
   set(groups ${ARG_TIER})

@@ -34,12 +34,12 @@ constexpr const char* kLibraryVariable = "TOCSIN_ENGINE_LIBRARY";
 constexpr std::size_t kMaxStats = 64U << 10;
 
 // Name and value in turn, of a record that comes from the engine.
-struct Headers {
+struct SentHeaders {
   const char* const* texts;
   std::size_t count;
 
   static std::optional<std::string_view> find(const void* native, std::string_view name) {
-    const auto& self = *static_cast<const Headers*>(native);
+    const auto& self = *static_cast<const SentHeaders*>(native);
     for (std::size_t i = 0; i < self.count; ++i) {
       if (name == self.texts[2 * i]) return self.texts[2 * i + 1];
     }
@@ -147,7 +147,7 @@ void JudgeLink::on_command(void* self, const char* key, std::size_t key_length, 
                            std::size_t value_length, const char* const* headers,
                            std::size_t count) noexcept {
   try {
-    const Headers known{headers, count};
+    const SentHeaders known{headers, count};
     core::RecordView record;
     record.topic = core::topic::kCommands;
     record.stream = core::topic::kCommands;
@@ -155,7 +155,7 @@ void JudgeLink::on_command(void* self, const char* key, std::size_t key_length, 
     record.value = std::as_bytes(std::span(value, value_length));
     record.tombstone = value_length == 0;
     record.native = &known;
-    record.find_header = &Headers::find;
+    record.find_header = &SentHeaders::find;
     static_cast<JudgeLink*>(self)->take_(record);
   } catch (...) {  // what cannot be obeyed is not; training goes on
   }
