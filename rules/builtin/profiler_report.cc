@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, 11> kBrought{"batch_size",
                                                     "dataloader"};
 
 constexpr std::size_t kMostDevices = 256;  // GPUs that are followed
-constexpr double kNsOfASecond = 1e9;
+constexpr double kSecond = 1e9;            // in ns
 constexpr double kNsOfAMicrosecond = 1e3;
 
 struct ReportConfig : SampleConfig {
@@ -137,7 +137,7 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
       core::ValueMap modes;
       for (const auto& [mode, spread] : state.steps) {
         modes.emplace_back(core::to_string(static_cast<core::Mode>(mode)),
-                           spread_of(spread, kNsOfASecond / kNsOfAMicrosecond));
+                           spread_of(spread, kSecond / kNsOfAMicrosecond));
       }
       out.emplace_back("step_seconds", std::move(modes));
     }
@@ -183,7 +183,7 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
     const std::int64_t start = times.started != 0 ? times.started : state.first_time;
     const std::int64_t end = std::max({times.ended, times.newest, state.last_step});
     const auto seconds = [](std::int64_t from, std::int64_t to) {
-      return static_cast<double>(std::max<std::int64_t>(distance(to, from), 0)) / kNsOfASecond;
+      return static_cast<double>(std::max<std::int64_t>(distance(to, from), 0)) / kSecond;
     };
     const double all = seconds(start, end);
     core::ValueMap out{{"start", core::to_rfc3339(core::wall_time(start))},

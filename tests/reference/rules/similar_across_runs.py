@@ -32,7 +32,7 @@ def numbers(row):
 
 def likeness(p, here, there):
     """same (proven), similar (by the statistics), different."""
-    a, b = here.columns, there.columns
+    a = here.columns
     digests = [row.statistics.get(("digest", ())) for row in (here, there)]
     if differs(p, here, there):
         return "different"

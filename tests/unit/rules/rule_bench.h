@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "rules/run/names.h"
 #include "rules/rule.h"
+#include "rules/run/names.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {
