@@ -138,13 +138,13 @@ core::Value number_or_null(const std::optional<std::int64_t>& number) {
 core::Value issue_value(const core::Issue& issue) {
   core::ValueMap out{{"id", issue.event_id}};
   const auto data = core::parse_json(ingest::issue_json(issue), kMaxIssue);
-  if (!data) return core::Value(std::move(out));
+  if (!data) return out;
   if (const auto* map = core::as<core::ValueMap>(*data)) {
     for (const auto& [name, value] : *map) {
       if (name != "id") out.emplace_back(name, value);
     }
   }
-  return core::Value(std::move(out));
+  return out;
 }
 
 core::Value rule_value(const RuleLine& line) {
@@ -224,6 +224,7 @@ std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts) {
     if (!own.empty()) out += issue_table(own);
     std::vector<TableRow> rows;
     const std::vector<RuleLine> lines = rule_lines(head, run, own);
+    rows.reserve(lines.size());
     for (const RuleLine& line : lines) {
       rows.push_back(
           {printable(line.rule->name), state_words(line, !run.outcome.empty()), rule_words(line)});
