@@ -147,7 +147,10 @@ def test_every_rule_judges_a_recording_as_it_did_live(server, tmp_path):
     answer = judged(folder, "-c", tmp_path / "tocsin-0.yaml", expect=1)
     assert len(live) > len(cases)
     assert sorted((one["id"], one["status"]) for one in answer["issues"]) == live
-    assert {(run["run"], rule["rule"]): rule["status"] for run in answer["runs"] for rule in run["rules"]} == statuses
+    # A case may have a second run, which only begins: a live engine waits for more of it, a recording is over.
+    assert {(run["run"], rule["rule"]): rule["status"]
+            for run in answer["runs"] if run["run"] in ends for rule in run["rules"]} == \
+        {one: status for one, status in statuses.items() if one[0] in ends}
 
 
 def test_nothing_in_the_folder_changes(recorded):
