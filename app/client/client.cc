@@ -177,6 +177,7 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
     const auto left =
         std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
     (void)self->judge_->finish(std::max(left, kGrace));
+    self->charge_judging();  // what it judged since the last turn of the loop
   }
   self->report_.ended(self->session_.incarnation(), delivered);
   return delivered;

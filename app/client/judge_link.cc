@@ -170,7 +170,7 @@ void JudgeLink::offer(const core::OutRecord& record, core::WallTime now) noexcep
 
 core::Duration JudgeLink::take_cost() {
   const std::int64_t spent = library_.cost(engine_);
-  return core::Duration(spent - std::exchange(charged_, spent));
+  return core::Duration(spent - charged_.exchange(spent));
 }
 
 std::string JudgeLink::issues(std::uint64_t since) const {

@@ -2,6 +2,7 @@
 // then (app/engine/tocsin_engine.h). Its faults end here: without it the hook goes on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -56,7 +57,7 @@ class JudgeLink {
   const EngineLibrary& library_;
   TakeCommand take_;
   tocsin_engine* engine_ = nullptr;
-  std::int64_t charged_ = 0;  // ns, of take_cost()
+  std::atomic<std::int64_t> charged_ = 0;  // ns, of take_cost()
 };
 
 }  // namespace tocsin::app::client
