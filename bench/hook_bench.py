@@ -27,6 +27,10 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "python"))
+# torch.set_num_threads() says nothing to OpenBLAS (Debian's torch), whose threads spin while they wait for each other: one
+# that another thread delays for a moment stops all, and the waiting counts as processor time.
+for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 
 import torch  # noqa: E402
 
