@@ -255,6 +255,26 @@ class Sink:
             self.queue.drain(wait=True)
         self._client.tensors(tensors, count)
 
+    def publish_later(self, tensors: Callable[[], List[Any]], ready: Any) -> None:
+        """``tensors()`` gives (name, tensor in host memory, role) of what is to be published of the present
+        step, once the event ``ready`` (None: at once) is done. Those that are not due are skipped."""
+
+        def publish() -> None:
+            for name, value, role in tensors():
+                identity = self._tensors.get(name)
+                if identity is None:
+                    _bounded(self._tensors)
+                    identity = self._tensors[name] = self.tensor(name, dtype=value.dtype, shape=value.shape,
+                                                                 role=role)
+                described = describe(identity, value)
+                if described is not None:
+                    self._client.tensors(ctypes.byref(described[0]), 1)
+
+        if ready is None and not self.queue.waiting:
+            publish()
+        else:
+            self.queue.put(publish, after=ready)
+
     def publish_rows_now(self, rows: Sequence[Any]) -> None:
         """Statistics that were computed elsewhere and are there; whether they are due is not asked."""
         self.publish_rows(lambda: (_client.Row * len(rows))(*rows), None)

@@ -232,6 +232,7 @@ class TorchAdapter:
         self._modules.look(self._model() if self._first else None, self._loss())
         if self._capture is None:
             return
+        self._modules.before_update()
         scaling = self._scaling
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ..sink import Sink
 from .torch_names import is_wrapped, plain_name
+from .torch_targets import Targets
 
 MAX_CALLS = 8  # of one module in a step: a recurrent one has as many tensors as the sequence is long
 MAX_VALUES = 16  # in the inputs or outputs of one call
@@ -26,6 +27,7 @@ class Modules:
         self._plan = -1
         self._step = ("", -1)  # that was captured last
         self._due = False
+        self._targets = Targets(sink, prefix)
         self._calls: Dict[str, int] = {}  # of the present forward pass
         self.look(model, loss)
 
@@ -39,10 +41,13 @@ class Modules:
         if not self._sink.publishes(False):  # of replicas one shows what all compute
             return
         found = list(self._wanted(model, loss))
-        if not found:
+        targets = model is not None and not _has_loss(model, loss) and self._targets.wanted()
+        if not found and not targets:
             return
         if model is not None:
             self._handles.append(model.register_forward_pre_hook(self._begin))
+        if targets:
+            self._handles.append(model.register_forward_hook(self._passed))
         for module, *how in found:
             self._handles.append(module.register_forward_hook(self._hook_of(module, *how)))
 
@@ -50,6 +55,10 @@ class Modules:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+
+    def before_update(self) -> None:
+        """In a step that is sampled: its gradients are there."""
+        self._targets.take()
 
     # ---- which
 
@@ -80,6 +89,13 @@ class Modules:
             if self._due:
                 self._step = clock.position()
                 self._sink.publish_lent(None, 0)  # until the first module runs we do nothing
+
+    def _passed(self, module: Any, given: Any, result: Any) -> None:
+        """The root's forward pass has ended: any pass of a step that is sampled."""
+        del module, given
+        if self._sink.active and self._step == self._sink.clock.position() and not _traced():
+            with self._sink.guard("targets"):
+                self._targets.passed(_tensors(result))
 
     def _hook_of(self, module: Any, name: str, inputs: List[str],
                  output: str) -> Callable[..., None]:
@@ -132,6 +148,11 @@ def _modules_of(model: Any, loss: Any, prefix: str) -> Iterator[Tuple[Any, str, 
 def _is_loss(module: Any) -> bool:
     return hasattr(module, "register_forward_hook") and type(module).__name__.endswith("Loss") \
         and not list(module.children())
+
+
+def _has_loss(model: Any, loss: Any) -> bool:
+    """Its inputs are told as they are."""
+    return _is_loss(loss) or any(_is_loss(module) for module in model.modules())
 
 
 def _tensors(values: Any) -> List[Any]:
