@@ -22,7 +22,9 @@ constexpr std::string_view kDefault[] = {"exploding_tensor",
                                          "poor_weight_initialization",
                                          "adversarial_imbalance",
                                          "feature_importance_overweight",
-                                         "class_imbalance"};
+                                         "class_imbalance",
+                                         "chance_level",
+                                         "tree_without_split"};
 
 /// Rules that refuse to start without a selection (all_zero, tensor_variance, unchanged_tensor,
 /// similar_across_runs) are in no group: nobody can choose for the user.
@@ -37,6 +39,7 @@ constexpr std::string_view kPyTorch[] = {"exploding_tensor",
                                          "poor_weight_initialization",
                                          "saturated_activation",
                                          "class_imbalance",
+                                         "chance_level",
                                          "confusion",
                                          "check_input_images",
                                          "nlp_sequence_ratio",
@@ -52,16 +55,11 @@ constexpr std::string_view kPyTorch[] = {"exploding_tensor",
                                          "identical_parameters",
                                          "loss_spike"};
 
-constexpr std::string_view kXGBoost[] = {"exploding_tensor",
-                                         "loss_not_decreasing",
-                                         "overfit",
-                                         "overtraining",
-                                         "stalled_training_rule",
-                                         "class_imbalance",
-                                         "confusion",
-                                         "feature_importance_overweight",
-                                         "tree_depth",
-                                         "create_xgboost_report"};
+constexpr std::string_view kXGBoost[] = {
+    "exploding_tensor",   "loss_not_decreasing",           "overfit",
+    "overtraining",       "stalled_training_rule",         "class_imbalance",
+    "confusion",          "feature_importance_overweight", "tree_depth",
+    "tree_without_split", "create_xgboost_report"};
 
 constexpr std::string_view kProfiler[] = {"batch_size",
                                           "cpu_bottleneck",

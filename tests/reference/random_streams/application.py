@@ -45,6 +45,44 @@ def confusion(chance):
     return item(chance, "confusion", parameters), play(chance, fill)
 
 
+def chance_level(chance):
+    parameters = {"steps": chance.choice((2, 3, 5)), "labels": chance.choice((20, 60)), **common.shared(chance, steps=False)}
+    if chance.random() < 0.3:
+        parameters["share"] = chance.choice((0.0, 0.3))
+    size = chance.randint(1, 4)
+    right = chance.choice((0.0, 0.0, 0.3, 0.9))
+    noise = chance.choice((0.01, 0.1))
+    fall = chance.choice((0.0, 0.0, 0.02))
+    squared = chance.random() < 0.4
+    rates = chance.choice(((0.1,), (0.1,), (0.1, 0.2), ()))
+    both = chance.random() < 0.05
+
+    def fill(worker, mode, step):
+        if rates and chance.random() < 0.3:
+            worker.scalars(("learning_rate", chance.choice(rates) if step < 6 else rates[0], "metric"))
+        level = 1.3 - fall * step
+        values = [("loss", level + chance.gauss(0, noise)), ("validation_loss", 7.0)][:chance.choice((1, 1, 2))]
+        if both:
+            values.append(("other_loss", 1.0))
+        if chance.random() < 0.9:
+            worker.scalars(*values)
+        if chance.random() < 0.2:
+            return
+        if squared:
+            worker.tensors({"name": "MSELoss_input_1", "role": "label", "dtype": "f32",
+                            "values": [chance.gauss(0, chance.choice((1, 1, 0.2))) for _ in range(chance.randint(1, 30))]})
+            return
+        cells = {}
+        for _ in range(chance.randint(0, 40)):
+            label = chance.randrange(size)
+            cell = (label, label if chance.random() < right else chance.randrange(size))
+            cells[cell] = cells.get(cell, 0) + 1
+        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": {
+            "confusion": [number for cell, count in sorted(cells.items()) for number in (*cell, count)]}})
+
+    return item(chance, "chance_level", parameters), play(chance, fill, length=(3, 40))
+
+
 def class_imbalance(chance):
     parameters = {"samples": chance.choice((50, 200)), **common.shared(chance, steps=False)}
     size = chance.randint(1, 3)
@@ -77,6 +115,22 @@ def tree_depth(chance):
             worker.scalars(("trees/depth", float(chance.randint(0, 8)), "tree"))
 
     return item(chance, "tree_depth", parameters), play(chance, fill, schedules=BOOSTING)
+
+
+def tree_without_split(chance):
+    parameters = {"rounds": chance.randint(1, 4), **common.shared(chance, ("global",))}
+    parameters.pop("modes", None)
+    flat = chance.choice((0, 2, 5, 30))
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.9:
+            depth = 0.0 if step < flat else chance.choice((0.0, 2.0, 5.0))
+            if chance.random() < 0.5:
+                worker.scalars(("trees/depth", math.nan if chance.random() < 0.03 else depth, "tree"))
+            else:
+                worker.tensors({"name": "trees/Node", "role": "tree", "dtype": "i32", "values": [0.0], "statistics": {"depth": depth}})
+
+    return item(chance, "tree_without_split", parameters), play(chance, fill, schedules=BOOSTING)
 
 
 def feature_importance_overweight(chance):

@@ -1,0 +1,184 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/rule_harness.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using core::Role;
+
+const char kTarget[] = "MSELoss_input_1";
+
+struct Guesses {
+  RuleHarness rule;
+  FakeWorker worker;
+  std::int64_t step = 0;
+
+  explicit Guesses(const std::string& with = "{steps: 2, min_hits: 1}")
+      : rule(RuleHarness::of("chance_level", with)) {
+    rule.feed(worker.dictionary({{core::DictionaryType::tensor, "y", Role::label},
+                                 {core::DictionaryType::tensor, kTarget, Role::label},
+                                 {core::DictionaryType::scalar, "loss", Role::loss},
+                                 {core::DictionaryType::scalar, "val_loss", Role::loss},
+                                 {core::DictionaryType::scalar, "other_loss", Role::loss},
+                                 {core::DictionaryType::scalar, "learning_rate", Role::metric}}));
+  }
+  void log(double loss, const std::string& name = "loss", Role role = Role::loss) {
+    rule.feed(worker.scalars(Mode::train, {{name, step, loss, role}}));
+  }
+  void end() { rule.feed(worker.step_end(Mode::train, step++)); }
+  /// Steps with a loss each, the last of them with labels: of two classes `right` and `wrong` each.
+  void labels(double right, double wrong, double loss = 0.7) {
+    for (int i = 0; i < 4; ++i) {
+      log(loss + (i % 2 == 0 ? 0.01 : -0.01));
+      if (i < 3) end();
+    }
+    const std::vector<double> cells{0, 0, right, 0, 1, wrong, 1, 0, wrong, 1, 1, right};
+    rule.feed(worker.summary(Mode::train, step, {row_of("y", Role::label, 100, 1, 1)}, {},
+                             {{core::VectorStat::confusion, 0, cells}}));
+    end();
+  }
+  void targets(double spread, double loss) {
+    for (int i = 0; i < 4; ++i) {
+      log(loss + (i % 2 == 0 ? 0.01 : -0.01));
+      if (i < 3) end();
+    }
+    std::vector<double> values;
+    for (int i = 0; i < 400; ++i) values.push_back(i % 2 == 0 ? 3 + spread : 3 - spread);
+    rule.feed(worker.tensors(Mode::train, step, {{kTarget, values, Role::label}}));
+    end();
+  }
+  std::string status() {
+    rule.feed(worker.end());
+    return rule.rule_state();
+  }
+};
+
+TEST(ChanceLevel, FiresWhenAsManyAreRightAsByChance) {
+  Guesses job;
+  job.labels(250, 250);
+  EXPECT_TRUE(job.rule.firing().empty()) << "one step with labels is no window";
+  job.labels(250, 250);
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "classes");
+  EXPECT_EQ(issues[0].evidence.observed.value, 1000);
+  EXPECT_EQ(issues[0].summary,
+            "The model tells nothing of y: of 2000 labels up to train step 7 1000 were right, and "
+            "1000 would be by chance; the loss does not fall.");
+}
+
+TEST(ChanceLevel, WaitsForTheSecondHit) {
+  Guesses job("{steps: 2}");
+  job.labels(250, 250);
+  job.labels(250, 250);
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels(250, 250);
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+}
+
+// Of 2000 labels 1000 are right by chance, give or take 22.4: 1055 + 44.7 < 1100 holds, 1056 + 44.7 does not.
+TEST(ChanceLevel, ATenthOfTheRestIsEnough) {
+  Guesses below;
+  below.labels(263, 237);
+  below.labels(264, 236);
+  EXPECT_EQ(below.rule.firing().size(), 1U) << "1054 right";
+  Guesses above;
+  above.labels(264, 236);
+  above.labels(264, 236);
+  EXPECT_EQ(above.status(), "NoIssuesFound") << "1056 right";
+}
+
+TEST(ChanceLevel, ALossThatFallsIsASlowOne) {
+  Guesses job;
+  job.labels(250, 250, 0.80);
+  job.labels(250, 250, 0.70);
+  job.labels(250, 250, 0.60);
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels(250, 250, 0.60);
+  EXPECT_EQ(job.rule.firing().size(), 1U) << "it has stopped";
+}
+
+TEST(ChanceLevel, TheWarmUpOfARateIsNotJudged) {
+  Guesses job;
+  for (int i = 1; i <= 5; ++i) {
+    job.log(0.1 * i, "learning_rate", Role::metric);
+    job.labels(250, 250);
+  }
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.log(0.1, "learning_rate", Role::metric);
+  job.labels(250, 250);
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+}
+
+TEST(ChanceLevel, OneAnswerIsAGoodOneWhereNearlyAllAreOfOneClass) {
+  Guesses job;
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      job.log(0.4);
+      if (k < 3) job.end();
+    }
+    job.rule.feed(job.worker.summary(Mode::train, job.step, {row_of("y", Role::label, 100, 1, 1)},
+                                     {},
+                                     {{core::VectorStat::confusion, 0, {0, 0, 850, 1, 0, 150}}}));
+    job.end();
+  }
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+TEST(ChanceLevel, OnlyTheTrainingLossCounts) {
+  Guesses job;
+  job.log(0.1, "val_loss");
+  job.labels(250, 250);
+  job.labels(250, 250);
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+  Guesses several;
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      several.log(0.7, "other_loss");
+      several.log(0.7);
+      if (k < 3) several.end();
+    }
+    several.rule.feed(several.worker.summary(
+        Mode::train, several.step, {row_of("y", Role::label, 100, 1, 1)}, {},
+        {{core::VectorStat::confusion, 0, {0, 0, 500, 0, 1, 500, 1, 0, 500, 1, 1, 500}}}));
+    several.end();
+  }
+  EXPECT_EQ(several.status(), "NoData") << "which of two losses is that of the labels?";
+}
+
+// The variance is 4; of 800 targets it is known to a twentieth: the limit is 0.9 · 4 · 1.05.
+TEST(ChanceLevel, ASquaredErrorOfTheVarianceIsThatOfOneAnswer) {
+  Guesses job;
+  job.targets(2, 3.9);
+  job.targets(2, 3.9);
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "quantity");
+  EXPECT_EQ(issues[0].evidence.tensor->name, kTarget);
+  Guesses less;
+  for (int i = 0; i < 5; ++i) less.targets(2, 3.5);
+  EXPECT_EQ(less.status(), "NoIssuesFound") << "an eighth of the variance is told";
+  Guesses sum;
+  for (int i = 0; i < 5; ++i) sum.targets(2, 128);
+  EXPECT_EQ(sum.status(), "NoData") << "no mean over the samples";
+}
+
+TEST(ChanceLevel, WhatIsNoMatrixIsNotCounted) {
+  Guesses job;
+  for (const std::vector<double>& bad :
+       {std::vector<double>{0, 0}, {0, 0, -1}, {0, 0, 0.5}, {0, 70000, 5}, {0, 0, std::nan("")}}) {
+    job.log(0.7);
+    job.rule.feed(job.worker.summary(Mode::train, job.step, {row_of("y", Role::label, 100, 1, 1)},
+                                     {}, {{core::VectorStat::confusion, 0, bad}}));
+    job.end();
+  }
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+}  // namespace
+}  // namespace tocsin::rules
