@@ -10,6 +10,9 @@
 //                          min_class_samples, is wrong in more than threshold_misprediction of them
 //         preset tocsin also
 //           single_class   80 labels of three steps and one class only
+//           sorted         of the latest steps (20) of a training three and at least half have labels of
+//                          one class only, which steps drawn from all labels would all have once in a
+//                          million jobs; steps of whom every twentieth would are left out
 //         and for `imbalance` that the smallest class has fewer than the limit allows by three
 //         deviations (`deviations`), which can be told from 100 labels on; no misprediction
 // Quiet   at steps without labels; counts that are no counts are insufficient. Classes from
@@ -29,16 +32,21 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kImbalanceKinds[] = {"imbalance", "misprediction", "single_class"};
+constexpr std::string_view kImbalanceKinds[] = {"imbalance", "misprediction", "single_class",
+                                                "sorted"};
 
 struct ClassImbalance {
   static constexpr std::span<const std::string_view> kKinds = kImbalanceKinds;
   static constexpr std::string_view kExtensions[] = {
       "num_classes",  "misprediction_scope", "ignore_labels", "min_class_samples",
-      "single_class", "deviations",          "dense"};
+      "single_class", "deviations",          "dense",         "sorted"};
   static constexpr bool kPerWorker = false;
   static constexpr Sent kSent[] = {core::VectorStat::class_counts, core::VectorStat::class_correct};
-  enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass };
+  enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass, kSorted };
+  static constexpr std::size_t kSortedSteps = 20;
+  static constexpr std::uint32_t kLeastSorted = 3;
+  static constexpr double kByChance = 0.05;  // that a step has one class only
+  static constexpr double kSure = 1e-6;
   static constexpr std::uint64_t kSingleSteps = 3;
 
   struct Config {
@@ -56,6 +64,7 @@ struct ClassImbalance {
     std::uint32_t single_class = 0;
     double deviations = 0;
     bool dense = true;
+    bool sorted = false;
     Selection labels;
   };
   struct Count {
@@ -68,10 +77,11 @@ struct ClassImbalance {
     std::vector<std::vector<Count>> recent;  // per step with predictions, oldest first
     double recent_labels = 0;                // in all of them
     std::uint64_t steps = 0;                 // that brought labels
+    std::vector<double> sizes;               // of the latest of them; negative: of one class only
 
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.labels, s.recent, s.recent_labels, s.steps);
+      io_all(a, s.labels, s.recent, s.recent_labels, s.steps, s.sizes);
     }
   };
   /// What a judgement came to.
@@ -82,7 +92,10 @@ struct ClassImbalance {
     std::size_t largest = 0;
     std::size_t smallest = 0;
     std::size_t classes = 0;
-    Count worst;  // most often wrong among the classes in scope
+    Count worst;             // most often wrong among the classes in scope
+    std::uint32_t pure = 0;  // of the latest steps those of one class,
+    std::uint32_t told = 0;  // of so many of which that says something
+    bool sorted = false;
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -93,6 +106,7 @@ struct ClassImbalance {
       cfg.deviations = 3;
       cfg.threshold_misprediction = 1;
       cfg.dense = false;
+      cfg.sorted = true;
     }
     in.optional("threshold_imbalance", cfg.threshold_imbalance, config::at_least(1.0),
                 "largest class over smallest class that is still right");
@@ -134,6 +148,7 @@ struct ClassImbalance {
     in.optional(
         "dense", cfg.dense,
         "judge also where a step has more labels than its inputs have samples: words, points");
+    in.optional("sorted", cfg.sorted, "tell of training steps that have labels of one class each");
     std::string error;
     cfg.labels.add_role(core::Role::label);
     if (!cfg.labels.add_regex(cfg.labels_regex, error)) in.error("labels_regex", error);
@@ -246,6 +261,8 @@ struct ClassImbalance {
     slide(cfg, state, std::move(step));
     if (!added && problem == Outcome::ok) return;
     state.steps += added ? 1 : 0;
+    const bool trains = set.mode == core::Mode::train || set.mode == core::Mode::global;
+    if (cfg.sorted && added && trains) remember_size(cfg, state, set, report.scope(), samples);
     Seen seen = look(cfg, state);
     Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
     if (problem == Outcome::error) verdict = {problem, 0};
@@ -257,7 +274,47 @@ struct ClassImbalance {
     });
   }
 
+  // How many labels the step has, and whether they are of one class.
+  static void remember_size(const Config& cfg, State& state, const StepSet& set, Scope& scope,
+                            std::int64_t samples) {
+    double size = 0;
+    std::optional<std::size_t> only;
+    bool several = false;
+    for (const StepRow& row : set.rows) {
+      const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
+      if (counts == nullptr ||
+          cfg.labels.matches(row.role(), scope.find(row.name())) != Match::yes ||
+          (samples > 0 && sum_of(row) > static_cast<double>(samples))) {
+        continue;
+      }
+      for (std::size_t i = 0; i < counts->size(); ++i) {
+        if (!((*counts)[i] > 0) || ignored(cfg, i)) continue;
+        size += (*counts)[i];
+        several = several || (only && *only != i);
+        only = i;
+      }
+    }
+    if (size == 0) return;
+    if (state.sizes.size() >= kSortedSteps) state.sizes.erase(state.sizes.begin());
+    state.sizes.push_back(several ? size : -size);
+  }
+
   // ------------------------------------------------------------------------------ judgement
+
+  // Whether steps have labels of one class too often for steps that are drawn from all labels.
+  static void look_at_order(const State& state, Seen& seen) {
+    double chance = 1;
+    for (const double size : state.sizes) {
+      double one = 0;  // that all of a step's labels are of one class
+      for (const double count : state.labels) one += std::pow(count / seen.total, std::fabs(size));
+      if (one > kByChance) continue;
+      ++seen.told;
+      if (size > 0) continue;
+      ++seen.pure;
+      chance *= one;
+    }
+    seen.sorted = seen.pure >= kLeastSorted && 2 * seen.pure >= seen.told && chance < kSure;
+  }
 
   static Seen look(const Config& cfg, const State& state) {
     Seen out;
@@ -280,6 +337,7 @@ struct ClassImbalance {
       const bool counts = labels > 0 || (cfg.num_classes && i < *cfg.num_classes);
       if (counts && !ignored(cfg, i)) take(i, labels);
     }
+    if (cfg.sorted && out.classes > 1) look_at_order(state, out);
     return out;
   }
 
@@ -294,6 +352,7 @@ struct ClassImbalance {
     if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {
       consider(state.steps >= kSingleSteps, kSingleClass);
     }
+    if (seen.sorted) consider(true, kSorted);
     if (seen.total < cfg.samples) return verdict;
     // With the ratio at the limit the smallest class would have so many, give or take their root.
     const double allowed = seen.most / cfg.threshold_imbalance;
@@ -340,6 +399,16 @@ struct ClassImbalance {
           .advises(
               "The model can only learn to say that class: shuffle the data, or check how "
               "labels are read.");
+    } else if (kind == kSorted) {
+      finding = Finding::that("steps_of_one_class", seen.pure);
+      finding.is(">=", "half_of_steps", seen.told / 2.0)
+          .says(sentence(
+              "Of the latest {} steps {} have labels of one class only in {} at {}, though "
+              "{} classes were seen.",
+              seen.told, seen.pure, subject.name, subject.place(), seen.classes))
+          .advises(
+              "Shuffle the data: a model that meets one class after the other forgets the one "
+              "before.");
     } else if (kind == kImbalance) {
       finding = Finding::that("ratio", seen.most / seen.least);
       finding.is(">", "threshold_imbalance", cfg.threshold_imbalance)
@@ -386,12 +455,13 @@ RuleDescriptor class_imbalance() {
       .unit = "accumulator",
       .needs = "collections labels and predictions with statistic classes",
       .presets =
-          "tocsin also fires when 80 labels are all of one class; it judges from 100 labels on, "
+          "tocsin also fires when 80 labels are all of one class, or steps have one class each; it "
+          "judges from 100 labels on, "
           "asks that the imbalance is more than chance makes, and leaves out what is uneven by "
           "nature (more labels than samples: words, points) and rare classes that are predicted "
           "wrong, as healthy models do at first.",
       .severity = core::Severity::warning,
-      .version = "2",
+      .version = "3",
       .read = &read_step_set_rule<ClassImbalance>};
 }
 

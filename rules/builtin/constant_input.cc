@@ -1,7 +1,8 @@
 // Fires when the model is fed with the same value over and over: a broken reader, a mask that wipes
 // everything out.
 //
-// Reads   Σ(x − mean)² and n of tensors with role input.
+// Reads   Σ(x − mean)² and n of tensors with role input, and of squared_error_input_1: the one target
+//         that the hook found for all samples of a step.
 // Window  one step of one tensor, worker and mode, three sampled ones in a row (min_hits 3).
 // Fires   variance < threshold (1e-10).
 // Quiet   for fewer than two elements, for tensors with NaN or Inf, and for masks and segments: bool,
@@ -19,6 +20,8 @@ namespace {
 struct ConstantInput {
   static constexpr std::span<const std::string_view> kKinds{};
 
+  static constexpr std::string_view kTarget = "squared_error_input_1";
+
   struct Config {
     double threshold = 1e-10;
   };
@@ -27,14 +30,18 @@ struct ConstantInput {
     std::int64_t since = 0;
   };
 
-  static Defaults defaults(Preset) { return {.roles = {core::Role::input}, .min_hits = 3}; }
+  static Defaults defaults(Preset) {
+    return {.roles = {core::Role::input},
+            .patterns = {R"((^|\.)squared_error_input_1$)"},
+            .min_hits = 3};
+  }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::greater_than(0.0),
                 "variance below which an input counts as constant");
   }
 
-  static std::vector<Need> needs(const Config&) { return {{"inputs"}}; }
+  static std::vector<Need> needs(const Config&) { return {{"inputs"}, {"labels"}}; }
 
   // An attention mask that lets everything through, the one segment of a text: constant in every
   // healthy job.
@@ -63,14 +70,23 @@ struct ConstantInput {
 
   static Finding explain(const Config& cfg, const State& state, const Row* row, const RowBatch*,
                          const Subject& subject, unsigned) {
+    const bool target = subject.name.ends_with(kTarget);
     return Finding::that("variance", row->variance())
         .is("<", "threshold", cfg.threshold)
-        .says(sentence("The model's input {} is constant: {} everywhere, for {} sampled steps up "
-                       "to {}.",
-                       subject.name, row->mean(), state.row, subject.place()))
+        .says(target
+                  ? sentence(
+                        "All samples of a step have one and the same target, at the latest {}, for "
+                        "{} sampled steps up to {}.",
+                        row->mean(), state.row, subject.place())
+                  : sentence(
+                        "The model's input {} is constant: {} everywhere, for {} sampled steps up "
+                        "to {}.",
+                        subject.name, row->mean(), state.row, subject.place()))
         .advises(
-            "Look at what the data loader gives: an empty or unreadable source, a normalisation "
-            "by zero, a mask or an augmentation that wipes everything out.")
+            target ? "Look at the shapes in the loss: [n] beside [n, 1] compares every output "
+                     "with every target, and what is learned is their mean."
+                   : "Look at what the data loader gives: an empty or unreadable source, a "
+                     "normalisation by zero, a mask or an augmentation that wipes everything out.")
         .since(state.since, state.row)
         .with("mean", row->mean())
         .with("count", row->count());
@@ -82,11 +98,12 @@ struct ConstantInput {
 RuleDescriptor constant_input() {
   return {.name = "constant_input",
           .original_name = "ConstantInput",
-          .title = "The model is fed with one and the same value.",
+          .title = "The model is fed with one and the same value, or trained towards one.",
           .unit = "tensor",
           .needs = "collection inputs",
           .presets = "",
           .severity = core::Severity::error,
+          .version = "2",
           .read = &read_row_rule<ConstantInput>};
 }
 

@@ -8,7 +8,9 @@
 //         single evaluation above its own best, patience (3) points in a row. One less is enough
 //         where it still rises, lies steep_threshold (5 %) above and at twice the training loss.
 //         Where every step is evaluated, as boosting rounds are, three are no time: there it must
-//         have lost more than round_share (half) of what it had gained since the first.
+//         have lost more than round_share (half) of what it had gained since the first. Or it gains
+//         less than gain_share (0.1) of what training gains, patience points in a row: what is
+//         learned is of no use for other data.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.
@@ -31,9 +33,10 @@ namespace {
 struct Overfit {
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {"noise_factor", "steep_threshold",
-                                                     "round_share", "train_set"};
-  static constexpr double kGap = 2;          // evaluation by training: what a steep rise asks for
-  static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
+                                                     "round_share", "gain_share", "train_set"};
+  static constexpr double kLeastGain = 0.02;  // of a training loss, that can be compared
+  static constexpr double kGap = 2;           // evaluation by training: what a steep rise asks for
+  static constexpr std::uint64_t kMean = 0;   // name of the mean over all losses of a step
   static constexpr std::uint8_t kJoined = 0xFF;
   static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training values
 
@@ -45,6 +48,7 @@ struct Overfit {
     double noise_factor = 0;
     double steep_threshold = 0;
     double round_share = 0;
+    double gain_share = 0;
     std::string train_set;
     bool chosen = false;  // the user says which series
   };
@@ -70,6 +74,9 @@ struct Overfit {
     double first = std::nan("");
     std::int64_t last = 0;    // step of the newest point
     std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
+    std::uint32_t apart =
+        0;  // points in a row that have gained hardly anything of what training has
+    double first_training = std::nan("");
   };
 
   static Defaults defaults(Preset) {
@@ -86,6 +93,7 @@ struct Overfit {
       cfg.noise_factor = 4;
       cfg.steep_threshold = 0.05;
       cfg.round_share = 0.5;
+      cfg.gain_share = 0.1;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
                 "first training step at which an issue may be raised");
@@ -102,6 +110,10 @@ struct Overfit {
     in.optional(
         "round_share", cfg.round_share, config::at_least(0.0),
         "tocsin: share of what was gained that must be lost, where every step is evaluated");
+    in.optional(
+        "gain_share", cfg.gain_share, config::between(0.0, 1.0),
+        "tocsin: share of what training gains that the evaluation must gain too, where every "
+        "step is evaluated; 0 = off");
     read_train_set(in, cfg.train_set);
   }
 
@@ -258,7 +270,10 @@ struct Overfit {
     const bool begun = !std::isnan(state.first);
     const bool rises = begun && loss > curve.value;
     const bool round = begun && point.mode != core::Mode::eval && point.step - state.last == 1;
-    if (!begun) state.first = loss;
+    if (!begun) {
+      state.first = loss;
+      state.first_training = state.training;
+    }
     state.last = point.step;
     curve.take(point.step, static_cast<double>(trained(point)), loss, cfg.ratio_threshold,
                cfg.noise_factor);
@@ -269,9 +284,21 @@ struct Overfit {
                        curve.excess > cfg.steep_threshold && state.sign > 0 &&
                        loss > kGap * state.training;
     state.steep = steep ? state.steep + 1 : 0;
+    state.apart = round && goes_apart(cfg, state, loss) ? state.apart + 1 : 0;
     const Verdict verdict = strike(cfg, state, point);
     const bool late = cfg.start_step == 0 || trained(point) >= cfg.start_step;
-    return state.steep > 0 && state.steep + 1 >= cfg.patience && late ? hit() : verdict;
+    const bool sooner = state.steep > 0 && state.steep + 1 >= cfg.patience;
+    return (sooner || state.apart >= cfg.patience) && late ? hit() : verdict;
+  }
+
+  // Training gains, and the evaluation does not: by more than the evaluation's own noise. Growing
+  // metrics are bounded, and come to their end on each set in their own time.
+  static bool goes_apart(const Config& cfg, const State& state, double loss) {
+    const double trained = state.first_training - state.training;
+    const double gain = state.first - loss;
+    return state.sign > 0 && trained > kLeastGain * std::fabs(state.first_training) &&
+           gain < cfg.gain_share * trained &&
+           trained - gain > cfg.noise_factor * state.curve.spread;
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
@@ -284,6 +311,8 @@ struct Overfit {
     const std::string beside = std::isfinite(state.training)
                                    ? sentence(", while the training loss is {}", state.training)
                                    : std::string();
+    if (!cfg.original && state.apart >= cfg.patience)
+      return explain_apart(cfg, state, subject, point);
     Finding finding =
         Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", curve.excess);
     finding.is(">", "ratio_threshold", cfg.ratio_threshold)
@@ -310,6 +339,28 @@ struct Overfit {
     finding.points = curve.strikes;
     return finding;
   }
+
+  static Finding explain_apart(const Config& cfg, const State& state, const Subject& subject,
+                               const StepPoint& point) {
+    const double trained_gain = state.first_training - state.training;
+    const double gain = state.first - state.curve.value;
+    Finding finding = Finding::that("share_of_gain", gain / trained_gain);
+    finding.is("<", "gain_share", cfg.gain_share)
+        .says(sentence(
+            "The evaluation {} gains nothing from what is learned: {} at first and {} now, "
+            "while the training loss went from {} to {}.",
+            subject.name, state.first, state.curve.value, state.first_training, state.training))
+        .advises(
+            "Check that inputs and labels belong together, that both sets have the same columns in "
+            "the same order and scale, and regularise: fewer or shallower trees, a smaller rate.")
+        .with("validation", state.curve.value)
+        .with("training", state.training)
+        .with("training_step", trained(point))
+        .with("best", state.curve.best)
+        .with("spread", state.curve.spread);
+    finding.points = state.apart;
+    return finding;
+  }
 };
 
 }  // namespace
@@ -323,11 +374,12 @@ RuleDescriptor overfit() {
       .needs = "collection losses in train and eval",
       .presets =
           "tocsin compares the evaluation with its own best (2 % and four deviations of a "
-          "single evaluation, 3 passes in a row, 2 where it rises steeply; half of the gain where "
-          "every step is evaluated); original compares it with the training loss (10 %, 1 pass), "
+          "single evaluation, 3 passes in a row, 2 where it rises steeply; half of the gain, or "
+          "none of what training gains, where every step is evaluated); original compares it with "
+          "the training loss (10 %, 1 pass), "
           "which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "5",
+      .version = "6",
       .read = &read_series_rule<Overfit>};
 }
 

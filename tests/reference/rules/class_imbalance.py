@@ -2,15 +2,15 @@
 largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
 (detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps. Ours beside: `imbalance`
 from 100 labels on, where the smallest class has three deviations fewer than the limit allows; no `misprediction`; labels that
-are more than the samples of the step's inputs are left out."""
+are more than the samples of the step's inputs are left out; and `sorted`, when too many of a training's latest steps are of one class."""
 import math
 
-from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, OK, Evaluation, wants
+from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, OK, TRAINING, Evaluation, wants
 
 DEFAULTS = {"threshold_imbalance": 10, "threshold_misprediction": 0.7, "samples": 500, "argmax": False, "labels_regex": ".*labels",
             "predictions_regex": ".*predictions", "num_classes": None, "misprediction_scope": "underrepresented",
-            "ignore_labels": (), "min_class_samples": 10, "single_class": 0, "deviations": 0, "dense": True}
-TOCSIN = {"single_class": 80, "samples": 100, "deviations": 3, "threshold_misprediction": 1, "dense": False}
+            "ignore_labels": (), "min_class_samples": 10, "single_class": 0, "deviations": 0, "dense": True, "sorted": False}
+TOCSIN = {"single_class": 80, "samples": 100, "deviations": 3, "threshold_misprediction": 1, "dense": False, "sorted": True}
 UNIT = ("mode",)
 
 
@@ -26,7 +26,23 @@ def recent(p, steps):
     return n, wrong
 
 
-def judge(p, steps):
+def is_sorted(seen, steps):
+    """Of the latest 20 steps with labels: three and half of those are of one class of which fewer than each twentieth would be by
+    chance, and that all of them are is less likely than one in a million."""
+    total, told, pure, chance = sum(seen.values()), 0, 0, 1.0
+    for counts in [counts for counts, _, _ in steps if any(counts.values())][-20:]:
+        size = sum(counts.values())
+        one = sum((count / total) ** size for count in seen.values())
+        if one > 0.05:
+            continue
+        told += 1
+        if sum(count > 0 for count in counts.values()) == 1:
+            pure += 1
+            chance *= one
+    return pure >= 3 and 2 * pure >= told and chance < 1e-6
+
+
+def judge(p, steps, trains):
     """`steps`: {class: labels}, {class: labels with predictions}, {class: right} of all until now."""
     total = {}
     for counts, _, _ in steps:
@@ -37,6 +53,8 @@ def judge(p, steps):
     single = p["single_class"] > 0 and len(seen) == 1 and sum(seen.values()) >= p["single_class"]
     if single and sum(any(counts.values()) for counts, _, _ in steps) >= 3:
         kinds.append("single_class")
+    if p["sorted"] and trains and len(seen) > 1 and is_sorted(seen, steps):
+        kinds.append("sorted")
     if sum(seen.values()) < p["samples"]:
         return (HIT, tuple(kinds)) if kinds else (OK if single else INSUFFICIENT, ())
     largest = max(seen.values())
@@ -89,6 +107,6 @@ def evaluate(p, history):
         if heard:
             known = steps.setdefault(point.mode, [])
             known.append((counts, predicted, correct))
-            outcome, kinds = judge(p, known)
+            outcome, kinds = judge(p, known, point.mode in TRAINING)
             out.append(Evaluation((("mode", point.mode),), outcome, point.step, kinds))
     return out

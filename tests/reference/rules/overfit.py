@@ -1,6 +1,7 @@
 """2.4 Overfit. Preset original: the evaluation's mean above the training's mean, at points of comparison. Preset tocsin
 (detection quality, section 2): the evaluation above its own best. Ours beside: one point less is enough while it rises, 5 % above
-the best and at twice the training loss; and where every step is evaluated, half of what was gained must be lost.
+the best and at twice the training loss; and where every step is evaluated, half of what was gained must be lost, or less than a
+tenth gained of what training gains (2 % of its first value at least), `patience` points in a row.
 
 A point of comparison is the end of an evaluation pass, in mode `global` every step; pairs may also stand in one training
 step (Keras).
@@ -13,7 +14,8 @@ from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects
 
 DEFAULTS = {"start_step": 0, "patience": 1, "ratio_threshold": 0.1}
 # An allowance for noise is the implementation's own; here there is none.
-TOCSIN = {"noise_factor": 0, "patience": 3, "ratio_threshold": 0.02, "steep_threshold": 0.05, "round_share": 0.5}
+TOCSIN = {"noise_factor": 0, "patience": 3, "ratio_threshold": 0.02, "steep_threshold": 0.05, "round_share": 0.5,
+          "gain_share": 0.1}
 MODES = ("train", "eval", "global")
 MEAN = "losses"  # the label of the mean over losses whose names do not pair up
 
@@ -140,9 +142,10 @@ def means_of_training(history, p):
 class Course:
     """What preset tocsin knows of a series; less is better."""
 
-    def __init__(self, first):
+    def __init__(self, first, training):
         self.first = self.best = first
-        self.values, self.step, self.strikes, self.steep = [], None, 0, 0
+        self.training = training
+        self.values, self.step, self.strikes, self.steep, self.apart = [], None, 0, 0, 0
 
     def judge(self, p, step, each_step, loss, training):
         rises = bool(self.values) and loss > self.values[-1]
@@ -157,7 +160,11 @@ class Course:
         far = math.isfinite(training) and loss > 2 * training
         steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and far
         self.steep = self.steep + 1 if steep else 0
-        return self.strikes >= p["patience"] or (self.steep > 0 and self.steep + 1 >= p["patience"])
+        learned = self.training - training  # NaN where there is no training loss of the metric
+        apart = each_step and learned > 0.02 * abs(self.training) and self.first - loss < p["gain_share"] * learned
+        self.apart = self.apart + 1 if apart else 0
+        early = self.steep > 0 and self.steep + 1 >= p["patience"]
+        return self.strikes >= p["patience"] or early or self.apart >= p["patience"]
 
 
 def tocsin(p, history):
@@ -172,8 +179,8 @@ def tocsin(p, history):
             trained = step if mode == "global" else points[0].train_step
             outcome = INSUFFICIENT
             if not math.isnan(loss):
-                course = courses.setdefault(name, Course(loss))
                 mean_loss = math.nan if up else training.get(base(name), math.nan)
+                course = courses.setdefault(name, Course(loss, mean_loss))
                 hit = course.judge(p, step, mode != "eval", loss, mean_loss)
                 outcome = HIT if hit and trained >= p["start_step"] else OK
             out.append(Evaluation((("metric", name),), outcome, step))

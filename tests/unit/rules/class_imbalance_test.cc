@@ -275,5 +275,22 @@ TEST(ClassImbalance, RefusesWhatCannotBe) {
   }
 }
 
+TEST(ClassImbalance, OneClassAfterTheOtherIsNoShuffledData) {
+  Labelled job("{}", "tocsin");
+  job.labels({32});
+  job.labels({0, 32});
+  EXPECT_TRUE(job.rule.firing().empty());
+  job.labels({0, 20, 12});
+  EXPECT_TRUE(job.rule.firing().empty()) << "two of three are too few";
+  job.labels({0, 0, 0, 32});
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "sorted");
+  EXPECT_EQ(
+      issues[0].summary,
+      "Of the latest 4 steps 3 have labels of one class only in labels at train step 3, though 4 "
+      "classes were seen.");
+}
+
 }  // namespace
 }  // namespace tocsin::rules

@@ -50,6 +50,18 @@ TEST(ConstantInput, NaNSaysNothing) {
   EXPECT_EQ(batch({}), "not_applicable");
 }
 
+TEST(ConstantInput, OneTargetForAllSamples) {
+  RowBench rule("constant_input");
+  rule.knows("net.squared_error_input_1", {2}, {}, Role::label);
+  const TensorValues targets{"net.squared_error_input_1", {0.5, 0.5}, Role::label};
+  EXPECT_EQ(rule.judge(0, targets), "hit");
+  EXPECT_NE(rule.finding->summary.find("one and the same target, at the latest 0.5"),
+            std::string::npos)
+      << rule.finding->summary;
+  EXPECT_EQ(rule.judge(10, TensorValues{"net.squared_error_input_1", {0.5, 0.6}, Role::label}),
+            "ok");
+}
+
 TEST(ConstantInput, MasksAreConstantByDesign) {
   Batches batch;
   EXPECT_EQ(batch({1, 1}, Dtype::boolean), "not_applicable");
