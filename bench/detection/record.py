@@ -12,12 +12,13 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, faults, jobs, training
+from bench.detection.corpus import adversarial, boosting, faults, jobs, partial, training
 
-importlib.import_module("bench.detection.corpus.modern")  # its jobs enter themselves into the table
+for part in ("modern", "fresh"):
+    importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs enter themselves into the table
 
 NOTES = "runs.jsonl"
-OTHERS = {**{name: adversarial for name in adversarial.TUNING}, **{name: boosting for name in boosting.job_names()}}
+OTHERS = {**{name: adversarial for name in adversarial.TUNING}, **{name: partial for name in partial.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
 def job_names():
@@ -34,8 +35,8 @@ def is_tuning(name):
 
 def fault_names(name):
     """The faults that make sense for a job."""
-    if name in adversarial.TUNING:
-        return list(adversarial.FAULTS)
+    if name in adversarial.TUNING or name in partial.TUNING:
+        return list(OTHERS[name].FAULTS)
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
     return [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]

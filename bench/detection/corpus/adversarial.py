@@ -9,7 +9,7 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = {"gan": True, "gan_hinge": False}
+TUNING = {"gan": True, "gan_hinge": True, "gan_squares": False}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}
@@ -17,10 +17,10 @@ FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_t
 
 def _networks(job, chance):
     width = chance.choice((48, 64))
-    act = nn.ReLU if job == "gan" else nn.SiLU
+    act = nn.ReLU if job == "gan" else nn.SiLU if job == "gan_hinge" else nn.GELU
     generator = nn.Sequential(nn.Linear(16, width), act(), nn.Linear(width, width), act(), nn.Linear(width, 64), nn.Tanh())
     judge = nn.Sequential(nn.Linear(64, width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(width, 1))
-    if job != "gan":
+    if job == "gan_hinge":
         for layer in (judge[0], judge[-1]):
             nn.utils.parametrizations.spectral_norm(layer)
     return generator, judge
@@ -32,6 +32,10 @@ def _losses(job):
     if job == "gan":
         return (lambda real, made: say(real, torch.ones_like(real)) + say(made, torch.zeros_like(made)),
                 lambda made: say(made, torch.ones_like(made)))
+    if job == "gan_squares":
+        square = nn.MSELoss()
+        return (lambda real, made: square(real, torch.ones_like(real)) + square(made, torch.zeros_like(made)),
+                lambda made: square(made, torch.ones_like(made)))
     return (lambda real, made: (1 - real).relu().mean() + (1 + made).relu().mean(), lambda made: -made.mean())
 
 

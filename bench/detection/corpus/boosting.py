@@ -11,8 +11,9 @@ import sklearn.metrics
 import tocsin
 
 TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": True, "boost_many": True, "boost_table": True,
-          "boost_rank": False, "boost_wrapper": False, "light_binary": False, "light_table": True}
-NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm"}
+          "boost_rank": True, "boost_wrapper": True, "light_binary": True, "light_table": True, "light_rank": False, "boost_counts": False}
+NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm", "light_rank": "lightgbm",
+         "boost_counts": "xgboost"}
 TABLES = ("boost_table", "boost_wrapper", "light_table")  # a made-up table, most of whose columns matter
 SLOW = ("overfits", "held_differs")
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "leak": 0.0, "input_constant": 0.0,
@@ -26,6 +27,9 @@ def job_names():
 
 
 def _data(job, seed):
+    if job == "boost_counts":
+        x, y = sklearn.datasets.make_friedman1(1000, 8, noise=0.0, random_state=seed)
+        return x, numpy.random.default_rng(seed).poisson(numpy.exp((y - y.mean()) / y.std() * 0.8)).astype(float)
     if job in TABLES:
         x, y = sklearn.datasets.make_friedman1(800, 12, noise=random.Random(f"{job}/{seed}/noise").choice((0.5, 2.0)), random_state=seed)
         return x, (y - y.mean()) / y.std()
@@ -109,7 +113,7 @@ def _xgboost(job, made, x, y, held, seed, options):
     from tocsin.xgboost import TocsinCallback
     squared = ("reg:squarederror", "rmse")
     kind = {"boost_regression": squared, "boost_table": squared, "boost_binary": ("binary:logistic", ["logloss", "auc", "error"]),
-            "boost_rank": ("rank:ndcg", "ndcg")}
+            "boost_rank": ("rank:ndcg", "ndcg"), "boost_counts": ("count:poisson", "poisson-nloglik")}
     objective, metric = kind.get(job, ("multi:softprob", ["mlogloss", "merror"]))
     settings = {"objective": objective, "eval_metric": metric, "eta": made["rate"], "max_depth": made["depth"],
                 "subsample": made["rows"], "seed": seed, "nthread": 1, "min_child_weight": made.get("child", 1)}
@@ -137,6 +141,13 @@ def _wrapper(job, made, x, y, held, seed, options):
     return seen[0], model.evals_result()["validation_1"]["rmse"]
 
 
+def _lists(x, y, ranks, at=20):
+    """Of a ranking lists of 20 documents."""
+    import lightgbm
+    size = len(x) // at * at if ranks else len(x)
+    return lightgbm.Dataset(x[:size], y[:size] // 3 if ranks else y, group=[at] * (size // at) if ranks else None)
+
+
 def _lightgbm(job, made, x, y, held, seed, options):
     import lightgbm
 
@@ -147,15 +158,16 @@ def _lightgbm(job, made, x, y, held, seed, options):
         if env.iteration > env.begin_iteration:  # the hook opens in the first round and closes in the last
             seen.append(tocsin.get_hook().run)
     keep.order = 4  # the product's is 5
-    settings = {"objective": "binary" if job == "light_binary" else "regression", "learning_rate": made["rate"], "num_threads": 1,
+    ranks = job == "light_rank"
+    settings = {"objective": {"light_binary": "binary", "light_rank": "lambdarank"}.get(job, "regression"), "learning_rate": made["rate"], "num_threads": 1,
                 "num_leaves": 2 ** made["depth"], "bagging_fraction": made["rows"], "bagging_freq": 1, "seed": seed, "verbosity": -1,
-                "metric": ["binary_logloss", "auc"] if job == "light_binary" else ["l2", "l1"],
+                "metric": {"light_binary": ["binary_logloss", "auc"], "light_rank": ["ndcg"]}.get(job, ["l2", "l1"]), "eval_at": [5],
                 "min_sum_hessian_in_leaf": made.get("child", 1e-3)}
-    first = lightgbm.Dataset(x[:-held], y[:-held])
-    second = lightgbm.Dataset(x[-held:], y[-held:], reference=first)
+    first, second = _lists(x[:-held], y[:-held], ranks), _lists(x[-held:], y[-held:], ranks)
+    second.reference = first
     lightgbm.train(settings, first, made["rounds"], valid_sets=[first, second], valid_names=["training", "validation"],
                    callbacks=[callback(**options), keep, lightgbm.record_evaluation(told)])
-    return seen[0], told["validation"][settings["metric"][0]]
+    return seen[0], [-one for one in told["validation"]["ndcg@5"]] if ranks else told["validation"][settings["metric"][0]]
 
 
 def _sklearn(job, made, x, y, held, seed, options):

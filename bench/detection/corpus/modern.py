@@ -46,7 +46,7 @@ def decoder(seed, chance):
                   fused(between(chance, 1e-3, 4e-3), weight_decay=0.1), steps, 32, schedule=cosine(steps, 20), clip=1.0, autocast=True)
 
 
-@job("classes", "attention", "adam", "modes", tuning=False)
+@job("classes", "attention", "adam", "modes", tuning=True)
 def vision(seed, chance):
     """A vision transformer with smoothed labels."""
     steps = chance.choice((240, 300))
@@ -138,7 +138,7 @@ def contrastive(seed, chance):
                   on_batch=[lambda step, x, y: views(x)])
 
 
-@job("regression", "same", "relu", "adam", tuning=False)
+@job("regression", "same", "relu", "adam", tuning=True)
 def variational(seed, chance):
     """An autoencoder with a drawn middle: two parts of a loss against each other."""
     split, steps = data.digits(seed), 300
@@ -170,7 +170,7 @@ def forecast(seed, chance):
                   adamw(between(chance, 2e-3, 1e-2)), steps, 32, schedule=one_cycle(steps), clip=1.0)
 
 
-@job("regression", "relu", "norm", "adam", "linear", "modes", tuning=False)
+@job("regression", "relu", "norm", "adam", "linear", "modes", tuning=True)
 def tabular(seed, chance):
     """A made-up table with a tenth of noise; normalisation, dropout, a rate that halves."""
     x, y = sklearn.datasets.make_friedman1(2000, 10, noise=chance.choice((0.5, 2.0)), random_state=seed)
@@ -181,7 +181,7 @@ def tabular(seed, chance):
                   chance.choice((32, 64)), schedule=chance.choice((halving(100), cosine(steps))))
 
 
-@job("regression", "images", "same", "relu", "sgd", tuning=False)
+@job("regression", "images", "same", "relu", "sgd", tuning=True)
 def segments(seed, chance):
     """Which points of a noisy image are ink: one yes or no per point, with Nesterov's momentum."""
     split, steps = data.images(seed), 200
@@ -193,7 +193,7 @@ def segments(seed, chance):
                   schedule=cosine(steps, 10), autocast=chance.random() < 0.3)
 
 
-@job("classes", "recurrent", "pair", "modes", tuning=False)
+@job("classes", "recurrent", "pair", "modes", tuning=True)
 def two_parts(seed, chance):
     """One model, two optimizers: momentum for the recurrent body, AdamW for the head."""
     steps = 240
