@@ -192,6 +192,16 @@ int32_t tocsin_due_at(tocsin_client* handle, uint64_t collection, uint32_t ahead
   });
 }
 
+int32_t tocsin_due_of(tocsin_client* handle, const uint64_t* ids, size_t count, uint32_t ahead,
+                      uint8_t* due) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if ((ids == nullptr || due == nullptr) && count > 0)
+      return fail(TOCSIN_INVALID, "no tensors, or no place for what is due");
+    self.session().due_of({ids, count}, ahead, {due, count});
+    return TOCSIN_OK;
+  });
+}
+
 int32_t tocsin_tensors(tocsin_client* handle, const tocsin_tensor* tensors, size_t count) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
     if (tensors == nullptr && count > 0) return fail(TOCSIN_INVALID, "no tensors");

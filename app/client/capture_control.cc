@@ -63,6 +63,16 @@ CollectionMask CaptureControl::due(const StepCounter& steps) {
   return *due_;
 }
 
+CollectionMask CaptureControl::due_ahead(std::uint32_t ahead, const StepCounter& steps) {
+  if (ahead == 0) return due(steps);
+  const std::int64_t step = steps.step() + ahead;
+  if (!due_ahead_ || due_ahead_->first != step) {
+    due_ahead_.emplace(step,
+                       plan_.due(steps.mode(), step, governor_.stretch(), clock_.monotonic()));
+  }
+  return due_ahead_->second;
+}
+
 bool CaptureControl::wants(std::uint64_t collection, const StepCounter& steps) {
   const CollectionMask mask = due(steps) & mask_of(collection);
   if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = clock_.monotonic();
@@ -71,10 +81,8 @@ bool CaptureControl::wants(std::uint64_t collection, const StepCounter& steps) {
 
 bool CaptureControl::wants_at(std::uint64_t collection, std::uint32_t ahead,
                               const StepCounter& steps) {
-  const core::Duration now = clock_.monotonic();
-  const CollectionMask mask =
-      plan_.due(steps.mode(), steps.step() + ahead, governor_.stretch(), now) & mask_of(collection);
-  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = now;
+  const CollectionMask mask = due_ahead(ahead, steps) & mask_of(collection);
+  if (mask != 0 && sampling_since_.count() < 0) sampling_since_ = clock_.monotonic();
   return mask != 0;
 }
 

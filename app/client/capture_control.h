@@ -36,6 +36,8 @@ class CaptureControl {
   std::uint64_t collection(std::string_view name);
   /// Collections due at the present step. Asked again within a step it answers the same.
   CollectionMask due(const StepCounter& steps);
+  /// Those of the step `ahead` of the present one, with the same promise.
+  CollectionMask due_ahead(std::uint32_t ahead, const StepCounter& steps);
   /// Whether a collection (0: any) is due; from a yes on the caller works for us.
   bool wants(std::uint64_t collection, const StepCounter& steps);
   /// The same for the step `ahead` of the present one.
@@ -43,7 +45,10 @@ class CaptureControl {
   /// Whether scalars are published at this step.
   [[nodiscard]] bool scalars_due(std::int64_t step) const;
   /// What due() has said is out of date: another mode, further names.
-  void forget_due() noexcept { due_.reset(); }
+  void forget_due() noexcept {
+    due_.reset();
+    due_ahead_.reset();
+  }
 
   // ---- what it costs
   /// When the present measurement began: at the yes of wants(), else now.
@@ -77,6 +82,8 @@ class CaptureControl {
   Governor governor_;
   std::unordered_map<std::uint64_t, CollectionMask> collections_;
   std::optional<CollectionMask> due_;  // of the present step, once asked
+  // Of the step that was asked about ahead of it: grids in time are due once.
+  std::optional<std::pair<std::int64_t, CollectionMask>> due_ahead_;
   core::Duration sampling_since_{-1};  // monotonic; since wants() said yes
   std::optional<core::Command> asked_;
   bool withdrawn_ = false;

@@ -83,6 +83,16 @@ bool Session::due_at(std::uint64_t collection, std::uint32_t ahead) {
   return capture_.wants_at(collection, ahead, steps_);
 }
 
+void Session::due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead,
+                     std::span<std::uint8_t> due) {
+  const std::lock_guard lock(mutex_);
+  const CollectionMask mask = capture_.due_ahead(ahead, steps_);
+  for (std::size_t i = 0; i < ids.size() && i < due.size(); ++i) {
+    const Name* name = names_.find(ids[i]);
+    due[i] = name != nullptr && (name->collections & mask) != 0 ? 1 : 0;
+  }
+}
+
 std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   const std::lock_guard lock(mutex_);
   const core::Duration since = capture_.measuring_since();

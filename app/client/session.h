@@ -56,6 +56,8 @@ class Session {
   bool due(std::uint64_t collection);
   /// The same for the step `ahead` of the present one.
   bool due_at(std::uint64_t collection, std::uint32_t ahead);
+  /// Which of these tensors are due then: 1 or 0 for each, 0 for ids that are not known.
+  void due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead, std::span<std::uint8_t> due);
   /// How many rows were written; unknown ids are counted as errors.
   std::size_t tensors(std::span<const LentTensor> tensors);
   std::size_t statistics(std::span<const core::SummaryRow> rows);

@@ -153,6 +153,11 @@ TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
 /* The same for the step that comes `ahead` steps after the present one: for callers whose values
  * come from a device, and who therefore end steps here later than they happen. */
 TOCSIN_API int32_t tocsin_due_at(tocsin_client* client, uint64_t collection, uint32_t ahead);
+/* due[i]: 1 when any collection of the tensor ids[i] is to be captured at the step that comes `ahead`
+ * steps after the present one, else 0: for statistics that are computed elsewhere, about which
+ * tocsin_statistics() asks nothing. */
+TOCSIN_API int32_t tocsin_due_of(tocsin_client* client, const uint64_t* ids, size_t count,
+                                 uint32_t ahead, uint8_t* due);
 /* Reduces those tensors whose collections are due; the others are skipped. */
 TOCSIN_API int32_t tocsin_tensors(tocsin_client* client, const tocsin_tensor* tensors,
                                   size_t count);

@@ -35,7 +35,7 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
     "bool": "bool", "complex64": "c64", "complex128": "c128",
 }.items()}
 # Flags of a row (docs/wire.md, meta).
-FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 18, 1 << 20, 1 << 22
+FLAG_APPROXIMATE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 18, 1 << 20, 1 << 22
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 
@@ -167,6 +167,7 @@ class Library:
             "tocsin_set_mode": [p, i32],
             "tocsin_due": [p, u64],
             "tocsin_due_at": [p, u64, u32],
+            "tocsin_due_of": [p, ctypes.POINTER(u64), size, u32, ctypes.POINTER(ctypes.c_uint8)],
             "tocsin_tensors": [p, p, size],
             "tocsin_statistics": [p, p, size],
             "tocsin_scalars": [p, p, p, size],
@@ -232,6 +233,7 @@ class Client:
         bind, handle = functools.partial, self._handle
         self.due: Callable[[int], int] = bind(fast.tocsin_due, handle)
         self.due_at: Callable[[int, int], int] = bind(fast.tocsin_due_at, handle)
+        self.due_of: Callable[..., int] = bind(fast.tocsin_due_of, handle)
         self.tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
         self.statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
         self.scalars: Callable[..., int] = bind(fast.tocsin_scalars, handle)

@@ -294,6 +294,8 @@ class Hook:
             except Exception as error:  # noqa: BLE001
                 out = {"error": str(error)}
         out["enabled"] = self.enabled
+        if hasattr(self, "sink") and self.sink.device_counts.as_dict():
+            out["device"] = self.sink.device_counts.as_dict()
         out["hook_errors_total"] = dict(self.errors.counts)
         if self.errors.last:
             out["last_hook_error"] = self.errors.last

@@ -35,6 +35,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import _client
 from ._contain import Errors
+from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
 from ._phases import Phases
 from ._process import say
@@ -59,6 +60,7 @@ class Sink:
         self.rank = rank
         self.errors = errors
         self.queue = DeviceQueue()
+        self.device_counts = DeviceCounts()
         self.phases = Phases(client, errors)
         self.clock = clock = StepClock(client, self.queue, step_by)
         self._turns = Turns()
@@ -130,6 +132,14 @@ class Sink:
         if self.clock.ahead:
             return self._client.due_at(which, self.clock.ahead) == _client.OK
         return self._client.due(which) == _client.OK
+
+    def due_of(self, identities: Sequence[int]) -> Sequence[int]:
+        """Which of these tensors (ids of ``tensor()``) any of their collections captures at the present
+        step: 1 or 0 for each. For values that ``publish_rows()`` takes, which asks nothing."""
+        count = len(identities)
+        answers = (ctypes.c_uint8 * count)()
+        self._client.due_of((ctypes.c_uint64 * count)(*identities), count, self.clock.ahead, answers)
+        return answers
 
     def wants_tensor(self, name: str, role: Optional[str] = None) -> bool:
         """Whether any collection holds a tensor of this name and role (None: by the name): whether it
@@ -208,8 +218,11 @@ class Sink:
             if not isinstance(name, str):
                 raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
             if getattr(value, "is_cuda", False):
-                from .adapters.torch_device import copy_of_scalar
+                from .adapters.torch_device import capturing, copy_of_scalar
 
+                if capturing():
+                    self.device_counts.skip("graph_capture")
+                    return
                 value, event = copy_of_scalar(value)
             else:
                 detach = getattr(value, "detach", None)
@@ -234,10 +247,8 @@ class Sink:
             identity = self._tensors[name] = self.tensor(
                 name, dtype=detached.dtype, shape=detached.shape, collection=collection, role=role,
                 op_type=op_type)
-        if getattr(detached, "is_cuda", False):
-            from .adapters.torch_device import device_rows
-
-            self.publish_rows(*device_rows([(identity, detached, 0)]))
+        if hasattr(detached, "data_ptr") and detached.device.type != "cpu":
+            self._publish_on_device(identity, detached)
             return
         described = describe(identity, detached)
         if described is None:
@@ -252,7 +263,10 @@ class Sink:
         before this returns. Those that are not due are skipped; with 0 it says only that nothing
         more is measured at this step."""
         if count and self.queue.waiting:  # the library's step lags behind: keep the order
-            self.queue.drain(wait=True)
+            self.queue.drain()
+            if self.queue.waiting:
+                self.device_counts.wait("host_tensors")
+                self.queue.drain(wait=True)
         self._client.tensors(tensors, count)
 
     def publish_later(self, tensors: Callable[[], List[Any]], ready: Any) -> None:
@@ -336,6 +350,14 @@ class Sink:
             self.publish_scalar(TRAINING, float(training))
         except Exception as error:  # noqa: BLE001
             self.errors.add("training", error)
+
+    def _publish_on_device(self, identity: int, tensor: Any) -> None:
+        from .adapters.torch_device import device_rows
+
+        if self.due_of([identity])[0]:
+            rows = device_rows([(identity, tensor, 0)], None, self.device_counts)
+            if rows is not None:
+                self.publish_rows(*rows)
 
     def _scalar_late(self, scalar: int, value: Any) -> None:
         self._one_id[0], self._one_value[0] = scalar, float(value)

@@ -1,4 +1,7 @@
-"""FSDP on the ranks that torchrun makes (gloo): each rank tells of its own shards. Prints what they are, as JSON per rank."""
+"""FSDP on the ranks that torchrun makes (gloo): each rank tells of its own shards, and writes what they are, as JSON per rank.
+
+Usage: sharded.py FOLDER fsdp1|fsdp2 [host|device]
+"""
 import json
 import sys
 
@@ -6,13 +9,16 @@ import torch
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 
 import tocsin
+from tocsin.adapters import torch_capture
 
 STATISTICS = ["at_least(0.05)", "quantiles", "median", "histogram"]
 CAPTURE = {"every": "1 step", "overhead": "100%", "collections": {
     name: {"statistics": STATISTICS} for name in ("gradients", "weights", "biases")}}
 
 
-def main(folder, kind):
+def main(folder, kind, path="host"):
+    if path == "device":  # as on a GPU; without a wait there is nothing to see of it
+        torch_capture.on_host = lambda tensor: False
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
     torch.manual_seed(0)
@@ -43,6 +49,8 @@ def main(folder, kind):
         optimizer.step()
     hook.close()
     assert hook.stats()["hook_errors_total"] == {}, hook.stats()
+    device = hook.stats().get("device", {"skipped_total": {}, "tensors_total": 0})
+    assert device["skipped_total"] == {} and (device["tensors_total"] > 0) == (path == "device"), device
     with open(f"{folder}/rank{rank}.json", "w", encoding="utf-8") as file:
         json.dump(kept, file)
     torch.distributed.destroy_process_group()

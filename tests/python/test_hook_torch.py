@@ -333,33 +333,3 @@ def test_counters_continue_from_a_checkpoint(out):
     telemetry = Telemetry(out)
     assert telemetry.steps() == [5]
     assert telemetry.lifecycles("start")[-1]["continues_from"] == 5
-
-
-def test_device_statistics_are_those_of_the_cpu_kernel():
-    from tocsin.adapters.torch_device import device_rows
-
-    torch.manual_seed(3)
-    values = [torch.randn(7, 11), torch.randn(300).half(), torch.tensor([1.0, -2.0, 0.0, float("inf")]), torch.zeros(0)]
-    rows, event = device_rows([(number, value, 0) for number, value in enumerate(values)])
-    assert event is None
-    for row, value in zip(rows(), values[:2]):
-        assert_row({name: getattr(row, name) for name in expected([0.0])}, value.float().numpy())
-    assert (rows()[2].posinf, rows()[2].zero, rows()[2].negative) == (1, 1, 1)
-    assert rows()[3].count == 0
-
-
-def test_a_device_divides_gradients_by_the_loss_scale_and_says_what_was_skipped():
-    from tocsin._client import FLAG_SKIPPED, FLAG_UNSCALED
-    from tocsin.adapters.torch_device import device_rows
-    from tocsin.adapters.torch_scaling import Scaling
-
-    torch.manual_seed(3)
-    weight, gradient = torch.randn(5, 4), torch.randn(5, 4)
-    named = [(1, weight, 0), (2, gradient * 8, FLAG_UNSCALED)]
-    for found_inf, flags in ((0.0, FLAG_UNSCALED), (1.0, FLAG_UNSCALED | FLAG_SKIPPED)):
-        rows, _ = device_rows(named, Scaling(torch.tensor(8.0), torch.tensor(found_inf)))
-        for row, value in zip(rows(), (weight, gradient)):
-            assert_row({name: getattr(row, name) for name in expected([0.0])}, value.numpy())
-        assert [row.meta for row in rows()] == [0, flags]
-    rows, _ = device_rows(named, Scaling(None, torch.tensor(0.0)))
-    assert_row({name: getattr(rows()[1], name) for name in expected([0.0])}, (gradient * 8).numpy())

@@ -10,13 +10,14 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_capture import Capture
-from .torch_device import capturing
+from .torch_device import warm
 from .torch_hooks import Closure, install
 from .torch_modules import Modules
 from .torch_names import is_sharded, is_wrapped, plain_name
 from .torch_phases import Passes
 from .torch_preflight import Preflight
 from .torch_scaling import Scaling, scaling_of
+from .torch_staging import capturing
 
 
 class TorchAdapter:
@@ -58,6 +59,8 @@ class TorchAdapter:
         self._update_began = 0
         self._first = first
         sink.attach(self, ends_steps=optimizer is not None, name=name or "")
+        with sink.guard("device"):
+            self._warm()
 
     def watches(self, model: Any, optimizer: Any) -> bool:
         return self._model() is model and self._optimizer() is optimizer
@@ -147,7 +150,10 @@ class TorchAdapter:
                 self._look(self._preflight)
             if self._publishes:
                 flags = sink.due(self)
-                if flags is not None and not capturing():
+                if flags is not None and capturing():
+                    sink.publish_lent(None, 0)
+                    sink.device_counts.skip("graph_capture", self._count())
+                elif flags is not None:
                     self._sample(flags)
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
@@ -213,6 +219,11 @@ class TorchAdapter:
         return [(f"{self._prefix}group{i}.parameter{j}", parameter)
                 for i, group in enumerate(optimizer.param_groups)
                 for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
+
+    def _warm(self) -> None:
+        parameters = [parameter for _, parameter in self._named_parameters()]
+        if parameters and self._sink.publishes(is_sharded(self._model(), parameters)):
+            warm(parameters, self._sink.device_counts)
 
     def _prepare(self) -> None:
         """Registers names and makes the descriptors; again whenever the optimizer's list grows."""

@@ -36,11 +36,13 @@ class Capture:
             slot.gradient_id = sink.tensor("gradient/" + name, dtype=parameter.dtype,
                                            shape=shape, role="gradient")
             slot.gradient, slot.weight = self._array[2 * i], self._array[2 * i + 1]
-            slot.weight_pointer = slot.gradient_pointer = -1  # not filled yet; an empty tensor's is 0
+            # Of what they point to, so that they are filled when it changes; an empty tensor's is 0.
+            slot.weight_pointer = slot.gradient_pointer = -1
             slot.keep = [None, None]
-            slot.on_host = parameter.device.type == "cpu"
+            slot.on_host = on_host(parameter)
             slot.sharded = hasattr(parameter, "to_local")  # its own pointer is none
             slot.empty = False
+            self._point_nowhere(slot)
             self._slots.append(slot)
 
     def sample(self, scaling: Optional[Scaling] = None, off_grid: int = 0) -> None:
@@ -52,21 +54,27 @@ class Capture:
             divisor = scaling.divisor()
             flags |= _client.FLAG_SKIPPED if scaling.skipped() else 0
         self._flag(off_grid, flags | off_grid)
-        on_device: List[Tuple[int, Any, int]] = []
+        on_device: List[Tuple[int, Any, int]] = []  # (id, tensor, row flags)
         kept: List[Any] = []  # tensors made for this call live until it is over
         filled = False
         for slot in self._slots:
             parameter = slot.parameter
             gradient = parameter.grad
+            if slot.on_host and slot.sharded:
+                parameter, gradient = local(parameter.detach()), gradient if gradient is None else local(gradient)
+            pointer = parameter.data_ptr() if slot.on_host else 0
+            if slot.on_host and pointer != slot.weight_pointer and not on_host(parameter):
+                slot.on_host = False  # it has moved
+                self._mark(slot, False)
+                self._point_nowhere(slot)
             if not slot.on_host:
-                on_device.append((slot.weight_id, local(parameter), 0))
-                if gradient is not None:
-                    on_device.append((slot.gradient_id, local(gradient), flags))
+                weight = local(parameter.detach()) if slot.sharded else parameter
+                here = _client.FLAG_EMPTY_HERE if weight.numel() == 0 else 0  # as _mark() says
+                on_device.append((slot.weight_id, weight, here))
+                if gradient is not None or here:
+                    on_device.append((slot.gradient_id, weight if gradient is None else gradient, flags | here))
                 continue
             filled = True
-            if slot.sharded:
-                parameter, gradient = local(parameter.detach()), gradient if gradient is None else local(gradient)
-            pointer = parameter.data_ptr()
             if pointer != slot.weight_pointer:
                 self._point(slot, 1, slot.weight, slot.weight_id, parameter, kept)
                 slot.weight_pointer = pointer
@@ -79,9 +87,21 @@ class Capture:
             self._point_gradient(slot, gradient, divisor, kept)
         if filled:
             self._sink.publish_lent(self._array, 2 * len(self._slots))
-        if on_device:
-            self._sink.publish_rows(*device_rows(on_device, scaling))
+        if on_device and not off_grid:
+            due = self._sink.due_of([identity for identity, _, _ in on_device])
+            on_device = [one for one, wanted in zip(on_device, due) if wanted]
+        rows = device_rows(on_device, scaling, self._sink.device_counts) if on_device else None
+        if rows is not None:
+            self._sink.publish_rows(*rows)
+        elif not filled:
+            self._sink.publish_lent(None, 0)
         del kept
+
+    def _point_nowhere(self, slot: _Slot) -> None:
+        """Until it lies in host memory: the array of descriptors goes out as a whole."""
+        _point_to_nothing(slot.gradient, slot.gradient_id)
+        _point_to_nothing(slot.weight, slot.weight_id)
+        slot.weight_pointer = slot.gradient_pointer = -1
 
     def _flag(self, weights: int, gradients: int) -> None:
         if self._flags != (weights, gradients):
@@ -126,6 +146,11 @@ class Capture:
         strides = None if tensor.is_contiguous() else tuple(tensor.stride())
         slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(),
                                 dtype_code(tensor.dtype) or 0, tuple(tensor.shape), strides)
+
+
+def on_host(tensor: Any) -> bool:
+    """Its elements can be read here."""
+    return bool(tensor.device.type == "cpu")
 
 
 _NOTHING = _client.int64_array([0])

@@ -1,12 +1,27 @@
 """PyTorch tensors on a device: statistics and copies that nobody waits for.
 
-Like all of the package it takes torch from ``sys.modules`` and never imports it.
+All tensors of a call are measured together, by ``torch_triton`` or, where that cannot be, ``torch_packed``;
+the numbers come back through pinned memory and are read at a later step (``torch_staging``). Like all of the
+package it takes torch from ``sys.modules`` and never imports it; Triton is imported when it is needed.
 """
 
+import math
 import sys
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from .. import _client
+from .._device_counts import DeviceCounts
+from ..arrays import dtype_code
+from .torch_layout import COLUMNS, COMPLEX, KINDS, LONG, NotRead, run_of, waits
+from .torch_names import local
+from .torch_packed import PackedStatistics
+from .torch_staging import Arrival, Flight, Staging, capturing
+from .torch_triton import LAUNCHES, TritonStatistics, why_not
+
+Rows = Tuple[Callable[[], Any], Optional[Arrival]]
+
+_NAN = float("nan")
+_APPROXIMATE = _client.FLAG_APPROXIMATE
 
 
 def copy_of_scalar(tensor: Any) -> Tuple[Any, Any]:
@@ -16,102 +31,267 @@ def copy_of_scalar(tensor: Any) -> Tuple[Any, Any]:
     kept.copy_(tensor.detach().reshape(()), non_blocking=True)
     event = torch.cuda.Event()
     event.record(torch.cuda.current_stream(tensor.device))
-    return kept, event
+    return kept, Arrival(event)
 
 
-def capturing() -> bool:
-    """A CUDA graph is being captured: nothing may be launched or waited for."""
-    cuda = sys.modules["torch"].cuda
-    asked = getattr(cuda, "is_current_stream_capturing", None)
-    return bool(asked is not None and cuda.is_initialized() and asked())
+class _Line(NamedTuple):
+    """A row to be: what is known of it here, and where the device's numbers for it will be."""
+
+    identity: int
+    count: int
+    flags: int
+    dtype: int
+    kind: Optional[int] = None  # None: a type without statistics
+    repeats: int = 1
+    batch: Optional["_Batch"] = None  # None: nothing to measure
+    place: int = 0
 
 
-def device_rows(named: List[Tuple[int, Any, int]],
-                scaling: Optional[Any] = None) -> Tuple[Callable[[], Any], Any]:
-    """Statistics of (id, tensor, row flags) on the device that holds the tensors: launches, copies to
-    pinned memory, waits for nothing. Returns (a function that gives the rows, the event after which it
-    may be called). Rows flagged as divided by the loss scale are divided by that of ``scaling``.
+class _Batch:
+    """What is measured together on one device."""
 
-    Plain torch operations, about a dozen launches per tensor; sums are in double precision on the
-    device, no copy of a tensor in another precision is made except for half types' ``m2``.
-    """
+    def __init__(self, device: "_Device") -> None:
+        self.device = device
+        self.runs: List[Tuple[Any, int]] = []
+        self.flight: Optional[Flight] = None
+        self.numbers: List[float] = []
+
+    def add(self, run: Any, kind: int) -> int:
+        self.runs.append((run, kind))
+        return len(self.runs) - 1
+
+    def of(self, place: int) -> List[float]:
+        return self.numbers[len(COLUMNS) * place:len(COLUMNS) * (place + 1)]
+
+
+class _Device:
+    """A device that tensors were seen on: how they are measured there, and its pinned memory."""
+
+    def __init__(self, device: Any) -> None:
+        self.name = str(device)
+        self.staging = Staging(device)
+        self._device = device
+        self._statistics: Union[TritonStatistics, PackedStatistics]
+        self._why = why_not(device)
+        if self._why is None:
+            try:
+                self._statistics = TritonStatistics(device)
+                return
+            except Exception as error:  # noqa: BLE001
+                self._why = f"{type(error).__name__}: {error}"[:200]
+        self._statistics = PackedStatistics(device)
+
+    @property
+    def kernel(self) -> str:
+        """What measures here, and why it is not Triton."""
+        return self._statistics.name if self._why is None else f"{self._statistics.name} ({self._why})"
+
+    def measure(self, batch: _Batch, counts: DeviceCounts) -> None:
+        """Has a batch computed and copied; waits for nothing. Where Triton fails (no compiler, an old driver)
+        it is not tried again in this process."""
+        if isinstance(self._statistics, TritonStatistics):
+            flight = Flight(self.staging)
+            try:
+                flight.download(self._statistics(batch.runs, flight))
+                counts.launches += LAUNCHES
+            except Exception as error:  # noqa: BLE001
+                flight.abandon()
+                self._why = f"{type(error).__name__}: {error}"[:200]
+                self._statistics = PackedStatistics(self._device)
+            else:
+                batch.flight = flight
+        if batch.flight is None:
+            flight = Flight(self.staging)
+            try:
+                flight.download(self._statistics(batch.runs, flight))
+            except Exception:
+                flight.abandon()
+                raise
+            batch.flight = flight
+        counts.kernels[self.name] = self.kernel
+        counts.batches += 1
+        if self.staging.waits:
+            counts.wait("device")
+
+
+_devices: Dict[Any, _Device] = {}
+
+
+def _device_of(device: Any) -> _Device:
+    known = _devices.get(device)
+    if known is None:
+        known = _devices[device] = _Device(device)
+    return known
+
+
+def warm(tensors: List[Any], counts: DeviceCounts) -> None:
+    """Compiles now what will measure tensors of these types on these devices: it takes seconds the first time
+    on a machine, and would count as the first captured step's."""
+    if capturing():
+        return
     torch = sys.modules["torch"]
-    columns = []
+    types = {(tensor.device, tensor.dtype) for tensor in tensors if tensor.device.type == "cuda"}
+    for device in {device for device, _ in types}:
+        made = device_rows([(0, torch.zeros(1, dtype=dtype, device=device), 0)
+                            for where, dtype in types if where == device], None, DeviceCounts())
+        if made is not None:
+            rows, ready = made
+            if ready is not None:
+                ready.synchronize()
+            rows()
+        counts.kernels[_device_of(device).name] = _device_of(device).kernel
+
+
+def device_rows(named: List[Tuple[int, Any, int]], scaling: Optional[Any],
+                counts: DeviceCounts) -> Optional[Rows]:
+    """Statistics of (id, tensor, row flags) on the devices that hold the tensors: launches, copies to pinned
+    memory, waits for nothing. Returns (a function that gives the rows, the event after which it may be
+    called), or None when nothing could be measured. Rows flagged as divided by the loss scale are divided by
+    that of ``scaling``. Shards and DTensors: their local part.
+
+    What cannot be read has no row and is counted.
+    """
+    if capturing():
+        counts.skip("graph_capture", len(named))
+        return None
+    torch = sys.modules["torch"]
+    batches: Dict[Any, _Batch] = {}
     with torch.no_grad():
-        for _, tensor, _ in named:
-            columns.append(_device_columns(torch, tensor.detach()))
-        if scaling is not None:
-            columns.append(_scaling_columns(torch, scaling, columns[0]))
-        stacked = torch.stack(columns)
-        on_device = stacked.is_cuda
-        host = torch.empty(stacked.shape, dtype=stacked.dtype, pin_memory=on_device)
-        host.copy_(stacked, non_blocking=on_device)
-    event = None
-    if on_device:
-        event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(stacked.device))
-    counts = [(identity, tensor.numel(), flags) for identity, tensor, flags in named]
+        lines = _lines(named, batches, counts)
+        divided = None if scaling is None else _Divided(scaling, batches)
+        flights = _measured(batches, counts)
+    unknown = 0 if divided is None or divided.known() else _client.FLAG_UNSCALED
+    lines = [line for line in lines
+             if not line.flags & unknown and (line.batch is None or line.batch.flight is not None)]
+    events = [flight.ended for flight in flights if flight.ended is not None]
+    counts.tensors += len(lines)
+    if not lines and not flights:
+        return None
 
     def rows() -> Any:
-        array = (_client.Row * len(counts))()
-        lines = host.tolist()
-        divisor, skipped = lines.pop()[:2] if scaling is not None else (1.0, 0.0)
-        for row, (identity, count, flags), values in zip(array, counts, lines):
-            row.name, row.count = identity, count
-            row.sum, row.sumsq, row.m2, row.abs_sum, row.min, row.max = values[:6]
-            row.nan, row.posinf, row.neginf, row.zero, row.negative = (int(v) for v in values[6:])
-            if flags & _client.FLAG_UNSCALED:
-                _divide(row, divisor)
-                flags |= _client.FLAG_SKIPPED if skipped else 0
-            row.meta = flags
+        for batch in batches.values():
+            if batch.flight is not None:
+                batch.numbers = batch.flight.numbers()
+                counts.seconds += batch.flight.seconds()
+        divisor, skipped = (1.0, False) if divided is None else divided.told()
+        array = (_client.Row * len(lines))()
+        for row, line in zip(array, lines):
+            _fill(row, line, divisor, skipped)
         return array
 
-    return rows, event
+    return rows, Arrival(*events) if events else None
+
+
+def _lines(named: List[Tuple[int, Any, int]], batches: Dict[Any, _Batch], counts: DeviceCounts) -> List[_Line]:
+    lines: List[_Line] = []
+    for identity, tensor, flags in named:
+        try:
+            tensor = local(tensor)
+            code = _code(tensor.dtype)
+            if tensor.numel() == 0:
+                lines.append(_Line(identity, 0, flags, code))
+                continue
+            kind = KINDS.get(code)
+            if kind is None:
+                lines.append(_Line(identity, tensor.numel(), flags, code))
+                continue
+            if waits(tensor):
+                counts.wait("sparse")
+            run, repeats = run_of(tensor)
+            count = run.numel()
+            if count == 0:
+                lines.append(_Line(identity, 0, flags, code))
+                continue
+            batch = _batch_of(run, batches)
+            lines.append(_Line(identity, count * repeats, flags, code, kind, repeats, batch, batch.add(run, kind)))
+        except NotRead as reason:
+            counts.skip(str(reason))
+        except Exception:  # noqa: BLE001 - one tensor of a kind of its own is no reason to lose the others
+            counts.skip("unreadable")
+    return lines
+
+
+def _batch_of(run: Any, batches: Dict[Any, _Batch]) -> _Batch:
+    batch = batches.get(run.device)
+    if batch is None:
+        batch = batches[run.device] = _Batch(_device_of(run.device))
+    return batch
+
+
+_codes: Dict[Any, int] = {}
+
+
+def _code(dtype: Any) -> int:
+    code = _codes.get(dtype)
+    if code is None:
+        code = _codes[dtype] = dtype_code(dtype) or 0
+    return code
+
+
+class _Divided:
+    """What the others are divided by and whether the update is skipped: read like tensors of one element."""
+
+    def __init__(self, scaling: Any, batches: Dict[Any, _Batch]) -> None:
+        self._places: List[Optional[Tuple[_Batch, int]]] = []
+        for value in (scaling.scale, scaling.found_inf):
+            if value is None:
+                self._places.append(None)
+                continue
+            run = local(value).reshape(-1)[:1]
+            batch = _batch_of(run, batches)
+            self._places.append((batch, batch.add(run, KINDS[_code(run.dtype)])))
+
+    def known(self) -> bool:
+        """Once batches are measured: whether all of it will be there."""
+        return all(place is None or place[0].flight is not None for place in self._places)
+
+    def told(self) -> Tuple[float, bool]:
+        """(divisor, skipped), once the numbers are there."""
+        scale, found_inf = (None if place is None else place[0].of(place[1])[0] for place in self._places)
+        return 1.0 if scale is None else scale, found_inf is not None and found_inf != 0.0
+
+
+def _measured(batches: Dict[Any, _Batch], counts: DeviceCounts) -> List[Flight]:
+    flights = []
+    for batch in batches.values():
+        if not batch.device.staging.has_room(len(COLUMNS) * len(batch.runs)):
+            counts.skip("in_flight", len(batch.runs))
+            continue
+        batch.device.measure(batch, counts)
+        batch.runs.clear()  # what was made for the call may go: memory of a device is given back in its order
+        if batch.flight is not None:
+            flights.append(batch.flight)
+    return flights
+
+
+def _fill(row: _client.Row, line: _Line, divisor: float, skipped: bool) -> None:
+    row.name, row.count = line.identity, line.count
+    flags = line.flags
+    if line.kind is None:
+        if line.count:
+            row.sum = row.sumsq = row.m2 = row.abs_sum = row.min = row.max = _NAN
+    elif line.batch is not None:
+        values = line.batch.of(line.place)
+        times = line.repeats
+        if times != 1:
+            values = [value if name in ("min", "max") else value * times for name, value in zip(COLUMNS, values)]
+        row.sum, row.sumsq, row.m2, row.abs_sum, row.min, row.max = values[:6]
+        row.nan, row.posinf, row.neginf, row.zero, row.negative = map(int, values[6:11])
+        if line.kind in COMPLEX:
+            row.sum = row.m2 = _NAN
+        if line.kind in LONG and values[11]:
+            flags |= _APPROXIMATE
+    if flags & _client.FLAG_UNSCALED:
+        _divide(row, divisor)
+        flags |= _client.FLAG_SKIPPED if skipped else 0
+    row.meta = flags | line.dtype
 
 
 def _divide(row: _client.Row, divisor: float) -> None:
     if divisor == 1.0:
         return
+    divisor = divisor or math.nan
     for column in ("sum", "abs_sum", "min", "max"):
         setattr(row, column, getattr(row, column) / divisor)
     for column in ("sumsq", "m2"):
         setattr(row, column, getattr(row, column) / divisor / divisor)
-
-
-def _scaling_columns(torch: Any, scaling: Any, like: Any) -> Any:
-    """One more line of the matrix: what the others are divided by, and whether the update is skipped."""
-    line = torch.zeros_like(like)
-    for place, (value, otherwise) in enumerate(((scaling.scale, 1.0), (scaling.found_inf, 0.0))):
-        if value is None:
-            line[place] = otherwise
-        else:
-            line[place].copy_(value.reshape(()), non_blocking=True)
-    return line
-
-
-def _device_columns(torch: Any, tensor: Any) -> Any:
-    double = torch.float64
-    if tensor.is_sparse:
-        tensor = tensor.coalesce().values()
-    if tensor.numel() == 0:
-        return torch.zeros(11, dtype=double, device=tensor.device)
-    flat = tensor.reshape(-1)
-    if not flat.is_floating_point():
-        flat = flat.to(double)
-    wide = flat.float() if flat.element_size() < 4 else flat
-    norm = torch.linalg.vector_norm
-    low, high = torch.aminmax(wide)
-    count = float(wide.numel())
-    return torch.stack([
-        wide.sum(dtype=double),
-        norm(wide, 2, dtype=double).square(),
-        torch.var(wide, unbiased=False).to(double) * count,
-        norm(wide, 1, dtype=double),
-        low.to(double),
-        high.to(double),
-        torch.isnan(wide).sum().to(double),
-        torch.isposinf(wide).sum().to(double),
-        torch.isneginf(wide).sum().to(double),
-        (wide == 0).sum().to(double),
-        (wide < 0).sum().to(double),
-    ])

@@ -29,5 +29,9 @@ def is_sharded(model: Any, parameters: List[Any]) -> bool:
 
 
 def local(tensor: Any) -> Any:
-    """This rank's part of a tensor that lies on several."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    """This rank's part of a tensor that lies on several. What a collective still brings is ordered before
+    what is launched next, not waited for."""
+    if not hasattr(tensor, "to_local"):
+        return tensor
+    part = tensor.to_local()
+    return part.wait() if type(part).__name__ == "AsyncCollectiveTensor" else part

@@ -44,6 +44,16 @@ TEST_F(CaptureControlTest, CollectionsAreDueOnTheirGridAndUnknownOnesNever) {
   EXPECT_EQ(control_.sampled_steps(), 1U);
 }
 
+TEST(CaptureControlGrids, AGridInTimeIsDueOnceAndForAllWhoAskAboutThatStep) {
+  ManualClock clock;
+  const StepCounter steps{Moment{0, clock.monotonic()}};
+  CaptureControl control{make_plan("{every: 10s, collections: [gradients, weights]}"), clock};
+  const std::uint64_t gradients = control.collection("gradients");
+  EXPECT_TRUE(control.wants_at(0, 2, steps));
+  EXPECT_TRUE(control.wants_at(gradients, 2, steps));
+  EXPECT_FALSE(control.wants_at(gradients, 3, steps));
+}
+
 TEST_F(CaptureControlTest, ScalarsHaveAGridOfTheirOwn) {
   EXPECT_TRUE(control_.scalars_due(0));
   EXPECT_FALSE(control_.scalars_due(1));

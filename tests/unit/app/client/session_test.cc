@@ -260,6 +260,26 @@ TEST_F(SessionTest, UnknownIdsAreCountedNotSent) {
   EXPECT_NE(core::to_json(session.counters()).find("\"errors_total\":2"), std::string::npos);
 }
 
+TEST_F(SessionTest, SaysWhichTensorsAreDueForStatisticsFromElsewhere) {
+  Session session = open(
+      "{every: 1 step, collections: {gradients: {every: 2 steps}, weights: {every: 3 steps}}}");
+  const std::uint64_t gradient = session.name("gradient/w", tensor_info());
+  NameInfo weights = tensor_info();
+  weights.role = core::Role::weight;
+  const std::uint64_t weight = session.name("w", weights);
+  const auto due = [&](std::uint32_t ahead) {
+    std::array<std::uint8_t, 3> out{9, 9, 9};
+    session.due_of(std::array<std::uint64_t, 3>{gradient, weight, 77}, ahead, out);
+    return out;
+  };
+  EXPECT_THAT(due(0), ElementsAre(1, 1, 0));
+  EXPECT_THAT(due(1), ElementsAre(0, 0, 0));
+  EXPECT_THAT(due(2), ElementsAre(1, 0, 0));
+  session.step_end(false, 1);
+  EXPECT_THAT(due(0), ElementsAre(0, 0, 0));
+  EXPECT_THAT(due(2), ElementsAre(0, 1, 0));
+}
+
 TEST_F(SessionTest, SlowCaptureIsStretchedAndSaysSo) {
   Session session = open("{every: 1 step, collections: [gradients]}");
   const std::uint64_t id = session.name("gradient/w", tensor_info());
