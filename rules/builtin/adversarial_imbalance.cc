@@ -5,7 +5,7 @@
 // Window  medians of the latest 5 values of each; three steps in a row (min_hits 3).
 // Fires   smallest median < ratio_threshold (0.02) · largest median.
 // Quiet   for a single loss, until each has 5 values, while one of those is no finite number, for
-//         negative losses (a ratio of those says nothing), and for losses that were as unequal from
+//         losses that have ever been negative (of those a small one passes through zero), and for losses that were as unequal from
 //         the start: those are weighted so.
 // Source  our own; docs/rules/adversarial_imbalance.md.
 
@@ -32,10 +32,12 @@ struct AdversarialImbalance {
   struct Loss {
     std::array<double, kMedian> values{};
     std::uint32_t seen = 0;
+    std::uint32_t negative = 0;  // 1: a value was
     double first = 0;
 
     void take(double value) {
       if (seen == 0) first = value;
+      if (value < 0) negative = 1;
       values[seen++ % kMedian] = value;
     }
     [[nodiscard]] bool complete() const {
@@ -59,7 +61,7 @@ struct AdversarialImbalance {
   struct Compared {
     std::uint32_t losses = 0;
     bool complete = true;  // each has its median
-    bool positive = true;  // none is below 0
+    bool positive = true;  // none was ever below 0
     std::string_view small_name;
     std::string_view large_name;
     double smallest = HUGE_VAL;
@@ -120,7 +122,7 @@ struct AdversarialImbalance {
       return;
     }
     const double median = loss.median();
-    all.positive = all.positive && median >= 0;
+    all.positive = all.positive && loss.negative == 0;
     if (median < all.smallest) {
       all.smallest = median;
       all.small_fall = loss.first - median;
@@ -179,7 +181,7 @@ RuleDescriptor adversarial_imbalance() {
           .needs = "collection losses, several of them at a step",
           .presets = "",
           .severity = core::Severity::info,
-          .version = "2",
+          .version = "3",
           .read = &read_series_rule<AdversarialImbalance>};
 }
 

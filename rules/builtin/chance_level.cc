@@ -3,8 +3,9 @@
 //
 // Reads   statistic confusion of labels (labels by predictions); of a squared error (MSELoss) the
 //         mean and variance of the targets; the training loss; the learning rate. Of all workers.
-// Window  per mode the fewest latest steps with labels, at least `steps` (5), that hold `labels` (100)
-//         of them, since the learning rate was larger than ever. Judged when nobody can add to the step.
+// Window  per mode the fewest latest steps with labels, at least `steps` (7), that hold `labels` (100)
+//         of them, since the learning rate was larger than ever; where that tells nothing one with twice
+//         as many labels, and so on. Judged when nobody can add to the step.
 // Fires   when the loss does not fall: half of the window against the other, by two errors and
 //         0.3 % of it, and
 //           classes   of n labels fewer are right, by two deviations, than chance and `share` (0.1) of
@@ -47,7 +48,7 @@ struct ChanceLevel {
   static constexpr double kMostVariances = 3;
 
   struct Config {
-    std::uint32_t steps = 5;
+    std::uint32_t steps = 7;
     std::uint32_t labels = 100;
     double share = 0.1;
   };
@@ -178,23 +179,29 @@ struct ChanceLevel {
     sample.losses = std::exchange(state.losses, {});
     state.recent.push_back(std::move(sample));
     if (state.recent.size() > kMostSteps) state.recent.erase(state.recent.begin());
-    const Seen seen = look(cfg, state);
+    Seen seen = look(cfg, state, cfg.labels);
+    Verdict verdict = compare(cfg, state, seen, cfg.labels);
+    for (double most = 2.0 * cfg.labels; verdict.outcome != Outcome::hit && seen.from > 0;
+         most *= 2) {
+      const Seen wider = look(cfg, state, most);
+      const Verdict other = compare(cfg, state, wider, most);
+      if (other.outcome == Outcome::hit) verdict = other;
+      if (other.outcome == Outcome::hit || wider.from == 0) seen = wider;
+    }
     const std::string name = report.scope().text(labels->name());
-    report.evaluated({{"tensor", name}}, name, compare(cfg, state, seen),
-                     [&](const Subject& subject, unsigned kind) {
-                       Finding finding = explain(cfg, state, seen, subject, kind);
-                       finding.tensor = report.tensor(*labels);
-                       return finding;
-                     });
+    report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {
+      Finding finding = explain(cfg, state, seen, subject, kind);
+      finding.tensor = report.tensor(*labels);
+      return finding;
+    });
   }
 
   // ------------------------------------------------------------------------------ judgement
 
-  static Seen look(const Config& cfg, const State& state) {
+  static Seen look(const Config& cfg, const State& state, double most) {
     Seen out;
     out.from = state.recent.size();
-    while (out.from > 0 &&
-           (state.recent.size() - out.from < cfg.steps || out.labels < cfg.labels)) {
+    while (out.from > 0 && (state.recent.size() - out.from < cfg.steps || out.labels < most)) {
       out.labels += state.recent[--out.from].labels;
     }
     const std::size_t middle = out.from + (state.recent.size() - out.from) / 2;
@@ -229,8 +236,8 @@ struct ChanceLevel {
     return fall > kFall * error && fall > kLeastFall * std::fabs(seen.earlier.mean);
   }
 
-  static Verdict compare(const Config& cfg, const State& state, const Seen& seen) {
-    const bool full = state.recent.size() - seen.from >= cfg.steps && seen.labels >= cfg.labels;
+  static Verdict compare(const Config& cfg, const State& state, const Seen& seen, double most) {
+    const bool full = state.recent.size() - seen.from >= cfg.steps && seen.labels >= most;
     if (!full || seen.earlier.n < 2 || seen.later.n < 2) return kInsufficient;
     const bool classes = seen.classes > 0;
     if (classes && (seen.classes < 2 || seen.entropy < kEven * std::log(seen.classes))) {
@@ -240,9 +247,9 @@ struct ChanceLevel {
     if (falls(seen)) return kOk;
     if (!classes) {
       // How well the variance is known, of numbers that are about normal.
-      const double most = seen.variance * (1 + std::sqrt(2 / state.targets.n));
+      const double largest = seen.variance * (1 + std::sqrt(2 / state.targets.n));
       const double least = seen.all.mean - kDeviations * error_of(seen.all);
-      return least >= (1 - cfg.share) * most ? hit(kQuantity) : kOk;
+      return least >= (1 - cfg.share) * largest ? hit(kQuantity) : kOk;
     }
     const double left = seen.labels - seen.by_chance;
     const double deviation = std::sqrt(seen.by_chance * left / seen.labels);

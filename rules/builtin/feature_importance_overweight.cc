@@ -3,7 +3,7 @@
 // Reads   the scalars feature_importance/<type>/<feature> of one type of importance.
 // Window  one step of one worker and mode; judged when the worker has ended it.
 // Fires   the nfeatures largest importances are more than `threshold` of their sum. Preset tocsin: the
-//         largest single one, from step 10 on: the first rounds of a healthy booster use few features,
+//         largest single one, from step 5 on: the first rounds of a healthy booster use few features,
 //         later ones spread over all that help, unless one of them knows the label.
 // Quiet   preset original: when no more than nfeatures features are used at all: then their share is 1.
 // Source  Amazon SageMaker Debugger, FeatureImportanceOverweight;
@@ -38,7 +38,7 @@ struct FeatureImportanceOverweight {
 
   static Defaults defaults(Preset preset) {
     if (preset == Preset::tocsin) {
-      return {.modes = kTrainModes, .patterns = {".*feature_importance/gain"}, .start_step = 10};
+      return {.modes = kTrainModes, .patterns = {".*feature_importance/gain"}, .start_step = 5};
     }
     return {.modes = mode_bit(core::Mode::global), .patterns = {".*feature_importance/weight"}};
   }

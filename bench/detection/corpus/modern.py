@@ -193,7 +193,7 @@ def segments(seed, chance):
                   schedule=cosine(steps, 10), autocast=chance.random() < 0.3)
 
 
-@job("classes", "recurrent", "pair", "modes", tuning=True)
+@job("classes", "recurrent", "pair", tuning=True)
 def two_parts(seed, chance):
     """One model, two optimizers: momentum for the recurrent body, AdamW for the head."""
     steps = 240

@@ -72,8 +72,8 @@ class Targets:
         self._sink.publish_later(lambda: self._told(moved), ready)
 
     def _told(self, passes: List[Tuple[Any, Any]]) -> List[Tuple[str, Any, str]]:
-        """(name, tensor, role) of what is to be published. All passes of a step count together: a judge of
-        true and of made images is no model that knows one class only."""
+        """(name, tensor, role) of what is to be published: of n passes every n-th sample, as many as a pass has.
+        A judge of true and of made images is no model that knows one class only."""
         torch = sys.modules["torch"]
         with torch.no_grad():
             found = [read_targets(output, gradient) for output, gradient in passes]
@@ -82,8 +82,9 @@ class Targets:
                 self._left -= 1 if self._left <= TRIES else 0
                 return []
             self._left = TRIES + 1  # from now on it is asked every time
-            targets = torch.cat([other.targets for other in found if other is not None])
-            predictions = torch.cat([other.predictions for other in found if other is not None])
+            every = len(found)
+            targets = torch.cat([other.targets for other in found if other is not None])[::every].contiguous()
+            predictions = torch.cat([other.predictions for other in found if other is not None])[::every].contiguous()
         if one.loss is QUANTITY and bool((targets.max() - targets.min()).abs() > _NEAR * targets.abs().max()):
             return []  # passes with a target each
         return [(f"{self._prefix}{one.loss}_0", predictions, "prediction"),

@@ -1,6 +1,6 @@
 """44 adversarial_imbalance (detection quality, section 3): of the losses of a training step the smallest lies below 0.02 of
-the largest (medians of the last 5 values of each), at 3 points in a row. Not applicable to negative losses, whose ratio says
-nothing, and to losses that were as unequal at their first values: those are weighted so. Adversaries move against each other:
+the largest (medians of the last 5 values of each), at 3 points in a row. Not applicable to losses that have ever been negative,
+of which a small one passes through zero, and to losses that were as unequal at their first values: those are weighted so. Adversaries move against each other:
 since its first value the smallest has fallen, and the largest has not."""
 import math
 import statistics
@@ -23,7 +23,7 @@ def judge(p, values):
         return INSUFFICIENT
     firsts = [one[0] for one in values]
     medians = [statistics.median(one[-5:]) for one in values]
-    if min(medians) < 0 or (p["balanced_first"] and min(firsts) < p["ratio_threshold"] * max(firsts)):
+    if any(x < 0 for one in values for x in one) or (p["balanced_first"] and min(firsts) < p["ratio_threshold"] * max(firsts)):
         return NOT_APPLICABLE
     small, large = medians.index(min(medians)), medians.index(max(medians))
     if p["balanced_first"] and not (medians[small] < firsts[small] and medians[large] >= firsts[large]):

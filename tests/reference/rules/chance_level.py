@@ -1,13 +1,14 @@
 """51 chance_level, ours: per mode (train and global) over steps and workers, from the vector `confusion` of the labels or, of a
 squared error, the values of the targets, and the training loss: no more is told than by one answer for all samples, and the loss
-does not fall. The window is the fewest latest steps with labels that are enough, since the learning rate was larger than ever."""
+does not fall. The window is the fewest latest steps with labels that are enough, since the learning rate was larger than ever; where it tells nothing
+one with twice as many labels, and so on."""
 import math
 import statistics
 
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants
 from tests.reference.words import is_train
 
-DEFAULTS = {"min_hits": 2, "steps": 5, "labels": 100, "share": 0.1}
+DEFAULTS = {"min_hits": 2, "steps": 7, "labels": 100, "share": 0.1}
 TOCSIN = {}
 NEW = True
 UNIT = ("tensor", "mode")
@@ -23,15 +24,25 @@ def falls(earlier, later):
 
 
 def judge(p, steps, targets):
+    first, most = judge_window(p, steps, targets, p["labels"]), p["labels"]
+    while most <= sum(held for _, held, _ in steps):
+        outcome = judge_window(p, steps, targets, most)
+        if outcome[0] == HIT:
+            return outcome
+        most *= 2
+    return first
+
+
+def judge_window(p, steps, targets, most):
     """`steps`: (cells, number of labels, losses since the step before), latest last; `targets`: of a
     squared error (number of values, their sum, their squared deviations from their mean) of all steps."""
     window, held = [], 0
     for step in reversed(steps):
-        if len(window) >= p["steps"] and held >= p["labels"]:
+        if len(window) >= p["steps"] and held >= most:
             break
         window.insert(0, step)
         held += step[1]
-    if len(window) < p["steps"] or held < p["labels"]:
+    if len(window) < p["steps"] or held < most:
         return INSUFFICIENT, ()
     half = len(window) // 2
     earlier = [loss for _, _, losses in window[:half] for loss in losses]
