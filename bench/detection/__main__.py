@@ -30,13 +30,16 @@ def _record(chosen, names):
 
 
 def _judge(chosen, names):
-    path = pathlib.Path(chosen.out) / "verdicts.json"
+    path, beside = pathlib.Path(chosen.out) / "verdicts.json", pathlib.Path(chosen.out) / "signs.json"
     verdicts = json.loads(path.read_text()) if path.exists() else {}
+    signs = json.loads(beside.read_text()) if beside.exists() else {}
     for name in names:
         folder = pathlib.Path(chosen.out) / name
         if (folder / NOTES).exists():
             verdicts[name] = judge.judge(folder)
             path.write_text(json.dumps(verdicts))
+            signs[name] = judge.signs(folder)
+            beside.write_text(json.dumps(signs))
             print(f"{name}: {len(verdicts[name])} runs judged", file=sys.stderr, flush=True)
 
 
@@ -53,8 +56,10 @@ def _report(chosen):
     verdicts = json.loads((pathlib.Path(chosen.out) / "verdicts.json").read_text())
     runs = [run for run in report.load(chosen.out, verdicts) if run.job in chosen.jobs]
     default = judge.default_group()
+    signs = json.loads((pathlib.Path(chosen.out) / "signs.json").read_text())
     tables = {"summary": report.summary(runs, default), "jobs": report.per_job(runs, default),
-              "faults": report.per_fault(runs, default), "rules": report.per_rule(runs)}
+              "faults": report.per_fault(runs, default), "rules": report.per_rule(runs),
+              "signs": report.first_signs(runs, {uid: counts for job in signs.values() for uid, counts in job.items()})}
     for name, body in tables.items():
         print(f"\n== {name}\n{body}")
     if chosen.page:

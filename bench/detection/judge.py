@@ -37,16 +37,30 @@ def _place(data):
     return data.get("step")
 
 
-def judge(folder, timeout=600):
-    """{run uid: [issue, …]} of a job's folder, by `tocsin evaluate --from`, which leaves it as it was."""
+def _evaluate(folder, config_of, timeout):
+    """What the deployed engine says of a job's folder under a configuration."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
-        json.dump({"rules": rules(), "engine": PATIENCE}, config)
+        json.dump({**config_of, "engine": PATIENCE}, config)
         config.flush()
         code, out, error = run_cli("evaluate", "--from", pathlib.Path(folder) / "journal", "-c", config.name, "--format", "json",
                                    timeout=timeout)
     if code not in (0, 1):
         raise RuntimeError(f"{folder} was not judged: {error or out[:500]}")
-    answer = json.loads(out)
+    return json.loads(out)
+
+
+def signs(folder, timeout=600):
+    """{run uid: [reports of the group `default`, those that came of no other, rules of these]}: what a person hears who has this group only."""
+    told = {note["run"]: [] for note in known(folder)}
+    for data in _evaluate(folder, {"rules": [], "rule_groups": ["default"]}, timeout)["issues"]:
+        if data["status"] == "firing" and data["run"]["uid"] in told:
+            told[data["run"]["uid"]].append((data["rule"], not data.get("caused_by")))
+    return {uid: [len(issues), sum(first for _, first in issues), len({rule for rule, first in issues if first})] for uid, issues in told.items()}
+
+
+def judge(folder, timeout=600):
+    """{run uid: [issue, …]} of a job's folder, by `tocsin evaluate --from`, which leaves it as it was."""
+    answer = _evaluate(folder, {"rules": rules()}, timeout)
     ended = {run["run"] for run in answer["runs"] if run["outcome"] is not None}
     told = {note["run"]: [] for note in known(folder)}  # a recording that was cut off has a run that is not noted
     if set(told) - ended:

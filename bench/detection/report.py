@@ -138,6 +138,21 @@ def summary(runs, default):
     return table(["Jobs", "Preset", "Rules", "faulty runs", *HEAD], rows)
 
 
+def first_signs(runs, signs):
+    """How many reports a faulty run makes, and how many are first signs. ``signs``: {uid: [reports, first signs, rules of these]}."""
+    rows = []
+    for part in ("tuning", "other"):
+        counts = [signs[run.run] for run in runs if run.fault and run.tuning == (part == "tuning") and signs.get(run.run, [0])[0] > 0]
+        if not counts:
+            continue
+        reports, first, rules = zip(*counts)
+        rows.append([f"{part} jobs", len(counts), f"{statistics.median(reports):.0f}", f"{statistics.fmean(reports):.1f}", max(reports),
+                     f"{statistics.median(first):.0f}", f"{statistics.fmean(first):.1f}", f"{statistics.fmean(rules):.2f}",
+                     f"{100 * sum(one == 1 for one in rules) / len(rules):.0f} %"])
+    return table(["Jobs", "faulty runs with an issue", "reports, median", "mean", "most", "first signs, median", "mean", "rules of first signs, mean",
+                  "runs with first signs of one rule"], rows)
+
+
 def per_rule(runs):
     """How each rule does alone: false issues on healthy runs, faults it separates from their twins."""
     names = sorted({one["rule"].removesuffix(ORIGINAL) for run in runs for one in run.issues})

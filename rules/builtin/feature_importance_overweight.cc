@@ -146,7 +146,7 @@ RuleDescriptor feature_importance_overweight() {
           "logs, and from round 10 on at the largest alone, also where it is the only one: that "
           "is what a leak looks like; original at three, of weight, in mode global.",
       .severity = core::Severity::info,
-      .version = "2",
+      .version = "3",
       .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 
