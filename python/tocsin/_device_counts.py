@@ -6,6 +6,7 @@ from ._process import say
 
 # Why something was left out, as it is said on stderr the first time.
 _WORDS = {
+    "device": "their device has no numbers of binary64, or no memory",
     "graph_capture": "a CUDA graph was being captured",
     "in_flight": "the device is more than 16 MiB of statistics behind",
     "layout": "their layout is neither strided nor coordinates",

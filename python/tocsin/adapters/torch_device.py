@@ -214,6 +214,8 @@ def _lines(named: List[Tuple[int, Any, int]], batches: Dict[Any, _Batch], counts
 def _batch_of(run: Any, batches: Dict[Any, _Batch]) -> _Batch:
     batch = batches.get(run.device)
     if batch is None:
+        if run.device.type in ("mps", "meta"):
+            raise NotRead("device")
         batch = batches[run.device] = _Batch(_device_of(run.device))
     return batch
 

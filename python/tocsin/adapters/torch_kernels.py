@@ -303,16 +303,6 @@ def measure(table, owner, partials, tensors, chunks, KINDS: tl.constexpr, CHUNK:
             _wide_chunk(address.to(tl.pointer_type(tl.float64)), start, stop, out, chunks, 16, WIDE)
 
 
-@triton.jit
-def _sum_of(column, first, many, BLOCK: tl.constexpr):
-    lane = tl.arange(0, BLOCK)
-    total = tl.zeros([BLOCK], tl.float64)
-    for block in range(0, tl.cdiv(many, BLOCK)):
-        place = block * BLOCK + lane
-        total += tl.load(column + first + place, mask=place < many, other=0.0)
-    return tl.sum(total, axis=0)
-
-
 @triton.jit(do_not_specialize=["tensors", "chunks"])
 def merge(table, partials, out, tensors, chunks, BLOCK: tl.constexpr):
     """One program per tensor joins its chunks (Chan, Golub and LeVeque, 1979, around the mean of all). ``out``:
@@ -320,21 +310,38 @@ def merge(table, partials, out, tensors, chunks, BLOCK: tl.constexpr):
     tensor = tl.program_id(0)
     first = tl.load(table + 4 * tensors + tensor)
     many = tl.load(table + 5 * tensors + tensor)
-    n = _sum_of(partials, first, many, BLOCK)
-    total = _sum_of(partials + chunks, first, many, BLOCK)
-    squares = _sum_of(partials + 2 * chunks, first, many, BLOCK)
-    absolute = _sum_of(partials + 4 * chunks, first, many, BLOCK)
-    nan = _sum_of(partials + 7 * chunks, first, many, BLOCK)
-    posinf = _sum_of(partials + 8 * chunks, first, many, BLOCK)
-    neginf = _sum_of(partials + 9 * chunks, first, many, BLOCK)
-    zero = _sum_of(partials + 10 * chunks, first, many, BLOCK)
-    negative = _sum_of(partials + 11 * chunks, first, many, BLOCK)
-    big = _sum_of(partials + 12 * chunks, first, many, BLOCK)
-    mean = total / n
     lane = tl.arange(0, BLOCK)
-    m2s = tl.zeros([BLOCK], tl.float64)
+    n = tl.zeros([BLOCK], tl.float64)
+    total = tl.zeros([BLOCK], tl.float64)
+    squares = tl.zeros([BLOCK], tl.float64)
+    absolute = tl.zeros([BLOCK], tl.float64)
     low = tl.full([BLOCK], float("inf"), tl.float64)
     high = tl.full([BLOCK], -float("inf"), tl.float64)
+    nan = tl.zeros([BLOCK], tl.float64)
+    posinf = tl.zeros([BLOCK], tl.float64)
+    neginf = tl.zeros([BLOCK], tl.float64)
+    zero = tl.zeros([BLOCK], tl.float64)
+    negative = tl.zeros([BLOCK], tl.float64)
+    big = tl.zeros([BLOCK], tl.float64)
+    for block in range(0, tl.cdiv(many, BLOCK)):
+        place = block * BLOCK + lane
+        mask = place < many
+        at = partials + first + place
+        n += tl.load(at, mask=mask, other=0.0)
+        total += tl.load(at + chunks, mask=mask, other=0.0)
+        squares += tl.load(at + 2 * chunks, mask=mask, other=0.0)
+        absolute += tl.load(at + 4 * chunks, mask=mask, other=0.0)
+        low = tl.minimum(low, tl.load(at + 5 * chunks, mask=mask, other=float("inf")))
+        high = tl.maximum(high, tl.load(at + 6 * chunks, mask=mask, other=-float("inf")))
+        nan += tl.load(at + 7 * chunks, mask=mask, other=0.0)
+        posinf += tl.load(at + 8 * chunks, mask=mask, other=0.0)
+        neginf += tl.load(at + 9 * chunks, mask=mask, other=0.0)
+        zero += tl.load(at + 10 * chunks, mask=mask, other=0.0)
+        negative += tl.load(at + 11 * chunks, mask=mask, other=0.0)
+        big += tl.load(at + 12 * chunks, mask=mask, other=0.0)
+    whole = tl.sum(total, axis=0)
+    mean = whole / tl.sum(n, axis=0)
+    m2s = tl.zeros([BLOCK], tl.float64)
     for block in range(0, tl.cdiv(many, BLOCK)):
         place = block * BLOCK + lane
         mask = place < many
@@ -343,24 +350,24 @@ def merge(table, partials, out, tensors, chunks, BLOCK: tl.constexpr):
         apart = tl.load(at + chunks, mask=mask, other=0.0) / of_chunk - mean
         own = tl.load(at + 3 * chunks, mask=mask, other=0.0)
         m2s += tl.where(mask, own + of_chunk * apart * apart, 0.0)
-        low = tl.minimum(low, tl.load(at + 5 * chunks, mask=mask, other=float("inf")))
-        high = tl.maximum(high, tl.load(at + 6 * chunks, mask=mask, other=-float("inf")))
     m2 = tl.sum(m2s, axis=0)
     least = tl.min(low, axis=0)
     most = tl.max(high, axis=0)
+    nans = tl.sum(nan, axis=0)
+    odd = nans + tl.sum(posinf, axis=0) + tl.sum(neginf, axis=0)
     m2 = tl.where(m2 != m2, float("inf"), m2)  # of finite numbers: their squares overflow
     m2 = tl.where(least == most, 0.0, m2)
-    m2 = tl.where(nan + posinf + neginf > 0.0, float("nan"), m2)
+    m2 = tl.where(odd > 0.0, float("nan"), m2)
     at = out + tensor * 12
-    tl.store(at, total)
-    tl.store(at + 1, squares)
+    tl.store(at, whole)
+    tl.store(at + 1, tl.sum(squares, axis=0))
     tl.store(at + 2, m2)
-    tl.store(at + 3, absolute)
-    tl.store(at + 4, tl.where(nan > 0.0, float("nan"), least))
-    tl.store(at + 5, tl.where(nan > 0.0, float("nan"), most))
-    tl.store(at + 6, nan)
-    tl.store(at + 7, posinf)
-    tl.store(at + 8, neginf)
-    tl.store(at + 9, zero)
-    tl.store(at + 10, negative)
-    tl.store(at + 11, big)
+    tl.store(at + 3, tl.sum(absolute, axis=0))
+    tl.store(at + 4, tl.where(nans > 0.0, float("nan"), least))
+    tl.store(at + 5, tl.where(nans > 0.0, float("nan"), most))
+    tl.store(at + 6, nans)
+    tl.store(at + 7, tl.sum(posinf, axis=0))
+    tl.store(at + 8, tl.sum(neginf, axis=0))
+    tl.store(at + 9, tl.sum(zero, axis=0))
+    tl.store(at + 10, tl.sum(negative, axis=0))
+    tl.store(at + 11, tl.sum(big, axis=0))

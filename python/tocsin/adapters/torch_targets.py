@@ -9,6 +9,7 @@ import sys
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from ..sink import Sink
+from .torch_staging import Arrival, capturing
 
 MAX_NUMBERS = 1 << 16  # in an output: more are images and texts, with a target at each place
 MAX_PASSES = 64  # of one step
@@ -68,6 +69,9 @@ class Targets:
         if not self._passes:
             return
         passes, self._passes[:] = list(self._passes), []
+        if capturing():
+            self._sink.device_counts.skip("graph_capture", len(passes))
+            return
         moved, ready = _on_host(passes)
         self._sink.publish_later(lambda: self._told(moved), ready)
 
@@ -177,4 +181,4 @@ def _on_host(passes: List[Tuple[Any, Any]]) -> Tuple[List[Tuple[Any, Any]], Any]
                    for one in pair) for pair in passes]
     event = torch.cuda.Event()
     event.record(torch.cuda.current_stream(passes[0][0].device))
-    return moved, event  # type: ignore[return-value]
+    return moved, Arrival(event)  # type: ignore[return-value]

@@ -11,7 +11,7 @@ from .torch_layout import COLUMNS, WIDE_FROM
 from .torch_staging import Flight
 
 CHUNK = 1 << 15  # elements that one program reads: 32 blocks
-BLOCK, WIDE_BLOCK, MERGE_BLOCK = 1024, 512, 256
+BLOCK, WIDE_BLOCK, MERGE_BLOCK = 1024, 512, 512
 _F32 = 1  # is compiled for always: a gradient scaler's numbers are of it
 _KEPT = 64  # maps of chunks, of different lists of tensors
 
