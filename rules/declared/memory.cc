@@ -111,13 +111,17 @@ double ring_aggregate(const Formula& formula, const Aggregate& one, const Source
   if (one.kind == Kind::quantile) {
     return exact_quantile(values, source.capacity, window.from, window.to, one.number);
   }
+  if (one.kind == Kind::mean && !argument.boolean) {
+    return ring_mean(values, source.capacity, window.from, window.to);
+  }
   Running running(one.kind, one.number);
   const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
+  std::uint64_t at = window.from % source.capacity;
   for (std::uint64_t i = window.from; i < window.to; ++i) {
-    const std::uint64_t at = i % source.capacity;
     running.add(real(values[at]),
                 {whole(axis[at]), whole(m[source.steps + at]), whole(m[source.times + at])},
                 argument.boolean);
+    if (++at == source.capacity) at = 0;
   }
   const std::uint64_t newest = window.to == 0 ? 0 : (window.to - 1) % source.capacity;
   const std::int64_t step = whole(m[source.steps + newest]);

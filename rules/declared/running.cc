@@ -125,12 +125,53 @@ void Running::store(std::uint64_t* words) const noexcept {
   *words = static_cast<std::uint64_t>(end_);
 }
 
+namespace {
+
+// Sum of the distances of n values from `first`, in four chains that do not wait for each other.
+double distances(const std::uint64_t* values, std::uint64_t n, double first) noexcept {
+  std::array<double, 4> off{};
+  std::uint64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (std::size_t k = 0; k < 4; ++k) off[k] += std::bit_cast<double>(values[i + k]) - first;
+  }
+  for (; i < n; ++i) off[0] += std::bit_cast<double>(values[i]) - first;
+  return (off[0] + off[1]) + (off[2] + off[3]);
+}
+
+}  // namespace
+
+double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
+                 std::uint64_t to) noexcept {
+  if (from >= to) return std::nan("");
+  std::uint64_t at = from % capacity;
+  // Most often all are finite, and so is their sum.
+  const double oldest = std::bit_cast<double>(ring[at]);
+  const std::uint64_t straight = std::min(to - from, capacity - at);
+  const double sum =
+      distances(ring + at, straight, oldest) + distances(ring, to - from - straight, oldest);
+  if (std::isfinite(sum)) return oldest + sum / static_cast<double>(to - from);
+  double n = 0;
+  double first = 0;
+  double off = 0;
+  for (std::uint64_t i = from; i < to; ++i) {
+    const double x = std::bit_cast<double>(ring[at]);
+    if (++at == capacity) at = 0;
+    if (!std::isfinite(x)) continue;
+    if (n == 0) first = x;
+    n += 1;
+    off += x - first;
+  }
+  return n == 0 ? std::nan("") : first + off / n;
+}
+
 double exact_quantile(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
                       std::uint64_t to, double q) {
   std::array<double, 2 * kMostPoints + 1> values;  // NOLINT: written before it is read
   std::size_t n = 0;
+  std::uint64_t at = from % capacity;
   for (std::uint64_t i = from; i < to; ++i) {
-    const double x = std::bit_cast<double>(ring[i % capacity]);
+    const double x = std::bit_cast<double>(ring[at]);
+    if (++at == capacity) at = 0;
     if (std::isfinite(x)) values[n++] = x;
   }
   if (n == 0) return std::nan("");
