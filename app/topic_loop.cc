@@ -257,8 +257,8 @@ void TopicLoop::Impl::handle(const core::RecordView& record) {
   } catch (const std::exception& e) {
     refusal = Refusal{"handler_failed", e.what()};
   }
-  const core::Duration took =
-      clock_.monotonic() - std::exchange(handled_until_, clock_.monotonic());
+  const core::Duration now = clock_.monotonic();
+  const core::Duration took = now - std::exchange(handled_until_, now);
   if (took > kOverrun) {
     probe_.overruns.add();
     if (!refusal) refusal = Refusal{"handler_overrun", "handling took " + core::to_text(took)};
