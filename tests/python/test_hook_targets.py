@@ -1,4 +1,6 @@
 """Labels of a loss that is a function: read from the gradient of the model's output."""
+import contextlib
+
 import pytest
 import torch
 from torch.nn import functional
@@ -133,6 +135,28 @@ def test_a_loss_that_does_not_tell_is_asked_three_times(out, monkeypatch):
     monkeypatch.setattr(torch_targets, "read_targets", lambda *_: asked.append(1))
     _, told = job(out, lambda z, y: z.abs().mean(), steps=10)
     assert len(asked) == 3 and all("input_1" not in name for step in range(10) for name in told.summaries(step))
+
+
+def test_gradients_that_overflow_are_no_answer():
+    class Sink:
+        """Keeps what is published."""
+        told = []
+
+        def guard(self, _):
+            return contextlib.nullcontext()
+
+        def publish_later(self, tensors, ready):
+            assert ready is None
+            self.told.append([name for name, _, _ in tensors()])
+
+    targets = torch_targets.Targets(Sink(), "")
+    for factor in [float("inf")] * 5 + [0.0, 1.0]:
+        output = torch.randn(8, 3, requires_grad=True)
+        targets.begin()
+        targets.passed([output])
+        (functional.cross_entropy(output, torch.randint(0, 3, (8,))) * factor).backward()
+        targets.take()
+    assert Sink.told == [[]] * 6 + [["cross_entropy_input_0", "cross_entropy_input_1"]]
 
 
 def test_nothing_is_hooked_without_a_wish_or_with_a_loss_module(out):

@@ -88,6 +88,7 @@ class Modules:
                 and not _traced() and self._sink.wants()
             if self._due:
                 self._step = clock.position()
+                self._targets.begin()
                 self._sink.publish_lent(None, 0)  # until the first module runs we do nothing
 
     def _passed(self, module: Any, given: Any, result: Any) -> None:

@@ -45,6 +45,10 @@ class Targets:
             self._sink.wants_tensor(f"{self._prefix}{LOGITS}_{place}", role)
             for place, role in enumerate(("prediction", "label")))
 
+    def begin(self) -> None:
+        """A step that is sampled: what is left of one that had no update is not of this one."""
+        self._passes[:] = []
+
     def passed(self, values: List[Any]) -> None:
         """The model has given these in a step that is sampled. The first of them with a number or a row for
         each sample gets a hook, which goes when the tensor does."""
@@ -80,6 +84,9 @@ class Targets:
         A judge of true and of made images is no model that knows one class only."""
         torch = sys.modules["torch"]
         with torch.no_grad():
+            # A gradient that overflowed, as the first of mixed precision do, is no answer.
+            if not all(bool(torch.isfinite(one).all() & (one != 0).any()) for pair in passes for one in pair):
+                return []
             found = [read_targets(output, gradient) for output, gradient in passes]
             one = found[0]
             if one is None or any(other is None or other.loss != one.loss for other in found):
