@@ -16,6 +16,7 @@ Usage: bench/gpu_bench.py [--quick] [--device cuda|cpu] [--tiny] [--out DIRECTOR
 installed: it shows that the script works, its figures mean nothing and nothing is judged.
 """
 import argparse
+import collections
 import importlib.util
 import os
 import statistics
@@ -70,7 +71,7 @@ def seconds(function, repeats):
 def in_turn(functions, repeats, rounds):
     """Medians of each, measured in turn, so that clocks and other load meet all of them."""
     for function in functions:
-        seconds(function, 2)
+        seconds(function, 1 if arguments.tiny else 2)
     rounds = [[seconds(function, repeats) for function in functions] for _ in range(rounds)]
     return [statistics.median(column) for column in zip(*rounds)]
 
@@ -132,6 +133,19 @@ def read_back(made):
     return rows()
 
 
+class Sampling:
+    """Measures the tensors at each call and reads the numbers of some calls ago, so that the device has work all the time, as
+    a plain sum has that is called again and again."""
+
+    def __init__(self, tensors, ahead=4):
+        self.tensors, self.ahead, self.made = tensors, ahead, collections.deque()
+
+    def __call__(self):
+        self.made.append(measure(self.tensors)[0])
+        if len(self.made) > self.ahead:
+            read_back(self.made.popleft())
+
+
 def bandwidth():
     elements = 1 << (13 if arguments.tiny else 28)
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -139,16 +153,10 @@ def bandwidth():
         buffer = torch.randn(elements, device=arguments.device).to(dtype)
         sizes = [elements // 4] * 3 + [elements // 64] * 15 + [elements // 1024] * 15
         for shape, tensors in (("one", [buffer]), ("many", list(buffer[:sum(sizes)].split(sizes)))):
-            kept = [measure(tensors)[0]]
-
-            def statistics_of(tensors=tensors, kept=kept):
-                read_back(kept.pop())
-                kept.append(measure(tensors)[0])
-
             def plain(whole=buffer[:sum(tensor.numel() for tensor in tensors)]):
                 whole.sum()
 
-            ours, bare = in_turn([statistics_of, plain], 2 if arguments.tiny else 10, 3 if arguments.quick else 9)
+            ours, bare = in_turn([Sampling(tensors), plain], 1 if arguments.tiny else 20, 1 if arguments.tiny else 3 if arguments.quick else 9)
             size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
             report(f"gpu_read_{word}_{shape}", size / ours / 1e9, "GB/s", bare / ours, f"sum_{size / bare / 1e9:.4g}", ">=0.7", bare / ours >= 0.7)
 
@@ -189,10 +197,10 @@ def overhead(which, model, optimizer, loss, out):
     for grid, target in ((10, 0.01), (1, 0.05)):
         hook = tocsin.watch(model, optimizer, out=out, run=f"{which}-{grid}", capture={"every": f"{grid} steps", "overhead": "100%"})
         assert hook.enabled, hook.stats()
-        steps = 10 if arguments.tiny else 20
+        steps = grid if arguments.tiny else 20
         block(optimizer, loss, steps, hook)
         pairs = []
-        for i in range(2 if arguments.tiny else 5 if arguments.quick else 15):
+        for i in range(1 if arguments.tiny else 5 if arguments.quick else 15):
             times = {}
             for with_hook in ((False, True) if i % 2 else (True, False)):
                 hook.sink.active = with_hook  # one model: the other costs a call that returns at once
@@ -230,14 +238,9 @@ def histograms(tensors):
 
 def samples(model):
     tensors = captured(model)
-    kept = [measure(tensors)[0]]
-
-    def ours():
-        read_back(kept.pop())
-        kept.append(measure(tensors)[0])
-
     others = {"linalg_norms": norms, "linalg_norms_item": waiting_norms, "wandb_histograms": histograms}
-    times = in_turn([ours, *(lambda function=function: function(tensors) for function in others.values())], 1 if arguments.tiny else 3, 3 if arguments.quick else 7)
+    times = in_turn([Sampling(tensors), *(lambda function=function: function(tensors) for function in others.values())],
+                    1 if arguments.tiny else 3, 1 if arguments.tiny else 3 if arguments.quick else 7)
     report("gpu_sample_tocsin", 1e3 * times[0], "ms")
     for name, taken in zip(others, times[1:]):
         report("gpu_sample_" + name, 1e3 * taken, "ms", taken / times[0], "tocsin")
