@@ -7,7 +7,7 @@ from ._process import say
 # Why something was left out, as it is said on stderr the first time.
 _WORDS = {
     "device": "their device has no numbers of binary64, or no memory",
-    "graph_capture": "a CUDA graph was being captured",
+    "graph_capture": "a CUDA graph was being captured (call hook.step() after each replay)",
     "in_flight": "the device is more than 16 MiB of statistics behind",
     "layout": "their layout is neither strided nor coordinates",
     "no_memory": "they have no memory of their own (a wrapper, or storage that was given back)",

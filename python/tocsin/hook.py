@@ -167,10 +167,13 @@ class Hook:
 
     @contained()
     def step(self, skipped: bool = False) -> None:
-        """Ends a step where no optimizer does: evaluation batches, loops of their own.
-        ``skipped``: an optimizer update that mixed precision left out."""
+        """Ends a step where no optimizer does: evaluation batches, replays of a CUDA graph that has the
+        update in it, loops of their own. ``skipped``: an update that mixed precision left out."""
         self.sink.catch_up()
-        self.sink.end_step(skipped)
+        if skipped or not self.sink.replayed():
+            self.sink.end_step(skipped)
+        else:
+            self.sink.clock.next_step()
 
     @contained()
     def set_mode(self, mode: str) -> None:

@@ -122,6 +122,11 @@ class Sink:
         if mode != self.clock.mode:
             self.clock.change_mode(mode)
 
+    def replayed(self) -> bool:
+        """Has read what was updated in replayed CUDA graphs; whether any loop updates there."""
+        return self.clock.mode == "train" and any(
+            [one.replayed() for one in self.adapters() if hasattr(one, "replayed")])
+
     # ---- what is wanted
 
     def wants(self, collection: Optional[str] = None) -> bool:

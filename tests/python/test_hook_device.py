@@ -17,6 +17,7 @@ from tests.support.small_model import backward, make
 import tocsin
 from tocsin import _client
 from tocsin._device_counts import DeviceCounts
+from tocsin.adapters import torch as torch_adapter
 from tocsin.adapters import torch_capture, torch_device, torch_layout, torch_packed, torch_staging
 from tocsin.adapters.torch_scaling import Scaling
 
@@ -233,8 +234,7 @@ def test_while_a_graph_is_captured_nothing_is_launched_asked_or_waited_for(out, 
     before = len(events)
     finish(events)
     with monkeypatch.context() as patch:
-        for module in (torch_staging, torch_device, __import__("tocsin.adapters.torch", fromlist=["torch"])):
-            patch.setattr(module, "capturing", lambda: True)
+        capture(patch)
         patch.setattr(Event, "query", None)  # raises when it is called
         patch.setattr(Event, "synchronize", None)
         backward(model, optimizer)
@@ -248,7 +248,42 @@ def test_while_a_graph_is_captured_nothing_is_launched_asked_or_waited_for(out, 
     assert hook.stats()["hook_errors_total"] == {}
     assert hook.stats()["device"]["skipped_total"] == {"graph_capture": 4 + 1}
     telemetry = Telemetry(out)
-    assert [len(telemetry.summaries(step)) for step in range(3)] == [8, 0, 8]
+    assert telemetry.steps() == [0, 1], "the capture is no step"
+    assert [len(telemetry.summaries(step)) for step in range(2)] == [8, 8]
+
+
+def capture(patch):
+    for module in (torch_staging, torch_device, torch_adapter):
+        patch.setattr(module, "capturing", lambda: True)
+
+
+def test_replays_of_a_graph_with_the_update_in_it_are_steps(out, events, monkeypatch):
+    model, optimizer = make()
+    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "2 steps", "overhead": "100%"})
+    with monkeypatch.context() as patch:
+        capture(patch)
+        backward(model, optimizer)
+        optimizer.step()
+    for replay in range(4):
+        for parameter in model.parameters():
+            parameter.grad.fill_(float(replay))
+        if replay != 3:
+            hook.log(loss=float(replay))
+        hook.step()
+        finish(events)
+    with hook.mode("eval"):
+        hook.log(accuracy=0.5)
+        hook.step()
+    hook.log(loss=float(backward(model, optimizer)))
+    optimizer.step()  # outside of a graph again
+    hook.step()
+    finish(events)
+    hook.close()
+    telemetry = Telemetry(out)
+    assert [(mode, step) for mode, step, _ in telemetry.scalars("loss")] == [(1, 0), (1, 1), (1, 2), (1, 4)]
+    assert [telemetry.summaries(step).get("gradient/2.bias", {}).get("max") for step in range(4)] == [0.0, None, 2.0, None]
+    assert telemetry.steps() == [0, 1, 2, 3, 4], "hook.step() after an update counts none"
+    assert len(telemetry.summaries(4)) == 8 and hook.stats()["hook_errors_total"] == {}
 
 
 def test_tensors_in_host_memory_beside_those_of_a_device(out, events, monkeypatch):

@@ -57,6 +57,7 @@ class TorchAdapter:
             self._passes = Passes(sink, model)
             self._undo.append(self._passes.detach)
         self._update_began = 0
+        self._in_graph = False  # the last update was captured in a CUDA graph
         self._first = first
         sink.attach(self, ends_steps=optimizer is not None, name=name or "")
         with sink.guard("device"):
@@ -110,6 +111,10 @@ class TorchAdapter:
         sink = self._sink
         if not sink.active:
             return None
+        self._in_graph = capturing()
+        if self._in_graph:  # it is not done now, but whenever the graph is replayed
+            sink.device_counts.skip("graph_capture", self._count())
+            return None
         try:
             if self._passes is not None:
                 self._passes.end_backward()
@@ -146,28 +151,33 @@ class TorchAdapter:
         if not sink.active:
             return
         try:
-            if self._preflight is not None and not capturing():
+            if self._preflight is not None:
                 self._look(self._preflight)
             if self._publishes:
                 flags = sink.due(self)
-                if flags is not None and capturing():
-                    sink.publish_lent(None, 0)
-                    sink.device_counts.skip("graph_capture", self._count())
-                elif flags is not None:
+                if flags is not None:
                     self._sample(flags)
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
 
+    def replayed(self) -> bool:
+        """A CUDA graph may have been replayed with an update in it, of which Python sees nothing. If that is
+        where this optimizer updates: reads its gradients, and the weights after it."""
+        if self._in_graph:
+            self._sink.begin_update(self)
+            self._read()
+        return self._in_graph
+
     def after_update(self) -> None:
         sink = self._sink
-        if not sink.active:
+        if not sink.active or self._in_graph:
             return
         try:
             if self._update_began:
                 began, self._update_began = self._update_began, 0
                 sink.phases.add_named("optimizer", began, time_ns() - began)
             scaling, self._scaling = self._scaling, None
-            if scaling is None or capturing():
+            if scaling is None:
                 sink.end_update(self)
             else:
                 sink.end_update(self, *scaling.skipped_later())
