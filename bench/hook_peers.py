@@ -20,6 +20,7 @@ a row and of that loop alternate; the median over pairs is printed. Exits 1 when
 Usage: bench/hook_peers.py [--quick]
 """
 import argparse
+import importlib
 import logging
 import os
 import statistics
@@ -231,7 +232,7 @@ def main():
     kinds = [Tocsin, TocsinEveryStep, Empty, Items, Histograms]
     try:
         logging.disable(logging.INFO)  # it says every parameter's name
-        import smdebug.pytorch  # noqa: F401
+        importlib.import_module("smdebug.pytorch")
         kinds.append(Smdebug)
     except Exception as error:  # noqa: BLE001 - whatever it lacks here
         print(f"smdebug: absent ({type(error).__name__}: {error})")
