@@ -128,8 +128,8 @@ def tune_groups(seed, chance):
     optimizer.zero_grad()
     body, head = between(chance, 1e-4, 5e-4), between(chance, 1e-3, 3e-3)
     made.model[-1].reset_parameters()
-    last = made.model[-1]
-    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": made.model[:-1].parameters(), "lr": body},
+    first, last = made.model[:-1], made.model[-1]
+    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": first.parameters(), "lr": body},
                                                            {"params": last.parameters(), "lr": head}])
     return made
 
