@@ -71,6 +71,14 @@ core::Status Maker::evaluate() {
         ours,           config_.engine, config_.cluster,
         config_.labels, prefix,         options_.host + "-" + std::to_string(slot->number())};
     parts_.slots.push_back(std::move(*slot));
+    if (ports_.transport->is_kafka()) {
+      stage.comparisons = [transport = ports_.transport] {
+        ingest::SourceOptions source;
+        source.topics = {core::topic::kComparisons};
+        source.start = ingest::Start::beginning;
+        return transport->source(std::move(source));
+      };
+    }
     auto engine = std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry);
     parts_.engines.push_back(engine.get());
     add("engine", std::move(engine));

@@ -19,6 +19,7 @@ inline constexpr const char* kCommands = "commands";
 inline constexpr const char* kAcks = "acks";
 inline constexpr const char* kRegistry = "registry";
 inline constexpr const char* kRulesState = "rules-state";
+inline constexpr const char* kComparisons = "comparisons";
 inline constexpr const char* kRouterLease = "router-lease";
 inline constexpr const char* kRouterState = "router-state";
 inline constexpr const char* kRouterOutbox = "router-outbox";

@@ -154,6 +154,19 @@ void Engine::end_of_input() {
   }
 }
 
+bool Engine::compares(std::int32_t partition) const {
+  const auto found = impl_->ctx.partitions.find(partition);
+  return found != impl_->ctx.partitions.end() && Comparisons::wanted(found->second);
+}
+
+void Engine::learn(std::int32_t partition, const Comparison& record, core::WallTime now) {
+  const auto found = impl_->ctx.partitions.find(partition);
+  if (found == impl_->ctx.partitions.end() || found->second.silent) return;
+  impl_->ctx.enter(found->second);
+  impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
+  if (auto entry = impl_->comparisons.news(record)) impl_->decisions.decide(std::move(*entry));
+}
+
 Output Engine::take(std::int32_t partition) {
   const auto found = impl_->ctx.partitions.find(partition);
   if (found == impl_->ctx.partitions.end()) return {};

@@ -5,6 +5,7 @@
 #include "rules/rules.h"
 #include "rules/run/arrivals.h"
 #include "rules/run/attempts.h"
+#include "rules/run/comparisons.h"
 #include "rules/run/context.h"
 #include "rules/run/decisions.h"
 #include "rules/run/dictionaries.h"
@@ -20,6 +21,7 @@ struct Engine::Impl {
   IssueBook book{ctx, reports};
   OwnIssues own{ctx, reports, book};
   Evaluations evaluations{ctx, book};
+  Comparisons comparisons{ctx, evaluations};
   RowJudge rows{ctx, book};
   Units units{ctx};
   StepBook steps{ctx, evaluations};
@@ -30,7 +32,7 @@ struct Engine::Impl {
   Ends ends{ctx, reports, book, own, evaluations, rows, steps, samples, jobs, silence};
   Lifecycle lifecycle{ctx, own, steps, jobs, ends};
   Reload reload{ctx, reports, book, jobs};
-  Decisions decisions{ctx, book, own, steps, silence, ends, reload};
+  Decisions decisions{ctx, book, own, steps, silence, ends, reload, comparisons};
   Timers timers{ctx, silence, decisions};
   Attempts attempts{ctx, own, ends, decisions};
   Arrivals arrivals{ctx, book, intake};

@@ -77,6 +77,13 @@ struct Need {
   friend auto operator<=>(const Need&, const Need&) = default;
 };
 
+/// Another rule of the same run whose firing a rule goes by, and where its own texts name it.
+struct Followed {
+  std::string rule;
+  std::string key = {};  // "when", "sequence[1]"
+  std::size_t at = 0;    // byte of that text
+};
+
 /// Per unit: how its evaluations went lately. Owned by the engine, part of snapshots.
 struct Life {
   std::uint32_t hits = 0;  // in a row
@@ -131,6 +138,7 @@ class Program {
   Selection selection;
   std::span<const std::string_view> kinds;  // empty: the rule names none
   std::vector<Need> needs;
+  std::vector<Followed> follows;     // then it takes input::kClosedSteps, to be told when to judge
   std::vector<std::string> actions;  // receivers that a parameter of the original asks for
   /// Parameters that are left out of the parameter hash while they have their default: additions to
   /// the original's, so that adding one does not rename every issue.

@@ -125,13 +125,23 @@ struct StateRecord {
   std::optional<std::string> value;
 };
 
+/// A record of the compacted topic `comparisons`: what a rule keeps of the run with which it compares
+/// all others, for partitions that do not read that run. The value is opaque; nullopt is a tombstone.
+struct Comparison {
+  std::string key;
+  std::optional<std::string> value;
+};
+
 using Event = std::variant<core::Issue, core::RuleStatusEvent, core::JobEvent, core::Command>;
 
 /// What one partition decided since its last take(), oldest first.
 struct Output {
   std::vector<Event> events;
   std::vector<StateRecord> log;  // non-deterministic entries: same transaction as the events
-  [[nodiscard]] bool empty() const noexcept { return events.empty() && log.empty(); }
+  std::vector<Comparison> comparisons = {};
+  [[nodiscard]] bool empty() const noexcept {
+    return events.empty() && log.empty() && comparisons.empty();
+  }
 };
 
 /// What finish_restore() found.
@@ -149,6 +159,9 @@ struct EngineOptions {
   /// Clock rules, idle workers and grace periods follow the records' timestamps: for replays of a
   /// recording, where nobody calls tick().
   bool record_time = false;
+  /// Runs may lie in partitions that other engines hold: rules that compare them say what they keep
+  /// of the other run (Output::comparisons, learn()).
+  bool shares_comparisons = false;
   /// Asked by hosted rules; null: they end in the status `Error`.
   std::shared_ptr<StepHost> host = nullptr;
 };
@@ -179,6 +192,12 @@ class Engine {
   /// their memory, issues of removed and changed ones are resolved (`superseded`), new ones start
   /// with the next record. invalid_argument as create(): then nothing has changed.
   core::Status reload(RulesConfig rules, core::WallTime now);
+
+  /// Whether learn() would be of use: a run of this live partition is compared with another one.
+  [[nodiscard]] bool compares(std::int32_t partition) const;
+  /// A record of `comparisons`, in the order of its topic. What the partition does not know yet is a
+  /// logged entry; whatever its own records say of that run wins.
+  void learn(std::int32_t partition, const Comparison& record, core::WallTime now);
 
   /// Takes everything that this partition decided so far.
   Output take(std::int32_t partition);

@@ -1,6 +1,7 @@
 // `rules:` and `engine:` of the configuration: names, presets, effective parameters and their hash.
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "core/identity.h"
 #include "core/text.h"
@@ -162,7 +163,7 @@ void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
   if (item.describing() || item.has("library")) native::read(item, libraries, rule);
   const bool elsewhere = item.has("use") || item.has("source") || item.has("library");
   if (item.describing() || !elsewhere) declared::read(item, rule);
-  item.exactly_one_of({"use", "when", "source", "library"});
+  item.exactly_one_of({"use", "when", "sequence", "source", "library"});
   if (item.describing()) return;
   for (const RuleSettings& other : out.rules) {
     if (other.name == rule.name) {
@@ -223,9 +224,17 @@ void read_rules(config::Reader& root, RulesConfig& out) {
   const auto plugins = root.describing() ? std::nullopt : root.value("plugins");
   const bool* native = plugins ? core::as<bool>(core::find(*plugins, "native")) : nullptr;
   const bool libraries = native != nullptr && *native;
+  std::map<std::string, std::string> paths;  // by name
+  std::size_t number = 0;
   root.list(
       "rules", "what is wrong: built-in rules and their parameters",
-      [&](config::Reader& item) { read_item(item, libraries, out); }, "use");
+      [&](config::Reader& item) {
+        const std::size_t before = out.rules.size();
+        read_item(item, libraries, out);
+        const std::string path = "rules[" + std::to_string(number++) + "]";
+        if (out.rules.size() > before) paths[out.rules.back().name] = path;
+      },
+      "use");
   read_groups(root, out);
   if (root.describing()) return;
   for (const std::string& name : complete(out)) {
@@ -234,6 +243,7 @@ void read_rules(config::Reader& root, RulesConfig& out) {
                             "parameters: give them to " +
                             name);
   }
+  declared::check_followed(root, out.rules, paths);
 }
 
 std::vector<std::string> complete(RulesConfig& rules) {

@@ -12,7 +12,7 @@ struct Item {
   std::uint64_t EngineStats::*value;
 };
 
-constexpr std::array<Item, 27> kCounters{{
+constexpr std::array<Item, 29> kCounters{{
     {"tocsin_rules_frames_total", "telemetry frames handled", &EngineStats::frames},
     {"tocsin_rules_rows_total", "telemetry rows judged", &EngineStats::rows},
     {"tocsin_rules_duplicate_frames_total", "frames whose sequence was not new",
@@ -57,6 +57,11 @@ constexpr std::array<Item, 27> kCounters{{
      "events of issues of rules in shadow: recorded, told to nobody", &EngineStats::shadow_issues},
     {"tocsin_rules_reloads_total", "partitions that went on with other rules",
      &EngineStats::reloads},
+    {"tocsin_rules_comparisons_told_total", "records about runs that others are compared with",
+     &EngineStats::comparisons_told},
+    {"tocsin_rules_comparisons_learned_total",
+     "such records that a partition took up, of runs that it does not read",
+     &EngineStats::comparisons_learned},
     {"tocsin_rules_snapshots_total", "snapshots completed", &EngineStats::snapshots},
     {"tocsin_rules_snapshot_bytes_total", "bytes written for snapshots",
      &EngineStats::snapshot_bytes},

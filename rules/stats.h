@@ -30,13 +30,15 @@ struct EngineStats {
   std::uint64_t future_times = 0;       // frames that claim to come from the far future
   std::uint64_t failed_jobs = 0;
   std::uint64_t lost_jobs = 0;
-  std::uint64_t revived_jobs = 0;   // lost ones that were heard of again
-  std::uint64_t state_faults = 0;   // changelogs that could not be read as a state
-  std::uint64_t evaluations = 0;    // of a unit by a rule
-  std::uint64_t hits = 0;           // those whose condition held
-  std::uint64_t shadow_issues = 0;  // issues of rules in shadow: recorded, told to nobody
-  std::uint64_t reloads = 0;        // of the rules, per partition
-  std::uint64_t snapshots = 0;      // completed
+  std::uint64_t revived_jobs = 0;         // lost ones that were heard of again
+  std::uint64_t state_faults = 0;         // changelogs that could not be read as a state
+  std::uint64_t evaluations = 0;          // of a unit by a rule
+  std::uint64_t hits = 0;                 // those whose condition held
+  std::uint64_t shadow_issues = 0;        // issues of rules in shadow: recorded, told to nobody
+  std::uint64_t reloads = 0;              // of the rules, per partition
+  std::uint64_t comparisons_told = 0;     // records about a run that others are compared with
+  std::uint64_t comparisons_learned = 0;  // of runs that are read elsewhere, per partition
+  std::uint64_t snapshots = 0;            // completed
   std::uint64_t snapshot_bytes = 0;
   // Now, not since the start:
   std::uint64_t runs = 0;

@@ -25,7 +25,8 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
       piece_seconds_(telemetry.histogram("tocsin_rules_snapshot_piece_seconds",
                                          "evaluation stood still for a piece of a snapshot")),
       telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, core::topic::kTelemetry)),
-      source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine") {
+      source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine"),
+      comparisons_(options_.comparisons, log) {
   wiring_.name = "evaluate";
   wiring_.part = "rules";
   wiring_.group = options_.topic_prefix + "-rules";
@@ -55,6 +56,7 @@ EvaluateStage::~EvaluateStage() = default;
 core::Status EvaluateStage::open(const Instant& now) {
   adopt_rules(now);
   rules::EngineOptions engine_options{options_.cluster, {}, options_.engine};
+  engine_options.shares_comparisons = options_.comparisons != nullptr;
   engine_options.labels.assign(options_.labels.begin(), options_.labels.end());
   if (options_.host) engine_options.host = options_.host();
   auto engine = rules::Engine::create(options_.rules, engine_options);
@@ -63,6 +65,7 @@ core::Status EvaluateStage::open(const Instant& now) {
   live_.clear();
   faults_.clear();
   unreported_.clear();
+  comparisons_.start_over();
   stats_.start_over();
 
   return core::ok();
@@ -152,10 +155,18 @@ void EvaluateStage::adopt_rules(const Instant& now) {
 std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   adopt_rules(tick.now);
   engine_->tick(tick.now.wall, tick.live);
+  bool more = false;  // of comparisons
+  for (const auto& [partition, snapshot] : live_) {
+    if (!engine_->compares(partition)) continue;
+    const auto learn = [&, number = partition](const rules::Comparison& record) {
+      engine_->learn(number, record, tick.now.wall);
+    };
+    more = comparisons_.feed(partition, tick.now.steady, learn) || more;
+  }
   stats_.update(engine_->stats(), tick.now.wall);
   bool pieces = false;
   for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
-  if (pieces) return tick.now.steady;
+  if (pieces || more) return tick.now.steady;
   return std::nullopt;
 }
 
@@ -199,6 +210,10 @@ StageOutput EvaluateStage::take(const Instant& now) {
       unreported_.add(std::move(event));
     }
     for (auto& entry : decided.log) add_state(std::move(entry));
+    for (rules::Comparison& one : decided.comparisons) {
+      out.records.push_back(
+          {partition, {core::topic::kComparisons, std::move(one.key), std::move(one.value)}});
+    }
   }
   // One piece of one partition's snapshot at a time, behind what was decided before it.
   for (auto& [partition, snapshot] : live_) {
@@ -225,6 +240,7 @@ void EvaluateStage::committed(const Instant& now) {
 void EvaluateStage::revoked(std::span<const core::StreamPartition> partitions) {
   for (const auto& gone : partitions) {
     live_.erase(gone.partition);
+    comparisons_.forget(gone.partition);
     engine_->drop(gone.partition);
   }
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "app/comparison_reader.h"
 #include "app/counter_table.h"
 #include "app/stage.h"
 #include "app/unreported.h"
@@ -30,6 +31,8 @@ struct EvaluateOptions {
   /// own, and tells of nothing but this rule. Empty: the engine of all others.
   std::string hosted = {};
   std::function<std::shared_ptr<rules::StepHost>()> host = {};  // made anew with each engine
+  /// Opens a reader of `comparisons` from its beginning. Null: all runs lie in one partition.
+  std::function<core::Result<std::unique_ptr<core::RecordSource>>()> comparisons = {};
 };
 
 class EvaluateStage final : public Stage {
@@ -83,6 +86,7 @@ class EvaluateStage final : public Stage {
   std::string telemetry_topic_;
   std::string source_;  // CloudEvents source of commands
   std::unique_ptr<rules::Engine> engine_;
+  ComparisonReader comparisons_;  // what other partitions say of runs that ours are compared with
   ingest::JsonScalarDecoder json_;
   std::map<std::int32_t, Snapshot> live_;
   std::map<std::int32_t, std::string> faults_;  // of partitions that are being restored

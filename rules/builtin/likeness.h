@@ -58,6 +58,7 @@ struct SavedStep {
 /// Of one worker in one mode.
 struct Aligned {
   std::int64_t ended = INT64_MIN;  // newest step that is over
+  std::int64_t told = INT64_MIN;   // of the other run: newest step that partitions elsewhere know
   std::int64_t first = INT64_MAX;  // step that was compared, or could not be
   std::int64_t last = INT64_MIN;
   std::uint64_t compared = 0;
@@ -65,7 +66,7 @@ struct Aligned {
 
   template <typename A>
   friend void io(A& a, Aligned& w) {
-    io_all(a, w.ended, w.first, w.last, w.compared, w.only_here);
+    io_all(a, w.ended, w.told, w.first, w.last, w.compared, w.only_here);
   }
 };
 
@@ -79,16 +80,18 @@ struct SimilarState {
   std::int64_t dropped_to = INT64_MIN;  // steps up to here are not kept any more
   std::uint64_t dropped = 0;
   bool over = false;
-  std::uint64_t same = 0;     // by digest, or a single value
-  std::uint64_t similar = 0;  // by their statistics
+  bool told_over = false;      // to partitions elsewhere
+  std::vector<Key> withdrawn;  // dropped, and told before: they may forget them too
+  std::uint64_t same = 0;      // by digest, or a single value
+  std::uint64_t similar = 0;   // by their statistics
   std::uint64_t different = 0;
   std::uint64_t missing = 0;
   std::uint64_t left_out = 0;  // steps that the other run does not hold any more
 
   template <typename A>
   friend void io(A& a, SimilarState& s) {
-    io_all(a, s.steps, s.workers, s.names, s.rows, s.dropped_to, s.dropped, s.over, s.same,
-           s.similar, s.different, s.missing, s.left_out);
+    io_all(a, s.steps, s.workers, s.names, s.rows, s.dropped_to, s.dropped, s.over, s.told_over,
+           s.withdrawn, s.same, s.similar, s.different, s.missing, s.left_out);
   }
 };
 

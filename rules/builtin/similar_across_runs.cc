@@ -2,8 +2,8 @@
 //
 // Reads   the columns of the tensors and scalars that the user selects, and their statistic digest.
 // Window  one step of a worker, judged when it is over in both runs. The other run is read as it comes:
-//         live, from the topic, or from the directory that is judged. It has to be in the same
-//         partition; where it is not, nothing of it is seen, and the status says so.
+//         live, from the topic, or from the directory that is judged. Where it lies in another
+//         partition, the engine there says what it keeps of it (topic `comparisons`).
 // Fires   for the same name, mode, mode step and worker:
 //           (no kind)  shapes differ; NaN or infinities are not the same in number; a single value, or
 //                      min, max, mean, std or l2, is off by more than atol + rtol·|b|, b the other
@@ -17,11 +17,15 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/identity.h"
 #include "rules/builtin/likeness.h"
 #include "rules/evaluate/evaluator.h"
+#include "rules/evaluate/other_step.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
@@ -56,6 +60,50 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
     if (!scope.is_other()) compare(scope);
   }
   void on_other(Scope& scope) override { compare(scope); }
+
+  // One record per worker and step, with the names of its rows.
+  void publish(Tell say) override {
+    for (auto& [whose, worker] : state.workers) {
+      if (worker.told >= worker.ended) continue;
+      const auto from = state.steps.upper_bound({whose, worker.told});
+      const auto to = state.steps.upper_bound({whose, worker.ended});
+      for (auto at = from; at != to; ++at) say(text_of(at->first), bytes_of(at->second));
+      worker.told = worker.ended;
+    }
+    for (const SimilarState::Key& key : state.withdrawn) say(text_of(key), std::nullopt);
+    state.withdrawn.clear();
+    if (state.over && !std::exchange(state.told_over, true))
+      say(std::string(OtherStep::kOver), std::string());
+  }
+  [[nodiscard]] bool knows(std::string_view key, bool there) const override {
+    if (key == OtherStep::kOver) return state.over;
+    const auto step = key_of(key);
+    if (!step) return true;
+    return there ? state.steps.contains(*step) || step->second <= state.dropped_to
+                 : !state.steps.contains(*step);
+  }
+  void learn(std::string_view key, std::optional<std::string_view> value) override {
+    if (key == OtherStep::kOver) {
+      state.over = state.over || value.has_value();
+      return;
+    }
+    const auto where = key_of(key);
+    if (!where) return;
+    if (!value) return forget(*where);
+    SavedStep step;
+    std::map<std::uint64_t, std::string> names;
+    std::uint32_t version = 0;
+    Loader in(*value);
+    io(in, version);
+    if (version != kVersion) return;
+    io_all(in, step, names);
+    if (!in.ok() || !state.steps.try_emplace(*where, step).second) return;
+    state.rows += step.rows.size();
+    state.names.merge(names);
+    Aligned& worker = state.workers[where->first];
+    worker.ended = std::max(worker.ended, where->second);
+    if (state.rows > kMostSaved) drop_oldest();
+  }
   void on_end(Scope& scope) override {
     state.over = true;
     if (scope.is_other()) return;
@@ -64,6 +112,13 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
       scope.counted(Outcome::insufficient_data);  // the other run has not come so far
     }
     scope.summary(told(scope));
+    if (scope.other() == nullptr) {
+      scope.unjudged("nothing was seen of run " + core::to_text(config_.other) +
+                     ", with which it compares: not while this rule was configured, or not so far");
+    } else if (state.same + state.similar + state.different + state.missing == 0) {
+      scope.unjudged("this run and run " + core::to_text(config_.other) +
+                     " have no saved step in common");
+    }
   }
 
  private:
@@ -107,6 +162,38 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
     });
   }
 
+  static constexpr std::uint32_t kVersion = 1;  // of what is told
+
+  static std::string text_of(const SimilarState::Key& key) {
+    return OtherStep{key.first.first, key.first.second, key.second}.text();
+  }
+  static std::optional<SimilarState::Key> key_of(std::string_view text) {
+    const auto step = OtherStep::parse(text);
+    if (!step) return std::nullopt;
+    return SimilarState::Key{{step->worker, step->mode}, step->step};
+  }
+  std::string bytes_of(SavedStep& step) {
+    std::map<std::uint64_t, std::string> names;
+    for (const SavedRow& row : step.rows) {
+      const auto known = state.names.find(row.name);
+      if (known != state.names.end()) names.insert(*known);
+    }
+    std::uint32_t version = kVersion;
+    std::string out;
+    Writer writer(out);
+    io(writer, version);
+    io_all(writer, step, names);
+    return out;
+  }
+  void forget(const SimilarState::Key& key) {
+    const auto found = state.steps.find(key);
+    if (found == state.steps.end()) return;
+    state.dropped_to = std::max(state.dropped_to, key.second);
+    state.rows -= found->second.rows.size();
+    state.steps.erase(found);
+    ++state.dropped;
+  }
+
   // This run may never have named what the other one alone has.
   static std::string name_of(std::uint64_t name, const Scope& scope) {
     if (scope.find(name) != nullptr) return scope.text(name);
@@ -129,6 +216,10 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
         continue;
       }
       ++state.dropped;
+      const auto worker = state.workers.find(one->first.first);
+      if (worker != state.workers.end() && one->first.second <= worker->second.told) {
+        state.withdrawn.push_back(one->first);
+      }
       state.rows -= one->second.rows.size();
       one = state.steps.erase(one);
     }
@@ -263,7 +354,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
     core::ValueMap out{{"other_run", core::to_text(config_.other)}};
     const auto* other = dynamic_cast<const SimilarEvaluator*>(scope.other());
     if (other == nullptr) {
-      out.emplace_back("means", "nothing of the other run was seen in the partition of this one");
+      out.emplace_back("means", "nothing of the other run was seen");
       return out;
     }
     std::uint64_t steps = 0;

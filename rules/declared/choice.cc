@@ -14,11 +14,13 @@ namespace {
 using From = Selector::Source;
 
 const std::vector<std::string>& labels_of(From source) {
-  static const std::vector<std::string> kRows{"mode", "worker", "rank", "node",
-                                              "role", "dtype",  "job"};
+  static const std::vector<std::string> kRows{"mode", "worker", "rank",    "node",
+                                              "role", "dtype",  "op_type", "job"};
   static const std::vector<std::string> kSteps{"mode", "worker", "rank", "node", "job"};
   static const std::vector<std::string> kSamples{"node", "device", "job"};
-  return source == From::system ? kSamples : source == From::step ? kSteps : kRows;
+  return source == From::system                         ? kSamples
+         : source == From::step || source == From::span ? kSteps
+                                                        : kRows;
 }
 
 // What a label may be compared with; empty: anything.
@@ -72,13 +74,9 @@ std::optional<Problem> Choice::make(const Selector& selector, Choice& out) {
     return made;
   };
   std::optional<Problem> problem;
-  if (selector.source == From::span) {
-    return Problem{selector.argument_at,
-                   "span(…) is not there yet: no rule of this kind sees spans"};
-  }
   if (selector.source == From::collection) {
     out.selection_.add_collection(selector.argument);
-  } else if (selector.source == From::tensor || selector.source == From::metric) {
+  } else if (selector.source != From::system && selector.source != From::step) {
     out.any_ = selector.argument == ".*";
     out.pattern_ = std::make_unique<Test>();
     out.pattern_->pattern = compiled(selector.argument, selector.argument_at, problem);
@@ -86,9 +84,6 @@ std::optional<Problem> Choice::make(const Selector& selector, Choice& out) {
   for (const Matcher& matcher : selector.matchers) {
     if (problem) return problem;
     const auto& known = labels_of(selector.source);
-    if (matcher.name == "op_type") {
-      return Problem{matcher.at, "op_type is not there yet: rules do not know it"};
-    }
     const bool own = std::find(known.begin(), known.end(), matcher.name) != known.end();
     if (!own) {
       // Any other name is a label of the run, unless it is nearly one of these.
@@ -155,6 +150,12 @@ Match Choice::labels(const Candidate& who, std::string_view device) const {
       value = core::to_string(who.role);
     } else if (test.label == "dtype") {
       value = core::to_string(who.dtype);
+    } else if (test.label == "op_type") {
+      if (who.name == nullptr) {
+        answer = Match::unknown;
+        continue;
+      }
+      value = who.name->op_type;
     } else if (test.label == "job") {
       value = who.job;
     } else {
@@ -183,6 +184,13 @@ Match Choice::matches(const Candidate& candidate) const {
   // A logged value is found under its name, and as scalar/<name>.
   const bool found = pattern_->holds(text) || (metric && pattern_->holds("scalar/" + text));
   return found ? who : Match::no;
+}
+
+Match Choice::matches_span(const Candidate& candidate) const {
+  const Match who = labels(candidate, {});
+  if (who == Match::no || any_) return who;
+  if (candidate.name == nullptr) return Match::unknown;
+  return pattern_->holds(candidate.name->text) ? who : Match::no;
 }
 
 bool Choice::matches_step(const Candidate& who) const { return labels(who, {}) == Match::yes; }

@@ -25,6 +25,7 @@ class Choice {
 
   /// Tensors and scalars.
   [[nodiscard]] Match matches(const Candidate& candidate) const;
+  [[nodiscard]] Match matches_span(const Candidate& candidate) const;
   /// Steps: by their mode and who made them.
   [[nodiscard]] bool matches_step(const Candidate& who) const;
   /// A series of a node. `base`: its name without attributes; `device`: those.

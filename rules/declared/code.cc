@@ -187,6 +187,12 @@ double run(std::span<const Instruction> code, const Sight& sight) {
       case Op::aggregate:
         stack[top++] = aggregate(sight, one.index);
         break;
+      case Op::hearing:
+        stack[top++] = sight.hearings[one.index];
+        break;
+      case Op::other:
+        stack[top++] = sight.others[one.index];
+        break;
       case Op::fold:
         stack[top++] = sight.folds[one.index];
         break;

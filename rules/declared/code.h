@@ -60,6 +60,8 @@ enum class Op : std::uint8_t {
   constant,
   field,
   aggregate,  // of Program::aggregates
+  hearing,    // of Program::hearings
+  other,      // of Program::others
   fold,       // of Program::folds
   negate,
   invert,
@@ -102,6 +104,8 @@ struct Sight {
   const Point* point = nullptr;
   const std::uint64_t* const* memories = nullptr;  // one per source
   const double* folds = nullptr;
+  const double* hearings = nullptr;
+  const double* others = nullptr;
 };
 
 double run(std::span<const Instruction> code, const Sight& sight);

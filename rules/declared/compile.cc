@@ -23,6 +23,7 @@ void Compiler::condition(const Node& node) {
 }
 
 Sentence Compiler::sentence(const Template& text) {
+  text_ = "evidence";
   Sentence out;
   out.texts = text.texts;
   for (const Node& node : text.expressions) {

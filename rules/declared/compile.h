@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "core/identity.h"
 #include "core/statistics.h"
 #include "rules/declared/memory.h"
 #include "rules/declared/syntax.h"
+#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 
@@ -44,6 +46,8 @@ struct Rule {
   std::string argmax_text;              // of argmax_worker in the evidence
   std::optional<std::uint16_t> argmax;  // fold whose greatest member is told
   std::vector<std::string> requests;    // statistics that must be asked of the hook
+  std::vector<Followed> follows;        // of fired()
+  std::optional<core::RunUid> other;    // of other()
 };
 
 /// What a rule is compiled from; the texts live until it is.

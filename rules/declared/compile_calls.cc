@@ -21,16 +21,14 @@ Type Compiler::call(const Node& node, Where where, Code& code) {
     return simple_call(node, *simple, where, code);
   }
   if (node.text == "if") return choice(node, where, code);
+  if (node.text == "fired") return fired(node, where, code);
+  if (node.text == "other") return other(node, where, code);
   if (node.text == "across") return across(node, where, code);
   if (node.text == "previous") return previous(node, where, code);
   if (const auto kind = kind_named(node.text))
     return aggregate_call(node, *kind, false, where, code);
   if (node.text == "argmax_worker") {
     fail(node.at, "argmax_worker stands in `evidence` only, alone between braces");
-  } else if (node.text == "fired") {
-    fail(node.at, "fired() is not there yet: no rule follows other rules");
-  } else if (node.text == "other") {
-    fail(node.at, "other() is not there yet: no rule can look at a second run");
   } else {
     const std::string near = core::nearest(node.text, function_names());
     fail(node.at, "unknown function " + node.text +
@@ -58,6 +56,78 @@ Type Compiler::choice(const Node& node, Where where, Code& code) {
   expect(node.parts[2], where, code, type);
   code.push_back({Op::choose, 0, 0});
   return type;
+}
+
+Type Compiler::fired(const Node& node, Where where, Code& code) {
+  if (!out_.formula.others.empty() || in_other_) {
+    fail(node.at, "fired() and other() cannot stand in one rule");
+  }
+  const bool lately = node.parts.size() == 2;
+  if (!lately && !arguments(node, 1, "fired(\"rule\")")) return Type::boolean;
+  if (where != Where::open) {
+    fail(node.at, "fired() cannot stand inside an aggregate or across()");
+  } else if (several()) {
+    fail(
+        node.at,
+        "fired() needs one selection: with `let` a rule is judged before others have said all of a "
+        "step");
+  } else if (out_.formula.stepless) {
+    fail(node.at, "samples of a node have no steps at which another rule hits");
+  }
+  const Node& rule = node.parts[0];
+  if (rule.kind != Node::Kind::text || rule.text.empty()) {
+    fail(rule.at, "expected the name of a rule in quotes");
+  }
+  Formula::Hearing one{out_.follows.size(), 0};
+  if (lately) {
+    const Node& size = node.parts[1];
+    const bool fits = size.kind == Node::Kind::number && size.text == "steps" && size.number >= 1 &&
+                      size.number <= 1e9 && size.number == std::floor(size.number);
+    if (!fits) fail(size.at, "expected a number of steps: fired(\"rule\", 50 steps)");
+    one.steps = static_cast<std::int64_t>(size.number);
+  }
+  if (problem_) return Type::boolean;
+  out_.follows.push_back({rule.text, std::string(text_), rule.at + 1});
+  code.push_back({Op::hearing, static_cast<std::uint16_t>(out_.formula.hearings.size()), 0});
+  out_.formula.hearings.push_back(one);
+  return Type::boolean;
+}
+
+Type Compiler::other(const Node& node, Where where, Code& code) {
+  if (!arguments(node, 2, "other(\"run\", mean(x))")) return Type::number;
+  using From = Selector::Source;
+  const From source = source_of(0);
+  if (where != Where::open || in_other_) {
+    fail(node.at, "other() cannot stand inside an aggregate, across() or another other()");
+  } else if (several() ||
+             (source != From::metric && source != From::tensor && source != From::collection)) {
+    fail(node.at, "other() compares one selection of metric(…), tensor(…) or collection(…)");
+  } else if (!draft_.folded.empty()) {
+    fail(node.at, "other() compares each metric or tensor of a worker: leave `by` out");
+  } else if (out_.formula.cut()) {
+    fail(node.at, "runs are compared step by step: take `last …` or `since start`");
+  }
+  const Node& name = node.parts[0];
+  const auto run = name.kind == Node::Kind::text ? core::parse_run_uid(name.text) : std::nullopt;
+  if (!run) {
+    fail(name.at, "expected the uid of a run in quotes, as `tocsin status` names it");
+  } else if (out_.other && *out_.other != *run) {
+    fail(name.at, "a rule compares with one other run");
+  }
+  if (problem_) return Type::number;
+  out_.other = run;
+  in_other_ = true;
+  Code theirs;
+  expect(node.parts[1], where, theirs, Type::number);
+  in_other_ = false;
+  code.push_back({Op::other, static_cast<std::uint16_t>(out_.formula.others.size()), 0});
+  out_.formula.others.push_back(std::move(theirs));
+  if (!out_.formula.hearings.empty()) fail(node.at, "fired() and other() cannot stand in one rule");
+  if (!out_.requests.empty()) {
+    fail(node.at,
+         "runs are compared by statistics that are always sent, not by " + out_.requests.front());
+  }
+  return Type::number;
 }
 
 Type Compiler::previous(const Node& node, Where where, Code& code) {

@@ -106,6 +106,10 @@ class Compiler {
 
   Type choice(const Node& node, Where where, Code& code);
 
+  Type fired(const Node& node, Where where, Code& code);
+
+  Type other(const Node& node, Where where, Code& code);
+
   Type previous(const Node& node, Where where, Code& code);
 
   Type across(const Node& node, Where where, Code& code);
@@ -121,6 +125,8 @@ class Compiler {
   Rule& out_;
   std::array<bool, kMostSources> used_{};
   std::optional<std::size_t> argument_of_;  // the selection that an aggregate's argument is of
+  bool in_other_ = false;
+  std::string_view text_ = "when";  // the key whose text is being compiled
   std::optional<Problem> problem_;
 };
 

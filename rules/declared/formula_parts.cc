@@ -78,6 +78,7 @@ bool fits(const Formula& formula, const std::vector<Spoken>& spoken) {
   return small(formula.when) &&
          std::all_of(spoken.begin(), spoken.end(),
                      [&](const Spoken& one) { return small(one.code); }) &&
+         std::all_of(formula.others.begin(), formula.others.end(), small) &&
          std::all_of(formula.folds.begin(), formula.folds.end(),
                      [&](const Formula::Fold& one) { return small(one.code); }) &&
          std::all_of(formula.sources.begin(), formula.sources.end(), [&](const Source& source) {

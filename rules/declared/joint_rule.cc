@@ -16,18 +16,54 @@ namespace {
 struct JointKey {
   std::uint64_t name = 0;  // 0: the selections name different things
   std::uint32_t worker = 0;
+  std::uint8_t mode = kJoined;
   friend auto operator<=>(const JointKey&, const JointKey&) = default;
+
+  static constexpr std::uint8_t kJoined = 0xFF;  // the selections are of different modes
+
+  template <typename A>
+  friend void io(A& a, JointKey& k) {
+    io_all(a, k.name, k.worker, k.mode);
+  }
 };
 using Memories = std::vector<std::vector<std::uint64_t>>;
+
+/// What spans took in a step that its worker has not ended.
+struct OpenStep {
+  std::uint32_t worker = 0;
+  std::uint8_t mode = 0;
+  std::int64_t step = 0;
+  friend auto operator<=>(const OpenStep&, const OpenStep&) = default;
+
+  template <typename A>
+  friend void io(A& a, OpenStep& o) {
+    io_all(a, o.worker, o.mode, o.step);
+  }
+};
+
+struct JointState {
+  std::map<JointKey, Memories> units;
+  std::map<OpenStep, std::map<std::uint64_t, double>> spent;  // seconds by name of the spans
+
+  template <typename A>
+  friend void io(A& a, JointState& s) {
+    io_all(a, s.units, s.spent);
+  }
+};
+
+bool of_rows(Selector::Source source) {
+  return source != Selector::Source::step && source != Selector::Source::span;
+}
 
 struct Joint {
   const Rule& rule;
   const std::vector<Choice>& choices;
-  bool named = false;  // all selections name the same thing
+  bool named = false;    // all selections name the same thing
+  bool by_mode = false;  // and look at the same modes, so that each of these is one unit
   std::string_view label;
 };
 
-class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
+class JointEvaluator final : public EvaluatorOf<JointState> {
  public:
   explicit JointEvaluator(const Joint& joint) : joint_(joint) {}
 
@@ -38,10 +74,64 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
       take(rows, row, rows.frame, scope);
     }
   }
-  void on_restart(std::uint32_t worker) override {
-    for (auto at = state.begin(); at != state.end();) {
-      at = at->first.worker == worker ? state.erase(at) : std::next(at);
+  void on_spans(std::uint32_t worker, const core::FrameView& frame, Scope&) override {
+    for (std::size_t i = 0; i < frame.rows(); ++i) {
+      const core::SpanRow span = frame.span(i);
+      if (span.duration < 0) continue;
+      const auto mode = static_cast<std::uint8_t>(frame.header().mode);
+      state.spent[{worker, mode, span.step}][span.name] += static_cast<double>(span.duration) / 1e9;
     }
+  }
+  void on_step_end(const WorkerStep& step, Scope& scope) override {
+    const auto mode = static_cast<std::uint8_t>(step.mode);
+    std::map<std::uint64_t, double> spent;
+    const auto first = state.spent.lower_bound({step.worker, mode, INT64_MIN});
+    const auto last = state.spent.upper_bound({step.worker, mode, step.step});
+    for (auto at = first; at != last; ++at) {
+      if (at->first.step == step.step) spent = std::move(at->second);
+    }
+    state.spent.erase(first, last);
+    WorkerRows rows;
+    rows.worker = step.worker;
+    rows.mode = step.mode;
+    rows.step = step.step;
+    rows.global_step = step.global_step;
+    rows.time = step.end;
+    Point point;
+    point.step = step.step;
+    point.time = step.end;
+    point.world_size = scope.world_size();
+    Candidate who = scope.who(step.worker);
+    who.mode = step.mode;
+    std::vector<std::pair<std::size_t, double>> seconds;
+    for (std::size_t i = 0; i < joint_.choices.size(); ++i) {
+      const Selector::Source source = joint_.rule.selected[i].selector.source;
+      if (source == Selector::Source::step && step.end > step.start &&
+          joint_.choices[i].matches_step(who)) {
+        seconds.emplace_back(i, static_cast<double>(step.end - step.start) / 1e9);
+      }
+      if (source != Selector::Source::span) continue;
+      double sum = 0;
+      bool any = false;
+      for (const auto& [name, took] : spent) {
+        who.name = scope.find(name);
+        if (joint_.choices[i].matches_span(who) != Match::yes) continue;
+        sum += took;
+        any = true;
+      }
+      if (any) seconds.emplace_back(i, sum);
+    }
+    if (seconds.empty()) return;
+    Memories& memories = unit(0, rows);
+    for (const auto& [number, value] : seconds) {
+      point.value = value;
+      add_point(memories, number, point);
+    }
+    judge(rows, 0, point, memories, scope);
+  }
+  void on_restart(std::uint32_t worker) override {
+    std::erase_if(state.units, [&](const auto& one) { return one.first.worker == worker; });
+    std::erase_if(state.spent, [&](const auto& one) { return one.first.worker == worker; });
     chosen_.clear();
   }
 
@@ -71,7 +161,9 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
     std::uint32_t bits = 0;
     bool sure = true;
     for (std::size_t i = 0; i < joint_.choices.size(); ++i) {
-      const Match match = joint_.choices[i].matches(candidate);
+      const Match match = of_rows(joint_.rule.selected[i].selector.source)
+                              ? joint_.choices[i].matches(candidate)
+                              : Match::no;
       if (match == Match::yes) bits |= 1U << i;
       sure = sure && match != Match::unknown;
     }
@@ -83,8 +175,24 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
             Scope& scope) {
     const std::uint32_t bits = choose(rows, row, scope);
     if (bits == 0) return;
+    Memories& memories = unit(row.name, rows);
+    const Row columns(reinterpret_cast<const std::byte*>(&row), 1, 0);
+    Point point;
+    point.row = &columns;
+    point.step = rows.step;
+    point.time = rows.time;
+    point.world_size = frame != nullptr ? frame->header().world_size : scope.world_size();
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+      if ((bits & (1U << i)) != 0) add_point(memories, i, point);
+    }
+    judge(rows, row.name, point, memories, scope);
+  }
+
+  Memories& unit(std::uint64_t name, const WorkerRows& rows) {
     const Formula& formula = joint_.rule.formula;
-    Memories& memories = state[{joint_.named ? row.name : 0, rows.worker}];
+    JointKey key{joint_.named ? name : 0, rows.worker};
+    if (joint_.by_mode) key.mode = static_cast<std::uint8_t>(rows.mode);
+    Memories& memories = state.units[key];
     if (memories.empty()) {
       memories.resize(formula.sources.size());
       for (std::uint16_t i = 0; i < memories.size(); ++i) {
@@ -92,21 +200,17 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
         begin(formula, i, memories[i].data());
       }
     }
-    const Row columns(reinterpret_cast<const std::byte*>(&row), 1, 0);
-    Point point;
-    point.row = &columns;
-    point.step = rows.step;
-    point.time = rows.time;
-    point.world_size = frame != nullptr ? frame->header().world_size : scope.world_size();
-    for (std::uint16_t i = 0; i < memories.size(); ++i) {
-      if ((bits & (1U << i)) == 0) continue;
-      arrives(formula, i, memories[i].data(), point);
-      add(formula, i, memories[i].data(), point, false);
-    }
-    judge(rows, row, point, memories, scope);
+    return memories;
   }
 
-  void judge(const WorkerRows& rows, const core::SummaryRow& row, const Point& point,
+  void add_point(Memories& memories, std::size_t number, const Point& point) {
+    const Formula& formula = joint_.rule.formula;
+    const auto source = static_cast<std::uint16_t>(number);
+    arrives(formula, source, memories[number].data(), point);
+    add(formula, source, memories[number].data(), point, false);
+  }
+
+  void judge(const WorkerRows& rows, std::uint64_t name, const Point& point,
              const Memories& memories, Scope& scope) {
     std::array<const std::uint64_t*, kMostSources> words{};
     for (std::size_t i = 0; i < memories.size(); ++i) words[i] = memories[i].data();
@@ -123,16 +227,20 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
     subject.step = rows.step;
     if (verdict.outcome == Outcome::hit) {
       subject.worker = scope.worker(rows.worker);
-      if (joint_.named) subject.name = scope.text(row.name);
+      if (joint_.named) subject.name = scope.text(name);
     }
     const auto labels = [&]() -> Labels {
       Labels out{{"worker", scope.worker(rows.worker)}};
-      if (joint_.named) out.emplace_back(joint_.label, scope.text(row.name));
+      if (joint_.named) out.emplace_back(joint_.label, scope.text(name));
+      if (joint_.by_mode) out.emplace_back("mode", core::to_string(rows.mode));
       return out;
     };
-    const std::uint64_t unit =
-        (joint_.named ? row.name : 0) ^ (0x9E3779B97F4A7C15ULL * (std::uint64_t{rows.worker} + 1));
-    scope.judged(unit, rows.worker, verdict, place, subject, labels,
+    std::uint64_t number =
+        (joint_.named ? name : 0) ^ (0x9E3779B97F4A7C15ULL * (std::uint64_t{rows.worker} + 1));
+    if (joint_.by_mode) {
+      number ^= 0xC2B2AE3D27D4EB4FULL * (static_cast<std::uint64_t>(rows.mode) + 1);
+    }
+    scope.judged(number, rows.worker, verdict, place, subject, labels,
                  [&](const Subject& whom, unsigned) {
                    std::vector<double> numbers;
                    for (const Spoken& one : joint_.rule.spoken)
@@ -152,22 +260,29 @@ class JointEvaluator final : public EvaluatorOf<std::map<JointKey, Memories>> {
 class JointProgram final : public Program {
  public:
   JointProgram(Rule rule, std::vector<Choice> choices)
-      : rule_(std::move(rule)), choices_(std::move(choices)), joint_{rule_, choices_, true, {}} {
+      : rule_(std::move(rule)),
+        choices_(std::move(choices)),
+        joint_{rule_, choices_, true, true, {}} {
     common.mode_mask = 0;
     const Selector& first = rule_.selected.front().selector;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       common.mode_mask = static_cast<std::uint8_t>(common.mode_mask | choices_[i].modes());
       const Selector& other = rule_.selected[i].selector;
-      joint_.named =
-          joint_.named && other.source == first.source && other.argument == first.argument;
+      joint_.named = joint_.named && other.source == first.source &&
+                     other.argument == first.argument && !other.argument.empty() &&
+                     other.source != Selector::Source::span;
+      joint_.by_mode = joint_.by_mode && choices_[i].modes() == choices_.front().modes();
+      if (other.source == Selector::Source::step) inputs_ |= input::kStepEnds;
+      if (other.source == Selector::Source::span) inputs_ |= input::kStepEnds | input::kSpans;
+      if (of_rows(other.source)) inputs_ |= input::kRows;
     }
     joint_.label = first.source == Selector::Source::metric ? "metric" : "tensor";
   }
-  [[nodiscard]] std::uint32_t inputs() const noexcept override { return input::kRows; }
+  [[nodiscard]] std::uint32_t inputs() const noexcept override { return inputs_; }
   [[nodiscard]] Match selects(const Candidate& candidate) const override {
     Match best = Match::no;
-    for (const Choice& choice : choices_) {
-      const Match match = choice.matches(candidate);
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      const Match match = row_match(i, candidate);
       if (match == Match::yes) return match;
       if (match == Match::unknown) best = match;
     }
@@ -178,9 +293,15 @@ class JointProgram final : public Program {
   }
 
  private:
+  [[nodiscard]] Match row_match(std::size_t number, const Candidate& candidate) const {
+    return of_rows(rule_.selected[number].selector.source) ? choices_[number].matches(candidate)
+                                                           : Match::no;
+  }
+
   Rule rule_;
   std::vector<Choice> choices_;
   Joint joint_;
+  std::uint32_t inputs_ = 0;
 };
 
 }  // namespace

@@ -72,6 +72,13 @@ struct Formula {
     Code code;
   };
   std::vector<Fold> folds;
+  /// fired("rule", 50 steps)
+  struct Hearing {
+    std::size_t which = 0;   // of Program::follows
+    std::int64_t steps = 0;  // 0: ever
+  };
+  std::vector<Hearing> hearings;
+  std::vector<Code> others;  // other("run", x): what is computed of x in the other run
   Window window;
   bool stepless = false;  // its points have times only
   bool doubled = false;   // some aggregate looks at the window before

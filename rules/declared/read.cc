@@ -8,7 +8,9 @@
 #include "core/identity.h"
 #include "core/text.h"
 #include "rules/declared/fold_rule.h"
+#include "rules/declared/other_rule.h"
 #include "rules/declared/point_rule.h"
+#include "rules/declared/read_sequence.h"
 #include "rules/declared/row_rule.h"
 #include "rules/declared/words.h"
 
@@ -78,6 +80,8 @@ std::vector<std::string> unit_labels(From source) {
       return {"node", "device"};
     case From::step:
       return {"worker"};
+    case From::span:
+      return {"span", "worker"};
     default:
       return {"tensor", "worker"};
   }
@@ -131,8 +135,9 @@ std::string hash_of(const std::vector<core::Parameter>& parameters) {
 }
 
 std::vector<core::Parameter> parameters_of(const config::Reader& item) {
-  static constexpr std::string_view kOurs[] = {"select", "let", "by",          "window",
-                                               "when",   "for", "clear_after", "evidence"};
+  static constexpr std::string_view kOurs[] = {"select",   "let",    "by",          "window",
+                                               "when",     "for",    "clear_after", "evidence",
+                                               "sequence", "within", "without"};
   std::vector<core::Parameter> out;
   for (core::Parameter& one : item.effective()) {
     const bool ours = std::find(std::begin(kOurs), std::end(kOurs), one.name) != std::end(kOurs);
@@ -157,10 +162,9 @@ std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Cho
   const bool cut = rule.formula.cut();
   if (!rule.selected.front().name.empty()) {
     for (const Selected& one : rule.selected) {
-      const From other = one.selector.source;
-      if (other == From::metric || other == From::tensor || other == From::collection) continue;
+      if (one.selector.source != From::system) continue;
       item.error("let." + one.name,
-                 "selections of `let` are metric(…), tensor(…) or collection(…)");
+                 "selections of `let` are of one worker: samples of a node stand alone");
       return nullptr;
     }
     if (!rule.folded.empty()) {
@@ -180,7 +184,9 @@ std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Cho
     item.error("by", "each series of a node is judged by itself: write `by: [node, device]`");
     return nullptr;
   }
-  if (rule.folded.empty() && source != From::step) {
+  const bool waits = !rule.folded.empty() || !rule.formula.hearings.empty();
+  if (rule.other) return other_program(std::move(rule), std::move(choices.front()));
+  if (!waits && source != From::step && source != From::span) {
     return row_program(std::move(rule), std::move(choices.front()));
   }
   if (cut) {
@@ -190,6 +196,19 @@ std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Cho
     return nullptr;
   }
   return fold_program(std::move(rule), std::move(choices.front()));
+}
+
+// nullptr: something is wrong, and was reported.
+void finish(config::Reader& item, const std::shared_ptr<Program>& program, const Texts& texts,
+            RuleSettings& settings) {
+  if (!program) return;
+  if (!settings.severity_set) settings.severity = core::Severity::warning;
+  program->common.min_hits = texts.hits;
+  program->common.clear_after = texts.clear_after;
+  settings.type = kType;
+  settings.parameters = parameters_of(item);
+  settings.params_hash = hash_of(settings.parameters);
+  settings.program = program;
 }
 
 void compile_item(config::Reader& item, const Texts& texts, RuleSettings& settings) {
@@ -224,16 +243,18 @@ void compile_item(config::Reader& item, const Texts& texts, RuleSettings& settin
   if (const auto complaint = compile(draft, rule)) {
     return complain(item, std::string(complaint->key), complaint->problem);
   }
+  const bool by_mode =  // such units of `let` have their mode since version 2
+      !rule.selected.front().name.empty() &&
+      std::all_of(choices.begin(), choices.end(),
+                  [&](const Choice& one) { return one.modes() == choices.front().modes(); });
+  if (by_mode) settings.version = "2";
   const std::vector<Need> needs = needs_of(rule);
+  const std::vector<Followed> follows = rule.follows;
   const std::shared_ptr<Program> program = shaped(item, std::move(rule), std::move(choices));
   if (!program) return;
   program->needs = needs;
-  program->common.min_hits = texts.hits;
-  program->common.clear_after = texts.clear_after;
-  settings.type = kType;
-  settings.parameters = parameters_of(item);
-  settings.params_hash = hash_of(settings.parameters);
-  settings.program = program;
+  program->follows = follows;
+  finish(item, program, texts, settings);
 }
 
 }  // namespace
@@ -241,18 +262,20 @@ void compile_item(config::Reader& item, const Texts& texts, RuleSettings& settin
 void read(config::Reader& item, RuleSettings& settings) {
   Texts texts;
   read_texts(item, texts);
-  for (const char* key : {"sequence", "within", "without"}) {
-    if (item.describing() || !item.has(key)) continue;
-    core::Value ignored;
-    item.any(key, ignored, "");
-    item.error(key, std::string(key) + " is not there yet: no rule follows other rules");
-  }
-  if (item.describing() || !texts.when) return;  // that it is missing is said by the caller
+  const bool sequence = item.describing() || item.has("sequence");
+  SequenceKeys keys;
+  if (sequence) read_sequence_keys(item, keys);
+  if (item.describing()) return;
+  if (!sequence && !texts.when) return;  // that it is missing is said by the caller
   if (settings.name.empty()) item.error("name", "a rule of your own needs a name");
+  if (sequence) {
+    keys.by = texts.by;
+    keys.evidence = texts.evidence;
+    return finish(item, sequence_of(item, keys), texts, settings);
+  }
   if (texts.select.has_value() == !texts.let.empty()) {
     return item.error("when", "give exactly one of select or let: what does this rule look at?");
   }
-  if (!settings.severity_set) settings.severity = core::Severity::warning;
   compile_item(item, texts, settings);
 }
 

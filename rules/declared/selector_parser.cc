@@ -143,4 +143,11 @@ Parsed<Window> parse_window(std::string_view text) {
   return {window, parser.problem()};
 }
 
+Parsed<Size> parse_size(std::string_view text) {
+  SelectorParser parser(text);
+  const Size size = parser.size(true);
+  parser.end();
+  return {size, parser.problem()};
+}
+
 }  // namespace tocsin::rules::declared

@@ -78,6 +78,9 @@ struct Window {
 /// "last 50 steps", "last 5m every 1m", "every 60s", "session 30s", "since start"
 Parsed<Window> parse_window(std::string_view text);
 
+/// "50 steps", "5m"
+Parsed<Size> parse_size(std::string_view text);
+
 /// A text with expressions in braces; "{{" stands for one brace.
 struct Template {
   std::vector<std::string> texts;  // one more than expressions

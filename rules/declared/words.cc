@@ -40,6 +40,7 @@ constexpr std::array<FieldName, 23> kOfTensors{{{"count", Field::count},
                                                 {"abs_std", Field::abs_std},
                                                 {"world_size", Field::world_size, true}}};
 
+bool timed(From source) { return source == From::step || source == From::span; }
 bool tensors(From source) { return source == From::tensor || source == From::collection; }
 
 // A digest is bits, not a number.
@@ -50,11 +51,12 @@ bool spoken_of(const core::Statistic& one) {
 
 std::vector<std::string> names_of(From source) {
   std::vector<std::string> out;
-  if (!tensors(source)) out.emplace_back(source == From::step ? "duration" : "value");
+  if (!tensors(source)) out.emplace_back(timed(source) ? "duration" : "value");
+  if (source == From::span) out.emplace_back("count");
   if (source != From::system) out.emplace_back("step");
   for (const FieldName& one : kOfTensors) {
     const bool there = tensors(source) || (source == From::metric && one.scalar) ||
-                       (source == From::step && one.field == Field::world_size);
+                       (timed(source) && one.field == Field::world_size);
     if (there) out.emplace_back(one.name);
   }
   if (!tensors(source)) return out;
@@ -128,12 +130,13 @@ std::optional<std::uint16_t> field_named(std::string_view name, From source) {
   if (name == "value" && (source == From::metric || source == From::system)) {
     return number(Field::value);
   }
-  if (name == "duration" && source == From::step) return number(Field::duration);
+  if (name == "duration" && timed(source)) return number(Field::duration);
+  if (name == "count" && source == From::span) return number(Field::count);
   if (name == "step" && source != From::system) return number(Field::step);
   for (const FieldName& one : kOfTensors) {
     if (one.name != name) continue;
     if (tensors(source) || (source == From::metric && one.scalar) ||
-        (source == From::step && one.field == Field::world_size)) {
+        (timed(source) && one.field == Field::world_size)) {
       return number(one.field);
     }
   }
@@ -160,7 +163,7 @@ std::string unknown_name(std::string_view name, From source) {
 
 std::string_view example_of(From source) {
   if (tensors(source)) return "l2";
-  return source == From::step ? "duration" : "value";
+  return timed(source) ? "duration" : "value";
 }
 
 Op operator_named(std::string_view text) { return looked_up(kOperators, text).value_or(Op::add); }
@@ -181,7 +184,7 @@ const std::vector<std::string>& fold_names() {
 
 const std::vector<std::string>& function_names() {
   static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> out{"across", "argmax_worker", "fired", "if", "previous"};
+    std::vector<std::string> out{"across", "argmax_worker", "fired", "if", "other", "previous"};
     for (const auto& [name, op] : kSimple) out.emplace_back(name);
     for (const auto& [name, kind] : kKinds) out.emplace_back(name);
     return out;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,6 +109,8 @@ class Scope {
   /// At the end of the run: what the rule has to tell of it as a whole. It goes with its last status,
   /// which is IssuesFound where `issues_of` names rules whose issues it stands for.
   virtual void summary(core::ValueMap told, std::string issues_of = {}) = 0;
+  /// At the end of the run: why the rule could judge nothing of it, if that is so.
+  virtual void unjudged(std::string why) = 0;
   /// Of every configured rule, in their order.
   [[nodiscard]] virtual std::vector<RuleResult> results() const = 0;
   [[nodiscard]] virtual RunTimes times() const = 0;
@@ -156,8 +159,22 @@ class Evaluator {
   virtual void on_spans(std::uint32_t /*worker*/, const core::FrameView&, Scope&) {}
   /// An issue of a configured rule was raised, reported again or resolved. Judge nothing here.
   virtual void on_issue(const core::Issue&) {}
+  /// The rule's Program::follows[which] hit at a step, often enough to be reported, whether its
+  /// cooldown let it or not. Judge nothing here.
+  virtual void on_fired(std::size_t /*which*/, const Place&, const Labels& /*unit*/) {}
+  /// Of rules that follow others, in place of on_closed: what those say of steps up to this one has
+  /// been said.
+  virtual void on_settled(core::Mode, std::int64_t /*step*/, Scope&) {}
   /// The run that the rule compares with has gone on, or is over.
   virtual void on_other(Scope&) {}
+  /// Of the run that others are compared with: what runs in other partitions do not know of it yet,
+  /// by keys that are the rule's own; nullopt: they may forget it.
+  using Tell = core::FunctionRef<void(std::string key, std::optional<std::string> value)>;
+  virtual void publish(Tell) {}
+  /// Here that run is not read: this is what publish() said where it is.
+  virtual void learn(std::string_view /*key*/, std::optional<std::string_view> /*value*/) {}
+  /// Whether learn() would say something new.
+  [[nodiscard]] virtual bool knows(std::string_view /*key*/, bool /*there*/) const { return true; }
   /// A worker began anew: its steps may go back.
   virtual void on_restart(std::uint32_t /*worker*/) {}
   /// The run is over: what still waits is judged.

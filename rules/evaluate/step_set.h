@@ -73,6 +73,7 @@ struct StepRow {
 struct StepSet {
   core::Mode mode = core::Mode::train;
   std::int64_t step = 0;
+  std::int64_t after_train = INT64_MIN;     // of an evaluation: train step that had ended before it
   std::int64_t time = 0;                    // of its newest row, UTC ns
   std::uint32_t worker = Scope::kNoWorker;  // of a rule that judges workers one by one
   bool skipped = false;  // of such a rule: the worker's optimizer left this update out
@@ -200,6 +201,9 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
       while (auto next = this->state.sets.take_before(other, step)) judge(std::move(*next), scope);
     }
   }
+  void on_settled(core::Mode mode, std::int64_t step, Scope& scope) override {
+    on_closed(mode, step, scope);
+  }
   /// `Rule` may have summary(states, scope), by worker and mode: told at the end of the run.
   void on_end(Scope& scope) override {
     while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
@@ -229,6 +233,7 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     StepSet set;
     set.mode = static_cast<core::Mode>(key.mode);
     set.step = key.step;
+    set.after_train = waiting.after_train;
     set.time = waiting.time;
     set.worker = key.worker;
     set.skipped = waiting.skipped;

@@ -36,6 +36,7 @@ void Decisions::reload() {
 
 void Decisions::apply(const Entry& entry) {
   if (entry.what == Entry::What::reload) return reload_.apply(ctx_.table_of(entry.rules));
+  if (entry.what == Entry::What::learn) return comparisons_.apply(entry);
   if (entry.what == Entry::What::refuse) {
     if (ctx_.part->refused.size() >= kMaxRefused)
       ctx_.part->refused.erase(ctx_.part->refused.begin());
@@ -95,6 +96,7 @@ void Decisions::apply_run(const Entry& entry, Run& run) {
     case Entry::What::refuse:
     case Entry::What::admit:
     case Entry::What::reload:
+    case Entry::What::learn:
       return;
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "rules/run/comparisons.h"
 #include "rules/run/context.h"
 #include "rules/run/ends.h"
 #include "rules/run/issue_book.h"
@@ -17,14 +18,15 @@ namespace tocsin::rules {
 class Decisions {
  public:
   Decisions(Context& ctx, IssueBook& book, OwnIssues& own, StepBook& steps, SilenceWatch& silence,
-            Ends& ends, Reload& reload)
+            Ends& ends, Reload& reload, Comparisons& comparisons)
       : ctx_(ctx),
         book_(book),
         own_(own),
         steps_(steps),
         silence_(silence),
         ends_(ends),
-        reload_(reload) {}
+        reload_(reload),
+        comparisons_(comparisons) {}
 
   void decide(Entry entry);
   /// The partition that is being worked on goes on with the configured rules.
@@ -49,6 +51,7 @@ class Decisions {
   SilenceWatch& silence_;
   Ends& ends_;
   Reload& reload_;
+  Comparisons& comparisons_;
 };
 
 }  // namespace tocsin::rules

@@ -90,8 +90,11 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
       reports_.status(run, rule, core::RuleState::stopped,
                       std::string(core::to_string(resolution)));
     } else if (progress.state == core::RuleState::no_data) {
+      Summary sum = evaluations_.take_summary(rule);
       reports_.status(run, rule, core::RuleState::no_data,
-                      "no input arrived that this rule could judge");
+                      sum.unjudged.empty() ? "no input arrived that this rule could judge"
+                                           : std::move(sum.unjudged),
+                      std::move(sum.told));
     } else {
       Summary sum = evaluations_.take_summary(rule);
       const auto state =

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/identity.h"
+#include "rules/run/evaluators.h"
 #include "rules/run/other_runs.h"
 
 namespace tocsin::rules {
@@ -52,8 +53,11 @@ class EvaluatorScope final : public Scope {
   }
   void recovered() override { book_.recover(run_, rule_); }
   void summary(core::ValueMap told, std::string issues_of) override {
-    summaries_[rule_] = {std::move(told), std::move(issues_of)};
+    Summary& sum = summaries_[rule_];
+    sum.told = std::move(told);
+    sum.issues_of = std::move(issues_of);
   }
+  void unjudged(std::string why) override { summaries_[rule_].unjudged = std::move(why); }
   [[nodiscard]] std::vector<RuleResult> results() const override {
     std::vector<RuleResult> out;
     for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
@@ -119,29 +123,20 @@ class EvaluatorScope final : public Scope {
   std::uint32_t rule_;
 };
 
+bool follows_others(const RuleTable& rules, std::uint32_t number) {
+  return !rules.evaluated[number].program->follows.empty();
+}
+
 bool has_evaluator(const Run& run, std::uint32_t number) {
   return number < run.evaluators.size() && run.evaluators[number].evaluator != nullptr;
 }
 
 }  // namespace
 
-Evaluator& Evaluations::evaluator(Run& run, std::uint32_t number) {
-  if (run.evaluators.size() < ctx_.rules->evaluated.size())
-    run.evaluators.resize(ctx_.rules->evaluated.size());
-  EvaluatorPart& part_of = run.evaluators[number];
-  if (!part_of.evaluator) {
-    ctx_.part->cut.touch_head(run);
-    part_of.evaluator = ctx_.rules->evaluated[number].program->evaluator();
-    part_of.identity = ctx_.rules->evaluated[number].identity;
-  }
-  ctx_.part->cut.touch_evaluator(run, number);
-  return *part_of.evaluator;
-}
-
 void Evaluations::feed(Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
   EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules->evaluated[number].rule);
-  call(evaluator(run, number), scope);
+  call(evaluator_of(ctx_, run, number), scope);
 }
 
 void Evaluations::feed_all(Run& run, std::uint32_t which,
@@ -207,23 +202,34 @@ void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
 void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
   for (const std::uint32_t number : ctx_.rules->takers_of(input::kClosedSteps)) {
     // A rule that has no evaluator yet waits for nothing.
-    if (!has_evaluator(run, number)) continue;
+    if (!has_evaluator(run, number) || follows_others(*ctx_.rules, number)) continue;
     feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_closed(mode, step, scope); });
   }
 }
 
+void Evaluations::feed_settled(Run& run, core::Mode mode, std::int64_t step) {
+  for (const std::uint32_t number : ctx_.rules->following) {
+    if (!has_evaluator(run, number)) continue;
+    feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_settled(mode, step, scope); });
+  }
+}
+
 void Evaluations::end(Run& run, bool reports) {
+  const auto ends = [](Evaluator& one, Scope& scope) { one.on_end(scope); };
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
-    if (!run.evaluators[number].evaluator) continue;
+    if (!run.evaluators[number].evaluator || follows_others(*ctx_.rules, number)) continue;
     const bool sums_up = (ctx_.rules->evaluated[number].program->inputs() & input::kIssues) != 0;
-    if (sums_up != reports) continue;
-    feed(run, number, [](Evaluator& one, Scope& scope) { one.on_end(scope); });
+    if (sums_up == reports) feed(run, number, ends);
+  }
+  if (reports) return;
+  for (const std::uint32_t number : ctx_.rules->following) {
+    if (has_evaluator(run, number)) feed(run, number, ends);
   }
 }
 
 void Evaluations::restart(Run& run, std::uint32_t worker) {
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
-    if (run.evaluators[number].evaluator) evaluator(run, number).on_restart(worker);
+    if (run.evaluators[number].evaluator) evaluator_of(ctx_, run, number).on_restart(worker);
   }
 }
 
@@ -252,9 +258,21 @@ EvaluatorParts Evaluations::take_compared(Run& run) {
   return out;
 }
 
-void Evaluations::tell_others(const Run& run) {
+// What is said elsewhere is marked as said also while nothing is sent: it was sent before.
+void Evaluations::tell_elsewhere(Run& run, std::uint32_t number) {
+  if (!ctx_.options.shares_comparisons || !has_evaluator(run, number)) return;
+  const std::string prefix = comparison_key(run.id.uid, ctx_.rules->evaluated[number].identity);
+  evaluator_of(ctx_, run, number).publish([&](std::string key, std::optional<std::string> value) {
+    if (ctx_.part->silent) return;
+    ++ctx_.stats.comparisons_told;
+    ctx_.part->output.comparisons.push_back({prefix + std::move(key), std::move(value)});
+  });
+}
+
+void Evaluations::tell_others(Run& run) {
   for (const std::uint32_t number : ctx_.rules->comparing) {
     if (*ctx_.rules->evaluated[number].program->other() != run.id.uid) continue;
+    if (!run.workers.empty()) tell_elsewhere(run, number);
     for (auto& [id, one] : ctx_.part->runs) {
       if (one.get() == &run || one->job.ended || !has_evaluator(*one, number)) continue;
       ctx_.part->cut.touch_head(*one);

@@ -20,6 +20,7 @@ namespace tocsin::rules {
 struct Summary {
   core::ValueMap told;
   std::string issues_of;  // rules whose issues it stands for; empty: none
+  std::string unjudged;   // why nothing could be judged; empty: the usual
 };
 using Summaries = std::map<std::uint32_t, Summary>;  // by rule
 
@@ -35,8 +36,10 @@ class Evaluations {
                  std::span<const std::uint32_t> units);
   void feed_step_end(Run& run, const WorkerStep& step);
   void feed_closed(Run& run, core::Mode mode, std::int64_t step);
-  /// The run is over: first for those that judge, then (`reports`) for those that sum up what the
-  /// others found.
+  /// What everybody said of steps up to this one has been said: for those that go by it.
+  void feed_settled(Run& run, core::Mode mode, std::int64_t step);
+  /// The run is over: first for those that judge, behind them those that follow others; then
+  /// (`reports`) for those that sum up what the others found.
   void end(Run& run, bool reports);
   /// A worker began anew.
   void restart(Run& run, std::uint32_t worker);
@@ -44,13 +47,13 @@ class Evaluations {
   /// What runs to come are compared with.
   EvaluatorParts take_compared(Run& run);
   /// The run has gone on, or is over: rules that compare others with it may judge them.
-  void tell_others(const Run& run);
+  void tell_others(Run& run);
   Summary take_summary(std::uint32_t rule) { return std::move(summaries_[rule]); }
   Summaries take_summaries() { return std::exchange(summaries_, {}); }
 
  private:
-  Evaluator& evaluator(Run& run, std::uint32_t number);
   void choose(Run& run, Lane& lane);
+  void tell_elsewhere(Run& run, std::uint32_t number);
   [[nodiscard]] EvaluatorPart copy_of(EvaluatorPart& from, std::uint32_t number) const;
 
   Context& ctx_;

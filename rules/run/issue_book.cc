@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "rules/run/evaluators.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -91,7 +93,9 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
     open.starts_at = place.time;
     found = run.issues.open.emplace(key, std::move(open)).first;
     life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
-  } else {
+  }
+  tell_followers(run, rule, place, found->second.unit);
+  if (!fresh) {
     ++found->second.occurrences;
     // A report from long after ctx_.now is one of a clock that was set right since: it holds nothing.
     const std::int64_t since = distance(place.time, found->second.last_report);
@@ -127,6 +131,14 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   reports_.send(run, rule, std::move(issue), open, place);
   if (run.issues.progress[rule].state != core::RuleState::issues_found) {
     reports_.status(run, rule, core::RuleState::issues_found);
+  }
+}
+
+void IssueBook::tell_followers(Run& run, std::uint32_t rule, const Place& place,
+                               const Labels& unit) {
+  if (!place.step_clock) return;
+  for (const RuleTable::Follower& one : ctx_.rules->followers[rule]) {
+    evaluator_of(ctx_, run, one.evaluator).on_fired(one.which, place, unit);
   }
 }
 

@@ -37,6 +37,7 @@ class IssueBook {
  private:
   void fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
             const Place& place, Explain explain);
+  void tell_followers(Run& run, std::uint32_t rule, const Place& place, const Labels& unit);
   void begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open, core::Issue& issue,
              const Place& place, const std::optional<core::Role>& role);
   void name_causes(const Run& run, const Open& open, core::Issue& issue) const;

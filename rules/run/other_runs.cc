@@ -1,6 +1,7 @@
 #include "rules/run/other_runs.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace tocsin::rules {
 
@@ -8,6 +9,12 @@ bool is_compared_with(const RuleTable& rules, const Run& run) {
   return std::any_of(rules.comparing.begin(), rules.comparing.end(), [&](std::uint32_t number) {
     return *rules.evaluated[number].program->other() == run.id.uid;
   });
+}
+
+std::string comparison_key(const core::RunUid& run, std::uint64_t identity) {
+  char number[17];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(identity));
+  return core::to_text(run) + "/" + number + "/";
 }
 
 const Evaluator* evaluator_of_other(const Context& ctx, std::uint32_t rule) {

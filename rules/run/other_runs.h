@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "rules/run/context.h"
 
@@ -14,5 +15,8 @@ bool is_compared_with(const RuleTable& rules, const Run& run);
 /// Runs of a partition are judged by what stands in its own log alone: what other partitions hold is
 /// not looked at, even where the same engine has them.
 const Evaluator* evaluator_of_other(const Context& ctx, std::uint32_t rule);
+
+/// What the keys of records about that run begin with: its uid, the rule by its identity.
+std::string comparison_key(const core::RunUid& run, std::uint64_t identity);
 
 }  // namespace tocsin::rules

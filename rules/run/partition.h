@@ -31,6 +31,7 @@ struct Entry {
     refuse,
     admit,
     reload,
+    learn,
   };
   What what = What::grace_over;
   RunId run;
@@ -40,7 +41,7 @@ struct Entry {
   std::int64_t now = 0;
   std::map<std::string, std::int64_t> next;  // positions at which it was made
   /// By what rules are found again, whatever their numbers: the line of `rule` (silence), or the
-  /// lines of all that judge from here on (reload).
+  /// lines of all that judge from here on (reload). Of learn: the record's bytes (Comparisons).
   std::string rules = {};
 
   /// Made while the record at `next` was handled, and after that had made its run and worker known;

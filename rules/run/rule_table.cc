@@ -1,6 +1,8 @@
 #include "rules/run/rule_table.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "rules/run/lanes.h"
@@ -47,6 +49,30 @@ RuleTable::RuleTable(std::vector<RuleSettings> configured)
       if ((inputs & (1U << bit)) != 0) takers[bit].push_back(number);
     }
   }
+  find_followers();
+}
+
+// A rule that is not configured (any more) is never heard of.
+void RuleTable::find_followers() {
+  followers.resize(all.size());
+  std::map<std::string_view, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < first_own; ++i) numbers[all[i].name] = i;
+  std::vector<bool> placed(evaluated.size(), false);
+  const std::function<void(std::uint32_t)> place = [&](std::uint32_t number) {
+    const std::vector<Followed>& follows = evaluated[number].program->follows;
+    if (follows.empty() || placed[number]) return;
+    placed[number] = true;
+    for (std::size_t which = 0; which < follows.size(); ++which) {
+      const auto rule = numbers.find(follows[which].rule);
+      if (rule == numbers.end()) continue;
+      followers[rule->second].push_back({number, which});
+      for (std::uint32_t other = 0; other < evaluated.size(); ++other) {
+        if (evaluated[other].rule == rule->second) place(other);
+      }
+    }
+    following.push_back(number);
+  };
+  for (std::uint32_t number = 0; number < evaluated.size(); ++number) place(number);
 }
 
 std::optional<std::uint32_t> RuleTable::evaluated_as(std::uint64_t identity) const {

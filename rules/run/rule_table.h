@@ -35,6 +35,12 @@ struct RuleTable {
     std::uint64_t identity = 0;  // of name, type, version and parameters
   };
 
+  /// Who goes by the hits of a rule, and as which of its Program::follows.
+  struct Follower {
+    std::uint32_t evaluator = 0;
+    std::size_t which = 0;
+  };
+
   RuleTable() = default;
   explicit RuleTable(std::vector<RuleSettings> configured);
 
@@ -66,7 +72,13 @@ struct RuleTable {
   std::vector<Series> series;
   std::vector<Evaluated> evaluated;
   std::array<std::vector<std::uint32_t>, input::kCount> takers;  // by bit of input::…
-  std::vector<std::uint32_t> comparing;  // of `evaluated`: those with a Program::other()
+  std::vector<std::uint32_t> comparing;          // of `evaluated`: those with a Program::other()
+  std::vector<std::vector<Follower>> followers;  // per rule of `all`
+  /// Of `evaluated`: those that follow others, each behind those that it follows.
+  std::vector<std::uint32_t> following;
+
+ private:
+  void find_followers();
 };
 
 }  // namespace tocsin::rules

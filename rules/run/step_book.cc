@@ -67,6 +67,17 @@ void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& head
 }
 
 void StepBook::advance(Run& run, bool everything) {
+  const std::array<std::int64_t, kModes> before = run.steps.told_closed;
+  advance_modes(run, everything);
+  // Those that follow other rules come when these have said what they say of the steps.
+  for (const core::Mode mode :
+       {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
+    const std::int64_t closed = run.steps.told_closed[at(mode)];
+    if (closed > before[at(mode)]) evaluations_.feed_settled(run, mode, closed);
+  }
+}
+
+void StepBook::advance_modes(Run& run, bool everything) {
   if (ctx_.current < run.workers.size()) run.workers.sync(ctx_.current);
   const StepClock& clock = run.workers.clock();
   // Rules that average over workers wait for all of them, in mode global as in train.

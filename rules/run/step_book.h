@@ -24,6 +24,7 @@ class StepBook {
   void advance(Run& run, bool everything = false);
 
  private:
+  void advance_modes(Run& run, bool everything);
   void tell_closed(Run& run, bool trains, bool all);
   void release(Run& run, std::vector<PendingScalar>& items);
   void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);

@@ -81,6 +81,7 @@ class Workers {
     return static_cast<std::uint32_t>(&worker - list_.data());
   }
   [[nodiscard]] std::size_t size() const noexcept { return list_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
   [[nodiscard]] auto begin() noexcept { return list_.begin(); }
   [[nodiscard]] auto end() noexcept { return list_.end(); }
   [[nodiscard]] auto begin() const noexcept { return list_.begin(); }

@@ -232,7 +232,13 @@ const std::vector<rules::Event>& RuleHarness::events() {
   rules::Output output = engine_->take(3);
   for (rules::Event& event : output.events) events_.push_back(std::move(event));
   for (rules::StateRecord& record : output.log) log_.push_back(std::move(record));
+  for (rules::Comparison& one : output.comparisons) comparisons_.push_back(std::move(one));
   return events_;
+}
+
+const std::vector<rules::Comparison>& RuleHarness::comparisons() {
+  events();
+  return comparisons_;
 }
 
 const std::vector<rules::StateRecord>& RuleHarness::log() {

@@ -136,9 +136,10 @@ class RuleHarness {
 
   /// Everything emitted so far, oldest first.
   const std::vector<rules::Event>& events();
-  const std::vector<rules::StateRecord>& log();  // entries for rules-state so far
-  std::vector<core::Issue> issues();             // all of them
-  std::vector<core::Issue> firing();             // first and repeated reports
+  const std::vector<rules::StateRecord>& log();         // entries for rules-state so far
+  const std::vector<rules::Comparison>& comparisons();  // for partitions elsewhere so far
+  std::vector<core::Issue> issues();                    // all of them
+  std::vector<core::Issue> firing();                    // first and repeated reports
   std::vector<core::Issue> resolved();
   std::vector<std::string> ids();                        // event ids of issues, sorted
   std::string rule_state(const std::string& rule = {});  // newest status; empty = none
@@ -150,6 +151,7 @@ class RuleHarness {
   std::unique_ptr<rules::Engine> engine_;
   std::vector<rules::Event> events_;
   std::vector<rules::StateRecord> log_;
+  std::vector<rules::Comparison> comparisons_;
 };
 
 /// The rules of a YAML list, or the errors as text.

@@ -64,6 +64,11 @@ class StateTopic {
     harness_->tick(now);
     gather();
   }
+  /// Something of a run in another partition.
+  void learn(const Comparison& record, std::int64_t now) {
+    engine().learn(3, record, core::wall_time(now));
+    gather();
+  }
   /// The configuration changes while the process lives; after a kill it is read as it is then.
   void reload(const std::string& rules) {
     rules_ = read_rules_text(rules).config;

@@ -31,7 +31,7 @@ const std::string kHeadOfRule = "    window: since start\n";
 TEST(DeclaredGrammar, TakesEveryLineOfTheGrammar) {
   for (const char* select :
        {"tensor(\".*\")", "collection(\"gradients\")", "metric(\"loss\")",
-        "metric(\"loss\"){mode=\"train\"}",
+        "metric(\"loss\"){mode=\"train\"}", "tensor(\".*\"){op_type=~\"(?i)relu.*\"}",
         "tensor(\"conv.*\"){mode!=\"eval\", worker=~\"worker_[01]\", rank=\"0\", role=\"weight\"}",
         "tensor(\".*\"){dtype!~\"f.*\", node=\"n1\", team=\"nlp\", job=\"digits\"}"}) {
     EXPECT_EQ(errors(select, "nan > 0"), "") << select;
@@ -127,8 +127,11 @@ TEST(DeclaredGrammar, NamesTheCharacterOfEveryFault) {
                   {"mean(1) > 1", "expected something of the selection", 16},
                   {"mean(value > 1) > 1", "expected a number, found a bool", 16},
                   {"value > \"a\"", "expected a number, found a text", 19},
-                  {"fired(\"x\") or value > 1", "fired() is not there yet", 11},
-                  {"other(\"x\", value) > 1", "other() is not there yet", 11}});
+                  {"fired(\"x\") or value > 1", "no rule is called x", 18},
+                  {"fired(value)", "expected the name of a rule in quotes", 17},
+                  {"fired(\"x\", 5)", "expected a number of steps", 22},
+                  {"max2(fired(\"x\"), 1) > 0", "expected a number, found a bool", 16},
+                  {"other(\"x\", value) > 1", "expected the uid of a run in quotes", 17}});
   expect_refused("tensor(\".*\")", {{"value > 1", "a tensor has many values: name a statistic", 11},
                                     {"l3 > 1", "unknown name l3; did you mean l1?", 11}});
   expect_refused("metric(\"loss\")",
@@ -158,8 +161,8 @@ TEST(DeclaredGrammar, NamesTheCharacterOfASelector) {
   at("metric(\"a\"){mode>\"train\"}", "expected =, !=, =~ or !~", 29);
   at("metric(\"a\"){mode=~\"x\"}", "no mode is left", 32);
   at("metric(\"a\") {mode=\"train\"", "expected '}', found the end", 38);
-  at("tensor(\"a\"){op_type=\"relu\"}", "op_type is not there yet", 25);
-  at("span(\"x\")", "span(…) is not there yet", 19);
+  at("tensor(\"a\"){optype=\"relu\"}", "did you mean op_type?", 25);
+  at("span(\"(\")", "is no regular expression", 19);
 }
 
 TEST(DeclaredGrammar, FollowsTextsOverLinesAndQuotes) {
@@ -188,18 +191,16 @@ TEST(DeclaredGrammar, RefusesWindowsItCannotKeep) {
 
 TEST(DeclaredGrammar, RefusesWhatIsNeitherBuiltInNorComplete) {
   EXPECT_THAT(read_rules_text("  - {name: r, select: 'metric(\"a\")'}").errors,
-              HasSubstr("give exactly one of use, when, source or library"));
+              HasSubstr("give exactly one of use, when, sequence, source or library"));
   EXPECT_THAT(read_rules_text("  - {name: r, when: 'value > 1'}").errors,
               HasSubstr("exactly one of select or let"));
   EXPECT_THAT(read_rules_text("  - {select: 'metric(\"a\")', when: 'value > 1'}").errors,
               HasSubstr("a rule of your own needs a name"));
   EXPECT_THAT(read_rules_text("  - {use: overfit, when: 'value > 1'}").errors,
-              HasSubstr("give exactly one of use, when, source or library"));
+              HasSubstr("give exactly one of use, when, sequence, source or library"));
   EXPECT_THAT(
       read_rules_text("  - {name: r, select: 'metric(\"a\")', when: 'value > 1', fro: 3}").errors,
       HasSubstr("did you mean \"for\"?"));
-  EXPECT_THAT(read_rules_text("  - {name: r, sequence: [a, b], within: 100 steps}").errors,
-              HasSubstr("sequence is not there yet"));
   EXPECT_THAT(metric("value > 1", "    by: [wroker]\n"), HasSubstr("did you mean worker?"));
   EXPECT_THAT(metric("value > 1", "    evidence: 'is {valeu}'\n"), HasSubstr(":5:20:"));
   EXPECT_THAT(metric("value > 1", "    evidence: 'is {value'\n"), HasSubstr("is not closed"));

@@ -173,9 +173,8 @@ TEST(DeclaredGroups, TwoSelectionsAreJudgedAtEachPointOfEither) {
 
 TEST(DeclaredGroups, TheSameStepOfTwoModesIsTwoEvents) {
   RuleHarness rule(
-      "  - {name: r, clear_after: 1, let: {a: 'metric(\"a\")', b: 'metric(\"b\")'}, when: 'a.value "
-      "> "
-      "b.value'}");
+      "  - {name: r, clear_after: 1, let: {a: 'metric(\"a\")', b: 'metric(\"b\"){mode=\"eval\"}'}, "
+      "when: 'a.value > b.value'}");
   FakeWorker worker;
   rule.feed(worker.dictionary({{core::DictionaryType::scalar, "a", Role::metric},
                                {core::DictionaryType::scalar, "b", Role::metric}}));
@@ -187,6 +186,107 @@ TEST(DeclaredGroups, TheSameStepOfTwoModesIsTwoEvents) {
   ASSERT_EQ(rule.resolved().size(), 1U);
   EXPECT_EQ(rule.firing()[0].step, rule.firing()[1].step);
   EXPECT_NE(rule.firing()[0].event_id, rule.firing()[1].event_id);
+}
+
+TEST(DeclaredGroups, SelectionsOfTheSameModesAreAUnitPerMode) {
+  const RulesConfig config =
+      read_rules_text(
+          "  - {name: r, let: {a: 'metric(\"a\")', b: 'metric(\"b\")'}, when: 'a.value > b.value'}")
+          .config;
+  EXPECT_EQ(config.rules[0].version, "2");
+  RuleHarness rule(config, {});
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::scalar, "a", Role::metric},
+                               {core::DictionaryType::scalar, "b", Role::metric}}));
+  rule.feed(worker.scalars(Mode::eval, {{"b", 0, 1, Role::metric}}));
+  rule.feed(worker.scalars(Mode::train, {{"a", 3, 2, Role::metric}}));
+  EXPECT_TRUE(rule.firing().empty());  // no b of training is known
+  rule.feed(worker.scalars(Mode::eval, {{"a", 1, 2, Role::metric}}));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].labels.get("mode"), "eval");
+}
+
+TEST(DeclaredGroups, AShareOfTheStepIsSpansAndStepsTogether) {
+  RuleHarness rule(
+      "  - {name: waits, let: {wait: 'span(\"data_wait|fetch\")', all: step()}, when: "
+      "'wait.duration > 50% * all.duration', clear_after: 1, evidence: 'waits {wait.duration} s'}");
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::span_name, "data_wait"},
+                               {core::DictionaryType::span_name, "fetch"},
+                               {core::DictionaryType::span_name, "forward"}}));
+  worker.step_time = 2 * kSecond;
+  rule.feed(worker.spans(Mode::train, 0, {{"data_wait", 0.7}, {"fetch", 0.3}, {"forward", 9}}));
+  rule.feed(worker.step_end(Mode::train, 0));  // 1.0 of 2 s: exactly half
+  EXPECT_TRUE(rule.firing().empty());
+  rule.feed(worker.spans(Mode::train, 1, {{"data_wait", 0.8}, {"fetch", 0.3}}));
+  EXPECT_TRUE(rule.firing().empty());  // the step may go on
+  rule.feed(worker.step_end(Mode::train, 1));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].step, 1);
+  EXPECT_EQ(rule.firing()[0].labels.get("worker"), "worker_0");
+  EXPECT_THAT(rule.firing()[0].summary, HasSubstr("waits 1.1 s"));
+}
+
+TEST(DeclaredGroups, SpansOfANameAreSummedOverTheirStep) {
+  Team team(
+      "  - {name: slow, select: 'span(\"load.*\")', when: 'duration > 1s and count == 2', "
+      "clear_after: 1}",
+      2);
+  for (FakeWorker& worker : team.workers) {
+    team.rule.feed(worker.dictionary(
+        {{core::DictionaryType::span_name, "load_a"}, {core::DictionaryType::span_name, "save"}}));
+  }
+  team.rule.feed(
+      team.workers[0].spans(Mode::train, 0, {{"load_a", 0.6}, {"save", 5}, {"save", 5}}));
+  team.rule.feed(team.workers[0].spans(Mode::train, 0, {{"load_a", 0.6}}));
+  team.rule.feed(team.workers[1].spans(Mode::train, 0, {{"load_a", 2}}));
+  EXPECT_TRUE(team.rule.firing().empty());  // the step may go on
+  team.step(0, {0, 1}, {1, 1});
+  ASSERT_EQ(team.rule.firing().size(), 1U);
+  const core::Issue issue = team.rule.firing()[0];
+  EXPECT_EQ(issue.labels.get("span"), "load_a");
+  EXPECT_EQ(issue.labels.get("worker"), "worker_0");
+  EXPECT_EQ(issue.evidence.observed.value, 1.2);
+  team.step(1, {0, 1}, {1, 1});  // without spans there is no point
+  EXPECT_TRUE(team.rule.resolved().empty());
+}
+
+TEST(DeclaredGroups, FoldsSpansOverWorkers) {
+  Team team(
+      "  - {name: r, select: 'span(\"load\")', by: [span], when: 'across(spread, duration) > 1s', "
+      "evidence: '{argmax_worker(duration)}'}",
+      2);
+  for (FakeWorker& worker : team.workers) {
+    team.rule.feed(worker.dictionary({{core::DictionaryType::span_name, "load"}}));
+  }
+  team.rule.feed(team.workers[0].spans(Mode::train, 0, {{"load", 0.5}}));
+  team.rule.feed(team.workers[1].spans(Mode::train, 0, {{"load", 2}}));
+  team.step(0, {1, 0}, {1, 1});
+  ASSERT_EQ(team.rule.firing().size(), 1U);
+  EXPECT_EQ(team.rule.firing()[0].labels.get("span"), "load");
+  EXPECT_THAT(team.rule.firing()[0].summary, HasSubstr("worker_1"));
+}
+
+TEST(DeclaredGroups, WhatMadeAnActivationIsALabel) {
+  RuleHarness rule(
+      "  - {name: r, select: 'tensor(\".*\"){op_type=\"ReLU\"}', when: 'zero == count'}");
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::tensor,
+                                "a",
+                                Role::activation_out,
+                                core::Dtype::f32,
+                                {},
+                                R"({"op_type":"ReLU"})"},
+                               {core::DictionaryType::tensor,
+                                "b",
+                                Role::activation_out,
+                                core::Dtype::f32,
+                                {},
+                                R"({"op_type":"Tanh"})"}}));
+  rule.feed(worker.tensors(
+      Mode::train, 0, {{"a", {0, 0}, Role::activation_out}, {"b", {0, 0}, Role::activation_out}}));
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "a");
 }
 
 TEST(DeclaredGroups, TheNewestValuesOfTwoSelections) {
@@ -212,10 +312,10 @@ TEST(DeclaredGroups, SelectionsAreNamedInTheirExpressions) {
   EXPECT_THAT(errors("a.value > c.value"), HasSubstr("unknown selection c; did you mean a?"));
   EXPECT_THAT(errors("a.value > 1"), HasSubstr("looks at nothing of b"));
   EXPECT_THAT(errors("max(a.value + b.value) > 1"), HasSubstr("values of one selection"));
-  EXPECT_THAT(read_rules_text("  - {name: r, let: {a: step(), b: 'metric(\"b\")'}, when: "
-                              "'a.duration > b.value'}")
+  EXPECT_THAT(read_rules_text("  - {name: r, let: {a: 'system(\"x\")', b: 'metric(\"b\")'}, when: "
+                              "'a.value > b.value'}")
                   .errors,
-              HasSubstr("selections of `let` are"));
+              HasSubstr("samples of a node stand alone"));
 }
 
 struct IdleNode {

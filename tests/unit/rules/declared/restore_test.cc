@@ -36,7 +36,14 @@ constexpr char kOwnRules[] =
     "every "
     "1s, when: 'mean(value) < 20%', clear_after: 1}\n"
     "  - {name: ends, select: step(), by: [run_uid], when: 'across(count, duration) > 1', "
-    "clear_after: 1}";
+    "clear_after: 1}\n"
+    "  - {name: chain, sequence: [newest, folded], within: 3 steps, without: tensors, clear_after: "
+    "1}\n"
+    "  - {name: awaited, sequence: newest, within: 2 steps, without: tensors, clear_after: 1}\n"
+    "  - {name: hearing, select: 'metric(\"loss\")', when: 'value > 0.4 and fired(\"newest\", 2 "
+    "steps)', clear_after: 1}\n"
+    "  - {name: parts, let: {l: 'metric(\"loss\")', s: step()}, window: last 3 steps, when: "
+    "'max(l.value) > 2 * last(s.duration)', clear_after: 1}";
 
 struct Fate {
   bool kill = false;
@@ -94,8 +101,9 @@ TEST(DeclaredRestore, EachOfTheRulesFires) {
   std::string all;
   for (const std::string& event : told(frames, std::vector<Fate>(frames.size())))
     all += event + "\n";
-  for (const char* name : {"newest", "sliding", "hop", "pieces", "paused", "since", "tensors",
-                           "joined", "folded", "samples", "ends"}) {
+  for (const char* name :
+       {"newest", "sliding", "hop", "pieces", "paused", "since", "tensors", "joined", "folded",
+        "samples", "ends", "chain", "awaited", "hearing", "parts"}) {
     EXPECT_NE(all.find(std::string(" ") + name + " firing"), std::string::npos) << name;
   }
 }

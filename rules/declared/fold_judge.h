@@ -1,0 +1,284 @@
+// How a declarative rule judges what belongs to one completed step: members with a memory each, folded
+// over workers or tensors, or one by one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/declared/choice.h"
+#include "rules/declared/compile.h"
+#include "rules/declared/hearing.h"
+#include "rules/declared/row_rule.h"
+#include "rules/declared/step_axis.h"
+#include "rules/evaluate/step_set.h"
+
+namespace tocsin::rules::declared {
+
+/// A row with what its member of the group remembers.
+struct Member {
+  const StepRow* row = nullptr;
+  std::uint64_t* memory = nullptr;
+};
+
+struct FoldConfig {
+  Rule rule;
+  bool folds_names = false;
+  bool folds_workers = false;
+  bool by_worker = false;       // rows of all workers wait together, and each is judged by itself
+  std::string_view name_label;  // of the unit: "tensor", "metric", "span"; empty: steps have none
+};
+
+/// What across() makes of the members' numbers. Those that are not known are left out.
+class Folded {
+ public:
+  explicit Folded(Formula::Fold::Kind kind) : kind_(kind) {}
+  void add(double x, std::uint32_t worker) {
+    if (std::isnan(x)) return;
+    ++n_;
+    const double off = x - mean_;
+    mean_ += off / n_;
+    m2_ += off * (x - mean_);
+    least_ = std::min(least_, x);
+    if (x > most_) {
+      most_ = x;
+      worker_ = worker;
+    }
+  }
+  [[nodiscard]] std::uint32_t worker() const noexcept { return worker_; }
+  [[nodiscard]] double result() const {
+    using Way = Formula::Fold::Kind;
+    if (kind_ == Way::count) return n_;
+    if (n_ == 0) return std::nan("");
+    switch (kind_) {
+      case Way::min:
+        return least_;
+      case Way::max:
+        return most_;
+      case Way::mean:
+        return mean_;
+      case Way::std:
+        return std::sqrt(m2_ / n_);
+      default:
+        return most_ - least_;
+    }
+  }
+
+ private:
+  Formula::Fold::Kind kind_;
+  double n_ = 0;
+  double mean_ = 0;
+  double m2_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();
+  double most_ = -std::numeric_limits<double>::infinity();
+  std::uint32_t worker_ = Scope::kNoWorker;
+};
+
+/// Of one mode. `ended` and `spent` stand with those of all workers.
+struct Members {
+  /// Seconds and number of the spans of one name.
+  struct Spent {
+    double seconds = 0;
+    std::uint64_t count = 0;
+  };
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::uint64_t>> memories;
+  std::map<std::uint32_t, std::int64_t> ended;  // newest ended step of each worker
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::map<std::uint64_t, Spent>> spent;  // open
+  Heard heard;
+  StepAxis axis;
+
+  template <typename A>
+  friend void io(A& a, Members& m) {
+    io_all(a, m.memories, m.ended, m.spent, m.heard, m.axis);
+  }
+};
+
+template <bool PerWorker>
+struct FoldRule {
+  using Config = FoldConfig;
+  using State = Members;
+  static constexpr bool kPerWorker = PerWorker;
+  // Which of them an expression asks for is known at run time only; what is not sent costs nothing.
+  static constexpr std::array<Sent, 20> kSent{core::SparseStat::median,
+                                              core::SparseStat::prod,
+                                              core::SparseStat::p05,
+                                              core::SparseStat::p25,
+                                              core::SparseStat::p75,
+                                              core::SparseStat::p95,
+                                              core::SparseStat::delta_l2,
+                                              core::SparseStat::delta_max_abs,
+                                              core::SparseStat::delta_excess,
+                                              core::SparseStat::prev_l2,
+                                              core::SparseStat::delta_from_step,
+                                              core::SparseStat::unit_count,
+                                              core::SparseStat::unit_inactive_count,
+                                              core::SparseStat::unit_saturated_count,
+                                              core::SparseStat::abs_ge_count,
+                                              core::SparseStat::depth,
+                                              core::SparseStat::abs_min,
+                                              core::SparseStat::abs_median,
+                                              core::SparseStat::abs_prod,
+                                              core::SparseStat::first_bad_index};
+
+  static void judge(const FoldConfig& config, Members& state, const StepSet& set,
+                    SetReport& report) {
+    std::vector<Member> members;
+    members.reserve(set.rows.size());
+    for (const StepRow& row : set.rows) {
+      auto& memory = state.memories[{row.name(), row.worker}];
+      const Formula& formula = config.rule.formula;
+      if (memory.size() != formula.sources[0].words) {
+        memory.resize(formula.sources[0].words);
+        begin(formula, 0, memory.data());
+      }
+      members.push_back({&row, memory.data()});
+      const Row columns = columns_of(row);
+      const Point point = point_of(row, set, columns, report.scope());
+      arrives(formula, 0, memory.data(), point);
+      add(formula, 0, memory.data(), point, false);
+    }
+    const std::vector<double> fired = state.heard.at(
+        config.rule.formula, state.axis, StepAxis::place_of(set.mode, set.step, set.after_train));
+    // Rows come by worker: what belongs together is brought together.
+    const auto key = [&](const Member& one) {
+      const bool by_name = !config.folds_names && !config.name_label.empty();
+      return std::make_pair(by_name ? one.row->name() : 0, config.by_worker ? one.row->worker : 0);
+    };
+    std::stable_sort(members.begin(), members.end(),
+                     [&](const Member& a, const Member& b) { return key(a) < key(b); });
+    for (auto first = members.begin(); first != members.end();) {
+      const auto last = std::find_if(first, members.end(),
+                                     [&](const Member& one) { return key(one) != key(*first); });
+      judge_group(config, set, {&*first, static_cast<std::size_t>(last - first)}, fired, report);
+      first = last;
+    }
+  }
+
+ private:
+  static Row columns_of(const StepRow& row) {
+    return {reinterpret_cast<const std::byte*>(&row.row), 1, 0};
+  }
+  static Point point_of(const StepRow& row, const StepSet& set, const Row& columns,
+                        const Scope& scope) {
+    Point point;
+    point.row = &columns;
+    point.kept = &row;
+    point.value = row.row.sum;
+    point.step = set.step;
+    point.time = set.time;
+    point.world_size = scope.world_size();
+    return point;
+  }
+
+  static void judge_group(const FoldConfig& config, const StepSet& set,
+                          std::span<const Member> members, std::span<const double> fired,
+                          SetReport& report) {
+    const Rule& rule = config.rule;
+    std::vector<double> folds;
+    std::uint32_t greatest = Scope::kNoWorker;
+    for (std::size_t f = 0; f < rule.formula.folds.size(); ++f) {
+      Folded folded(rule.formula.folds[f].kind);
+      for (const Member& member : members) {
+        const Row columns = columns_of(*member.row);
+        const Point point = point_of(*member.row, set, columns, report.scope());
+        const std::uint64_t* const memory = member.memory;
+        folded.add(run(rule.formula.folds[f].code, {&rule.formula, &point, &memory, nullptr}),
+                   member.row->worker);
+      }
+      if (rule.argmax == f) greatest = folded.worker();
+      folds.push_back(folded.result());
+    }
+    const Member& first = members.front();
+    const Row columns = columns_of(*first.row);
+    const Point point = point_of(*first.row, set, columns, report.scope());
+    const std::uint64_t* const memory = first.memory;
+    const Sight sight{&rule.formula, &point, &memory, folds.data(), fired.data()};
+    const double answer = run(rule.formula.when, sight);
+    const Verdict verdict = std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
+    Labels labels;
+    std::string name;
+    if (!config.folds_names && !config.name_label.empty()) {
+      name = report.scope().text(first.row->name());
+      labels.emplace_back(config.name_label, name);
+    }
+    std::string worker;
+    if (config.by_worker) {
+      worker = report.scope().worker(first.row->worker);
+      labels.emplace_back("worker", worker);
+      if (name.empty()) name = worker;
+    }
+    report.evaluated(labels, name, verdict, [&](const Subject& subject, unsigned) {
+      std::vector<double> numbers;
+      numbers.reserve(rule.spoken.size());
+      for (const Spoken& one : rule.spoken) numbers.push_back(run(one.code, sight));
+      Finding out = tell(rule, numbers.data(), subject, [&](const std::string& label) {
+        if (label == "argmax_worker") {
+          return greatest == Scope::kNoWorker ? std::string("none")
+                                              : report.scope().worker(greatest);
+        }
+        if (label == "worker") return config.by_worker ? worker : subject.worker;
+        if (label == "mode") return std::string(core::to_string(subject.mode));
+        return subject.name;
+      });
+      const Span span = span_of(rule.formula, 0, memory, set.step);
+      if (!config.by_worker) out.with("members", members.size());
+      return out.since(span.first_step, span.points);
+    });
+  }
+};
+
+/// Every mode hears of the others' hits by itself: each is judged as far as it has come.
+template <bool PerWorker>
+class FoldEvaluator : public StepSetEvaluator<FoldRule<PerWorker>> {
+ public:
+  FoldEvaluator(const FoldConfig& config, const Common& common)
+      : StepSetEvaluator<FoldRule<PerWorker>>(config, common),
+        hears_(!config.rule.formula.hearings.empty()) {}
+
+  void on_fired(std::size_t which, const Place& place, const Labels&) override {
+    each_mode([&](Members& members) {
+      members.heard.add(which, place.mode.value_or(core::Mode::global), place.step);
+    });
+  }
+  void on_step_end(const WorkerStep& step, Scope& scope) override {
+    if (hears_) each_mode([&](Members& members) { members.axis.ended(step); });
+    StepSetEvaluator<FoldRule<PerWorker>>::on_step_end(step, scope);
+  }
+  void on_settled(core::Mode mode, std::int64_t step, Scope& scope) override {
+    StepSetEvaluator<FoldRule<PerWorker>>::on_closed(mode, step, scope);
+    each_mode([&](Members& members) {
+      if (const auto place = members.axis.place(mode, step)) {
+        members.heard.settled(members.axis, *place);
+        members.axis.settled(*place);
+      }
+    });
+  }
+  void on_restart(std::uint32_t worker) override {
+    StepSetEvaluator<FoldRule<PerWorker>>::on_restart(worker);
+    each_mode([&](Members& members) { members.axis.restarted(worker); });
+  }
+
+ protected:
+  /// What is kept of a mode for all workers together.
+  Members& of_all(core::Mode mode) {
+    return this->state.states[{Scope::kNoWorker, static_cast<std::uint8_t>(mode)}];
+  }
+
+ private:
+  template <typename Call>
+  void each_mode(Call call) {
+    for (const core::Mode mode :
+         {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
+      call(of_all(mode));
+    }
+  }
+
+  bool hears_;
+};
+
+}  // namespace tocsin::rules::declared
