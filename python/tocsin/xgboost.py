@@ -15,6 +15,7 @@ from xgboost.callback import TrainingCallback
 
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._scoring import scored
 
 
 _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
@@ -27,7 +28,8 @@ class TocsinCallback(TrainingCallback):
     as ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are
     left out. ``trees``: whether ``trees/depth`` is logged, the longest path from a root to a leaf among
     the round's trees, in edges; linear boosters have none. ``validation``: a DMatrix whose ``labels``
-    and ``predictions`` are captured when a rule asks for them or ``capture`` names their collections.
+    and ``predictions`` are captured when a rule asks for them or ``capture`` names their collections; with them
+    goes what only both together say: the receiver operating characteristic, or the residuals.
     ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
@@ -39,6 +41,7 @@ class TocsinCallback(TrainingCallback):
         self._watcher = Watcher(options)
         self._importance, self._every = tuple(importance), max(importance_every, 1)
         self._trees, self._validation = trees, validation
+        self._scored: Dict[str, float] = {}  # of the present round
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -62,7 +65,9 @@ class TocsinCallback(TrainingCallback):
                 if epoch % self._every == 0 and hasattr(model, "get_score"):
                     values.update(self._importances(model))
             values.update(self._depth(model))
+            self._scored = {}
             watcher.tensors(lambda: self._validated(model))
+            values.update(self._scored)
             watcher.log_metrics(values, {name: _is_loss(name) for name in values})
             watcher.hook.step()
         watcher.agreed = _agreed(watcher.asked() is not None)
@@ -96,8 +101,10 @@ class TocsinCallback(TrainingCallback):
         if self._validation is None or not any(
                 sink.wants_tensor(name, role) for name, role in _VALIDATED):
             return
-        yield "predictions", model.predict(self._validation), "prediction"
-        yield "labels", self._validation.get_label(), "label"
+        predictions, labels = model.predict(self._validation), self._validation.get_label()
+        self._scored = scored(predictions, labels)
+        yield "predictions", predictions, "prediction"
+        yield "labels", labels, "label"
 
     def after_training(self, model: Any) -> Any:
         self._watcher.end()

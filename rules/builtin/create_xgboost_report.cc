@@ -1,7 +1,7 @@
 // Collects what a report on an XGBoost training is made of, and sums it up at the end of the run.
 //
 // Reads   scalars: evaluation metrics of each data set, feature_importance/<type>/<feature>,
-//         trees/depth, hyperparameters; of labels and predictions the columns, quantiles and the
+//         trees/depth, roc/, residual/, hyperparameters; of labels and predictions the columns, quantiles and the
 //         statistic classes (class_counts, class_correct, confusion).
 // Window  the whole run, round by round; judged when nobody can add to a round any more. Of several
 //         workers: metrics their mean, counts and matrices their sum.
@@ -9,7 +9,8 @@
 // Tells   in the summary of its last status: task, curves of the metrics with what they say of over-
 //         and underfitting, importance of the features, depth of the trees, distribution of labels
 //         and predictions, confusion matrix with precision, recall and F1, accuracy per class over the
-//         rounds; and what could not be told, with the reason.
+//         rounds; of two classes the receiver operating characteristic, of quantities the residuals,
+//         as the hook computes them (roc/, residual/); and what could not be told, with the reason.
 // Quiet   always. Without any of its inputs it has no data.
 // Source  Amazon SageMaker Debugger, CreateXgboostReport; docs/rules/create_xgboost_report.md.
 
@@ -28,6 +29,9 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kImportancePrefix = "feature_importance/";
+constexpr std::string_view kRocPrefix = "roc/";
+constexpr std::string_view kResidualPrefix = "residual/";
+constexpr double kPoorArea = 0.6;  // under a receiver operating characteristic
 constexpr std::size_t kMostCurves = 64;
 constexpr std::size_t kMostFeatures = 10'000;  // of a type of importance
 constexpr std::size_t kFeaturesTold = 50;
@@ -51,7 +55,7 @@ struct CreateXgboostReport {
     return {
         .roles = {core::Role::loss, core::Role::metric, core::Role::label, core::Role::prediction,
                   core::Role::importance, core::Role::tree, core::Role::hyperparameter},
-        .patterns = {"feature_importance/", "trees/depth"}};
+        .patterns = {"feature_importance/", "trees/depth", "^roc/", "^residual/"}};
   }
   static void read(config::Reader&, Config&, Preset) {}
   static std::vector<Need> needs(const Config&) {
@@ -90,6 +94,12 @@ struct CreateXgboostReport {
     const double value = row.row.sum;
     if (const std::size_t at = name.find(kImportancePrefix); at != std::string::npos) {
       return take_importance(state, set, name.substr(at + kImportancePrefix.size()), value);
+    }
+    for (auto [prefix, kept] :
+         {std::pair{kRocPrefix, &state.roc}, std::pair{kResidualPrefix, &state.residuals}}) {
+      if (!name.starts_with(prefix)) continue;
+      kept->take(set.step, name.substr(prefix.size()), value);
+      return true;
     }
     if (row.role() == core::Role::hyperparameter) {
       if (state.hyperparameters.size() < kMostCurves) state.hyperparameters[name] = value;
@@ -311,6 +321,46 @@ std::string task_of(const XgboostState& state) {
   return state.labels.count > 0 ? "regression" : "unknown";
 }
 
+/// What only labels and predictions side by side say: the hook computes it where it has both.
+void tell_pairs(const XgboostState& state, const std::string& task, core::ValueMap& out,
+                core::ValueList& hints, core::ValueMap& missing) {
+  const char* const apart =
+      "labels and predictions of one worker and round did not come together: they are reduced by "
+      "the "
+      "hook that has both";
+  if (task == "binary") {
+    if (state.roc.values.empty()) {
+      missing.emplace_back("roc", apart);
+      return;
+    }
+    core::ValueMap curve{{"round", state.roc.round}};
+    core::ValueMap rates;
+    for (const auto& [name, value] : state.roc.values) {
+      if (name == "area") {
+        curve.emplace_back("area", value);
+        if (value < kPoorArea) {
+          hints.emplace_back(
+              sentence("the area under the receiver operating characteristic is {}: "
+                       "the model hardly tells the classes apart",
+                       value));
+        }
+      } else if (name.starts_with("tpr/")) {
+        rates.emplace_back(name.substr(4), value);
+      }
+    }
+    curve.emplace_back("true_positive_rate_at", std::move(rates));
+    out.emplace_back("roc", std::move(curve));
+  } else if (task == "regression") {
+    if (state.residuals.values.empty()) {
+      missing.emplace_back("residuals", apart);
+      return;
+    }
+    core::ValueMap residuals{{"round", state.residuals.round}};
+    for (const auto& [name, value] : state.residuals.values) residuals.emplace_back(name, value);
+    out.emplace_back("residuals", std::move(residuals));
+  }
+}
+
 // Of the mode in which most rounds came.
 core::ValueMap CreateXgboostReport::summary(const States& states, const Scope&) {
   const State* state = nullptr;
@@ -334,6 +384,7 @@ core::ValueMap CreateXgboostReport::summary(const States& states, const Scope&) 
     if (std::string hint = hint_of(name, curve); !hint.empty()) hints.emplace_back(std::move(hint));
   }
   if (!metrics.empty()) out.emplace_back("metrics", std::move(metrics));
+  tell_pairs(*state, task_of(*state), out, hints, missing);
   if (!hints.empty()) out.emplace_back("hints", std::move(hints));
   if (state->curves_left_out > 0) out.emplace_back("values_left_out", state->curves_left_out);
   core::ValueMap importance;

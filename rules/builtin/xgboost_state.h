@@ -52,6 +52,25 @@ struct Importance {
   }
 };
 
+/// Values of the last round that had some, by name.
+struct LatestValues {
+  std::int64_t round = -1;
+  std::map<std::string, double> values;
+
+  void take(std::int64_t at, const std::string& name, double value) {
+    if (round != at) values.clear();
+    round = at;
+    if (values.size() < kMost) values.try_emplace(name, value);  // workers come by rank
+  }
+  template <typename A>
+  friend void io(A& a, LatestValues& v) {
+    io_all(a, v.round, v.values);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+};
+
 struct XgboostState {
   std::int64_t rounds = 0;
   std::map<std::string, double> hyperparameters;
@@ -66,12 +85,14 @@ struct XgboostState {
   std::int64_t confusion_round = -1;
   ConfusionCells confusion;
   std::map<std::uint32_t, RoundCurve> accuracy;  // share of a class that is predicted right
+  LatestValues roc;  // of labels and predictions together, as the hook computes it
+  LatestValues residuals;
 
   template <typename A>
   friend void io(A& a, XgboostState& s) {
     io_all(a, s.rounds, s.hyperparameters, s.metrics, s.curves_left_out, s.depth, s.importance,
            s.labels, s.predictions, s.classes_round, s.class_counts, s.confusion_round, s.confusion,
-           s.accuracy);
+           s.accuracy, s.roc, s.residuals);
   }
 };
 

@@ -116,6 +116,18 @@ def test_labels_and_predictions_are_captured_together_where_they_are_wanted(boos
     assert Telemetry(out).vectors() == {(0, "labels"): {36: [2, 1, 1], 37: [1, 1, 1], 38: [0, 0, 1, 0, 1, 1, 1, 1, 1, 2, 2, 1]}}
 
 
+@pytest.mark.parametrize("labels, name, expected", [([0, 0, 1, 1], "roc/area", 0.75), ([0.5, 1, 2, 0], "residual/mean", -0.375)])
+def test_what_both_say_goes_with_them(boosting, out, labels, name, expected):
+    validation = Validation()
+    validation.get_label = lambda: numpy.asarray(labels, dtype=numpy.float32)
+    every = {"every": "2 steps"}
+    callback = boosting.TocsinCallback(out=out, validation=validation, capture={
+        "overhead": "100%", "collections": {"labels": every, "predictions": every}})
+    errors, _ = train(callback, [[LEAF]] * 3, Booster([], [0.25, 0.5, 0.375, 0.875]))
+    assert not errors
+    assert [(step, value) for _, step, value in Telemetry(out).scalars(name)] == [(0, expected), (2, expected)]
+
+
 def test_nobody_predicts_what_nobody_wants(boosting, out):
     callback = boosting.TocsinCallback(out=out, validation=Validation(), capture={"overhead": "100%"})
     errors, _ = train(callback, [[LEAF]], Booster([], None))

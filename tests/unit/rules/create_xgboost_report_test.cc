@@ -28,7 +28,8 @@ struct Boosting {
       entries.push_back({DictionaryType::scalar, name, Role::loss});
     }
     for (const char* name :
-         {"feature_importance/gain/age", "feature_importance/gain/sex", "trees/depth"}) {
+         {"feature_importance/gain/age", "feature_importance/gain/sex", "trees/depth", "roc/area",
+          "roc/tpr/0.05", "roc/tpr/0.10", "residual/mean", "residual/std"}) {
       entries.push_back({DictionaryType::scalar, name, Role::metric});
     }
     entries.push_back({DictionaryType::scalar, "max_depth", Role::hyperparameter});
@@ -109,7 +110,32 @@ TEST(CreateXgboostReport, LabelsPredictionsAndConfusion) {
   EXPECT_THAT(sum, HasSubstr(R"("confusion":{"round":5,"matrix":[[54,6],[20,20]]})"));
   EXPECT_THAT(sum, HasSubstr(R"("accuracy":0.74,)"));
   EXPECT_THAT(sum, HasSubstr(R"("rounds":[0,5],"values":[0.25,0.5])")) << "of class 1";
+  EXPECT_THAT(sum, HasSubstr(R"("missing":{"roc":"labels and predictions of one worker)"));
+}
+
+TEST(CreateXgboostReport, TheCharacteristicOfTwoClasses) {
+  Boosting job;
+  const auto two = std::vector<Vector>{{core::VectorStat::class_counts, 1, {60, 40}},
+                                       {core::VectorStat::confusion, 1, {0, 0, 60, 1, 1, 40}}};
+  job.round(0, {{"roc/area", 0, 0.9, Role::metric}, {"roc/tpr/0.10", 0, 1, Role::metric}}, two);
+  job.round(5, {{"roc/area", 0, 0.55, Role::metric}, {"roc/tpr/0.05", 0, 0.25, Role::metric}}, two);
+  const std::string sum = job.sum();
+  EXPECT_THAT(sum,
+              HasSubstr(R"("roc":{"round":5,"area":0.55,"true_positive_rate_at":{"0.05":0.25}})"));
+  EXPECT_THAT(sum, HasSubstr("receiver operating characteristic is 0.55: the model hardly"));
   EXPECT_THAT(sum, Not(HasSubstr("missing")));
+  EXPECT_THAT(sum, Not(HasSubstr("roc/"))) << "it is no curve of a metric";
+}
+
+TEST(CreateXgboostReport, ResidualsOfQuantities) {
+  Boosting job;
+  const auto counted = std::vector<Vector>{{core::VectorStat::value_counts, 0, {1}}};
+  job.round(0, {{"residual/mean", 0, 0.5, Role::metric}, {"residual/std", 0, 2, Role::metric}},
+            counted);
+  EXPECT_THAT(job.sum(), HasSubstr(R"("residuals":{"round":0,"mean":0.5,"std":2})"));
+  Boosting apart;
+  apart.round(0, {}, counted);
+  EXPECT_THAT(apart.sum(), HasSubstr(R"("missing":{"residuals":"labels and predictions)"));
 }
 
 TEST(CreateXgboostReport, SaysWhatIsMissing) {
