@@ -195,9 +195,9 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     Memories& memories = state.units[key];
     if (memories.empty()) {
       memories.resize(formula.sources.size());
-      for (std::uint16_t i = 0; i < memories.size(); ++i) {
+      for (std::size_t i = 0; i < memories.size(); ++i) {
         memories[i].resize(formula.sources[i].words);
-        begin(formula, i, memories[i].data());
+        begin(formula, static_cast<std::uint16_t>(i), memories[i].data());
       }
     }
     return memories;
