@@ -106,7 +106,8 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
   }
   void on_end(Scope& scope) override {
     state.over = true;
-    if (scope.is_other()) return;
+    if (scope.is_other())
+      return scope.unjudged("this is the run with which all others are compared");
     compare(scope);
     for (std::size_t i = 0; i < state.steps.size(); ++i) {
       scope.counted(Outcome::insufficient_data);  // the other run has not come so far

@@ -78,7 +78,8 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
   void on_restart(std::uint32_t) override {}
   void on_end(Scope& scope) override {
     state.over = true;
-    if (scope.is_other()) return;
+    if (scope.is_other())
+      return scope.unjudged("this is the run with which all others are compared");
     compare(scope);
     for (const auto& [step, points] : state.waiting) {
       for (std::size_t i = 0; i < points.size(); ++i) scope.counted(Outcome::insufficient_data);

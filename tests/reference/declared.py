@@ -2,10 +2,9 @@
 one and not another, fired() and other(). Everything is computed from the whole history."""
 import math
 
-from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, settle, status
+from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, settle
 
 TRAINING = ("train", "global")
-NEVER = None
 
 
 class Axis:

@@ -157,6 +157,20 @@ TEST(Comparisons, ARunOfWhichNothingIsSeenIsNamed) {
   }
 }
 
+TEST(Comparisons, TheRunThatOthersAreComparedWithSaysSo) {
+  for (const std::string& rules : {kSimilar, kDeclared}) {
+    Partitions parts(rules);
+    parts.step_there(0, 1);
+    parts.there.feed(parts.other.end());
+    std::string reason;
+    for (const Event& event : parts.there.events()) {
+      const auto* one = std::get_if<core::RuleStatusEvent>(&event);
+      if (one != nullptr && one->rule == "r") reason = one->reason;
+    }
+    EXPECT_EQ(reason, "this is the run with which all others are compared");
+  }
+}
+
 TEST(Comparisons, RunsWithoutACommonStepAreNamed) {
   for (const std::string& rules : {kSimilar, kDeclared}) {
     Partitions parts(rules);
