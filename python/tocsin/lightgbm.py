@@ -4,11 +4,12 @@
     booster = lightgbm.train(params, data, valid_sets=[held], valid_names=["validation"],
                              callbacks=[tocsin.lightgbm.callback()])
 
-Logs every evaluation metric of every round (``validation-l2``) and ends training, as early stopping
-does, when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
+Logs every evaluation metric of every round (``validation-l2``), how large its trees are and which
+features they use, and ends training, as early stopping does, when a rule asks for it. The scikit-learn
+interface takes it as ``callbacks=[…]`` too.
 """
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional, Sequence
 
 from lightgbm.callback import EarlyStopException
 
@@ -17,15 +18,20 @@ from ._commands import StopRequest
 
 
 class callback:  # noqa: N801 - lightgbm's own are functions with small names
-    """A round is a step. ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
+    """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round as
+    ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are left
+    out. ``trees``: whether ``trees/leaves`` is logged, of the round's largest tree; 1 too where LightGBM finds
+    nothing to split and adds none. ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
 
     before_iteration = False
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 5, *,
+                 trees: bool = True, **options: Any) -> None:
         self._watcher = Watcher(options)
+        self._importance, self._every, self._trees = tuple(importance), max(importance_every, 1), trees
         self.order = 5  # before early stopping; of the instance, else lightgbm gives one of its own
 
     @property
@@ -38,8 +44,11 @@ class callback:  # noqa: N801 - lightgbm's own are functions with small names
             watcher.open(None, [], env.begin_iteration)
         results = env.evaluation_result_list or []
         # (data, metric, value, higher is better, …); of a cross-validation the value is a mean.
-        watcher.log_metrics({f"{data}-{metric}": value for data, metric, value, *_ in results},
-                            {f"{data}-{metric}": not large for data, metric, _, large, *_ in results})
+        values = {f"{data}-{metric}": value for data, metric, value, *_ in results}
+        losses = {f"{data}-{metric}": not large for data, metric, _, large, *_ in results}
+        if watcher.active:
+            values.update(self._grown(env))
+        watcher.log_metrics(values, {name: losses.get(name, False) for name in values})
         if watcher.active:
             watcher.hook.step()
         if watcher.asked() is not None:
@@ -47,3 +56,21 @@ class callback:  # noqa: N801 - lightgbm's own are functions with small names
             raise EarlyStopException(env.iteration, results)
         if env.iteration == env.end_iteration - 1:
             watcher.end()
+
+    def _grown(self, env: Any) -> Dict[str, float]:
+        """Of the newest round; nothing of a cross-validation, which has several models."""
+        out: Dict[str, float] = {}
+        with self._watcher.hook.sink.guard("lightgbm"):
+            if hasattr(env.model, "boosters"):
+                return out
+            if self._trees:
+                grown = env.model.dump_model(num_iteration=1, start_iteration=env.iteration)["tree_info"]
+                out["trees/leaves"] = float(max((one["num_leaves"] for one in grown), default=1))
+            if (env.iteration - env.begin_iteration) % self._every == 0:
+                names = env.model.feature_name()
+                for kind in self._importance:
+                    scores = env.model.feature_importance(kind)
+                    total = float(scores.sum())
+                    out.update({f"feature_importance/{kind}/{name}": float(score) / total
+                                for name, score in zip(names, scores) if score > 0})
+        return out

@@ -1,8 +1,8 @@
 // Fires when none of the first trees has split its samples: all of them get one answer.
 //
-// Reads   the scalar trees/depth, or the statistic depth of a tensor with role tree.
+// Reads   the scalar trees/depth or trees/leaves, or the statistic depth of a tensor with role tree.
 // Window  the rounds of one worker and mode since the start; judged when the worker has ended one.
-// Fires   depth 0 in each of the first `rounds` (5) rounds that tell a depth.
+// Fires   depth 0, or a single leaf, in each of the first `rounds` (5) rounds that tell a depth.
 // Quiet   once a tree has split, for good: at its end a training may have nothing left to learn.
 // Source  our own; docs/rules/tree_without_split.md.
 
@@ -30,21 +30,27 @@ struct TreeWithoutSplit {
   };
 
   static Defaults defaults(Preset) {
-    return {.modes = kTrainModes, .roles = {core::Role::tree}, .patterns = {"^trees/depth$"}};
+    return {
+        .modes = kTrainModes, .roles = {core::Role::tree}, .patterns = {"^trees/(depth|leaves)$"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("rounds", cfg.rounds, config::at_least(1U), "first rounds without any split");
   }
   static std::vector<Need> needs(const Config&) { return {{"trees", {"depth"}}}; }
 
-  /// Of the deepest tree of the round; NaN: none tells.
+  /// Of the deepest tree of the round, 0 where none has split; NaN: none tells.
   static double depth_of(const StepSet& set) {
     static const std::uint64_t kDepth = core::name_hash("trees/depth");
+    static const std::uint64_t kLeaves = core::name_hash("trees/leaves");
     double out = std::nan("");
     for (const StepRow& row : set.rows) {
-      const auto sent = row.statistic(core::SparseStat::depth);
-      if (!sent && !(row.scalar && row.name() == kDepth)) continue;
-      out = std::fmax(out, sent ? *sent : row.row.sum);
+      if (const auto sent = row.statistic(core::SparseStat::depth)) {
+        out = std::fmax(out, *sent);
+      } else if (row.scalar && row.name() == kDepth) {
+        out = std::fmax(out, row.row.sum);
+      } else if (row.scalar && row.name() == kLeaves) {
+        out = std::fmax(out, row.row.sum - 1);
+      }
     }
     return out;
   }
@@ -79,7 +85,7 @@ RuleDescriptor tree_without_split() {
           .original_name = "TreeWithoutSplit",
           .title = "None of the first trees splits its samples.",
           .unit = "worker",
-          .needs = "scalar trees/depth, or collection trees with statistic depth",
+          .needs = "scalar trees/depth or trees/leaves, or collection trees with statistic depth",
           .presets = "",
           .severity = core::Severity::warning,
           .read = &read_step_set_rule<TreeWithoutSplit>};

@@ -27,13 +27,13 @@ def train_xgboost(callback, rounds=12, **more):
                          callbacks=[callback], **more)
 
 
-def train_lightgbm(callback, rounds=12, callbacks=(), **settings):
+def train_lightgbm(callback, rounds=12, callbacks=(), init_model=None, **settings):
     x, y = data()
     y = y > 0 if settings.get("objective") == "binary" else y
     first = lightgbm.Dataset(x[:150], y[:150])
     settings = {"num_leaves": 4, "num_threads": 1, "verbose": -1, "metric": ["l2", "l1"], "min_data_in_leaf": 2, **settings}
     return lightgbm.train(settings, first, rounds, valid_sets=[first, lightgbm.Dataset(x[150:], y[150:], reference=first)],
-                          valid_names=["train", "validation"], callbacks=[callback, *callbacks])
+                          valid_names=["train", "validation"], callbacks=[callback, *callbacks], init_model=init_model)
 
 
 def test_xgboost_logs_every_metric_of_every_round(out):
@@ -79,6 +79,33 @@ def test_lightgbm_logs_every_metric_of_every_round(out):
     for data_set, metric in (("train", "l2"), ("validation", "l1")):
         assert [value for _, _, value in telemetry.scalars(f"{data_set}-{metric}")] == pytest.approx(results[data_set][metric])
     assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] and tocsin.get_hook() is None
+
+
+def test_lightgbm_tells_leaves_and_what_the_trees_use(out):
+    booster = train_lightgbm(tocsin.lightgbm.callback(out=out, importance=("gain", "split")))
+    telemetry = Telemetry(out)
+    assert [(step, value) for _, step, value in telemetry.scalars("trees/leaves")] == [(step, 4.0) for step in range(12)]
+    for kind in ("gain", "split"):
+        shares = [telemetry.scalars(name) for name in set(telemetry.names.values()) if name.startswith(f"feature_importance/{kind}/")]
+        for round_ in (0, 5, 10):
+            assert sum(value for share in shares for _, step, value in share if step == round_) == pytest.approx(1)
+    train_lightgbm(tocsin.lightgbm.callback(out=out + "2"), rounds=3, init_model=booster)
+    assert [(step, value) for _, step, value in Telemetry(out + "2").scalars("trees/leaves")] == [(12, 4.0), (13, 4.0), (14, 4.0)]
+
+
+def test_lightgbm_says_so_where_nothing_can_be_split(out):
+    train_lightgbm(tocsin.lightgbm.callback(out=out), rounds=6, min_data_in_leaf=1000)
+    telemetry = Telemetry(out)
+    assert [value for _, _, value in telemetry.scalars("trees/leaves")] == [1.0] * 6
+    assert not any(name.startswith("feature_importance") for name in telemetry.names.values())
+
+
+def test_a_cross_validation_of_lightgbm_has_no_trees_of_its_own(out):
+    x, y = data()
+    lightgbm.cv({"num_threads": 1, "verbose": -1, "metric": "l2"}, lightgbm.Dataset(x, y), 3, nfold=2, stratified=False,
+                callbacks=[tocsin.lightgbm.callback(out=out)])
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == [0, 1, 2] and not telemetry.scalars("trees/leaves")
 
 
 def stop_in_round_3(out, round_number):

@@ -1,5 +1,5 @@
-"""52 tree_without_split, ours: none of the first `rounds` rounds that tell a depth (the scalar `trees/depth` or the statistic `depth`; of
-several the deepest) has a tree of more than a leaf. Modes train and global, each worker on its own; once a tree has split never again."""
+"""52 tree_without_split, ours: none of the first `rounds` rounds that tell a depth (the scalar `trees/depth` or `trees/leaves`, a leaf more,
+or the statistic `depth`; of several the deepest) has a tree of more than a leaf. Modes train and global, each worker on its own; once a tree has split never again."""
 import math
 
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, selects, wants
@@ -17,8 +17,9 @@ def evaluate(p, history):
         by_worker = {}
         for by_rank in point.values.values():
             for _, row in by_rank:
-                if (selects(p, row, {"tree"}) or row.name == "trees/depth") and wants(p, row, TRAINING):
-                    by_worker.setdefault(row.worker, []).extend(depths(row))
+                if (selects(p, row, {"tree"}) or row.name in ("trees/depth", "trees/leaves")) and wants(p, row, TRAINING):
+                    leaves = [row.columns["sum"] - 1] if row.scalar and row.name == "trees/leaves" else []
+                    by_worker.setdefault(row.worker, []).extend(depths(row) + leaves)
         for worker, found in sorted(by_worker.items()):
             known = told.setdefault((worker, point.mode), [])
             numbers = [one for one in found if not math.isnan(one)]
