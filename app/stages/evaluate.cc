@@ -211,8 +211,8 @@ StageOutput EvaluateStage::take(const Instant& now) {
     }
     for (auto& entry : decided.log) add_state(std::move(entry));
     for (rules::Comparison& one : decided.comparisons) {
-      out.records.push_back(
-          {partition, {core::topic::kComparisons, std::move(one.key), std::move(one.value)}});
+      core::OutRecord record{core::topic::kComparisons, std::move(one.key), std::move(one.value)};
+      out.records.push_back({partition, std::move(record)});
     }
   }
   // One piece of one partition's snapshot at a time, behind what was decided before it.
