@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <utility>
 
 #include "app/printable.h"
@@ -81,6 +82,16 @@ std::string type_of(const rules::RuleSettings& rule, const std::string& paramete
   return "map";
 }
 
+constexpr const char* kLimit = "limit";
+
+bool is_own(const rules::RuleSettings& rule) { return rules::find_rule(rule.type) == nullptr; }
+
+/// Of a rule of one's own in YAML.
+std::string own_type(const std::string& parameter) {
+  if (parameter == "for" || parameter == "clear_after") return "integer";
+  return parameter == "within" || parameter == kLimit ? "number" : "text";
+}
+
 core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::RulesConfig& rules) {
   std::vector<const rules::RuleSettings*> having;
   std::vector<std::string> names;
@@ -88,7 +99,12 @@ core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::Ru
   for (const auto& rule : rules.rules) {
     names.push_back(rule.name);
     if (!ask.rule.empty() && ask.rule != rule.name) continue;
-    if (find_parameter(rule, ask.parameter) != nullptr) having.push_back(&rule);
+    // Of a rule of one's own the parameters that it has been given are there, and these always.
+    const bool own = is_own(rule) && (find_parameter(rule, "when") != nullptr ||
+                                      find_parameter(rule, "sequence") != nullptr);
+    const bool always = own && own_type(ask.parameter) == "integer";
+    const bool limit = own && ask.parameter == kLimit && find_parameter(rule, "when") != nullptr;
+    if (always || limit || find_parameter(rule, ask.parameter) != nullptr) having.push_back(&rule);
     for (const auto& one : rule.parameters) parameters.push_back(one.name);
   }
   if (!ask.rule.empty() && std::find(names.begin(), names.end(), ask.rule) == names.end()) {
@@ -205,23 +221,11 @@ std::string escaped(std::string json) {
   return json;
 }
 
-/// The rule with one parameter replaced, read like one of a configuration.
-core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
-                                          const std::string& parameter, const core::Value& value,
-                                          const std::string& name) {
-  core::ValueMap with;
-  for (const auto& one : rule.parameters) {
-    if (one.origin == "user" && one.name != parameter) with.emplace_back(one.name, one.value);
-  }
-  with.emplace_back(parameter, value);
-  const bool original = rule.preset == rules::Preset::original;
-  const core::Value item = core::ValueMap{{"name", name},
-                                          {"use", rule.type},
-                                          {"preset", original ? "original" : "tocsin"},
-                                          {"with", std::move(with)}};
+/// The first of these items of `rules:`.
+core::Result<rules::RuleSettings> read_first(core::ValueList items, const std::string& name) {
   config::Diagnostics diagnostics;
   const config::Environment nothing = [](const std::string&) { return std::nullopt; };
-  const std::string text = escaped(core::to_json(core::ValueMap{{"rules", core::ValueList{item}}}));
+  const std::string text = escaped(core::to_json(core::ValueMap{{"rules", std::move(items)}}));
   const auto document = config::Document::parse(text, "--sweep", nothing, diagnostics);
   rules::RulesConfig made;
   if (document) {
@@ -234,6 +238,67 @@ core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
   return std::move(made.rules.front());
 }
 
+/// Of a rule of one's own in YAML: `limit` is the first number in `when` that stands by itself right
+/// of a comparison; `within` counts steps or is a duration, as it is there.
+core::Result<core::ValueMap> own_variant(const rules::RuleSettings& rule,
+                                         const std::string& parameter, const core::Value& value) {
+  const auto* text = core::as<std::string>(value);
+  const std::string shown = text != nullptr ? *text : core::to_json(value);
+  core::ValueMap item;
+  bool replaced = false;
+  for (const auto& one : rule.parameters) {
+    const auto* words = core::as<std::string>(one.value);
+    if (one.name == "when" && parameter == kLimit && words != nullptr) {
+      static const std::regex kNumber(
+          R"(((?:[<>]=?|[=!]=)\s*)-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9.eE])(?!\s*[-+*/%(]))");
+      replaced = std::regex_search(*words, kNumber);
+      item.emplace_back("when", std::regex_replace(*words, kNumber, "$1 " + shown,
+                                                   std::regex_constants::format_first_only));
+    } else if (one.name == parameter) {
+      const bool steps = parameter == "within" && text == nullptr;
+      item.emplace_back(one.name, steps ? core::Value(shown + " steps") : value);
+      replaced = true;
+    } else {
+      item.emplace_back(one.name, one.value);
+    }
+  }
+  if (!replaced && own_type(parameter) == "integer") {
+    item.emplace_back(parameter, value);
+  } else if (!replaced) {
+    return wrong(rule.name + " has no " + parameter +
+                 " to sweep: no number stands by itself right of a comparison in its `when`");
+  }
+  return item;
+}
+
+/// The rule with one parameter replaced, read like one of a configuration. `all`: those that it may
+/// follow.
+core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
+                                          const std::string& parameter, const core::Value& value,
+                                          const std::string& name, const rules::RulesConfig& all) {
+  if (is_own(rule)) {
+    auto item = own_variant(rule, parameter, value);
+    if (!item) return item.error();
+    item->emplace_back("name", name);
+    core::ValueList items{std::move(*item)};
+    for (const auto& other : all.rules) {  // by their names only: they are judged as they are
+      items.emplace_back(
+          core::ValueMap{{"name", other.name}, {"select", "step()"}, {"when", "true"}});
+    }
+    return read_first(std::move(items), name);
+  }
+  core::ValueMap with;
+  for (const auto& one : rule.parameters) {
+    if (one.origin == "user" && one.name != parameter) with.emplace_back(one.name, one.value);
+  }
+  with.emplace_back(parameter, value);
+  const bool original = rule.preset == rules::Preset::original;
+  const core::Value item = core::ValueMap{{"name", name},
+                                          {"use", rule.type},
+                                          {"preset", original ? "original" : "tocsin"},
+                                          {"with", std::move(with)}};
+  return read_first(core::ValueList{item}, name);
+}
 /// What a value came to in one run, or in all of them.
 struct Outcome {
   const core::Issue* first = nullptr;
@@ -280,10 +345,7 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   const auto rule = rule_of(*ask, rules);
   if (!rule) return rule.error();
   const rules::RuleSettings base = **rule;
-  if (rules::find_rule(base.type) == nullptr) {
-    return wrong(base.name + " is a rule of your own: only parameters of built-in rules are swept");
-  }
-  const std::string type = type_of(base, ask->parameter);
+  const std::string type = is_own(base) ? own_type(ask->parameter) : type_of(base, ask->parameter);
   if (type != "integer" && type != "number" && type != "duration") {
     return wrong(base.name + "." + ask->parameter + " is a " + type +
                  ": only numbers and durations are swept");
@@ -296,9 +358,15 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
     const auto* duration = core::as<std::string>(value);
     const std::string shown = duration != nullptr ? *duration : core::to_json(value);
     out.values.push_back({shown, base.name + "@" + shown});
-    auto one = variant(base, ask->parameter, value, out.values.back().rule);
+    auto one = variant(base, ask->parameter, value, out.values.back().rule, rules);
     if (!one) return one.error();
     varied.rules.push_back(std::move(*one));
+  }
+  // What it follows hits as before; nothing is shown of it.
+  for (const core::Parameter& one : base.parameters) {
+    if (one.name != "sequence" && one.name != "when") continue;
+    varied.rules.insert(varied.rules.end(), rules.rules.begin(), rules.rules.end());
+    break;
   }
   rules = std::move(varied);
   return out;

@@ -122,6 +122,28 @@ def test_what_is_wrong_is_said(hour, arguments, code, words):
     assert (got, out) == (code, "") and words in err, err
 
 
+def test_rules_of_ones_own_are_swept_too(hour, tmp_path):
+    rules = tmp_path / "own.yaml"
+    rules.write_text("rules:\n"
+                     "  - {name: later, select: 'metric(\"loss\")', when: 'step > 4 and nan == 0'}\n"
+                     "  - {name: broken, select: 'metric(\"loss\")', when: 'nan > 0'}\n"
+                     "  - {name: then, sequence: [later, broken], within: 1000 steps}\n"
+                     "  - {name: product, select: 'metric(\"loss\")', when: 'value > 2 * step'}\n")
+
+    def swept(what):
+        """{value: first step} of the run whose loss is NaN at step 10."""
+        code, out, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", what, "--format", "json")
+        assert code == 0, err
+        return {row["value"]: row["first_step"] for row in json.loads(out)["rows"] if row["run"] == str(wire.run_uid("", "early"))}
+    assert swept("later.limit=4,20,100") == {"4": 5, "20": 21, "100": None}
+    assert swept("later.for=1..3") == {"1": 5, "2": 6, "3": 7}
+    assert swept("then.within=1,5") == {"1": 10, "5": 10}  # what hits at step 9 goes on hitting until then
+    assert swept("then.within=30s,90s") == {"30s": None, "90s": 10}  # a minute per step
+    for what, word in (("product.limit=1,2", "stands by itself"), ("later.select=1,2", "only numbers and durations")):
+        code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", what)
+        assert code == 2 and word in err, err
+
+
 def test_a_sweep_tables_when_each_value_would_have_fired(hour):
     code, out, err = run_cli("evaluate", "--from", hour, "--rules", "exploding_tensor", "--sweep", "min_hits=1..3")
     assert code == 0, err
@@ -156,8 +178,8 @@ def test_a_sweep_keeps_the_other_parameters_and_takes_durations(hour, tmp_path):
     rows = json.loads(out)["rows"]
     assert {one["value"] for one in rows} == {"10s", "1m17s", "10m"}
     assert {one["first_step"] for one in rows} == {None, 40}  # start_step: 20 holds
-    code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "mine.for=1..3")
-    assert code == 2 and "mine is a rule of your own" in err
+    code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "mine.when=1..3")
+    assert code == 2 and "mine.when is a text" in err
 
 
 def test_a_sweep_leaves_out_runs_in_which_nothing_fires(hour):
