@@ -46,7 +46,7 @@ void read(config::Reader& in, PluginsConfig& out) {
   in.optional("native", out.native, "rules may be shared objects (`library`), which run in here");
 }
 
-struct RuleProcesses::Place {
+struct RuleProcesses::Hosted {
   std::unique_ptr<ChildProcess> process;  // null: none runs
   std::uint64_t number = 0;
   core::Duration started{};  // steady
@@ -60,29 +60,29 @@ RuleProcesses::RuleProcesses(PluginsConfig plugins, const core::Clock& clock, co
     : plugins_(std::move(plugins)), clock_(clock), log_(log) {}
 RuleProcesses::~RuleProcesses() = default;
 
-RuleProcesses::Place& RuleProcesses::place(const rules::HostedRule& rule) {
-  auto& known = places_[rule.name];
-  if (known == nullptr) known = std::make_unique<Place>();
+RuleProcesses::Hosted& RuleProcesses::hosted(const rules::HostedRule& rule) {
+  auto& known = hosted_[rule.name];
+  if (known == nullptr) known = std::make_unique<Hosted>();
   return *known;
 }
 
-core::Result<std::string> RuleProcesses::start(const rules::HostedRule& rule, Place& place,
+core::Result<std::string> RuleProcesses::start(const rules::HostedRule& rule, Hosted& hosted,
                                                bool list) {
   ChildOptions child;
   child.command = {plugins_.python, "-m", "tocsin.rules.worker"};
   child.memory = rule.memory;
-  child.print = [this, name = rule.name, at = &place](std::string_view line) {
+  child.print = [this, name = rule.name, at = &hosted](std::string_view line) {
     if (++at->lines <= kMostLines) {
       log_.info("rule_output", {{"rule", name}, {"line", std::string(line)}});
     }
   };
   auto process = ChildProcess::start(std::move(child));
   if (!process) return process.error();
-  place.process = std::move(*process);
-  place.number = ++started_;
-  place.started = clock_.monotonic();
+  hosted.process = std::move(*process);
+  hosted.number = ++started_;
+  hosted.started = clock_.monotonic();
   auto answer =
-      place.process->exchange(hello(rule, list), clock_, place.started + rule.start_timeout);
+      hosted.process->exchange(hello(rule, list), clock_, hosted.started + rule.start_timeout);
   if (!answer) return answer;
   const auto parsed = core::parse_json(*answer, kMostAnswer);
   if (!parsed || core::text_at(*parsed, "type") != "ready") {
@@ -92,57 +92,59 @@ core::Result<std::string> RuleProcesses::start(const rules::HostedRule& rule, Pl
   return answer;
 }
 
-void RuleProcesses::failed(const rules::HostedRule& rule, Place& place, const core::Error& error) {
-  place.failed = clock_.monotonic();
-  if (place.failed - place.started > kLongLife) place.failures = 0;
-  ++place.failures;
-  place.process.reset();
+void RuleProcesses::failed(const rules::HostedRule& rule, Hosted& hosted,
+                           const core::Error& error) {
+  hosted.failed = clock_.monotonic();
+  if (hosted.failed - hosted.started > kLongLife) hosted.failures = 0;
+  ++hosted.failures;
+  hosted.process.reset();
   log_.warn(
       "rule_process_failed",
-      {{"rule", rule.name}, {"error", error.message}, {"in_a_row", std::int64_t{place.failures}}});
+      {{"rule", rule.name}, {"error", error.message}, {"in_a_row", std::int64_t{hosted.failures}}});
 }
 
 core::Result<std::uint64_t> RuleProcesses::ready(const rules::HostedRule& rule) {
-  Place& place = this->place(rule);
-  if (place.process != nullptr) return place.number;
-  const core::Duration from = place.failed + pause_after(place.failures);
+  Hosted& hosted = this->hosted(rule);
+  if (hosted.process != nullptr) return hosted.number;
+  const core::Duration from = hosted.failed + pause_after(hosted.failures);
   // Only this rule waits: it has the thread to itself.
-  for (auto left = from - clock_.monotonic(); place.failures > 0 && left > core::Duration::zero();
+  for (auto left = from - clock_.monotonic(); hosted.failures > 0 && left > core::Duration::zero();
        left = from - clock_.monotonic()) {
     poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<milliseconds>(left).count()) + 1);
   }
-  place.forgotten.clear();
-  auto answer = start(rule, place, false);
+  hosted.forgotten.clear();
+  auto answer = start(rule, hosted, false);
   if (answer) {
     log_.info("rule_process_started",
-              {{"rule", rule.name}, {"pid", std::int64_t{place.process->pid()}}});
-    return place.number;
+              {{"rule", rule.name}, {"pid", std::int64_t{hosted.process->pid()}}});
+    return hosted.number;
   }
   core::Error error = answer.error();
-  if (place.process != nullptr && error.code != core::Code::failed_precondition) {
-    if (const std::string tail = place.process->tail(); !tail.empty()) error.message += ": " + tail;
+  if (hosted.process != nullptr && error.code != core::Code::failed_precondition) {
+    if (const std::string tail = hosted.process->tail(); !tail.empty())
+      error.message += ": " + tail;
   }
-  failed(rule, place, error);
+  failed(rule, hosted, error);
   return error;
 }
 
 core::Result<std::string> RuleProcesses::ask(const rules::HostedRule& rule,
                                              std::string_view request) {
-  Place& place = this->place(rule);
-  if (place.process == nullptr) return core::unavailable("its process is gone");
+  Hosted& hosted = this->hosted(rule);
+  if (hosted.process == nullptr) return core::unavailable("its process is gone");
   std::string whole(request);
-  if (!place.forgotten.empty()) {
+  if (!hosted.forgotten.empty()) {
     core::ValueList gone;
-    for (const std::uint64_t one : place.forgotten) gone.emplace_back(one);
+    for (const std::uint64_t one : hosted.forgotten) gone.emplace_back(one);
     whole = "{\"forget\":" + core::to_json(gone) + "," + whole.substr(1);
-    place.forgotten.clear();
+    hosted.forgotten.clear();
   }
-  if (place.lines > kMostLines) {
+  if (hosted.lines > kMostLines) {
     log_.warn("rule_output_left_out",
-              {{"rule", rule.name}, {"lines", std::int64_t{place.lines - kMostLines}}});
+              {{"rule", rule.name}, {"lines", std::int64_t{hosted.lines - kMostLines}}});
   }
-  place.lines = 0;
-  auto answer = place.process->exchange(whole, clock_, clock_.monotonic() + rule.timeout);
+  hosted.lines = 0;
+  auto answer = hosted.process->exchange(whole, clock_, clock_.monotonic() + rule.timeout);
   if (answer) return answer;
   core::Error error = answer.error();
   if (error.code == core::Code::deadline_exceeded) {
@@ -151,23 +153,24 @@ core::Result<std::string> RuleProcesses::ask(const rules::HostedRule& rule,
                     " ms and was ended";
   }
   if (error.code == core::Code::unavailable) {
-    if (const std::string tail = place.process->tail(); !tail.empty()) error.message += ": " + tail;
+    if (const std::string tail = hosted.process->tail(); !tail.empty())
+      error.message += ": " + tail;
   }
-  failed(rule, place, error);
+  failed(rule, hosted, error);
   return error;
 }
 
 void RuleProcesses::forget(const rules::HostedRule& rule, std::uint64_t session) {
-  place(rule).forgotten.push_back(session);
+  hosted(rule).forgotten.push_back(session);
 }
 
 core::Result<std::vector<std::string>> RuleProcesses::classes(const rules::HostedRule& rule) {
-  Place place;
-  const auto answer = start(rule, place, true);
+  Hosted hosted;
+  const auto answer = start(rule, hosted, true);
   if (!answer) {
     core::Error error = answer.error();
-    if (place.process != nullptr && error.code == core::Code::unavailable) {
-      if (const std::string tail = place.process->tail(); !tail.empty()) {
+    if (hosted.process != nullptr && error.code == core::Code::unavailable) {
+      if (const std::string tail = hosted.process->tail(); !tail.empty()) {
         error.message += ": " + tail;
       }
     }

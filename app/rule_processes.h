@@ -36,16 +36,16 @@ class RuleProcesses final : public rules::StepHost {
   core::Result<std::vector<std::string>> classes(const rules::HostedRule& rule);
 
  private:
-  struct Place;  // of a rule's process, there or not
+  struct Hosted;  // of a rule's process, there or not
 
-  Place& place(const rules::HostedRule& rule);
-  core::Result<std::string> start(const rules::HostedRule& rule, Place& place, bool list);
-  void failed(const rules::HostedRule& rule, Place& place, const core::Error& error);
+  Hosted& hosted(const rules::HostedRule& rule);
+  core::Result<std::string> start(const rules::HostedRule& rule, Hosted& hosted, bool list);
+  void failed(const rules::HostedRule& rule, Hosted& hosted, const core::Error& error);
 
   PluginsConfig plugins_;
   const core::Clock& clock_;
   core::Log& log_;
-  std::map<std::string, std::unique_ptr<Place>> places_;  // by name of the rule
+  std::map<std::string, std::unique_ptr<Hosted>> hosted_;  // by name of the rule
   std::uint64_t started_ = 0;
   std::uint64_t sessions_ = 0;
 };

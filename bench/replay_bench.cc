@@ -150,7 +150,7 @@ double from_journal(const std::string& folder, const app::ChosenRules& rules) {
       [&] { judge->collect(); });
   const double begin = cpu_seconds();
   judge->finish();
-  must(judge->verdicts().events.empty(), "a healthy run");
+  must(judge->judgement().events.empty(), "a healthy run");
   return cpu + cpu_seconds() - begin;
 }
 

@@ -34,11 +34,11 @@ class Agenda {
     if (fresh) {
       item = {at, kind, &found->first, heap_.size()};
       heap_.push_back(&item);
-      rise(item.place);
+      rise(item.index);
     } else if (item.at != at) {
       item.at = at;
-      rise(item.place);
-      sink(item.place);
+      rise(item.index);
+      sink(item.index);
     }
   }
   void cancel(Due kind, const std::string& key) {
@@ -63,7 +63,7 @@ class Agenda {
     core::WallTime at{};
     Due kind{};
     const std::string* key = nullptr;  // of the map's entry
-    std::size_t place = 0;             // in heap_
+    std::size_t index = 0;             // in heap_
   };
   using Items = std::unordered_map<std::string, Item>;
 
@@ -71,37 +71,37 @@ class Agenda {
   static bool before(const Item& a, const Item& b) {
     return std::tie(a.at, a.kind, *a.key) < std::tie(b.at, b.kind, *b.key);
   }
-  void put(std::size_t place, Item* item) {
-    heap_[place] = item;
-    item->place = place;
+  void put(std::size_t index, Item* item) {
+    heap_[index] = item;
+    item->index = index;
   }
-  void rise(std::size_t place) {
-    Item* const item = heap_[place];
-    for (; place > 0 && before(*item, *heap_[(place - 1) / 2]); place = (place - 1) / 2) {
-      put(place, heap_[(place - 1) / 2]);
+  void rise(std::size_t index) {
+    Item* const item = heap_[index];
+    for (; index > 0 && before(*item, *heap_[(index - 1) / 2]); index = (index - 1) / 2) {
+      put(index, heap_[(index - 1) / 2]);
     }
-    put(place, item);
+    put(index, item);
   }
-  void sink(std::size_t place) {
-    Item* const item = heap_[place];
+  void sink(std::size_t index) {
+    Item* const item = heap_[index];
     for (;;) {
-      std::size_t child = 2 * place + 1;
+      std::size_t child = 2 * index + 1;
       if (child >= heap_.size()) break;
       if (child + 1 < heap_.size() && before(*heap_[child + 1], *heap_[child])) ++child;
       if (!before(*heap_[child], *item)) break;
-      put(place, heap_[child]);
-      place = child;
+      put(index, heap_[child]);
+      index = child;
     }
-    put(place, item);
+    put(index, item);
   }
   void remove(const Item& item) {
-    const std::size_t place = item.place;
+    const std::size_t index = item.index;
     Item* const last = heap_.back();
     heap_.pop_back();
     if (last != &item) {
-      put(place, last);
-      rise(place);
-      sink(last->place);
+      put(index, last);
+      rise(index);
+      sink(last->index);
     }
     Items& items = of(item.kind);
     items.erase(items.find(*item.key));

@@ -30,11 +30,11 @@ bool knows(const TellLog& log, const IssueState& issue) {
 /// about to be, it is evidence and no news of its own. But what is worse than its cause is.
 class Folding {
  public:
-  Folding(const Verdict& verdict, const TellLog& log) {
-    for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+  Folding(const FlushDecision& decision, const TellLog& log) {
+    for (const auto* list : {&decision.firing, &decision.suppressed}) {
       for (const Mention& mention : *list) {
         const IssueState& issue = *mention.state;
-        if (list == &verdict.firing || knows(log, issue)) by_key_.emplace(issue.key, &issue.issue);
+        if (list == &decision.firing || knows(log, issue)) by_key_.emplace(issue.key, &issue.issue);
       }
     }
   }
@@ -59,53 +59,54 @@ class Folding {
   std::map<std::string_view, const core::Issue*> by_key_;
 };
 
-/// Sorts the members into the verdict's lists, and moves resolves that must wait into `owed`.
+/// Sorts the members into the decision's lists, and moves resolves that must wait into `owed`.
 class Sorter {
  public:
-  Sorter(const FlushContext& context, TellLog& log, Verdict& verdict)
-      : context_(context), log_(log), verdict_(verdict) {}
+  Sorter(const FlushContext& context, TellLog& log, FlushDecision& decision)
+      : context_(context), log_(log), decision_(decision) {}
 
   void add(const FlushMember& member) {
     const IssueState& issue = *member.state;
     const bool visible = member.reasons.empty();
     const bool belongs = !member.strayed || knows(log_, issue);
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
-      verdict_.firing.push_back({&issue, issue.episode, true});
+      decision_.firing.push_back({&issue, issue.episode, true});
       speak_for_debt(issue);
       return;
     }
     if (member.firing && knows(log_, issue)) {
-      verdict_.suppressed.push_back({&issue, issue.episode, true});
+      decision_.suppressed.push_back({&issue, issue.episode, true});
       return;
     }
     if (const auto told = log_.told.find(issue.key); told != log_.told.end()) {
-      settle(issue, told->second.episode, visible);
+      end_told(issue, told->second.episode, visible);
     } else if (const auto owed = log_.owed.find(issue.key); owed != log_.owed.end() && visible) {
-      verdict_.resolved.push_back({&issue, owed->second.episode, false});
+      decision_.resolved.push_back({&issue, owed->second.episode, false});
     }
   }
 
   /// Firing episodes among the visible that the log does not know and that are not folded.
   [[nodiscard]] bool has_news() const {
     const auto unknown = [&](const Mention& mention) { return !knows(log_, *mention.state); };
-    const auto& firing = verdict_.firing;
+    const auto& firing = decision_.firing;
     if (std::none_of(firing.begin(), firing.end(), unknown)) return false;
     if (context_.route.beside) return true;  // a rule's actions are for that rule
-    const Folding folding(verdict_, log_);
+    const Folding folding(decision_, log_);
     return std::any_of(firing.begin(), firing.end(), [&](const Mention& mention) {
       return unknown(mention) && !folding.folds(*mention.state);
     });
   }
   /// Something visible fires that the log does not know: without news it is folded.
   [[nodiscard]] bool knows_less() const {
-    return std::any_of(verdict_.firing.begin(), verdict_.firing.end(),
+    return std::any_of(decision_.firing.begin(), decision_.firing.end(),
                        [&](const Mention& mention) { return !knows(log_, *mention.state); });
   }
   [[nodiscard]] bool has_escalated() const {
-    return std::any_of(verdict_.firing.begin(), verdict_.firing.end(), [&](const Mention& mention) {
-      const auto told = log_.told.find(mention.state->key);
-      return told != log_.told.end() && mention.state->issue.severity > told->second.severity;
-    });
+    return std::any_of(
+        decision_.firing.begin(), decision_.firing.end(), [&](const Mention& mention) {
+          const auto told = log_.told.find(mention.state->key);
+          return told != log_.told.end() && mention.state->issue.severity > told->second.severity;
+        });
   }
 
  private:
@@ -113,28 +114,28 @@ class Sorter {
   void speak_for_debt(const IssueState& issue) {
     const auto owed = log_.owed.find(issue.key);
     if (owed == log_.owed.end()) return;
-    verdict_.over.emplace_back(issue.key,
-                               TellLog::Told{owed->second.episode, issue.issue.severity, 0});
+    decision_.over.emplace_back(issue.key,
+                                TellLog::Told{owed->second.episode, issue.issue.severity, 0});
     log_.owed.erase(owed);
-    verdict_.changed = true;
+    decision_.changed = true;
   }
   [[nodiscard]] bool wanted(const IssueState& issue) const {
     return context_.filter == nullptr || context_.filter->matches(issue.issue.labels);
   }
 
   /// A told episode is over (the issue may fire again, unseen, in a later one).
-  void settle(const IssueState& issue, std::uint64_t episode, bool visible) {
+  void end_told(const IssueState& issue, std::uint64_t episode, bool visible) {
     if (!context_.integration.send_resolved || visible || context_.integration.stateful) {
-      verdict_.resolved.push_back({&issue, episode, false});
+      decision_.resolved.push_back({&issue, episode, false});
     } else {
       log_.owed[issue.key] = {episode, context_.tick};
-      verdict_.changed = true;
+      decision_.changed = true;
     }
   }
 
   const FlushContext& context_;
   TellLog& log_;
-  Verdict& verdict_;
+  FlushDecision& decision_;
 };
 
 /// How many there were.
@@ -148,28 +149,28 @@ std::size_t drop_stale_debts(const FlushContext& context, TellLog& log) {
   return dropped;
 }
 
-bool repeat_is_due(const FlushContext& context, const TellLog& log, const Verdict& verdict) {
-  if (verdict.firing.empty() || !log.last_tick) return false;
+bool repeat_is_due(const FlushContext& context, const TellLog& log, const FlushDecision& decision) {
+  if (decision.firing.empty() || !log.last_tick) return false;
   WallTime oldest = context.tick;
-  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
     for (const Mention& mention : *list) oldest = std::min(oldest, mention.state->issue.starts_at);
   }
   return context.tick - *log.last_tick >= context.route.repeat_every(context.tick - oldest);
 }
 
 /// Resolves that stay owed after this flush: those not among the ones it would tell.
-bool owes_more(const TellLog& log, const Verdict& verdict) {
+bool owes_more(const TellLog& log, const FlushDecision& decision) {
   const auto paid =
-      std::count_if(verdict.resolved.begin(), verdict.resolved.end(),
+      std::count_if(decision.resolved.begin(), decision.resolved.end(),
                     [&](const Mention& mention) { return log.owed.count(mention.state->key) > 0; });
   return log.owed.size() > static_cast<std::size_t>(paid);
 }
 
 void choose(const FlushContext& context, const TellLog& log, const Sorter& sorter,
-            Verdict& verdict) {
+            FlushDecision& decision) {
   const auto say = [&](std::string_view reason, NotificationKind kind) {
-    verdict.reason = reason;
-    verdict.kind = kind;
+    decision.reason = reason;
+    decision.kind = kind;
   };
   // What the far side never got it can neither update nor close.
   const bool placed = incident_open(log);
@@ -177,72 +178,72 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     return placed ? kind : NotificationKind::open;
   };
   const bool tells_resolves = context.integration.send_resolved && placed;
-  if (log.told.empty() && !verdict.firing.empty()) {
+  if (log.told.empty() && !decision.firing.empty()) {
     say("first", NotificationKind::open);
   } else if (sorter.has_news()) {
     say("new_issues", further(NotificationKind::update));
-  } else if (!verdict.still_firing && !verdict.resolved.empty() && !owes_more(log, verdict)) {
+  } else if (!decision.still_firing && !decision.resolved.empty() && !owes_more(log, decision)) {
     say("all_resolved", NotificationKind::close);
-    if (!tells_resolves) verdict.kind.reset();
-  } else if (tells_resolves && !verdict.resolved.empty()) {
+    if (!tells_resolves) decision.kind.reset();
+  } else if (tells_resolves && !decision.resolved.empty()) {
     say("some_resolved", NotificationKind::update);
   } else if (sorter.has_escalated()) {
     say("severity_raised", further(NotificationKind::update));
-  } else if (repeat_is_due(context, log, verdict)) {
+  } else if (repeat_is_due(context, log, decision)) {
     say("repeat", further(NotificationKind::repeat));
   } else if (sorter.knows_less()) {
-    verdict.reason = "folded";  // counted: people are told of less than what fires
+    decision.reason = "folded";  // counted: people are told of less than what fires
   }
 }
 
-/// Afterwards `log.told` holds the firing episodes of the verdict and nothing else. Returns whether
+/// Afterwards `log.told` holds the firing episodes of the decision and nothing else. Returns whether
 /// it did not before.
-bool keep_told(const FlushContext& context, Verdict& verdict, TellLog& log) {
+bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& log) {
   bool changed = false;
-  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
-    const bool shown = verdict.kind.has_value() && list == &verdict.firing;
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+    const bool shown = decision.kind.has_value() && list == &decision.firing;
     for (const Mention& mention : *list) {
       // Folded, and no message lists it yet: the far side does not know it.
-      if (!verdict.kind && !knows(log, *mention.state)) continue;
+      if (!decision.kind && !knows(log, *mention.state)) continue;
       const auto [known, fresh] = log.told.try_emplace(mention.state->key);
       const bool same = !fresh && known->second.episode == mention.episode;
       TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
       if (same && !shown) entry.severity = known->second.severity;
       if (same) entry.by = known->second.by;
-      if (!same && verdict.kind) entry.by = log.seq + 1;
-      if (!same && !fresh && verdict.kind && context.integration.send_resolved) {
-        verdict.over.emplace_back(mention.state->key, known->second);
+      if (!same && decision.kind) entry.by = log.seq + 1;
+      if (!same && !fresh && decision.kind && context.integration.send_resolved) {
+        decision.over.emplace_back(mention.state->key, known->second);
       }
       changed = changed || fresh || !(known->second == entry);
       known->second = entry;
     }
   }
-  if (log.told.size() == verdict.firing.size() + verdict.suppressed.size()) return changed;
+  if (log.told.size() == decision.firing.size() + decision.suppressed.size()) return changed;
   std::set<std::string_view> still;
-  for (const auto* list : {&verdict.firing, &verdict.suppressed}) {
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
     for (const Mention& mention : *list) still.insert(mention.state->key);
   }
   const auto past = [&](const auto& entry) { return still.count(entry.first) == 0; };
   return std::erase_if(log.told, past) > 0 || changed;
 }
 
-void keep_books(const FlushContext& context, Verdict& verdict, TellLog& log) {
-  if (verdict.kind && context.integration.send_resolved) {
-    for (const Mention& mention : verdict.resolved) {
+void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& log) {
+  if (decision.kind && context.integration.send_resolved) {
+    for (const Mention& mention : decision.resolved) {
       const auto told = log.told.find(mention.state->key);
       TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
       if (told != log.told.end()) entry = told->second;
-      verdict.over.emplace_back(mention.state->key, entry);
+      decision.over.emplace_back(mention.state->key, entry);
     }
   }
-  verdict.changed = keep_told(context, verdict, log) || verdict.changed;
-  for (const Mention& mention : verdict.resolved) {
-    verdict.changed = log.owed.erase(mention.state->key) > 0 || verdict.changed;
+  decision.changed = keep_told(context, decision, log) || decision.changed;
+  for (const Mention& mention : decision.resolved) {
+    decision.changed = log.owed.erase(mention.state->key) > 0 || decision.changed;
   }
-  if (!verdict.kind) return;
+  if (!decision.kind) return;
   log.last_tick = context.tick;
   ++log.seq;
-  verdict.changed = true;
+  decision.changed = true;
 }
 
 /// The report that tells of a mention: an earlier episode has its own.
@@ -310,23 +311,24 @@ core::Labels common_labels(const std::vector<Mention>& mentions) {
 
 }  // namespace
 
-Verdict decide(const std::vector<FlushMember>& members, const FlushContext& context, TellLog& log,
-               std::uint64_t& owed_dropped) {
-  Verdict verdict;
+FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext& context,
+                     TellLog& log, std::uint64_t& owed_dropped) {
+  FlushDecision decision;
   const std::size_t stale = drop_stale_debts(context, log);
   owed_dropped += stale;
-  verdict.changed = stale > 0;
-  Sorter sorter(context, log, verdict);
+  decision.changed = stale > 0;
+  Sorter sorter(context, log, decision);
   for (const FlushMember& member : members) sorter.add(member);
-  verdict.still_firing = !verdict.firing.empty() || !verdict.suppressed.empty();
-  choose(context, log, sorter, verdict);
-  if (!context.integration.enabled) verdict.kind.reset();
-  keep_books(context, verdict, log);
-  return verdict;
+  decision.still_firing = !decision.firing.empty() || !decision.suppressed.empty();
+  choose(context, log, sorter, decision);
+  if (!context.integration.enabled) decision.kind.reset();
+  keep_books(context, decision, log);
+  return decision;
 }
 
-core::Notification compose(const Group& group, const FlushContext& context, const Verdict& verdict,
-                           const TellLog& log, WallTime now, const std::string& config_version) {
+core::Notification compose(const Group& group, const FlushContext& context,
+                           const FlushDecision& decision, const TellLog& log, WallTime now,
+                           const std::string& config_version) {
   const Integration& integration = context.integration;
   core::Notification out;
   out.notification_id = core::make_id(
@@ -339,20 +341,20 @@ core::Notification compose(const Group& group, const FlushContext& context, cons
   out.group_key = group.key;
   out.group_hash = group.hash;
   out.generation = group.generation;
-  out.reason = verdict.reason;
-  out.kind = *verdict.kind;
-  out.firing = verdict.still_firing;
+  out.reason = decision.reason;
+  out.kind = *decision.kind;
+  out.firing = decision.still_firing;
   out.group_labels = group.labels;
-  std::vector<Mention> mentions = verdict.firing;
+  std::vector<Mention> mentions = decision.firing;
   if (integration.send_resolved) {
-    mentions.insert(mentions.end(), verdict.resolved.begin(), verdict.resolved.end());
-    out.resolved_count = verdict.resolved.size();
+    mentions.insert(mentions.end(), decision.resolved.begin(), decision.resolved.end());
+    out.resolved_count = decision.resolved.size();
   }
-  out.firing_count = verdict.firing.size();
+  out.firing_count = decision.firing.size();
   out.common_labels = common_labels(mentions);
   std::size_t bytes = 0;
   out.truncated = list(std::move(mentions), context, out.issues, bytes);
-  out.truncated += list(verdict.suppressed, context, out.suppressed, bytes);
+  out.truncated += list(decision.suppressed, context, out.suppressed, bytes);
   out.decided_at = now;
   const bool close = out.kind == NotificationKind::close;
   out.expires_at =

@@ -27,7 +27,7 @@ struct Mention {
 };
 
 /// The first matching line of the table.
-struct Verdict {
+struct FlushDecision {
   std::string reason = "none";
   std::optional<core::NotificationKind> kind;  // unset: nothing is sent (also a muted close)
   bool still_firing = false;                   // anything told, or told now, still fires
@@ -49,13 +49,13 @@ struct FlushContext {
 /// Decides and keeps the log's books, also when nothing is said: afterwards `log.told` holds
 /// exactly the firing episodes the integration knows of, and `log.owed` the resolves it has still
 /// to hear of. `owed_dropped` counts those that became too old.
-Verdict decide(const std::vector<FlushMember>& members, const FlushContext& context, TellLog& log,
-               std::uint64_t& owed_dropped);
+FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext& context,
+                     TellLog& log, std::uint64_t& owed_dropped);
 
-/// The message of a verdict with a kind; `log.seq` has been counted up for it. It lists what fits
+/// The message of a decision with a kind; `log.seq` has been counted up for it. It lists what fits
 /// into a record; the rest is counted.
-core::Notification compose(const Group& group, const FlushContext& context, const Verdict& verdict,
-                           const TellLog& log, core::WallTime now,
+core::Notification compose(const Group& group, const FlushContext& context,
+                           const FlushDecision& decision, const TellLog& log, core::WallTime now,
                            const std::string& config_version);
 
 }  // namespace tocsin::routing

@@ -16,7 +16,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/agenda.h"
-#include "routing/lifecycle.h"
+#include "routing/issue_life.h"
 #include "routing/routing.h"
 #include "routing/state.h"
 #include "routing/state_codec.h"

@@ -107,17 +107,17 @@ void Teller::tell(const Group& group, const Integration& integration,
   log_.change(group.hash, integration.id, [&](TellLog& log) {
     const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
                                options_.limits.owed_max_age};
-    Verdict verdict = decide(members, context, log, counted_.owed_dropped);
-    if (verdict.kind) {
-      send(log, verdict, compose(group, context, verdict, log, now, options_.config_version));
+    FlushDecision decision = decide(members, context, log, counted_.owed_dropped);
+    if (decision.kind) {
+      send(log, decision, compose(group, context, decision, log, now, options_.config_version));
     }
-    note(group, integration.id, verdict.reason);
-    return verdict.changed;
+    note(group, integration.id, decision.reason);
+    return decision.changed;
   });
 }
 
-void Teller::send(TellLog& log, Verdict& verdict, core::Notification notification) {
-  remember_sent(log, notification, std::move(verdict.over));
+void Teller::send(TellLog& log, FlushDecision& decision, core::Notification notification) {
+  remember_sent(log, notification, std::move(decision.over));
   ++counted_.notifications;
   counted_.truncated += notification.truncated;
   sent_bytes_ += approximate_bytes(notification);
@@ -164,14 +164,14 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     const bool silent = integration == nullptr || !integration->enabled || !integration->stateful ||
                         !integration->send_resolved || !incident_open(log) ||
                         (log.told.empty() && log.owed.empty());
-    Verdict verdict;
-    verdict.reason = "regrouped";
-    verdict.kind = core::NotificationKind::close;
+    FlushDecision decision;
+    decision.reason = "regrouped";
+    decision.kind = core::NotificationKind::close;
     for (const auto& [key, member] : group.members) {
       if (const auto told = log.told.find(key); told != log.told.end()) {
-        verdict.resolved.push_back({member.state, told->second.episode, false});
+        decision.resolved.push_back({member.state, told->second.episode, false});
       } else if (const auto owed = log.owed.find(key); owed != log.owed.end()) {
-        verdict.resolved.push_back({member.state, owed->second.episode, false});
+        decision.resolved.push_back({member.state, owed->second.episode, false});
       }
     }
     log.told.clear();
@@ -180,8 +180,8 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     ++log.seq;
     const Route none{};
     const FlushContext context{none, *integration, nullptr, now, {}};
-    send(log, verdict, compose(group, context, verdict, log, now, options_.config_version));
-    note(group, integration_id, verdict.reason);
+    send(log, decision, compose(group, context, decision, log, now, options_.config_version));
+    note(group, integration_id, decision.reason);
     return true;
   });
 }

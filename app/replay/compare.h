@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/replay/verdict_text.h"
+#include "app/replay/judgement_text.h"
 #include "core/record.h"
 
 namespace tocsin::app {
@@ -18,13 +18,13 @@ class LiveIssues {
   explicit LiveIssues(std::set<std::string> rules) : rules_(std::move(rules)) {}
   void handle(const core::RecordView& record);
   /// Of the rules that are compared, in the order of the topic.
-  [[nodiscard]] const Verdicts& told() const { return told_; }
+  [[nodiscard]] const Judgement& told() const { return told_; }
   [[nodiscard]] std::uint64_t others() const { return others_.size(); }
 
  private:
   std::set<std::string> rules_;
   std::set<std::string> others_;  // their issue keys
-  Verdicts told_;
+  Judgement told_;
 };
 
 enum class Change { added, gone, same };

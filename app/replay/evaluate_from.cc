@@ -5,9 +5,9 @@
 
 #include "app/commands.h"
 #include "app/replay/judge.h"
+#include "app/replay/judgement_text.h"
 #include "app/replay/recording.h"
 #include "app/replay/sweep.h"
-#include "app/replay/verdict_text.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -21,10 +21,11 @@ int refuse(int code, const std::string& message) {
 // What is damaged, missing or locked is a journal that cannot be read, whatever its code.
 int unreadable(const core::Error& error) { return refuse(kUnreachable, error.message); }
 
-bool found_issue(const Verdicts& verdicts) {
-  return std::any_of(verdicts.events.begin(), verdicts.events.end(), [](const core::Issue& issue) {
-    return issue.status == core::IssueStatus::firing && !issue.shadow;
-  });
+bool found_issue(const Judgement& judgement) {
+  return std::any_of(judgement.events.begin(), judgement.events.end(),
+                     [](const core::Issue& issue) {
+                       return issue.status == core::IssueStatus::firing && !issue.shadow;
+                     });
 }
 
 }  // namespace
@@ -50,26 +51,26 @@ int evaluate_recorded(const RecordedOptions& options) {
       [&] { (*judge)->collect(); });
   if (!end) return unreadable(end.error());
   (*judge)->finish();
-  const Verdicts& verdicts = (*judge)->verdicts();
-  if (verdicts.rows.empty() && !options.run.empty() && verdicts.records > 0) {
+  const Judgement& judgement = (*judge)->judgement();
+  if (judgement.rows.empty() && !options.run.empty() && judgement.records > 0) {
     return refuse(kUsage, "there is no run " + options.run + " in " + options.directory +
                               "; without --run all are judged and named");
   }
-  if (verdicts.rows.empty()) {
+  if (judgement.rows.empty()) {
     return refuse(kUnreachable, "there is no telemetry of a run in " + options.directory);
   }
-  const VerdictHead head{(*transport)->describe(), rules, end->gaps};
+  const JudgementHead head{(*transport)->describe(), rules, end->gaps};
   if (sweep) {
-    std::cout << (options.json ? core::to_json(sweep_value(*sweep, verdicts)) + "\n"
-                               : sweep_text(*sweep, verdicts));
+    std::cout << (options.json ? core::to_json(sweep_value(*sweep, judgement)) + "\n"
+                               : sweep_text(*sweep, judgement));
     return kOk;
   }
   if (options.json) {
-    std::cout << verdict_json(head, verdicts) << "\n";
+    std::cout << judgement_json(head, judgement) << "\n";
   } else {
-    std::cout << verdict_text(head, verdicts);
+    std::cout << judgement_text(head, judgement);
   }
-  return found_issue(verdicts) ? kFailed : kOk;
+  return found_issue(judgement) ? kFailed : kOk;
 }
 
 }  // namespace tocsin::app

@@ -12,7 +12,7 @@ struct RecordedOptions {
   RuleChoice rules;
   std::string run;    // only this one: a uid or its beginning, or with `job` its name
   std::string job;    // of `run`
-  std::string sweep;  // instead of verdicts: when each value of a parameter would have fired
+  std::string sweep;  // instead of a judgement: when each value of a parameter would have fired
   bool json = false;
 };
 

@@ -11,8 +11,8 @@
 #include "app/commands.h"
 #include "app/printable.h"
 #include "app/replay/judge.h"
+#include "app/replay/judgement_text.h"
 #include "app/replay/recording.h"
-#include "app/replay/verdict_text.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -87,8 +87,8 @@ GoldenIssue golden_issue(const core::Issue& issue) {
   return out;
 }
 
-std::ptrdiff_t attempts_of(const Verdicts& verdicts, const core::RunUid& run) {
-  return std::count_if(verdicts.runs.begin(), verdicts.runs.end(),
+std::ptrdiff_t attempts_of(const Judgement& judgement, const core::RunUid& run) {
+  return std::count_if(judgement.runs.begin(), judgement.runs.end(),
                        [&](const auto& one) { return one.first.first == run; });
 }
 
@@ -106,14 +106,14 @@ core::Result<std::vector<GoldenIssue>> judge(const Golden& golden) {
       [&] { (*judge)->collect(); });
   if (!end) return end.error();
   (*judge)->finish();
-  if ((*judge)->verdicts().rows.empty()) {
+  if ((*judge)->judgement().rows.empty()) {
     return core::unavailable("there is no telemetry of a run in " + folder);
   }
-  const Verdicts& verdicts = (*judge)->verdicts();
+  const Judgement& judgement = (*judge)->judgement();
   std::vector<GoldenIssue> found;
-  for (const IssueStory& story : issue_stories(verdicts)) {
+  for (const IssueStory& story : issue_stories(judgement)) {
     found.push_back(golden_issue(*story.first));
-    if (attempts_of(verdicts, story.first->run.uid) < 2) found.back().attempt = 0;
+    if (attempts_of(judgement, story.first->run.uid) < 2) found.back().attempt = 0;
   }
   return found;
 }

@@ -61,13 +61,13 @@ bool Judge::wants(const core::RunUid& run) {
     seen_ = true;
     run_ = run;
     rows_ = nullptr;
-    if (!run.nil() && (!wanted_ || wanted_(run))) rows_ = &verdicts_.rows[run];
+    if (!run.nil() && (!wanted_ || wanted_(run))) rows_ = &judgement_.rows[run];
   }
   return rows_ != nullptr;
 }
 
 void Judge::handle(const core::RecordView& record) {
-  ++verdicts_.records;
+  ++judgement_.records;
   rules::Engine& engine = this->engine(record.partition);
   const core::WallTime time = core::wall_time(record.timestamp);
   const rules::RecordRef ref{topic_, record.stream, record.partition, record.offset, time};
@@ -85,8 +85,8 @@ void Judge::handle(const core::RecordView& record) {
     refusal = std::string("handler_failed: ") + e.what();
   }
   if (refusal.empty()) return;
-  ++verdicts_.refused;
-  verdicts_.refused_newest = std::move(refusal);
+  ++judgement_.refused;
+  judgement_.refused_newest = std::move(refusal);
   engine.skip(ref);
 }
 
@@ -100,8 +100,8 @@ void Judge::take(rules::Engine& engine) {
   }
 }
 
-RunVerdict& Judge::verdict(const core::RunRef& run) {
-  RunVerdict& out = verdicts_.runs[{run.uid, run.attempt}];
+RunJudgement& Judge::run_judgement(const core::RunRef& run) {
+  RunJudgement& out = judgement_.runs[{run.uid, run.attempt}];
   if (!out.told || out.run.job.empty()) out.run = run;
   out.told = true;
   return out;
@@ -109,12 +109,12 @@ RunVerdict& Judge::verdict(const core::RunRef& run) {
 
 void Judge::note(rules::Event& event) {
   if (auto* issue = std::get_if<core::Issue>(&event)) {
-    if (!issue->run.uid.nil()) (void)verdict(issue->run);
-    verdicts_.events.push_back(std::move(*issue));
+    if (!issue->run.uid.nil()) (void)run_judgement(issue->run);
+    judgement_.events.push_back(std::move(*issue));
   } else if (auto* status = std::get_if<core::RuleStatusEvent>(&event)) {
-    verdict(status->run).rules[status->rule] = std::move(*status);
+    run_judgement(status->run).rules[status->rule] = std::move(*status);
   } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
-    RunVerdict& of = verdict(job->run);
+    RunJudgement& of = run_judgement(job->run);
     if (job->step) of.step = job->step;
     if (job->phase == core::JobPhase::ended) of.outcome = job->outcome;
     if (job->phase == core::JobPhase::started) of.outcome.clear();
@@ -129,10 +129,10 @@ void Judge::finish() {
   engines_.clear();
   newest_ = nullptr;
   // What nobody spoke of was there all the same.
-  for (const auto& [run, rows] : verdicts_.rows) {
-    const auto first = verdicts_.runs.lower_bound({run, 0});
-    if (first != verdicts_.runs.end() && first->first.first == run) continue;
-    verdicts_.runs[{run, 1}].run.uid = run;
+  for (const auto& [run, rows] : judgement_.rows) {
+    const auto first = judgement_.runs.lower_bound({run, 0});
+    if (first != judgement_.runs.end() && first->first.first == run) continue;
+    judgement_.runs[{run, 1}].run.uid = run;
   }
 }
 

@@ -23,7 +23,7 @@
 namespace tocsin::app {
 
 /// One attempt of a run as the recording has it.
-struct RunVerdict {
+struct RunJudgement {
   core::RunRef run;
   bool told = false;    // an event speaks of this attempt
   std::string outcome;  // how it ended; empty: the recording has no end of it
@@ -31,10 +31,10 @@ struct RunVerdict {
   std::map<std::string, core::RuleStatusEvent> rules;  // by name: the newest status
 };
 
-struct Verdicts {
+struct Judgement {
   std::vector<core::Issue> events;  // firing, firing again, resolved: as they were decided
-  std::map<std::pair<core::RunUid, std::uint32_t>, RunVerdict> runs;  // by uid and attempt
-  std::map<core::RunUid, std::uint64_t> rows;                         // judged, by run
+  std::map<std::pair<core::RunUid, std::uint32_t>, RunJudgement> runs;  // by uid and attempt
+  std::map<core::RunUid, std::uint64_t> rows;                           // judged, by run
   std::uint64_t records = 0;
   std::uint64_t refused = 0;  // records that hold no telemetry
   std::string refused_newest;
@@ -60,7 +60,7 @@ class Judge {
   /// The recording is over: judges what waits for a later record.
   void finish();
 
-  [[nodiscard]] const Verdicts& verdicts() const { return verdicts_; }
+  [[nodiscard]] const Judgement& judgement() const { return judgement_; }
 
  private:
   Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log);
@@ -68,7 +68,7 @@ class Judge {
   bool wants(const core::RunUid& run);
   void take(rules::Engine& engine);
   void note(rules::Event& event);
-  RunVerdict& verdict(const core::RunRef& run);
+  RunJudgement& run_judgement(const core::RunRef& run);
 
   core::NullLog quiet_;
   SystemClock clock_;
@@ -83,7 +83,7 @@ class Judge {
   std::uint64_t* rows_ = nullptr;  // of that run; null: not wanted, or none yet
   bool seen_ = false;
   ingest::JsonScalarDecoder json_;
-  Verdicts verdicts_;
+  Judgement judgement_;
 };
 
 }  // namespace tocsin::app

@@ -7,9 +7,9 @@
 #include "app/commands.h"
 #include "app/replay/compare.h"
 #include "app/replay/judge.h"
+#include "app/replay/judgement_text.h"
 #include "app/replay/recording.h"
 #include "app/replay/sweep.h"
-#include "app/replay/verdict_text.h"
 #include "app/system_clock.h"
 #include "app/transport_settings.h"
 #include "core/topics.h"
@@ -120,8 +120,8 @@ std::optional<Stop> Replay::judge() {
   }
   gaps_ = end->gaps;
   judge_->finish();
-  if (!judge_->verdicts().rows.empty()) return std::nullopt;
-  const bool other_runs = judge_->verdicts().records > 0 && !options_.run.empty();
+  if (!judge_->judgement().rows.empty()) return std::nullopt;
+  const bool other_runs = judge_->judgement().records > 0 && !options_.run.empty();
   return Stop{other_runs ? kUsage : kUnreachable,
               other_runs ? "there is no run " + options_.run + " in " + where()
                          : "there is no telemetry of a run in " + where()};
@@ -154,27 +154,28 @@ std::string Replay::where() const {
 }
 
 int Replay::show() {
-  const Verdicts& verdicts = judge_->verdicts();
-  const VerdictHead head{where(), rules_, gaps_};
+  const Judgement& judgement = judge_->judgement();
+  const JudgementHead head{where(), rules_, gaps_};
   if (sweep_) {
-    std::cout << (options_.json ? core::to_json(sweep_value(*sweep_, verdicts)) + "\n"
-                                : head.source + "\n" + sweep_text(*sweep_, verdicts));
+    std::cout << (options_.json ? core::to_json(sweep_value(*sweep_, judgement)) + "\n"
+                                : head.source + "\n" + sweep_text(*sweep_, judgement));
     return kOk;
   }
   // Runs of which the span has nothing (another partition, retention) cannot fire again in it.
-  const auto judged = [&](const core::RunUid& run) { return verdicts.rows.contains(run); };
-  const auto differences = compare(issue_stories(verdicts), issue_stories(live_->told()),
+  const auto judged = [&](const core::RunUid& run) { return judgement.rows.contains(run); };
+  const auto differences = compare(issue_stories(judgement), issue_stories(live_->told()),
                                    span_.from.time, span_.to.time, judged);
   if (options_.json) {
     std::cout << core::to_json(core::ValueMap{{"source", head.source},
                                               {"rules", rules_.from},
-                                              {"records", verdicts.records},
+                                              {"records", judgement.records},
                                               {"gaps", gaps_},
-                                              {"refused", verdicts.refused},
+                                              {"refused", judgement.refused},
                                               {"compared", difference_value(differences)}})
               << "\n";
   } else {
-    std::cout << verdict_heading(head, verdicts) << difference_text(differences, live_->others());
+    std::cout << judgement_heading(head, judgement)
+              << difference_text(differences, live_->others());
   }
   for (const Difference& one : differences) {
     if (one.change != Change::same) return kFailed;

@@ -300,15 +300,15 @@ core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
   return read_first(core::ValueList{item}, name);
 }
 /// What a value came to in one run, or in all of them.
-struct Outcome {
+struct Firings {
   const core::Issue* first = nullptr;
   std::uint64_t issues = 0;
   std::uint64_t runs = 0;  // that fired
 };
 
-Outcome outcome_of(const std::vector<IssueStory>& stories, const std::string& rule,
+Firings firings_of(const std::vector<IssueStory>& stories, const std::string& rule,
                    const core::RunUid* run, std::uint32_t attempt) {
-  Outcome out;
+  Firings out;
   std::vector<std::pair<core::RunUid, std::uint32_t>> runs;
   for (const IssueStory& story : stories) {
     const core::Issue& issue = *story.first;
@@ -323,13 +323,13 @@ Outcome outcome_of(const std::vector<IssueStory>& stories, const std::string& ru
   return out;
 }
 
-std::string step_text(const Outcome& outcome) {
-  if (outcome.first == nullptr || !outcome.first->step) return "–";
-  return std::to_string(*outcome.first->step);
+std::string step_text(const Firings& firings) {
+  if (firings.first == nullptr || !firings.first->step) return "–";
+  return std::to_string(*firings.first->step);
 }
 
-std::string time_text(const Outcome& outcome) {
-  return outcome.first == nullptr ? "–" : core::to_rfc3339(outcome.first->time);
+std::string time_text(const Firings& firings) {
+  return firings.first == nullptr ? "–" : core::to_rfc3339(firings.first->time);
 }
 
 std::string upper(std::string text) {
@@ -372,27 +372,27 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   return out;
 }
 
-std::string sweep_text(const Sweep& sweep, const Verdicts& verdicts) {
-  const auto stories = issue_stories(verdicts);
+std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
+  const auto stories = issue_stories(judgement);
   std::string out = "sweep of " + sweep.rule + "." + sweep.parameter + ", " +
                     std::to_string(sweep.values.size()) + " values\n";
   const std::string head = upper(sweep.parameter);
-  if (verdicts.runs.size() > 1) {
+  if (judgement.runs.size() > 1) {
     std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES"}};
     for (const SweepValue& value : sweep.values) {
-      const Outcome all = outcome_of(stories, value.rule, nullptr, 0);
+      const Firings all = firings_of(stories, value.rule, nullptr, 0);
       rows.push_back({value.text,
-                      std::to_string(all.runs) + " of " + std::to_string(verdicts.runs.size()),
+                      std::to_string(all.runs) + " of " + std::to_string(judgement.runs.size()),
                       std::to_string(all.issues)});
     }
     out += text_table(rows);
   }
   std::size_t quiet = 0;  // runs in which no value fires
-  for (const auto& [key, run] : verdicts.runs) {
+  for (const auto& [key, run] : judgement.runs) {
     std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES"}};
-    bool fired = verdicts.runs.size() == 1;
+    bool fired = judgement.runs.size() == 1;
     for (const SweepValue& value : sweep.values) {
-      const Outcome one = outcome_of(stories, value.rule, &key.first, key.second);
+      const Firings one = firings_of(stories, value.rule, &key.first, key.second);
       fired = fired || one.issues > 0;
       rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues)});
     }
@@ -408,12 +408,12 @@ std::string sweep_text(const Sweep& sweep, const Verdicts& verdicts) {
   return out;
 }
 
-core::Value sweep_value(const Sweep& sweep, const Verdicts& verdicts) {
-  const auto stories = issue_stories(verdicts);
+core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
+  const auto stories = issue_stories(judgement);
   core::ValueList rows;
-  for (const auto& [key, run] : verdicts.runs) {
+  for (const auto& [key, run] : judgement.runs) {
     for (const SweepValue& value : sweep.values) {
-      const Outcome one = outcome_of(stories, value.rule, &key.first, key.second);
+      const Firings one = firings_of(stories, value.rule, &key.first, key.second);
       const bool stepped = one.first != nullptr && one.first->step;
       rows.push_back(core::ValueMap{
           {"run", core::to_text(key.first)},

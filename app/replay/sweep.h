@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/replay/verdict_text.h"
+#include "app/replay/judgement_text.h"
 
 namespace tocsin::app {
 
@@ -28,7 +28,7 @@ struct Sweep {
 core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rules);
 
 /// A table per run, and one over all runs where there are several.
-std::string sweep_text(const Sweep& sweep, const Verdicts& verdicts);
-core::Value sweep_value(const Sweep& sweep, const Verdicts& verdicts);
+std::string sweep_text(const Sweep& sweep, const Judgement& judgement);
+core::Value sweep_value(const Sweep& sweep, const Judgement& judgement);
 
 }  // namespace tocsin::app

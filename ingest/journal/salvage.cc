@@ -209,7 +209,7 @@ core::Result<JournalReport> salvage_journal(const std::string& from, const std::
       if (auto status = copy_positions(**old, **fresh, report); !status) return status.error();
     }
     if (auto done = (*fresh)->run("COMMIT"); !done) return done.error();
-    if (auto settled = (*fresh)->checkpoint(true); !settled) return settled.error();
+    if (auto folded = (*fresh)->checkpoint(true); !folded) return folded.error();
   }
   // Positions may stand behind records that are gone: prepare again, so that ids go on from there.
   if (auto lifted = prepare_journal(to, machine_hash(), plan, now); !lifted) return lifted.error();

@@ -251,9 +251,9 @@ core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t 
     const auto now = Clock::now();
     if (now >= deadline || max_records == 0) return std::size_t{0};
     const auto until = std::min(deadline, pace_.next());
-    const auto outcome = watch_.wait(pace_.deaf_until() - now, until - now);
-    if (outcome == JournalWatch::Outcome::woken) return std::size_t{0};
-    if (outcome == JournalWatch::Outcome::changed) pace_.changed();
+    const auto wakeup = watch_.wait(pace_.deaf_until() - now, until - now);
+    if (wakeup == JournalWatch::Wakeup::woken) return std::size_t{0};
+    if (wakeup == JournalWatch::Wakeup::changed) pace_.changed();
   }
 }
 

@@ -52,19 +52,19 @@ bool JournalWatch::armed() const {
                                         [](const File& file) { return file.watch >= 0; });
 }
 
-JournalWatch::Outcome JournalWatch::wait(nanoseconds deaf, nanoseconds longest) {
-  if (take_wake()) return Outcome::woken;
+JournalWatch::Wakeup JournalWatch::wait(nanoseconds deaf, nanoseconds longest) {
+  if (take_wake()) return Wakeup::woken;
   deaf = std::min(deaf, longest);
   if (deaf.count() > 0) {
     sleep_until_readable(bell_.get(), -1, deaf);
-    if (take_wake()) return Outcome::woken;
+    if (take_wake()) return Wakeup::woken;
   }
   arm();
   if (longest > deaf && !began_) {
     sleep_until_readable(bell_.get(), inotify_.get(), longest - deaf);
-    if (take_wake()) return Outcome::woken;
+    if (take_wake()) return Wakeup::woken;
   }
-  return changed() ? Outcome::changed : Outcome::time_over;
+  return changed() ? Wakeup::changed : Wakeup::time_over;
 }
 
 void JournalWatch::wake() {

@@ -12,7 +12,7 @@ namespace tocsin::ingest {
 
 class JournalWatch {
  public:
-  enum class Outcome { time_over, changed, woken };
+  enum class Wakeup { time_over, changed, woken };
 
   JournalWatch();
   /// Also watch this file. It need not exist yet.
@@ -25,7 +25,7 @@ class JournalWatch {
   bool changed();
   /// Waits for a change of a watched file or wake(), for `longest` in the end. In its first `deaf`
   /// part changes do not count: a commit becomes visible a little after its bytes are written.
-  Outcome wait(std::chrono::nanoseconds deaf, std::chrono::nanoseconds longest);
+  Wakeup wait(std::chrono::nanoseconds deaf, std::chrono::nanoseconds longest);
   /// Ends a wait() that is under way, or else the next one. Thread-safe.
   void wake();
 

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 constexpr auto kEvery = 700ms;
 constexpr int kQueryPatience = 1000;  // ms
 constexpr std::chrono::nanoseconds kFresh = 2s;
-constexpr std::chrono::nanoseconds kSettled = 1s;
+constexpr std::chrono::nanoseconds kSteady = 1s;
 
 std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -33,7 +33,7 @@ void KafkaPulse::watch(std::vector<Topic> partitions) {
 bool KafkaPulse::steady() const {
   const std::int64_t at = answered_at_.load();
   const std::int64_t time = now();
-  return at != 0 && time - at <= kFresh.count() && time - since_.load() >= kSettled.count();
+  return at != 0 && time - at <= kFresh.count() && time - since_.load() >= kSteady.count();
 }
 
 /// Where the partition ends. Not by rd_kafka_query_watermark_offsets: that one waits for an answer
@@ -59,7 +59,7 @@ void KafkaPulse::run(const std::stop_token& stop) {
       const std::int64_t time = now();
       const std::int64_t before = answered_at_.load();
       if (before == 0) {
-        since_ = time - kSettled.count();
+        since_ = time - kSteady.count();
       } else if (time - before > kFresh.count()) {
         since_ = time;
       }

@@ -12,19 +12,19 @@ struct Totals {
   std::uint64_t seeds = 0, failed = 0, issues = 0, notifications = 0, effects = 0, stops = 0;
   std::map<std::string, std::uint64_t> faults;
 
-  void add(const Verdict& verdict) {
+  void add(const SeedReport& seed_report) {
     ++seeds;
-    issues += verdict.issues;
-    notifications += verdict.notifications;
-    effects += verdict.effects;
-    stops += verdict.stops;
-    for (const auto& [kind, count] : verdict.faults) faults[kind] += count;
+    issues += seed_report.issues;
+    notifications += seed_report.notifications;
+    effects += seed_report.effects;
+    stops += seed_report.stops;
+    for (const auto& [kind, count] : seed_report.faults) faults[kind] += count;
   }
 };
 
-void report(std::uint64_t seed, Mutation mutation, const Verdict& verdict) {
+void report(std::uint64_t seed, Mutation mutation, const SeedReport& seed_report) {
   std::printf("seed %llu FAILED\n", static_cast<unsigned long long>(seed));
-  for (const auto& problem : verdict.problems) std::printf("  %s\n", problem.c_str());
+  for (const auto& problem : seed_report.problems) std::printf("  %s\n", problem.c_str());
   std::printf("  replay: %s\n", replay_command(seed, mutation).c_str());
 }
 
@@ -36,11 +36,11 @@ int soak(std::uint64_t first, std::uint64_t count, double minutes, Mutation muta
   double said = 0;
   for (std::uint64_t seed = first;; ++seed) {
     if (count > 0 ? seed >= first + count : seconds() >= minutes * 60) break;
-    const Verdict verdict = simulate(seed, mutation);
-    totals.add(verdict);
-    if (!verdict.problems.empty()) {
+    const SeedReport seed_report = simulate(seed, mutation);
+    totals.add(seed_report);
+    if (!seed_report.problems.empty()) {
       ++totals.failed;
-      report(seed, mutation, verdict);
+      report(seed, mutation, seed_report);
     }
     if (seconds() - said >= 10) {
       said = seconds();
@@ -84,13 +84,13 @@ int run(int argc, char** argv) {
     if (to_string(one) == wrong) mutation = one;
   }
   if (count > 0 || minutes > 0) return soak(seed, count, minutes, mutation);
-  const Verdict verdict = simulate(seed, mutation, log);
-  if (verdict.problems.empty()) {
+  const SeedReport seed_report = simulate(seed, mutation, log);
+  if (seed_report.problems.empty()) {
     std::printf("seed %llu: all is well\n", static_cast<unsigned long long>(seed));
     return 0;
   }
-  report(seed, mutation, verdict);
-  return verdict.problems.empty() ? 0 : 1;
+  report(seed, mutation, seed_report);
+  return seed_report.problems.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -5,18 +5,18 @@
 
 namespace tocsin::simulation {
 
-Verdict simulate(std::uint64_t seed, Mutation mutation, bool print) {
+SeedReport simulate(std::uint64_t seed, Mutation mutation, bool print) {
   World world(scenario_of(seed), mutation, print);
   world.run();
-  Verdict verdict;
+  SeedReport seed_report;
   Findings findings = check(world);
-  verdict.problems = std::move(findings.problems);
-  verdict.faults = world.trace().faults();
-  verdict.issues = world.broker().records("issues").size();
-  verdict.notifications = world.broker().records("router-outbox").size();
-  verdict.effects = world.receivers().effects().size();
-  verdict.stops = world.stopped().size();
-  return verdict;
+  seed_report.problems = std::move(findings.problems);
+  seed_report.faults = world.trace().faults();
+  seed_report.issues = world.broker().records("issues").size();
+  seed_report.notifications = world.broker().records("router-outbox").size();
+  seed_report.effects = world.receivers().effects().size();
+  seed_report.stops = world.stopped().size();
+  return seed_report;
 }
 
 std::string replay_command(std::uint64_t seed, Mutation mutation) {

@@ -1,4 +1,4 @@
-// One seed, from its scenario to the verdict.
+// One seed, from its scenario to what came of it.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace tocsin::simulation {
 
-struct Verdict {
+struct SeedReport {
   std::vector<std::string> problems;
   std::map<std::string, std::uint64_t> faults;  // by kind
   std::size_t issues = 0, notifications = 0, effects = 0, stops = 0;
 };
 
-Verdict simulate(std::uint64_t seed, Mutation mutation = Mutation::none, bool print = false);
+SeedReport simulate(std::uint64_t seed, Mutation mutation = Mutation::none, bool print = false);
 /// The one command that shows what happened.
 std::string replay_command(std::uint64_t seed, Mutation mutation);
 

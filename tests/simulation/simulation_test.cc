@@ -6,9 +6,9 @@
 namespace tocsin::simulation {
 namespace {
 
-std::string text(const Verdict& verdict) {
+std::string text(const SeedReport& seed_report) {
   std::string all;
-  for (const auto& problem : verdict.problems) all += "\n  " + problem;
+  for (const auto& problem : seed_report.problems) all += "\n  " + problem;
   return all;
 }
 
@@ -17,9 +17,10 @@ class Seeds : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(Seeds, NothingIsLostAndNothingIsDoneTwice) {
   constexpr std::uint64_t kEach = 100;
   for (std::uint64_t seed = GetParam(); seed < GetParam() + kEach; ++seed) {
-    const Verdict verdict = simulate(seed);
-    EXPECT_TRUE(verdict.problems.empty()) << "seed " << seed << text(verdict)
-                                          << "\n  replay: " << replay_command(seed, Mutation::none);
+    const SeedReport seed_report = simulate(seed);
+    EXPECT_TRUE(seed_report.problems.empty())
+        << "seed " << seed << text(seed_report)
+        << "\n  replay: " << replay_command(seed, Mutation::none);
   }
 }
 
@@ -31,9 +32,9 @@ class Mistakes : public testing::TestWithParam<Mutation> {};
 TEST_P(Mistakes, IsFoundWithinTwoHundredSeeds) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     // Found is what was well without the mistake.
-    const Verdict with = simulate(seed, GetParam());
+    const SeedReport with = simulate(seed, GetParam());
     if (with.problems.empty()) continue;
-    const Verdict without = simulate(seed);
+    const SeedReport without = simulate(seed);
     if (without.problems.empty()) {
       RecordProperty("seed", static_cast<int>(seed));
       return;
@@ -49,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(PutBack, Mistakes, testing::ValuesIn(kMutations),
 
 TEST(Simulation, TheSameSeedIsTheSameWorld) {
   for (const std::uint64_t seed : {3U, 7U, 11U}) {
-    const Verdict first = simulate(seed);
-    const Verdict second = simulate(seed);
+    const SeedReport first = simulate(seed);
+    const SeedReport second = simulate(seed);
     EXPECT_EQ(first.faults, second.faults);
     EXPECT_EQ(first.issues, second.issues);
     EXPECT_EQ(first.notifications, second.notifications);

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/routing/lifecycle_fixture.h"
+#include "tests/unit/routing/issue_life_fixture.h"
 
 namespace tocsin::routing {
 namespace {
@@ -12,7 +12,7 @@ using core::JobPhase;
 using core::Resolution;
 using ::testing::ElementsAre;
 
-using RunIssues = LifecycleTest;
+using RunIssues = IssueLifeTest;
 
 TEST_F(RunIssues, TheEndOfAJobResolvesItsIssues) {
   h.job(JobPhase::started, 1);

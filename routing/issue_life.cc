@@ -1,4 +1,4 @@
-#include "routing/lifecycle.h"
+#include "routing/issue_life.h"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/routing/lifecycle_fixture.h"
+#include "tests/unit/routing/issue_life_fixture.h"
 
 namespace tocsin::routing {
 namespace {
@@ -13,9 +13,9 @@ using core::Resolution;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Lifecycle = LifecycleTest;
+using IssueLife = IssueLifeTest;
 
-TEST_F(Lifecycle, AFiringAfterAResolveIsTheNextEpisode) {
+TEST_F(IssueLife, AFiringAfterAResolveIsTheNextEpisode) {
   h.fire(kLiving);
   h.at(1s);
   h.resolve(kLiving);
@@ -26,7 +26,7 @@ TEST_F(Lifecycle, AFiringAfterAResolveIsTheNextEpisode) {
   EXPECT_TRUE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, SeverityIsNoPartOfWhatTheIssueIs) {
+TEST_F(IssueLife, SeverityIsNoPartOfWhatTheIssueIs) {
   h.fire(kLiving);
   core::Labels worse = kLiving;
   worse.set("severity", "critical");
@@ -35,7 +35,7 @@ TEST_F(Lifecycle, SeverityIsNoPartOfWhatTheIssueIs) {
   EXPECT_EQ(view(kLiving).issue.severity, core::Severity::critical);
 }
 
-TEST_F(Lifecycle, ReportsOfOneEpisodeMerge) {
+TEST_F(IssueLife, ReportsOfOneEpisodeMerge) {
   core::Issue first = h.issue(kLiving, IssueStatus::firing);
   first.summary = "first";
   h.report(first);
@@ -56,7 +56,7 @@ TEST_F(Lifecycle, ReportsOfOneEpisodeMerge) {
   EXPECT_EQ(view(kLiving).issue.starts_at, kStart - 10s);
 }
 
-TEST_F(Lifecycle, TheLatestOfTwoResolvesCounts) {
+TEST_F(IssueLife, TheLatestOfTwoResolvesCounts) {
   h.fire(kLiving);
   h.at(10s);
   core::Issue one = h.issue(kLiving, IssueStatus::resolved);
@@ -80,7 +80,7 @@ TEST_F(Lifecycle, TheLatestOfTwoResolvesCounts) {
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered"));
 }
 
-TEST_F(Lifecycle, EverNewSourcesDoNotMakeTheStateGrow) {
+TEST_F(IssueLife, EverNewSourcesDoNotMakeTheStateGrow) {
   for (int i = 0; i < 2000; ++i) {
     core::Issue issue = h.issue(kLiving, IssueStatus::firing);
     issue.source = "/made/up/" + std::to_string(i);
@@ -91,7 +91,7 @@ TEST_F(Lifecycle, EverNewSourcesDoNotMakeTheStateGrow) {
   EXPECT_TRUE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, AReportThatTouchesTheEndedEpisodeContinuesIt) {
+TEST_F(IssueLife, AReportThatTouchesTheEndedEpisodeContinuesIt) {
   h.fire(kLiving);
   h.at(10s);
   h.resolve(kLiving);
@@ -102,7 +102,7 @@ TEST_F(Lifecycle, AReportThatTouchesTheEndedEpisodeContinuesIt) {
   EXPECT_EQ(view(kLiving).issue.starts_at, kStart);
 }
 
-TEST_F(Lifecycle, ADuplicateEventIsDropped) {
+TEST_F(IssueLife, ADuplicateEventIsDropped) {
   const core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   h.report(issue);
@@ -112,7 +112,7 @@ TEST_F(Lifecycle, ADuplicateEventIsDropped) {
   EXPECT_EQ(h.router().stats().events, 3U);
 }
 
-TEST_F(Lifecycle, TheSameIdOfAnotherSourceIsNoDuplicate) {
+TEST_F(IssueLife, TheSameIdOfAnotherSourceIsNoDuplicate) {
   core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   issue.source = "/other";
@@ -120,7 +120,7 @@ TEST_F(Lifecycle, TheSameIdOfAnotherSourceIsNoDuplicate) {
   EXPECT_EQ(h.router().stats().duplicates, 0U);
 }
 
-TEST_F(Lifecycle, DuplicatesAreRememberedForTheWindowOnly) {
+TEST_F(IssueLife, DuplicatesAreRememberedForTheWindowOnly) {
   const core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   h.report(issue);
   const auto seen = [&] {
@@ -134,7 +134,7 @@ TEST_F(Lifecycle, DuplicatesAreRememberedForTheWindowOnly) {
   EXPECT_EQ(seen(), 0U);
 }
 
-TEST_F(Lifecycle, TheMemoryForDuplicatesIsBounded) {
+TEST_F(IssueLife, TheMemoryForDuplicatesIsBounded) {
   h.options.limits.dedup_max = 3;
   h.open();
   for (int i = 0; i < 10; ++i) {
@@ -147,7 +147,7 @@ TEST_F(Lifecycle, TheMemoryForDuplicatesIsBounded) {
   EXPECT_EQ(seen, 3U);
 }
 
-TEST_F(Lifecycle, AStaleReportChangesNothing) {
+TEST_F(IssueLife, AStaleReportChangesNothing) {
   const core::Issue old = h.issue(kLiving, IssueStatus::firing);
   h.fire(kLiving);
   h.at(1s);
@@ -157,7 +157,7 @@ TEST_F(Lifecycle, AStaleReportChangesNothing) {
   EXPECT_FALSE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, AnOldFiringWithoutSequenceDoesNotReopen) {
+TEST_F(IssueLife, AnOldFiringWithoutSequenceDoesNotReopen) {
   core::Issue old = foreign();
   h.fire(kLiving);
   h.at(10s);
@@ -168,7 +168,7 @@ TEST_F(Lifecycle, AnOldFiringWithoutSequenceDoesNotReopen) {
   EXPECT_EQ(h.router().stats().stale, 1U);
 }
 
-TEST_F(Lifecycle, AResolveOfAnEarlierEpisodeDoesNotEndThisOne) {
+TEST_F(IssueLife, AResolveOfAnEarlierEpisodeDoesNotEndThisOne) {
   h.at(1min);
   h.fire(kLiving);
   core::Issue old = h.issue(kLiving, IssueStatus::resolved);
@@ -178,7 +178,7 @@ TEST_F(Lifecycle, AResolveOfAnEarlierEpisodeDoesNotEndThisOne) {
   EXPECT_TRUE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, AResolveOfNothingIsCounted) {
+TEST_F(IssueLife, AResolveOfNothingIsCounted) {
   h.resolve(kLiving);
   h.at(1h);
   EXPECT_EQ(h.router().stats().orphan_resolves, 1U);
@@ -187,7 +187,7 @@ TEST_F(Lifecycle, AResolveOfNothingIsCounted) {
   EXPECT_EQ(view(kLiving).episodes, 1U);
 }
 
-TEST_F(Lifecycle, AProducerWithoutResolvesTimesOut) {
+TEST_F(IssueLife, AProducerWithoutResolvesTimesOut) {
   h.report(foreign());
   h.at(4min);
   core::Issue refresh = foreign();
@@ -201,13 +201,13 @@ TEST_F(Lifecycle, AProducerWithoutResolvesTimesOut) {
   EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved expired"));
 }
 
-TEST_F(Lifecycle, AnIssueOfOurEngineNeverTimesOut) {
+TEST_F(IssueLife, AnIssueOfOurEngineNeverTimesOut) {
   h.fire(kLiving);
   h.at(24h * 30);
   EXPECT_TRUE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, ATimeoutNeverShortensAnEndThatWasNamed) {
+TEST_F(IssueLife, ATimeoutNeverShortensAnEndThatWasNamed) {
   core::Issue named = foreign();
   named.ends_at = kStart + 1h;
   h.report(named);
@@ -221,7 +221,7 @@ TEST_F(Lifecycle, ATimeoutNeverShortensAnEndThatWasNamed) {
   EXPECT_FALSE(view(kLiving).firing);
 }
 
-TEST_F(Lifecycle, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
+TEST_F(IssueLife, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
   h.report(foreign());
   h.stop_until(1h);
   h.open();
@@ -231,7 +231,7 @@ TEST_F(Lifecycle, ExpiryHappensAtItsTimeAlsoWhileTheRouterWasDown) {
   EXPECT_THAT(h.sent, IsEmpty());
 }
 
-TEST_F(Lifecycle, ABeginFarAheadIsClampedToTheArrival) {
+TEST_F(IssueLife, ABeginFarAheadIsClampedToTheArrival) {
   core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = kStart + 1h;
   h.report(issue);
@@ -239,7 +239,7 @@ TEST_F(Lifecycle, ABeginFarAheadIsClampedToTheArrival) {
   EXPECT_EQ(h.router().stats().clamped, 1U);
 }
 
-TEST_F(Lifecycle, AnEndOfAProducerWhoseClockIsAheadIsAnEnd) {
+TEST_F(IssueLife, AnEndOfAProducerWhoseClockIsAheadIsAnEnd) {
   core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = issue.time = kStart + 2s;
   h.report(issue);
@@ -252,7 +252,7 @@ TEST_F(Lifecycle, AnEndOfAProducerWhoseClockIsAheadIsAnEnd) {
   EXPECT_EQ(*view(kLiving).issue.ends_at, kStart + 2s);
 }
 
-TEST_F(Lifecycle, MissingTimesAreFilledIn) {
+TEST_F(IssueLife, MissingTimesAreFilledIn) {
   core::Issue issue = h.issue(kLiving, IssueStatus::firing);
   issue.starts_at = {};
   issue.time = kStart - 3s;
@@ -264,13 +264,13 @@ TEST_F(Lifecycle, MissingTimesAreFilledIn) {
   EXPECT_EQ(view(kRunA).issue.starts_at, kStart);
 }
 
-TEST_F(Lifecycle, AnIssueWithoutLabelsIsRejected) {
+TEST_F(IssueLife, AnIssueWithoutLabelsIsRejected) {
   h.report(h.issue({}, IssueStatus::firing));
   EXPECT_EQ(h.router().stats().rejected, 1U);
   EXPECT_EQ(h.router().stats().issues, 0U);
 }
 
-TEST_F(Lifecycle, ResolvedIssuesAreForgottenAfterTheRetention) {
+TEST_F(IssueLife, ResolvedIssuesAreForgottenAfterTheRetention) {
   h.fire(kLiving);
   h.at(30s);
   h.resolve(kLiving);

@@ -1,4 +1,4 @@
-#include "app/replay/verdict_text.h"
+#include "app/replay/judgement_text.h"
 
 #include <algorithm>
 #include <tuple>
@@ -32,7 +32,7 @@ std::string needs_of(const core::RuleStatusEvent& status) {
   return descriptor == nullptr ? "" : std::string(descriptor->needs);
 }
 
-std::vector<RuleLine> rule_lines(const VerdictHead& head, const RunVerdict& run,
+std::vector<RuleLine> rule_lines(const JudgementHead& head, const RunJudgement& run,
                                  const std::vector<IssueStory>& stories) {
   std::vector<RuleLine> out;
   for (const auto& rule : head.rules.rules.rules) {
@@ -122,9 +122,9 @@ std::vector<IssueStory> of_run(const std::vector<IssueStory>& all, const RunKey&
   return out;
 }
 
-std::uint64_t rows_of(const Verdicts& verdicts, const core::RunUid& run) {
-  const auto found = verdicts.rows.find(run);
-  return found == verdicts.rows.end() ? 0 : found->second;
+std::uint64_t rows_of(const Judgement& judgement, const core::RunUid& run) {
+  const auto found = judgement.rows.find(run);
+  return found == judgement.rows.end() ? 0 : found->second;
 }
 
 std::string count(std::uint64_t number, const char* one) {
@@ -167,8 +167,8 @@ core::Value rule_value(const RuleLine& line) {
                         {"first_step", number_or_null(line.first_step)}};
 }
 
-core::Value run_value(const VerdictHead& head, const Verdicts& verdicts, const RunKey& key,
-                      const RunVerdict& run, const std::vector<IssueStory>& stories) {
+core::Value run_value(const JudgementHead& head, const Judgement& judgement, const RunKey& key,
+                      const RunJudgement& run, const std::vector<IssueStory>& stories) {
   core::ValueList rules;
   for (const RuleLine& line : rule_lines(head, run, stories)) rules.push_back(rule_value(line));
   return core::ValueMap{{"run", core::to_text(key.first)},
@@ -176,17 +176,17 @@ core::Value run_value(const VerdictHead& head, const Verdicts& verdicts, const R
                         {"attempt", std::int64_t{key.second}},
                         {"outcome", run.outcome.empty() ? core::Value() : core::Value(run.outcome)},
                         {"step", number_or_null(run.step)},
-                        {"rows", rows_of(verdicts, key.first)},
+                        {"rows", rows_of(judgement, key.first)},
                         {"issues", std::uint64_t{stories.size()}},
                         {"rules", std::move(rules)}};
 }
 
 }  // namespace
 
-std::vector<IssueStory> issue_stories(const Verdicts& verdicts) {
+std::vector<IssueStory> issue_stories(const Judgement& judgement) {
   std::vector<IssueStory> out;
   std::map<std::pair<std::string, std::uint32_t>, std::size_t> known;
-  for (const core::Issue& issue : verdicts.events) {
+  for (const core::Issue& issue : judgement.events) {
     const auto [at, fresh] =
         known.try_emplace({core::issue_key(issue.labels), issue.run.attempt}, out.size());
     if (fresh) out.push_back({&issue, &issue, 0});
@@ -197,24 +197,24 @@ std::vector<IssueStory> issue_stories(const Verdicts& verdicts) {
   return out;
 }
 
-std::string verdict_heading(const VerdictHead& head, const Verdicts& verdicts) {
+std::string judgement_heading(const JudgementHead& head, const Judgement& judgement) {
   std::uint64_t rows = 0;
-  for (const auto& [run, of_run] : verdicts.rows) rows += of_run;
-  std::string out = head.source + ": " + count(verdicts.records, "record") + ", " +
-                    count(rows, "row") + ", " + count(verdicts.rows.size(), "run") + "; " +
+  for (const auto& [run, of_run] : judgement.rows) rows += of_run;
+  std::string out = head.source + ": " + count(judgement.records, "record") + ", " +
+                    count(rows, "row") + ", " + count(judgement.rows.size(), "run") + "; " +
                     head.rules.from + " (" + count(head.rules.rules.rules.size(), "rule") + ")\n";
-  if (verdicts.refused > 0) {
-    out += count(verdicts.refused, "record") +
-           " could not be read; newest: " + printable(verdicts.refused_newest) + "\n";
+  if (judgement.refused > 0) {
+    out += count(judgement.refused, "record") +
+           " could not be read; newest: " + printable(judgement.refused_newest) + "\n";
   }
   if (head.gaps > 0) out += "records are missing in " + count(head.gaps, "place") + "\n";
   return out;
 }
 
-std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts) {
-  std::string out = verdict_heading(head, verdicts);
-  const auto stories = issue_stories(verdicts);
-  for (const auto& [key, run] : verdicts.runs) {
+std::string judgement_text(const JudgementHead& head, const Judgement& judgement) {
+  std::string out = judgement_heading(head, judgement);
+  const auto stories = issue_stories(judgement);
+  for (const auto& [key, run] : judgement.runs) {
     const std::string uid = core::to_text(key.first);
     out += "\n" + (run.run.job.empty() ? uid : printable(run.run.job) + "  " + uid) + "  attempt " +
            std::to_string(key.second) + "  " +
@@ -242,21 +242,21 @@ std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts) {
   return out;
 }
 
-std::string verdict_json(const VerdictHead& head, const Verdicts& verdicts) {
-  const auto stories = issue_stories(verdicts);
+std::string judgement_json(const JudgementHead& head, const Judgement& judgement) {
+  const auto stories = issue_stories(judgement);
   core::ValueList runs;
-  for (const auto& [key, run] : verdicts.runs) {
-    runs.push_back(run_value(head, verdicts, key, run, of_run(stories, key)));
+  for (const auto& [key, run] : judgement.runs) {
+    runs.push_back(run_value(head, judgement, key, run, of_run(stories, key)));
   }
   core::ValueList issues;
-  for (const core::Issue& issue : verdicts.events) issues.push_back(issue_value(issue));
+  for (const core::Issue& issue : judgement.events) issues.push_back(issue_value(issue));
   return core::to_json(core::ValueMap{
       {"source", head.source},
       {"rules", head.rules.from},
-      {"records", verdicts.records},
+      {"records", judgement.records},
       {"gaps", head.gaps},
       {"refused",
-       core::ValueMap{{"records", verdicts.refused}, {"newest", verdicts.refused_newest}}},
+       core::ValueMap{{"records", judgement.refused}, {"newest", judgement.refused_newest}}},
       {"runs", std::move(runs)},
       {"issues", std::move(issues)}});
 }

@@ -18,20 +18,20 @@ struct IssueStory {
 };
 
 /// By issue key and attempt, in the order in which they began.
-std::vector<IssueStory> issue_stories(const Verdicts& verdicts);
+std::vector<IssueStory> issue_stories(const Judgement& judgement);
 
-/// Where the verdicts come from.
-struct VerdictHead {
+/// Where a judgement comes from.
+struct JudgementHead {
   std::string source;        // "journal ./run1"
   const ChosenRules& rules;  // who judged
   std::uint64_t gaps = 0;    // places where records are missing
 };
 
 /// What was read, who judged, what could not be read: one line or a few.
-std::string verdict_heading(const VerdictHead& head, const Verdicts& verdicts);
+std::string judgement_heading(const JudgementHead& head, const Judgement& judgement);
 /// Runs, their issues, and what became of each rule; several lines.
-std::string verdict_text(const VerdictHead& head, const Verdicts& verdicts);
+std::string judgement_text(const JudgementHead& head, const Judgement& judgement);
 /// The same for programs, every report of an issue with its id: docs/replay.md.
-std::string verdict_json(const VerdictHead& head, const Verdicts& verdicts);
+std::string judgement_json(const JudgementHead& head, const Judgement& judgement);
 
 }  // namespace tocsin::app

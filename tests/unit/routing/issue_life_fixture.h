@@ -14,9 +14,9 @@ namespace tocsin::routing {
 inline const core::Labels kLiving{{"rule", "nan"}, {"tensor", "a"}, {"severity", "error"}};
 inline const core::Labels kRunA{{"rule", "nan"}, {"run_uid", kRun}, {"tensor", "a"}};
 
-class LifecycleTest : public ::testing::Test {
+class IssueLifeTest : public ::testing::Test {
  protected:
-  LifecycleTest() { h.open(); }
+  IssueLifeTest() { h.open(); }
 
   IssueView view(const core::Labels& labels) {
     const auto found = h.router().find_issue(core::issue_key(labels));
