@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "ingest/kafka/commit_errors.h"
 #include "ingest/kafka/deadline.h"
 
 namespace tocsin::ingest {
@@ -15,31 +16,6 @@ using std::chrono::milliseconds;
 
 milliseconds at_most(milliseconds limit, Clock::time_point deadline) {
   return std::min(limit, left_until(deadline));
-}
-
-core::Error too_late(std::string_view doing) {
-  return {core::Code::deadline_exceeded, std::string(doing) + ": no answer in time"};
-}
-
-core::Error not_a_member() {
-  return {core::Code::failed_precondition, "the source left its group: its positions are not ours"};
-}
-
-core::Error must_repeat() {
-  return core::internal_error(
-      "the last commit has no answer yet: it must be repeated with the same records, or with more "
-      "behind them");
-}
-
-core::Error in_doubt() {
-  return {core::Code::failed_precondition,
-          "the producer was lost in a commit: only what stands in the topics tells what became of "
-          "it"};
-}
-
-bool is_fencing(rd_kafka_resp_err_t code) {
-  return code == RD_KAFKA_RESP_ERR__FENCED || code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
-         code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 }
 
 }  // namespace

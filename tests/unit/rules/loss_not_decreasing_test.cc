@@ -10,22 +10,6 @@ namespace {
 using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 
-// Deterministic noise in −1 … 1.
-double noise(std::int64_t i) {
-  const auto mixed = static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15ULL;
-  return static_cast<double>(mixed >> 11) / static_cast<double>(1ULL << 52) - 1;
-}
-
-std::vector<std::string> kinds_of(const std::function<double(std::int64_t)>& loss,
-                                  std::int64_t steps, std::int64_t every = 1) {
-  RuleHarness rule = RuleHarness::of("loss_not_decreasing");
-  FakeWorker worker;
-  for (std::int64_t s = 0; s < steps; s += every) log_loss(rule, worker, s, loss(s));
-  std::vector<std::string> kinds;
-  for (const core::Issue& issue : rule.firing()) kinds.push_back(issue.kind);
-  return kinds;
-}
-
 TEST(LossNotDecreasing, AnInfiniteLossIsAnIncreaseAndNaNIsNoEvidence) {
   RuleHarness rule = RuleHarness::of("loss_not_decreasing", "{num_steps: 1}", "original");
   FakeWorker worker;
@@ -40,9 +24,10 @@ TEST(LossNotDecreasing, AnInfiniteLossIsAnIncreaseAndNaNIsNoEvidence) {
 
 TEST(LossNotDecreasing, HealthyNoisyCurvesStayQuiet) {
   for (const std::int64_t every : {1, 10}) {
-    EXPECT_TRUE(kinds_of(
+    EXPECT_TRUE(loss_kinds_of(
                     [](std::int64_t s) {
-                      return 2.3 * std::exp(-static_cast<double>(s) / 150) + 0.2 + 0.15 * noise(s);
+                      return 2.3 * std::exp(-static_cast<double>(s) / 150) + 0.2 +
+                             0.15 * loss_noise(s);
                     },
                     1000, every)
                     .empty())
@@ -51,18 +36,18 @@ TEST(LossNotDecreasing, HealthyNoisyCurvesStayQuiet) {
 }
 
 TEST(LossNotDecreasing, ALossThatNeverMovesIsStuck) {
-  const auto kinds = kinds_of([](std::int64_t s) { return 2.3 + 0.02 * noise(s); }, 200);
+  const auto kinds = loss_kinds_of([](std::int64_t s) { return 2.3 + 0.02 * loss_noise(s); }, 200);
   ASSERT_EQ(kinds.size(), 1U);
   EXPECT_EQ(kinds[0], "stuck");
 }
 
 TEST(LossNotDecreasing, ALossThatDoublesAtOnceIsEarly) {
   const auto kinds =
-      kinds_of([](std::int64_t s) { return 2.3 * std::exp(static_cast<double>(s) / 2); }, 7);
+      loss_kinds_of([](std::int64_t s) { return 2.3 * std::exp(static_cast<double>(s) / 2); }, 7);
   ASSERT_FALSE(kinds.empty());
   EXPECT_EQ(kinds[0], "early");
   const auto chaos =
-      kinds_of([](std::int64_t s) { return s == 0 ? 2.3 : 400 + 200 * noise(s); }, 14);
+      loss_kinds_of([](std::int64_t s) { return s == 0 ? 2.3 : 400 + 200 * loss_noise(s); }, 14);
   ASSERT_FALSE(chaos.empty());
   EXPECT_EQ(chaos[0], "early");
 }
@@ -71,13 +56,13 @@ TEST(LossNotDecreasing, ALossThatDoublesAtOnceIsEarly) {
 TEST(LossNotDecreasing, AFirstBatchThatIsALuckyOneTellsNothing) {
   const auto regression = [](std::int64_t s) {
     const double level = 0.4 + 0.6 * std::exp(-static_cast<double>(s) / 100);
-    return s == 0 ? 0.45 : level * (1 + 0.5 * noise(s * s));
+    return s == 0 ? 0.45 : level * (1 + 0.5 * loss_noise(s * s));
   };
-  EXPECT_TRUE(kinds_of(regression, 300).empty());
+  EXPECT_TRUE(loss_kinds_of(regression, 300).empty());
 }
 
 TEST(LossNotDecreasing, ALossThatGivesBackItsGainIsLost) {
-  const auto kinds = kinds_of(
+  const auto kinds = loss_kinds_of(
       [](std::int64_t s) {
         return s < 400 ? 2.3 * std::exp(-static_cast<double>(s) / 100) + 0.1 : 1.9;
       },
@@ -251,168 +236,6 @@ TEST(LossNotDecreasing, AStatedModeIsObeyed) {
   EXPECT_EQ(rule.step(Mode::train, 1, {{"loss", 1}}), "loss: hit plateau");
   EXPECT_NE(refusal("loss_not_decreasing", "{mode: predict}").find("EVAL, TRAIN or GLOBAL"),
             std::string::npos);
-}
-
-// --------------------------------------------------------------------------- preset tocsin
-
-TEST(LossNotDecreasing, FortyRoundsAreEnoughToSeeThatNothingFalls) {
-  SeriesBench rule("loss_not_decreasing");
-  std::int64_t first = -1;
-  for (std::int64_t i = 0; i < 40; ++i) {
-    const double wobble = 0.002 * noise(i);
-    rule.step(Mode::global, i, {{"train-logloss", 0.693 + wobble, core::Role::metric}});
-    if (first < 0 && !rule.told.empty()) first = i;
-  }
-  ASSERT_FALSE(rule.told.empty());
-  EXPECT_EQ(rule.told[0].kind, "stuck");
-  EXPECT_GE(first, 19) << "not before 2 · num_steps: a warm-up looks like that";
-  EXPECT_LE(first, 24);
-  SeriesBench still("loss_not_decreasing");
-  for (std::int64_t i = 0; i < 9; ++i) still.step(Mode::train, i, {{"loss", 2.3}});
-  EXPECT_EQ(still.told.size(), 1U) << "what does not move at all is no warm-up";
-}
-
-TEST(LossNotDecreasing, AWarmUpIsNoPlateau) {
-  const auto warm_up = [](std::int64_t s) {
-    return s < 15 ? 10.8 - 0.002 * static_cast<double>(s * s) + 0.02 * noise(s)
-                  : 4 + 6.4 * std::exp(-static_cast<double>(s - 15) / 60) + 0.05 * noise(s);
-  };
-  EXPECT_TRUE(kinds_of(warm_up, 300).empty());
-}
-
-TEST(LossNotDecreasing, OneLogPerEpochIsJudged) {
-  SeriesBench rule("loss_not_decreasing");
-  for (std::int64_t epoch = 0; epoch < 9; ++epoch) {
-    rule.step(Mode::train, 100 * epoch, {{"loss", 2.3}});
-  }
-  ASSERT_FALSE(rule.told.empty()) << "at the ninth of them";
-  EXPECT_EQ(rule.told[0].kind, "stuck");
-}
-
-TEST(LossNotDecreasing, PointsGrowApartWithWhatTheJobHasBrought) {
-  SeriesBench rule("loss_not_decreasing");
-  std::vector<std::int64_t> judged;
-  for (std::int64_t i = 0; i < 130; ++i) {
-    if (!rule.step(Mode::train, i, {{"loss", 100 / (1.0 + static_cast<double>(i))}}).empty()) {
-      judged.push_back(i);
-    }
-  }
-  // One value per point up to 16 values, then 2, 3 … and from 80 on 10 steps.
-  EXPECT_EQ(judged[15], 15);
-  EXPECT_EQ(judged[16], 17);
-  EXPECT_EQ(judged[judged.size() - 1] - judged[judged.size() - 2], 10);
-  EXPECT_TRUE(rule.told.empty());
-}
-
-// A fine-tune: 6 % gained in 300 steps under noise of 10 % is no plateau, and what noise gives it
-// takes back.
-TEST(LossNotDecreasing, SmallNoisyGainsAreNeitherStuckNorLost) {
-  const auto fine_tune = [](std::int64_t s) {
-    return 0.5 * (1 - 0.06 * static_cast<double>(s) / 300) + 0.05 * noise(s);
-  };
-  EXPECT_TRUE(kinds_of(fine_tune, 300).empty());
-  // Early noise that goes down with the loss of a regression.
-  const auto regression = [](std::int64_t s) {
-    const double fall = std::exp(-static_cast<double>(s) / 40);
-    return 0.3 + fall + (0.05 + 0.5 * fall) * noise(s);
-  };
-  EXPECT_TRUE(kinds_of(regression, 400).empty());
-}
-
-TEST(LossNotDecreasing, WithoutNoiseTheConditionsAreTheBareOnes) {
-  SeriesBench rule("loss_not_decreasing", "{num_steps: 1, noise_factor: 0}");
-  for (std::int64_t i = 0; i < 4; ++i) rule.step(Mode::train, i, {{"loss", 1}});
-  EXPECT_EQ(rule.step(Mode::train, 4, {{"loss", 2.01}}), "loss: hit early");
-  SeriesBench careful("loss_not_decreasing");
-  for (std::int64_t i = 0; i < 4; ++i) careful.step(Mode::train, i, {{"loss", 1}});
-  for (std::int64_t i = 4; i < 9; ++i) {
-    EXPECT_EQ(careful.step(Mode::train, i, {{"loss", 3.5}}).find("early"), std::string::npos) << i;
-  }
-  std::int64_t at = 9;
-  while (careful.step(Mode::train, at, {{"loss", 3.5}}).find("early") == std::string::npos) ++at;
-  EXPECT_LE(at, 12) << "five of them are known, and few differences tell how much is noise";
-}
-
-TEST(LossNotDecreasing, FivePointsFarAboveTheBestAreARise) {
-  SeriesBench rule("loss_not_decreasing", kEachStep);
-  for (std::int64_t i = 0; i < 10; ++i) rule.step(Mode::train, i, {{"loss", 1}});
-  // best = first = 1: the limit is 1.5, and the median of 5 passes it with the third high value.
-  EXPECT_EQ(rule.told.back().kind, "stuck");
-  for (std::int64_t i = 10; i < 14; ++i) {
-    EXPECT_EQ(rule.step(Mode::train, i, {{"loss", 1.51}}).find("rise"), std::string::npos) << i;
-  }
-  rule.step(Mode::train, 14, {{"loss", 1.51}});
-  EXPECT_EQ(rule.told.back().kind, "rise") << "the third median above 1.5";
-}
-
-// A fine-tune: losses near 0, of which a few are large. Early medians of single ones lie below the mean.
-TEST(LossNotDecreasing, SkewedLossesThatStayAreNoRise) {
-  const auto skewed = [](std::int64_t s) {
-    const double x = noise(s);
-    return x > 0.6 ? 0.4 * x : 0.02 + 0.01 * x;
-  };
-  EXPECT_TRUE(kinds_of(skewed, 400).empty());
-}
-
-// Networks that start slowly: hardly any gain in 30 steps, then all of it.
-TEST(LossNotDecreasing, ASlowStartIsNoPlateau) {
-  const auto slow = [](std::int64_t s) {
-    const double x = static_cast<double>(s);
-    return 0.3 + 2 / (1 + std::exp((x - 80) / 15)) + 0.03 * noise(s);
-  };
-  EXPECT_TRUE(kinds_of(slow, 300).empty());
-}
-
-TEST(LossNotDecreasing, ASetsLossThatIsOneNumberFromTheStartIsStuckAtTheFifth) {
-  const auto told_at = [](double change, bool validation) {
-    SeriesBench rule("loss_not_decreasing");
-    for (std::int64_t i = 0; i < 8; ++i) {
-      std::vector<BenchValue> values{
-          {"train-logloss", 0.693147 - change * static_cast<double>(i), core::Role::loss}};
-      if (validation) values.push_back({"valid-logloss", 0.7, core::Role::loss});
-      rule.step(core::Mode::train, i, values);
-      if (!rule.told.empty()) return i;
-    }
-    return std::int64_t{-1};
-  };
-  EXPECT_EQ(told_at(0, true), 4);
-  EXPECT_EQ(told_at(1e-7, true), 4) << "less than a millionth of it over four rounds";
-  EXPECT_EQ(told_at(1e-5, true), -1) << "it falls slowly";
-  EXPECT_EQ(told_at(0, false), -1) << "losses of batches may be rounded";
-}
-
-TEST(LossNotDecreasing, APlateauIsNoneWhileTheLearningRateRises) {
-  const auto told_at = [](std::int64_t warm_up) {
-    SeriesBench rule("loss_not_decreasing");
-    for (std::int64_t i = 0; i < 120; ++i) {
-      const auto rate = static_cast<double>(std::min(i, warm_up)) + 1;
-      const double noise = i % 2 == 0 ? 0.001 : -0.001;
-      rule.step(
-          core::Mode::train, i,
-          {{"loss", 2.3 + noise, core::Role::loss}, {"learning_rate", rate, core::Role::metric}});
-      if (!rule.told.empty()) return i;
-    }
-    return std::int64_t{-1};
-  };
-  const std::int64_t constant = told_at(0);
-  EXPECT_GE(constant, 10);
-  EXPECT_LT(constant, 60);
-  EXPECT_GE(told_at(80), 90) << "ten steps beyond the largest rate";
-}
-
-TEST(LossNotDecreasing, SeveralMetricsOfASetAreNoAdversaries) {
-  const auto told = [](bool validation) {
-    SeriesBench rule("loss_not_decreasing", "{num_steps: 1}");
-    for (std::int64_t i = 0; i < 12; ++i) {
-      std::vector<BenchValue> values{{"training-l1", 1, core::Role::loss},
-                                     {"training-l2", 1, core::Role::loss}};
-      if (validation) values.push_back({"valid-l2", 1.1, core::Role::loss});
-      rule.step(core::Mode::train, i, values);
-    }
-    return rule.told.size();
-  };
-  EXPECT_EQ(told(false), 0U);
-  EXPECT_GE(told(true), 2U);
 }
 
 }  // namespace
