@@ -13,13 +13,16 @@ namespace {
 using Names = std::vector<std::string>;
 
 // What the engine labels its issues with (rules/run/reports.cc, and the units of the four rule shapes).
-constexpr std::array<std::string_view, 16> kLabels{
-    "cluster",  "job",    "kind",   "metric",    "mode",        "node",     "rule", "run_uid",
-    "severity", "tensor", "worker", "partition", "integration", "receiver", "type", "reason"};
-// Rules that are always on, and what a stop that failed raises (docs/rules/README.md).
-constexpr std::array<std::string_view, 10> kAlwaysOn{
-    "telemetry_gap",    "job_failed",         "job_lost",    "run_unwatched", "clock_skew",
-    "state_incomplete", "training_preflight", "stop_failed", "delivery_dead", "delivery_config"};
+constexpr std::array<std::string_view, 18> kLabels{
+    "cluster", "device",  "integration", "job",    "kind",     "metric",
+    "mode",    "node",    "partition",   "reason", "receiver", "route",
+    "rule",    "run_uid", "severity",    "tensor", "type",     "worker"};
+// Rules that are always on, what a stop that failed raises, and the router's own issue
+// (docs/rules/README.md, docs/routing.md).
+constexpr std::array<std::string_view, 11> kAlwaysOn{
+    "telemetry_gap", "job_failed",       "job_lost",           "run_unwatched",
+    "clock_skew",    "state_incomplete", "training_preflight", "stop_failed",
+    "delivery_dead", "delivery_config",  "router_overflow"};
 
 bool has(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -15,6 +15,13 @@ Json or_variable(std::string_view pattern) {
   return "^(" + std::string(pattern) + ")$|" + kVariable;
 }
 
+// A number as a text too: YAML 1.1 takes 1e-7 for one. A pattern knows no ranges, but signs.
+Json number_schema(const SchemaNode& node, std::string_view digits) {
+  const std::string sign = node.minimum && *node.minimum >= 0 ? "" : "[-+]?";
+  return {{"type", Json::array({node.type, "string"})},
+          {"pattern", or_variable(sign + std::string(digits))}};
+}
+
 Json scalar_schema(const SchemaNode& node) {
   const std::string& type = node.type;
   if (type == "duration")
@@ -35,13 +42,8 @@ Json scalar_schema(const SchemaNode& node) {
   }
   if (type == "ref") return {{"$ref", node.accepted}};
   if (type == "any") return node.accepted.empty() ? Json::object() : Json::parse(node.accepted);
-  if (type == "integer") {
-    return {{"type", Json::array({type, "string"})}, {"pattern", or_variable("-?[0-9]+")}};
-  }
-  if (type == "number") {
-    return {{"type", Json::array({type, "string"})},
-            {"pattern", or_variable("[-+]?[0-9.]+([eE][-+]?[0-9]+)?")}};
-  }
+  if (type == "integer") return number_schema(node, "[0-9]+");
+  if (type == "number") return number_schema(node, "[0-9.]+([eE][-+]?[0-9]+)?");
   if (type == "boolean") {
     return {{"type", Json::array({type, "string"})},
             {"pattern", or_variable("[Tt]rue|TRUE|[Ff]alse|FALSE")}};
@@ -50,7 +52,9 @@ Json scalar_schema(const SchemaNode& node) {
     return {{"anyOf", Json::array({{{"enum", node.choices}},
                                    {{"type", "string"}, {"pattern", kVariable}}})}};
   }
-  return {{"type", Json::array({"string", "number", "boolean"})}};
+  Json out = {{"type", Json::array({"string", "number", "boolean"})}};
+  if (node.range == not_empty().expected) out["minLength"] = 1;
+  return out;
 }
 
 Json to_schema(const SchemaNode& node);

@@ -12,7 +12,8 @@ void read(config::Reader& in, TransportConfig& cfg) {
   in.any("kafka", cfg.kafka,
          "librdkafka properties by their own names (bootstrap.servers, security.protocol, …); "
          "<property>_file reads a secret from a file; maps `consumer` and `producer` override for "
-         "one role");
+         "one role",
+         R"({"type": "object", "minProperties": 1})");
   in.optional("journal", cfg.journal, config::not_empty(),
               "folder of the embedded journal, for one machine");
   in.optional("journal_retention", cfg.journal_retention, config::positive(),

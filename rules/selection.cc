@@ -6,9 +6,15 @@
 #include <algorithm>
 
 #include "core/collections.h"
+#include "core/text.h"
 
 namespace tocsin::rules {
 namespace {
+
+std::string meant(std::string_view word, const std::vector<std::string>& known) {
+  const std::string near = core::nearest(word, known);
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
 
 std::uint8_t mask_of(config::Reader& in, const std::vector<std::string>& names) {
   std::uint8_t mask = 0;
@@ -16,7 +22,8 @@ std::uint8_t mask_of(config::Reader& in, const std::vector<std::string>& names) 
     if (const auto mode = core::mode_from(name)) {
       mask = static_cast<std::uint8_t>(mask | mode_bit(*mode));
     } else {
-      in.error("modes", "unknown mode \"" + name + "\": expected global, train, eval or predict");
+      in.error("modes", "unknown mode \"" + name + "\": expected global, train, eval or predict" +
+                            meant(name, {"global", "train", "eval", "predict"}));
     }
   }
   return mask;
@@ -134,7 +141,8 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
   in.optional("severity", common.severity, "info, warning, error or critical");
   in.choices("severity", {"info", "warning", "error", "critical"});
   if (common.severity && !core::severity_from(*common.severity)) {
-    in.error("severity", "expected info, warning, error or critical");
+    in.error("severity", "expected info, warning, error or critical" +
+                             meant(*common.severity, {"info", "warning", "error", "critical"}));
   }
   common.mode_mask = common.modes.empty() ? defaults.modes : mask_of(in, common.modes);
   if (common.workers.size() == 1 && common.workers[0] == "all") common.workers.clear();

@@ -96,7 +96,9 @@ void read_severity(config::Reader& item, RuleSettings& rule) {
     rule.severity = *parsed;
     rule.severity_set = true;
   } else {
-    item.error("severity", "expected info, warning, error or critical");
+    const std::string near = core::nearest(*severity, {"info", "warning", "error", "critical"});
+    item.error("severity", "expected info, warning, error or critical" +
+                               (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
 }
 

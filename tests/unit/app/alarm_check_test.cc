@@ -106,6 +106,13 @@ INSTANTIATE_TEST_SUITE_P(
              "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: 'severity=\"eror\"'}]}\n"
              "receivers: {a: {publish_metric: {}}}\n",
              "t.yaml:2:42: warning", "did you mean \"error\"?"},
+        Case{"SeverityOfARule", "rules: [{use: overfit, severity: warn}]\n" + kTold,
+             "t.yaml:1:34: error", "did you mean \"warning\"?"},
+        Case{"SeverityOfARuleAsAParameter",
+             "rules: [{use: overfit, with: {severity: errro}}]\n" + kTold, "t.yaml:1:41: error",
+             "did you mean \"error\"?"},
+        Case{"ModeOfARule", "rules: [{use: vanishing_gradient, with: {modes: [trian]}}]\n" + kTold,
+             "t.yaml:1:49: error", "did you mean \"train\"?"},
         Case{"RuleInRegex",
              "rules: [overfit]\nroute: {receiver: a, routes: [{matchers: 'rule=~\"overfitt|"
              "job_lost\"'}]}\nreceivers: {a: {publish_metric: {}}}\n",
@@ -163,7 +170,8 @@ TEST_F(AlarmCheck, HasNothingToSayOfAWholeConfiguration) {
                        "[mine]}}]\ncapture: {collections: {mine: {include: [w]}}}\n"
                        "labels: {team: nlp}\n"
                        "route:\n  receiver: a\n  routes: [{matchers: ['team=\"nlp\"', "
-                       "'rule=~\"job_.*\"', 'reason=\"held_back\"', 'severity!~\"info|warning\"'], "
+                       "'rule=~\"job_.*\"', 'reason=\"held_back\"', 'severity!~\"info|warning\"', "
+                       "'rule!=\"router_overflow\"', 'device=\"0\"', 'route!=\"r\"'], "
                        "receiver: nobody}]\n"
                        "receivers:\n  a: {publish_metric: {}}\n  nobody: {}\n"
                        "  stop: {stop_training: {armed: true}}\n"),
