@@ -64,4 +64,11 @@ def python_vocabulary(words):
     for name, listed in (("COLLECTIONS", [one["name"] for one in words["collections"]]), ("STATISTICS", asked)):
         listed = ", ".join(f'"{word}"' for word in listed)
         out += "\n" + textwrap.fill(f"{name} = ({listed})", 100, subsequent_indent=" " * (len(name) + 4)) + "\n"
-    return out
+    pairs = []
+    for role in words["roles"]:
+        taken = [one["name"] for one in words["collections"] if role in one["roles"]]
+        if taken:
+            names = "\N{NO-BREAK SPACE}".join(f'"{name}",' for name in taken)
+            pairs.append(f'"{role}":\N{NO-BREAK SPACE}({names})')
+    filled = textwrap.fill(f"COLLECTIONS_OF = {{{', '.join(pairs)}}}", 100, subsequent_indent=" " * 18)
+    return out + "\n" + filled.replace("\N{NO-BREAK SPACE}", " ") + "\n"

@@ -16,3 +16,11 @@ COLLECTIONS = ("all", "default", "weights", "biases", "gradients", "losses", "me
 
 STATISTICS = ("median", "prod", "quantiles", "delta", "units", "saturation", "at_least", "depth",
               "digest", "channels", "values", "classes", "histogram")
+
+COLLECTIONS_OF = {"weight": ("weights",), "bias": ("biases",), "gradient": ("gradients",),
+                  "loss": ("losses",), "metric": ("metrics",), "input": ("inputs",),
+                  "output": ("outputs",), "activation_in": ("layers",),
+                  "activation_out": ("layers",), "optimizer": ("optimizer_variables",),
+                  "label": ("outputs", "labels",), "prediction": ("outputs", "predictions",),
+                  "importance": ("feature_importance",), "shap": ("full_shap",), "tree": ("trees",),
+                  "hyperparameter": ("hyperparameters",)}

@@ -5,6 +5,7 @@ import re
 from enum import Enum
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
+from .._vocabulary import COLLECTIONS_OF
 from ..exceptions import (InvalidWorker, NoMoreData, ShapeUnavailableForStep, StepNotYetAvailable, StepUnavailable,
                           TensorUnavailable, TensorUnavailableForStep)
 from ..modes import ModeKeys
@@ -16,9 +17,6 @@ except ImportError:  # the numbers are then plain ones
 
 REDUCTIONS = ("min", "max", "mean", "std", "variance", "sum", "prod", "median", "l1", "l2")
 _MODES = {"train": ModeKeys.TRAIN, "eval": ModeKeys.EVAL, "predict": ModeKeys.PREDICT, "global": ModeKeys.GLOBAL}
-_COLLECTIONS = {"weight": "weights", "bias": "biases", "gradient": "gradients", "loss": "losses", "metric": "metrics",
-                "input": "inputs", "output": "outputs", "optimizer": "optimizer_variables", "label": "labels",
-                "prediction": "predictions", "importance": "feature_importance", "hyperparameter": "hyperparameters"}
 
 
 class StepState(Enum):
@@ -143,7 +141,7 @@ class Trial:
 
     def describe(self, name: str, role: str, collections: Iterable[str] = (), shape: Iterable[int] = ()) -> None:
         """What is known of a tensor beside its values."""
-        for collection in list(collections) or [_COLLECTIONS.get(role, "default")]:
+        for collection in list(collections) or COLLECTIONS_OF.get(role, ("default",)):
             self._collections.setdefault(collection, {})[name] = None
         if tuple(shape):
             self._shapes[name] = tuple(shape)
