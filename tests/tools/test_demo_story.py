@@ -3,6 +3,7 @@
 import io
 import json
 import pathlib
+import random
 import sys
 
 import pytest
@@ -104,6 +105,27 @@ def test_an_effect_that_is_logged_first_waits_for_its_cause():
     assert told[0].startswith("step 181") and told[1].startswith("stop_training   delivered")
     assert told[2] == "stop_training   request has reached the training process at step 5"
     assert story.rest() == []
+
+
+def test_however_the_threads_interleave_no_effect_is_told_before_its_cause():
+    """Each thread logs in its own order; between them any order may come out."""
+    kinds = ("stop_training", "email", "mqtt")
+    threads = [
+        [fired(181, "gradient/a"), fired(181, "gradient/b")],
+        [event("notification_decided", notification_id=kind, type=kind, kind="open") for kind in kinds],
+        [event("delivery_finished", notification_id=kind, type=kind, state="delivered") for kind in kinds],
+        [event("stop_progress", phase=phase, step=182) for phase in ("received", "accepted", "stopping")],
+    ]
+    for seed in range(300):
+        chance, story, told = random.Random(seed), started(), []
+        left = [list(thread) for thread in threads]
+        while any(left):
+            told += story.tocsin(chance.choice([thread for thread in left if thread]).pop(0))
+        told = [text.split("  ")[0] + (" …" if kind == "stop" else "") for kind, text in told + story.rest()]
+        assert told[0] == "step 181", seed
+        assert [text for text in told if text.startswith("stop_training")] == \
+            ["stop_training", *["stop_training …"] * 3], seed
+        assert sorted(set(told[1:])) == ["email", "mqtt", "stop_training", "stop_training …"], seed
 
 
 def test_deliveries_and_news_of_the_act_before_are_not_this_act():

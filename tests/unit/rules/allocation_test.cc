@@ -33,13 +33,13 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 
-/// Every built-in rule: those that need a selection take all weights and gradients.
+/// Every built-in rule: those that need a selection take all weights or gradients.
 std::string all_rules() {
   std::string out;
   for (const RuleDescriptor& rule : builtin_rules()) {
     const std::string name(rule.name);
     std::string with;
-    if (name == "all_zero" || name == "unchanged_tensor") with = "collection_names: [weights]";
+    if (!make_rule(name)) with = "collection_names: [weights]";
     if (name == "tensor_variance") with = "collection_names: [gradients], max_threshold: 1000";
     if (name == "similar_across_runs") {
       with = "collection_names: [losses], other_trials: 4e3046d4-8c1f-5278-82e3-ea3595bc5999";
