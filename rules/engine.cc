@@ -13,7 +13,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
   ++ctx.stats.frames;
   ctx.stats.rows += frame.rows();
   if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
-  ctx.current = kNoLane;
+  ctx.current = kNoRoster;
   Run* run = attempts.find_run(header);
   if (run == nullptr) return;
   ctx.part->cut.touch_head(*run);
@@ -24,7 +24,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
   }
   if (!attempts.enter(*run, frame, life)) return;
   const std::uint32_t number = arrivals.find_worker(*run, header);
-  if (number == kNoLane) return;
+  if (number == kNoRoster) return;
   ctx.part->cut.touch_worker(*run, number);
   if (!arrivals.accept(*run, run->workers[number], header)) return;
   if (run->job.lost && !agent) ends.revive(*run, header.time);
@@ -42,7 +42,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
   if (is_progress(header.kind)) arrivals.progress(*run, run->workers[number], header);
   handle(*run, number, frame, body);
   if (ctx.current < run->workers.size()) run->workers.sync(ctx.current);
-  ctx.current = kNoLane;
+  ctx.current = kNoRoster;
 }
 
 void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView& frame,
@@ -223,7 +223,7 @@ EngineStats Engine::stats() const {
   for (const auto& [number, partition] : impl_->ctx.partitions) {
     out.runs += partition.runs.size();
     for (const auto& [id, run] : partition.runs) {
-      out.units += run->lanes.units;
+      out.units += run->rosters.units;
       out.open_issues += run->issues.open.size();
     }
   }

@@ -9,7 +9,7 @@
 #include "rules/run/context.h"
 #include "rules/run/decisions.h"
 #include "rules/run/dictionaries.h"
-#include "rules/run/lifecycle.h"
+#include "rules/run/lifecycle_frames.h"
 #include "rules/run/timers.h"
 #include "rules/state/restore.h"
 
@@ -30,7 +30,7 @@ struct Engine::Impl {
   Samples samples{ctx, evaluations};
   SilenceWatch silence{ctx, book};
   Ends ends{ctx, reports, book, own, evaluations, rows, steps, samples, jobs, silence};
-  Lifecycle lifecycle{ctx, own, steps, jobs, ends};
+  LifecycleFrames lifecycle{ctx, own, steps, jobs, ends};
   Reload reload{ctx, reports, book, jobs};
   Decisions decisions{ctx, book, own, steps, silence, ends, reload, comparisons};
   Timers timers{ctx, silence, decisions};

@@ -12,9 +12,9 @@
 
 namespace tocsin::rules {
 
-std::string_view to_string(Outcome outcome) noexcept {
-  static constexpr std::array<std::string_view, kOutcomes> kNames{"ok", "hit", "insufficient_data",
-                                                                  "not_applicable", "error"};
+std::string_view to_string(EvaluationOutcome outcome) noexcept {
+  static constexpr std::array<std::string_view, kEvaluationOutcomes> kNames{
+      "ok", "hit", "insufficient_data", "not_applicable", "error"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 

@@ -37,21 +37,21 @@
 
 namespace tocsin::rules {
 
-enum class Outcome : std::uint8_t { ok, hit, insufficient_data, not_applicable, error };
-inline constexpr std::size_t kOutcomes = 5;
-std::string_view to_string(Outcome outcome) noexcept;
+enum class EvaluationOutcome : std::uint8_t { ok, hit, insufficient_data, not_applicable, error };
+inline constexpr std::size_t kEvaluationOutcomes = 5;
+std::string_view to_string(EvaluationOutcome outcome) noexcept;
 
 /// The answer of one evaluation. `kinds`: bit k = the rule's k-th kind holds (rules without kinds
 /// use bit 0).
 struct Verdict {
-  Outcome outcome = Outcome::ok;
+  EvaluationOutcome outcome = EvaluationOutcome::ok;
   std::uint8_t kinds = 0;
 };
-inline constexpr Verdict kOk{Outcome::ok, 0};
-inline constexpr Verdict kInsufficient{Outcome::insufficient_data, 0};
-inline constexpr Verdict kNotApplicable{Outcome::not_applicable, 0};
+inline constexpr Verdict kOk{EvaluationOutcome::ok, 0};
+inline constexpr Verdict kInsufficient{EvaluationOutcome::insufficient_data, 0};
+inline constexpr Verdict kNotApplicable{EvaluationOutcome::not_applicable, 0};
 constexpr Verdict hit(unsigned kind = 0) noexcept {
-  return {Outcome::hit, static_cast<std::uint8_t>(1U << kind)};
+  return {EvaluationOutcome::hit, static_cast<std::uint8_t>(1U << kind)};
 }
 
 /// What an explanation may speak of.
@@ -153,7 +153,7 @@ struct RowHit {
   Verdict verdict;
 };
 
-using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
+using EvaluationCounts = std::array<std::uint64_t, kEvaluationOutcomes>;
 
 class RowProgram : public Program {
  public:
@@ -163,7 +163,7 @@ class RowProgram : public Program {
   /// whose unit's life is active; everything else is only counted.
   virtual void judge(const RowBatch& batch, std::byte* states, const Life* lives,
                      const Match* applies, std::vector<RowHit>& noted,
-                     OutcomeCounts& counts) const = 0;
+                     EvaluationCounts& counts) const = 0;
   /// `row` is null when the verdict had to wait for the end of the step.
   [[nodiscard]] virtual Finding explain(const std::byte* state, const Row* row,
                                         const RowBatch* batch, const Subject& subject,
@@ -188,7 +188,7 @@ class RowProgramOf final : public RowProgram {
   [[nodiscard]] std::size_t state_bytes() const noexcept override { return sizeof(State); }
   void init(std::byte* state) const override { new (state) State{}; }
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     auto* all = reinterpret_cast<State*>(states);
     for (std::size_t i = 0; i < batch.rows; ++i) {
       const std::uint32_t slot = batch.slots[i];
@@ -196,7 +196,7 @@ class RowProgramOf final : public RowProgram {
       const Row row(batch.columns, batch.rows, i);
       const Verdict verdict = Rule::update(config, all[slot], row, batch);
       ++counts[static_cast<std::size_t>(verdict.outcome)];
-      if (verdict.outcome == Outcome::hit || lives[slot].active()) {
+      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
         noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
       }
     }

@@ -54,7 +54,7 @@ class WindowedRowProgram final : public RowProgram {
     for (Item& item : tail) new (&item) Item{};
   }
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
     for (std::size_t i = 0; i < batch.rows; ++i) {
       const std::uint32_t slot = batch.slots[i];
@@ -64,7 +64,7 @@ class WindowedRowProgram final : public RowProgram {
       const Verdict verdict =
           Rule::update(config, *reinterpret_cast<State*>(own), items(own), row, batch);
       ++counts[static_cast<std::size_t>(verdict.outcome)];
-      if (verdict.outcome == Outcome::hit || lives[slot].active()) {
+      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
         noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
       }
     }

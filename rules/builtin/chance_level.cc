@@ -181,12 +181,12 @@ struct ChanceLevel {
     if (state.recent.size() > kMostSteps) state.recent.erase(state.recent.begin());
     Seen seen = look(cfg, state, cfg.labels);
     Verdict verdict = compare(cfg, state, seen, cfg.labels);
-    for (double most = 2.0 * cfg.labels; verdict.outcome != Outcome::hit && seen.from > 0;
+    for (double most = 2.0 * cfg.labels; verdict.outcome != EvaluationOutcome::hit && seen.from > 0;
          most *= 2) {
       const Seen wider = look(cfg, state, most);
       const Verdict other = compare(cfg, state, wider, most);
-      if (other.outcome == Outcome::hit) verdict = other;
-      if (other.outcome == Outcome::hit || wider.from == 0) seen = wider;
+      if (other.outcome == EvaluationOutcome::hit) verdict = other;
+      if (other.outcome == EvaluationOutcome::hit || wider.from == 0) seen = wider;
     }
     const std::string name = report.scope().text(labels->name());
     report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {

@@ -197,7 +197,7 @@ struct CheckInputImages {
     if (cfg.threshold_std && off_std(*worst(images, off_std)) > *cfg.threshold_std) {
       kinds = static_cast<std::uint8_t>(kinds | 1U << kStd);
     }
-    return kinds == 0 ? kOk : Verdict{Outcome::hit, kinds};
+    return kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, kinds};
   }
 
   static Finding explain(const Config& cfg, const Images& images, const Subject& subject,

@@ -246,7 +246,7 @@ struct ClassImbalance {
     std::vector<Count> step;
     const StepRow* labels = nullptr;
     bool added = false;
-    Outcome problem = Outcome::ok;
+    EvaluationOutcome problem = EvaluationOutcome::ok;
     const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
     for (const StepRow& row : set.rows) {
       if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
@@ -254,18 +254,19 @@ struct ClassImbalance {
       if (labels == nullptr) labels = &row;
       const Added what = add(cfg, state, row, step);
       added = added || what == Added::labels;
-      if (what == Added::broken && problem == Outcome::ok) problem = Outcome::insufficient_data;
-      if (what == Added::beyond) problem = Outcome::error;
+      if (what == Added::broken && problem == EvaluationOutcome::ok)
+        problem = EvaluationOutcome::insufficient_data;
+      if (what == Added::beyond) problem = EvaluationOutcome::error;
     }
     if (labels == nullptr) return;
     slide(cfg, state, std::move(step));
-    if (!added && problem == Outcome::ok) return;
+    if (!added && problem == EvaluationOutcome::ok) return;
     state.steps += added ? 1 : 0;
     const bool trains = set.mode == core::Mode::train || set.mode == core::Mode::global;
     if (cfg.sorted && added && trains) remember_size(cfg, state, set, report.scope(), samples);
     Seen seen = look(cfg, state);
     Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
-    if (problem == Outcome::error) verdict = {problem, 0};
+    if (problem == EvaluationOutcome::error) verdict = {problem, 0};
     const std::string name = report.scope().text(labels->name());
     report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {
       Finding finding = explain(cfg, state, seen, subject, kind);
@@ -344,9 +345,9 @@ struct ClassImbalance {
   static Verdict compare(const Config& cfg, const State& state, Seen& seen) {
     Verdict verdict = kInsufficient;
     const auto consider = [&](bool holds, Kind kind) {
-      if (verdict.outcome == Outcome::insufficient_data) verdict = kOk;
+      if (verdict.outcome == EvaluationOutcome::insufficient_data) verdict = kOk;
       if (!holds) return;
-      verdict.outcome = Outcome::hit;
+      verdict.outcome = EvaluationOutcome::hit;
       verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
     };
     if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {

@@ -144,7 +144,7 @@ struct Confusion {
 
   static void judge(const Config& cfg, State&, const StepSet& set, SetReport& report) {
     const std::vector<const StepRow*> rows = chosen(cfg, set, report.scope());
-    if (rows.empty()) return report.without_unit(Outcome::insufficient_data);
+    if (rows.empty()) return report.without_unit(EvaluationOutcome::insufficient_data);
     Matrix matrix;
     bool fits = true;
     for (const StepRow* row : rows) {
@@ -154,7 +154,7 @@ struct Confusion {
     Cell off{0, 0, 0};
     Verdict verdict = kInsufficient;
     if (fits && cfg.category_no && matrix.classes > *cfg.category_no) {
-      verdict = {Outcome::error, 0};
+      verdict = {EvaluationOutcome::error, 0};
     } else if (fits && matrix.all > 0) {
       verdict = compare(cfg, matrix, diagonal, off);
     }
@@ -189,7 +189,7 @@ struct Confusion {
     if (diagonal.value < cfg.min_diag) verdict = hit(kDiagonal);
     if (off.value > cfg.max_off_diag) {
       const auto kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kOffDiagonal));
-      verdict = {Outcome::hit, kinds};
+      verdict = {EvaluationOutcome::hit, kinds};
     }
     return verdict;
   }

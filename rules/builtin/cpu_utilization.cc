@@ -140,7 +140,7 @@ struct CpuUtilization {
       kinds |= 1U << kImbalanced;
     }
     const Verdict verdict =
-        kinds == 0 ? kOk : Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
+        kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     report.evaluated({}, verdict, [&](const Subject& subject, unsigned kind) {
       return explain(cfg, subject, load, kind);
     });

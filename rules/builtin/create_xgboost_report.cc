@@ -82,7 +82,7 @@ struct CreateXgboostReport {
                                                                counts.first / counts.second);
     }
     if (any) state.rounds = std::max(state.rounds, set.step + 1);
-    report.without_unit(any ? Outcome::ok : Outcome::insufficient_data);
+    report.without_unit(any ? EvaluationOutcome::ok : EvaluationOutcome::insufficient_data);
   }
 
   static core::ValueMap summary(const States& states, const Scope&);

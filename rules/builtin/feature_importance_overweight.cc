@@ -96,7 +96,7 @@ struct FeatureImportanceOverweight {
     const double share = top / sum;
     Verdict verdict = share > cfg.threshold ? hit() : kOk;
     if (types.size() > 1) {
-      verdict = {Outcome::error, 0};
+      verdict = {EvaluationOutcome::error, 0};
     } else if (!std::isfinite(sum) || !(sum > 0)) {
       verdict = kInsufficient;
     } else if (cfg.original && features.size() <= cfg.nfeatures) {

@@ -142,9 +142,9 @@ struct GradientClipping {
     if (state.steps.size() > cfg.window + 1U) state.steps.erase(state.steps.begin());
     Verdict verdict = kInsufficient;
     const auto consider = [&](bool holds, Kind kind) {
-      if (verdict.outcome == Outcome::insufficient_data) verdict = kOk;
+      if (verdict.outcome == EvaluationOutcome::insufficient_data) verdict = kOk;
       if (!holds) return;
-      verdict.outcome = Outcome::hit;
+      verdict.outcome = EvaluationOutcome::hit;
       verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
     };
     const std::span<const Step> steps = state.steps;

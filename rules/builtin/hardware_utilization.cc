@@ -141,7 +141,8 @@ struct HardwareUtilization {
       unsigned kinds = 0;
       if (limits.low && box.p95 < *limits.low) kinds |= 1U << kUnder;
       if (limits.high && box.p50 > *limits.high) kinds |= 1U << kOver;
-      Verdict verdict = kinds == 0 ? kOk : Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
+      Verdict verdict =
+          kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
       if (!cfg.horizon.enough(resource.values.seen(), resource.first_time, resource.last_time)) {
         verdict = kInsufficient;
       }

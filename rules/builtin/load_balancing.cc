@@ -232,7 +232,8 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
     for (const unsigned kind : {kUnused, kImbalanced}) {
       if (pairs[kind].distance > config_.threshold) kinds |= 1U << kind;
     }
-    Verdict verdict = kinds == 0 ? kOk : Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
+    Verdict verdict =
+        kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     if (gpus.size() < 2) verdict = known(key) < 2 ? kNotApplicable : kInsufficient;
     Place place;
     place.step_clock = false;

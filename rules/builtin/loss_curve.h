@@ -87,7 +87,7 @@ struct LossCurve {
     unsigned kinds = judge_early(lone);
     if (noisy && !start.left(noise)) kinds = 0;
     if (seen >= kMedian) kinds |= judge_median(num_steps, noise, around);
-    if (kinds != 0) return Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
+    if (kinds != 0) return Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     return seen < kMedian ? kInsufficient : kOk;
   }
 

@@ -108,7 +108,7 @@ struct LossInterval {
       kinds |= 1U << kPlateau;
     }
     if (kinds == 0) return kOk;
-    return {Outcome::hit, static_cast<std::uint8_t>(kinds)};
+    return {EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
   }
 
   // True when none of the last k evaluations fell by diff_percent below the reference of the first.

@@ -182,9 +182,10 @@ struct LossNotDecreasing {
       if (cfg.original) {
         verdict = state->judge_interval(cfg, memory, key, point.step, loss);
         auto& shared = memory.shared<Shared>();
-        if (verdict && (verdict->outcome == Outcome::ok || verdict->outcome == Outcome::hit)) {
+        if (verdict && (verdict->outcome == EvaluationOutcome::ok ||
+                        verdict->outcome == EvaluationOutcome::hit)) {
           shared.evaluated = static_cast<std::uint8_t>(shared.evaluated | mode_bit(point.mode));
-          const bool hits = verdict->outcome == Outcome::hit;
+          const bool hits = verdict->outcome == EvaluationOutcome::hit;
           if (hits && !may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
         }
       } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries

@@ -203,7 +203,8 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     if (compared && times.p50 > config_.slowdown_factor * baseline->second.p50) {
       kinds |= 1U << kRegressed;
     }
-    Verdict verdict = kinds == 0 ? kOk : Verdict{Outcome::hit, static_cast<std::uint8_t>(kinds)};
+    Verdict verdict =
+        kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     if (times.sorted.size() < config_.min_calls) verdict = kInsufficient;
     const ProfiledStep& newest = history.window.back();
     Place place;

@@ -89,7 +89,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     const std::int64_t end = interval_end(time, config_.scan_interval);
     if (end <= state.counted) return;
     state.counted = end;
-    scope.counted(Outcome::ok);
+    scope.counted(EvaluationOutcome::ok);
   }
 
   [[nodiscard]] core::ValueMap told(Scope& scope) const {

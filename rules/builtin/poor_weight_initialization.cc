@@ -150,7 +150,7 @@ struct PoorWeightInitialization {
     Seen seen;
     for (const StepRow& row : set.rows) look(cfg, state, row, report.scope(), seen);
     const Verdict verdict = compare(cfg, state, seen);
-    if (verdict.outcome == Outcome::not_applicable) return;  // nothing that it reads
+    if (verdict.outcome == EvaluationOutcome::not_applicable) return;  // nothing that it reads
     report.evaluated({}, "start", verdict, [&](const Subject& subject, unsigned kind) {
       return explain(cfg, state, seen, report, subject, kind);
     });
@@ -248,7 +248,7 @@ struct PoorWeightInitialization {
                kVariance);
       consider(seen.matrices > 0, seen.constant != nullptr, kConstant);
     }
-    if (kinds != 0) return {Outcome::hit, kinds};
+    if (kinds != 0) return {EvaluationOutcome::hit, kinds};
     if (judged) return kOk;
     return seen.unusable ? kInsufficient : kNotApplicable;
   }

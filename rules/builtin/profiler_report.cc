@@ -166,7 +166,7 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
 
  private:
   static std::uint64_t triggered(const RuleResult& one) {
-    return one.counts[static_cast<std::size_t>(Outcome::hit)];
+    return one.counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
   }
 
   // Counts as one evaluation per period.
@@ -175,7 +175,7 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
     const std::int64_t end = interval_end(time, config_.scan_interval);
     if (end <= state.counted) return;
     state.counted = end;
-    scope.counted(Outcome::ok);
+    scope.counted(EvaluationOutcome::ok);
   }
 
   [[nodiscard]] core::ValueMap run(const Scope& scope) const {
@@ -224,7 +224,8 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
         {"status", std::string(core::to_string(stands))},
         {"triggered", triggered(one)},
         {"violations", of == nullptr ? std::uint64_t{0} : of->raised()},
-        {"data_points", triggered(one) + one.counts[static_cast<std::size_t>(Outcome::ok)]}};
+        {"data_points",
+         triggered(one) + one.counts[static_cast<std::size_t>(EvaluationOutcome::ok)]}};
     if (type != nullptr) out.emplace_back("description", std::string(type->title));
     if (of != nullptr && !of->recommendation().empty()) {
       out.emplace_back("recommendation", of->recommendation());

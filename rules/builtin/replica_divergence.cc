@@ -77,13 +77,13 @@ struct ReplicaDivergence {
 
   static void judge_tensor(std::span<const StepRow* const> rows, std::vector<Replica>& replicas,
                            SetReport& report) {
-    if (rows.size() < 2) return report.without_unit(Outcome::not_applicable);
+    if (rows.size() < 2) return report.without_unit(EvaluationOutcome::not_applicable);
     replicas.clear();
     for (const StepRow* row : rows) {
       const auto digest = row->statistic(core::SparseStat::digest);
       if (digest) replicas.push_back({row, std::bit_cast<std::uint64_t>(*digest)});
     }
-    if (replicas.size() < 2) return report.without_unit(Outcome::insufficient_data);
+    if (replicas.size() < 2) return report.without_unit(EvaluationOutcome::insufficient_data);
     const Split apart = split(replicas);
     const std::string name = report.scope().text(rows.front()->name());
     report.evaluated({{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),

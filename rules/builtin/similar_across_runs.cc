@@ -110,7 +110,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
       return scope.unjudged("this is the run with which all others are compared");
     compare(scope);
     for (std::size_t i = 0; i < state.steps.size(); ++i) {
-      scope.counted(Outcome::insufficient_data);  // the other run has not come so far
+      scope.counted(EvaluationOutcome::insufficient_data);  // the other run has not come so far
     }
     scope.summary(told(scope));
     if (scope.other() == nullptr) {
@@ -249,10 +249,10 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
         judge(at->first, at->second, found->second, scope);
       } else if (step <= other->state.dropped_to) {
         ++state.left_out;
-        scope.counted(Outcome::insufficient_data);
+        scope.counted(EvaluationOutcome::insufficient_data);
       } else {
         ++worker.only_here;
-        scope.counted(Outcome::not_applicable);
+        scope.counted(EvaluationOutcome::not_applicable);
       }
       state.rows -= at->second.rows.size();
       at = state.steps.erase(at);
@@ -288,7 +288,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
   void judge_missing(const SimilarState::Key& key, const SavedStep& step, const SavedRow& row,
                      bool has, Scope& scope) {
     ++state.missing;
-    if (config_.missing != "hit") return scope.counted(Outcome::not_applicable);
+    if (config_.missing != "hit") return scope.counted(EvaluationOutcome::not_applicable);
     tell(key, step, row, hit(kMissing), {Likeness::Is::different, has ? "here" : "there", 0, 0},
          scope);
   }

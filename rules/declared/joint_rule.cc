@@ -225,7 +225,7 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     Subject subject;
     subject.mode = rows.mode;
     subject.step = rows.step;
-    if (verdict.outcome == Outcome::hit) {
+    if (verdict.outcome == EvaluationOutcome::hit) {
       subject.worker = scope.worker(rows.worker);
       if (joint_.named) subject.name = scope.text(name);
     }

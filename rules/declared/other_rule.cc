@@ -82,7 +82,8 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
       return scope.unjudged("this is the run with which all others are compared");
     compare(scope);
     for (const auto& [step, points] : state.waiting) {
-      for (std::size_t i = 0; i < points.size(); ++i) scope.counted(Outcome::insufficient_data);
+      for (std::size_t i = 0; i < points.size(); ++i)
+        scope.counted(EvaluationOutcome::insufficient_data);
     }
     const std::string other = core::to_text(*config_.rule.other);
     if (scope.other() == nullptr) {
@@ -251,7 +252,8 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
         }
         if (values == nullptr) {
           const bool dropped = step <= other->state.dropped_to;
-          scope.counted(dropped ? Outcome::insufficient_data : Outcome::not_applicable);
+          scope.counted(dropped ? EvaluationOutcome::insufficient_data
+                                : EvaluationOutcome::not_applicable);
           continue;
         }
         ++state.compared;

@@ -29,7 +29,7 @@ class DeclaredRows final : public RowProgram {
   }
 
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, OutcomeCounts& counts) const override {
+             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
     Point point;
     point.batch = &batch;
@@ -45,7 +45,7 @@ class DeclaredRows final : public RowProgram {
       const std::optional<Verdict> verdict = update(words, point);
       if (!verdict) continue;
       ++counts[static_cast<std::size_t>(verdict->outcome)];
-      if (verdict->outcome == Outcome::hit || lives[slot].active()) {
+      if (verdict->outcome == EvaluationOutcome::hit || lives[slot].active()) {
         noted.push_back({slot, static_cast<std::uint32_t>(i), *verdict});
       }
     }

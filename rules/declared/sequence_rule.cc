@@ -147,7 +147,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
         state.chains[unit].take(config_.links, hits.which, hits.at);
       }
     }
-    if (state.chains.empty()) scope.counted(Outcome::ok);
+    if (state.chains.empty()) scope.counted(EvaluationOutcome::ok);
     for (auto one = state.chains.begin(); one != state.chains.end();) {
       judge(one->first, one->second, one->second.settle(config_.links, state.newest), scope);
       one =

@@ -1,6 +1,6 @@
 // One rule judging one run: its own state, saved and loaded alone. A shape of rules is a class of
 // evaluators; a rule of the shape is a program that makes one. Rows are the exception: they are so
-// many that the engine keeps their states side by side (rules/run/lanes.h).
+// many that the engine keeps their states side by side (rules/run/rosters.h).
 //
 // An evaluator takes what it has asked for, in the order of the log, and says what it finds to its
 // Scope. It holds no clock, reads no configuration but its program's, and its verdicts follow from
@@ -55,7 +55,7 @@ struct WorkerRows {
 /// What a rule of the run came to so far.
 struct RuleResult {
   const RuleSettings* rule = nullptr;
-  OutcomeCounts counts{};
+  EvaluationCounts counts{};
   core::RuleState state = core::RuleState::no_data;
   const core::ValueMap* summary = nullptr;  // at the end of the run; null: it sums nothing up
 };
@@ -101,7 +101,7 @@ class Scope {
   virtual void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
                       const Subject& subject, SayLabels labels, Explain explain) = 0;
   /// An evaluation that nothing is to be said of: there was no unit to judge yet.
-  virtual void counted(Outcome outcome) = 0;
+  virtual void counted(EvaluationOutcome outcome) = 0;
   /// An evaluation went wrong: outcome and status `Error`, with why. Until recovered().
   virtual void failed(std::string reason) = 0;
   /// It works again.

@@ -90,7 +90,7 @@ class SetReport {
   void evaluated(const Labels& unit, std::string_view name, Verdict verdict,
                  Scope::Explain explain);
   /// Nothing could be judged: why is in the outcome.
-  void without_unit(Outcome outcome) { scope_.counted(outcome); }
+  void without_unit(EvaluationOutcome outcome) { scope_.counted(outcome); }
   /// For evidence: what the issue says of the tensor.
   [[nodiscard]] core::TensorRef tensor(const StepRow& row) const;
 

@@ -136,14 +136,14 @@ class HostedEvaluator final : public EvaluatorOf<HostedState> {
       }
       return went_wrong(std::move(why), scope);
     }
-    if (answer->outcome == Outcome::error) return went_wrong(answer->error, scope);
+    if (answer->outcome == EvaluationOutcome::error) return went_wrong(answer->error, scope);
     state.failures = 0;
     if (answer->saved) state.saved = *answer->saved;
     if (state.failing != 0 && ++state.good >= kGoodAgain) {
       state.failing = 0;
       scope.recovered();
     }
-    if (answer->outcome == Outcome::ok || answer->outcome == Outcome::hit) {
+    if (answer->outcome == EvaluationOutcome::ok || answer->outcome == EvaluationOutcome::hit) {
       tell(answer->issues, place, scope);
     } else {
       scope.counted(answer->outcome);
@@ -205,7 +205,7 @@ class HostedEvaluator final : public EvaluatorOf<HostedState> {
       if (!reply) return reply.error();
       const auto answer = read_answer(*reply);
       if (!answer) return answer.error();
-      if (answer->outcome == Outcome::error) return precondition(answer->error);
+      if (answer->outcome == EvaluationOutcome::error) return precondition(answer->error);
       return core::ok();
     };
     if (auto status = said(open_request(session_, *config_.rule, scope, state.saved)); !status) {

@@ -144,7 +144,7 @@ core::Result<Answer> read_answer(std::string_view text) {
   const std::string type = core::text_at(*parsed, "type");
   Answer out;
   if (type == "error") {
-    out.outcome = Outcome::error;
+    out.outcome = EvaluationOutcome::error;
     out.error = core::text_at(*parsed, "error");
     if (out.error.empty()) out.error = "it failed without a word";
     return out;
@@ -153,14 +153,14 @@ core::Result<Answer> read_answer(std::string_view text) {
     return core::Error{core::Code::data_loss, "its answer has the unknown type \"" + type + "\""};
   }
   const std::string outcome = core::text_at(*parsed, "outcome");
-  if (outcome == "insufficient_data") out.outcome = Outcome::insufficient_data;
-  if (outcome == "not_applicable") out.outcome = Outcome::not_applicable;
+  if (outcome == "insufficient_data") out.outcome = EvaluationOutcome::insufficient_data;
+  if (outcome == "not_applicable") out.outcome = EvaluationOutcome::not_applicable;
   if (const auto* list = core::as<ValueList>(core::find(*parsed, "issues"))) {
     for (const Value& one : *list) {
       if (out.issues.size() < kMostTold) out.issues.push_back(told_of(one));
     }
   }
-  if (!out.issues.empty()) out.outcome = Outcome::hit;
+  if (!out.issues.empty()) out.outcome = EvaluationOutcome::hit;
   if (const auto* saved = core::as<std::string>(core::find(*parsed, "saved"))) out.saved = *saved;
   return out;
 }

@@ -53,10 +53,10 @@ struct Told {
 };
 
 struct Answer {
-  Outcome outcome = Outcome::ok;
+  EvaluationOutcome outcome = EvaluationOutcome::ok;
   std::vector<Told> issues;
   std::optional<std::string> saved;  // what the rule remembers, when it has changed
-  std::string error;                 // of Outcome::error
+  std::string error;                 // of EvaluationOutcome::error
 };
 
 /// data_loss: no answer of this protocol.

@@ -95,7 +95,7 @@ Verdict verdict_of(std::int32_t code) {
     case TOCSIN_RULE_NOT_APPLICABLE:
       return kNotApplicable;
     default:
-      return {Outcome::error, 0};
+      return {EvaluationOutcome::error, 0};
   }
 }
 
@@ -155,7 +155,7 @@ void NativeProgram::init(std::byte* state) const {
 
 void NativeProgram::judge(const RowBatch& batch, std::byte* states, const Life* lives,
                           const Match* applies, std::vector<RowHit>& noted,
-                          OutcomeCounts& counts) const {
+                          EvaluationCounts& counts) const {
   for (std::size_t i = 0; i < batch.rows; ++i) {
     const std::uint32_t slot = batch.slots[i];
     if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
@@ -166,7 +166,8 @@ void NativeProgram::judge(const RowBatch& batch, std::byte* states, const Life* 
     const std::int32_t code = library_->update(rule_, state, &row, &finding);
     const Verdict verdict = verdict_of(code);
     ++counts[static_cast<std::size_t>(verdict.outcome)];
-    const bool tells = verdict.outcome == Outcome::hit || verdict.outcome == Outcome::error;
+    const bool tells =
+        verdict.outcome == EvaluationOutcome::hit || verdict.outcome == EvaluationOutcome::error;
     if (tells) {
       const Last last{finding.observed, finding.threshold, code};
       std::memcpy(state + own_bytes_, &last, sizeof last);

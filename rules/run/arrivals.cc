@@ -9,7 +9,7 @@ std::uint32_t Arrivals::find_worker(Run& run, const core::FrameHeader& header) {
   if (known != Workers::kNone) return known;
   if (run.workers.size() >= ctx_.options.config.max_units_per_run) {
     ++ctx_.stats.refused_units;
-    return kNoLane;
+    return kNoRoster;
   }
   const auto number = static_cast<std::uint32_t>(run.workers.size());
   ctx_.part->cut.touch_worker(run, number);
@@ -105,14 +105,14 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
     ctx_.next_check =
         std::min(ctx_.next_check, was_silent ? ctx_.now : add(ctx_.now, clock.program->threshold));
     const auto number = run.workers.number_of(worker);
-    for (const std::uint32_t who : {kNoLane, number}) {
+    for (const std::uint32_t who : {kNoRoster, number}) {
       const auto found = run.issues.clocks.find({clock.rule, who});
       if (found == run.issues.clocks.end() || !found->second.fired) continue;
       found->second.fired = false;
       Place place;
       place.step_clock = false;
       place.time = header.time;
-      book_.resolve(run, {clock.rule, kNoLane, who, 0xFF, 0}, core::Resolution::recovered, place);
+      book_.resolve(run, {clock.rule, kNoRoster, who, 0xFF, 0}, core::Resolution::recovered, place);
     }
   }
 }

@@ -14,7 +14,7 @@ class Arrivals {
   Arrivals(Context& ctx, IssueBook& book, Intake& intake)
       : ctx_(ctx), book_(book), intake_(intake) {}
 
-  /// kNoLane: there is no room for it.
+  /// kNoRoster: there is no room for it.
   std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
   /// False: a duplicate, or of an earlier process.
   bool accept(Run& run, Worker& worker, const core::FrameHeader& header);

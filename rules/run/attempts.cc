@@ -15,7 +15,7 @@ bool Attempts::make_room() {
   }
   if (oldest == nullptr) return false;
   ++ctx_.stats.evicted_runs;
-  decisions_.decide({Entry::What::forget, oldest->id, oldest->attempt, kNoLane, 0, ctx_.now, {}});
+  decisions_.decide({Entry::What::forget, oldest->id, oldest->attempt, kNoRoster, 0, ctx_.now, {}});
   return true;
 }
 
@@ -30,8 +30,8 @@ Run* Attempts::find_run(const core::FrameHeader& header) {
     const bool room = known < ctx_.options.config.max_runs || make_room();
     const bool refused = ctx_.part->refused.contains(id);
     if (!room && !refused)
-      decisions_.decide({Entry::What::refuse, id, 0, kNoLane, 0, ctx_.now, {}});
-    if (room && refused) decisions_.decide({Entry::What::admit, id, 0, kNoLane, 0, ctx_.now, {}});
+      decisions_.decide({Entry::What::refuse, id, 0, kNoRoster, 0, ctx_.now, {}});
+    if (room && refused) decisions_.decide({Entry::What::admit, id, 0, kNoRoster, 0, ctx_.now, {}});
   }
   if (ctx_.part->refused.contains(id)) {
     ++ctx_.stats.refused_runs;
@@ -110,7 +110,7 @@ void Attempts::unwatched(Run& run, const core::FrameHeader& header) {
   finding.summary = "Rank " + std::to_string(header.rank) + " of " +
                     (run.job.name.empty() ? "a run" : run.job.name) +
                     " sends data that belongs to an earlier launch: nothing of it is judged.";
-  own_.raise(run, Operational::run_unwatched, kNoLane, header.time, std::move(finding));
+  own_.raise(run, Operational::run_unwatched, kNoRoster, header.time, std::move(finding));
 }
 
 // Whether a worker's clock can be believed is seen against ours, which is not in the log.

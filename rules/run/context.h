@@ -31,7 +31,7 @@ struct Context {
   std::int64_t now = 0;                // engine time: arrival, or record time in replays
   std::int64_t evaluated_at = 0;       // what issues state as such
   std::int64_t next_check = kForever;  // record time: nothing is due before
-  std::uint32_t current = kNoLane;     // the worker whose frame is being handled
+  std::uint32_t current = kNoRoster;   // the worker whose frame is being handled
 
   /// From here on this partition is worked on.
   void enter(PartitionState& partition) {

@@ -53,14 +53,14 @@ Candidate candidate_of(const Run& run, std::uint32_t number) {
   return out;
 }
 
-Candidate candidate_of(const Run& run, const Lane& lane, std::size_t number) {
-  Candidate out = candidate_of(run, lane.worker);
-  out.name = run.names.table.find(lane.slots[number].name);
-  out.role = static_cast<core::Role>(lane.types[number] >> 8);
+Candidate candidate_of(const Run& run, const Roster& roster, std::size_t number) {
+  Candidate out = candidate_of(run, roster.worker);
+  out.name = run.names.table.find(roster.slots[number].name);
+  out.role = static_cast<core::Role>(roster.types[number] >> 8);
   if (out.role == core::Role::other && out.name != nullptr) out.role = out.name->role;
-  out.dtype = static_cast<core::Dtype>(lane.types[number] & 0xFF);
-  out.mode = lane.mode;
-  out.scalar = lane.scalars;
+  out.dtype = static_cast<core::Dtype>(roster.types[number] & 0xFF);
+  out.mode = roster.mode;
+  out.scalar = roster.scalars;
   return out;
 }
 

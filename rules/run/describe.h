@@ -17,9 +17,9 @@ core::RunRef run_ref(const Run& run);
 /// The labels of an open issue's unit as one text: the same whatever numbers it has.
 std::string unit_text(const Open& open);
 bool wants_worker(const Common& common, const Worker& worker);
-/// What matchers may ask of a worker, and of a unit of a lane.
+/// What matchers may ask of a worker, and of a unit of a roster.
 Candidate candidate_of(const Run& run, std::uint32_t number);
-Candidate candidate_of(const Run& run, const Lane& lane, std::size_t number);
+Candidate candidate_of(const Run& run, const Roster& roster, std::size_t number);
 
 /// Frames by which a training shows that it goes on.
 inline bool is_progress(core::FrameKind kind) {

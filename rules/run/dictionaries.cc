@@ -40,7 +40,7 @@ void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
       worker.named = true;
     }
   }
-  ctx_.part->cut.touch_name(run, run.names.table.place(entry.hash));
+  ctx_.part->cut.touch_name(run, run.names.table.index_of(entry.hash));
   const bool lasting =
       entry.type == core::DictionaryType::series || entry.type == core::DictionaryType::node;
   run.names.table.set(entry.hash, std::move(name), lasting);

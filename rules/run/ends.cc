@@ -42,14 +42,15 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
   run.job.worsen(outcome, code);
-  if (run.job.outcome == "stopped_by_rule") own_.lower(run, Operational::job_failed, kNoLane, time);
+  if (run.job.outcome == "stopped_by_rule")
+    own_.lower(run, Operational::job_failed, kNoRoster, time);
   run.job.ended_at = std::max(run.job.ended_at, time);
   run.workers.sync(number);
   if (outcome == "failed") {
     Finding finding;
     finding.observed = {"exit_code", static_cast<double>(*code)};
     finding.summary = worker->name + how(body.exit_code, body.signal) + ".";
-    own_.raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
   }
   steps_.advance(run);
   check_end(run);
@@ -138,20 +139,21 @@ void Ends::tell_end(Run& run, const std::string& outcome) {
     finding.summary =
         job + " failed" +
         (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") + ".";
-    own_.raise(run, Operational::job_failed, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
   } else if (outcome == "lost" || outcome == "unknown") {
     ++ctx_.stats.lost_jobs;
     finding.summary = outcome == "lost"
                           ? job + " is lost: nothing is heard of its processes any more."
                           : job + " ended without closing its hook; how it ended is not known.";
-    own_.raise(run, Operational::job_lost, kNoLane, time, std::move(finding));
+    own_.raise(run, Operational::job_lost, kNoRoster, time, std::move(finding));
   }
 }
 
 // How a run ended became known after its end.
 void Ends::finish_again(Run& run, std::int64_t time) {
-  own_.lower(run, Operational::job_lost, kNoLane, time);
-  if (run.job.outcome == "stopped_by_rule") own_.lower(run, Operational::job_failed, kNoLane, time);
+  own_.lower(run, Operational::job_lost, kNoRoster, time);
+  if (run.job.outcome == "stopped_by_rule")
+    own_.lower(run, Operational::job_failed, kNoRoster, time);
   tell_end(run, run.job.outcome);
   if (!run.job.lost) return;
   run.job.lost = false;
@@ -164,7 +166,7 @@ void Ends::revive(Run& run, std::int64_t time) {
   if (run.job.outcome == "lost") run.job.outcome.clear();
   run.job.ended_at = 0;
   ++ctx_.stats.revived_jobs;
-  own_.lower(run, Operational::job_lost, kNoLane, time);
+  own_.lower(run, Operational::job_lost, kNoRoster, time);
   for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
     if (run.issues.progress[rule].state == core::RuleState::no_issues_found) {
       reports_.status(run, rule, core::RuleState::in_progress);
@@ -186,7 +188,7 @@ void Ends::give_up_parts(Run& run, bool names) {
   gone->life = std::exchange(run.life, ctx_.part->cut.fresh_life());
   gone->head_mark = std::exchange(run.head_mark, {});
   gone->workers = std::exchange(run.workers, {});
-  gone->lanes = std::exchange(run.lanes, {});
+  gone->rosters = std::exchange(run.rosters, {});
   gone->evaluators = std::exchange(run.evaluators, {});
   gone->names.life = run.names.life;
   if (names) {
@@ -198,7 +200,7 @@ void Ends::give_up_parts(Run& run, bool names) {
   ctx_.part->cut.touch_head(run);
   for (const NameTable::Entry& entry : gone->names.table.entries()) {
     if (!entry.lasting) continue;
-    ctx_.part->cut.touch_name(run, run.names.table.place(entry.hash));
+    ctx_.part->cut.touch_name(run, run.names.table.index_of(entry.hash));
     run.names.table.set(entry.hash, entry.name, true);
   }
   ctx_.part->cut.retire(std::move(gone));

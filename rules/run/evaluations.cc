@@ -41,14 +41,14 @@ class EvaluatorScope final : public Scope {
   [[nodiscard]] std::uint32_t world_size() const override { return run_.world_size; }
   [[nodiscard]] std::int64_t offset() const override { return ctx_.ref.offset; }
 
-  void counted(Outcome outcome) override {
-    OutcomeCounts counts{};
+  void counted(EvaluationOutcome outcome) override {
+    EvaluationCounts counts{};
     ++counts[static_cast<std::size_t>(outcome)];
     book_.count(run_, rule_, counts);
   }
 
   void failed(std::string reason) override {
-    counted(Outcome::error);
+    counted(EvaluationOutcome::error);
     book_.fail(run_, rule_, std::move(reason));
   }
   void recovered() override { book_.recover(run_, rule_); }
@@ -85,7 +85,7 @@ class EvaluatorScope final : public Scope {
     told(verdict.outcome, subject);
     const auto known = run_.issues.lives.find({rule_, unit});
     Life life = known == run_.issues.lives.end() ? Life{} : known->second;
-    if (verdict.outcome != Outcome::hit && known == run_.issues.lives.end()) return;
+    if (verdict.outcome != EvaluationOutcome::hit && known == run_.issues.lives.end()) return;
     const auto explain = [&](unsigned kind) -> std::pair<Finding, Extra> {
       Finding finding = explain_kind(subject, kind);
       Extra extra;
@@ -95,8 +95,8 @@ class EvaluatorScope final : public Scope {
       extra.affected.worst = std::move(finding.worst);
       return {std::move(finding), std::move(extra)};
     };
-    const Unit one{{rule_, kNoLane, unit, 0xFF, 0}, worker, labels};
-    book_.settle(run_, rule_, life, one, verdict, place, explain);
+    const Unit one{{rule_, kNoRoster, unit, 0xFF, 0}, worker, labels};
+    book_.apply(run_, rule_, life, one, verdict, place, explain);
     if (life.active()) {
       run_.issues.lives[{rule_, unit}] = life;
     } else if (known != run_.issues.lives.end()) {
@@ -106,12 +106,12 @@ class EvaluatorScope final : public Scope {
 
  private:
   // A hosted rule says itself when it works again.
-  void told(Outcome outcome, const Subject& subject) {
-    if (outcome == Outcome::error) {
+  void told(EvaluationOutcome outcome, const Subject& subject) {
+    if (outcome == EvaluationOutcome::error) {
       book_.fail(run_, rule_,
                  subject.place() + ": " + subject.name + " does not fit the rule's parameters");
     } else if (ctx_.rules->settings(rule_).hosted == nullptr &&
-               (outcome == Outcome::ok || outcome == Outcome::hit)) {
+               (outcome == EvaluationOutcome::ok || outcome == EvaluationOutcome::hit)) {
       book_.recover(run_, rule_);
     }
   }
@@ -144,41 +144,41 @@ void Evaluations::feed_all(Run& run, std::uint32_t which,
   for (const std::uint32_t number : ctx_.rules->takers_of(which)) feed(run, number, call);
 }
 
-// What a rule selects of a lane: decided once per name, and again when a dictionary has named it.
-void Evaluations::choose(Run& run, Lane& lane) {
+// What a rule selects of a roster: decided once per name, and again when a dictionary has named it.
+void Evaluations::choose(Run& run, Roster& roster) {
   const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
-  const bool again = lane.chosen_unsure && lane.chosen_version != run.names.version;
-  const std::size_t first = again ? 0 : lane.chosen_slots;
-  if (first == lane.slots.size()) return;
-  lane.chosen.resize(wanting.size());
-  lane.chosen_slots = lane.slots.size();
-  lane.chosen_version = run.names.version;
-  if (again) lane.chosen_unsure = false;
+  const bool again = roster.chosen_unsure && roster.chosen_version != run.names.version;
+  const std::size_t first = again ? 0 : roster.chosen_slots;
+  if (first == roster.slots.size()) return;
+  roster.chosen.resize(wanting.size());
+  roster.chosen_slots = roster.slots.size();
+  roster.chosen_version = run.names.version;
+  if (again) roster.chosen_unsure = false;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
     const Program& program = *ctx_.rules->evaluated[wanting[w]].program;
-    std::vector<Match>& chosen = lane.chosen[w];
-    chosen.resize(lane.slots.size(), Match::unknown);
-    const bool looks = program.common.wants_mode(lane.mode) &&
-                       wants_worker(program.common, run.workers[lane.worker]);
-    for (std::size_t i = first; i < lane.slots.size(); ++i) {
+    std::vector<Match>& chosen = roster.chosen[w];
+    chosen.resize(roster.slots.size(), Match::unknown);
+    const bool looks = program.common.wants_mode(roster.mode) &&
+                       wants_worker(program.common, run.workers[roster.worker]);
+    for (std::size_t i = first; i < roster.slots.size(); ++i) {
       if (chosen[i] != Match::unknown) continue;
-      chosen[i] = looks ? program.selects(candidate_of(run, lane, i)) : Match::no;
-      lane.chosen_unsure = lane.chosen_unsure || chosen[i] == Match::unknown;
+      chosen[i] = looks ? program.selects(candidate_of(run, roster, i)) : Match::no;
+      roster.chosen_unsure = roster.chosen_unsure || chosen[i] == Match::unknown;
     }
   }
 }
 
-void Evaluations::feed_rows(Run& run, std::uint32_t lane_number, WorkerRows rows,
+void Evaluations::feed_rows(Run& run, std::uint32_t roster_number, WorkerRows rows,
                             std::span<const std::uint32_t> units) {
   const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
   if (wanting.empty()) return;
-  choose(run, run.lanes[lane_number]);
+  choose(run, run.rosters[roster_number]);
   const Worker& worker = run.workers[rows.worker];
   rows.loss_scale = worker.loss_scale;
   rows.after_train = worker.mark[at(core::Mode::train)];
   rows.offset = ctx_.ref.offset;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
-    const std::vector<Match>& chosen = run.lanes[lane_number].chosen[w];
+    const std::vector<Match>& chosen = run.rosters[roster_number].chosen[w];
     chosen_rows_.clear();
     for (std::uint32_t i = 0; i < units.size(); ++i) {
       if (units[i] != RowBatch::kSkip && chosen[units[i]] == Match::yes) chosen_rows_.push_back(i);

@@ -31,8 +31,8 @@ class Evaluations {
   /// Makes the evaluator when it is its first input.
   void feed(Run& run, std::uint32_t number, core::FunctionRef<void(Evaluator&, Scope&)> call);
   void feed_all(Run& run, std::uint32_t which, core::FunctionRef<void(Evaluator&, Scope&)> call);
-  /// `units`: of the lane, for each row.
-  void feed_rows(Run& run, std::uint32_t lane_number, WorkerRows rows,
+  /// `units`: of the roster, for each row.
+  void feed_rows(Run& run, std::uint32_t roster_number, WorkerRows rows,
                  std::span<const std::uint32_t> units);
   void feed_step_end(Run& run, const WorkerStep& step);
   void feed_closed(Run& run, core::Mode mode, std::int64_t step);
@@ -52,7 +52,7 @@ class Evaluations {
   Summaries take_summaries() { return std::exchange(summaries_, {}); }
 
  private:
-  void choose(Run& run, Lane& lane);
+  void choose(Run& run, Roster& roster);
   void tell_elsewhere(Run& run, std::uint32_t number);
   [[nodiscard]] EvaluatorPart copy_of(EvaluatorPart& from, std::uint32_t number) const;
 

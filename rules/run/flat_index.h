@@ -22,7 +22,7 @@ class FlatIndex {
   /// `key` must not be in the table.
   void insert(std::uint64_t key, std::uint32_t number) {
     if ((used_ + 1) * 2 > cells_.size()) grow();
-    place(key, number);
+    put(key, number);
     ++used_;
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
@@ -37,7 +37,7 @@ class FlatIndex {
   static std::size_t spread(std::uint64_t key) noexcept {
     return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20);
   }
-  void place(std::uint64_t key, std::uint32_t number) {
+  void put(std::uint64_t key, std::uint32_t number) {
     std::size_t at = spread(key) & mask_;
     while (cells_[at].number != kNone) at = (at + 1) & mask_;
     cells_[at] = {key, number};
@@ -47,7 +47,7 @@ class FlatIndex {
     old.swap(cells_);
     mask_ = cells_.size() - 1;
     for (const Cell& cell : old) {
-      if (cell.number != kNone) place(cell.key, cell.number);
+      if (cell.number != kNone) put(cell.key, cell.number);
     }
   }
 

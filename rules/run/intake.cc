@@ -22,9 +22,9 @@ std::uint64_t learning_rate_hash() {
 
 void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
-  Lane& here = units_.lane(run, worker, header.mode, false);
-  const auto lane_number = run.lanes.number_of(here);
-  ctx_.part->cut.touch_lane(run, lane_number);
+  Roster& here = units_.roster(run, worker, header.mode, false);
+  const auto roster_number = run.rosters.number_of(here);
+  ctx_.part->cut.touch_roster(run, roster_number);
   const std::size_t rows = frame.rows();
   if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
   run.workers[worker].seen[at(header.mode)] =
@@ -43,7 +43,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
       guess = 0;
       continue;
     }
-    ctx_.part->cut.touch_slot(run, lane_number, guess);
+    ctx_.part->cut.touch_slot(run, roster_number, guess);
     Slot& unit = here.slots[guess];
     if (header.step <= unit.last_step) {
       slots_[i] = RowBatch::kSkip;
@@ -91,7 +91,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   place.global_step = header.global_step;
   place.time = header.time;
   place.partial = run.workers[worker].gap;
-  rows_.judge(run, lane_number, batch, place);
+  rows_.judge(run, roster_number, batch, place);
   if (ctx_.rules->takers_of(input::kRows).empty()) return;
   WorkerRows taken;
   taken.worker = worker;
@@ -100,14 +100,14 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   taken.global_step = header.global_step;
   taken.time = header.time;
   taken.frame = &frame;
-  evaluations_.feed_rows(run, lane_number, taken, slots_);
+  evaluations_.feed_rows(run, roster_number, taken, slots_);
 }
 
 void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
-  const auto lane_number = run.lanes.number_of(units_.lane(run, worker, header.mode, true));
-  ctx_.part->cut.touch_lane(run, lane_number);
+  const auto roster_number = run.rosters.number_of(units_.roster(run, worker, header.mode, true));
+  ctx_.part->cut.touch_roster(run, roster_number);
   const auto names = frame.column<std::uint64_t>(core::scalar_column::name);
   const auto steps = frame.column<std::int64_t>(core::scalar_column::step);
   const auto global_steps = frame.column<std::int64_t>(core::scalar_column::global_step);
@@ -117,7 +117,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
   std::uint32_t guess = 0;
   bool ended = false;
   for (std::size_t i = 0; i < frame.rows(); ++i) {
-    Lane& here = run.lanes[lane_number];
+    Roster& here = run.rosters[roster_number];
     const double x = numbers[i];
     if (names[i] == loss_scale_hash() && x > 0 && std::isfinite(x)) {
       run.workers[worker].loss_scale = x;
@@ -129,7 +129,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     }
     guess = units_.slot(run, here, names[i], metas[i], guess);
     if (guess == RowBatch::kSkip) continue;
-    ctx_.part->cut.touch_slot(run, lane_number, guess);
+    ctx_.part->cut.touch_slot(run, roster_number, guess);
     Slot& unit = here.slots[guess];
     if (steps[i] <= unit.last_step) {
       ++ctx_.stats.duplicate_rows;
@@ -181,7 +181,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     place.global_step = global_steps[i];
     place.time = times[i];
     place.partial = run.workers[worker].gap;
-    rows_.judge(run, lane_number, batch, place);
+    rows_.judge(run, roster_number, batch, place);
     if (!ctx_.rules->takers_of(input::kRows).empty()) {
       WorkerRows taken;
       taken.worker = worker;
@@ -190,7 +190,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
       taken.global_step = global_steps[i];
       taken.time = times[i];
       taken.scalar = &row;
-      evaluations_.feed_rows(run, lane_number, taken, std::span(&guess, 1));
+      evaluations_.feed_rows(run, roster_number, taken, std::span(&guess, 1));
     }
     ++guess;
   }
@@ -229,10 +229,10 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
 }
 
 void Intake::restart(Run& run, std::uint32_t worker) {
-  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
-    Lane& each = run.lanes[i];
+  for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
+    Roster& each = run.rosters[i];
     if (each.worker != worker) continue;
-    ctx_.part->cut.touch_lane(run, i);
+    ctx_.part->cut.touch_roster(run, i);
     ctx_.part->cut.touch_slots(run, i);
     for (Slot& unit : each.slots) unit.last_step = kNever;
     for (Block& block : each.blocks) block.waiting.clear();

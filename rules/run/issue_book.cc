@@ -20,18 +20,18 @@ std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit
 
 }  // namespace
 
-void IssueBook::count(Run& run, std::uint32_t rule, const OutcomeCounts& counts) {
+void IssueBook::count(Run& run, std::uint32_t rule, const EvaluationCounts& counts) {
   RuleProgress& progress = run.issues.progress[rule];
   std::uint64_t judged = 0;
-  for (std::size_t i = 0; i < kOutcomes; ++i) {
+  for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
     progress.counts[i] += counts[i];
     judged += counts[i];
   }
-  const std::uint64_t hits = counts[static_cast<std::size_t>(Outcome::hit)];
+  const std::uint64_t hits = counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
   ctx_.stats.evaluations += judged;
   ctx_.stats.hits += hits;
   if (progress.state == core::RuleState::no_data &&
-      (hits > 0 || counts[static_cast<std::size_t>(Outcome::ok)] > 0)) {
+      (hits > 0 || counts[static_cast<std::size_t>(EvaluationOutcome::ok)] > 0)) {
     reports_.status(run, rule, core::RuleState::in_progress);
   }
 }
@@ -44,15 +44,15 @@ void IssueBook::fail(Run& run, std::uint32_t rule, std::string reason) {
 void IssueBook::recover(Run& run, std::uint32_t rule) {
   const RuleProgress& progress = run.issues.progress[rule];
   if (progress.state != core::RuleState::error) return;
-  const bool found = progress.counts[static_cast<std::size_t>(Outcome::hit)] > 0;
+  const bool found = progress.counts[static_cast<std::size_t>(EvaluationOutcome::hit)] > 0;
   reports_.status(run, rule, found ? core::RuleState::issues_found : core::RuleState::in_progress,
                   "it works again");
 }
 
-void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
-                       const Place& place, Explain explain) {
+void IssueBook::apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
+                      const Place& place, Explain explain) {
   const Common& common = ctx_.rules->settings(rule).program->common;
-  if (verdict.outcome == Outcome::ok) {
+  if (verdict.outcome == EvaluationOutcome::ok) {
     life.hits = 0;
     if (life.open == 0 || ++life.oks < common.clear_after) return;
     for (std::uint8_t kind = 0; kind < 8; ++kind) {
@@ -65,7 +65,7 @@ void IssueBook::settle(Run& run, std::uint32_t rule, Life& life, const Unit& uni
     life.oks = 0;
     return;
   }
-  if (verdict.outcome != Outcome::hit) return;
+  if (verdict.outcome != EvaluationOutcome::hit) return;
   life.oks = 0;
   if (life.hits < 0xFFFFFFFFU) ++life.hits;
   if (life.hits < common.min_hits) return;

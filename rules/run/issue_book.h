@@ -15,13 +15,13 @@ class IssueBook {
   IssueBook(Context& ctx, Reports& reports) : ctx_(ctx), reports_(reports) {}
 
   /// Evaluations and what they came to.
-  void count(Run& run, std::uint32_t rule, const OutcomeCounts& counts);
+  void count(Run& run, std::uint32_t rule, const EvaluationCounts& counts);
   /// An evaluation went wrong. Told once, with the first reason, until recover().
   void fail(Run& run, std::uint32_t rule, std::string reason);
   void recover(Run& run, std::uint32_t rule);
   /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
-  void settle(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
-              const Place& place, Explain explain);
+  void apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
+             const Place& place, Explain explain);
   /// Nothing when no such issue is open.
   void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
   void resolve_all(Run& run, core::Resolution resolution, bool lost = false);

@@ -17,7 +17,7 @@ namespace tocsin::rules {
 
 /// Per configured rule: what it came to in this run.
 struct RuleProgress {
-  OutcomeCounts counts{};
+  EvaluationCounts counts{};
   core::RuleState state = core::RuleState::no_data;
   std::uint64_t issue_sequence = 0;
   std::int64_t last_window = kNever;  // of operational rules: when they last said something

@@ -25,12 +25,12 @@ class NameTable {
     return number == FlatIndex::kNone ? nullptr : &entries_[number].name;
   }
   /// Place that `hash` has or, when it is new, will get.
-  [[nodiscard]] std::uint32_t place(std::uint64_t hash) const noexcept {
+  [[nodiscard]] std::uint32_t index_of(std::uint64_t hash) const noexcept {
     const std::uint32_t number = index_.find(hash);
     return number == FlatIndex::kNone ? static_cast<std::uint32_t>(entries_.size()) : number;
   }
   void set(std::uint64_t hash, Name name, bool lasting) {
-    const std::uint32_t number = place(hash);
+    const std::uint32_t number = index_of(hash);
     if (number == entries_.size()) {
       index_.insert(hash, number);
       entries_.emplace_back();

@@ -14,7 +14,7 @@
 
 namespace tocsin::rules {
 
-inline constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
+inline constexpr std::uint32_t kNoRoster = 0xFFFFFFFFU;
 
 /// When something began: steps first, then what a training step does first (input, forward pass,
 /// loss, backward pass, update, what is computed from them).
@@ -44,10 +44,10 @@ struct Beginning {
   }
 };
 
-/// Unit of an open issue, in numbers. Series and other units without a lane use kNoLane − n.
+/// Unit of an open issue, in numbers. Series and other units without a roster use kNoRoster − n.
 struct OpenKey {
   std::uint32_t rule = 0;
-  std::uint32_t lane = 0;
+  std::uint32_t roster = 0;
   std::uint64_t item = 0;
   std::uint8_t mode = 0xFF;
   std::uint8_t kind = 0;
@@ -58,7 +58,7 @@ struct OpenKey {
 struct Open {
   std::vector<std::pair<std::string, std::string>> unit;  // labels that the rule adds
   std::string kind;
-  std::uint32_t worker = kNoLane;
+  std::uint32_t worker = kNoRoster;
   core::Severity severity = core::Severity::warning;
   std::int64_t starts_at = 0;
   std::int64_t last_report = 0;

@@ -23,12 +23,12 @@ void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::in
   finding.recommendation = operational_rules()[static_cast<std::size_t>(which)].recommendation;
   const auto explain = [&](unsigned) -> std::pair<Finding, Extra> { return {finding, {}}; };
   Life life;
-  const Unit unit{{rule, kNoLane, worker, 0xFF, 0}, worker, labels};
-  book_.settle(run, rule, life, unit, hit(), place, explain);
+  const Unit unit{{rule, kNoRoster, worker, 0xFF, 0}, worker, labels};
+  book_.apply(run, rule, life, unit, hit(), place, explain);
 }
 
 void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time) {
-  const OpenKey key{ctx_.rules->own(which), kNoLane, worker, 0xFF, 0};
+  const OpenKey key{ctx_.rules->own(which), kNoRoster, worker, 0xFF, 0};
   if (!run.issues.open.contains(key)) return;
   Place place;
   place.step_clock = false;
@@ -94,8 +94,8 @@ void OwnIssues::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
     return {finding, {}};
   };
   const std::uint32_t rule = ctx_.rules->own(Operational::telemetry_gap);
-  const Unit unit{{rule, kNoLane, worker, 0xFF, 0}, worker, labels};
-  book_.settle(run, rule, from.gap_life, unit, from.gap ? hit() : kOk, place, explain);
+  const Unit unit{{rule, kNoRoster, worker, 0xFF, 0}, worker, labels};
+  book_.apply(run, rule, from.gap_life, unit, from.gap ? hit() : kOk, place, explain);
 }
 
 void OwnIssues::tell_incomplete() {

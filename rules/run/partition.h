@@ -36,7 +36,7 @@ struct Entry {
   What what = What::grace_over;
   RunId run;
   std::uint32_t attempt = 0;
-  std::uint32_t worker = kNoLane;
+  std::uint32_t worker = kNoRoster;
   std::uint32_t rule = 0;  // not in the log: numbers change
   std::int64_t now = 0;
   std::map<std::string, std::int64_t> next;  // positions at which it was made

@@ -11,9 +11,9 @@ void close_life(Run& run, const OpenKey& key, const RuleTable& rules) {
   const auto closed = [&](Life& life) {
     life.open = static_cast<std::uint8_t>(life.open & ~(1U << key.kind));
   };
-  if (key.lane != kNoLane) {
+  if (key.roster != kNoRoster) {
     for (std::size_t r = 0; r < rules.rows.size(); ++r) {
-      if (rules.rows[r].rule == key.rule) closed(run.lanes[key.lane].blocks[r].lives[key.item]);
+      if (rules.rows[r].rule == key.rule) closed(run.rosters[key.roster].blocks[r].lives[key.item]);
     }
     return;
   }

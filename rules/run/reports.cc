@@ -60,8 +60,9 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
       event.missing.push_back(std::move(text));
     }
   }
-  for (std::size_t i = 0; i < kOutcomes; ++i) {
-    event.evaluations[std::string(to_string(static_cast<Outcome>(i)))] = progress.counts[i];
+  for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
+    event.evaluations[std::string(to_string(static_cast<EvaluationOutcome>(i)))] =
+        progress.counts[i];
   }
   event.summary = std::move(summary);
   event.run = run_ref(run);

@@ -7,60 +7,60 @@
 
 namespace tocsin::rules {
 
-void RowJudge::judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place) {
+void RowJudge::judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Place place) {
   for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
     const RowProgram& program = *ctx_.rules->rows[r].program;
-    Block& block = run.lanes[lane_number].blocks[r];
+    Block& block = run.rosters[roster_number].blocks[r];
     if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
     const bool waits = program.min_fraction() > 0;
     if (block.tally.step != batch.step) {
       if (waits && !block.waiting.empty()) {
         // The step-end was lost: what it would have judged is judged ctx_.now, and what comes counts behind
         // it.
-        end_step(run, lane_number, block.tally.step, place);
+        end_step(run, roster_number, block.tally.step, place);
       }
       block.tally = {batch.step, place.global_step, 0, 0, RowBatch::kSkip};
     }
-    OutcomeCounts counts{};
+    EvaluationCounts counts{};
     noted_.clear();
     program.judge(batch, block.states.data(), block.lives.data(), block.applies.data(), noted_,
                   counts);
-    const std::uint64_t judged = counts[static_cast<std::size_t>(Outcome::ok)] +
-                                 counts[static_cast<std::size_t>(Outcome::hit)];
+    const std::uint64_t judged = counts[static_cast<std::size_t>(EvaluationOutcome::ok)] +
+                                 counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
     if (block.tally.hit == 0) {
       const auto first = std::find_if(noted_.begin(), noted_.end(), [](const RowHit& one) {
-        return one.verdict.outcome == Outcome::hit;
+        return one.verdict.outcome == EvaluationOutcome::hit;
       });
       if (first != noted_.end()) block.tally.first = first->slot;
     }
-    block.tally.hit += counts[static_cast<std::size_t>(Outcome::hit)];
+    block.tally.hit += counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
     block.tally.evaluated += judged;
     if (waits) {
       // What a hit comes to is known when the worker has ended the step.
       block.waiting.insert(block.waiting.end(), noted_.begin(), noted_.end());
-      counts[static_cast<std::size_t>(Outcome::hit)] = 0;
+      counts[static_cast<std::size_t>(EvaluationOutcome::hit)] = 0;
       book_.count(run, ctx_.rules->rows[r].rule, counts);
       continue;
     }
     book_.count(run, ctx_.rules->rows[r].rule, counts);
-    if (!noted_.empty()) settle(run, lane_number, r, noted_, &batch, place);
+    if (!noted_.empty()) apply(run, roster_number, r, noted_, &batch, place);
   }
 }
 
 void RowJudge::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                         const Place& place) {
   for (const bool scalars : {false, true}) {
-    const std::uint32_t lane_number = run.lanes.find(worker, mode, scalars);
-    if (lane_number != kNoLane) end_step(run, lane_number, step, place);
+    const std::uint32_t roster_number = run.rosters.find(worker, mode, scalars);
+    if (roster_number != kNoRoster) end_step(run, roster_number, step, place);
   }
 }
 
-void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
+void RowJudge::end_step(Run& run, std::uint32_t roster_number, std::int64_t step,
                         const Place& place) {
   for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
-    Block& block = run.lanes[lane_number].blocks[r];
+    Block& block = run.rosters[roster_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
-    ctx_.part->cut.touch_lane(run, lane_number);
+    ctx_.part->cut.touch_roster(run, roster_number);
     Place own =
         place;  // whose step-end was lost is judged behind a later step, but stands at its own
     own.step = block.tally.step;
@@ -69,32 +69,32 @@ void RowJudge::end_step(Run& run, std::uint32_t lane_number, std::int64_t step,
     const double needed =
         ctx_.rules->rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
     const bool counts = static_cast<double>(block.tally.hit) >= needed;
-    OutcomeCounts outcomes{};
+    EvaluationCounts outcomes{};
     for (RowHit& one : waiting) {
-      if (one.verdict.outcome != Outcome::hit) continue;
+      if (one.verdict.outcome != EvaluationOutcome::hit) continue;
       if (!counts) one.verdict = kOk;
       ++outcomes[static_cast<std::size_t>(one.verdict.outcome)];
     }
     book_.count(run, ctx_.rules->rows[r].rule, outcomes);
-    settle(run, lane_number, r, waiting, nullptr, own);
+    apply(run, roster_number, r, waiting, nullptr, own);
     waiting.clear();
-    run.lanes[lane_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
+    run.rosters[roster_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
   }
 }
 
-void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
-                      std::span<const RowHit> hits, const RowBatch* batch, const Place& place) {
+void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule,
+                     std::span<const RowHit> hits, const RowBatch* batch, const Place& place) {
   const RowProgram& program = *ctx_.rules->rows[row_rule].program;
   const std::uint32_t rule = ctx_.rules->rows[row_rule].rule;
-  const std::uint32_t worker = run.lanes[lane_number].worker;
+  const std::uint32_t worker = run.rosters[roster_number].worker;
   const std::size_t size = program.state_bytes();
   for (const RowHit& one : hits) {
-    ctx_.part->cut.touch_slot(run, lane_number, one.slot);
-    Lane& here = run.lanes[lane_number];
+    ctx_.part->cut.touch_slot(run, roster_number, one.slot);
+    Roster& here = run.rosters[roster_number];
     Block& block = here.blocks[row_rule];
     const std::byte* state = block.states.data() + one.slot * size;
     const std::uint64_t name = here.slots[one.slot].name;
-    if (one.verdict.outcome == Outcome::error) {
+    if (one.verdict.outcome == EvaluationOutcome::error) {
       book_.fail(run, rule, name_of(run, name) + ": " + program.trouble(state));
       continue;
     }
@@ -110,7 +110,7 @@ void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
       extra.affected.hit = block.tally.hit;
       extra.affected.evaluated = block.tally.evaluated;
       for (const RowHit& other : hits) {
-        if (other.verdict.outcome != Outcome::hit) continue;
+        if (other.verdict.outcome != EvaluationOutcome::hit) continue;
         std::optional<Row> its;
         if (batch != nullptr) its.emplace(batch->columns, batch->rows, other.row);
         const double bad =
@@ -148,15 +148,15 @@ void RowJudge::settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
       return {program.explain(state, row ? &*row : nullptr, batch, subject, kind),
               std::move(extra)};
     };
-    const Unit unit{{rule, lane_number, one.slot, 0xFF, 0}, worker, labels};
-    book_.settle(run, rule, block.lives[one.slot], unit, one.verdict, place, explain);
+    const Unit unit{{rule, roster_number, one.slot, 0xFF, 0}, worker, labels};
+    book_.apply(run, rule, block.lives[one.slot], unit, one.verdict, place, explain);
   }
 }
 
 // The run is over: verdicts that still wait for the end of their step are judged.
 void RowJudge::flush(Run& run) {
-  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
-    const Lane& here = run.lanes[i];
+  for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
+    const Roster& here = run.rosters[i];
     std::int64_t newest = kNever;
     for (const Block& block : here.blocks) {
       if (!block.waiting.empty()) newest = std::max(newest, block.tally.step);

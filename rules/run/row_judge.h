@@ -15,16 +15,16 @@ class RowJudge {
  public:
   RowJudge(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
 
-  /// Rows of one lane whose units are known.
-  void judge(Run& run, std::uint32_t lane_number, RowBatch& batch, Place place);
+  /// Rows of one roster whose units are known.
+  void judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Place place);
   void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                 const Place& place);
-  void end_step(Run& run, std::uint32_t lane_number, std::int64_t step, const Place& place);
+  void end_step(Run& run, std::uint32_t roster_number, std::int64_t step, const Place& place);
   void flush(Run& run);
 
  private:
-  void settle(Run& run, std::uint32_t lane_number, std::size_t row_rule,
-              std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
+  void apply(Run& run, std::uint32_t roster_number, std::size_t row_rule,
+             std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
 
   Context& ctx_;
   IssueBook& book_;

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "rules/run/lanes.h"
+#include "rules/run/rosters.h"
 
 namespace tocsin::rules {
 namespace {

@@ -15,9 +15,9 @@
 #include "rules/run/evaluator_part.h"
 #include "rules/run/issue_state.h"
 #include "rules/run/job.h"
-#include "rules/run/lanes.h"
 #include "rules/run/launches.h"
 #include "rules/run/names.h"
+#include "rules/run/rosters.h"
 #include "rules/run/step_state.h"
 #include "rules/run/workers.h"
 
@@ -44,7 +44,7 @@ struct NodeState {
 struct RunShape {
   std::uint64_t workers = 0;
   std::uint64_t names = 0;
-  std::vector<std::uint32_t> slots;       // per lane
+  std::vector<std::uint32_t> slots;       // per roster
   std::vector<std::uint64_t> evaluators;  // their identities
 
   template <typename A>
@@ -77,7 +77,7 @@ struct Run {
   std::map<std::uint64_t, NodeState> nodes;  // by worker name
   // Parts of their own in snapshots, not of the head:
   Workers workers;
-  Lanes lanes;
+  Rosters rosters;
   RunNames names;
   EvaluatorParts evaluators;  // per evaluated rule; may be shorter
   // Not in snapshots:
@@ -113,7 +113,7 @@ void io(A& a, NameTable::Entry& e) {
   io_all(a, e.hash, e.name, e.lasting);
 }
 
-/// The head: everything but workers, names, lanes and evaluators, which are parts of their own.
+/// The head: everything but workers, names, rosters and evaluators, which are parts of their own.
 template <typename A>
 void io(A& a, Run& r) {
   io_all(a, r.id, r.life, r.names.life, r.partition, r.attempt, r.world_size);
@@ -129,13 +129,13 @@ void io(A& a, Run& r) {
   io_all(a, r.steps.closed, r.steps.told_closed, c.seen_modes, r.steps.pending, r.steps.partial);
   IssueState& i = r.issues;
   io_all(a, i.lives, r.nodes, i.clocks, i.progress, i.open, i.open_counts);
-  io_all(a, r.names.version, r.lanes.units);
+  io_all(a, r.names.version, r.rosters.units);
   RunShape shape;
   if constexpr (!A::kReading && !A::kLayout) {
     shape.workers = r.workers.size();
     shape.names = r.names.table.size();
-    for (const Lane& lane : r.lanes) {
-      shape.slots.push_back(static_cast<std::uint32_t>(lane.slots.size()));
+    for (const Roster& roster : r.rosters) {
+      shape.slots.push_back(static_cast<std::uint32_t>(roster.slots.size()));
     }
     for (const EvaluatorPart& part : r.evaluators) {
       if (part.evaluator) shape.evaluators.push_back(part.identity);
@@ -149,7 +149,7 @@ void io(A& a, Run& r) {
 inline void index_run(Run& r) {
   r.issues.signs.rebuild(r.issues.open);
   r.workers.index();
-  r.lanes.index(r.workers.size());
+  r.rosters.index(r.workers.size());
 }
 
 }  // namespace tocsin::rules

@@ -24,11 +24,11 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
       }
     };
     if (clock.program->until_first_step) {
-      if (run.course.seen_modes == 0 && run.id.shard == 0) check(kNoLane, run.course.first_seen);
+      if (run.course.seen_modes == 0 && run.id.shard == 0) check(kNoRoster, run.course.first_seen);
       continue;
     }
     if (!clock.program->per_worker) {
-      check(kNoLane, run.course.last_arrival);
+      check(kNoRoster, run.course.last_arrival);
       continue;
     }
     const bool alive = add(run.course.last_arrival, clock.program->threshold) > time;
@@ -43,12 +43,12 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
 // counted by what is: at signs of life, as often as ticks would check at least; and at the run's end.
 void SilenceWatch::count(Run& run, const RuleTable::Bound<ClockProgram>& clock, bool at_end) {
   constexpr std::int64_t kAtMost = 30'000'000'000;
-  ClockState& state = run.issues.clocks[{clock.rule, kNoLane}];
+  ClockState& state = run.issues.clocks[{clock.rule, kNoRoster}];
   const std::int64_t period = std::min(clock.program->threshold.count() / 10, kAtMost);
   if (state.counted != kNever && (at_end || distance(ctx_.now, state.counted) < period)) return;
   state.counted = ctx_.now;
-  OutcomeCounts counts{};
-  ++counts[static_cast<std::size_t>(Outcome::ok)];
+  EvaluationCounts counts{};
+  ++counts[static_cast<std::size_t>(EvaluationOutcome::ok)];
   book_.count(run, clock.rule, counts);
 }
 
@@ -86,8 +86,8 @@ void SilenceWatch::fire(Run& run, const Entry& entry) {
               {}};
     };
     Life life;
-    Unit unit{{clock.rule, kNoLane, entry.worker, 0xFF, 0}, entry.worker, labels};
-    book_.settle(run, clock.rule, life, unit, hit(), place, explain);
+    Unit unit{{clock.rule, kNoRoster, entry.worker, 0xFF, 0}, entry.worker, labels};
+    book_.apply(run, clock.rule, life, unit, hit(), place, explain);
   }
 }
 

@@ -16,31 +16,31 @@ void LeastOf::grow(std::size_t wanted) {
   size_ = size;
 }
 
-void StepClock::count(const Standing& standing, std::ptrdiff_t by) {
+void StepClock::count(const Presence& presence, std::ptrdiff_t by) {
   const auto add = [&](std::size_t& number, bool counts) {
     if (counts) number = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(number) + by);
   };
   for (std::size_t m = 0; m < kModes; ++m) {
-    add(active_[m], standing.counted && (standing.active & (1U << m)) != 0);
-    add(with_data_[m], standing.present && standing.seen[m] != kNever);
+    add(active_[m], presence.counted && (presence.active & (1U << m)) != 0);
+    add(with_data_[m], presence.present && presence.seen[m] != kNever);
   }
-  add(takers_, standing.counted && standing.active != 0);
-  add(present_, standing.present);
-  add(gone_, standing.present && standing.gone);
+  add(takers_, presence.counted && presence.active != 0);
+  add(present_, presence.present);
+  add(gone_, presence.present && presence.gone);
 }
 
-void StepClock::update(std::size_t worker, const Standing& standing) {
+void StepClock::update(std::size_t worker, const Presence& presence) {
   if (worker >= standings_.size()) standings_.resize(worker + 1);
-  Standing& before = standings_[worker];
-  if (before == standing) return;
+  Presence& before = standings_[worker];
+  if (before == presence) return;
   count(before, -1);
-  count(standing, 1);
-  before = standing;
+  count(presence, 1);
+  before = presence;
   for (std::size_t m = 0; m < kModes; ++m) {
-    const bool takes_part = standing.counted && (standing.active & (1U << m)) != 0;
-    marks_[m].set(worker, takes_part ? standing.mark[m] : LeastOf::kNone);
-    passes_[m].set(worker, takes_part ? std::int64_t{standing.pass} : LeastOf::kNone);
-    newest_[m].set(worker, standing.present ? ~standing.seen[m] : ~kNever);
+    const bool takes_part = presence.counted && (presence.active & (1U << m)) != 0;
+    marks_[m].set(worker, takes_part ? presence.mark[m] : LeastOf::kNone);
+    passes_[m].set(worker, takes_part ? std::int64_t{presence.pass} : LeastOf::kNone);
+    newest_[m].set(worker, presence.present ? ~presence.seen[m] : ~kNever);
   }
 }
 

@@ -46,7 +46,7 @@ class StepClock {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
   /// What counts of one worker.
-  struct Standing {
+  struct Presence {
     bool present = false;                     // a training process, not a node's agent
     bool gone = false;                        // left, ended or died
     bool counted = false;                     // present, and neither gone nor idle
@@ -54,9 +54,9 @@ class StepClock {
     std::uint32_t pass = 0;                   // of its newest evaluation
     std::array<std::int64_t, kModes> mark{};  // last ended step
     std::array<std::int64_t, kModes> seen{kNever, kNever, kNever, kNever};  // last step with data
-    friend bool operator==(const Standing&, const Standing&) = default;
+    friend bool operator==(const Presence&, const Presence&) = default;
   };
-  void update(std::size_t worker, const Standing& standing);
+  void update(std::size_t worker, const Presence& presence);
 
   /// Least mark of those that take part; LeastOf::kNone when nobody does.
   [[nodiscard]] std::int64_t watermark(std::size_t mode) const noexcept {
@@ -77,9 +77,9 @@ class StepClock {
   [[nodiscard]] std::size_t gone() const noexcept { return gone_; }
 
  private:
-  void count(const Standing& standing, std::ptrdiff_t by);
+  void count(const Presence& presence, std::ptrdiff_t by);
 
-  std::vector<Standing> standings_;
+  std::vector<Presence> standings_;
   std::array<LeastOf, kModes> marks_;
   std::array<LeastOf, kModes> newest_;  // of ~step: the order turned round
   std::array<LeastOf, kModes> passes_;

@@ -15,17 +15,18 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
     }
   };
   if (!is_compared_with(*ctx_.rules, run)) {
-    check(Entry::What::forget, kNoLane, add(run.course.last_any, ctx_.options.config.forget_after));
+    check(Entry::What::forget, kNoRoster,
+          add(run.course.last_any, ctx_.options.config.forget_after));
   }
   if (run.job.ended) return;
   if (zero_lag && run.pulse.beats) {
-    check(Entry::What::lost, kNoLane, add(run.course.last_any, ctx_.options.config.lost_after));
+    check(Entry::What::lost, kNoRoster, add(run.course.last_any, ctx_.options.config.lost_after));
   }
   if (!run.course.grace_over) {
     const std::int64_t from = run.course.first_train_arrival == kNever
                                   ? run.course.first_seen
                                   : run.course.first_train_arrival;
-    check(Entry::What::grace_over, kNoLane, add(from, ctx_.options.config.join_grace));
+    check(Entry::What::grace_over, kNoRoster, add(from, ctx_.options.config.join_grace));
   }
   if (!zero_lag) return;
   for (std::uint32_t i = 0; i < run.workers.size(); ++i) {

@@ -16,7 +16,7 @@ namespace tocsin::rules {
 /// The unit of an evaluation: its number, and its labels when somebody needs them.
 struct Unit {
   OpenKey key;  // without kind
-  std::uint32_t worker = kNoLane;
+  std::uint32_t worker = kNoRoster;
   core::FunctionRef<Labels()> labels;
 };
 

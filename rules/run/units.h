@@ -13,11 +13,11 @@ class Units {
   explicit Units(Context& ctx) : ctx_(ctx) {}
 
   /// Made when it is new.
-  Lane& lane(Run& run, std::uint32_t worker, core::Mode mode, bool scalars);
+  Roster& roster(Run& run, std::uint32_t worker, core::Mode mode, bool scalars);
   /// `guess`: where it probably is. RowBatch::kSkip: there is no room for another.
-  std::uint32_t slot(Run& run, Lane& lane, std::uint64_t name, std::uint64_t meta,
+  std::uint32_t slot(Run& run, Roster& roster, std::uint64_t name, std::uint64_t meta,
                      std::uint32_t guess);
-  void resolve(Run& run, Lane& lane);
+  void resolve(Run& run, Roster& roster);
 
  private:
   Context& ctx_;

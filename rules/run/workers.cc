@@ -4,8 +4,8 @@ namespace tocsin::rules {
 namespace {
 
 // What the step clock needs to know of a worker.
-StepClock::Standing standing_of(const Worker& worker) {
-  StepClock::Standing out;
+StepClock::Presence standing_of(const Worker& worker) {
+  StepClock::Presence out;
   out.present = !worker.agent;
   out.gone = worker.gone;
   out.counted = !worker.agent && !worker.gone && !worker.idle;

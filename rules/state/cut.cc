@@ -8,14 +8,14 @@ namespace {
 template <typename F>
 void for_each_part(Run& run, F&& each) {
   each(run.head_mark, PartId{PartKind::head, 0, 0});
-  const auto ranges = [&](std::vector<PartMark>& marks, PartKind kind, std::uint32_t lane) {
-    for (std::uint32_t i = 0; i < marks.size(); ++i) each(marks[i], PartId{kind, lane, i});
+  const auto ranges = [&](std::vector<PartMark>& marks, PartKind kind, std::uint32_t roster) {
+    for (std::uint32_t i = 0; i < marks.size(); ++i) each(marks[i], PartId{kind, roster, i});
   };
   ranges(run.workers.marks, PartKind::workers, 0);
   ranges(run.names.marks, PartKind::names, 0);
-  ranges(run.lanes.marks, PartKind::lanes, 0);
-  for (std::uint32_t lane = 0; lane < run.lanes.size(); ++lane) {
-    ranges(run.lanes[lane].marks, PartKind::slots, lane);
+  ranges(run.rosters.marks, PartKind::rosters, 0);
+  for (std::uint32_t roster = 0; roster < run.rosters.size(); ++roster) {
+    ranges(run.rosters[roster].marks, PartKind::slots, roster);
   }
   for (EvaluatorPart& part : run.evaluators) {
     if (part.evaluator) each(part.mark, evaluator_part(part.identity));
@@ -25,7 +25,7 @@ void for_each_part(Run& run, F&& each) {
 void pack_evaluator(Run& run, const PartId& part, Writer& writer) {
   for (EvaluatorPart& one : run.evaluators) {
     const PartId here = evaluator_part(one.identity);
-    if (!one.evaluator || here.lane != part.lane || here.range != part.range) continue;
+    if (!one.evaluator || here.roster != part.roster || here.range != part.range) continue;
     std::uint64_t layout = one.evaluator->layout();
     io(writer, layout);
     one.evaluator->save(writer);
@@ -57,13 +57,13 @@ std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
       each_of(run.names.table.entries(), part.range, Cut::kNames,
               [&](NameTable::Entry& one) { io(writer, one); });
       break;
-    case PartKind::lanes:
-      each_of(run.lanes.list(), part.range, Cut::kLanes,
-              [&](Lane& one) { io_lane_head(writer, one); });
+    case PartKind::rosters:
+      each_of(run.rosters.list(), part.range, Cut::kRosters,
+              [&](Roster& one) { io_roster_head(writer, one); });
       break;
     case PartKind::slots: {
       const std::size_t from = std::size_t{part.range} * slots;
-      io_lane_slots(writer, run.lanes[part.lane], from, from + slots);
+      io_roster_slots(writer, run.rosters[part.roster], from, from + slots);
       break;
     }
     case PartKind::evaluator:
@@ -85,8 +85,8 @@ void Cut::touch_all(Run& run) {
   touch_head(run);
   for (std::uint32_t i = 0; i < run.workers.size(); i += kWorkers) touch_worker(run, i);
   for (std::uint32_t i = 0; i < run.names.table.size(); i += kNames) touch_name(run, i);
-  for (std::uint32_t i = 0; i < run.lanes.size(); ++i) {
-    touch_lane(run, i);
+  for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
+    touch_roster(run, i);
     touch_slots(run, i);
   }
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
@@ -234,8 +234,8 @@ void Cut::rename(Run& run) {
   run.head_mark = {};
   run.workers.marks.clear();
   run.names.marks.clear();
-  run.lanes.marks.clear();
-  for (Lane& lane : run.lanes) lane.marks.clear();
+  run.rosters.marks.clear();
+  for (Roster& roster : run.rosters) roster.marks.clear();
   for (EvaluatorPart& part : run.evaluators) part.mark = {};
 }
 
@@ -250,16 +250,17 @@ void Cut::restored(Run& run, const PartId& part, const PartMark& mark) {
     case PartKind::names:
       at_range(run.names.marks, part.range) = mark;
       break;
-    case PartKind::lanes:
-      at_range(run.lanes.marks, part.range) = mark;
+    case PartKind::rosters:
+      at_range(run.rosters.marks, part.range) = mark;
       break;
     case PartKind::slots:
-      at_range(run.lanes[part.lane].marks, part.range) = mark;
+      at_range(run.rosters[part.roster].marks, part.range) = mark;
       break;
     case PartKind::evaluator:
       for (EvaluatorPart& one : run.evaluators) {
         const PartId here = evaluator_part(one.identity);
-        if (one.evaluator && here.lane == part.lane && here.range == part.range) one.mark = mark;
+        if (one.evaluator && here.roster == part.roster && here.range == part.range)
+          one.mark = mark;
       }
       break;
   }

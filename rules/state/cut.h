@@ -45,7 +45,7 @@ class Cut {
 
   static constexpr std::uint32_t kWorkers = 256;  // per part
   static constexpr std::uint32_t kNames = 1024;
-  static constexpr std::uint32_t kLanes = 32;
+  static constexpr std::uint32_t kRosters = 32;
 
   /// `slots`: units per part, a power of two.
   void configure(std::int32_t partition, std::uint32_t slots) {
@@ -62,22 +62,23 @@ class Cut {
   void touch_name(Run& run, std::uint32_t number) {
     touch(run, at_range(run.names.marks, number / kNames), {PartKind::names, 0, number / kNames});
   }
-  void touch_lane(Run& run, std::uint32_t lane) {
-    touch(run, at_range(run.lanes.marks, lane / kLanes), {PartKind::lanes, 0, lane / kLanes});
+  void touch_roster(Run& run, std::uint32_t roster) {
+    touch(run, at_range(run.rosters.marks, roster / kRosters),
+          {PartKind::rosters, 0, roster / kRosters});
   }
-  void touch_slot(Run& run, std::uint32_t lane, std::uint32_t slot) {
-    touch(run, at_range(run.lanes[lane].marks, slot >> shift_),
-          {PartKind::slots, lane, slot >> shift_});
+  void touch_slot(Run& run, std::uint32_t roster, std::uint32_t slot) {
+    touch(run, at_range(run.rosters[roster].marks, slot >> shift_),
+          {PartKind::slots, roster, slot >> shift_});
   }
   void touch_evaluator(Run& run, std::uint32_t number) {
     EvaluatorPart& part = run.evaluators[number];
     touch(run, part.mark, evaluator_part(part.identity));
   }
-  void touch_slots(Run& run, std::uint32_t lane, std::size_t from = 0) {
-    const std::size_t size = run.lanes[lane].slots.size();
+  void touch_slots(Run& run, std::uint32_t roster, std::size_t from = 0) {
+    const std::size_t size = run.rosters[roster].slots.size();
     const std::size_t step = slots_per_part();
     for (std::size_t slot = from / step * step; slot < size; slot += step) {
-      touch_slot(run, lane, static_cast<std::uint32_t>(slot));
+      touch_slot(run, roster, static_cast<std::uint32_t>(slot));
     }
   }
   /// Marks all parts of a run as changed (it was remapped). Not while a cut is under way.

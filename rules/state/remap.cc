@@ -80,13 +80,13 @@ std::optional<RuleSettings> Remap::gone(std::uint32_t before) const {
 const std::string& Remap::line(std::uint32_t before) const { return before_[before].text; }
 
 void Remap::apply(Run& run) const {
-  for (Lane& lane : run.lanes) {
-    move_to(lane.blocks, rows_, row_rules_);
-    lane.wanted.clear();  // what rules look at is decided again
-    for (Block& block : lane.blocks) block.applies.clear();
-    lane.chosen.clear();
-    lane.chosen_slots = 0;
-    lane.chosen_unsure = false;
+  for (Roster& roster : run.rosters) {
+    move_to(roster.blocks, rows_, row_rules_);
+    roster.wanted.clear();  // what rules look at is decided again
+    for (Block& block : roster.blocks) block.applies.clear();
+    roster.chosen.clear();
+    roster.chosen_slots = 0;
+    roster.chosen_unsure = false;
   }
   const auto rekey = [&](auto& map, auto&& rule_of) {
     std::remove_reference_t<decltype(map)> out;

@@ -145,22 +145,22 @@ core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId&
                        });
   if (!status) return status.error();
   if (run->names.table.size() != shape.names) return damaged("names of a run are not distinct");
-  status = read_ranges(parts, cut, *run, {PartKind::lanes, 0, 0}, shape.slots.size(), Cut::kLanes,
-                       [&](Loader& in, std::size_t from, std::size_t to) {
+  status = read_ranges(parts, cut, *run, {PartKind::rosters, 0, 0}, shape.slots.size(),
+                       Cut::kRosters, [&](Loader& in, std::size_t from, std::size_t to) {
                          for (; from < to && in.ok(); ++from) {
-                           io_lane_head(in, run->lanes.list().emplace_back());
+                           io_roster_head(in, run->rosters.list().emplace_back());
                          }
                        });
   if (!status) return status.error();
-  for (std::uint32_t i = 0; i < run->lanes.size(); ++i) {
+  for (std::uint32_t i = 0; i < run->rosters.size(); ++i) {
     status = read_ranges(parts, cut, *run, {PartKind::slots, i, 0}, shape.slots[i], slots,
                          [&](Loader& in, std::size_t from, std::size_t to) {
-                           io_lane_slots(in, run->lanes[i], from, to);
+                           io_roster_slots(in, run->rosters[i], from, to);
                          });
     if (!status) return status.error();
-    if (run->lanes[i].slots.size() != shape.slots[i] ||
-        run->lanes[i].types.size() != shape.slots[i]) {
-      return damaged("a lane of a run is shorter than its head says");
+    if (run->rosters[i].slots.size() != shape.slots[i] ||
+        run->rosters[i].types.size() != shape.slots[i]) {
+      return damaged("a roster of a run is shorter than its head says");
     }
   }
   status = read_evaluators(parts, cut, *run, shape.evaluators, revive);

@@ -29,7 +29,7 @@ std::uint64_t checksum_of(RecordHead head, std::string_view bytes) {
 
 std::string part_key(const RunId& id, std::uint32_t life, const PartId& part) {
   return "run/" + core::to_text(id.uid) + "/" + std::to_string(id.shard) + "/" +
-         std::to_string(life) + "/" + static_cast<char>(part.kind) + std::to_string(part.lane) +
+         std::to_string(life) + "/" + static_cast<char>(part.kind) + std::to_string(part.roster) +
          "." + std::to_string(part.range);
 }
 
@@ -51,10 +51,10 @@ std::uint64_t state_layout() {
     io(archive, worker);
     NameTable::Entry name;
     io(archive, name);
-    Lane lane;
-    lane.blocks.resize(1);
-    io_lane_head(archive, lane);
-    io_lane_slots(archive, lane, 0, 0);
+    Roster roster;
+    roster.blocks.resize(1);
+    io_roster_head(archive, roster);
+    io_roster_slots(archive, roster, 0, 0);
     Entry entry;
     io(archive, entry);
     Index index;

@@ -20,21 +20,21 @@ enum class PartKind : char {
   head = 'h',
   workers = 'w',
   names = 'n',
-  lanes = 'l',
+  rosters = 'l',
   slots = 's',
   evaluator = 'e',
 };
 struct PartId {
   PartKind kind = PartKind::head;
-  std::uint32_t lane = 0;   // of slots; of an evaluator the upper half of its identity
-  std::uint32_t range = 0;  // of workers, names, lanes or slots; of an evaluator the lower half
+  std::uint32_t roster = 0;  // of slots; of an evaluator the upper half of its identity
+  std::uint32_t range = 0;   // of workers, names, rosters or slots; of an evaluator the lower half
 };
 constexpr PartId evaluator_part(std::uint64_t identity) noexcept {
   return {PartKind::evaluator, static_cast<std::uint32_t>(identity >> 32),
           static_cast<std::uint32_t>(identity)};
 }
 
-/// "run/<uid>/<shard>/<life>/<kind><lane>.<range>": what both sets of keys of a part begin with.
+/// "run/<uid>/<shard>/<life>/<kind><roster>.<range>": what both sets of keys of a part begin with.
 std::string part_key(const RunId& id, std::uint32_t life, const PartId& part);
 /// The key of one chunk. `slot`: a part is never written over its newest valid records.
 std::string chunk_key(std::string_view part, std::uint8_t slot, std::uint32_t chunk);

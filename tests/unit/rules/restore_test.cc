@@ -132,7 +132,7 @@ std::map<std::string, std::string> some_state() {
 
 TEST(Restore, EveryChangedMissingOrForeignRecordIsAnErrorAndNeverNoState) {
   const std::map<std::string, std::string> state = some_state();
-  ASSERT_GE(state.size(), 6U) << "head, workers, names, lanes, slots, index, entry";
+  ASSERT_GE(state.size(), 6U) << "head, workers, names, rosters, slots, index, entry";
   const auto refused = [](const std::map<std::string, std::string>& records) {
     RuleHarness other(kRules);
     for (const auto& [key, value] : records) {

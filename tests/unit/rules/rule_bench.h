@@ -41,7 +41,7 @@ inline std::string refusal(const std::string& rule, const std::string& with,
 
 inline std::string answer_text(const Program& program, Verdict verdict) {
   std::string text(to_string(verdict.outcome));
-  if (verdict.outcome != Outcome::hit) return text;
+  if (verdict.outcome != EvaluationOutcome::hit) return text;
   for (unsigned kind = 0; kind < program.kinds.size(); ++kind) {
     if ((verdict.kinds >> kind & 1U) != 0) text += " " + std::string(program.kinds[kind]);
   }
@@ -117,10 +117,11 @@ class RowBench {
     batch.max_learning_rate = with.max_learning_rate;
     batch.names = &names_;
     std::vector<RowHit> noted;
-    OutcomeCounts counts{};
+    EvaluationCounts counts{};
     rule_->judge(batch, state_.data(), &life, &applies, noted, counts);
-    for (std::size_t i = 0; i < kOutcomes; ++i) {
-      if (counts[i] == 1 && noted.empty()) return std::string(to_string(static_cast<Outcome>(i)));
+    for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
+      if (counts[i] == 1 && noted.empty())
+        return std::string(to_string(static_cast<EvaluationOutcome>(i)));
     }
     if (noted.size() != 1) return "nothing";
     explain(noted.front(), row, batch, about);
@@ -229,7 +230,7 @@ class SeriesBench {
                    const StepPoint& at, Explain explain) override {
       text_ += (text_.empty() ? "" : "; ") + std::string(metric) + ": " +
                answer_text(*bench_.program_, verdict);
-      if (verdict.outcome != Outcome::hit) return;
+      if (verdict.outcome != EvaluationOutcome::hit) return;
       Subject subject;
       subject.name = metric;
       subject.mode = at.mode;

@@ -12,9 +12,9 @@ constexpr std::int64_t kNever = StepClock::kNever;
 
 /// The slow version: everything is looked up anew.
 struct Plain {
-  std::vector<StepClock::Standing> all;
+  std::vector<StepClock::Presence> all;
 
-  [[nodiscard]] bool takes_part(const StepClock::Standing& one, std::size_t mode) const {
+  [[nodiscard]] bool takes_part(const StepClock::Presence& one, std::size_t mode) const {
     return one.counted && (one.active & (1U << mode)) != 0;
   }
   [[nodiscard]] std::int64_t watermark(std::size_t mode) const {
@@ -58,7 +58,7 @@ TEST(StepClock, IsWhatTheLoopOverAllWorkersSays) {
     plain.all.resize(workers);
     for (int step = 0; step < 600; ++step) {
       const std::size_t who = random() % workers;
-      StepClock::Standing& one = plain.all[who];
+      StepClock::Presence& one = plain.all[who];
       one.present = upto(20) != 0;
       one.gone = upto(5) == 0;
       one.counted = one.present && !one.gone && upto(6) != 0;
@@ -90,7 +90,7 @@ TEST(StepClock, IsWhatTheLoopOverAllWorkersSays) {
 
 TEST(StepClock, StandsTheEndsOfTheRange) {
   StepClock clock;
-  StepClock::Standing one;
+  StepClock::Presence one;
   one.present = one.counted = true;
   one.active = 2;
   one.mark[1] = INT64_MIN;

@@ -1,4 +1,4 @@
-#include "rules/run/lifecycle.h"
+#include "rules/run/lifecycle_frames.h"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 namespace tocsin::rules {
 
-void Lifecycle::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
-                             const core::Lifecycle& body) {
+void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                                   const core::Lifecycle& body) {
   const core::FrameHeader& header = frame.header();
   Worker& worker = run.workers[number];
   switch (body.event) {

@@ -1,4 +1,4 @@
-// Lifecycle frames: what processes say of themselves.
+// LifecycleFrames frames: what processes say of themselves.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace tocsin::rules {
 
-class Lifecycle {
+class LifecycleFrames {
  public:
-  Lifecycle(Context& ctx, OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
+  LifecycleFrames(Context& ctx, OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
       : ctx_(ctx), own_(own), steps_(steps), jobs_(jobs), ends_(ends) {}
 
   void on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,

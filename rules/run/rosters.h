@@ -30,7 +30,7 @@ struct StepTally {
   std::uint32_t first = RowBatch::kSkip;  // slot of the first hit
 };
 
-/// One rule's memory of the units of one lane.
+/// One rule's memory of the units of one roster.
 struct Block {
   std::vector<std::byte> states;
   std::vector<Life> lives;
@@ -41,7 +41,7 @@ struct Block {
 };
 
 /// The units of one (worker, mode): dense, in the order in which they first came.
-struct Lane {
+struct Roster {
   std::uint32_t worker = 0;
   core::Mode mode = core::Mode::global;
   bool scalars = false;
@@ -61,18 +61,18 @@ struct Lane {
   bool chosen_unsure = false;
 };
 
-/// What a lane has once.
+/// What a roster has once.
 template <typename A>
-void io_lane_head(A& a, Lane& l) {
+void io_roster_head(A& a, Roster& l) {
   io_all(a, l.worker, l.mode, l.scalars, l.losses, l.unresolved, l.names_version);
   const std::size_t blocks = io_size(a, l.blocks.size(), 1);
   if constexpr (A::kReading) l.blocks.resize(blocks);
   for (Block& block : l.blocks) io_all(a, block.state_size, block.tally, block.waiting);
 }
 
-/// What a lane has per slot, for the slots from…to. Reading appends; the head was read before.
+/// What a roster has per slot, for the slots from…to. Reading appends; the head was read before.
 template <typename A>
-void io_lane_slots(A& a, Lane& l, std::size_t from, std::size_t to) {
+void io_roster_slots(A& a, Roster& l, std::size_t from, std::size_t to) {
   io_slice(a, l.slots, from, to);
   io_slice(a, l.types, from, to);
   io_slice(a, l.wanted, from, to);
@@ -84,35 +84,37 @@ void io_lane_slots(A& a, Lane& l, std::size_t from, std::size_t to) {
   }
 }
 
-class Lanes {
+class Rosters {
  public:
-  /// kNoLane: there is none yet.
+  /// kNoRoster: there is none yet.
   [[nodiscard]] std::uint32_t find(std::uint32_t worker, core::Mode mode, bool scalars) const;
-  Lane& add(std::uint32_t worker, core::Mode mode, bool scalars, std::size_t rules);
+  Roster& add(std::uint32_t worker, core::Mode mode, bool scalars, std::size_t rules);
   /// What is not in snapshots is found again.
   void index(std::size_t workers);
 
-  [[nodiscard]] Lane& operator[](std::size_t number) noexcept { return list_[number]; }
-  [[nodiscard]] const Lane& operator[](std::size_t number) const noexcept { return list_[number]; }
-  [[nodiscard]] std::uint32_t number_of(const Lane& lane) const noexcept {
-    return static_cast<std::uint32_t>(&lane - list_.data());
+  [[nodiscard]] Roster& operator[](std::size_t number) noexcept { return list_[number]; }
+  [[nodiscard]] const Roster& operator[](std::size_t number) const noexcept {
+    return list_[number];
+  }
+  [[nodiscard]] std::uint32_t number_of(const Roster& roster) const noexcept {
+    return static_cast<std::uint32_t>(&roster - list_.data());
   }
   [[nodiscard]] std::size_t size() const noexcept { return list_.size(); }
   [[nodiscard]] auto begin() noexcept { return list_.begin(); }
   [[nodiscard]] auto end() noexcept { return list_.end(); }
   [[nodiscard]] auto begin() const noexcept { return list_.begin(); }
   [[nodiscard]] auto end() const noexcept { return list_.end(); }
-  [[nodiscard]] std::vector<Lane>& list() noexcept { return list_; }
+  [[nodiscard]] std::vector<Roster>& list() noexcept { return list_; }
 
-  std::uint64_t units = 0;      // slots of all lanes that the run ever had
+  std::uint64_t units = 0;      // slots of all rosters that the run ever had
   std::vector<PartMark> marks;  // per range
 
  private:
-  using Places = std::array<std::uint32_t, kModes * 2>;
-  Places& places(std::uint32_t worker);
+  using Numbers = std::array<std::uint32_t, kModes * 2>;
+  Numbers& numbers(std::uint32_t worker);
 
-  std::vector<Lane> list_;
-  std::vector<Places> index_;  // per worker
+  std::vector<Roster> list_;
+  std::vector<Numbers> index_;  // per worker
 };
 
 }  // namespace tocsin::rules
