@@ -140,6 +140,25 @@ int32_t tocsin_counters(tocsin_client* handle, char* buffer, size_t size, size_t
   });
 }
 
+int32_t tocsin_collections(tocsin_client* handle, char* buffer, size_t size, size_t* length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    return copy_out(core::to_json(self.session().collections()), buffer, size, length);
+  });
+}
+
+int32_t tocsin_define(tocsin_client* handle, const char* collections, size_t length) {
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (collections == nullptr || length > client::kMaxGivenJson) {
+      return fail(TOCSIN_INVALID, "tocsin_define: collections, as text");
+    }
+    const auto parsed =
+        client::parse_capture("{collections: " + std::string(collections, length) + "}");
+    if (!parsed) return fail(TOCSIN_INVALID, parsed.error().message);
+    auto defined = self.session().define(parsed->collections);
+    return defined ? TOCSIN_OK : fail(TOCSIN_INVALID, defined.error().message);
+  });
+}
+
 int32_t tocsin_issues(tocsin_client* handle, uint64_t since, char* buffer, size_t size,
                       size_t* length) {
   if (handle == nullptr) {

@@ -40,6 +40,7 @@ void Announcer::ensure_started() {
 
 void Announcer::start(std::optional<std::int64_t> continues_from) {
   started_ = true;
+  continues_from_ = continues_from;
   frames_.dictionary(Tell::fresh);
   const Identity& identity = options_.identity;
   Lifecycle start;
@@ -62,6 +63,10 @@ void Announcer::start(std::optional<std::int64_t> continues_from) {
   start.worker_name = identity.worker;
   start.capture = plan_.describe();
   frames_.lifecycle(start);
+}
+
+void Announcer::start_again() {
+  if (started_ && !ended_) start(continues_from_);
 }
 
 void Announcer::tell_gaps() {

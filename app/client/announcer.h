@@ -35,6 +35,8 @@ class Announcer {
   void ensure_started();
   /// Says it again, with the step that a resumed run continues from.
   void start(std::optional<std::int64_t> continues_from);
+  /// What the run is captured by has changed: `start` again, if it was said.
+  void start_again();
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   /// Sends what waited long enough, heartbeats, the dictionary again, gaps. Returns how long until
   /// the next call is due at the latest.
@@ -66,6 +68,7 @@ class Announcer {
   core::Duration last_dictionary_;
   std::int64_t ticked_at_ = 0;  // global step at the last tick()
   bool started_ = false;
+  std::optional<std::int64_t> continues_from_;
   bool ended_ = false;
 };
 

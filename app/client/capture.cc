@@ -12,6 +12,7 @@
 namespace tocsin::app::client {
 namespace {
 
+using core::Mode;
 using core::Value;
 
 std::optional<Every> every_from(const Value& value) {
@@ -55,49 +56,75 @@ class CollectionReader {
   CollectionReader(config::Reader& in, CollectionConfig& out) : in_(in), out_(out) {}
 
   void read(const core::ValueMap& body) {
-    for (const auto& [key, value] : body) read_key(key, value);
+    for (const auto& [key, value] : body) {
+      if (!read_key(key, value)) wrong(key, value);
+    }
   }
 
  private:
-  void read_key(const std::string& key, const Value& value) {
-    bool ok = true;
-    if (key == "every") {
-      out_.every = every_from(value);
-      ok = out_.every.has_value();
-    } else if (key == "include") {
-      ok = texts_from(value, out_.include);
-    } else if (key == "exclude") {
-      ok = texts_from(value, out_.exclude);
-    } else if (key == "roles") {
-      ok = texts_from(value, out_.roles);
-    } else if (key == "modes") {
-      ok = texts_from(value, out_.modes);
-    } else if (key == "start_step") {
-      ok = step(value, out_.start_step);
-    } else if (key == "end_step") {
-      out_.end_step.reset();
-      if (!value.is_null()) ok = step(value, out_.end_step.emplace());
-    } else if (key == "steps") {
-      ok = integers_from(value, out_.steps);
-    } else if (key == "statistics") {
+  bool read_key(const std::string& key, const Value& value) {
+    bool known = true;
+    bool ok = read_rule(key, value, out_.save, known);
+    if (known) return ok;
+    if (const auto mode = core::mode_from(key)) return read_mode(*mode, value);
+    if (key == "include") return texts_from(value, out_.include);
+    if (key == "exclude") return texts_from(value, out_.exclude);
+    if (key == "roles") return texts_from(value, out_.roles);
+    if (key == "modes") return texts_from(value, out_.modes);
+    if (key == "statistics") {
       ok = texts_from(value, out_.statistics.emplace());
       for (const std::string& statistic : *out_.statistics) check_statistic(statistic);
-    } else if (key == "raw" || key == "shape") {
+      return ok;
+    }
+    if (key == "raw" || key == "shape") {
       const auto* on = core::as<bool>(value);
-      ok = on != nullptr;
-      if (ok && key == "raw" && *on) {
+      if (on != nullptr && key == "raw" && *on) {
         in_.warning("collections", out_.name + ": raw tensors are not sent by this client");
       }
-    } else {
-      const std::string near =
-          core::nearest(key, {"every", "include", "exclude", "roles", "modes", "start_step",
-                              "end_step", "steps", "statistics", "raw", "shape"});
-      in_.error("collections", out_.name + ": unknown key " + key +
-                                   (near.empty() ? "" : "; did you mean " + near + "?"));
+      return on != nullptr;
     }
-    if (!ok)
-      in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
-                                   " is not what this key takes");
+    unknown(key, {"every", "include", "exclude", "roles", "modes", "start_step", "end_step",
+                  "steps", "statistics", "raw", "shape", "train", "eval", "predict", "global"});
+    return true;
+  }
+
+  // The keys that may stand under a mode, too. `known`: it is one of them.
+  static bool read_rule(const std::string& key, const Value& value, SaveRule& rule, bool& known) {
+    if (key == "every") {
+      rule.every = every_from(value);
+      return rule.every.has_value();
+    }
+    if (key == "start_step") return step(value, rule.start_step.emplace());
+    if (key == "end_step") {
+      rule.end_step = SaveRule::kNoEnd;
+      return value.is_null() || step(value, *rule.end_step);
+    }
+    if (key == "steps") return integers_from(value, rule.steps.emplace());
+    known = false;
+    return true;
+  }
+
+  bool read_mode(core::Mode mode, const Value& value) {
+    const auto* body = core::as<core::ValueMap>(value);
+    if (body == nullptr) return false;
+    for (const auto& [key, item] : *body) {
+      bool known = true;
+      const bool ok = read_rule(key, item, out_.save_in[static_cast<std::size_t>(mode)], known);
+      if (!known) unknown(key, {"every", "start_step", "end_step", "steps"});
+      if (!ok) wrong(std::string(core::to_string(mode)) + "." + key, item);
+    }
+    return true;
+  }
+
+  void unknown(const std::string& key, const std::vector<std::string>& keys) {
+    const std::string near = core::nearest(key, keys);
+    in_.error("collections", out_.name + ": unknown key " + key +
+                                 (near.empty() ? "" : "; did you mean " + near + "?"));
+  }
+
+  void wrong(const std::string& key, const Value& value) {
+    in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
+                                 " is not what this key takes");
   }
 
   // Not an error: a plan may ask for more than a client of another version gives.
@@ -129,14 +156,15 @@ class CollectionReader {
 // What editors check; read_every() and read_collections() say the same in words.
 constexpr std::string_view kGrid =
     R"({"anyOf": [{"type": "integer", "minimum": 1},
-                  {"type": "string", "pattern": "^[1-9][0-9]*( *steps?)?$|^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"}]})";
+                  {"type": "string", "pattern": "^[1-9][0-9]*( *steps?| *per decade)?$|^([0-9.]+(ns|us|ms|s|m|h|d|w))+$|\\$\\{"}]})";
 constexpr std::string_view kTexts = R"({"type": ["string", "array"], "items": {"type": "string"}})";
 
 std::string grid_schema() {
   const std::string grid(kGrid);
   return R"({"anyOf": [)" + grid + R"(, {"type": "object", "additionalProperties": false,
            "properties": {"train": )" +
-         grid + R"(, "eval": )" + grid + "}}]}";
+         grid + R"(, "eval": )" + grid + R"(, "predict": )" + grid + R"(, "global": )" + grid +
+         "}}]}";
 }
 
 /// A list of the words of an enumeration.
@@ -159,19 +187,24 @@ std::string collections_schema() {
   const std::string statistics = R"({"type": ["string", "array"], "items": {"anyOf": [{"enum": )" +
                                  core::to_json(std::move(words)) +
                                  R"(}, {"type": "string", "pattern": "^[a-z_]+\\(.*\\)$"}]}})";
+  const std::string rule = R"("every": )" + grid + R"(, "start_step": )" + step +
+                           R"(, "end_step": {"type": ["integer", "null"], "minimum": 0},
+        "steps": {"type": "array", "items": )" +
+                           step + "}";
+  std::string in_modes;
+  for (const Mode mode : core::Words<Mode>::kAll) {
+    in_modes += ", \"" + std::string(core::to_string(mode)) +
+                R"(": {"type": "object", "additionalProperties": false, "properties": {)" + rule +
+                "}}";
+  }
   return R"({"anyOf": [{"type": "array", "items": {"type": "string"}},
     {"type": "object", "additionalProperties": {"type": ["object", "null"],
-      "additionalProperties": false, "properties": {
-        "every": )" +
-         grid + R"(, "include": )" + texts + R"(, "exclude": )" + texts + R"(,
+      "additionalProperties": false, "properties": {)" +
+         rule + in_modes + R"(, "include": )" + texts + R"(, "exclude": )" + texts + R"(,
         "roles": {"anyOf": [{"type": "string"}, )" +
          roles + R"(]},
         "modes": {"anyOf": [{"type": "string"}, )" +
          modes + R"(]},
-        "start_step": )" +
-         step + R"(, "end_step": {"type": ["integer", "null"], "minimum": 0},
-        "steps": {"type": "array", "items": )" +
-         step + R"(},
         "statistics": )" +
          statistics + R"(, "raw": {"type": "boolean"}, "shape": {"type": "boolean"}
       }}}]})";
@@ -220,49 +253,78 @@ void read_every(config::Reader& in, const Value& value, CaptureConfig& cfg) {
       cfg.every = *every;
     } else {
       in.error("every",
-               "expected `10 steps`, a duration such as 30s, or {train: …, eval: …}" + hint(value));
+               "expected `10 steps`, `8 per decade`, a duration such as 30s, or {train: …, eval: …}" + hint(value));
     }
     return;
   }
-  for (const auto& [mode, text] : *modes) {
+  for (const auto& [name, text] : *modes) {
     const auto every = every_from(text);
-    if (!every || (mode != "train" && mode != "eval")) {
-      in.error("every",
-               mode + ": expected train and eval with `10 steps` or a duration" + hint(text));
-    } else if (mode == "train") {
+    const auto mode = core::mode_from(name);
+    if (!every || !mode) {
+      in.error("every", name +
+                            ": expected train, eval, predict or global with `10 steps`, "
+                            "`8 per decade` or a duration" +
+                            hint(text));
+    } else if (*mode == Mode::train) {
       cfg.every = *every;
     } else {
-      cfg.every_eval = *every;
+      cfg.every_in[static_cast<std::size_t>(*mode)] = *every;
     }
   }
+}
+
+core::Value texts_to(const std::vector<std::string>& texts) {
+  core::ValueList out;
+  out.reserve(texts.size());
+  for (const std::string& text : texts) out.emplace_back(text);
+  return out;
+}
+
+void write_rule(const SaveRule& rule, core::ValueMap& out) {
+  if (rule.every) out.emplace_back("every", to_text(*rule.every));
+  if (rule.start_step) out.emplace_back("start_step", *rule.start_step);
+  if (rule.end_step) {
+    out.emplace_back("end_step", *rule.end_step == SaveRule::kNoEnd ? Value() : *rule.end_step);
+  }
+  if (!rule.steps) return;
+  core::ValueList steps;
+  for (const std::int64_t step : *rule.steps) steps.emplace_back(step);
+  out.emplace_back("steps", std::move(steps));
 }
 
 }  // namespace
 
-std::optional<Every> parse_every(std::string_view text) {
-  std::int64_t steps = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, steps);
-  if (error == std::errc()) {
-    std::string_view unit(end, static_cast<std::size_t>(last - end));
-    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
-    if (unit.empty() || unit == "step" || unit == "steps") {
-      return steps >= 1 ? std::optional<Every>({steps, core::Duration{0}}) : std::nullopt;
-    }
-  }
-  const auto time = core::parse_duration(text);
-  if (!time || *time <= core::Duration{0}) return std::nullopt;
-  return Every{1, *time};
+const Every& CaptureConfig::every_of(Mode mode) const {
+  const auto own = [this](Mode of) -> const std::optional<Every>& {
+    return every_in[static_cast<std::size_t>(of)];
+  };
+  if (own(mode)) return *own(mode);
+  return mode == Mode::predict && own(Mode::eval) ? *own(Mode::eval) : every;
 }
 
-std::string to_text(const Every& every) {
-  if (every.time > core::Duration{0}) return core::to_text(every.time);
-  return std::to_string(every.steps) + (every.steps == 1 ? " step" : " steps");
+core::Value to_value(const CollectionConfig& collection) {
+  core::ValueMap out;
+  write_rule(collection.save, out);
+  for (const Mode mode : core::Words<Mode>::kAll) {
+    core::ValueMap body;
+    write_rule(collection.save_in[static_cast<std::size_t>(mode)], body);
+    if (!body.empty()) out.emplace_back(std::string(core::to_string(mode)), std::move(body));
+  }
+  const auto list = [&](const char* key, const std::vector<std::string>& texts) {
+    if (!texts.empty()) out.emplace_back(key, texts_to(texts));
+  };
+  list("include", collection.include);
+  list("exclude", collection.exclude);
+  list("roles", collection.roles);
+  list("modes", collection.modes);
+  if (collection.statistics) out.emplace_back("statistics", texts_to(*collection.statistics));
+  return out;
 }
 
 void read(config::Reader& in, CaptureConfig& cfg) {
   Value every;
-  in.any("every", every, "grid of tensors: `10 steps`, a duration, or {train: …, eval: …}",
+  in.any("every", every,
+         "grid of tensors: `10 steps`, `8 per decade`, a duration, or {train: …, eval: …}",
          grid_schema());
   if (!every.is_null()) read_every(in, every, cfg);
   Value scalars;
@@ -304,9 +366,10 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   Value collections;
   in.any("collections", collections,
          "names of collections, or a map from name to {every, include, exclude, roles, modes, "
-         "start_step, end_step, steps, statistics}",
+         "start_step, end_step, steps, statistics}, and {every, start_step, end_step, steps} by mode",
          collections_schema());
   if (!collections.is_null()) read_collections(in, collections, cfg);
+  in.optional("dry_run", cfg.dry_run, "measures, and sends nothing");
   Value raw;
   in.any("raw", raw, "limits of raw tensors (not sent by this client)");
   if (!raw.is_null())
@@ -323,6 +386,7 @@ core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig b
   for (const auto& item : diagnostics.items()) {
     if (item.grade == config::Grade::error)
       problems += (problems.empty() ? "" : "; ") + item.message;
+    if (item.grade == config::Grade::warning) base.warnings.push_back(item.message);
   }
   if (!document || !problems.empty()) return core::invalid_argument("capture: " + problems);
   return base;

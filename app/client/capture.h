@@ -2,13 +2,16 @@
 // (docs/hook.md), and the collections that a tensor belongs to.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "app/client/save_grid.h"
 #include "app/client/statistic_set.h"
 #include "config/config.h"
 #include "core/codes.h"
@@ -18,40 +21,41 @@
 
 namespace tocsin::app::client {
 
-/// "10 steps", "1 step", 10, or a duration ("30s").
-struct Every {
-  std::int64_t steps = 10;
-  core::Duration time{0};  // not 0: counts instead of steps
-};
-/// nullopt: neither steps nor a duration.
-std::optional<Every> parse_every(std::string_view text);
-std::string to_text(const Every& every);
+/// One schedule per mode.
+template <typename T>
+using ByMode = std::array<T, 4>;
 
 struct CollectionConfig {
   std::string name;
-  std::optional<Every> every;  // nullopt: that of the section
+  SaveRule save;             // what is not given: as the section says
+  ByMode<SaveRule> save_in;  // over `save`, in one mode
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   std::vector<std::string> roles;
   std::vector<std::string> modes;
-  std::int64_t start_step = 0;
-  std::optional<std::int64_t> end_step;                // exclusive
-  std::vector<std::int64_t> steps;                     // saved besides the grid
   std::optional<std::vector<std::string>> statistics;  // requests; nullopt: the collection's own
 };
+/// As it is read: a map of what is given.
+core::Value to_value(const CollectionConfig& collection);
 
 struct CaptureConfig {
   Every every;
-  std::optional<Every> every_eval;  // of eval and predict, when given apart
-  Every scalars{1, core::Duration{0}};
+  ByMode<std::optional<Every>> every_in;  // of one mode, when given apart; predict: as eval
+  Every scalars{1, core::Duration{0}, 0};
   std::string workers = "auto";             // auto | one | all
   std::string step_by = "first_optimizer";  // that, the name of a watched one, or manual
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
+  bool dry_run = false;                       // measures and sends nothing
   std::vector<CollectionConfig> collections;  // empty: the standard ones (core/collections.h)
+  std::vector<std::string> warnings;          // what is read and not done
+
+  /// Of a collection that gives none.
+  [[nodiscard]] const Every& every_of(core::Mode mode) const;
 };
 void read(config::Reader& in, CaptureConfig& cfg);
-/// Parses the section as text (YAML, and so JSON). Error: invalid_argument with every problem.
+/// Parses the section as text (YAML, and so JSON); warnings join those of `base`. Error:
+/// invalid_argument with every problem.
 core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig base = {});
 
 /// Collections as bits, so that "is any of them due" is one and-operation. At most 64.
@@ -84,8 +88,13 @@ class CapturePlan {
   /// denser grid (never a wider one), statistics. Returns what cannot be given, by name; `changed` is
   /// set when anything is new. Masks and names asked for before are then out of date.
   std::vector<std::string> extend(const CollectionConfig& wanted, bool& changed);
-  /// Back to what compile() gave.
+  /// Back to what compile() and define() gave.
   void restore();
+  /// Collections as the script has them: further ones, or in the place of those of their names.
+  /// Error: as of compile(), and nothing has changed. Bits stay, names belong to other collections.
+  core::Status define(const std::vector<CollectionConfig>& collections);
+  /// Every collection with all that is known of it, and its bit.
+  [[nodiscard]] std::vector<std::pair<const CollectionConfig*, CollectionMask>> all() const;
   [[nodiscard]] std::string workers() const;
   [[nodiscard]] const CaptureConfig& config() const;
   /// As it stands in the `start` record.

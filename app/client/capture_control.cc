@@ -88,7 +88,12 @@ bool CaptureControl::wants_at(std::uint64_t collection, std::uint32_t ahead,
 
 bool CaptureControl::scalars_due(std::int64_t step) const {
   const Every& every = plan_.config().scalars;
-  return every.time.count() != 0 || step % every.steps == 0;
+  return every.time.count() != 0 || on_grid(every, step, 1);
+}
+
+core::Status CaptureControl::define(const std::vector<CollectionConfig>& collections) {
+  forget_due();
+  return plan_.define(collections);
 }
 
 core::Duration CaptureControl::measuring_since() const {
@@ -145,7 +150,7 @@ CaptureChange CaptureControl::apply(const core::Command& command, std::int64_t s
     if (!parsed) return {changed, answer_to(command, "refused", "out_of_bounds")};
     const bool common = core::find(plan, "every") != nullptr;
     for (CollectionConfig collection : parsed->collections) {
-      if (!collection.every && common) collection.every = parsed->every;
+      if (!collection.save.every && common) collection.save.every = parsed->every;
       for (const std::string& what : plan_.extend(collection, changed)) {
         refused += (refused.empty() ? "" : ", ") + what;
       }

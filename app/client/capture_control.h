@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "app/client/capture.h"
 #include "app/client/governor.h"
@@ -49,6 +50,9 @@ class CaptureControl {
     due_.reset();
     due_ahead_.reset();
   }
+
+  /// CapturePlan::define(), between two answers of due().
+  core::Status define(const std::vector<CollectionConfig>& collections);
 
   // ---- what it costs
   /// When the present measurement began: at the yes of wants(), else now.

@@ -6,7 +6,9 @@
 
 #include "app/client/capture.h"
 #include "core/collections.h"
+#include "core/fields/words.h"
 #include "core/statistics.h"
+#include "core/text.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -32,6 +34,28 @@ CollectionConfig built_in(std::string_view name) {
   return out;
 }
 
+// What a built-in collection has of its own, where nothing else is given.
+void complete(CollectionConfig& entry) {
+  const CollectionConfig standard = built_in(entry.name);
+  if (entry.include.empty() && entry.roles.empty()) {
+    entry.include = standard.include;
+    entry.roles = standard.roles;
+    if (entry.exclude.empty()) entry.exclude = standard.exclude;
+  }
+  if (entry.modes.empty()) entry.modes = standard.modes;
+  if (!entry.statistics) entry.statistics = standard.statistics;
+}
+
+// A name that only save_tensor() could fill, and that looks like one of ours.
+std::string doubt_about(const CollectionConfig& entry) {
+  if (core::find_collection(entry.name) != nullptr) return {};
+  if (!entry.include.empty() || !entry.roles.empty()) return {};
+  const std::string near = core::nearest(entry.name, core::collection_names());
+  if (near.empty()) return {};
+  return "collection " + entry.name + " has no patterns: only save_tensor() fills it; did you mean " +
+         near + "?";
+}
+
 core::Status compile_patterns(const std::string& collection, const std::vector<std::string>& texts,
                               std::vector<std::unique_ptr<re2::RE2>>& out) {
   for (const std::string& text : texts) {
@@ -50,8 +74,7 @@ core::Status compile_patterns(const std::string& collection, const std::vector<s
 struct CapturePlan::State {
   struct Collection {
     CollectionConfig config;
-    Every every;
-    Every every_eval;
+    ByMode<SaveGrid> grids;
     std::int64_t dense = 0;  // a command's grid; 0: none
     std::vector<std::unique_ptr<re2::RE2>> include;
     std::vector<std::unique_ptr<re2::RE2>> exclude;
@@ -63,8 +86,12 @@ struct CapturePlan::State {
     bool added = false;                // by a command
     bool active = true;
 
-    /// Compiles what `config` says.
-    core::Status understand(StatisticRequests& requests);
+    /// Compiles what `config` says, over what the section does.
+    core::Status understand(const CaptureConfig& section, StatisticRequests& requests);
+    [[nodiscard]] const SaveGrid& grid(Mode mode) const {
+      return grids[static_cast<std::size_t>(mode)];
+    }
+    void lay_grids(const CaptureConfig& section);
     [[nodiscard]] bool wants(std::string_view name, Role role) const {
       if (!active) return false;
       const re2::StringPiece text(name.data(), name.size());
@@ -77,9 +104,28 @@ struct CapturePlan::State {
   CaptureConfig config;
   std::vector<Collection> collections;
   StatisticRequests requests;
+
+  /// Null: there is none.
+  Collection* find(std::string_view name) {
+    const auto at = std::find_if(collections.begin(), collections.end(),
+                                 [&](const auto& item) { return item.config.name == name; });
+    return at == collections.end() ? nullptr : &*at;
+  }
 };
 
-core::Status CapturePlan::State::Collection::understand(StatisticRequests& requests) {
+void CapturePlan::State::Collection::lay_grids(const CaptureConfig& section) {
+  for (const Mode mode : core::Words<Mode>::kAll) {
+    const auto at = static_cast<std::size_t>(mode);
+    grids[at] = SaveGrid{};
+    grids[at].every = section.every_of(mode);
+    grids[at].lay(config.save);
+    grids[at].lay(config.save_in[at]);
+  }
+}
+
+core::Status CapturePlan::State::Collection::understand(const CaptureConfig& section,
+                                                        StatisticRequests& requests) {
+  lay_grids(section);
   for (const std::string& text : config.statistics.value_or(std::vector<std::string>{})) {
     if (const auto asked = core::parse_statistic(text)) own_statistics |= requests.bit(*asked);
   }
@@ -113,19 +159,13 @@ core::Result<CapturePlan> CapturePlan::compile(const CaptureConfig& config) {
   }
   if (wanted.size() > 63) return core::invalid_argument("more than 63 collections");
   for (CollectionConfig& entry : wanted) {
-    const CollectionConfig standard = built_in(entry.name);
-    if (entry.include.empty() && entry.roles.empty()) {
-      entry.include = standard.include;
-      entry.roles = standard.roles;
-      if (entry.exclude.empty()) entry.exclude = standard.exclude;
+    complete(entry);
+    if (std::string doubt = doubt_about(entry); !doubt.empty()) {
+      state->config.warnings.push_back(std::move(doubt));
     }
-    if (entry.modes.empty()) entry.modes = standard.modes;
-    if (!entry.statistics) entry.statistics = standard.statistics;
     State::Collection collection;
-    collection.every = entry.every.value_or(config.every);
-    collection.every_eval = entry.every.value_or(config.every_eval.value_or(config.every));
     collection.config = std::move(entry);
-    if (auto ok = collection.understand(state->requests); !ok) return ok.error();
+    if (auto ok = collection.understand(state->config, state->requests); !ok) return ok.error();
     state->collections.push_back(std::move(collection));
   }
   return CapturePlan(std::move(state));
@@ -160,8 +200,7 @@ CollectionMask CapturePlan::bit(std::string_view name) {
   if (all.size() >= 64) return 0;
   State::Collection added;
   added.config.name = std::string(name);
-  added.every = state_->config.every;
-  added.every_eval = state_->config.every_eval.value_or(state_->config.every);
+  added.lay_grids(state_->config);
   all.push_back(std::move(added));
   return CollectionMask{1} << (all.size() - 1);
 }
@@ -173,20 +212,15 @@ CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stret
     State::Collection& collection = state_->collections[i];
     if (!collection.active) continue;
     if ((collection.modes >> static_cast<unsigned>(mode) & 1U) == 0) continue;
-    const CollectionConfig& config = collection.config;
-    const Every& every =
-        mode == Mode::eval || mode == Mode::predict ? collection.every_eval : collection.every;
-    bool hit = std::find(config.steps.begin(), config.steps.end(), step) != config.steps.end();
-    const bool inside = step >= config.start_step && (!config.end_step || step < *config.end_step);
-    if (inside && every.time > core::Duration{0}) {
-      if (now >= collection.next) {
-        collection.next = now + every.time * stretch;
+    const SaveGrid& grid = collection.grid(mode);
+    bool hit = grid.lists(step);
+    if (grid.covers(step)) {
+      if (grid.in_time() && now >= collection.next) {
+        collection.next = now + grid.every.time * stretch;
         hit = true;
       }
-    } else if (inside) {
-      const std::int64_t grid =
-          collection.dense > 0 ? std::min(collection.dense, every.steps) : every.steps;
-      hit = hit || step % (grid * stretch) == 0;
+      hit = hit || on_grid(grid.every, step, stretch) ||
+            (collection.dense > 0 && step % (collection.dense * stretch) == 0);
     }
     if (hit) mask |= CollectionMask{1} << i;
   }
@@ -206,39 +240,38 @@ const StatisticRequests& CapturePlan::requests() const { return state_->requests
 std::int64_t CapturePlan::smallest_every() const {
   std::int64_t smallest = 0;
   for (const State::Collection& collection : state_->collections) {
-    if (collection.every.time > core::Duration{0}) continue;
-    const std::int64_t steps = collection.dense > 0
-                                   ? std::min(collection.dense, collection.every.steps)
-                                   : collection.every.steps;
-    smallest = smallest == 0 ? steps : std::min(smallest, steps);
+    const Every& every = collection.grid(Mode::train).every;
+    const bool even = every.time.count() == 0 && every.per_decade == 0;
+    for (const std::int64_t steps : {even ? every.steps : 0, collection.dense}) {
+      if (steps > 0) smallest = smallest == 0 ? steps : std::min(smallest, steps);
+    }
   }
   return std::max<std::int64_t>(smallest, 1);
 }
 
 std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, bool& changed) {
   auto& all = state_->collections;
-  auto at = std::find_if(all.begin(), all.end(),
-                         [&](const auto& item) { return item.config.name == wanted.name; });
-  if (at == all.end()) {
+  State::Collection* at = state_->find(wanted.name);
+  if (at == nullptr) {
     State::Collection added;
     added.config = built_in(wanted.name);
     if (added.config.roles.empty() || all.size() >= 63) return {wanted.name};
-    added.every = state_->config.every;
-    added.every_eval = state_->config.every_eval.value_or(state_->config.every);
     added.added = true;
-    if (auto ok = added.understand(state_->requests); !ok) return {wanted.name};
+    if (auto ok = added.understand(state_->config, state_->requests); !ok) return {wanted.name};
     all.push_back(std::move(added));
-    at = all.end() - 1;
+    at = &all.back();
     changed = true;
   } else if (!std::exchange(at->active, true)) {
     changed = true;
   }
   std::vector<std::string> refused;
-  if (wanted.every && wanted.every->time > core::Duration{0}) {
-    refused.push_back(wanted.name + " every " + to_text(*wanted.every));
-  } else if (wanted.every &&
-             (at->every.time > core::Duration{0} || wanted.every->steps < at->every.steps)) {
-    at->dense = wanted.every->steps;
+  const std::optional<Every>& asked_grid = wanted.save.every;
+  const Every& own = at->grid(Mode::train).every;
+  if (asked_grid && (asked_grid->time > core::Duration{0} || asked_grid->per_decade > 0)) {
+    refused.push_back(wanted.name + " every " + to_text(*asked_grid));
+  } else if (asked_grid && (own.time > core::Duration{0} || own.per_decade > 0 ||
+                            asked_grid->steps < own.steps)) {
+    at->dense = asked_grid->steps;
     changed = true;
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
@@ -259,6 +292,36 @@ void CapturePlan::restore() {
   }
 }
 
+core::Status CapturePlan::define(const std::vector<CollectionConfig>& collections) {
+  std::vector<State::Collection> made(collections.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    made[i].config = collections[i];
+    complete(made[i].config);
+    if (auto ok = made[i].understand(state_->config, state_->requests); !ok) return ok;
+  }
+  if (state_->collections.size() + made.size() > 63) {
+    return core::invalid_argument("more than 63 collections");
+  }
+  for (State::Collection& collection : made) {
+    if (State::Collection* at = state_->find(collection.config.name)) {
+      *at = std::move(collection);
+    } else {
+      state_->collections.push_back(std::move(collection));
+    }
+  }
+  return core::ok();
+}
+
+std::vector<std::pair<const CollectionConfig*, CollectionMask>> CapturePlan::all() const {
+  std::vector<std::pair<const CollectionConfig*, CollectionMask>> out;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    if (state_->collections[i].active) {
+      out.emplace_back(&state_->collections[i].config, CollectionMask{1} << i);
+    }
+  }
+  return out;
+}
+
 std::string CapturePlan::workers() const { return state_->config.workers; }
 const CaptureConfig& CapturePlan::config() const { return state_->config; }
 
@@ -269,9 +332,14 @@ Value CapturePlan::describe() const {
     for (std::string& text : state_->requests.texts(collection.statistics)) {
       statistics.emplace_back(std::move(text));
     }
-    collections.emplace_back(collection.config.name,
-                             core::ValueMap{{"every", to_text(collection.every)},
-                                            {"statistics", std::move(statistics)}});
+    core::ValueMap body{{"every", to_text(collection.grid(Mode::train).every)},
+                        {"statistics", std::move(statistics)}};
+    for (const Mode mode : {Mode::global, Mode::eval, Mode::predict}) {
+      const std::string own = to_text(collection.grid(mode).every);
+      if (own == to_text(collection.grid(Mode::train).every)) continue;
+      body.emplace_back(std::string(core::to_string(mode)), core::ValueMap{{"every", own}});
+    }
+    collections.emplace_back(collection.config.name, std::move(body));
   }
   return core::ValueMap{{"every", to_text(state_->config.every)},
                         {"scalars", to_text(state_->config.scalars)},

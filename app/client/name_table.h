@@ -61,6 +61,9 @@ class NameTable {
   /// Null: not registered.
   [[nodiscard]] const Name* find(std::uint64_t id) const;
   [[nodiscard]] std::uint64_t worker() const { return names_.front().hash; }
+  void each(const std::function<void(const Name&)>& visit) const {
+    for (const Name& name : names_) visit(name);
+  }
   /// The same for a row that is about to be written: from now on the name is in use.
   const Name* use(std::uint64_t id);
   /// The plan has changed: tensors that belong to other collections now are to be sent again.

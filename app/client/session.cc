@@ -221,6 +221,7 @@ void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
 
 void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   announcer_.ensure_started();
+  begun_ = true;
   const Moment now = moment();
   frames_.add_step_end(now, micro_steps, optimizer_skipped);
   if (capture_.step_ends(steps_, now.monotonic)) {
@@ -247,6 +248,34 @@ void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
   train_step_ = steps_.of(Mode::train);
   capture_.forget_due();
   announcer_.start(continues_from);
+}
+
+ValueMap Session::collections() const {
+  const std::lock_guard lock(mutex_);
+  ValueMap out;
+  for (const auto& [config, bit] : capture_.plan().all()) {
+    core::ValueList tensors;
+    names_.each([&, mask = bit](const Name& name) {
+      if ((name.collections & mask) != 0) tensors.emplace_back(name.text);
+    });
+    out.emplace_back(config->name,
+                     ValueMap{{"config", to_value(*config)}, {"tensors", std::move(tensors)}});
+  }
+  return out;
+}
+
+core::Status Session::define(const std::vector<CollectionConfig>& collections) {
+  const std::lock_guard lock(mutex_);
+  if (begun_ || steps_.open()) {
+    return core::Error{core::Code::failed_precondition,
+                       "collections change before the first step, and this run has begun"};
+  }
+  if (auto ok = capture_.define(collections); !ok) return ok;
+  statistics_.follow(capture_.plan().requests());
+  names_.regroup(capture_.plan());
+  ++plan_changes_;
+  announcer_.start_again();
+  return core::ok();
 }
 
 core::Duration Session::tick() {
@@ -312,6 +341,8 @@ ValueMap Session::counters() const {
   const Governor& governor = capture_.governor();
   core::ValueList left_out;
   for (std::string& name : statistics_.left_out()) left_out.emplace_back(std::move(name));
+  core::ValueList warnings;
+  for (const std::string& text : capture_.plan().config().warnings) warnings.emplace_back(text);
   return {
       {"run", core::to_text(options_.identity.run)},
       {"job", options_.identity.job},
@@ -320,6 +351,8 @@ ValueMap Session::counters() const {
       {"world_size", std::int64_t{options_.identity.world_size}},
       {"worker", options_.identity.worker},
       {"workers", capture_.plan().workers()},
+      {"dry_run", capture_.plan().config().dry_run},
+      {"capture_warnings", std::move(warnings)},
       {"step_by", capture_.plan().config().step_by},
       {"mode", std::string(core::to_string(steps_.mode()))},
       {"step", steps_.step()},

@@ -65,6 +65,11 @@ class Session {
   void span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
             std::uint64_t args);
   void step_end(bool optimizer_skipped, std::uint32_t micro_steps);
+  /// Collections of the plan with their settings and the tensors that belong to them, as a map.
+  [[nodiscard]] core::ValueMap collections() const;
+  /// The script's own word on collections, before the first step. Errors: failed_precondition (too
+  /// late), invalid_argument; then nothing has changed.
+  core::Status define(const std::vector<CollectionConfig>& collections);
   /// What looks wrong in the first steps: a list of {kind, model, count, names} (docs/wire.md).
   void preflight(core::Value findings);
   /// Counters of a resumed run; sent again with `continues_from`.
@@ -110,6 +115,7 @@ class Session {
 
   mutable std::mutex mutex_;
   StepCounter steps_;
+  bool begun_ = false;  // a step has ended
   std::atomic<std::int64_t> train_step_{0};  // of steps_, for whoever has no lock
   CaptureControl capture_;
   std::atomic<std::int32_t> plan_changes_{0};

@@ -70,6 +70,8 @@ core::Status read_file(const std::string& path, const ProcessFacts& facts, Setti
   for (const auto& item : diagnostics.items()) {
     if (item.grade == config::Grade::error) {
       problems += (problems.empty() ? "" : "; ") + config::to_text(item);
+    } else if (item.grade == config::Grade::warning && item.path.starts_with("capture")) {
+      out.capture.warnings.push_back(item.message);
     }
   }
   if (!document || !problems.empty()) return core::invalid_argument(problems);
@@ -133,6 +135,18 @@ core::Status use_out(const std::string& what, const std::string& out,
   transport.journal = out;
   return core::ok();
 }
+
+// Of a dry run: takes everything, and nothing comes of it.
+class Discard final : public core::RecordPublisher {
+ public:
+  core::Status publish(const core::OutRecord& /*record*/) override { return core::ok(); }
+  core::Status flush(std::chrono::milliseconds /*timeout*/) override { return core::ok(); }
+  core::Status commit(std::span<const core::OutRecord> /*records*/,
+                      std::span<const core::Position> /*positions*/) override {
+    return core::ok();
+  }
+  core::Result<std::int32_t> partitions(std::string_view /*topic*/) override { return 1; }
+};
 
 // Opened at the first try and then shared by publisher and source.
 struct SharedTransport {
@@ -237,7 +251,9 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   if (!input.labels.empty()) {
     if (auto ok = add_labels(input.labels, out.labels); !ok) return ok.error();
   }
-  if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
+  if (out.capture.dry_run) {
+    out.out = "nowhere (dry run)";
+  } else if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
     const std::string spool = variable(kSpoolVariable);
     if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
     out.out = "kafka";
@@ -284,6 +300,15 @@ Endpoints make_endpoints(const Settings& settings, const Identity& identity,
   shared->run = identity.run;
   shared->writer = journal_writer(identity, incarnation);
   Endpoints out;
+  if (settings.capture.dry_run) {
+    out.publisher = []() -> Result<std::unique_ptr<core::RecordPublisher>> {
+      return std::unique_ptr<core::RecordPublisher>(std::make_unique<Discard>());
+    };
+    out.commands = [](core::RecordPublisher&) -> Result<std::unique_ptr<core::RecordSource>> {
+      return core::Error{core::Code::not_found, "nobody is asked in a dry run"};
+    };
+    return out;
+  }
   out.publisher = [shared] { return shared->publisher(); };
   out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };
   out.spool_directory = spool_directory(settings, identity, incarnation);

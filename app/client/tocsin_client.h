@@ -188,6 +188,14 @@ TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, siz
 /* Identity, steps and what the client counted, as a JSON object. */
 TOCSIN_API int32_t tocsin_counters(tocsin_client* client, char* buffer, size_t size,
                                    size_t* length);
+/* The collections of this client as a JSON object: name -> {"config": as in `capture.collections`,
+ * "tensors": names that belong to it so far}. */
+TOCSIN_API int32_t tocsin_collections(tocsin_client* client, char* buffer, size_t size,
+                                      size_t* length);
+/* The script's own collections, before the first record: text as of `capture.collections` (JSON or
+ * YAML). One of a name that is there takes its place. TOCSIN_INVALID: too late, or not understood; then
+ * nothing has changed. */
+TOCSIN_API int32_t tocsin_define(tocsin_client* client, const char* collections, size_t length);
 /* Issues that the rules in this process found, from number `since` on, as a JSON list in the order in
  * which they were decided (app/engine/tocsin_engine.h); after tocsin_close() with a null handle those
  * of the client that was closed last. TOCSIN_NOT_FOUND: no rules judge here. */

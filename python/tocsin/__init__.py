@@ -12,13 +12,19 @@ Importing the package starts nothing and loads no library; work begins at the fi
 """
 
 from ._commands import StopRequest
-from .hook import EXIT_STOPPED, Hook, get_hook, watch
+from ._watch import get_hook, watch
+from .hook import EXIT_STOPPED, Hook
 
 __version__ = "0.1.0"
-__all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "watch"]
+# Seldom needed, and not small: loaded when they are asked for.
+_CONFIG = ("CollectionConfig", "DebuggerHookConfig", "ReductionConfig", "SaveConfig", "SaveConfigMode")
+__all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "watch", *_CONFIG]
 
 
 def __getattr__(name):
+    if name in _CONFIG or name == "DebugHookConfig":  # the job description's word for it
+        from . import hook_config
+        return getattr(hook_config, name.replace("DebugHook", "DebuggerHook"))
     if name == "Rule":  # a training process needs none
         from .rules import Rule
         return Rule

@@ -6,8 +6,8 @@ import weakref
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import _lifetime
+from ._watch import watch
 from .adapters import torch_hooks
-from .hook import watch
 
 _hook: Optional[Any] = None  # that was opened here
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()

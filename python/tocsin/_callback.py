@@ -6,7 +6,8 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Set, Tuple
 from . import _lifetime
 from ._commands import StopRequest
 from ._steps import LOGGED
-from .hook import Hook, watch
+from ._watch import watch
+from .hook import Hook
 
 _CHECKPOINT = "checkpoint_then_stop"
 

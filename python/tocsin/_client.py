@@ -179,6 +179,8 @@ class Library:
             "tocsin_ack": [p, text, size],
             "tocsin_lifecycle": [p, text, size],
             "tocsin_counters": [p, text, size, length],
+            "tocsin_collections": [p, text, size, length],
+            "tocsin_define": [p, text, size],
             "tocsin_issues": [p, u64, text, size, length],
             "tocsin_wait_issues": [p, u64, u32],
             "tocsin_wake": [p],
@@ -284,6 +286,16 @@ class Client:
 
     def counters(self) -> Dict[str, Any]:
         return _json_of(lambda *place: self._library.fast.tocsin_counters(self._handle, *place)) or {}
+
+    def collections(self) -> Dict[str, Any]:
+        """name -> {"config", "tensors"}."""
+        return _json_of(lambda *place: self._library.fast.tocsin_collections(self._handle, *place)) or {}
+
+    def define(self, collections: str) -> None:
+        """``RuntimeError`` with the library's words when it cannot."""
+        data = collections.encode("utf-8")
+        if self._library.fast.tocsin_define(self._handle, data, len(data)) < 0:
+            raise RuntimeError(self._library.last_error())
 
     def issues(self, since: int) -> List[Dict[str, Any]]:
         """What the rules in this process found, from number ``since`` on; after close() too."""

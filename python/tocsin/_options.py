@@ -2,8 +2,10 @@
 
 import ctypes
 import json
+import os
 import sys
-from typing import Any
+import warnings
+from typing import Any, Optional, Tuple
 
 from . import _client
 from ._judge import rules_text, stop_text
@@ -15,9 +17,10 @@ def client_options(run: Any, job: Any, labels: Any, out: Any, capture: Any,
     text = _client.encoded
     options = _client.Options()
     options.size = ctypes.sizeof(options)
+    capture, place = _original(capture, config)
+    if out is None and place and not (os.environ.get("TOCSIN_BROKERS") or os.environ.get("TOCSIN_OUT")):
+        out = place
     options.run, options.job, options.out, options.config = map(text, (run, job, out, config))
-    if isinstance(capture, (list, tuple)):
-        capture = {"collections": list(capture)}
     if capture is not None:
         options.capture = text(capture if isinstance(capture, str) else json.dumps(capture))
     if labels:
@@ -28,3 +31,27 @@ def client_options(run: Any, job: Any, labels: Any, out: Any, capture: Any,
     options.script = text(getattr(sys.modules.get("__main__"), "__file__", None))
     options.rank, options.world_size = distributed()
     return options
+
+
+def _original(capture: Any, config: Any) -> Tuple[Any, Optional[str]]:
+    """(the section `capture`, the directory that goes with it), of whatever says what is captured."""
+    file = os.environ.get("SMDEBUG_CONFIG_FILE_PATH")
+    if capture is None and file:
+        if config or os.environ.get("TOCSIN_CONFIG"):
+            warnings.warn(f"tocsin: SMDEBUG_CONFIG_FILE_PATH ({file}) is not read: there is a configuration of tocsin",
+                          RuntimeWarning, stacklevel=5)
+        else:
+            capture = file if file.endswith(".json") else _json(file)
+    if capture is None or (isinstance(capture, str) and not capture.endswith(".json")):
+        return capture, None
+    from .hook_config import read  # seldom needed, and not small
+
+    found = read(capture, framework().startswith("xgboost"))
+    for words in found.warnings:
+        warnings.warn(f"tocsin: capture: {words}", RuntimeWarning, stacklevel=5)
+    return found.capture, found.out
+
+
+def _json(file: str) -> Any:
+    with open(file, encoding="utf-8") as opened:
+        return json.load(opened)

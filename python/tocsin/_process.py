@@ -6,7 +6,7 @@ from typing import Any
 
 
 def framework() -> str:
-    for name in ("torch", "tensorflow", "jax"):
+    for name in ("torch", "tensorflow", "jax", "xgboost"):
         module = sys.modules.get(name)
         if module is not None:
             return f"{name} {getattr(module, '__version__', '')}".strip()

@@ -11,12 +11,14 @@ import warnings
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
-from . import _client, _lifetime, adapters
+from . import _client, _lifetime
+from ._collections import Collections
 from ._commands import Commands, StopRequest
 from ._contain import Errors, contained
 from ._emit import emit, reach
 from ._judge import Judge
 from ._options import client_options
+from ._original import OriginalNames
 from ._phases import NOTHING
 from ._process import say
 from ._spans import Spans
@@ -25,12 +27,12 @@ from .sink import Sink
 
 EXIT_STOPPED = _lifetime.EXIT_STOPPED
 
-Capture = Union[Mapping[str, Any], str, None]
+Capture = Any  # a section `capture`, names, or what tocsin.hook_config has
 Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, None]
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook:
+class Hook(OriginalNames):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 
@@ -45,6 +47,7 @@ class Hook:
         self.rank = 0
         self.errors = Errors()
         self._commands = Commands(None, self.errors)
+        self._collections = Collections(None, self.errors)
         self._final: Dict[str, Any] = {}
         self._lock = threading.Lock()
         self.judge: Optional[Judge] = None
@@ -71,8 +74,11 @@ class Hook:
                          counters.get("step_by", FIRST))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
+        self._collections = Collections(client, self.errors, self.sink.adapters)
         self._out = str(counters.get("out", ""))
         self.enabled = True
+        for text in counters.get("capture_warnings", ()):
+            warnings.warn(f"tocsin: capture: {text}", RuntimeWarning, stacklevel=5)
         judge = counters.get("judge", {})
         if judge.get("error"):
             self.errors.add("rules", ValueError(judge["error"]))
@@ -99,9 +105,16 @@ class Hook:
         except Exception as error:  # noqa: BLE001
             self.errors.add("log", error)
 
+    @property
+    def collections(self) -> Collections:
+        """By name: what each holds and how it is captured; ``add()`` and ``change()`` before the first step
+        (docs/collections.md)."""
+        return self._collections
+
     @contained()
-    def save_tensor(self, name: str, value: Any, collection: str = "default") -> None:
-        """Statistics of any array or tensor, when its collection is due at this step."""
+    def save_tensor(self, name: str, value: Any, collection: Optional[str] = "default") -> None:
+        """Statistics of any array or tensor, when its collection is due at this step; None: when one of those
+        whose patterns find it is."""
         self.sink.catch_up()
         self.sink.publish_tensor(name, value, collection)
 
@@ -351,6 +364,8 @@ class Hook:
             self.sink.close()
             commands.checkpoint_done()
             self._final = self._client.counters()
+            for text in self._collections.told(self._final.get("dry_run", False)) if self.rank == 0 else ():
+                say(text)
         except Exception as problem:  # noqa: BLE001
             self.errors.add("close", problem)
         if outcome == "completed" and commands.acknowledged:
@@ -374,44 +389,3 @@ class Hook:
         self._client.forget()
         self.errors.last = "disabled after fork"
 
-
-def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = None,
-          run: Optional[str] = None, job: Optional[str] = None,
-          labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
-          capture: Capture = None, config: Optional[str] = None, loss: Any = None,
-          phases: bool = False, rules: Rules = None, stop: Stop = None) -> Hook:
-    """Starts watching; called again it gives the same hook and attaches what is new. With another
-    ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
-    in the meantime, and lets its optimizers go.
-
-    ``name``: prefix of the tensors of this model and optimizer, where a loop has several. Without it a
-    model whose parameters are named like those of one before gets the name of its class.
-
-    ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
-    configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
-    ``loss``. ``phases``: the model gets hooks that time its forward and backward passes (that of the
-    update is timed anyway). ``rules``: who judges in a thread of this process, with nothing else to
-    start: names of rules and groups (``"default"``), a list of them or of items as in a configuration,
-    a YAML file, or True for those of the configuration. What they find is a line on stderr and stands in
-    ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of
-    rules, or True for ``error`` and above. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
-    """
-    hook = _lifetime.hook_of(run, job)
-    if hook is None:
-        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config,
-                    rules=rules, stop=stop)
-        _lifetime.keep(hook)
-    elif rules and hook.judge is None:
-        hook.errors.add("watch", ValueError("rules= comes with the first watch() of a run"))
-    if hook.enabled:
-        try:
-            adapters.attach(hook.sink, model, optimizer, loss, name, phases)
-        except Exception as error:  # noqa: BLE001
-            hook.errors.add("watch", error)
-            warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)
-    return hook
-
-
-def get_hook() -> Optional[Hook]:
-    """The open hook of this process, or None."""
-    return _lifetime.open_hook()

@@ -12,7 +12,7 @@ from ..sink import Sink
 from .torch_capture import Capture
 from .torch_device import warm
 from .torch_hooks import Closure, install
-from .torch_modules import Modules
+from .torch_modules import Modules, path_of
 from .torch_names import is_sharded, is_wrapped, plain_name
 from .torch_phases import Passes
 from .torch_preflight import Preflight
@@ -102,6 +102,10 @@ class TorchAdapter:
 
     def prefix(self) -> str:
         return self._prefix
+
+    def path_of(self, module: Any) -> Optional[str]:
+        """How names of its inputs and outputs begin; None: it is no module of this model."""
+        return path_of(module, self._model(), self._loss(), self._prefix)
 
     # ---- around the optimizer's update
 

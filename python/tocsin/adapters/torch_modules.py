@@ -6,7 +6,7 @@ into hooks, so nothing is hooked unless it was asked for.
 """
 
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_names import is_wrapped, plain_name
@@ -144,6 +144,11 @@ def _modules_of(model: Any, loss: Any, prefix: str) -> Iterator[Tuple[Any, str, 
                 yield module, prefix + name, ["activation_in"], "activation_out"
     if _is_loss(loss):
         yield loss, prefix + type(loss).__name__, ["prediction", "label"], ""
+
+
+def path_of(module: Any, model: Any, loss: Any, prefix: str) -> Optional[str]:
+    """The name of one of them."""
+    return next((name for one, name, _, _ in _modules_of(model, loss, prefix) if one is module), None)
 
 
 def _is_loss(module: Any) -> bool:

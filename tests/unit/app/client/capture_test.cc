@@ -103,6 +103,95 @@ TEST(Capture, GridInTimeIsDueWhenTheTimeIsOver) {
   EXPECT_NE(timed.due(Mode::train, 2, 1, seconds(130)) & bit, 0U);
 }
 
+TEST(Capture, EachModeMayHaveAScheduleOfItsOwn) {
+  CapturePlan some = plan(
+      "{collections: {weights: {every: 10 steps, start_step: 5, steps: [1],"
+      " eval: {every: 1 step, start_step: 0, end_step: 3, steps: []}, predict: {every: 4 steps}}}}");
+  EXPECT_THAT(saved(some, "weights", 21), ElementsAre(1, 10, 20));
+  EXPECT_THAT(saved(some, "weights", 21, 1, Mode::eval), ElementsAre(0, 1, 2));
+  EXPECT_THAT(saved(some, "weights", 13, 1, Mode::predict), ElementsAre(1, 8, 12));
+  EXPECT_THAT(core::to_json(some.describe()), HasSubstr(R"("eval":{"every":"1 step"})"));
+}
+
+TEST(Capture, SectionsGridOfAModeLiesBelowTheCollections) {
+  CapturePlan some = plan(
+      "{every: {train: 10 steps, eval: 2 steps, global: 5 steps},"
+      " collections: {a: {}, b: {every: 3 steps}}}");
+  EXPECT_THAT(saved(some, "a", 11), ElementsAre(0, 10));
+  EXPECT_THAT(saved(some, "a", 5, 1, Mode::predict), ElementsAre(0, 2, 4));
+  EXPECT_THAT(saved(some, "a", 6, 1, Mode::global), ElementsAre(0, 5));
+  EXPECT_THAT(saved(some, "b", 5, 1, Mode::eval), ElementsAre(0, 3));
+}
+
+TEST(Capture, EndOfAModeMayBeTakenAway) {
+  CapturePlan some = plan("{collections: {a: {every: 2, end_step: 3, eval: {end_step: null}}}}");
+  EXPECT_THAT(saved(some, "a", 7), ElementsAre(0, 2));
+  EXPECT_THAT(saved(some, "a", 7, 1, Mode::eval), ElementsAre(0, 2, 4, 6));
+}
+
+TEST(Capture, LogarithmicGridIsDenseFirstAndThinnedByTheGovernor) {
+  CapturePlan some = plan("{collections: {a: {every: 3 per decade}}}");
+  EXPECT_THAT(saved(some, "a", 500), ElementsAre(0, 1, 2, 5, 10, 22, 46, 100, 215, 464));
+  EXPECT_THAT(saved(some, "a", 500, 2), ElementsAre(0, 1, 5, 22, 100, 464));
+  CapturePlan inside = plan("{collections: {a: {every: 3 per decade, start_step: 10, end_step: 100}}}");
+  EXPECT_THAT(saved(inside, "a", 500), ElementsAre(10, 22, 46));
+}
+
+TEST(Capture, ScalarsMayBeLogarithmicToo) {
+  EXPECT_EQ(to_text(parse_capture("{scalars: 2 per decade}")->scalars), "2 per decade");
+}
+
+// A rule that needs a grid has it beside one in other terms.
+TEST(Capture, CommandsGridComesBesideOneInTimeOrInDecades) {
+  CapturePlan some = plan("{collections: {gradients: {every: 1 per decade}, biases: {every: 1h}}}");
+  for (const char* name : {"gradients", "biases"}) {
+    bool changed = false;
+    CollectionConfig dense;
+    dense.name = name;
+    dense.save.every = Every{4, kStart, 0};
+    EXPECT_TRUE(some.extend(dense, changed).empty());
+    EXPECT_TRUE(changed);
+  }
+  EXPECT_THAT(saved(some, "gradients", 13), ElementsAre(0, 1, 4, 8, 10, 12));
+  EXPECT_THAT(saved(some, "biases", 13), ElementsAre(0, 4, 8, 12));
+  EXPECT_EQ(some.smallest_every(), 4);
+}
+
+TEST(Capture, ScriptMayAddAndReplaceCollectionsAllOrNone) {
+  CapturePlan some = plan("{collections: [gradients]}");
+  const auto parsed = parse_capture(
+      "{collections: {gradients: {every: 3 steps}, relu: {include: [relu], statistics: [median]}}}");
+  ASSERT_TRUE(some.define(parsed->collections));
+  EXPECT_THAT(saved(some, "gradients", 5), ElementsAre(0, 3));
+  EXPECT_EQ(some.collections_of("relu1", Role::other), some.bit("relu"));
+  EXPECT_EQ(some.all().size(), 2U);
+  const auto bad = parse_capture("{collections: {gradients: {every: 9}, broken: {include: ['(']}}}");
+  EXPECT_FALSE(some.define(bad->collections));
+  EXPECT_THAT(saved(some, "gradients", 5), ElementsAre(0, 3));
+  EXPECT_EQ(some.all().size(), 2U);
+}
+
+TEST(Capture, CollectionIsWrittenAsItIsRead) {
+  constexpr std::string_view kText =
+      R"({"a":{"every":"8 per decade","start_step":3,"end_step":null,"steps":[1,2],"eval":{"every":"30s"},"include":["x"],"exclude":["y"],"modes":["train","eval"],"statistics":["median"]}})";
+  const auto parsed = parse_capture("{collections: " + std::string(kText) + "}");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ("{\"a\":" + core::to_json(to_value(parsed->collections[0])) + "}", kText);
+}
+
+TEST(Capture, WhatIsReadAndNotDoneIsSaid) {
+  const auto doubtful = [](std::string_view text) {
+    const auto config = parse_capture(text);
+    EXPECT_TRUE(config);
+    std::string all;
+    for (const std::string& one : CapturePlan::compile(*config)->config().warnings) all += one + "\n";
+    return all;
+  };
+  EXPECT_THAT(doubtful("{collections: {a: {include: [x], statistics: [depht]}}}"), HasSubstr("depht"));
+  EXPECT_THAT(doubtful("{collections: {tree: {}}}"), HasSubstr("did you mean trees?"));
+  EXPECT_EQ(doubtful("{collections: {mine: {}, tree: {include: [x]}, trees: {}}}"), "");
+}
+
 TEST(Capture, PatternsSearchAndExclusionWins) {
   CapturePlan relu =
       plan("{collections: {relu: {include: ['relu.*_output'], exclude: ['relu2']}}}");
@@ -120,11 +209,11 @@ TEST(Capture, CommandMakesAGridDenserAndNeverWider) {
   CapturePlan some = plan("{every: 10 steps, collections: [gradients]}");
   bool changed = false;
   CollectionConfig wider = wanted("gradients");
-  wider.every = Every{20, kStart};
+  wider.save.every = Every{20, kStart, 0};
   EXPECT_TRUE(some.extend(wider, changed).empty());
   EXPECT_FALSE(changed);
   CollectionConfig denser = wanted("gradients");
-  denser.every = Every{5, kStart};
+  denser.save.every = Every{5, kStart, 0};
   EXPECT_TRUE(some.extend(denser, changed).empty());
   EXPECT_TRUE(changed);
   EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 5, 10));
@@ -205,6 +294,11 @@ TEST(Capture, WrongSettingsAreNamed) {
   EXPECT_THAT(text("{every: 0 steps}"), HasSubstr("10 steps"));
   EXPECT_THAT(text("{collections: {a: {evry: 1}}}"), HasSubstr("did you mean every"));
   EXPECT_THAT(text("{collections: {a: {steps: [-1]}}}"), HasSubstr("a.steps"));
+  EXPECT_THAT(text("{collections: {a: {eval: {evry: 1}}}}"), HasSubstr("did you mean every"));
+  EXPECT_THAT(text("{collections: {a: {eval: {start_step: -1}}}}"), HasSubstr("a.eval.start_step"));
+  EXPECT_THAT(text("{collections: {a: {eval: 3}}}"), HasSubstr("a.eval"));
+  EXPECT_THAT(text("{every: 0 per decade}"), HasSubstr("8 per decade"));
+  EXPECT_THAT(text("{every: {trian: 1}}"), HasSubstr("trian: expected train"));
   EXPECT_THAT(text("{collections: 3}"), HasSubstr("list of names"));
   CaptureConfig bad;
   bad.collections.emplace_back().include = {"("};

@@ -1,0 +1,34 @@
+"""Methods of the hook under the names that SageMaker Debugger's hooks have, for scripts that call them."""
+
+from typing import Any, Dict, Optional
+
+from ._collections import Collection, Collections
+
+
+class OriginalNames:
+    """Of a :class:`tocsin.Hook`; each is a word for one of its own methods."""
+
+    collections: Collections
+
+    def get_collections(self) -> Dict[str, Collection]:
+        return dict(self.collections)
+
+    def get_collection(self, name: str, create: bool = True) -> Optional[Collection]:
+        """``create``: makes one without patterns, which :meth:`Collection.include` gives some."""
+        if name not in self.collections:
+            return self.collections.add(name) if create else None
+        return self.collections[name]
+
+    def add_collection(self, collection: Any) -> Optional[Collection]:
+        """A ``CollectionConfig``, or a collection of this hook."""
+        return collection if isinstance(collection, Collection) else self.collections.add(collection)
+
+    def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: Any = None) -> None:
+        """``log()`` of one value; ``sm_metric`` and ``timestamp`` are accepted: every scalar is exported, with
+        the time at which it was logged."""
+        del sm_metric, timestamp
+        self.log({name: value})  # type: ignore[attr-defined]
+
+    def should_save_step(self, collection: Optional[str] = None) -> bool:
+        """Whether a collection (None: any) is captured at the present step."""
+        return bool(self.enabled and self.sink.wants(collection))  # type: ignore[attr-defined]

@@ -1,0 +1,49 @@
+"""``watch()``: the one way to a hook."""
+
+import warnings
+from typing import Any, Mapping, Optional
+
+from . import _lifetime, adapters
+from .hook import Capture, Hook, Rules, Stop
+
+
+def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = None,
+          run: Optional[str] = None, job: Optional[str] = None,
+          labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
+          capture: Capture = None, config: Optional[str] = None, loss: Any = None,
+          phases: bool = False, rules: Rules = None, stop: Stop = None) -> Hook:
+    """Starts watching; called again it gives the same hook and attaches what is new. With another
+    ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
+    in the meantime, and lets its optimizers go.
+
+    ``name``: prefix of the tensors of this model and optimizer, where a loop has several. Without it a
+    model whose parameters are named like those of one before gets the name of its class.
+
+    ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
+    configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
+    ``loss``. ``phases``: the model gets hooks that time its forward and backward passes (that of the
+    update is timed anyway). ``rules``: who judges in a thread of this process, with nothing else to
+    start: names of rules and groups (``"default"``), a list of them or of items as in a configuration,
+    a YAML file, or True for those of the configuration. What they find is a line on stderr and stands in
+    ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of
+    rules, or True for ``error`` and above. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
+    """
+    hook = _lifetime.hook_of(run, job)
+    if hook is None:
+        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config,
+                    rules=rules, stop=stop)
+        _lifetime.keep(hook)
+    elif rules and hook.judge is None:
+        hook.errors.add("watch", ValueError("rules= comes with the first watch() of a run"))
+    if hook.enabled:
+        try:
+            adapters.attach(hook.sink, model, optimizer, loss, name, phases)
+        except Exception as error:  # noqa: BLE001
+            hook.errors.add("watch", error)
+            warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)
+    return hook
+
+
+def get_hook() -> Optional[Hook]:
+    """The open hook of this process, or None."""
+    return _lifetime.open_hook()
