@@ -109,7 +109,7 @@ void Client::send_loop() {
       done = sender_.flush(until - clock_.monotonic());
     }
     if (request == Handover::Request::close && !done) {
-      spooled_ = sender_.spool_left();
+      sender_.spool_left();
       queue_.purge();
     }
     handover_.answer(done);
@@ -126,7 +126,8 @@ void Client::leave_send_loop() {
 
 // The number of partitions comes from the publisher, which the other thread opens.
 core::Result<std::unique_ptr<core::RecordSource>> Client::open_commands() {
-  core::RecordPublisher* publisher = handover_.wait_for_publisher(kOpenAgain);
+  const std::shared_ptr<core::RecordPublisher> publisher =
+      handover_.wait_for_publisher(kOpenAgain);
   if (publisher == nullptr) return core::Error{core::Code::cancelled, "not yet"};
   return endpoints_.commands(*publisher);
 }
@@ -146,7 +147,7 @@ void Client::command_loop() {
 bool Client::request(Handover::Request what, milliseconds timeout) {
   handover_.ask({what, clock_.monotonic() + timeout});
   queue_.wake();
-  const bool spools = what == Handover::Request::close && endpoints_.spool;
+  const bool spools = what == Handover::Request::close && sender_.spools();
   return handover_.wait_for_answer(timeout + kGrace + (spools ? kSpooling : milliseconds(0)));
 }
 
@@ -188,7 +189,7 @@ std::string Client::loss() const {
   for (const std::uint64_t frames : queue_.dropped()) dropped += frames;
   const std::uint64_t waiting = queue_.size();
   const std::uint64_t unconfirmed = sender_.unconfirmed();
-  const std::uint64_t spooled = spooled_.load();
+  const std::uint64_t spooled = sender_.spool().waiting();
   if (dropped + waiting + unconfirmed + spooled == 0) return {};
   std::string out =
       std::to_string(dropped + waiting + spooled) + " records did not reach " + options_.out;
@@ -218,11 +219,14 @@ std::string Client::counters() const {
   out.emplace_back("out", options_.out);
   out.emplace_back("connected", sender_.sent() > 0);
   out.emplace_back("sent_records_total", sender_.sent());
+  out.emplace_back("confirmed_records_total", sender_.confirmed());
   out.emplace_back("queued_records_total", std::move(pushed));
   out.emplace_back("dropped_records_total", std::move(dropped));
   out.emplace_back("queue_bytes", queue_.bytes());
   out.emplace_back("waiting_records", std::uint64_t{queue_.size()});
-  out.emplace_back("spooled_records", spooled_.load());
+  out.emplace_back("spooled_records", sender_.spool().waiting());
+  out.emplace_back("spooled_records_total", sender_.spool().added_ever());
+  out.emplace_back("spool_bytes", sender_.spool().bytes());
   out.emplace_back("unconfirmed_records", sender_.unconfirmed());
   out.emplace_back("command_reader", std::string(to_string(reader_.role())));
   out.emplace_back("commands_received_total", board_.received());

@@ -95,7 +95,6 @@ class Client {
   Sender sender_;
   const RunReport report_;
   std::atomic<bool> closing_{false};
-  std::atomic<std::uint64_t> spooled_{0};
   Presence presence_;
   Handover handover_;
   std::string judge_error_;

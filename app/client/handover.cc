@@ -34,11 +34,11 @@ void Handover::close() {
   changed_.notify_all();
 }
 
-Handover::Asked Handover::take(core::RecordPublisher* publisher) {
+Handover::Asked Handover::take(std::shared_ptr<core::RecordPublisher> publisher) {
   Asked taken;
   {
     const std::lock_guard lock(mutex_);
-    publisher_ = publisher;
+    publisher_.swap(publisher);  // the former one goes without the lock
     taken = std::exchange(asked_, Asked{});
   }
   changed_.notify_all();
@@ -57,10 +57,10 @@ void Handover::answer(bool done) {
 void Handover::wait_until_alone() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return threads_ == 1; });
-  publisher_ = nullptr;
+  publisher_.reset();
 }
 
-core::RecordPublisher* Handover::wait_for_publisher(std::chrono::nanoseconds timeout) {
+std::shared_ptr<core::RecordPublisher> Handover::wait_for_publisher(std::chrono::nanoseconds timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, timeout, [this] { return publisher_ != nullptr || closing_; });
   return closing_ ? nullptr : publisher_;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 
 #include "core/record_publisher.h"
@@ -33,14 +34,14 @@ class Handover {
 
   // ---- the sending thread
   /// Takes the request, if there is one, and lends the publisher to the command thread.
-  Asked take(core::RecordPublisher* publisher);
+  Asked take(std::shared_ptr<core::RecordPublisher> publisher);
   void answer(bool done);
   /// The command thread may be using the publisher, so it leaves first.
   void wait_until_alone();
 
   // ---- the command thread
   /// Null: none was opened in time, or the client closes.
-  core::RecordPublisher* wait_for_publisher(std::chrono::nanoseconds timeout);
+  std::shared_ptr<core::RecordPublisher> wait_for_publisher(std::chrono::nanoseconds timeout);
 
   // ---- both
   void leave();
@@ -53,7 +54,7 @@ class Handover {
   bool answer_ = false;
   bool closing_ = false;
   int threads_ = 0;
-  core::RecordPublisher* publisher_ = nullptr;  // lent by the sending thread
+  std::shared_ptr<core::RecordPublisher> publisher_;  // lent by the sending thread
 };
 
 }  // namespace tocsin::app::client

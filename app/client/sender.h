@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/client/send_queue.h"
@@ -22,10 +25,10 @@ namespace tocsin::app::client {
 struct Endpoints {
   std::function<core::Result<std::unique_ptr<core::RecordPublisher>>()> publisher;
   std::function<core::Result<std::unique_ptr<core::RecordSource>>(core::RecordPublisher&)> commands;
-  /// A publisher of the directory `spool_directory`, for what is left at the end; null: there is
-  /// none, what is left is lost.
-  Spool::Open spool;
-  std::string spool_directory;
+  /// Whether the other side answers; null: nobody knows.
+  std::function<bool()> answers;
+  /// For what the other side does not take; none: what is left at the end is lost.
+  SpoolPlace spool;
 };
 
 /// Sends what is queued, one turn at a time; the thread around it is in Client. Lives on one
@@ -34,6 +37,11 @@ class Sender {
  public:
   /// How long to leave a publisher alone whose own queue is full.
   static constexpr core::Duration kStuckWait = std::chrono::milliseconds(20);
+  /// How long the other side may be away before records go to the disk.
+  static constexpr core::Duration kPatience = std::chrono::seconds(5);
+  /// Answers of the loop to commands that wait for the other side; not on the disk, for they concern
+  /// nobody once the run is over.
+  static constexpr std::size_t kMostAcks = 1000;
 
   Sender(Endpoints& endpoints, Session& session, SendQueue& queue, const core::Clock& clock,
          Trouble& trouble);
@@ -45,35 +53,51 @@ class Sender {
   [[nodiscard]] bool stuck() const noexcept { return stuck_; }
   /// Everything that was queued before is delivered, or the time is over (false).
   bool flush(core::Duration timeout);
-  [[nodiscard]] core::RecordPublisher* publisher() const noexcept { return publisher_.get(); }
+  [[nodiscard]] std::shared_ptr<core::RecordPublisher> publisher() const { return publisher_; }
   /// The training is over and the other side away: what is queued and what was not confirmed goes to
-  /// the spool, in its order. How many records are there now; 0: none, or there is no spool.
-  std::uint64_t spool_left();
-  /// Gives up the publisher and whatever it still holds.
-  void release() { publisher_.reset(); }
+  /// the spool, in its order.
+  void spool_left();
+  [[nodiscard]] bool spools() const noexcept { return spool_.there(); }
+  [[nodiscard]] const Spool& spool() const noexcept { return spool_; }
+  /// Gives up the publisher and whatever it still holds, and lets go of the spool.
+  void release();
   [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(); }
-  /// Of those sent: at most so many were not confirmed, or are known to be lost.
+  [[nodiscard]] std::uint64_t confirmed() const noexcept { return confirmed_.load(); }
+  /// Of those sent: at most so many were not confirmed, or are known to be lost. What went to the
+  /// spool for it is not among them.
   [[nodiscard]] std::uint64_t unconfirmed() const noexcept {
-    return lost_.load() + sent_.load() - confirmed_.load();
+    return lost_.load() + sent_.load() - settled_.load();
   }
 
  private:
   bool open();
+  bool send();
   bool publish_all();
+  bool publish(const core::OutRecord& record, core::Status& why);
   void check_delivery();
+  void settle();
+  void go_away(const std::string& why);
+  bool come_back();
+  void queue_to_spool();
+  void take_back();
 
   Endpoints& endpoints_;
   Session& session_;
   SendQueue& queue_;
   const core::Clock& clock_;
   Trouble& trouble_;
-  std::unique_ptr<core::RecordPublisher> publisher_;
-  core::Duration try_again_{0};    // monotonic
-  core::Duration check_again_{0};  // monotonic
+  std::shared_ptr<core::RecordPublisher> publisher_;
+  core::Duration try_again_{0};       // these four: monotonic
+  core::Duration check_again_{0};
+  core::Duration settled_at_{0};      // when everything sent was confirmed last
+  std::optional<core::Duration> away_since_;
   bool stuck_ = false;
   Unconfirmed unconfirmed_;
+  Spool spool_;
+  std::deque<core::OutRecord> acks_;  // that wait for the other side
   std::atomic<std::uint64_t> sent_{0};
-  std::atomic<std::uint64_t> confirmed_{0};  // or counted in lost_
+  std::atomic<std::uint64_t> confirmed_{0};
+  std::atomic<std::uint64_t> settled_{0};  // sent and confirmed, lost, or in the spool again
   std::atomic<std::uint64_t> lost_{0};
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -24,9 +25,11 @@ constexpr std::string_view kKafka = "kafka://";
 constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's own queue
 constexpr std::chrono::milliseconds kLinger{5};
 constexpr std::chrono::milliseconds kPingTimeout{300};
+constexpr std::chrono::milliseconds kAnswerTimeout{1'000};
 constexpr std::chrono::milliseconds kFetchWait{1'000};
 constexpr const char* kSpoolVariable = "TOCSIN_SPOOL";
 constexpr const char* kSpoolFolder = "./tocsin-spool";
+constexpr const char* kSpoolLimitVariable = "TOCSIN_SPOOL_LIMIT";
 constexpr std::uint64_t kSpoolBytes = 96ULL << 20;  // more than the queue and the unconfirmed hold
 
 // Sections of other programs: not ours to judge.
@@ -94,6 +97,20 @@ void use_brokers(const std::string& brokers, ingest::TransportConfig& transport)
   std::erase_if(kafka, [](const auto& item) { return item.first == "bootstrap.servers"; });
   kafka.emplace_back("bootstrap.servers", brokers);
   transport.kafka = std::move(kafka);
+}
+
+// "1GiB", as in a configuration.
+std::optional<std::uint64_t> size_of(const std::string& text) {
+  config::Diagnostics diagnostics;
+  config::Bytes bytes;
+  const auto document = config::Document::parse(
+      "size: " + text, "size", [](const std::string&) { return std::optional<std::string>(); },
+      diagnostics);
+  if (document) {
+    document->read(diagnostics, [&](config::Reader& in) { in.optional("size", bytes, "a size"); });
+  }
+  if (!document || diagnostics.has_errors() || bytes.count == 0) return std::nullopt;
+  return bytes.count;
 }
 
 core::Error unusable(const std::string& what, const std::string& given, const char* why) {
@@ -175,6 +192,9 @@ struct SharedTransport {
     return core::ok();
   }
 
+  // Without a transport nothing was sent yet, and the first look is reach()'s.
+  bool answers() { return transport == nullptr || transport->ping(kAnswerTimeout).has_value(); }
+
   Result<std::unique_ptr<core::RecordPublisher>> publisher() {
     if (auto ok = reach(); !ok) return ok.error();
     if (transport == nullptr) {
@@ -191,21 +211,44 @@ struct SharedTransport {
     // A topic that does not exist yet is waited for in the same way.
     if (auto partitions = (*made)->partitions(core::topic::kTelemetry); !partitions)
       return partitions.error();
+    reached = false;  // whoever asks for another one has lost this one
     return made;
   }
 
-  // Asked once, at the end; the transport is kept as long as its publisher may live.
-  Result<std::unique_ptr<core::RecordPublisher>> spool(const std::string& directory) {
+  core::Status open_spool(const std::string& directory) {
+    if (left != nullptr) return core::ok();
     ingest::TransportConfig place;
     place.journal = directory;
     auto opened = ingest::Transport::open(place, settings.topics, *trouble, telemetry);
     if (!opened) return opened.error();
     left = *std::move(opened);
+    return core::ok();
+  }
+
+  // The transport is kept as long as what it has given may live: until remove_spool().
+  Result<std::unique_ptr<core::RecordPublisher>> write_spool(const std::string& directory) {
+    if (auto ok = open_spool(directory); !ok) return ok.error();
     ingest::PublisherOptions options;
     options.writer = writer;
     options.max_queued_bytes = kSpoolBytes;
     options.max_queued_records = 1'000'000;
     return left->publisher(options);
+  }
+
+  Result<std::unique_ptr<core::RecordSource>> read_spool(const std::string& directory) {
+    if (auto ok = open_spool(directory); !ok) return ok.error();
+    ingest::SourceOptions options;
+    options.topics = {core::topic::kTelemetry};
+    options.start = ingest::Start::beginning;
+    return left->source(options);
+  }
+
+  // And the folder around it, when it was the last one.
+  void remove_spool(const std::string& directory) {
+    left.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+    std::filesystem::remove(std::filesystem::path(directory).parent_path(), ignored);
   }
 
   Result<std::unique_ptr<core::RecordSource>> commands(core::RecordPublisher& publisher) const {
@@ -256,6 +299,14 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   } else if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
     const std::string spool = variable(kSpoolVariable);
     if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
+    if (const std::string limit = variable(kSpoolLimitVariable); !limit.empty()) {
+      const auto bytes = size_of(limit);
+      if (!bytes) {
+        return core::invalid_argument(std::string(kSpoolLimitVariable) + " \"" + limit +
+                                      "\": give a size such as 1GiB");
+      }
+      out.spool_limit = *bytes;
+    }
     out.out = "kafka";
     for (const auto& [key, value] : *kafka) {
       const auto* text = core::as<std::string>(value);
@@ -311,9 +362,14 @@ Endpoints make_endpoints(const Settings& settings, const Identity& identity,
   }
   out.publisher = [shared] { return shared->publisher(); };
   out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };
-  out.spool_directory = spool_directory(settings, identity, incarnation);
-  if (out.spool_directory.empty()) return out;
-  out.spool = [shared, directory = out.spool_directory]() { return shared->spool(directory); };
+  out.answers = [shared] { return shared->answers(); };
+  const std::string directory = spool_directory(settings, identity, incarnation);
+  if (directory.empty()) return out;
+  out.spool.directory = directory;
+  out.spool.write = [shared, directory] { return shared->write_spool(directory); };
+  out.spool.read = [shared, directory] { return shared->read_spool(directory); };
+  out.spool.remove = [shared, directory] { shared->remove_spool(directory); };
+  out.spool.most_bytes = settings.spool_limit;
   return out;
 }
 

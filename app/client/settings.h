@@ -31,6 +31,7 @@ struct Settings {
   std::string out;  // for people: "kafka host:9092", "journal ./tocsin-data"
   /// Below it what could not be delivered to Kafka is kept; empty: nowhere.
   std::string spool;
+  std::uint64_t spool_limit = SpoolPlace::kMostBytes;
 };
 
 /// Order of `out`: the argument, TOCSIN_BROKERS, TOCSIN_OUT, the file's `transport`,

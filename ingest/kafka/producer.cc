@@ -103,6 +103,8 @@ void KafkaProducer::delivered(const rd_kafka_message_t& message) {
   if (failure_) return;
   failure_ = missing ? context_.missing(name)
                      : kafka_error(message.err, "delivering to " + std::string(name));
+  // Given up, not still on its way: that is what flush() says by a time-out.
+  if (failure_->code == core::Code::deadline_exceeded) failure_->code = core::Code::unavailable;
 }
 
 /// librdkafka runs this when it knows how many partitions there are, so produce() need not wait.

@@ -12,10 +12,12 @@ import pytest
 from tests.e2e.test_recovery import wait_until
 from tests.support.kafka import Kafka
 from tests.support.program import BINARY, run_cli
-from tests.support.telemetry import kafka_events
+from tests.support.telemetry import kafka_events, kafka_values
 
 import tocsin
+from tocsin import wire
 
+TELEMETRY = "tocsin.telemetry.v1"
 STEPS = 400
 RULES = "exploding_tensor,loss_not_decreasing"
 
@@ -143,6 +145,70 @@ def test_what_a_broker_that_went_away_did_not_get_waits_on_the_disk(server, tmp_
         assert ended["step"] == STEPS - 1
         fired = {(event["rule"], event["step"]) for event in engine.all("issue_fired")}
         assert ("exploding_tensor", 300) in fired
+        missing = [line for line in engine.get("/metrics")[1].splitlines() if line.startswith("tocsin_rules_missing_frames_total")]
+        assert missing and all(line.endswith(" 0") for line in missing), missing
+
+
+OUTAGE = """
+import os, sys, time, tocsin
+hook = tocsin.watch(out="kafka://{bootstrap}", job="outage", run="outage", capture={{"every": "1 step"}}, config="{config}")
+goes_on, step = {{}}, 0
+def train(until):
+    global step
+    while not until():
+        hook.log(loss=float("nan") if step >= 300 else 1.0 / (step + 1))
+        hook.step()
+        step += 1
+        time.sleep(0.02)
+def said(word):
+    return lambda: os.path.exists("{place}/" + word)
+train(said("away"))
+print("before", step, flush=True)
+train(lambda: step > 320 and hook.stats()["spooled_records"] > 50)
+print("spooled", step, flush=True)
+train(lambda: said("back")() and hook.stats()["spooled_records"] == 0)
+print("followed", step, flush=True)
+end = step + 20
+train(lambda: step >= end)
+assert hook.flush(30)
+stats = hook.stats()
+hook.close(timeout=30.0)
+print("closed", step, stats["spooled_records_total"], stats["unconfirmed_records"], sum(stats["dropped_records_total"].values()), repr(hook.stats()["loss"]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause"])
+def test_a_broker_that_goes_away_in_the_middle_gets_everything_when_it_is_back(server, tmp_path, fault):
+    """With default settings; what the run could not send in time follows in its order, nothing is lost, nothing is judged twice."""
+    with Kafka(f"outage-{uuid.uuid4().hex[:8]}") as cluster:
+        assert not cluster.existing, "this test needs a broker of its own: unset KAFKA_BOOTSTRAP_SERVERS"
+        file = config(tmp_path, cluster.bootstrap, "tocsin")
+        assert run_cli("topics", "apply", "-c", file)[0] == 0
+        script = tmp_path / "train.py"
+        script.write_text(OUTAGE.format(bootstrap=cluster.bootstrap, config=file, place=tmp_path))
+        training = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True,
+                                    env={**os.environ, "TOCSIN_SPOOL": str(tmp_path / "spool")})
+        wait_until(lambda: len(kafka_values(cluster.bootstrap, TELEMETRY)) > 10, 60, "the first records")
+        getattr(cluster, fault)()
+        (tmp_path / "away").write_text("")
+        assert training.stdout.readline().startswith("before")
+        assert training.stdout.readline().startswith("spooled")
+        assert [path.name.startswith("hook-") for path in (tmp_path / "spool").iterdir()] == [True]
+        cluster.restart() if fault == "kill" else cluster.resume()
+        (tmp_path / "back").write_text("")
+        assert training.stdout.readline().startswith("followed")
+        _, steps, spooled, unconfirmed, dropped, loss = training.stdout.readline().split(maxsplit=5)
+        assert training.wait(60) == 0
+        assert int(spooled) > 50 and (unconfirmed, dropped, loss.strip()) == ("0", "0", "''")
+        assert not (tmp_path / "spool").exists()
+        headers = [wire.decode_frame(value).header for value in kafka_values(cluster.bootstrap, TELEMETRY)]
+        sequences = [header["sequence"] for header in headers]
+        assert set(sequences) == set(range(1, max(sequences) + 1))  # none is missing
+        assert 50 <= sum(header["flags"] & 2 != 0 for header in headers) < len(headers)
+        engine = server(file, role="evaluate")
+        ended = engine.wait_for("job_ended", timeout=90)
+        assert ended["step"] == int(steps) - 1
+        assert {(event["rule"], event["step"]) for event in engine.all("issue_fired")} >= {("exploding_tensor", 300)}
         missing = [line for line in engine.get("/metrics")[1].splitlines() if line.startswith("tocsin_rules_missing_frames_total")]
         assert missing and all(line.endswith(" 0") for line in missing), missing
 

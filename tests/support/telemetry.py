@@ -55,6 +55,18 @@ def kafka_events(bootstrap, topic):
         yield record["key"], json.loads(record["payload"]), dict(zip(flat[::2], flat[1::2]))
 
 
+def kafka_values(bootstrap, topic):
+    """The bytes of every record of a topic, in the order of its partitions."""
+    done = subprocess.run(["kcat", "-b", bootstrap, "-C", "-e", "-q", "-t", topic, "-o", "beginning", "-f", "%S\n%s"],
+                          capture_output=True, check=True, timeout=60)
+    values, rest = [], done.stdout
+    while rest:
+        size, rest = rest.split(b"\n", 1)
+        values.append(rest[:int(size)])
+        rest = rest[int(size):]
+    return values
+
+
 def firing_ids(events):
     """Event ids of firing issues, as often as they stand on the topic."""
     return sorted(headers["ce_id"] for _, data, headers in events
