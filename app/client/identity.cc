@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "app/client/launch.h"
+#include "app/client/ranks.h"
 #include "app/client/variables.h"
 #include "collectors/collectors.h"
 
@@ -63,6 +64,11 @@ Launcher find_launcher(const Variables& env) {
                             {"job", env.text({"TOCSIN_K8S_JOB", "JOB_NAME"})},
                             {"namespace", env.text({"TOCSIN_K8S_NAMESPACE", "POD_NAMESPACE"})},
                             {"pod", env.text({"POD_NAME", "HOSTNAME"})}}};
+  } else if (const std::string arn = env.text({"TRAINING_JOB_ARN"}); !arn.empty()) {
+    found = {"sagemaker", "sagemaker:" + arn,
+             core::ValueMap{{"job", env.text({"TRAINING_JOB_NAME"})}, {"arn", arn}}};
+  } else if (const std::string flux = env.text({"FLUX_JOB_ID"}); !flux.empty()) {
+    found = {"flux", "flux:" + env.text({"FLUX_URI"}) + "/" + flux, core::ValueMap{{"job_id", flux}}};
   } else if (const std::string ray = env.text({"RAY_JOB_SUBMISSION_ID"}); !ray.empty()) {
     found = {"ray", "ray:" + ray, core::ValueMap{{"submission_id", ray}}};
   }
@@ -75,28 +81,21 @@ Launcher find_launcher(const Variables& env) {
   return found;
 }
 
-std::uint32_t rank_of(const IdentityOptions& options, const Variables& env) {
+std::uint32_t rank_of(const IdentityOptions& options, const Ranks& found) {
   if (options.rank >= 0) return static_cast<std::uint32_t>(options.rank);
-  std::optional<std::int64_t> rank = env.integer({"RANK"});
-  // Slurm sets SLURM_PROCID in batch scripts too; only inside a step does it count ranks.
-  if (!rank && env.integer({"SLURM_STEP_NUM_TASKS"})) rank = env.integer({"SLURM_PROCID"});
-  if (!rank) rank = env.integer({"OMPI_COMM_WORLD_RANK", "PMI_RANK"});
-  return rank && *rank >= 0 ? static_cast<std::uint32_t>(*rank) : 0;
+  return found.rank && *found.rank >= 0 ? static_cast<std::uint32_t>(*found.rank) : 0;
 }
 
-std::uint32_t world_of(const IdentityOptions& options, const Variables& env) {
+std::uint32_t world_of(const IdentityOptions& options, const Ranks& found) {
   if (options.world_size > 0) return static_cast<std::uint32_t>(options.world_size);
-  const auto world =
-      env.integer({"WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
-  return world && *world > 0 ? static_cast<std::uint32_t>(*world) : 1;
+  return found.world && *found.world > 0 ? static_cast<std::uint32_t>(*found.world) : 1;
 }
 
-bool all_on_this_host(std::uint32_t world, const Variables& env) {
-  const auto local = env.integer({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                  "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"});
-  if (local) return *local == static_cast<std::int64_t>(world);
-  const std::string master = env.text({"MASTER_ADDR"});
-  return master == "localhost" || master == "127.0.0.1" || master == "::1";
+// "worker_3"; of what does not train "ps_0".
+std::string worker_of(const IdentityOptions& options, const Ranks& found, std::uint32_t rank) {
+  if (!options.worker.empty()) return options.worker;
+  if (!found.role.empty()) return found.role + "_" + std::to_string(found.index);
+  return "worker_" + std::to_string(rank);
 }
 
 // A count of restarts begins anew with every launch; the time does not. Ranks of one launch may
@@ -146,10 +145,10 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
   identity.opened = facts.opened;
   identity.job = !options.job.empty() ? options.job : env.text({"TOCSIN_JOB"});
   if (identity.job.empty()) identity.job = facts.script.empty() ? "training" : facts.script;
-  identity.rank = rank_of(options, env);
-  identity.world_size = world_of(options, env);
-  identity.worker =
-      !options.worker.empty() ? options.worker : "worker_" + std::to_string(identity.rank);
+  const Ranks found = ranks_of(env);
+  identity.rank = rank_of(options, found);
+  identity.world_size = world_of(options, found);
+  identity.worker = worker_of(options, found, identity.rank);
 
   const Launcher launcher = find_launcher(env);
   identity.launcher = launcher.name;
@@ -163,29 +162,31 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
   if (facts.pid_namespace > 0) reference.emplace_back("pid_namespace", facts.pid_namespace);
   identity.platform_ref = std::move(reference);
 
-  const bool one_host = identity.world_size <= 1 || all_on_this_host(identity.world_size, env);
+  // A parameter server is another process even of one worker.
+  const bool alone = identity.world_size <= 1 && found.group.empty();
+  const bool one_host = alone || found.one_host.value_or(false);
+  std::string local =
+      std::to_string(facts.parent_pid) + "/" + std::to_string(facts.parent_start_ticks);
+  if (!found.group.empty()) local = identity.job + "/" + found.group;
   bool fresh = false;
   const std::string run = !options.run.empty() ? options.run : env.text({"TOCSIN_RUN"});
   if (!run.empty()) {
     identity.run = core::run_uid_for(identity.job, run);
   } else if (!launcher.seed.empty()) {
     identity.run = core::run_uid_v5(launcher.seed);
-  } else if (identity.world_size <= 1) {
+  } else if (alone) {
     identity.run = core::run_uid_v4();
     fresh = true;
   } else if (one_host) {
-    identity.run =
-        core::run_uid_v5("local:" + facts.boot_id + "/" + std::to_string(facts.parent_pid) + "/" +
-                         std::to_string(facts.parent_start_ticks));
+    identity.run = core::run_uid_v5("local:" + facts.boot_id + "/" + local);
   } else {
     return core::Error{core::Code::failed_precondition,
                        "several hosts take part and no launcher names the run: give run= or set "
                        "TOCSIN_RUN to the same text on all of them"};
   }
   identity.attempt = attempt_of(options, env, facts, fresh);
-  identity.launch = launch_key({launcher.seed, facts.boot_id, facts.parent_pid,
-                                facts.parent_start_ticks, options.attempt, one_host},
-                               env);
+  identity.launch =
+      launch_key({launcher.seed, facts.boot_id, local, options.attempt, one_host}, env);
   return identity;
 }
 

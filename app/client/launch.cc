@@ -42,8 +42,7 @@ std::string launch_key(const LaunchFacts& facts, const Variables& env) {
   }
   if (!launcher.empty()) return launcher + restarts(env) + rendezvous(env);
   if (!facts.one_host || facts.boot_id.empty()) return {};
-  return "local:" + std::string(facts.boot_id) + "/" + std::to_string(facts.parent_pid) + "/" +
-         std::to_string(facts.parent_start_ticks);
+  return "local:" + std::string(facts.boot_id) + "/" + std::string(facts.local);
 }
 
 bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_t opened) {

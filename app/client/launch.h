@@ -15,8 +15,7 @@ namespace tocsin::app::client {
 struct LaunchFacts {
   std::string_view launcher_seed;  // names the launcher's job ("slurm:c1/77"); empty: none
   std::string_view boot_id;
-  std::int64_t parent_pid = 0;
-  std::int64_t parent_start_ticks = 0;
+  std::string_view local;  // what its processes on one host share: "<parent pid>/<its start>"
   std::uint32_t given_attempt = 0;  // by the caller; 0: ask the environment
   bool one_host = false;            // all ranks run here
 };

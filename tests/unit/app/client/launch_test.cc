@@ -15,7 +15,7 @@ class LaunchTest : public ::testing::Test {
       const auto at = variables.find(name);
       return at == variables.end() ? std::nullopt : std::optional(at->second);
     };
-    return launch_key({seed, "boot", 50, 3, 0, one_host}, Variables(lookup));
+    return launch_key({seed, "boot", "50/3", 0, one_host}, Variables(lookup));
   }
 };
 
