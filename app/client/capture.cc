@@ -123,8 +123,8 @@ class CollectionReader {
   }
 
   void wrong(const std::string& key, const Value& value) {
-    in_.error("collections", out_.name + "." + key + ": " + core::to_json(value) +
-                                 " is not what this key takes");
+    in_.error("collections",
+              out_.name + "." + key + ": " + core::to_json(value) + " is not what this key takes");
   }
 
   // Not an error: a plan may ask for more than a client of another version gives.
@@ -252,8 +252,10 @@ void read_every(config::Reader& in, const Value& value, CaptureConfig& cfg) {
     if (auto every = every_from(value)) {
       cfg.every = *every;
     } else {
-      in.error("every",
-               "expected `10 steps`, `8 per decade`, a duration such as 30s, or {train: …, eval: …}" + hint(value));
+      in.error(
+          "every",
+          "expected `10 steps`, `8 per decade`, a duration such as 30s, or {train: …, eval: …}" +
+              hint(value));
     }
     return;
   }
@@ -364,10 +366,11 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   in.optional("delta_memory", delta, "memory for copies of previous values, per process");
   cfg.delta_memory = delta.count;
   Value collections;
-  in.any("collections", collections,
-         "names of collections, or a map from name to {every, include, exclude, roles, modes, "
-         "start_step, end_step, steps, statistics}, and {every, start_step, end_step, steps} by mode",
-         collections_schema());
+  in.any(
+      "collections", collections,
+      "names of collections, or a map from name to {every, include, exclude, roles, modes, "
+      "start_step, end_step, steps, statistics}, and {every, start_step, end_step, steps} by mode",
+      collections_schema());
   if (!collections.is_null()) read_collections(in, collections, cfg);
   in.optional("dry_run", cfg.dry_run, "measures, and sends nothing");
   Value raw;

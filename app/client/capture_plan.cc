@@ -52,8 +52,8 @@ std::string doubt_about(const CollectionConfig& entry) {
   if (!entry.include.empty() || !entry.roles.empty()) return {};
   const std::string near = core::nearest(entry.name, core::collection_names());
   if (near.empty()) return {};
-  return "collection " + entry.name + " has no patterns: only save_tensor() fills it; did you mean " +
-         near + "?";
+  return "collection " + entry.name +
+         " has no patterns: only save_tensor() fills it; did you mean " + near + "?";
 }
 
 core::Status compile_patterns(const std::string& collection, const std::vector<std::string>& texts,

@@ -126,8 +126,7 @@ void Client::leave_send_loop() {
 
 // The number of partitions comes from the publisher, which the other thread opens.
 core::Result<std::unique_ptr<core::RecordSource>> Client::open_commands() {
-  const std::shared_ptr<core::RecordPublisher> publisher =
-      handover_.wait_for_publisher(kOpenAgain);
+  const std::shared_ptr<core::RecordPublisher> publisher = handover_.wait_for_publisher(kOpenAgain);
   if (publisher == nullptr) return core::Error{core::Code::cancelled, "not yet"};
   return endpoints_.commands(*publisher);
 }

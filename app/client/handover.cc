@@ -60,7 +60,8 @@ void Handover::wait_until_alone() {
   publisher_.reset();
 }
 
-std::shared_ptr<core::RecordPublisher> Handover::wait_for_publisher(std::chrono::nanoseconds timeout) {
+std::shared_ptr<core::RecordPublisher> Handover::wait_for_publisher(
+    std::chrono::nanoseconds timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, timeout, [this] { return publisher_ != nullptr || closing_; });
   return closing_ ? nullptr : publisher_;

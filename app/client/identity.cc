@@ -68,7 +68,8 @@ Launcher find_launcher(const Variables& env) {
     found = {"sagemaker", "sagemaker:" + arn,
              core::ValueMap{{"job", env.text({"TRAINING_JOB_NAME"})}, {"arn", arn}}};
   } else if (const std::string flux = env.text({"FLUX_JOB_ID"}); !flux.empty()) {
-    found = {"flux", "flux:" + env.text({"FLUX_URI"}) + "/" + flux, core::ValueMap{{"job_id", flux}}};
+    found = {"flux", "flux:" + env.text({"FLUX_URI"}) + "/" + flux,
+             core::ValueMap{{"job_id", flux}}};
   } else if (const std::string ray = env.text({"RAY_JOB_SUBMISSION_ID"}); !ray.empty()) {
     found = {"ray", "ray:" + ray, core::ValueMap{{"submission_id", ray}}};
   }

@@ -27,15 +27,15 @@ constexpr Row kRows[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI: Horovod, SageMaker's data parallel library
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"},  // MVAPICH2
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},                                  // MPICH, Intel MPI
-    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE"},     // jsrun
-    {"PALS_RANKID", nullptr, nullptr},                                            // Cray
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},                               // MPICH, Intel MPI
+    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE"},  // jsrun
+    {"PALS_RANKID", nullptr, nullptr},                                         // Cray
     {"FLUX_TASK_RANK", "FLUX_JOB_SIZE", nullptr},
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS"},
     {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES", nullptr},
 };
 
-std::optional<std::int64_t> first_of(const Variables& env, const char* Row::* which) {
+std::optional<std::int64_t> first_of(const Variables& env, const char* Row::*which) {
   for (const Row& row : kRows) {
     if (row.*which == nullptr) continue;
     if (which == &Row::rank && row.only_with != nullptr && !env.integer({row.only_with})) continue;
@@ -55,12 +55,14 @@ bool from_tf_config(const Variables& env, Ranks& out) {
   const std::string text = env.text({"TF_CONFIG"});
   if (text.empty()) return false;
   const Json given = parse_given(text);
-  if (!given.is_object() || !given.contains("cluster") || !given["cluster"].is_object()) return false;
+  if (!given.is_object() || !given.contains("cluster") || !given["cluster"].is_object())
+    return false;
   const Json task = given.value("task", Json::object());
   if (!task.is_object() || !task.value("type", Json()).is_string()) return false;
   const std::string type = task["type"].get<std::string>();
   const Json& cluster = given["cluster"];
-  out.index = task.value("index", Json()).is_number_integer() ? task["index"].get<std::int64_t>() : 0;
+  out.index =
+      task.value("index", Json()).is_number_integer() ? task["index"].get<std::int64_t>() : 0;
   std::int64_t before = 0;
   std::int64_t trains = 0;
   bool found = false;
@@ -72,7 +74,8 @@ bool from_tf_config(const Variables& env, Ranks& out) {
     if (name == type) found = true;
     if (!found) before += count;
     if (name != "ps" && name != "evaluator") trains += count;
-    for (const Json& one : addresses) here = here && one.is_string() && is_here(one.get<std::string>());
+    for (const Json& one : addresses)
+      here = here && one.is_string() && is_here(one.get<std::string>());
   }
   if (!found || trains == 0) return false;
   out.rank = before + out.index;
@@ -88,9 +91,11 @@ bool from_dmlc(const Variables& env, Ranks& out) {
   const std::string role = env.text({"DMLC_ROLE"});
   const auto workers = env.integer({"DMLC_NUM_WORKER"});
   if (role.empty() || !workers) return false;
-  const std::int64_t local = std::max<std::int64_t>(env.integer({"BYTEPS_LOCAL_SIZE"}).value_or(1), 1);
+  const std::int64_t local =
+      std::max<std::int64_t>(env.integer({"BYTEPS_LOCAL_SIZE"}).value_or(1), 1);
   out.world = *workers * local;
-  out.index = env.integer({"DMLC_WORKER_ID", "DMLC_SERVER_ID", "DMLC_RANK", "DMLC_TASK_ID"}).value_or(0);
+  out.index =
+      env.integer({"DMLC_WORKER_ID", "DMLC_SERVER_ID", "DMLC_RANK", "DMLC_TASK_ID"}).value_or(0);
   out.rank = out.index * local + env.integer({"BYTEPS_LOCAL_RANK"}).value_or(0);
   if (role != "worker") {
     out.role = role;

@@ -87,9 +87,9 @@ class Sender {
   const core::Clock& clock_;
   Trouble& trouble_;
   std::shared_ptr<core::RecordPublisher> publisher_;
-  core::Duration try_again_{0};       // these four: monotonic
+  core::Duration try_again_{0};  // these four: monotonic
   core::Duration check_again_{0};
-  core::Duration settled_at_{0};      // when everything sent was confirmed last
+  core::Duration settled_at_{0};  // when everything sent was confirmed last
   std::optional<core::Duration> away_since_;
   bool stuck_ = false;
   Unconfirmed unconfirmed_;

@@ -115,7 +115,7 @@ class Session {
 
   mutable std::mutex mutex_;
   StepCounter steps_;
-  bool begun_ = false;  // a step has ended
+  bool begun_ = false;                       // a step has ended
   std::atomic<std::int64_t> train_step_{0};  // of steps_, for whoever has no lock
   CaptureControl capture_;
   std::atomic<std::int32_t> plan_changes_{0};

@@ -105,19 +105,20 @@ core::Result<bool> Spool::replay(Publish publish) {
   }
   std::optional<core::Position> refused;
   while (handed_out_ < added_) {
-    const auto polled = source_->poll(milliseconds(0), kAtOnce, [&](const core::RecordView& record) {
-      if (refused || record.offset < next_) return;
-      core::OutRecord out;
-      out.topic = core::topic::kTelemetry;
-      out.key = std::string(record.key.value_or(""));
-      if (!record.tombstone) out.value.emplace(record.text());
-      if (!publish(out)) {
-        refused = {{std::string(record.stream), record.partition}, record.offset};
-        return;
-      }
-      next_ = record.offset + 1;
-      ++handed_out_;
-    });
+    const auto polled =
+        source_->poll(milliseconds(0), kAtOnce, [&](const core::RecordView& record) {
+          if (refused || record.offset < next_) return;
+          core::OutRecord out;
+          out.topic = core::topic::kTelemetry;
+          out.key = std::string(record.key.value_or(""));
+          if (!record.tombstone) out.value.emplace(record.text());
+          if (!publish(out)) {
+            refused = {{std::string(record.stream), record.partition}, record.offset};
+            return;
+          }
+          next_ = record.offset + 1;
+          ++handed_out_;
+        });
     if (!polled) return polled.error();
     if (refused) {
       if (auto sought = source_->seek(*refused); !sought) return sought.error();

@@ -112,6 +112,8 @@ class Collections(Mapping[str, Collection]):
             return
         try:
             self._client.define(json.dumps({name: body}))
+            for adapter in self._adapters():
+                getattr(adapter, "look_at_modules", _nothing)()
         except Exception as error:  # noqa: BLE001
             self._errors.add("collections", error)
 
@@ -122,6 +124,10 @@ class Collections(Mapping[str, Collection]):
             if path is not None:
                 found.append(path)
         return found
+
+
+def _nothing() -> None:
+    pass
 
 
 def _escaped(text: str) -> str:

@@ -162,6 +162,8 @@ def train(until):
         time.sleep(0.02)
 def said(word):
     return lambda: os.path.exists("{place}/" + word)
+train(lambda: hook.stats()["confirmed_records_total"] > 10)
+print("going", step, flush=True)
 train(said("away"))
 print("before", step, flush=True)
 train(lambda: step > 320 and hook.stats()["spooled_records"] > 50)
@@ -188,7 +190,7 @@ def test_a_broker_that_goes_away_in_the_middle_gets_everything_when_it_is_back(s
         script.write_text(OUTAGE.format(bootstrap=cluster.bootstrap, config=file, place=tmp_path))
         training = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True,
                                     env={**os.environ, "TOCSIN_SPOOL": str(tmp_path / "spool")})
-        wait_until(lambda: len(kafka_values(cluster.bootstrap, TELEMETRY)) > 10, 60, "the first records")
+        assert training.stdout.readline().startswith("going")
         getattr(cluster, fault)()
         (tmp_path / "away").write_text("")
         assert training.stdout.readline().startswith("before")

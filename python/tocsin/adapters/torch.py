@@ -103,6 +103,10 @@ class TorchAdapter:
     def prefix(self) -> str:
         return self._prefix
 
+    def look_at_modules(self) -> None:
+        """What is captured of them may have changed."""
+        self._modules.look(self._model() if self._first else None, self._loss())
+
     def path_of(self, module: Any) -> Optional[str]:
         """How names of its inputs and outputs begin; None: it is no module of this model."""
         return path_of(module, self._model(), self._loss(), self._prefix)
@@ -254,7 +258,7 @@ class TorchAdapter:
     def _sample(self, flags: int) -> None:
         if self._known_count != self._count():
             self._prepare()
-        self._modules.look(self._model() if self._first else None, self._loss())
+        self.look_at_modules()
         if self._capture is None:
             return
         self._modules.before_update()

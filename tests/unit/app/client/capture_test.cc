@@ -106,7 +106,8 @@ TEST(Capture, GridInTimeIsDueWhenTheTimeIsOver) {
 TEST(Capture, EachModeMayHaveAScheduleOfItsOwn) {
   CapturePlan some = plan(
       "{collections: {weights: {every: 10 steps, start_step: 5, steps: [1],"
-      " eval: {every: 1 step, start_step: 0, end_step: 3, steps: []}, predict: {every: 4 steps}}}}");
+      " eval: {every: 1 step, start_step: 0, end_step: 3, steps: []}, predict: {every: 4 "
+      "steps}}}}");
   EXPECT_THAT(saved(some, "weights", 21), ElementsAre(1, 10, 20));
   EXPECT_THAT(saved(some, "weights", 21, 1, Mode::eval), ElementsAre(0, 1, 2));
   EXPECT_THAT(saved(some, "weights", 13, 1, Mode::predict), ElementsAre(1, 8, 12));
@@ -133,7 +134,8 @@ TEST(Capture, LogarithmicGridIsDenseFirstAndThinnedByTheGovernor) {
   CapturePlan some = plan("{collections: {a: {every: 3 per decade}}}");
   EXPECT_THAT(saved(some, "a", 500), ElementsAre(0, 1, 2, 5, 10, 22, 46, 100, 215, 464));
   EXPECT_THAT(saved(some, "a", 500, 2), ElementsAre(0, 1, 5, 22, 100, 464));
-  CapturePlan inside = plan("{collections: {a: {every: 3 per decade, start_step: 10, end_step: 100}}}");
+  CapturePlan inside =
+      plan("{collections: {a: {every: 3 per decade, start_step: 10, end_step: 100}}}");
   EXPECT_THAT(saved(inside, "a", 500), ElementsAre(10, 22, 46));
 }
 
@@ -160,12 +162,14 @@ TEST(Capture, CommandsGridComesBesideOneInTimeOrInDecades) {
 TEST(Capture, ScriptMayAddAndReplaceCollectionsAllOrNone) {
   CapturePlan some = plan("{collections: [gradients]}");
   const auto parsed = parse_capture(
-      "{collections: {gradients: {every: 3 steps}, relu: {include: [relu], statistics: [median]}}}");
+      "{collections: {gradients: {every: 3 steps}, relu: {include: [relu], statistics: "
+      "[median]}}}");
   ASSERT_TRUE(some.define(parsed->collections));
   EXPECT_THAT(saved(some, "gradients", 5), ElementsAre(0, 3));
   EXPECT_EQ(some.collections_of("relu1", Role::other), some.bit("relu"));
   EXPECT_EQ(some.all().size(), 2U);
-  const auto bad = parse_capture("{collections: {gradients: {every: 9}, broken: {include: ['(']}}}");
+  const auto bad =
+      parse_capture("{collections: {gradients: {every: 9}, broken: {include: ['(']}}}");
   EXPECT_FALSE(some.define(bad->collections));
   EXPECT_THAT(saved(some, "gradients", 5), ElementsAre(0, 3));
   EXPECT_EQ(some.all().size(), 2U);
@@ -184,10 +188,12 @@ TEST(Capture, WhatIsReadAndNotDoneIsSaid) {
     const auto config = parse_capture(text);
     EXPECT_TRUE(config);
     std::string all;
-    for (const std::string& one : CapturePlan::compile(*config)->config().warnings) all += one + "\n";
+    const auto compiled = CapturePlan::compile(*config);
+    for (const std::string& one : compiled->config().warnings) all += one + "\n";
     return all;
   };
-  EXPECT_THAT(doubtful("{collections: {a: {include: [x], statistics: [depht]}}}"), HasSubstr("depht"));
+  EXPECT_THAT(doubtful("{collections: {a: {include: [x], statistics: [depht]}}}"),
+              HasSubstr("depht"));
   EXPECT_THAT(doubtful("{collections: {tree: {}}}"), HasSubstr("did you mean trees?"));
   EXPECT_EQ(doubtful("{collections: {mine: {}, tree: {include: [x]}, trees: {}}}"), "");
 }

@@ -240,7 +240,8 @@ TEST_F(OutageTest, WhatABrokerDoesNotTakeWaitsOnTheDiskAndFollowsInOrder) {
   expect_no_gap(54);
   EXPECT_EQ(read().back().second, 0U) << "what comes afterwards comes in time";
   EXPECT_EQ(read()[30].second, core::frame_flag::kFromSpool);
-  EXPECT_EQ(sender.confirmed(), sender.sent() - 1) << "sent once in vain: the step of the outage's begin";
+  EXPECT_TRUE(sender.flush(seconds(1)));
+  EXPECT_LT(sender.confirmed(), sender.sent()) << "some were sent in vain first";
   EXPECT_EQ(sender.unconfirmed(), 0U);
 }
 
