@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -34,7 +36,10 @@ using client::with;
 // Where flags stand in a row's meta (docs/wire.md); below them are its dtype and role.
 constexpr std::uint64_t kRowFlags = ~std::uint64_t{0xffff};
 
-thread_local std::string last_error = "no error";
+// Of a fixed size, so that nothing of it is destroyed: handlers of exit() run after what a thread's
+// objects held is gone.
+constexpr std::size_t kErrorBytes = 2048;
+thread_local std::array<char, kErrorBytes> last_error = {"no error"};
 
 // Copies what both sides know of a struct that begins with its size.
 template <typename T>
@@ -69,8 +74,15 @@ bool known_dtype(std::int32_t dtype) {
 
 namespace tocsin::app::client {
 
-std::int32_t fail(std::int32_t code, std::string words) {
-  last_error = std::move(words);
+std::int32_t fail(std::int32_t code, const std::string& words) {
+  std::size_t size = std::min(words.size(), kErrorBytes - 1);
+  // No half of a letter at the end.
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(words[at]) & 0xC0U) == 0x80U;
+  };
+  while (size > 0 && size < words.size() && continues(size)) --size;
+  std::copy_n(words.begin(), size, last_error.begin());
+  last_error.at(size) = '\0';
   return code;
 }
 
@@ -80,7 +92,7 @@ extern "C" {
 
 int32_t tocsin_abi_version(void) { return TOCSIN_ABI_VERSION; }
 
-const char* tocsin_last_error(void) { return last_error.c_str(); }
+const char* tocsin_last_error(void) { return last_error.data(); }
 
 int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
   return guarded([&]() -> std::int32_t {

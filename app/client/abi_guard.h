@@ -12,8 +12,8 @@
 
 namespace tocsin::app::client {
 
-/// Keeps `words` for tocsin_last_error() of this thread, and gives `code`.
-std::int32_t fail(std::int32_t code, std::string words);
+/// Keeps the first 2 KiB of `words` for tocsin_last_error() of this thread, and gives `code`.
+std::int32_t fail(std::int32_t code, const std::string& words);
 
 /// Result of `call()`; TOCSIN_INTERNAL when it throws.
 template <typename F>

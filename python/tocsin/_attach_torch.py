@@ -6,6 +6,7 @@ import weakref
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import _lifetime
+from ._attach_stop import obey
 from ._watch import watch
 from .adapters import torch_hooks
 
@@ -53,12 +54,20 @@ def _attach(torch: Any, optimizer: Any, say: Callable[[str], None]) -> None:
         return  # the script, or a trainer's callback, watches by itself
     model, loss = _model_of(torch, optimizer)
     _hook = watch(model, optimizer, loss=loss)
-    if _hook.enabled and opened is None:
-        _close_with_child()
+    if _hook.enabled:
+        # After those of the adapter: by then the update has ended.
+        torch_hooks.install(optimizer, lambda _: None, lambda: _obey(say))
+        if opened is None:
+            _close_with_child()
     if _hook.enabled and _hook.rank == 0:
         name = "parameters of no module" if model is None else type(model).__name__
         also = "" if loss is None else f", the output of {type(loss).__name__} is its loss"
         say(f"attached to {type(optimizer).__name__} of {name}{also}")
+
+
+def _obey(say: Callable[[str], None]) -> None:
+    if _hook is not None and _hook is _lifetime.open_hook():
+        obey(_hook, say)
 
 
 def _close_with_child() -> None:

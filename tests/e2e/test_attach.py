@@ -1,9 +1,11 @@
 """`tocsin run -- python train.py` on scripts without a line of ours: attached by public means, or left alone."""
 
+import threading
+
 import pytest
 
 from tests.support.attached import lines, run
-from tests.support.hook_support import Telemetry
+from tests.support.hook_support import CommandWriter, Telemetry, acks, wait_for
 
 PLAIN = """
 import torch
@@ -38,6 +40,39 @@ def test_a_plain_loop_is_watched_with_its_model_and_its_loss(tmp_path):
         "tocsin: attached to Adam of Net, the output of MSELoss is its loss"]
     assert names(tmp_path) >= {"gradient/first.weight", "second.bias", "loss", "learning_rate"}
     assert Telemetry(tmp_path / "data").lifecycles("end")[0]["outcome"] == "completed"
+
+
+LONG = PLAIN.replace("range(steps)", "range(60_000)").replace("        loss = ", "        time.sleep(0.001); loss = ").replace(
+    "import torch\n", "import time, torch\n", 1).replace("    train()\n", """
+    try:
+        train()
+    finally:
+        print("ended")
+""")
+
+
+def stop_when_it_has_begun(data):
+    """Writes a stop to what trains into `data`."""
+    def begun():
+        telemetry = Telemetry(data) if (data / "telemetry.db").exists() else None
+        return telemetry if telemetry is not None and telemetry.frames and telemetry.steps() else None
+
+    telemetry = wait_for(begun, 120)
+    CommandWriter(data).stop(telemetry.run(), telemetry.frames[0].header["attempt"])
+
+
+def test_a_plain_loop_obeys_a_stop(tmp_path):
+    """No line of ours stands in it: the update after which the stop is wanted is its last."""
+    pytest.importorskip("torch")
+    other = threading.Thread(target=stop_when_it_has_begun, args=(tmp_path / "data",))
+    other.start()
+    done = run(tmp_path, LONG)
+    other.join()
+    assert done.returncode == 77 and done.stdout == "ended\n", done.stderr
+    assert [line for line in lines(done) if "stopped by exploding_tensor after step" in line], done.stderr
+    telemetry = Telemetry(tmp_path / "data")
+    assert telemetry.lifecycles("end")[0]["outcome"] == "stopped_by_rule"
+    assert [ack["phase"] for ack in acks(tmp_path / "data")] == ["received", "accepted", "stopping", "stopped"]
 
 
 @pytest.mark.parametrize("switch", ["TOCSIN_DISABLED", "TOCSIN_DISABLE"])

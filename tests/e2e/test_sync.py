@@ -155,7 +155,9 @@ hook = tocsin.watch(out="kafka://{bootstrap}", job="outage", run="outage", captu
 goes_on, step = {{}}, 0
 def train(until):
     global step
+    end = time.monotonic() + 240
     while not until():
+        assert time.monotonic() < end, hook.stats()
         hook.log(loss=float("nan") if step >= 300 else 1.0 / (step + 1))
         hook.step()
         step += 1

@@ -46,6 +46,36 @@ TEST_F(AbiTest, OneClientPerProcess) {
   EXPECT_EQ(tocsin_close(first, "completed", 5000), TOCSIN_OK);
 }
 
+// What a thread's objects held is gone when handlers of exit() run, and the client closes in one.
+TEST(AbiErrors, AreThereInHandlersOfExit) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    on_exit(
+        [](int, void*) {
+          const bool kept = std::strstr(tocsin_last_error(), "options with their size") != nullptr;
+          const bool writes = tocsin_reduce(nullptr, nullptr, 0) == TOCSIN_INVALID &&
+                              std::strstr(tocsin_last_error(), "13 places") != nullptr;
+          _exit(kept && writes ? 0 : 1);
+        },
+        nullptr);
+    (void)tocsin_open(nullptr, nullptr);
+    std::exit(3);  // NOLINT(concurrency-mt-unsafe)
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(AbiTest, LongErrorsAreCut) {
+  tocsin_client* client = nullptr;
+  const std::string capture = "{collections: {a: {include: ['(" + std::string(2100, 'x') + "']}}}";
+  options_.capture = capture.c_str();
+  ASSERT_LT(tocsin_open(&options_, &client), 0);
+  EXPECT_EQ(std::strlen(tocsin_last_error()), 2047U);
+}
+
 TEST_F(AbiTest, NullClientIsADisabledOne) {
   std::uint64_t id = 0;
   EXPECT_EQ(tocsin_name(nullptr, TOCSIN_NAME_SCALAR, "a", 1, nullptr, &id), TOCSIN_DISABLED);
