@@ -29,7 +29,7 @@ struct Attempt {
 /// What an attempt came to.
 struct CallResult {
   Attempt attempt;
-  std::optional<core::Outcome> outcome;  // nullopt: never started, nothing was sent
+  std::optional<core::AttemptOutcome> outcome;  // nullopt: never started, nothing was sent
 };
 
 /// Carries attempts out. submit() never blocks; each submitted attempt comes back by take() once.

@@ -303,7 +303,8 @@ std::optional<WallTime> DeliveryLanes::next_deadline(WallTime now) const {
   return out;
 }
 
-void DeliveryLanes::finished(const Attempt& attempt, const core::Outcome& outcome, WallTime now) {
+void DeliveryLanes::finished(const Attempt& attempt, const core::AttemptOutcome& outcome,
+                             WallTime now) {
   const auto found = state_->lanes.find(attempt.integration);
   if (found == state_->lanes.end()) return;
   Lane& lane = found->second;

@@ -78,7 +78,7 @@ class DeliveryLanes {
   [[nodiscard]] std::optional<core::WallTime> next_deadline(core::WallTime now) const;
 
   /// What an attempt came to. Each attempt exactly once: finished() or not_started().
-  void finished(const Attempt& attempt, const core::Outcome& outcome, core::WallTime now);
+  void finished(const Attempt& attempt, const core::AttemptOutcome& outcome, core::WallTime now);
   /// The attempt was handed out and never carried out (no longer the leader): it has not been.
   void not_started(const Attempt& attempt, core::WallTime now);
 

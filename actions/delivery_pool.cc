@@ -13,8 +13,8 @@
 namespace tocsin::actions {
 namespace {
 
-core::Outcome failed(core::OutcomeClass what, std::string code, std::string detail) {
-  core::Outcome out;
+core::AttemptOutcome failed(core::OutcomeClass what, std::string code, std::string detail) {
+  core::AttemptOutcome out;
   out.outcome = what;
   out.code = std::move(code);
   out.detail = std::move(detail);
@@ -116,7 +116,7 @@ class DeliveryPool::Impl {
       Attempt attempt = std::move(team.todo.front());
       team.todo.pop_front();
       lock.unlock();
-      std::optional<core::Outcome> outcome = call(attempt);
+      std::optional<core::AttemptOutcome> outcome = call(attempt);
       lock.lock();
       finished_.push_back({std::move(attempt), std::move(outcome)});
       if (finished_.size() > 1 || !options_.on_finished) continue;
@@ -126,7 +126,7 @@ class DeliveryPool::Impl {
     }
   }
 
-  std::optional<core::Outcome> call(const Attempt& attempt) const {
+  std::optional<core::AttemptOutcome> call(const Attempt& attempt) const {
     if (options_.gate && !options_.gate()) return std::nullopt;
     core::Action* const action = options_.action(attempt.integration);
     if (action == nullptr) {

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kMaxDetail = 2048;
 
-core::Outcome misconfigured(std::string detail) {
-  core::Outcome out;
+core::AttemptOutcome misconfigured(std::string detail) {
+  core::AttemptOutcome out;
   out.outcome = core::OutcomeClass::configuration;
   out.code = "configuration";
   out.detail = std::move(detail);
@@ -38,8 +38,8 @@ class HttpAction final : public core::Action {
                           [&](const auto& form) { return integration_->render(form, sender_); }));
   }
 
-  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                        std::chrono::milliseconds budget) override {
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds budget) override {
     const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
                                                                        : notification.rendered);
     if (!rendered) return misconfigured(rendered.error().message);
@@ -51,7 +51,7 @@ class HttpAction final : public core::Action {
       return misconfigured(problem.error().message);
     }
     const HttpResult result = http_->send(request);
-    core::Outcome out = integration_->classify(result, clock_.now());
+    core::AttemptOutcome out = integration_->classify(result, clock_.now());
     if (out.outcome == core::OutcomeClass::delivered) {
       out.handles = integration_->handles(result.response);
     }

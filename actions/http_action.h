@@ -53,7 +53,7 @@ struct HttpAttempt {
   Opened& opened;
 };
 
-using Handles = std::vector<std::pair<std::string, std::string>>;  // core::Outcome::handles
+using Handles = std::vector<std::pair<std::string, std::string>>;  // core::AttemptOutcome::handles
 
 /// Checked configuration and behaviour of one integration: immutable, used from many threads.
 class HttpIntegration : public ActionConfig, public std::enable_shared_from_this<HttpIntegration> {
@@ -68,7 +68,8 @@ class HttpIntegration : public ActionConfig, public std::enable_shared_from_this
     return core::ok();
   }
   /// Where a far side departs from the table of http_outcome.cc.
-  [[nodiscard]] virtual core::Outcome classify(const HttpResult& result, core::WallTime now) const {
+  [[nodiscard]] virtual core::AttemptOutcome classify(const HttpResult& result,
+                                                      core::WallTime now) const {
     return actions::classify(result, now);
   }
   /// What the far side calls what it was told; kept with the incident (Notification::handles).

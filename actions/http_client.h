@@ -71,7 +71,7 @@ std::unique_ptr<HttpClient> curl_http_client();
 std::string url_problem(const std::string& url, const AddressGuard& guard);
 
 /// Table of docs/actions/README.md. `now`: for Retry-After given as a date.
-core::Outcome classify(const HttpResult& result, core::WallTime now);
+core::AttemptOutcome classify(const HttpResult& result, core::WallTime now);
 /// Delta seconds or HTTP-date (RFC 9110 §10.2.3); nullopt for anything else.
 std::optional<core::Duration> parse_retry_after(std::string_view text, core::WallTime now);
 

@@ -8,8 +8,8 @@
 
 namespace tocsin::actions {
 
+using core::AttemptOutcome;
 using core::Duration;
-using core::Outcome;
 using core::OutcomeClass;
 using core::WallTime;
 
@@ -127,8 +127,8 @@ std::optional<Duration> parse_retry_after(std::string_view text, WallTime now) {
   return std::nullopt;
 }
 
-Outcome classify(const HttpResult& result, WallTime now) {
-  Outcome out;
+AttemptOutcome classify(const HttpResult& result, WallTime now) {
+  AttemptOutcome out;
   if (result.failure != HttpFailure::none) {
     out.outcome = class_of(result.failure);
     out.code = code_of(result.failure);

@@ -209,8 +209,8 @@ void DeliveryLanes::State::disable(Lane& lane, const std::string& why) {
 
 namespace {
 
-Delivery attempt_record(const Item& item, const Attempt& attempt, const core::Outcome& outcome,
-                        WallTime now) {
+Delivery attempt_record(const Item& item, const Attempt& attempt,
+                        const core::AttemptOutcome& outcome, WallTime now) {
   Delivery out = record_of(*item.notification);
   out.attempt = item.attempts;
   out.outcome = outcome.outcome;
@@ -226,7 +226,7 @@ Delivery attempt_record(const Item& item, const Attempt& attempt, const core::Ou
 }  // namespace
 
 void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const Attempt& attempt,
-                                  const core::Outcome& outcome, WallTime now) {
+                                  const core::AttemptOutcome& outcome, WallTime now) {
   const auto found = lane.groups.find(group);
   if (found == lane.groups.end() || !found->second.front().in_flight) return;
   Item& item = found->second.front();  // only heads are in flight
@@ -275,8 +275,8 @@ void DeliveryLanes::State::wait(Item& item, WallTime until, std::uint32_t max_at
   if (max_attempts > 0 && item.attempts >= max_attempts) state = DeliveryState::dead;
 }
 
-DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item, const core::Outcome& outcome,
-                                          WallTime now) const {
+DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item,
+                                          const core::AttemptOutcome& outcome, WallTime now) const {
   const CommonConfig& cfg = lane.options.common;
   DeliveryState state = DeliveryState::pending;
   const Duration hint =

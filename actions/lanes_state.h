@@ -93,8 +93,8 @@ struct DeliveryLanes::State {
   std::optional<Attempt> attempt_of(Lane& lane, core::WallTime now);
   std::optional<Attempt> start(Lane& lane, const std::vector<Item*>& items, core::WallTime now);
   void settle(Lane& lane, const std::string& group, const Attempt& attempt,
-              const core::Outcome& outcome, core::WallTime now);
-  core::DeliveryState judge(Lane& lane, Item& item, const core::Outcome& outcome,
+              const core::AttemptOutcome& outcome, core::WallTime now);
+  core::DeliveryState judge(Lane& lane, Item& item, const core::AttemptOutcome& outcome,
                             core::WallTime now) const;
   void wait(Item& item, core::WallTime until, std::uint32_t max_attempts,
             core::DeliveryState& state) const;

@@ -21,8 +21,8 @@ OutcomeClass class_of_reply(int code) {
 
 }  // namespace
 
-core::Outcome classify(const MailResult& result) {
-  core::Outcome out;
+core::AttemptOutcome classify(const MailResult& result) {
+  core::AttemptOutcome out;
   out.code = result.code > 0 ? "smtp " + std::to_string(result.code) : "smtp";
   out.detail = result.detail;
   switch (result.failure) {

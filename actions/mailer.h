@@ -56,6 +56,6 @@ std::unique_ptr<Mailer> curl_mailer();
 
 /// docs/actions/email.md: 421, 450, 451, 452 and connections lost transient, 535
 /// configuration, other 5yz bad payload, after the final dot unknown.
-core::Outcome classify(const MailResult& result);
+core::AttemptOutcome classify(const MailResult& result);
 
 }  // namespace tocsin::actions

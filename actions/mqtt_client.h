@@ -80,7 +80,7 @@ std::unique_ptr<MqttConnector> mosquitto_connector();
 
 /// docs/actions/mqtt.md: reasons below 0x80 delivered (0x10 says nobody subscribes);
 /// 0x87 configuration; 0x90, 0x95, 0x99 bad payload; 0x96, 0x97 throttled; others transient.
-core::Outcome classify(const MqttResult& result, int qos);
+core::AttemptOutcome classify(const MqttResult& result, int qos);
 
 /// Fills {name} (or {{name}}) by `value`; each value is one level: + # / NUL, control characters
 /// and a leading $ become %XX, an empty one "_".

@@ -54,8 +54,8 @@ void append_escaped(std::string& out, std::string_view level) {
 
 }  // namespace
 
-core::Outcome classify(const MqttResult& result, int qos) {
-  core::Outcome out;
+core::AttemptOutcome classify(const MqttResult& result, int qos) {
+  core::AttemptOutcome out;
   out.detail = result.detail;
   switch (result.failure) {
     case MqttFailure::none:

@@ -21,7 +21,7 @@ void read_integration(config::Reader& in, const std::string& receiver,
   integration.type = descriptor.name;
   integration.traits = descriptor.traits;
   integration.common = descriptor.defaults;
-  integration.place = in.place();
+  integration.place = in.location();
   std::size_t nth = 1;
   for (const auto& other : out.integrations) {
     if (other.receiver != receiver) continue;

@@ -21,7 +21,7 @@ struct ConfiguredIntegration {
   CommonConfig common;
   Traits traits;
   std::shared_ptr<const ActionConfig> config;
-  config::Place place;
+  config::Location place;
 
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment) const {

@@ -48,7 +48,7 @@ std::vector<std::string> files_of(const config::Reader& root, const AppConfig& c
                                   const std::string& path) {
   std::vector<std::string> out{path};
   const auto add = [&](const std::string& key) {
-    std::string file = root.place(key).file;
+    std::string file = root.location(key).file;
     if (!file.empty() && !known(out, file)) out.push_back(std::move(file));
   };
   for (const std::string_view key : kSections) add(std::string(key));

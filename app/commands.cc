@@ -31,9 +31,9 @@ void print(const config::Diagnostics& diagnostics, const std::string& format, st
   if (format == "json") {
     core::ValueList list;
     for (const auto& item : diagnostics.items()) {
-      list.push_back(core::ValueMap{{"file", item.place.file},
-                                    {"line", std::int64_t{item.place.line}},
-                                    {"column", std::int64_t{item.place.column}},
+      list.push_back(core::ValueMap{{"file", item.location.file},
+                                    {"line", std::int64_t{item.location.line}},
+                                    {"column", std::int64_t{item.location.column}},
                                     {"grade", std::string(config::to_string(item.grade))},
                                     {"path", item.path},
                                     {"message", item.message}});
@@ -44,8 +44,8 @@ void print(const config::Diagnostics& diagnostics, const std::string& format, st
   for (const auto& item : diagnostics.items()) {
     if (format == "github") {
       out << "::" << (item.grade == config::Grade::note ? "notice" : config::to_string(item.grade))
-          << " file=" << item.place.file << ",line=" << item.place.line
-          << ",col=" << item.place.column << "::" << item.message << "\n";
+          << " file=" << item.location.file << ",line=" << item.location.line
+          << ",col=" << item.location.column << "::" << item.message << "\n";
     } else {
       out << config::to_text(item) << "\n";
     }
@@ -71,8 +71,8 @@ void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
   for (const config::Diagnostic& item : doubts) {
     if (item.grade != config::Grade::warning) continue;
     log.warn("configuration_doubtful",
-             {{"at", item.place.file + ":" + std::to_string(item.place.line) + ":" +
-                         std::to_string(item.place.column)},
+             {{"at", item.location.file + ":" + std::to_string(item.location.line) + ":" +
+                         std::to_string(item.location.column)},
               {"key", item.path},
               {"problem", item.message}});
   }

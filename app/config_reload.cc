@@ -60,8 +60,8 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 std::string place_of(const config::Diagnostic& item) {
-  return item.place.file + ":" + std::to_string(item.place.line) + ":" +
-         std::to_string(item.place.column);
+  return item.location.file + ":" + std::to_string(item.location.line) + ":" +
+         std::to_string(item.location.column);
 }
 
 }  // namespace

@@ -113,8 +113,8 @@ bool Diagnostics::has_errors() const noexcept {
 
 void Diagnostics::sort(std::string_view first) {
   const auto rank = [first](const Diagnostic& item) {
-    return std::tuple(item.place.file != first, std::string_view(item.place.file), item.place.line,
-                      item.place.column);
+    return std::tuple(item.location.file != first, std::string_view(item.location.file),
+                      item.location.line, item.location.column);
   };
   std::stable_sort(items_.begin(), items_.end(),
                    [&](const Diagnostic& a, const Diagnostic& b) { return rank(a) < rank(b); });
@@ -133,10 +133,10 @@ std::string_view to_string(Grade grade) noexcept {
 }
 
 std::string to_text(const Diagnostic& diagnostic) {
-  std::string out = diagnostic.place.file;
-  if (diagnostic.place.line > 0) {
-    out +=
-        ":" + std::to_string(diagnostic.place.line) + ":" + std::to_string(diagnostic.place.column);
+  std::string out = diagnostic.location.file;
+  if (diagnostic.location.line > 0) {
+    out += ":" + std::to_string(diagnostic.location.line) + ":" +
+           std::to_string(diagnostic.location.column);
   }
   if (!out.empty()) out += ": ";
   out += std::string(to_string(diagnostic.grade)) + ": " + diagnostic.message;

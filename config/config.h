@@ -31,7 +31,7 @@
 
 namespace tocsin::config {
 
-struct Place {
+struct Location {
   std::string file;
   int line = 0;    // from 1; 0 = unknown
   int column = 0;  // from 1
@@ -43,7 +43,7 @@ enum class Grade { note, warning, error };
 std::string_view to_string(Grade grade) noexcept;
 
 struct Diagnostic {
-  Place place;
+  Location location;
   Grade grade = Grade::error;
   std::string path;     // "receivers.oncall.webhook.url"
   std::string message;  // says what was expected and, where there is one, the nearest valid name
@@ -186,7 +186,7 @@ class Reader {
   [[nodiscard]] bool describing() const noexcept;
   /// Where `key` (or the map itself) stands. Here and below `key` may also be a path as diagnostics
   /// name it: "routes[0].matchers[1]".
-  [[nodiscard]] Place place(std::string_view key = {}) const;
+  [[nodiscard]] Location location(std::string_view key = {}) const;
   /// What stands there, variables replaced; nullopt: nothing.
   [[nodiscard]] std::optional<core::Value> value(std::string_view key) const;
   /// Reports a problem found by the caller (cross-references, parse errors inside a text).

@@ -93,7 +93,7 @@ std::string unit_hint(const Node& node, std::int64_t, std::string_view help) {
 std::string exposure(const Node& node, bool file) {
   // An address by itself is seldom a credential, though some carry one in their path.
   if (!file && (node.substituted || node.text.find("://") != std::string::npos)) return {};
-  const std::string& path = file ? node.text : node.place.file;
+  const std::string& path = file ? node.text : node.location.file;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {

@@ -25,22 +25,22 @@ struct Converter {
   std::size_t nodes = 0;
   bool refused = false;
 
-  Place place_of(const YAML::Mark& mark) const {
-    return mark.is_null() ? Place{file, 0, 0} : Place{file, mark.line + 1, mark.column + 1};
+  Location location_of(const YAML::Mark& mark) const {
+    return mark.is_null() ? Location{file, 0, 0} : Location{file, mark.line + 1, mark.column + 1};
   }
 
-  void refuse(const Place& place, const std::string& message) {
-    if (!refused) diagnostics.add({place, Grade::error, "", message});
+  void refuse(const Location& location, const std::string& message) {
+    if (!refused) diagnostics.add({location, Grade::error, "", message});
     refused = true;
   }
 
   Node convert(const YAML::Node& from, int depth) {
     Node out;
-    out.place = place_of(from.Mark());
+    out.location = location_of(from.Mark());
     if (depth > kMaxDepth) {
-      refuse(out.place, "nested deeper than 64 levels, or an alias that contains itself");
+      refuse(out.location, "nested deeper than 64 levels, or an alias that contains itself");
     } else if (++nodes > kMaxNodes) {
-      refuse(out.place, "more than 200000 values once aliases are expanded");
+      refuse(out.location, "more than 200000 values once aliases are expanded");
     }
     if (refused) return out;
     if (from.IsScalar()) {
@@ -63,26 +63,26 @@ struct Converter {
   void convert_map(const YAML::Node& from, int depth, Node& out) {
     out.kind = Node::Kind::map;
     for (const auto& pair : from) {
-      const Place key_place = place_of(pair.first.Mark());
+      const Location key_location = location_of(pair.first.Mark());
       if (!pair.first.IsScalar()) {
-        refuse(key_place, "a key must be a plain text");
+        refuse(key_location, "a key must be a plain text");
         return;
       }
       const std::string& key = pair.first.Scalar();
       if (const Entry* first = out.find(key)) {
-        diagnostics.add({key_place, Grade::error, key,
+        diagnostics.add({key_location, Grade::error, key,
                          "duplicate key \"" + key + "\"; first given at line " +
-                             std::to_string(first->key_place.line)});
+                             std::to_string(first->key_location.line)});
         continue;
       }
-      out.entries.push_back({key, key_place, convert(pair.second, depth + 1)});
+      out.entries.push_back({key, key_location, convert(pair.second, depth + 1)});
     }
   }
 };
 
 // The line whose indentation holds a tab, at or before the one that YAML stumbled over.
-std::optional<Place> tab_before(std::string_view text, const Place& end) {
-  Place at{end.file, 1, 1};
+std::optional<Location> tab_before(std::string_view text, const Location& end) {
+  Location at{end.file, 1, 1};
   while (at.line <= end.line && !text.empty()) {
     const std::size_t length = std::min(text.find('\n'), text.size());
     const std::size_t indent = text.substr(0, length).find_first_not_of(" \t");
@@ -128,7 +128,7 @@ std::string expand_one(const Node& node, std::size_t& at, const Environment& env
                        Diagnostics& diagnostics) {
   const std::size_t close = node.text.find('}', at);
   if (close == std::string::npos) {
-    diagnostics.add({node.place, Grade::error, "",
+    diagnostics.add({node.location, Grade::error, "",
                      "\"${\" without a closing \"}\" (write $${ for a literal one)"});
     at = node.text.size();
     return {};
@@ -143,7 +143,7 @@ std::string expand_one(const Node& node, std::size_t& at, const Environment& env
   }
   if (split != std::string::npos) return inner.substr(split + 2);
   diagnostics.add(
-      {node.place, Grade::error, "",
+      {node.location, Grade::error, "",
        "environment variable " + name + " is not set (give a default with ${" + name + ":-…})"});
   return {};
 }
@@ -154,7 +154,7 @@ class Includer {
   Includer(const Environment& environment, Diagnostics& diagnostics)
       : environment_(environment), diagnostics_(diagnostics) {}
 
-  std::optional<Node> load(const std::string& path, const Place& from) {
+  std::optional<Node> load(const std::string& path, const Location& from) {
     std::error_code error;
     const std::string real = std::filesystem::weakly_canonical(path, error).string();
     if (std::find(open_.begin(), open_.end(), real) != open_.end()) {
@@ -201,11 +201,11 @@ class Includer {
     globfree(&found);
     if (files.empty()) {
       const bool wild = pattern.text.find_first_of("*?[") != std::string::npos;
-      diagnostics_.add({pattern.place, wild ? Grade::warning : Grade::error, "include",
+      diagnostics_.add({pattern.location, wild ? Grade::warning : Grade::error, "include",
                         "no file matches \"" + full.string() + "\""});
     }
     for (const auto& file : files) {
-      if (auto part = load(file, pattern.place)) merge(root, std::move(*part));
+      if (auto part = load(file, pattern.location)) merge(root, std::move(*part));
     }
   }
 
@@ -221,9 +221,9 @@ class Includer {
       } else if (same->value.kind == Node::Kind::map && entry.value.kind == Node::Kind::map) {
         merge(same->value, std::move(entry.value));
       } else {
-        diagnostics_.add({entry.key_place, Grade::error, entry.key,
-                          "\"" + entry.key + "\" is already given at " + same->key_place.file +
-                              ":" + std::to_string(same->key_place.line)});
+        diagnostics_.add({entry.key_location, Grade::error, entry.key,
+                          "\"" + entry.key + "\" is already given at " + same->key_location.file +
+                              ":" + std::to_string(same->key_location.line)});
       }
     }
   }
@@ -253,24 +253,24 @@ std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
     }
     Node root;
     root.kind = Node::Kind::map;
-    root.place = {name, 1, 1};
+    root.location = {name, 1, 1};
     if (documents.empty() || documents.front().IsNull()) return root;
     Converter converter{name, diagnostics, std::make_shared<const std::string>(text)};
     root = converter.convert(documents.front(), 0);
     if (converter.refused) return std::nullopt;
     if (root.kind != Node::Kind::map) {
-      diagnostics.add({root.place, Grade::error, "",
+      diagnostics.add({root.location, Grade::error, "",
                        "expected a map of sections, found " + describe_kind(root)});
       return std::nullopt;
     }
     return root;
   } catch (const YAML::Exception& error) {
-    const Place place{name, error.mark.line + 1, error.mark.column + 1};
-    if (const auto tab = tab_before(text, place)) {
+    const Location location{name, error.mark.line + 1, error.mark.column + 1};
+    if (const auto tab = tab_before(text, location)) {
       diagnostics.add({*tab, Grade::error, "",
                        "not valid YAML: a tab indents this line; YAML takes spaces only"});
     } else {
-      diagnostics.add({place, Grade::error, "", "not valid YAML: " + error.msg});
+      diagnostics.add({location, Grade::error, "", "not valid YAML: " + error.msg});
     }
     return std::nullopt;
   }
@@ -313,7 +313,7 @@ Document::~Document() = default;
 std::optional<Document> Document::load(const std::string& path, const Environment& environment,
                                        Diagnostics& diagnostics) {
   Includer includer(environment, diagnostics);
-  auto root = includer.load(path, Place{path, 0, 0});
+  auto root = includer.load(path, Location{path, 0, 0});
   if (!root) return std::nullopt;
   return Document(std::make_unique<Tree>(Tree{std::move(*root)}));
 }

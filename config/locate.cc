@@ -10,14 +10,14 @@ namespace {
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // First byte of the line and column.
-std::size_t index_of(const std::string& source, const Place& place) {
+std::size_t index_of(const std::string& source, const Location& location) {
   std::size_t at = source.starts_with("\xEF\xBB\xBF") ? 3 : 0;
-  for (int line = 1; line < place.line; ++line) {
+  for (int line = 1; line < location.line; ++line) {
     const std::size_t end = source.find('\n', at);
     if (end == std::string::npos) return source.size();
     at = end + 1;
   }
-  return std::min(at + static_cast<std::size_t>(std::max(place.column - 1, 0)), source.size());
+  return std::min(at + static_cast<std::size_t>(std::max(location.column - 1, 0)), source.size());
 }
 
 /// A scalar's bytes in the file, from its quote or block sign on.
@@ -54,10 +54,10 @@ class Walk {
 
 }  // namespace
 
-Place Node::place_of(std::size_t offset) const {
-  if (substituted || source == nullptr || place.line == 0) return place;
-  std::size_t first = index_of(*source, place);
-  if (first >= source->size()) return place;
+Location Node::location_of(std::size_t offset) const {
+  if (substituted || source == nullptr || location.line == 0) return location;
+  std::size_t first = index_of(*source, location);
+  if (first >= source->size()) return location;
   const char style = (*source)[first];
   if (style == '"' || style == '\'') {
     ++first;
@@ -68,17 +68,17 @@ Place Node::place_of(std::size_t offset) const {
   const std::size_t wanted = std::min(offset, text.size());
   for (std::size_t i = 0; i < wanted;) {
     if (blank(text[i])) {  // lines may have been folded: blanks stand for blanks
-      if (!walk.on_blank()) return place;
+      if (!walk.on_blank()) return location;
       while (i < wanted && blank(text[i])) ++i;
       walk.skip_blanks();
     } else {
       if (walk.on_blank()) walk.skip_blanks();
-      if (!walk.over(text[i])) return place;
+      if (!walk.over(text[i])) return location;
       ++i;
     }
   }
   if (wanted < text.size() && !blank(text[wanted])) walk.skip_blanks();
-  Place out = place;
+  Location out = location;
   const std::size_t line_start = source->rfind('\n', walk.at() == 0 ? 0 : walk.at() - 1);
   const std::size_t begin = walk.at() == 0 || line_start == std::string::npos ? 0 : line_start + 1;
   out.line =

@@ -48,10 +48,10 @@ bool Reader::has(std::string_view key) const {
 
 bool Reader::describing() const noexcept { return impl_->schema != nullptr; }
 
-Place Reader::place(std::string_view key) const {
+Location Reader::location(std::string_view key) const {
   if (impl_->node == nullptr) return {};
   const Node* found = look_up(*impl_->node, key);
-  return found != nullptr ? found->place : impl_->node->place;
+  return found != nullptr ? found->location : impl_->node->location;
 }
 
 std::optional<core::Value> Reader::value(std::string_view key) const {
@@ -68,21 +68,22 @@ std::optional<core::Value> Document::value(std::string_view path) const {
 }
 
 void Reader::error(std::string_view key, std::string message) const {
-  impl_->report(place(key), Grade::error, key, std::move(message));
+  impl_->report(location(key), Grade::error, key, std::move(message));
 }
 
 void Reader::error_at(std::string_view key, std::size_t offset, std::string message) const {
   const Node* found = impl_->node == nullptr ? nullptr : look_up(*impl_->node, key);
   const bool text = found != nullptr && found->kind == Node::Kind::scalar;
-  impl_->report(text ? found->place_of(offset) : place(key), Grade::error, key, std::move(message));
+  impl_->report(text ? found->location_of(offset) : location(key), Grade::error, key,
+                std::move(message));
 }
 
 void Reader::warning(std::string_view key, std::string message) const {
-  impl_->report(place(key), Grade::warning, key, std::move(message));
+  impl_->report(location(key), Grade::warning, key, std::move(message));
 }
 
 void Reader::note(std::string_view key, std::string message) const {
-  impl_->report(place(key), Grade::note, key, std::move(message));
+  impl_->report(location(key), Grade::note, key, std::move(message));
 }
 
 }  // namespace tocsin::config

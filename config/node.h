@@ -22,18 +22,18 @@ struct Node {
   bool substituted = false;  // a variable gave it, or part of it
   std::vector<Node> items;
   std::vector<Entry> entries;
-  Place place;
+  Location location;
   std::shared_ptr<const std::string> source;  // of a scalar: the whole file's text
 
   /// Where byte `offset` of a scalar's text stands in the file; the scalar's own place where that
   /// cannot be told (variables, unusual escapes).
-  [[nodiscard]] Place place_of(std::size_t offset) const;
+  [[nodiscard]] Location location_of(std::size_t offset) const;
   [[nodiscard]] const Entry* find(std::string_view key) const;
 };
 
 struct Entry {
   std::string key;
-  Place key_place;
+  Location key_location;
   Node value;
 };
 

@@ -54,16 +54,16 @@ std::string Reader::Impl::path_of(std::string_view key) const {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
-void Reader::Impl::report(const Place& place, Grade grade, std::string_view key,
+void Reader::Impl::report(const Location& location, Grade grade, std::string_view key,
                           std::string message) const {
-  if (diagnostics != nullptr) diagnostics->add({place, grade, path_of(key), std::move(message)});
+  if (diagnostics != nullptr) diagnostics->add({location, grade, path_of(key), std::move(message)});
 }
 
 void Reader::Impl::report_unknown_keys() const {
   for (const Entry& entry : node->entries) {
     const bool asked = std::find(known.begin(), known.end(), entry.key) != known.end();
     if (!asked) {
-      diagnostics->add({entry.key_place, Grade::error, path_of(entry.key),
+      diagnostics->add({entry.key_location, Grade::error, path_of(entry.key),
                         with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known),
                         true});
     }
@@ -95,20 +95,20 @@ void Reader::read_key(std::string_view key, T& out, const Check<T>* check, std::
   if (given) {
     T value{};
     if (!parse_value(entry->value, value)) {
-      impl_->report(entry->value.place, Grade::error, key,
+      impl_->report(entry->value.location, Grade::error, key,
                     std::string(key) + ": expected " + TypeName<T>::expected + ", found " +
                         describe_kind(entry->value) + unit_hint(entry->value, T{}, help));
       return;
     }
     if (check != nullptr && !check->ok(value)) {
-      impl_->report(entry->value.place, Grade::error, key,
+      impl_->report(entry->value.location, Grade::error, key,
                     std::string(key) + " must be " + check->expected + ", found " +
                         describe_kind(entry->value) + suggestion(value, *check));
       return;
     }
     out = std::move(value);
   } else if (needed && impl_->node != nullptr) {
-    impl_->report(place(), Grade::error, key,
+    impl_->report(location(), Grade::error, key,
                   "missing key \"" + std::string(key) + "\": expected " + TypeName<T>::expected);
   }
   impl_->effective.push_back({std::string(key), as_value(out), given ? "user" : "default"});
@@ -128,27 +128,27 @@ void Reader::secret(std::string_view key, Secret& out, std::string_view help, bo
   const Entry* plain = impl_->take(key);
   const Entry* file = impl_->take(file_key);
   if (plain != nullptr && file != nullptr) {
-    impl_->report(file->key_place, Grade::error, file_key,
+    impl_->report(file->key_location, Grade::error, file_key,
                   "give \"" + std::string(key) + "\" or \"" + file_key + "\", not both");
     return;
   }
   const Entry* entry = plain != nullptr ? plain : file;
   if (entry == nullptr) {
     if (needed && impl_->node != nullptr) {
-      impl_->report(place(), Grade::error, key,
+      impl_->report(location(), Grade::error, key,
                     "missing key \"" + std::string(key) + "\" or \"" + file_key + "\"");
     }
     return;
   }
   if (entry->value.kind != Node::Kind::scalar || entry->value.text.empty()) {
-    impl_->report(entry->value.place, Grade::error, entry->key,
+    impl_->report(entry->value.location, Grade::error, entry->key,
                   entry->key + ": expected a text that is not empty");
     return;
   }
   out = plain != nullptr ? Secret::from_value(entry->value.text)
                          : Secret::from_file(entry->value.text);
   if (const std::string danger = exposure(entry->value, file != nullptr); !danger.empty()) {
-    impl_->report(entry->value.place, Grade::warning, entry->key, danger);
+    impl_->report(entry->value.location, Grade::warning, entry->key, danger);
   }
 }
 
@@ -168,7 +168,7 @@ bool Reader::section(std::string_view key, std::string_view help,
     return true;
   }
   if (entry->value.kind != Node::Kind::map) {
-    impl_->report(entry->value.place, Grade::error, key,
+    impl_->report(entry->value.location, Grade::error, key,
                   std::string(key) + ": expected a map, found " + describe_kind(entry->value));
     return false;
   }
@@ -189,7 +189,7 @@ void Reader::list(std::string_view key, std::string_view help,
   const Entry* entry = impl_->take(key);
   if (entry == nullptr || entry->value.kind == Node::Kind::null) return;
   if (entry->value.kind != Node::Kind::list) {
-    impl_->report(entry->value.place, Grade::error, key,
+    impl_->report(entry->value.location, Grade::error, key,
                   std::string(key) + ": expected a list, found " + describe_kind(entry->value));
     return;
   }
@@ -201,12 +201,12 @@ void Reader::list(std::string_view key, std::string_view help,
     } else if (item.kind == Node::Kind::scalar && !bare_key.empty()) {
       Node wrapped;
       wrapped.kind = Node::Kind::map;
-      wrapped.place = item.place;
-      wrapped.entries.push_back({std::string(bare_key), item.place, item});
+      wrapped.location = item.location;
+      wrapped.entries.push_back({std::string(bare_key), item.location, item});
       read_map(*impl_, wrapped, path, read);
     } else {
       impl_->diagnostics->add(
-          {item.place, Grade::error, path, "expected a map, found " + describe_kind(item)});
+          {item.location, Grade::error, path, "expected a map, found " + describe_kind(item)});
     }
   }
 }
@@ -223,7 +223,7 @@ void Reader::map(std::string_view key, std::string_view help,
   const Entry* entry = impl_->take(key);
   if (entry == nullptr || entry->value.kind == Node::Kind::null) return;
   if (entry->value.kind != Node::Kind::map) {
-    impl_->report(entry->value.place, Grade::error, key,
+    impl_->report(entry->value.location, Grade::error, key,
                   std::string(key) + ": expected a map, found " + describe_kind(entry->value));
     return;
   }
@@ -238,12 +238,12 @@ void Reader::map(std::string_view key, std::string_view help,
           read_map(*impl_, part, path, [&](Reader& reader) { read(item.key, reader); });
         } else {
           impl_->diagnostics->add(
-              {part.place, Grade::error, path, "expected a map, found " + describe_kind(part)});
+              {part.location, Grade::error, path, "expected a map, found " + describe_kind(part)});
         }
       }
     } else {
       impl_->diagnostics->add(
-          {item.value.place, Grade::error, path,
+          {item.value.location, Grade::error, path,
            item.key + ": expected a map or a list of maps, found " + describe_kind(item.value)});
     }
   }
@@ -261,7 +261,7 @@ void Reader::exactly_one_of(std::initializer_list<std::string_view> keys) {
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i)
     list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
-  impl_->report(present.empty() ? place() : present[1]->key_place, Grade::error, "",
+  impl_->report(present.empty() ? location() : present[1]->key_location, Grade::error, "",
                 "give exactly one of " + list);
 }
 

@@ -70,7 +70,8 @@ struct Reader::Impl {
 
   const Entry* take(std::string_view key);
   std::string path_of(std::string_view key) const;
-  void report(const Place& place, Grade grade, std::string_view key, std::string message) const;
+  void report(const Location& location, Grade grade, std::string_view key,
+              std::string message) const;
   void report_unknown_keys() const;
 };
 

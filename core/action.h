@@ -15,7 +15,7 @@
 namespace tocsin::core {
 
 /// What one attempt came to.
-struct Outcome {
+struct AttemptOutcome {
   OutcomeClass outcome = OutcomeClass::delivered;
   bool confirmed = true;  // false: MQTT QoS 0, UDP: final state sent_unconfirmed
   std::string code;
@@ -34,8 +34,8 @@ class Action {
   /// The message as stored in the outbox: bytes that every attempt sends again, no credentials.
   [[nodiscard]] virtual Result<std::string> render(const Notification& notification) const = 0;
   /// One attempt; blocks at most until `deadline` (monotonic budget). Thread-safe.
-  virtual Outcome execute(const Notification& notification, std::uint32_t attempt,
-                          std::chrono::milliseconds budget) = 0;
+  virtual AttemptOutcome execute(const Notification& notification, std::uint32_t attempt,
+                                 std::chrono::milliseconds budget) = 0;
 };
 
 }  // namespace tocsin::core

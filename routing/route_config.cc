@@ -203,7 +203,7 @@ void read_timers(config::Reader& in, RouteConfig& route) {
 /// What all nodes of one tree share while it is read.
 struct TreeReader {
   const std::vector<std::string>& receivers;
-  std::map<std::string, config::Place> ids;
+  std::map<std::string, config::Location> ids;
 
   void receiver(config::Reader& in, std::string_view key, const std::string& name) const {
     if (std::find(receivers.begin(), receivers.end(), name) != receivers.end()) return;
@@ -234,7 +234,7 @@ struct TreeReader {
     in.optional("id", route.id,
                 "stable name: the route keeps its groups when it is moved or changed");
     if (in.describing() || route.id.empty()) return;
-    const auto [first, fresh] = ids.try_emplace(route.id, in.place("id"));
+    const auto [first, fresh] = ids.try_emplace(route.id, in.location("id"));
     if (!fresh) {
       in.error("id", "the route at line " + std::to_string(first->second.line) + " has the id '" +
                          route.id + "' already");

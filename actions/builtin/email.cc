@@ -68,9 +68,9 @@ class Email final : public core::Action {
                           [&](const auto& one) { return form(one); }));
   }
 
-  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                        std::chrono::milliseconds budget) override {
-    core::Outcome bad;
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds budget) override {
+    core::AttemptOutcome bad;
     bad.outcome = core::OutcomeClass::configuration;
     bad.code = "configuration";
     const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
@@ -85,7 +85,7 @@ class Email final : public core::Action {
     fill(mail, *rendered, notification);
     mail.timeout = budget;
     const MailResult result = mailer_->send(mail);
-    core::Outcome out = settle(result, mail, notification);
+    core::AttemptOutcome out = settle(result, mail, notification);
     out.detail = printable(redact(std::move(out.detail), {mail.password}), 2048);
     return out;
   }
@@ -149,9 +149,9 @@ class Email final : public core::Action {
     return all;
   }
 
-  core::Outcome settle(const MailResult& result, const Mail& mail,
-                       const core::Notification& notification) {
-    core::Outcome out = classify(result);
+  core::AttemptOutcome settle(const MailResult& result, const Mail& mail,
+                              const core::Notification& notification) {
+    core::AttemptOutcome out = classify(result);
     const std::string& id = notification.notification_id;
     std::vector<std::string> later;
     std::string given_up;

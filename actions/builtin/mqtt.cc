@@ -99,9 +99,9 @@ class Mqtt final : public core::Action {
     return stored(out);
   }
 
-  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                        std::chrono::milliseconds budget) override {
-    core::Outcome bad;
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds budget) override {
+    core::AttemptOutcome bad;
     bad.outcome = core::OutcomeClass::bad_payload;
     bad.code = "render";
     std::string kept = notification.rendered;
@@ -120,7 +120,7 @@ class Mqtt final : public core::Action {
       return bad.detail = "the notification names no issue", bad;
     }
     const auto share = budget / static_cast<long>(messages.size());
-    core::Outcome out;
+    core::AttemptOutcome out;
     for (const auto& message : messages) {
       const MqttMessage one = fill(message, notification);
       out = classify(client_->publish(one, share), one.qos);

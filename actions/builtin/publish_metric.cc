@@ -76,9 +76,9 @@ class PublishMetric final : public core::Action {
     return core::to_json(std::move(records));
   }
 
-  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                        std::chrono::milliseconds /*budget*/) override {
-    core::Outcome out;
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds /*budget*/) override {
+    core::AttemptOutcome out;
     out.code = cfg_.transport;
     for (const auto& notified : notification.issues) {
       if (cfg_.transport == "scrape") {

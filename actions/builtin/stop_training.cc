@@ -112,15 +112,15 @@ class StopTraining final : public core::Action {
     return core::to_json(std::move(stops));
   }
 
-  core::Outcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                        std::chrono::milliseconds /*budget*/) override {
-    core::Outcome out;
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds /*budget*/) override {
+    core::AttemptOutcome out;
     const auto all = targets(notification);
     if (all.empty()) return declined("not_firing", "no issue of the message is firing");
     std::string said;
     bool sent = false;
     for (const auto& notified : all) {
-      core::Outcome one = stop(notified);
+      core::AttemptOutcome one = stop(notified);
       if (one.outcome != core::OutcomeClass::delivered) return one;
       sent = sent || !one.declined;
       if (out.code.empty() || !one.declined) out.code = one.code;
@@ -134,20 +134,20 @@ class StopTraining final : public core::Action {
   }
 
  private:
-  static core::Outcome declined(std::string code, std::string detail) {
-    core::Outcome out;
+  static core::AttemptOutcome declined(std::string code, std::string detail) {
+    core::AttemptOutcome out;
     out.declined = true;
     out.code = std::move(code);
     out.detail = std::move(detail);
     return out;
   }
 
-  core::Outcome stop(const core::NotifiedIssue& notified) {
+  core::AttemptOutcome stop(const core::NotifiedIssue& notified) {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
     if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
     if (cfg_.armed && pace_to_come(issue, current, clock_.now())) {
-      core::Outcome out;
+      core::AttemptOutcome out;
       out.outcome = core::OutcomeClass::transient;
       out.code = "pace_unknown";
       out.detail =
@@ -163,7 +163,7 @@ class StopTraining final : public core::Action {
     const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
     if (answer.leave != StopLedger::Leave::send) return not_sent(command, answer, issue);
     command.revision = answer.revision;
-    core::Outcome out;
+    core::AttemptOutcome out;
     out.handles = {{"command_id", command.command_id}};
     if (const auto written = send_(command); !written) {
       ledger_->release(command);
@@ -180,8 +180,9 @@ class StopTraining final : public core::Action {
     return out;
   }
 
-  core::Outcome refused(const core::Issue& issue, const Refusal& why) const {
-    core::Outcome out = declined(why.code, name_of(issue.run) + " is not stopped: " + why.text);
+  core::AttemptOutcome refused(const core::Issue& issue, const Refusal& why) const {
+    core::AttemptOutcome out =
+        declined(why.code, name_of(issue.run) + " is not stopped: " + why.text);
     if (!cfg_.armed) return out;
     telemetry_
         .counter("tocsin_router_stop_guard_refusals_total",
@@ -198,8 +199,8 @@ class StopTraining final : public core::Action {
   }
 
   // What the ledger says against it.
-  core::Outcome not_sent(const core::Command& command, const StopLedger::Answer& answer,
-                         const core::Issue& issue) const {
+  core::AttemptOutcome not_sent(const core::Command& command, const StopLedger::Answer& answer,
+                                const core::Issue& issue) const {
     switch (answer.leave) {
       case StopLedger::Leave::newer_attempt:
         return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
@@ -208,7 +209,7 @@ class StopTraining final : public core::Action {
                                "max_stops, " + std::to_string(answer.recent) + " in the last " +
                                    core::to_text(cfg_.max_per)});
       default: {
-        core::Outcome out;
+        core::AttemptOutcome out;
         const bool withdrawn = answer.leave == StopLedger::Leave::withdrawn;
         out.declined = withdrawn;
         out.code = withdrawn ? "withdrawn" : "already_requested";

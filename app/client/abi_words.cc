@@ -201,7 +201,7 @@ int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
     const bool delivered = self.flush(std::chrono::milliseconds(milliseconds));
     const bool judged =
-        self.judge() == nullptr || self.judge()->settle(std::chrono::milliseconds(milliseconds));
+        self.judge() == nullptr || self.judge()->catch_up(std::chrono::milliseconds(milliseconds));
     return delivered && judged ? TOCSIN_OK : TOCSIN_TIMEOUT;
   });
 }

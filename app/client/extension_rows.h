@@ -12,7 +12,7 @@
 namespace tocsin::app::client {
 
 /// Takes the statistics of one row after the other. Not thread-safe.
-class ExtensionRows final : public collectors::StatisticOutput {
+class ExtensionRows final : public collectors::StatisticSink {
  public:
   /// What comes from here on belongs to this row; rows ascend.
   void begin(std::uint32_t row) {

@@ -20,7 +20,7 @@ struct EngineLibrary {
   decltype(&tocsin_engine_issues) issues = nullptr;
   decltype(&tocsin_engine_wait) wait = nullptr;
   decltype(&tocsin_engine_wake) wake = nullptr;
-  decltype(&tocsin_engine_settle) settle = nullptr;
+  decltype(&tocsin_engine_catch_up) catch_up = nullptr;
   decltype(&tocsin_engine_stats) stats = nullptr;
   decltype(&tocsin_engine_cost) cost = nullptr;
   decltype(&tocsin_engine_finish) finish = nullptr;
@@ -91,7 +91,7 @@ core::Result<const EngineLibrary*> load() {
                      find(handle, "tocsin_engine_issues", out->issues) &&
                      find(handle, "tocsin_engine_wait", out->wait) &&
                      find(handle, "tocsin_engine_wake", out->wake) &&
-                     find(handle, "tocsin_engine_settle", out->settle) &&
+                     find(handle, "tocsin_engine_catch_up", out->catch_up) &&
                      find(handle, "tocsin_engine_stats", out->stats) &&
                      find(handle, "tocsin_engine_cost", out->cost) &&
                      find(handle, "tocsin_engine_finish", out->finish) &&
@@ -191,8 +191,9 @@ bool JudgeLink::wait(std::uint64_t seen, std::chrono::milliseconds timeout) cons
 
 void JudgeLink::wake() const { (void)library_.wake(engine_); }
 
-bool JudgeLink::settle(std::chrono::milliseconds timeout) const {
-  return library_.settle(engine_, static_cast<std::uint32_t>(timeout.count())) == TOCSIN_ENGINE_OK;
+bool JudgeLink::catch_up(std::chrono::milliseconds timeout) const {
+  return library_.catch_up(engine_, static_cast<std::uint32_t>(timeout.count())) ==
+         TOCSIN_ENGINE_OK;
 }
 
 bool JudgeLink::finish(std::chrono::milliseconds timeout) {

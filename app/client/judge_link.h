@@ -38,11 +38,11 @@ class JudgeLink {
   void offer(const core::OutRecord& record, core::WallTime now) noexcept;
   /// Processor time that judging took since the last call. One thread.
   core::Duration take_cost();
-  /// See tocsin_engine_issues, tocsin_engine_wait, tocsin_engine_wake, tocsin_engine_settle.
+  /// See tocsin_engine_issues, tocsin_engine_wait, tocsin_engine_wake, tocsin_engine_catch_up.
   [[nodiscard]] std::string issues(std::uint64_t since) const;
   [[nodiscard]] bool wait(std::uint64_t seen, std::chrono::milliseconds timeout) const;
   void wake() const;
-  [[nodiscard]] bool settle(std::chrono::milliseconds timeout) const;
+  [[nodiscard]] bool catch_up(std::chrono::milliseconds timeout) const;
   /// The training is over: judges what is left; no command comes any more.
   bool finish(std::chrono::milliseconds timeout);
   /// Counters, as JSON.

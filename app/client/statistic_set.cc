@@ -68,7 +68,7 @@ void StatisticSet::follow(const StatisticRequests& requests) {
 }
 
 void StatisticSet::measure(const collectors::TensorSample& sample, StatisticMask asked,
-                           collectors::StatisticOutput& out) {
+                           collectors::StatisticSink& out) {
   for (const Statistic& one : unasked_) one->measure(sample, out);
   each_bit(asked, asked_.size(), [&](std::size_t i) { asked_[i]->measure(sample, out); });
 }

@@ -45,7 +45,7 @@ class StatisticSet {
   void follow(const StatisticRequests& requests);
   /// Measures those asked for, and those that come by themselves.
   void measure(const collectors::TensorSample& sample, StatisticMask asked,
-               collectors::StatisticOutput& out);
+               collectors::StatisticSink& out);
   /// Those that read elements by their place in row-major order.
   [[nodiscard]] StatisticMask in_order() const noexcept { return in_order_; }
   /// Whether one of those asked for must know of this tensor before it is measured.

@@ -163,9 +163,9 @@ int32_t tocsin_engine_wake(tocsin_engine* engine) {
   });
 }
 
-int32_t tocsin_engine_settle(tocsin_engine* engine, uint32_t ms) {
+int32_t tocsin_engine_catch_up(tocsin_engine* engine, uint32_t ms) {
   return with(engine, [&](app::LocalJudge& judge) -> std::int32_t {
-    return judge.settle(milliseconds(ms)) ? TOCSIN_ENGINE_OK : TOCSIN_ENGINE_TIMEOUT;
+    return judge.catch_up(milliseconds(ms)) ? TOCSIN_ENGINE_OK : TOCSIN_ENGINE_TIMEOUT;
   });
 }
 

@@ -134,7 +134,7 @@ bool LocalJudge::offer(std::string_view key, std::string_view value, std::int64_
   return true;
 }
 
-bool LocalJudge::settle(milliseconds timeout) {
+bool LocalJudge::catch_up(milliseconds timeout) {
   std::unique_lock lock(mutex_);
   const std::uint64_t until = offered_;
   return changed_.wait_for(lock, timeout, [&] { return judged_ >= until || closed_ || finished_; });

@@ -81,7 +81,7 @@ class LocalJudge : public std::enable_shared_from_this<LocalJudge> {
   /// Copies. False: dropped, the queue is full.
   bool offer(std::string_view key, std::string_view value, std::int64_t time);
   /// Until everything offered before is judged; false: the time was over.
-  bool settle(std::chrono::milliseconds timeout);
+  bool catch_up(std::chrono::milliseconds timeout);
   /// Nothing more comes; false: the time was over, it goes on.
   bool finish(std::chrono::milliseconds timeout);
   void close();

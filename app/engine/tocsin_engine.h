@@ -76,7 +76,7 @@ TOCSIN_ENGINE_API int32_t tocsin_engine_wait(tocsin_engine* engine, uint64_t see
 /* Nobody waits for issues from now on: waits end at once. */
 TOCSIN_ENGINE_API int32_t tocsin_engine_wake(tocsin_engine* engine);
 /* Waits until everything that was handed in before is judged. */
-TOCSIN_ENGINE_API int32_t tocsin_engine_settle(tocsin_engine* engine, uint32_t milliseconds);
+TOCSIN_ENGINE_API int32_t tocsin_engine_catch_up(tocsin_engine* engine, uint32_t milliseconds);
 /* {"records","refused","dropped","waiting","issues","stops","seconds","rules","error"}; seconds is the
  * processor time of the judging thread. */
 TOCSIN_ENGINE_API int32_t tocsin_engine_stats(tocsin_engine* engine, char* buffer, size_t size,

@@ -12,7 +12,7 @@ class AtLeast final : public TensorStatistic {
   explicit AtLeast(double bound) : bound_(bound) {}
 
   // Infinities count, NaN does not.
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     std::uint64_t reached = 0;
     const auto count = [&](std::span<const double> block) {
       for (const double x : block) reached += std::fabs(x) >= bound_ ? 1 : 0;

@@ -13,7 +13,7 @@ class Channels final : public TensorStatistic {
  public:
   // Axis 0 is the batch. Three dimensions are one channel; of more, axis 1 holds the channels.
   // Elements that are not finite are left out.
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     const std::size_t rank = sample.shape.size();
     if (!sample.row_major || rank < 3 || sample.count == 0) return;
     const std::uint64_t channels = rank == 3 ? 1 : static_cast<std::uint64_t>(sample.shape[1]);

@@ -101,7 +101,7 @@ struct Predictions {
 
 class ClassCounts final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     const bool labels = sample.role == core::Role::label;
     if (!labels && sample.role != core::Role::prediction) return;
     Predictions before = std::exchange(predictions_, {});
@@ -179,7 +179,7 @@ class ClassCounts final : public TensorStatistic {
     return out;
   }
 
-  static void tell(const Classes& labels, const Classes& predictions, StatisticOutput& out) {
+  static void tell(const Classes& labels, const Classes& predictions, StatisticSink& out) {
     const int largest = *std::max_element(labels.begin(), labels.end());
     if (largest == kNone) return;
     std::vector<double> counts(static_cast<std::size_t>(largest) + 1);

@@ -37,7 +37,7 @@ class Delta final : public TensorStatistic {
  public:
   explicit Delta(std::uint64_t memory) : memory_(memory) {}
 
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     const auto found = previous_.find(sample.id);
     if (found == previous_.end()) return;
     Previous& slot = found->second;

@@ -88,7 +88,7 @@ void add_values(Hash& hash, Dtype dtype, const std::byte* from, std::uint64_t co
 
 class Digest final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     if (!sample.row_major || core::size_of(sample.dtype) == 0) return;
     Hash hash;
     const std::array<std::uint8_t, 2> head{static_cast<std::uint8_t>(sample.dtype),

@@ -36,7 +36,7 @@ std::int64_t find(Dtype dtype, const void* data, std::uint64_t count) {
 
 class FirstBadIndex final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     if (sample.row.non_finite() == 0 || !sample.row_major) return;
     const std::int64_t index = find(sample.dtype, sample.data, sample.count);
     if (index >= 0) out.number(core::SparseStat::first_bad_index, static_cast<double>(index));

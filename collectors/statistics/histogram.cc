@@ -46,7 +46,7 @@ int bucket_of(double x, const std::array<std::uint64_t, kSteps>& steps) {
 class Histogram final : public TensorStatistic {
  public:
   // Zeros and what is not finite have columns of their own.
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     for (auto& counts : counts_) counts.assign(kBuckets, 0);
     static const auto kOctave = steps_of_an_octave();
     const auto add = [&](std::span<const double> block) {

@@ -6,7 +6,7 @@ namespace {
 
 class Median final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     if (!elements_.take(sample)) return;
     if (!RankedElements::all_of(sample)) out.approximate();
     out.number(core::SparseStat::median, elements_.quantile(0.5));

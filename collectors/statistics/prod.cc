@@ -7,7 +7,7 @@ namespace {
 
 class Prod final : public TensorStatistic {
  public:
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     double product = 1;
     const auto multiply = [&](std::span<const double> block) {
       for (const double x : block) product *= x;

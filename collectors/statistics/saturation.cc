@@ -11,7 +11,7 @@ class Saturation final : public TensorStatistic {
   explicit Saturation(std::array<double, 3> parameters) : parameters_(parameters) {}
 
   // The bounds themselves count as saturated.
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     const auto layout = layout_of_units(sample);
     if (!layout) return;
     const auto [low, high, percent] = parameters_;

@@ -41,11 +41,11 @@ struct ExponentialHistogram {
 
 /// Takes what is measured of one sample. Parameters are those of the request that a value depends
 /// on: a reader whose own are others passes it over.
-class StatisticOutput {
+class StatisticSink {
  public:
   using Numbers = std::span<const double>;
 
-  virtual ~StatisticOutput() = default;
+  virtual ~StatisticSink() = default;
   /// The bits of a binary64, or of the integer that a `digest` is.
   virtual void bits(core::SparseStat stat, std::uint64_t bits, Numbers parameters) = 0;
   virtual void vector(core::VectorStat stat, Numbers values, Numbers parameters) = 0;
@@ -76,7 +76,7 @@ class TensorStatistic {
   virtual ~TensorStatistic() = default;
   /// Gives what it can say of the sample; nothing where it cannot (its type, its order, no earlier
   /// value).
-  virtual void measure(const TensorSample& sample, StatisticOutput& out) = 0;
+  virtual void measure(const TensorSample& sample, StatisticSink& out) = 0;
 
   // ---- only for those that keep something
   /// Whether this tensor is to be wished for before it is measured.

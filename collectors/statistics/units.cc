@@ -8,7 +8,7 @@ class Units final : public TensorStatistic {
  public:
   explicit Units(double percent) : percent_(percent) {}
 
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     const auto layout = layout_of_units(sample);
     if (!layout) return;
     const auto silent = count_inactive(sample, *layout, percent_, [](double x) { return x > 0; });

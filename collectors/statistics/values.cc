@@ -15,7 +15,7 @@ class Values final : public TensorStatistic {
  public:
   explicit Values(std::span<const double> values) : values_(values.begin(), values.end()) {}
 
-  void measure(const TensorSample& sample, StatisticOutput& out) override {
+  void measure(const TensorSample& sample, StatisticSink& out) override {
     std::vector<std::uint64_t> counts(values_.size());
     const auto count = [&](std::span<const double> block) {
       for (std::size_t k = 0; k < values_.size(); ++k) {

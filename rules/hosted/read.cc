@@ -131,7 +131,7 @@ void read(config::Reader& item, RuleSettings& settings) {
   if (!item.has("options")) program->selection.add_all();
   auto rule = std::make_shared<HostedRule>();
   if (!read_with(item, keys.with, rule->parameters)) return;
-  rule->source = absolute(keys.source, item.place("source").file);
+  rule->source = absolute(keys.source, item.location("source").file);
   const std::optional<std::string> content = content_of(rule->source);
   if (!content) return item.error("source", rule->source + " cannot be read");
   rule->class_name = keys.class_name;

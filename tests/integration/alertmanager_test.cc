@@ -48,7 +48,7 @@ TEST(RealAlertmanager, WaitsAsLongAsItIsToldTo) {
       bench.make("alertmanager", "{url: 'http://127.0.0.1:" + std::to_string(server.port()) +
                                      "', allow_private: [127.0.0.0/8]}");
   server.say("answer 429 1 7");
-  core::Outcome out;
+  core::AttemptOutcome out;
   // The answer is taken from standard input by another thread: ask until it is there.
   for (int i = 0; i < 200 && out.outcome == OutcomeClass::delivered; ++i) {
     out = deliver(*action, sample_notification());

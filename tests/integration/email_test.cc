@@ -39,7 +39,7 @@ TEST(RealEmail, ArrivesReadableAndThreaded) {
   const auto email = bench.make("email", server.settings());
   auto first = sample_notification();
   first.issues[0].issue.summary = "Größe: " + std::string(300, 'x') + "\n.\nende";
-  const core::Outcome out = deliver_within(*email, first, 10s);
+  const core::AttemptOutcome out = deliver_within(*email, first, 10s);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered) << out.detail;
   const json mail = server.mail();
   EXPECT_EQ(mail["subject"], "[FIRING:1 error] exploding_tensor digits");
@@ -65,18 +65,18 @@ TEST(RealEmail, TellsLaterFromNever) {
   const auto answered = [&](const std::string& answer, std::chrono::milliseconds budget = 10s) {
     server.program.say(answer);
     for (int i = 0; i < 200; ++i) {
-      const core::Outcome out = deliver_within(*email, sample_notification(), budget);
+      const core::AttemptOutcome out = deliver_within(*email, sample_notification(), budget);
       if (out.outcome != OutcomeClass::delivered) return out;
     }
-    return core::Outcome{};
+    return core::AttemptOutcome{};
   };
-  const core::Outcome later = answered("answer 451");
+  const core::AttemptOutcome later = answered("answer 451");
   EXPECT_EQ(later.outcome, OutcomeClass::transient);
   EXPECT_EQ(later.code, "smtp 451");
-  const core::Outcome never = answered("answer 554");
+  const core::AttemptOutcome never = answered("answer 554");
   EXPECT_EQ(never.outcome, OutcomeClass::bad_payload);
   EXPECT_EQ(never.code, "smtp 554");
-  const core::Outcome silent = answered("hang 1000", 1500ms);  // after the final dot
+  const core::AttemptOutcome silent = answered("hang 1000", 1500ms);  // after the final dot
   EXPECT_EQ(silent.outcome, OutcomeClass::unknown);
 }
 

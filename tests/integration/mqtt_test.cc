@@ -44,7 +44,7 @@ TEST(RealMqtt, IsAcknowledgedAndReachesASubscriber) {
   Subscriber subscriber(broker.port, "training/#");
   RealBench bench;
   const auto mqtt = bench.make("mqtt", mqtt_settings(broker.port));
-  const core::Outcome out = deliver_within(*mqtt, sample_notification(), 10s);
+  const core::AttemptOutcome out = deliver_within(*mqtt, sample_notification(), 10s);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered) << out.detail;
   EXPECT_EQ(out.code, "puback 0x00");
   const json message = subscriber.message();
@@ -60,7 +60,7 @@ TEST(RealMqtt, SaysWhenNobodyListensAndKeepsARetainedState) {
   Broker broker;
   RealBench bench;
   const auto mqtt = bench.make("mqtt", mqtt_settings(broker.port, ", retain: true, qos: 2"));
-  const core::Outcome out = deliver_within(*mqtt, sample_notification(), 10s);
+  const core::AttemptOutcome out = deliver_within(*mqtt, sample_notification(), 10s);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered) << out.detail;
   EXPECT_THAT(out.code, HasSubstr("pubcomp"));
   Subscriber late(broker.port, "training/#");
@@ -74,7 +74,7 @@ TEST(RealMqtt, SurvivesABrokerThatIsRestartedInTheMiddle) {
   const auto mqtt = bench.make("mqtt", mqtt_settings(port));
   EXPECT_EQ(deliver_within(*mqtt, sample_notification(), 10s).outcome, OutcomeClass::delivered);
   broker.reset();
-  const core::Outcome down = deliver_within(*mqtt, sample_notification("ntf_two"), 500ms);
+  const core::AttemptOutcome down = deliver_within(*mqtt, sample_notification("ntf_two"), 500ms);
   EXPECT_TRUE(down.outcome == OutcomeClass::transient || down.outcome == OutcomeClass::unknown);
   broker = std::make_unique<Broker>(port);
   Subscriber subscriber(port, "training/#");
@@ -103,7 +103,7 @@ TEST(RealMqtt, ABrokerThatIsNotThereIsTransientWithinTheBudget) {
   }
   RealBench bench;
   const auto mqtt = bench.make("mqtt", mqtt_settings(port));
-  core::Outcome out;
+  core::AttemptOutcome out;
   EXPECT_LT(elapsed_of([&] { out = deliver_within(*mqtt, sample_notification(), 300ms); }), 5s);
   EXPECT_EQ(out.outcome, OutcomeClass::transient);
   EXPECT_THAT(out.detail, HasSubstr("cannot connect"));

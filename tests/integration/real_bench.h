@@ -37,8 +37,8 @@ inline core::Duration elapsed_of(const std::function<void()>& call) {
   return std::chrono::steady_clock::now() - begin;
 }
 
-inline core::Outcome deliver_within(core::Action& action, core::Notification notification,
-                                    std::chrono::milliseconds budget) {
+inline core::AttemptOutcome deliver_within(core::Action& action, core::Notification notification,
+                                           std::chrono::milliseconds budget) {
   notification.rendered = *action.render(notification);
   return action.execute(notification, 1, budget);
 }

@@ -34,7 +34,7 @@ TEST(RealWebhook, IsVerifiedByAnIndependentReceiver) {
   HookServer server;
   RealBench bench;
   const auto hook = bench.make("webhook", server.settings());
-  const core::Outcome out = deliver_within(*hook, sample_notification(), 10s);
+  const core::AttemptOutcome out = deliver_within(*hook, sample_notification(), 10s);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered) << out.detail;
   EXPECT_EQ(out.code, "200");
   const json seen = server.request();
@@ -52,11 +52,11 @@ TEST(RealWebhook, UnderstandsEveryKindOfAnswer) {
     server.program.say("answer " + answer);
     // The answer is taken from standard input by another thread: ask until it is there.
     for (int i = 0; i < 200; ++i) {
-      const core::Outcome out = deliver_within(*hook, sample_notification(), 10s);
+      const core::AttemptOutcome out = deliver_within(*hook, sample_notification(), 10s);
       (void)server.request();  // it tells of every request: unread, its pipe would fill and it hang
       if (out.outcome != OutcomeClass::delivered) return out;
     }
-    return core::Outcome{};
+    return core::AttemptOutcome{};
   };
   EXPECT_EQ(answered("500").outcome, OutcomeClass::transient);
   EXPECT_EQ(answered("503").outcome, OutcomeClass::transient);
@@ -64,7 +64,7 @@ TEST(RealWebhook, UnderstandsEveryKindOfAnswer) {
   EXPECT_EQ(answered("410").outcome, OutcomeClass::gone);
   EXPECT_EQ(answered("422").outcome, OutcomeClass::bad_payload);
   EXPECT_EQ(answered("302").outcome, OutcomeClass::bad_payload);
-  const core::Outcome throttled = answered("429 1 7");
+  const core::AttemptOutcome throttled = answered("429 1 7");
   EXPECT_EQ(throttled.outcome, OutcomeClass::throttled);
   EXPECT_EQ(throttled.retry_after, 7s);
   EXPECT_EQ(answered("503 1 3").retry_after, 3s);
@@ -75,7 +75,7 @@ TEST(RealWebhook, AReceiverThatHangsCostsTheBudgetAndNoMore) {
   RealBench bench;
   const auto hook = bench.make("webhook", server.settings());
   server.program.say("hang 1000");
-  core::Outcome out;
+  core::AttemptOutcome out;
   for (int i = 0; i < 200 && out.outcome == OutcomeClass::delivered; ++i) {
     const auto took =
         elapsed_of([&] { out = deliver_within(*hook, sample_notification(), 300ms); });
@@ -119,7 +119,7 @@ TEST(RealWebhook, ARefusedConnectionIsTransient) {
     settings = server.settings();
   }
   const auto hook = bench.make("webhook", settings);
-  const core::Outcome out = deliver_within(*hook, sample_notification(), 5s);
+  const core::AttemptOutcome out = deliver_within(*hook, sample_notification(), 5s);
   EXPECT_EQ(out.outcome, OutcomeClass::transient);
   EXPECT_EQ(out.code, "unreachable");
 }
@@ -129,7 +129,7 @@ TEST(RealWebhook, ANameThatLeadsToThisMachineIsBlockedUnlessItsNetworkIsNamed) {
   RealBench bench;
   const std::string url = "'http://localhost:" + std::to_string(server.port) + "/'";
   const auto blocked = bench.make("webhook", "{url: " + url + "}");
-  const core::Outcome out = deliver_within(*blocked, sample_notification(), 5s);
+  const core::AttemptOutcome out = deliver_within(*blocked, sample_notification(), 5s);
   EXPECT_EQ(out.outcome, OutcomeClass::configuration);
   EXPECT_EQ(out.code, "address_blocked");
   EXPECT_THAT(out.detail, HasSubstr("allow_private"));
@@ -155,12 +155,12 @@ TEST(RealWebhook, TrustsOnlyCertificatesOfItsAuthorities) {
   const std::string url = "'https://127.0.0.1:" + accepting.substr(17) + "/'";
   RealBench bench;
   const auto stranger = bench.make("webhook", "{url: " + url + ", allow_private: [127.0.0.0/8]}");
-  const core::Outcome refused = deliver_within(*stranger, sample_notification(), 5s);
+  const core::AttemptOutcome refused = deliver_within(*stranger, sample_notification(), 5s);
   EXPECT_EQ(refused.outcome, OutcomeClass::configuration) << refused.detail;
   EXPECT_EQ(refused.code, "certificate");
   const auto known = bench.make(
       "webhook", "{url: " + url + ", allow_private: [127.0.0.0/8], tls: {ca_file: " + cert + "}}");
-  const core::Outcome out = deliver_within(*known, sample_notification(), 5s);
+  const core::AttemptOutcome out = deliver_within(*known, sample_notification(), 5s);
   EXPECT_NE(out.code, "certificate") << out.detail;
   std::filesystem::remove_all(folder);
 }

@@ -13,7 +13,7 @@ Receivers::Answer Receivers::call(const actions::Attempt& attempt, const std::st
   const Mood mood = random_.chance(mood_) ? static_cast<Mood>(random_.between(1, 5)) : Mood::well;
   Answer answer;
   answer.at = clock_.monotonic() + random_.between(core::Duration(1ms), core::Duration(80ms));
-  core::Outcome& outcome = answer.outcome;
+  core::AttemptOutcome& outcome = answer.outcome;
   bool acts = false;
   switch (mood) {
     case Mood::well:
@@ -75,7 +75,7 @@ std::vector<actions::CallResult> SimulatedCaller::take() {
   std::vector<actions::CallResult> out;
   std::erase_if(waiting_, [&](Waiting& waiting) {
     if (waiting.answer.at > clock_.monotonic()) return false;
-    std::optional<core::Outcome> outcome;
+    std::optional<core::AttemptOutcome> outcome;
     if (waiting.started) outcome = std::move(waiting.answer.outcome);
     out.push_back({std::move(waiting.attempt), std::move(outcome)});
     return true;

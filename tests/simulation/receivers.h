@@ -41,7 +41,7 @@ class Receivers {
 
   struct Answer {
     core::Duration at{};  // steady
-    core::Outcome outcome;
+    core::AttemptOutcome outcome;
   };
   /// One call: acts or not, and says when the caller learns what.
   Answer call(const actions::Attempt& attempt, const std::string& by, bool led);

@@ -42,7 +42,7 @@ struct Tensor {
 };
 
 /// What was given.
-struct Given final : collectors::StatisticOutput {
+struct Given final : collectors::StatisticSink {
   void bits(core::SparseStat stat, std::uint64_t bits, Numbers of) override {
     numbers[stat] = bits;
     parameters[stat] = {of.begin(), of.end()};

@@ -65,7 +65,7 @@ struct World {
     const Attempt attempt = *at;
     attempts.erase(at);
     flying.erase(attempt.integration + "/" + attempt.notification->group_key);
-    core::Outcome outcome;
+    core::AttemptOutcome outcome;
     outcome.outcome = what;
     if (what == OutcomeClass::throttled) outcome.retry_after = 5s;
     lanes->finished(attempt, outcome, now);

@@ -22,7 +22,7 @@ TEST(DeliveryLanes, DeliversAtOnceAndRecordsIt) {
   ASSERT_TRUE(attempt);
   EXPECT_EQ(attempt->number, 1u);
   EXPECT_EQ(attempt->budget, 10s);
-  core::Outcome answer = outcome(OutcomeClass::delivered);
+  core::AttemptOutcome answer = outcome(OutcomeClass::delivered);
   answer.code = "204";
   answer.handles = {{"k", "v"}};
   lanes.lanes.finished(*attempt, answer, kStart + 20ms);

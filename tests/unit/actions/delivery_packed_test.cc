@@ -49,7 +49,7 @@ TEST_F(DeliveryPacked, AMessageThatIsWrittenAnewHasItsIssues) {
   lanes.enqueue(stored("a", NotificationKind::open, "g"), kStart);
   auto attempt = lanes.next(kStart);
   ASSERT_TRUE(attempt);
-  core::Outcome refused;
+  core::AttemptOutcome refused;
   refused.outcome = OutcomeClass::bad_payload;
   lanes.finished(*attempt, refused, kStart);
   attempt = lanes.next(kStart);

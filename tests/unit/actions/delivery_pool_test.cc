@@ -21,19 +21,19 @@ using core::OutcomeClass;
 
 class Scripted final : public core::Action {
  public:
-  explicit Scripted(std::function<core::Outcome()> what) : what_(std::move(what)) {}
+  explicit Scripted(std::function<core::AttemptOutcome()> what) : what_(std::move(what)) {}
   [[nodiscard]] core::Result<std::string> render(const core::Notification&) const override {
     return std::string();
   }
-  core::Outcome execute(const core::Notification&, std::uint32_t,
-                        std::chrono::milliseconds) override {
+  core::AttemptOutcome execute(const core::Notification&, std::uint32_t,
+                               std::chrono::milliseconds) override {
     ++calls;
     return what_();
   }
   std::atomic<int> calls{0};
 
  private:
-  std::function<core::Outcome()> what_;
+  std::function<core::AttemptOutcome()> what_;
 };
 
 // Actions that answer at once, and actions that answer when the test lets them.
@@ -44,12 +44,12 @@ struct Far {
     if (!open.exchange(true)) gate.set_value();
   }
   void prompt(const std::string& id) {
-    actions[id] = std::make_unique<Scripted>([] { return core::Outcome{}; });
+    actions[id] = std::make_unique<Scripted>([] { return core::AttemptOutcome{}; });
   }
   void hanging(const std::string& id) {
     actions[id] = std::make_unique<Scripted>([this] {
       released.wait();
-      return core::Outcome{};
+      return core::AttemptOutcome{};
     });
   }
   PoolOptions options() {
@@ -171,7 +171,7 @@ TEST(DeliveryPool, ThreadsGoWhenThereIsNothingToDo) {
 TEST(DeliveryPool, AnActionThatThrowsIsAnUnknownOutcome) {
   Far far;
   far.actions["a"] = std::make_unique<Scripted>(
-      []() -> core::Outcome { throw std::runtime_error("out of cheese"); });
+      []() -> core::AttemptOutcome { throw std::runtime_error("out of cheese"); });
   DeliveryPool pool(far.options());
   pool.submit(attempt("a"));
   const auto done = far.take(pool, 1);

@@ -18,8 +18,8 @@ using core::IssueStatus;
 using core::NotificationKind;
 using core::OutcomeClass;
 
-core::Outcome answer(OutcomeClass what, std::string code = "") {
-  core::Outcome out;
+core::AttemptOutcome answer(OutcomeClass what, std::string code = "") {
+  core::AttemptOutcome out;
   out.outcome = what;
   out.code = std::move(code);
   return out;
@@ -35,7 +35,8 @@ struct TroubledMailbox {
     out.retry.max_attempts = 1;
     return out;
   }
-  std::vector<core::Issue> send(core::Outcome what, const std::string& rule = "exploding_tensor") {
+  std::vector<core::Issue> send(core::AttemptOutcome what,
+                                const std::string& rule = "exploding_tensor") {
     auto message = sample_notification("n" + std::to_string(++sent), NotificationKind::open);
     message.group_key = "g" + std::to_string(sent);
     message.decided_at = now;

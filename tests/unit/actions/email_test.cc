@@ -52,7 +52,7 @@ TEST(Email, SaysWhatHappenedInSubjectAndText) {
 TEST(Email, AnswersTheFirstMailOfItsIncident) {
   Workbench bench;
   const auto mail = bench.make("email", kSettings);
-  const core::Outcome first = deliver(*mail, sample_notification());
+  const core::AttemptOutcome first = deliver(*mail, sample_notification());
   ASSERT_EQ(first.handles.size(), 1u);
   auto close = sample_notification("ntf_two", core::NotificationKind::close);
   close.handles = first.handles;
@@ -110,7 +110,7 @@ TEST(Email, RetriesOnlyTheRecipientThatWasPutOff) {
   Workbench bench;
   const auto mail = bench.make("email", kSettings);
   bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 450}}, ""});
-  const core::Outcome first = deliver(*mail, sample_notification());
+  const core::AttemptOutcome first = deliver(*mail, sample_notification());
   EXPECT_EQ(first.outcome, OutcomeClass::transient);
   EXPECT_EQ(first.code, "smtp 450");
   EXPECT_EQ(deliver(*mail, sample_notification()).outcome, OutcomeClass::delivered);
@@ -121,7 +121,7 @@ TEST(Email, GivesUpOneRefusedRecipientAndDeliversToTheOther) {
   Workbench bench;
   const auto mail = bench.make("email", kSettings);
   bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 550}}, ""});
-  const core::Outcome out = deliver(*mail, sample_notification());
+  const core::AttemptOutcome out = deliver(*mail, sample_notification());
   EXPECT_EQ(out.outcome, OutcomeClass::delivered);
   EXPECT_EQ(out.detail, "refused: ada@example.org (550)");
 }
@@ -150,7 +150,7 @@ TEST(Email, ThePasswordAppearsInNoErrorAndNoStoredMessage) {
   bench.mailer.answers.push_back({MailFailure::login, 535, {}, "535 no: u canary-pw-55"});
   auto notification = sample_notification();
   notification.rendered = *mail->render(notification);
-  const core::Outcome out = mail->execute(notification, 1, 1s);
+  const core::AttemptOutcome out = mail->execute(notification, 1, 1s);
   EXPECT_EQ(out.outcome, OutcomeClass::configuration);
   EXPECT_THAT(out.detail + notification.rendered, Not(HasSubstr("canary")));
   EXPECT_EQ(bench.mailer.mails[0].password, "canary-pw-55");

@@ -230,7 +230,7 @@ struct Workbench {
 };
 
 /// As a delivery does it: rendered once, carried out once.
-inline core::Outcome deliver(core::Action& action, core::Notification notification) {
+inline core::AttemptOutcome deliver(core::Action& action, core::Notification notification) {
   if (notification.rendered.empty()) {
     auto rendered = action.render(notification);
     if (!rendered) throw std::runtime_error(rendered.error().message);

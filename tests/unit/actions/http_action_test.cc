@@ -38,9 +38,9 @@ struct Chat final : HttpIntegration {
     request.body.insert(1, "\"token\":\"" + *opened + "\",");
     return core::ok();
   }
-  [[nodiscard]] core::Outcome classify(const HttpResult& result,
-                                       core::WallTime now) const override {
-    core::Outcome out = HttpIntegration::classify(result, now);
+  [[nodiscard]] core::AttemptOutcome classify(const HttpResult& result,
+                                              core::WallTime now) const override {
+    core::AttemptOutcome out = HttpIntegration::classify(result, now);
     if (out.outcome == OutcomeClass::delivered && result.response.body.starts_with("error")) {
       out.outcome = OutcomeClass::configuration;
       out.detail = result.response.body;
@@ -76,7 +76,7 @@ TEST(HttpAction, SendsTheStoredBodyToTheDefaultUrlAndCompletesItForOneAttempt) {
   notification.rendered = *chat->render(notification);
   EXPECT_THAT(notification.rendered, Not(HasSubstr("secret-token")));
   bench.http.answers.push_back({HttpFailure::none, "", {200, {}, "1234.5"}});
-  const core::Outcome out = chat->execute(notification, 1, 7s);
+  const core::AttemptOutcome out = chat->execute(notification, 1, 7s);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered);
   EXPECT_THAT(out.handles, ElementsAre(Pair("thread", "1234.5")));
   const HttpRequest& request = bench.http.requests.at(0);
@@ -89,7 +89,7 @@ TEST(HttpAction, AnIntegrationSaysWhatItsAnswersMeanAndNoCredentialComesBack) {
   ChatBench bench;
   const auto chat = bench.chat("{token: secret-token}");
   bench.http.answers.push_back({HttpFailure::none, "", {200, {}, "error: secret-token"}});
-  const core::Outcome refused = deliver(*chat, sample_notification());
+  const core::AttemptOutcome refused = deliver(*chat, sample_notification());
   EXPECT_EQ(refused.outcome, OutcomeClass::configuration);
   EXPECT_EQ(refused.detail, "error: <redacted>");
   EXPECT_TRUE(refused.handles.empty());
@@ -97,7 +97,7 @@ TEST(HttpAction, AnIntegrationSaysWhatItsAnswersMeanAndNoCredentialComesBack) {
   EXPECT_THAT(deliver(*chat, sample_notification()).handles,
               ElementsAre(Pair("thread", "to <redacted>")));
   bench.http.answers.push_back({HttpFailure::none, "", {429, {{"retry-after", "30"}}, ""}});
-  const core::Outcome busy = deliver(*chat, sample_notification());
+  const core::AttemptOutcome busy = deliver(*chat, sample_notification());
   EXPECT_EQ(busy.outcome, OutcomeClass::throttled);
   EXPECT_EQ(busy.retry_after, 30s);
 }
@@ -129,7 +129,7 @@ TEST(HttpAction, EveryIntegrationHasTheCommonKeys) {
 
 TEST(HttpAction, WithoutItsCredentialNothingIsSent) {
   ChatBench bench;
-  const core::Outcome out =
+  const core::AttemptOutcome out =
       deliver(*bench.chat("{token_file: /nowhere/token}"), sample_notification());
   EXPECT_EQ(out.outcome, OutcomeClass::configuration);
   EXPECT_THAT(out.detail, HasSubstr("token"));

@@ -9,9 +9,9 @@
 
 namespace tocsin::actions::testing_support {
 
-inline core::Outcome outcome(core::OutcomeClass what,
-                             std::optional<core::Duration> retry_after = std::nullopt) {
-  core::Outcome out;
+inline core::AttemptOutcome outcome(core::OutcomeClass what,
+                                    std::optional<core::Duration> retry_after = std::nullopt) {
+  core::AttemptOutcome out;
   out.outcome = what;
   out.retry_after = retry_after;
   return out;
@@ -32,7 +32,7 @@ struct Lanes {
     lanes.enqueue(std::move(notification), now, core::Position{{"router-outbox", 0}, offset++});
   }
   /// Takes the next attempt and ends it; its id, or "" when nothing may start.
-  std::string step(core::Outcome what) {
+  std::string step(core::AttemptOutcome what) {
     const auto attempt = lanes.next(now);
     if (!attempt) return "";
     lanes.finished(*attempt, what, now);

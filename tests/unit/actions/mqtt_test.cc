@@ -20,7 +20,7 @@ TEST(Mqtt, PublishesEachIssueToATopicOfItsOwn) {
       bench.make("mqtt", "{topic: 'training/{cluster}/{job}/{tensor}', qos: 1, retain: true}");
   auto notification = sample_notification();
   notification.issues.push_back(sample_issue("w2"));
-  const core::Outcome out = deliver(*mqtt, notification);
+  const core::AttemptOutcome out = deliver(*mqtt, notification);
   EXPECT_EQ(out.outcome, OutcomeClass::delivered);
   EXPECT_EQ(out.code, "puback 0x00");
   ASSERT_EQ(bench.mqtt.messages.size(), 2u);
@@ -74,7 +74,7 @@ TEST(Mqtt, HasAClassForEachReason) {
 TEST(Mqtt, QosZeroIsSentAndNotConfirmed) {
   Workbench bench;
   const auto mqtt = bench.make("mqtt", "{qos: 0}");
-  const core::Outcome out = deliver(*mqtt, sample_notification());
+  const core::AttemptOutcome out = deliver(*mqtt, sample_notification());
   EXPECT_EQ(out.outcome, OutcomeClass::delivered);
   EXPECT_FALSE(out.confirmed);
 }

@@ -22,7 +22,7 @@ TEST(StopTraining, WritesOneFencedCommandForARunAndAttempt) {
   const auto stop = bench.make("stop_training", "{armed: true, grace: 30s}");
   auto notification = sample_notification();
   notification.issues.push_back(sample_issue("second"));
-  const core::Outcome out = deliver(*stop, notification);
+  const core::AttemptOutcome out = deliver(*stop, notification);
   EXPECT_EQ(out.outcome, core::OutcomeClass::delivered);
   EXPECT_FALSE(out.declined);
   EXPECT_EQ(out.code, "requested");
@@ -47,7 +47,7 @@ TEST(StopTraining, WritesOneFencedCommandForARunAndAttempt) {
 TEST(StopTraining, OnlySaysWhatItWouldDoUntilItIsArmed) {
   Workbench bench;
   const auto stop = bench.make("stop_training", "{}");
-  const core::Outcome out = deliver(*stop, sample_notification());
+  const core::AttemptOutcome out = deliver(*stop, sample_notification());
   EXPECT_TRUE(out.declined);
   EXPECT_EQ(out.code, "dry_run");
   EXPECT_THAT(out.detail, HasSubstr("dry run, not armed: would ask digits"));
@@ -90,7 +90,7 @@ TEST_P(StopGuard, RefusesWithItsReason) {
   const auto stop = bench.make("stop_training", GetParam().settings);
   auto notification = sample_notification();
   GetParam().change(notification.issues[0].issue);
-  const core::Outcome out = deliver(*stop, notification);
+  const core::AttemptOutcome out = deliver(*stop, notification);
   EXPECT_TRUE(out.declined);
   EXPECT_EQ(out.code, "refused");
   EXPECT_THAT(out.detail, HasSubstr(GetParam().reason));
@@ -130,7 +130,7 @@ TEST_P(StopFence, OnlyTheAttemptThatRunsIsStopped) {
   Workbench bench;
   bench.environment.current_run = [](const core::RunUid&) { return GetParam().current; };
   const auto stop = bench.make("stop_training", "{armed: true}");
-  const core::Outcome out = deliver(*stop, of_run(kRun, 5));
+  const core::AttemptOutcome out = deliver(*stop, of_run(kRun, 5));
   EXPECT_EQ(out.code, GetParam().code);
   EXPECT_EQ(out.outcome, GetParam().outcome);
   ASSERT_EQ(bench.commands.size(), GetParam().sent ? 1u : 0u);
@@ -198,7 +198,7 @@ TEST(StopTraining, ManyRanksWhosePaceIsNotKnownYetAreAskedWhenItIs) {
     return std::optional(CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
   };
   const auto stop = bench.make("stop_training", "{armed: true}");
-  const core::Outcome first = deliver(*stop, sample_notification());
+  const core::AttemptOutcome first = deliver(*stop, sample_notification());
   EXPECT_EQ(first.outcome, core::OutcomeClass::transient);
   EXPECT_EQ(first.code, "pace_unknown");
   EXPECT_TRUE(bench.commands.empty());
@@ -219,7 +219,7 @@ TEST(StopTraining, OfARunNobodyHasHeardOfTheLedgerStillKnowsANewerAttempt) {
   ledger.on_command(newer);
   bench.environment.stops = &ledger;
   const auto stop = bench.make("stop_training", "{armed: true}");
-  const core::Outcome out = deliver(*stop, of_run(kRun, 5));
+  const core::AttemptOutcome out = deliver(*stop, of_run(kRun, 5));
   EXPECT_EQ(out.code, "stale");
   EXPECT_THAT(out.detail, HasSubstr("attempt 9 was asked to stop"));
   EXPECT_TRUE(bench.commands.empty());
@@ -282,7 +282,7 @@ TEST(StopTraining, ANotificationThatExpiresIsAStopThatFailed) {
   auto notification = sample_notification();
   notification.integration = "s/stop_training";
   lanes.enqueue(notification, kStart);
-  core::Outcome down;
+  core::AttemptOutcome down;
   down.outcome = core::OutcomeClass::transient;
   const auto attempt = lanes.next(kStart);
   ASSERT_TRUE(attempt);
@@ -309,7 +309,7 @@ TEST(StopTraining, StopsAtMostSoManyRunsInATime) {
   for (const char* run : {"a", "b"}) {
     EXPECT_EQ(deliver(*stop, of_run(core::run_uid_for("job", run))).code, "requested");
   }
-  const core::Outcome out = deliver(*stop, of_run(core::run_uid_for("job", "c")));
+  const core::AttemptOutcome out = deliver(*stop, of_run(core::run_uid_for("job", "c")));
   EXPECT_EQ(out.code, "refused");
   EXPECT_THAT(out.detail, HasSubstr("max_stops, 2 in the last 10m"));
   EXPECT_EQ(out.issues.at(0).labels.get("reason"), "held_back");
@@ -320,7 +320,8 @@ TEST(StopTraining, StopsAtMostSoManyRunsInATime) {
 TEST(StopTraining, DoesNothingWhenTheIssueIsOver) {
   Workbench bench;
   const auto stop = bench.make("stop_training", "{armed: true}");
-  const core::Outcome out = deliver(*stop, sample_notification("n", core::NotificationKind::close));
+  const core::AttemptOutcome out =
+      deliver(*stop, sample_notification("n", core::NotificationKind::close));
   EXPECT_TRUE(out.declined);
   EXPECT_EQ(out.code, "not_firing");
   EXPECT_TRUE(bench.commands.empty());

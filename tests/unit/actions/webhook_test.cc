@@ -210,7 +210,7 @@ TEST(Webhook, NoSecretAppearsInAnythingItReturnsOrStores) {
     bench.http.answers.push_back({failure, echo, {}});
   }
   while (!bench.http.answers.empty()) {
-    const core::Outcome out = hook->execute(notification, 1, 1s);
+    const core::AttemptOutcome out = hook->execute(notification, 1, 1s);
     everything += out.code + out.detail;
     for (const auto& [name, value] : out.handles) everything += name + value;
   }
@@ -226,7 +226,7 @@ TEST(Webhook, AMissingSecretFileIsAConfigurationErrorAndASecretThatAppearsIsUsed
   std::remove(path.c_str());
   const auto hook =
       bench.make("webhook", "{url: 'https://example.com/hook', secret_file: '" + path + "'}");
-  const core::Outcome out = deliver(*hook, sample_notification());
+  const core::AttemptOutcome out = deliver(*hook, sample_notification());
   EXPECT_EQ(out.outcome, OutcomeClass::configuration);
   EXPECT_TRUE(bench.http.requests.empty());
   std::ofstream(path) << kSecret << "\n";
@@ -244,7 +244,7 @@ class HttpStatus : public ::testing::TestWithParam<StatusCase> {};
 
 TEST_P(HttpStatus, HasItsClass) {
   const HttpResult result{HttpFailure::none, "", {GetParam().status, {}, "words"}};
-  const core::Outcome out = classify(result, kStart);
+  const core::AttemptOutcome out = classify(result, kStart);
   EXPECT_EQ(out.outcome, GetParam().outcome) << GetParam().status;
   EXPECT_EQ(out.code, std::to_string(GetParam().status));
 }

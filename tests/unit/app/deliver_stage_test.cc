@@ -27,7 +27,7 @@ class Recorder final : public actions::Caller {
   explicit Recorder(std::vector<std::string>& called) : called_(called) {}
   void submit(actions::Attempt attempt) override {
     called_.push_back(attempt.notification->notification_id);
-    core::Outcome outcome;
+    core::AttemptOutcome outcome;
     outcome.outcome = core::OutcomeClass::delivered;
     done_.push_back({std::move(attempt), outcome});
   }

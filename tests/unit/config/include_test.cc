@@ -52,7 +52,7 @@ TEST_F(Files, RefusesAnIncludeCycleAndShowsIt) {
   auto document = Document::load(path, process_environment(), diagnostics);
   ASSERT_TRUE(diagnostics.has_errors());
   EXPECT_THAT(diagnostics.items()[0].message, HasSubstr("include cycle: "));
-  EXPECT_THAT(diagnostics.items()[0].place.file, HasSubstr("b.yaml"));
+  EXPECT_THAT(diagnostics.items()[0].location.file, HasSubstr("b.yaml"));
 }
 
 TEST_F(Files, RefusesAMissingInclude) {
@@ -60,7 +60,7 @@ TEST_F(Files, RefusesAMissingInclude) {
   Diagnostics diagnostics;
   (void)Document::load(path, process_environment(), diagnostics);
   ASSERT_TRUE(diagnostics.has_errors());
-  EXPECT_EQ(diagnostics.items()[0].place.line, 1);
+  EXPECT_EQ(diagnostics.items()[0].location.line, 1);
 }
 
 TEST_F(Files, NamesAFileThatCannotBeRead) {

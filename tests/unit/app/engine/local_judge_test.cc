@@ -33,7 +33,7 @@ TEST(LocalJudge, FindsWhatIsOfferedAndIsThroughAfterFinish) {
   for (int step = 0; step < 20; ++step) {
     ASSERT_TRUE(judge->offer("r", loss(step, step < 10 ? "0.5" : "\"NaN\""), 1'000 + step));
   }
-  ASSERT_TRUE(judge->settle(10s));
+  ASSERT_TRUE(judge->catch_up(10s));
   EXPECT_TRUE(judge->wait(0, 1s));
   const auto found = judge->issues(0);
   ASSERT_FALSE(found.empty());
