@@ -215,7 +215,7 @@ HWY_NOINLINE void widen_block(const typename Source::Raw* HWY_RESTRICT p, std::s
 }
 
 // Any values, in binary64, `n` ≤ kBlock: non-finite ones propagate and are counted.
-HWY_NOINLINE Moments careful_block(const double* HWY_RESTRICT x, std::size_t n) {
+inline HWY_NOINLINE Moments careful_block(const double* HWY_RESTRICT x, std::size_t n) {
   const hn::ScalableTag<double> d;
   using V = hn::Vec<decltype(d)>;
   const std::size_t lanes = hn::Lanes(d);

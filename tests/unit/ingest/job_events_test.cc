@@ -38,7 +38,7 @@ TEST(RuleStatusEvent, ComesBack) {
   const core::OutRecord record = encode_rule_status(status, "");
   EXPECT_EQ(header_of(record, "ce_source"), "/rules/loss_plateau");
   EXPECT_EQ(header_of(record, "ce_id"),
-            core::make_id("rul_", {"loss_plateau", kRun, "2", "IssuesFound"}));
+            core::make_id("rul_", {"loss_plateau", record.key, "2", "IssuesFound"}));
   const auto decoded = decode_event(view_of(record));
   ASSERT_TRUE(decoded) << decoded.error().message;
   const auto& back = std::get<core::RuleStatusEvent>(decoded->event);
