@@ -30,7 +30,7 @@ TEST(AtLeast, OfEveryRealTypeAndOfManyElements) {
             5000);
   const Tensor<std::uint16_t> halves{Dtype::f16, {0x4000, 0xC000, 0x3C00}};  // 2, −2, 1
   EXPECT_EQ(measure(*statistic, halves).at(SparseStat::abs_ge_count), 2);
-  EXPECT_TRUE(measure(*statistic, Tensor<float>{Dtype::c64, {3, 3}}).empty());
+  EXPECT_TRUE(measure(*statistic, Tensor<std::complex<float>>{Dtype::c64, {{3, 3}}}).empty());
 }
 
 }  // namespace
