@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <complex>
 #include <limits>
 
 #include "tests/support/statistic_harness.h"
