@@ -121,6 +121,7 @@ struct Confusion {
       if (best == nullptr || place(row) < place(*best)) best = &row;
     }
     std::vector<const StepRow*> rows;
+    rows.reserve(out.size());
     for (const auto& [worker, row] : out) rows.push_back(row);
     return rows;
   }

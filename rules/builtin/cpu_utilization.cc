@@ -120,6 +120,7 @@ struct CpuUtilization {
     if (cores.empty()) return load;
     std::sort(cores.begin(), cores.end());
     std::vector<double> sorted;
+    sorted.reserve(cores.size());
     for (const auto& [value, core] : cores) sorted.push_back(value);
     load.busiest = cores.back().first;
     load.busiest_core = cores.back().second;

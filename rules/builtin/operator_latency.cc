@@ -268,12 +268,14 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
           .advises("Look at its input: shapes, layout, type, and where the data lie.");
       return out;
     }
-    Finding out = Finding::that("slowdown", times.p50 / baseline->p50);
+    // It is there: nothing else is slower than it was.
+    const double first = baseline != nullptr ? baseline->p50 : times.p50;
+    Finding out = Finding::that("slowdown", times.p50 / first);
     out.is(">", "slowdown_factor", config_.slowdown_factor)
         .says(sentence("Calls of {} on {} of {} take {} us, {} times what they took at first ({} "
                        "us, limit {} times).",
-                       subject.name, device, subject.worker, times.p50, times.p50 / baseline->p50,
-                       baseline->p50, config_.slowdown_factor))
+                       subject.name, device, subject.worker, times.p50, times.p50 / first, first,
+                       config_.slowdown_factor))
         .advises(
             "Look for what has changed since: larger inputs, fragmented memory, a device that "
             "lowers its clock, or another process on it.");

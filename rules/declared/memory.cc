@@ -303,10 +303,10 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
     }
     m[source.steps + at] = word(point.step);
     m[source.times + at] = word(time);
-    for (std::uint16_t a = 0; a < source.arguments.size(); ++a) {
-      if (source.arguments[a].ring != 0) {
-        m[source.arguments[a].ring + at] = bits(value_of(a));
-      }
+    std::uint16_t a = 0;
+    for (const Argument& argument : source.arguments) {
+      if (argument.ring != 0) m[argument.ring + at] = bits(value_of(a));
+      ++a;
     }
     if (!formula.cut()) move_tail(formula, source, m, place);
   } else {
