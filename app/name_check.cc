@@ -206,8 +206,9 @@ std::string rule_item(const std::string& path) {
   return path.starts_with("rules[") ? path.substr(0, path.find(']') + 1) : std::string();
 }
 
-// A parameter beside `with`, or a key of the rule inside it.
-std::string misplaced_in_rule(const config::Document& document, const std::string& path) {
+// A parameter beside `with`, misspelt too unless `near` is false, or a key of the rule inside it.
+std::string misplaced_in_rule(const config::Document& document, const std::string& path,
+                              bool near) {
   const std::string item = rule_item(path);
   if (item.empty()) return {};
   const std::string key = last_key(path);
@@ -221,13 +222,17 @@ std::string misplaced_in_rule(const config::Document& document, const std::strin
   const rules::RuleDescriptor* rule = rules::find_rule(*name);
   if (rule == nullptr) return {};
   // As declared: some rules cannot be made without a parameter.
+  Names parameters;
   for (const config::KeyDoc& parameter :
        config::describe([&](config::Reader& in) { (void)rule->read(in, rules::Preset::tocsin); })) {
-    if (parameter.path == key) {
-      return "it is a parameter of " + std::string(rule->name) + ": write `with: {" + key + ": …}`";
-    }
+    parameters.push_back(parameter.path);
   }
-  return {};
+  const std::string meant = has(parameters, key) ? key
+                            : near               ? core::nearest(key, parameters)
+                                                 : std::string();
+  if (meant.empty()) return {};
+  return std::string(meant == key ? "it is" : "did you mean \"" + meant + "\"? That is") +
+         " a parameter of " + std::string(rule->name) + ": write `with: {" + meant + ": …}`";
 }
 
 // Where else a key of this name is known: "`http`", or empty when that would be a guess.
@@ -258,8 +263,9 @@ void explain_misplaced(const config::Document& document, config::Diagnostics& di
   std::vector<config::KeyDoc> keys;
   for (config::Diagnostic& item : diagnostics.items()) {
     if (!item.unknown_key) continue;
-    std::string where = misplaced_in_rule(document, item.path);
-    if (where.empty() && item.message.find("did you mean") == std::string::npos) {
+    const bool guessed = item.message.find("did you mean") != std::string::npos;
+    std::string where = misplaced_in_rule(document, item.path, !guessed);
+    if (where.empty() && !guessed) {
       if (keys.empty()) {
         keys = config::describe([](config::Reader& in) {
           AppConfig defaults;

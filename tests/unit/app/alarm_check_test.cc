@@ -146,6 +146,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tab", "rules:\n\t- overfit\n", "t.yaml:2:1: error", "a tab indents this line"},
         Case{"ParameterBesideWith", "rules:\n  - use: vanishing_gradient\n    threshold: 1e-7\n",
              "t.yaml:3:5: error", "write `with: {threshold: …}`"},
+        Case{"MisspeltParameterBesideWith",
+             "rules:\n  - use: vanishing_gradient\n    threshhold: 1e-7\n", "t.yaml:3:5: error",
+             "did you mean \"threshold\"? That is a parameter of vanishing_gradient: write `with: "
+             "{threshold: …}`"},
         Case{"ParameterBesideTheWithThatTheRuleNeeds",
              "rules:\n  - use: all_zero\n    threshold: 50\n    with: {collection_names: "
              "[weights]}\n",
