@@ -124,7 +124,13 @@ void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody
   ctx.evaluated_at = core::nanoseconds(arrival);
   if (!partition.replay.empty()) decisions.replay_entries();
   if (ctx.options.record_time) timers.advance_record_time();
-  on_frame(frame, body);
+  try {
+    on_frame(frame, body);
+  } catch (...) {
+    book.settle();  // what was found before it went wrong
+    throw;
+  }
+  book.settle();
   next->second = from.offset + 1;
 }
 
@@ -150,6 +156,7 @@ void Engine::end_of_input() {
     for (auto& [id, run] : partition.runs) {
       if (run->job.ended) continue;
       impl_->ends.stop_reading(*run);
+      impl_->book.settle();
     }
   }
 }

@@ -35,6 +35,11 @@ void Decisions::reload() {
 }
 
 void Decisions::apply(const Entry& entry) {
+  carry_out(entry);
+  book_.settle();
+}
+
+void Decisions::carry_out(const Entry& entry) {
   if (entry.what == Entry::What::reload) return reload_.apply(ctx_.table_of(entry.rules));
   if (entry.what == Entry::What::learn) return comparisons_.apply(entry);
   if (entry.what == Entry::What::refuse) {

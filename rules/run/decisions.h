@@ -39,6 +39,7 @@ class Decisions {
   void replay_within(const Run& run, std::uint32_t worker);
 
  private:
+  void carry_out(const Entry& entry);
   void apply_run(const Entry& entry, Run& run);
   void log(Entry entry);
   [[nodiscard]] int beyond(const Entry& entry) const;

@@ -215,6 +215,7 @@ void Evaluations::feed_settled(Run& run, core::Mode mode, std::int64_t step) {
 }
 
 void Evaluations::end(Run& run, bool reports) {
+  if (reports) book_.settle();  // what they sum up
   const auto ends = [](Evaluator& one, Scope& scope) { one.on_end(scope); };
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
     if (!run.evaluators[number].evaluator || follows_others(*ctx_.rules, number)) continue;

@@ -58,6 +58,19 @@ std::optional<std::uint8_t> stage_of(const std::optional<core::Role>& role,
   return std::nullopt;
 }
 
+std::uint32_t position_in_stage(std::uint8_t stage, std::uint32_t slot) {
+  switch (stage) {
+    case kInput:
+    case kForward:
+    case kUpdate:
+      return slot + 1;
+    case kBackward:
+      return kNoRoster - slot;
+    default:
+      return 0;  // losses of a step, and what is computed, are siblings
+  }
+}
+
 void FirstSigns::add(const Beginning& beginning, const OpenKey& key) {
   entries_.emplace(beginning.onset, beginning.event_id, key);
 }

@@ -22,6 +22,9 @@ namespace tocsin::rules {
 std::optional<std::uint8_t> stage_of(const std::optional<core::Role>& role,
                                      const std::optional<core::TensorRef>& tensor,
                                      const Program& program);
+/// Of the tensor that a worker brought as number `slot` (the order of layers), among those of its
+/// stage. 0: that stage has no order among its tensors.
+std::uint32_t position_in_stage(std::uint8_t stage, std::uint32_t slot);
 
 /// The issues of one run that fire and have a beginning, in its order.
 class FirstSigns {

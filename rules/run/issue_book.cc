@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/identity.h"
 #include "rules/run/evaluators.h"
 
 namespace tocsin::rules {
@@ -16,6 +17,26 @@ std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit
   std::string text;
   for (const auto& [name, value] : unit) text += (text.empty() ? "" : ", ") + name + " " + value;
   return text.empty() ? "the run" : text;
+}
+
+// Producers that count no steps over all modes leave that number behind.
+std::int64_t global_step_of(const Place& place) { return std::max(place.global_step, place.step); }
+
+// Of the tensor that the unit is or its evidence names, in its worker's order; nullopt: of none.
+std::optional<std::uint32_t> slot_of(const Run& run, const OpenKey& key, const Open& open,
+                                     const core::Issue& issue, const Place& place) {
+  if (key.roster != kNoRoster) {
+    if (run.rosters[key.roster].scalars) return std::nullopt;
+    return static_cast<std::uint32_t>(key.item);
+  }
+  if (!issue.evidence.tensor || !place.mode) return std::nullopt;
+  // Of all workers together: they train the same model, and the first has its tensors in the same order.
+  const std::uint32_t worker = open.worker == kNoRoster ? 0 : open.worker;
+  const std::uint32_t roster = run.rosters.find(worker, *place.mode, false);
+  if (roster == kNoRoster) return std::nullopt;
+  const std::uint32_t slot =
+      run.rosters[roster].index.find(core::name_hash(issue.evidence.tensor->name));
+  return slot == FlatIndex::kNone ? std::nullopt : std::optional(slot);
 }
 
 }  // namespace
@@ -126,9 +147,12 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   if (place.step_clock) evidence.window.first = finding.first_step.value_or(place.step);
   evidence.window.points = finding.points;
   if (evidence.window.partial) evidence.values.emplace_back("partial", true);
+  Reports::identify(run, issue, open, place);
   if (fresh) begin(run, rule, key, open, issue, place, extra.role);
-  name_causes(run, open, issue);
-  reports_.send(run, rule, std::move(issue), open, place);
+  Onset at = open.beginning.onset;
+  at.global_step = global_step_of(place);
+  if (!open.beginning.known()) at.stage = HeldReports::kNoStage;
+  held_.add({at, &run, key, std::move(issue), open.beginning});
   if (run.issues.progress[rule].state != core::RuleState::issues_found) {
     reports_.status(run, rule, core::RuleState::issues_found);
   }
@@ -144,14 +168,14 @@ void IssueBook::tell_followers(Run& run, std::uint32_t rule, const Place& place,
 
 // What its rule looks at says where in the step it began; others may follow from it from now on.
 void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open,
-                      core::Issue& issue, const Place& place,
+                      const core::Issue& issue, const Place& place,
                       const std::optional<core::Role>& role) {
   const Program& program = *ctx_.rules->settings(rule).program;
   const auto stage = stage_of(role, issue.evidence.tensor, program);
   if (!place.step_clock || !stage || ctx_.rules->settings(rule).shadow) return;
-  reports_.identify(run, issue, open, place);
-  // Producers that count no steps over all modes leave that number behind.
-  open.beginning = Beginning{{std::max(place.global_step, place.step), *stage},
+  const std::optional<std::uint32_t> slot = slot_of(run, key, open, issue, place);
+  const std::uint32_t position = slot ? position_in_stage(*stage, *slot) : 0;
+  open.beginning = Beginning{{global_step_of(place), *stage, position},
                              place.mode,
                              place.step,
                              issue.event_id,
@@ -159,9 +183,17 @@ void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& op
   run.issues.signs.add(open.beginning, key);
 }
 
-void IssueBook::name_causes(const Run& run, const Open& open, core::Issue& issue) const {
-  if (!open.beginning.known()) return;
-  for (const OpenKey& key : run.issues.signs.before(open.beginning.onset)) {
+void IssueBook::settle() {
+  if (held_.empty()) return;
+  for (HeldReport& one : held_.take()) {
+    name_causes(*one.run, one.beginning, one.issue);
+    reports_.send(*one.run, one.key.rule, std::move(one.issue));
+  }
+}
+
+void IssueBook::name_causes(const Run& run, const Beginning& beginning, core::Issue& issue) const {
+  if (!beginning.known()) return;
+  for (const OpenKey& key : run.issues.signs.before(beginning.onset)) {
     const Open& earlier = run.issues.open.at(key);
     core::Cause cause;
     cause.event_id = earlier.beginning.event_id;
@@ -181,6 +213,7 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
                         const Place& place) {
   const auto found = run.issues.open.find(key);
   if (found == run.issues.open.end()) return;
+  if (held_.come_before(key, global_step_of(place))) settle();
   const Open open = found->second;
   forget(run, key);
   core::Issue issue = reports_.make_issue(run, ctx_.rules->settings(key.rule), open, place);
@@ -203,12 +236,14 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
     default:
       issue.summary = "No longer followed: nothing was heard of the run.";
   }
-  reports_.send(run, key.rule, std::move(issue), open, place);
+  Reports::identify(run, issue, open, place);
+  reports_.send(run, key.rule, std::move(issue));
 }
 
 // What silence ends, it ends at a time: the run may be heard of again, and then an issue of the same
 // unit may end a second time with the clock of steps where it was.
 void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
+  settle();
   std::vector<std::pair<std::string, OpenKey>> keys;
   for (const auto& [key, open] : run.issues.open) {
     const bool stays = resolution == core::Resolution::job_ended &&

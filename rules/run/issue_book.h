@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rules/run/context.h"
+#include "rules/run/held_reports.h"
 #include "rules/run/reports.h"
 
 namespace tocsin::rules {
@@ -22,6 +23,9 @@ class IssueBook {
   /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
   void apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
              const Place& place, Explain explain);
+  /// What was found while the present record or decision was worked on is told: in the order of
+  /// training, each with what came before it. Whoever hands in a record calls it behind that.
+  void settle();
   /// Nothing when no such issue is open.
   void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
   void resolve_all(Run& run, core::Resolution resolution, bool lost = false);
@@ -38,12 +42,13 @@ class IssueBook {
   void fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
             const Place& place, Explain explain);
   void tell_followers(Run& run, std::uint32_t rule, const Place& place, const Labels& unit);
-  void begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open, core::Issue& issue,
+  void begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open, const core::Issue& issue,
              const Place& place, const std::optional<core::Role>& role);
-  void name_causes(const Run& run, const Open& open, core::Issue& issue) const;
+  void name_causes(const Run& run, const Beginning& beginning, core::Issue& issue) const;
 
   Context& ctx_;
   Reports& reports_;
+  HeldReports held_;
 };
 
 }  // namespace tocsin::rules

@@ -17,15 +17,17 @@ namespace tocsin::rules {
 inline constexpr std::uint32_t kNoRoster = 0xFFFFFFFFU;
 
 /// When something began: steps first, then what a training step does first (input, forward pass,
-/// loss, backward pass, update, what is computed from them).
+/// loss, backward pass, update, what is computed from them), then which tensor of it: the forward
+/// pass goes from the first layer to the last, the backward pass the other way.
 struct Onset {
   std::int64_t global_step = 0;
   std::uint8_t stage = 0;
+  std::uint32_t position = 0;  // among those of the stage; 0: none
   friend auto operator<=>(const Onset&, const Onset&) = default;
 
   template <typename A>
   friend void io(A& a, Onset& o) {
-    io_all(a, o.global_step, o.stage);
+    io_all(a, o.global_step, o.stage, o.position);
   }
 };
 

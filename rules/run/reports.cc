@@ -21,11 +21,9 @@ void Reports::emit(Event event) {
   ctx_.part->output.events.push_back(std::move(event));
 }
 
-void Reports::send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open,
-                   const Place& place) {
+void Reports::send(Run& run, std::uint32_t rule, core::Issue issue) {
   issue.sequence = ++run.issues.progress[rule].issue_sequence;
   if (issue.shadow && !ctx_.part->silent) ++ctx_.stats.shadow_issues;
-  identify(run, issue, open, place);
   if (rule < ctx_.rules->first_own) tell_reports(run, issue);
   emit(std::move(issue));
 }

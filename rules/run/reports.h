@@ -15,8 +15,8 @@ class Reports {
 
   /// Nothing while the partition is silent.
   void emit(Event event);
-  /// With its number and its id.
-  void send(Run& run, std::uint32_t rule, core::Issue issue, const Open& open, const Place& place);
+  /// An identified one, with its number.
+  void send(Run& run, std::uint32_t rule, core::Issue issue);
   /// A rule of the user's stands at `state` from now on.
   void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {},
               core::ValueMap summary = {});
