@@ -21,8 +21,14 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 10> kByteUnits{
     {"", 1},
 }};
 
+// "10.0" is a whole number too: the original writes every value as a text, and JSON Schema says so.
 template <typename T>
 bool whole_number(std::string_view text, T& out) {
+  if (const std::size_t dot = text.find('.'); dot != std::string_view::npos && dot > 0) {
+    const std::string_view fraction = text.substr(dot + 1);
+    const bool zeros = fraction.find_first_not_of('0') == std::string_view::npos;
+    if (!fraction.empty() && zeros) text = text.substr(0, dot);
+  }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc{} && end == text.data() + text.size();
 }

@@ -7,6 +7,7 @@
 
 #include "core/collections.h"
 #include "core/text.h"
+#include "rules/items.h"
 
 namespace tocsin::rules {
 namespace {
@@ -114,10 +115,10 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
                  Selection& selection) {
   common.start_step = defaults.start_step;
   if (defaults.selects) {
-    in.optional("collection_names", common.collection_names,
-                "tensors of these collections (united with tensor_regex)");
-    in.optional("tensor_regex", common.tensor_regex,
-                "tensors whose name contains a match of one of these patterns (RE2)");
+    read_items(in, "collection_names", common.collection_names,
+               "tensors of these collections (united with tensor_regex)");
+    read_items(in, "tensor_regex", common.tensor_regex,
+               "tensors whose name contains a match of one of these patterns (RE2)");
     in.optional("modes", common.modes,
                 "modes judged: global, train, eval, predict; empty = the "
                 "rule's own");
@@ -127,6 +128,13 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
       in.optional("start_step", common.start_step, config::at_least(std::int64_t{0}),
                   "first mode step judged");
       in.optional("end_step", common.end_step, "first mode step not judged any more");
+      if (common.end_step && *common.end_step < 0) {
+        in.error("end_step", "end_step must be >= 0");
+      } else if (common.end_step && *common.end_step <= common.start_step) {
+        in.warning("end_step", "this rule judges nothing: its first step is " +
+                                   std::to_string(common.start_step) +
+                                   ", and end_step is not after it");
+      }
     }
   }
   common.min_hits = defaults.min_hits;
@@ -138,6 +146,9 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
   in.optional("max_open_units", common.max_open_units,
               "open issues per kind and worker; further hits are only counted (default: "
               "engine.max_open_units)");
+  if (common.max_open_units && *common.max_open_units < 1) {
+    in.error("max_open_units", "max_open_units must be >= 1");
+  }
   in.optional("severity", common.severity, "info, warning, error or critical");
   in.choices("severity", {"info", "warning", "error", "critical"});
   if (common.severity && !core::severity_from(*common.severity)) {

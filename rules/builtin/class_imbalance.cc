@@ -27,6 +27,7 @@
 
 #include "rules/builtin/classes.h"
 #include "rules/evaluate/step_set.h"
+#include "rules/items.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
@@ -127,7 +128,7 @@ struct ClassImbalance {
                 config::one_of({"underrepresented", "all"}),
                 "classes whose predictions are judged: those at most half as frequent as the "
                 "largest, or all");
-    in.optional("ignore_labels", cfg.ignore_labels, "labels that are no classes, such as 255");
+    read_items(in, "ignore_labels", cfg.ignore_labels, "labels that are no classes, such as 255");
     cfg.ignored.clear();
     for (const std::string& label : cfg.ignore_labels) {
       std::int64_t number = 0;

@@ -135,19 +135,18 @@ struct FeatureImportanceOverweight {
 }  // namespace
 
 RuleDescriptor feature_importance_overweight() {
-  return {
-      .name = "feature_importance_overweight",
-      .original_name = "FeatureImportanceOverweight",
-      .title = "A few features carry nearly all of a model's importance.",
-      .unit = "worker",
-      .needs = "scalars feature_importance/<type>/<feature>",
-      .presets =
-          "tocsin looks at gain in modes global and train, which is what the XGBoost callback "
-          "logs, and from round 10 on at the largest alone, also where it is the only one: that "
-          "is what a leak looks like; original at three, of weight, in mode global.",
-      .severity = core::Severity::info,
-      .version = "3",
-      .read = &read_step_set_rule<FeatureImportanceOverweight>};
+  return {.name = "feature_importance_overweight",
+          .original_name = "FeatureImportanceOverweight",
+          .title = "A few features carry nearly all of a model's importance.",
+          .unit = "worker",
+          .needs = "scalars feature_importance/<type>/<feature>",
+          .presets =
+              "tocsin looks at gain in modes global and train, which is what the XGBoost callback "
+              "logs, and from round 5 on at the largest alone, also where it is the only one: that "
+              "is what a leak looks like; original at three, of weight, in mode global.",
+          .severity = core::Severity::info,
+          .version = "3",
+          .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 
 }  // namespace tocsin::rules

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "rules/items.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -50,9 +51,9 @@ struct NlpSequenceRatio {
 
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     cfg.by_role = preset == Preset::tocsin;
-    in.optional("token_values", cfg.token_values, "the tokens that are counted");
-    in.optional("token_thresholds_percent", cfg.token_thresholds_percent,
-                "percentage that each may fill, > 0 … 100; a single one holds for all");
+    read_items(in, "token_values", cfg.token_values, "the tokens that are counted");
+    read_items(in, "token_thresholds_percent", cfg.token_thresholds_percent,
+               "percentage that each may fill, > 0 … 100; a single one holds for all");
     cfg.tokens.clear();
     const std::size_t limits = cfg.token_thresholds_percent.size();
     if (cfg.token_values.empty()) in.error("token_values", "token_values must not be empty");

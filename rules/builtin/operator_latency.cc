@@ -19,6 +19,7 @@
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/horizon.h"
 #include "rules/evaluate/phase.h"
+#include "rules/items.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
@@ -303,8 +304,8 @@ struct OperatorLatency {
     const std::vector<std::string> usual = cfg.op_regex;
     in.optional("device", cfg.device, config::one_of({"cpu", "gpu", "any"}),
                 "operators of the host, kernels of devices, or both");
-    in.optional("op_regex", cfg.op_regex,
-                "operators whose name contains a match of one of these patterns (RE2)");
+    read_items(in, "op_regex", cfg.op_regex,
+               "operators whose name contains a match of one of these patterns (RE2)");
     in.optional("max_share_percent", cfg.max_share_percent, config::between(0.0, 100.0),
                 "percentage of all operators' time on the device that one may take");
     in.optional("max_p95_us", cfg.max_p95_us, "microseconds that 95 % of its calls may take");

@@ -23,6 +23,7 @@
 #include <map>
 
 #include "rules/evaluate/step_set.h"
+#include "rules/items.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
@@ -114,8 +115,8 @@ struct PoorWeightInitialization {
   // Whether the user has said which tensors are meant.
   static bool read_inputs(config::Reader& in, Config& cfg) {
     const std::vector<std::string> usual = cfg.activation_inputs_regex;
-    in.optional("activation_inputs_regex", cfg.activation_inputs_regex,
-                "activation inputs, by name; default: these, and all with role activation_in");
+    read_items(in, "activation_inputs_regex", cfg.activation_inputs_regex,
+               "activation inputs, by name; default: these, and all with role activation_in");
     std::string error;
     for (const std::string& pattern : cfg.activation_inputs_regex) {
       if (!cfg.inputs.add_regex(pattern, error)) in.error("activation_inputs_regex", error);

@@ -411,15 +411,17 @@ struct SimilarAcrossRuns {
     }
   }
   static void read(config::Reader& in, SimilarConfig& cfg, Preset) {
-    std::string other;
-    in.required("other_trials", other, "uid of the run that all others are compared with");
+    std::vector<std::string> others;  // the original takes a list, of exactly one
+    in.required("other_trials", others, "uid of the run that all others are compared with");
     in.optional("rtol", cfg.rtol, config::at_least(0.0),
                 "relative tolerance, of the other run's value");
     in.optional("atol", cfg.atol, config::at_least(0.0), "absolute tolerance");
     in.optional("equal_nan", cfg.equal_nan, "NaN in both runs is no difference");
     in.optional("missing", cfg.missing, config::one_of({"ignore", "hit"}),
                 "a tensor that one run alone has at a step of both");
-    if (in.describing() || other.empty()) return;
+    if (in.describing() || !in.has("other_trials")) return;
+    if (others.size() != 1) return in.error("other_trials", "expected exactly one run");
+    const std::string& other = others.front();
     if (const auto uid = core::parse_run_uid(other)) {
       cfg.other = *uid;
     } else {
@@ -442,6 +444,7 @@ RuleDescriptor similar_across_runs() {
               "statistic digest",
           .presets = "",
           .severity = core::Severity::info,
+          .version = "2",
           .read = &read_rule<SimilarAcrossRuns, SimilarProgram>};
 }
 

@@ -222,6 +222,7 @@ RuleDescriptor weight_update_ratio() {
               "interval does not matter, and relative to the learning rate, so that a schedule "
               "that decays to zero is no fault; original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
+          .aliases = {"weight_update"},
           .version = "3",
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

@@ -29,6 +29,7 @@ struct Texts {
   std::optional<std::string> evidence;
   std::uint32_t hits = 1;
   std::uint32_t clear_after = 3;
+  core::Duration cooldown = Common{}.cooldown;
 };
 
 void read_texts(config::Reader& item, Texts& texts) {
@@ -47,6 +48,7 @@ void read_texts(config::Reader& item, Texts& texts) {
                 "hits in a row before an issue is raised");
   item.optional("clear_after", texts.clear_after, config::between(std::uint32_t{1}, 65535U),
                 "ok evaluations in a row that resolve an issue");
+  item.optional("cooldown", texts.cooldown, "least time between reports of an issue that goes on");
   item.optional("evidence", texts.evidence,
                 "sentence of the issue, with expressions in braces: norm {l2}, usual {median(l2)}");
 }
@@ -205,6 +207,7 @@ void finish(config::Reader& item, const std::shared_ptr<Program>& program, const
   if (!settings.severity_set) settings.severity = core::Severity::warning;
   program->common.min_hits = texts.hits;
   program->common.clear_after = texts.clear_after;
+  program->common.cooldown = texts.cooldown;
   settings.type = kType;
   settings.parameters = parameters_of(item);
   settings.params_hash = hash_of(settings.parameters);

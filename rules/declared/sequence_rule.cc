@@ -187,7 +187,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
     const Moment& last = chain.last();
     const double took = by_steps ? static_cast<double>(StepAxis::steps(first.place, last.place))
                                  : static_cast<double>(distance(last.time, first.time)) / 1e9;
-    const std::string unit_of = by_steps ? " steps" : " s";
+    const std::string unit_of = !by_steps ? " s" : took == 1 ? " step" : " steps";
     const std::string from = where(first);
     const std::string who = subject.name.empty() ? std::string() : subject.name + ": ";
     std::string story;

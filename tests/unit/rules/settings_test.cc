@@ -1,6 +1,7 @@
 // Names, presets and parameters of configured rules.
 #include <gtest/gtest.h>
 
+#include "rules/rule.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {
@@ -16,6 +17,7 @@ TEST(Settings, FindsRulesWhateverTheSpelling) {
     EXPECT_EQ(find_rule(name)->name, "exploding_tensor");
   }
   EXPECT_EQ(find_rule("stalled_training")->name, "stalled_training_rule");
+  EXPECT_EQ(find_rule("WeightUpdate")->name, "weight_update_ratio");
   EXPECT_EQ(find_rule("exploding"), nullptr);
 }
 
@@ -73,6 +75,45 @@ TEST(Settings, EveryRuleDescribesItsParameters) {
     const auto keys = config::describe([&](config::Reader& in) { rule.read(in, Preset::tocsin); });
     EXPECT_GT(keys.size(), 4U) << rule.name;
     for (const config::KeyDoc& key : keys) EXPECT_FALSE(key.help.empty()) << key.path;
+  }
+}
+
+// The original's parameters are texts: lists have commas, whole numbers may have a fraction of zeros.
+TEST(Settings, ATextIsTheListOrTheNumberThatItSpells) {
+  const auto program = [](const std::string& item) {
+    ReadRules read = read_rules_text("  - {use: " + item + "}");
+    EXPECT_EQ(read.errors, "") << item;
+    return read.config.rules.empty() ? nullptr : read.config.rules[0].program;
+  };
+  using Texts = std::vector<std::string>;
+  const auto chosen = program("exploding_tensor, with: {collection_names: 'weights, biases'}");
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->common.collection_names, (Texts{"weights", "biases"}));
+  const auto patterns = program("exploding_tensor, with: {tensor_regex: 'a{1,2}b, [,;]c, d\\,e'}");
+  ASSERT_TRUE(patterns);
+  EXPECT_EQ(patterns->common.tensor_regex, (Texts{"a{1,2}b", "[,;]c", "d\\,e"}));
+  const auto listed = program("exploding_tensor, with: {tensor_regex: ['a,b']}");
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->common.tensor_regex, (Texts{"a,b"}));
+  for (
+      const char* item :
+      {"nlp_sequence_ratio, with: {token_values: '0, 1', token_thresholds_percent: '50, 60'}",
+       "class_imbalance, with: {ignore_labels: '255, -100'}",
+       "poor_weight_initialization, with: {steps: '10.0', activation_inputs_regex: 'a, b'}",
+       "weight_update_ratio, with: {num_steps: 100.0}",
+       "operator_latency, with: {op_regex: 'a, b'}",
+       R"(similar_across_runs, with: {collection_names: [losses], other_trials: [4e3046d4-8c1f-5278-82e3-ea3595bc5999]})"}) {
+    program(item);
+  }
+  for (const auto& [item, words] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"poor_weight_initialization, with: {steps: 10.5}", "expected a whole number"},
+           {"exploding_tensor, with: {collection_names: 'weights,'}", "between two commas"},
+           {"exploding_tensor, with: {max_open_units: 0}", "max_open_units must be >= 1"},
+           {"exploding_tensor, with: {end_step: -1}", "end_step must be >= 0"},
+           {"similar_across_runs, with: {collection_names: [losses], other_trials: [a, b]}",
+            "expected exactly one run"}}) {
+    const std::string errors = read_rules_text(std::string("  - {use: ") + item + "}").errors;
+    EXPECT_NE(errors.find(words), std::string::npos) << item << ": " << errors;
   }
 }
 

@@ -201,6 +201,15 @@ TEST(DeclaredRows, HitsInARowRaiseAndOksResolve) {
   EXPECT_EQ(curve.rule.resolved().size(), 1U);
 }
 
+TEST(DeclaredRows, WhatGoesOnIsReportedAgainAfterItsCooldown) {
+  Curve usual("when: 'value > 2'");
+  usual.open_at({3, 3, 3});
+  EXPECT_EQ(usual.rule.firing().size(), 1U);
+  Curve often("when: 'value > 2', cooldown: 0s");
+  often.open_at({3, 3, 3});
+  EXPECT_EQ(often.rule.firing().size(), 3U);
+}
+
 TEST(DeclaredRows, StepsThatGoBackBeginAnew) {
   Curve curve("window: last 2 steps, when: 'mean(value) > 2'");
   curve.open_at({9, 9});
