@@ -4,6 +4,7 @@ resolves it, and on every rule's status at the end.
 TOCSIN_STREAMS says how many streams each family has (`make reference` runs many); TOCSIN_SEED where they begin.
 """
 import os
+import pathlib
 
 import pytest
 
@@ -26,3 +27,8 @@ def test_engine_and_reference_agree(judge, name):
         rules, records = random_streams.make(family, seed)
         if compare.differences(judge, rules, records):
             pytest.fail(f"{family}, seed {seed}:\n{compare.report(judge, rules, records)}", pytrace=False)
+
+
+def test_every_rule_has_streams():
+    rules = {path.stem for path in (pathlib.Path(__file__).parent / "rules").glob("*.py")} - {"__init__"}
+    assert rules == {rule for rule, _ in random_streams.FAMILIES.values()}

@@ -18,13 +18,15 @@ FAMILIES = {
        for rule in ("io_bottleneck", "low_gpu_utilization", "gpu_memory_increase", "batch_size", "load_balancing",
                     "hardware_utilization", "cpu_utilization", "overall_system_usage", "profiler_report")},
     "overtraining": ("overtraining", series.overtraining),
+    "loss_spike": ("loss_spike", series.loss_spike),
+    "mode_mismatch": ("mode_mismatch", series.mode_mismatch),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),
     **{rule: (rule, getattr(timing, rule))
        for rule in ("step_outlier", "straggler", "data_wait", "operator_latency", "max_initialization_time", "host_memory_growth",
                     "dataloader", "overall_framework_metrics")},
     **{rule: (rule, getattr(tensors, rule))
        for rule in ("tensor_variance", "unchanged_tensor", "weight_saturation", "gradient_clipping", "saturated_activation",
-                    "dead_relu", "update_large", "constant_input", "input_range", "identical_parameters",
+                    "dead_relu", "update_large", "constant_input", "probabilities_into_loss", "input_range", "identical_parameters",
                     "similar_across_runs")},
     **{rule: (rule, getattr(application, rule))
        for rule in ("confusion", "class_imbalance", "tree_depth", "feature_importance_overweight", "poor_weight_initialization",

@@ -208,3 +208,49 @@ def adversarial_imbalance(chance):
 
     schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
     return [{"use": "adversarial_imbalance", "with": parameters}], common.play(chance, schedule(chance, chance.randint(5, 45)), fill)
+
+
+def loss_spike(chance):
+    """A level with some scatter, on it jumps that pass or stay, values that are none, and other levels."""
+    parameters = {"window": chance.choice((30, 40, 200)), "points": chance.randint(1, 4), "recovery_steps": chance.choice((2, 5, 20)),
+                  "z_threshold": chance.choice((4, 8)), **common.shared(chance, common_modes())}
+    names = chance.choice((["loss"], ["loss"], ["a_loss", "val_loss"], ["train-logloss", "train-auc"]))
+    often = chance.choice((0, 0, 0.03))
+    level, left, factor = chance.choice((1.0, 30.0, 0.0, -2.0)), 0, 1.0
+    values = []
+    for _ in range(260):
+        if left == 0 and len(values) > 25 and chance.random() < 0.03:
+            left, factor = chance.choice((1, 2, 4, 8, 25, 60)), chance.choice((0.2, 1.5, 3.0, 40.0))
+        left = max(left - 1, 0)
+        scatter = chance.choice((0.0, 0.01, -0.01, 0.05, -0.05))
+        values.append((level or 1e-3) * ((factor if left else 1.0) + scatter))
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.97:
+            number = values[min(worker.global_step, len(values) - 1)]
+            worker.scalars(*((name, odd(chance, number, often)) for name in names))
+
+    schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+    return ([{"use": "loss_spike", "with": parameters}],
+            common.play(chance, schedule(chance, chance.randint(30, 220)), fill, worlds=(1, 1, 1, 2)))
+
+
+def mode_mismatch(chance):
+    """The state of the model at each step, right or wrong, of one worker or of some."""
+    parameters = {"steps": chance.randint(1, 4), **common.shared(chance, ("train", "eval"))}
+    name = chance.choice(("training", "model_training", "discriminator/training"))
+    if chance.random() < 0.15:
+        parameters["tensor_regex"] = ["^state$"]
+        name = "state"
+    wrong = {"train": chance.choice((0.0, 0.3, 0.8)), "eval": chance.choice((0.0, 0.3, 0.9))}
+    often = chance.choice((0, 0, 0.05))
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.95:
+            right = mode in ("train", "global")
+            state = float(right != (chance.random() < wrong.get(mode, 0.5)))
+            worker.scalars((name, chance.choice(common.SPECIAL) if chance.random() < often else state), ("retraining", 0.0))
+
+    schedule = chance.choice((common.train_only, common.train_and_eval, common.train_and_eval))
+    return ([{"use": "mode_mismatch", "with": parameters}],
+            common.play(chance, schedule(chance, chance.randint(3, 40)), fill, passes=True))

@@ -335,3 +335,37 @@ def similar_across_runs(chance):
         records = story.interleave(first, chance)
         records += [{**record, "at": max(record["at"], records[-1]["at"])} for record in story.interleave(second, chance)]
     return [{"use": "similar_across_runs", "preset": chance.choice(("tocsin", "original")), "with": parameters}], records
+
+
+def probabilities_into_loss(chance):
+    """Inputs of a loss that expects logits: rows that sum to 1 exactly or nearly, logits, values that are none, other shapes."""
+    parameters = {"samples": chance.randint(1, 4), "tolerance": chance.choice((0.001, 0.0625)), **common.shared(chance)}
+    names = chance.choice((("CrossEntropyLoss_input_0",), ("head.CrossEntropyLoss_input_0", "MSELoss_input_0"), ("cross_entropy_input",)))
+    if chance.random() < 0.15:
+        parameters["tensor_regex"], names = ["^scores$"], ("scores",)
+    shapes = {name: chance.choice(([2, 2], [2, 2], [1, 4], [4], [2, 1], [2, 2, 2], [])) for name in names}
+    right = chance.choice((0.2, 0.8, 0.95))
+
+    def values(shape):
+        n = math.prod(shape) if shape else chance.choice((1, 2))
+        classes = shape[0] if len(shape) == 1 else shape[1] if len(shape) > 1 else 1
+        if chance.random() < 0.05:
+            return []
+        if chance.random() < right:
+            out = [1.0 / classes] * n
+            if chance.random() < 0.2 and n > 1:
+                out[0] += chance.choice((0.03125, 0.125))
+        else:
+            out = [chance.choice((-0.5, 0.25, 0.5, 1.5)) for _ in range(n)]
+        if chance.random() < 0.05:
+            out[0] = chance.choice(common.SPECIAL)
+        return out
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.95:
+            worker.tensors(*({"name": name, "role": "activation_in", "shape": shapes[name], "values": values(shapes[name])}
+                             for name in names))
+
+    schedule = chance.choice(common.SCHEDULES)
+    return ([{"use": "probabilities_into_loss", "with": parameters}],
+            common.play(chance, schedule(chance, chance.randint(3, 25)), fill))
