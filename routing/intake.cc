@@ -78,6 +78,10 @@ void Intake::report(Issue normal, WallTime now) {
       return began(state, now);
     case Effect::ended:
       return ended(state, now);
+    case Effect::repeated:
+      // It leads where it led, unless that hangs on another issue, or on routes that are new.
+      if (!state.leaves.empty() && state.issue.caused_by.empty()) return;
+      [[fallthrough]];
     case Effect::updated:
       groups_.change_all_of(state);
       if (state.firing) groups_.route(state, now, false);

@@ -58,6 +58,29 @@ void replace(Issue& issue, Issue report) {
   issue = std::move(report);
 }
 
+/// Fires as before, in the same words: what differs is when it was said, and of which step.
+bool says_the_same(const Issue& known, const Issue& report) {
+  const auto& a = known.evidence;
+  const auto& b = report.evidence;
+  const auto same_number = [](const core::NamedNumber& one, const core::NamedNumber& other) {
+    return one.name == other.name && one.value == other.value;
+  };
+  const bool same_threshold = a.threshold.has_value() == b.threshold.has_value() &&
+                              (!a.threshold || same_number(*a.threshold, *b.threshold));
+  return known.source == report.source && known.run.uid == report.run.uid &&
+         known.run.attempt == report.run.attempt && known.severity == report.severity &&
+         known.shadow == report.shadow && known.kind == report.kind &&
+         known.params_hash == report.params_hash && known.mode == report.mode &&
+         known.explicit_expiry == report.explicit_expiry && known.ends_at == report.ends_at &&
+         known.starts_at <= report.starts_at && known.labels == report.labels &&
+         known.summary == report.summary && known.description == report.description &&
+         known.recommendation == report.recommendation && known.runbook_url == report.runbook_url &&
+         known.annotations == report.annotations && known.generator_url == report.generator_url &&
+         a.op == b.op && same_number(a.observed, b.observed) && same_threshold &&
+         a.affected.hit == b.affected.hit && a.affected.evaluated == b.affected.evaluated &&
+         a.affected.worst == b.affected.worst && a.values == b.values;
+}
+
 bool is_stale(const IssueState& state, const Issue& report) {
   if (state.key.empty()) return false;
   const auto seen = state.sequences.find(report.source);
@@ -98,10 +121,11 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
   if (state.firing) {
     if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+    const Effect effect = says_the_same(state.issue, report) ? Effect::repeated : Effect::updated;
     set_expiry(state, report, now, timeout);
     if (newer_or_same(report, state.issue)) replace(state.issue, std::move(report));
     state.issue.starts_at = starts_at;
-    return Effect::updated;
+    return effect;
   }
   const bool known = state.last_transition != WallTime{};
   const bool next_attempt = known && earlier_attempt(state.issue, report);

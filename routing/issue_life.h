@@ -8,12 +8,13 @@ namespace tocsin::routing {
 
 /// What one report did to an issue.
 enum class Effect {
-  stale,    // older than what is known: ignored
-  updated,  // same episode, same status
-  began,    // a new episode fires
-  resumed,  // the episode that had ended goes on: the resolve was premature
-  ended,    // the episode resolved
-  orphan,   // a resolve of something that never fired here
+  stale,     // older than what is known: ignored
+  updated,   // same episode, same status
+  repeated,  // the same, and nothing in it that anybody reads is new: it was only said again
+  began,     // a new episode fires
+  resumed,   // the episode that had ended goes on: the resolve was premature
+  ended,     // the episode resolved
+  orphan,    // a resolve of something that never fired here
 };
 
 /// The report with its missing times filled in: starts_at from time from arrival; a resolve ends at

@@ -1,5 +1,8 @@
 #include "routing/issues.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "routing/runs.h"
 
 namespace tocsin::routing {
@@ -8,6 +11,13 @@ using core::Issue;
 using core::IssueStatus;
 using core::Resolution;
 using core::WallTime;
+
+namespace {
+
+/// How old the times and the step of an issue may be in its record while it is only said again.
+constexpr core::Duration kRepeatGrain = std::chrono::minutes(5);
+
+}  // namespace
 
 IssueState& Issues::of(const core::Labels& labels) {
   const std::string key = core::issue_key(labels);
@@ -39,6 +49,7 @@ Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold)
       retire(state);
       break;
     case Effect::updated:
+    case Effect::repeated:
       if (!state.firing) break;
       if (state.expires_at) {
         agenda_.set(Due::expire_issue, state.key, *state.expires_at);
@@ -47,8 +58,16 @@ Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold)
       }
       break;
   }
+  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
+  state.saved_at = now;
   touch(state);
   return effect;
+}
+
+/// An expiry that a report put off is put off in the record well before it comes.
+core::Duration Issues::repeat_grain(const IssueState& state) const {
+  return state.expires_at ? std::min<core::Duration>(kRepeatGrain, limits_.resolve_timeout / 4)
+                          : kRepeatGrain;
 }
 
 bool Issues::end(IssueState& state, Resolution resolution, WallTime at) {

@@ -68,6 +68,7 @@ class Issues final : public KnownIssues {
   void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
 
  private:
+  [[nodiscard]] core::Duration repeat_grain(const IssueState& state) const;
   void began(IssueState& state);
   void ended(IssueState& state);
 

@@ -33,6 +33,8 @@ struct IssueState {
   std::map<std::uint64_t, core::Issue> past;
 
   std::vector<std::string> joined;  // hashes as read back, until restored() has linked them
+  // Not stored: when its record was written last, so that what is only said again writes none.
+  core::WallTime saved_at{};
   // Linked by restored():
   std::vector<Group*> groups;        // where it is a member; stored by their hashes
   std::vector<const Route*> leaves;  // of its present labels

@@ -70,7 +70,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
   wiring_.state_partitions = kStatePartition + 1;
   wiring_.leader = true;
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
-  wiring_.batch = 512;
+  wiring_.batch = 4096;
 }
 
 RouteStage::~RouteStage() = default;

@@ -94,6 +94,56 @@ TEST_F(Restart, TheSnapshotIsTheChangelog) {
   EXPECT_EQ(again, snapshot);
 }
 
+TEST_F(Restart, WhatIsOnlySaidAgainWritesNoRecordOfItsIssue) {
+  h.open();
+  h.fire(tensor("a"));
+  h.at(1min);
+  const std::string key = "issue/" + core::issue_key(tensor("a"));
+  const std::string first = h.changelog.at(key);
+  core::Issue again = h.issue(tensor("a"), core::IssueStatus::firing);
+  again.step = 500;
+  h.report(again);
+  EXPECT_EQ(h.changelog.at(key), first);
+  // … but the message that goes out next has the newest report in it,
+  EXPECT_EQ(h.router().find_issue(core::issue_key(tensor("a")))->issue.step, 500);
+  // news are written at once, with the step that was not,
+  again = h.issue(tensor("a"), core::IssueStatus::firing);
+  again.step = 501;
+  again.summary = "worse";
+  h.report(again);
+  const std::string second = h.changelog.at(key);
+  EXPECT_THAT(second, ::testing::HasSubstr("worse"));
+  EXPECT_THAT(second, ::testing::HasSubstr("501"));
+  // and so is what is said again some minutes later.
+  h.at(10min);
+  again = h.issue(tensor("a"), core::IssueStatus::firing);
+  again.summary = "worse";
+  again.step = 900;
+  h.report(again);
+  EXPECT_THAT(h.changelog.at(key), ::testing::HasSubstr("900"));
+}
+
+TEST_F(Restart, AnExpiryThatReportsPutOffIsNotForgotten) {
+  h.options.limits.resolve_timeout = 5min;
+  h.open();
+  const auto say = [&] {
+    core::Issue report = h.issue(tensor("a"), core::IssueStatus::firing);
+    report.explicit_expiry = false;
+    h.report(report);
+  };
+  say();
+  for (int minute = 1; minute <= 19; ++minute) {
+    h.at(minute * 1min);
+    say();
+  }
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
+  h.crash();
+  h.at(19min + 3min + 45s);  // at least, whatever was not written
+  EXPECT_THAT(h.said(), IsEmpty());
+  h.at(25min + 30s);
+  EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"));
+}
+
 TEST_F(Restart, DamagedRecordsAreNamedAndLeftOut) {
   h.open();
   h.fire(tensor("a"));
