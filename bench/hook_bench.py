@@ -1,201 +1,222 @@
 #!/usr/bin/env python3
-"""What the training hook costs: interleaved blocks with and without it, in one run, on one thread.
+"""What the training hook costs of a loop's processor time, beside the loop without it and beside how people watch today.
 
-Prints one line per figure, `name value unit ratio baseline target pass|miss`, and exits 1 when one is missed:
+On a transformer, a convolutional network and a perceptron, one thread each, every row in the same process on the same model
+(bench/interleaved.py: blocks of ten steps in turns, medians over rounds with their 95 % interval):
 
-  hook_transformer_share  extra time per step with the hook, over the step without it (target < 1 %)
-  hook_mlp_share          the same for a multi-layer perceptron
-  hook_tiny_step          microseconds that the hook adds to a step of a tiny model (no target: a share means
-                          nothing below 5 ms steps)
-  hook_call_p99           99th percentile of the time inside hook calls on a step that captures nothing (< 20 us)
+  tocsin, every 10th step     the default and phases: statistics of every gradient and weight, deltas of weights, the loss at
+                              every step; times of forward, backward and data at every step (target <= 1 %)
+  tocsin, every step          the same, tensors at every step (target <= 5 %)
+  bare again                  the loop without anything once more: what this run cannot tell apart from nothing
+  empty callbacks             a Python function before and one after the update that do nothing
+  item(), every 10th step     ``.norm().item()`` and four more per tensor, as scripts do it by hand
+  histograms, every 10th step what ``wandb.watch(log="all")`` computes: finite part, minimum, maximum, ``torch.histc`` of 64
+                              bins, moved to lists (Weights & Biases' own interval is 1 000 steps; nothing is sent here)
+  smdebug, every 10th step    the original library with the reductions mean, std, l2 of absolute values and plain ones, if it
+                              can be imported (it needs protobuf < 3.21, numpy < 2, pandas, psutil)
 
-Each is measured twice: by the wall clock, and, with `_cpu` in its name, by the processor time of the training thread, which
-other load of the machine does not change. On a machine that is busy with other things only the second one says something
-about the hook.
+Judged is the processor time of the whole process, the hook's own threads included; beside it stands that of the training
+thread alone. Where the hook is off, what it has installed is taken out of model and optimizer. Exits 1 when a target is missed.
 
-Both loops capture every gradient and every weight (with `delta`) at every 10th step, and the loss at every step.
-Blocks are short and alternate, the order is swapped every time, and the median over pairs is reported: load of the
-machine that changes more slowly than a pair does not count for either side.
-
-Usage: bench/hook_bench.py [--quick] [--out kafka://host:port]
+Usage: bench/hook_bench.py [--quick] [--loops transformer,convolutional,perceptron] [--out kafka://host:port]
 """
 import argparse
+import importlib
+import logging
 import os
-import statistics
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "python"))
-# torch.set_num_threads() says nothing to OpenBLAS (Debian's torch), whose threads spin while they wait for each other: one
-# that another thread delays for a moment stops all, and the waiting counts as processor time.
-for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import training_loops  # noqa: E402  (also keeps OpenBLAS to one thread, before torch is loaded)
 import torch  # noqa: E402
+from interleaved import AGAIN, BARE, Shares  # noqa: E402
+from training_loops import Installed  # noqa: E402
 
 import tocsin  # noqa: E402
 
-missed = False
+GRID = 10
+STEPS = GRID  # of a block: the hook captures one of them, whichever it is
 
 
-def report(name, value, unit, ratio=None, baseline="-", target="-", passed=None):
-    global missed
-    missed = missed or passed is False
-    verdict = "-" if passed is None else "pass" if passed else "miss"
-    print(f"{name} {value:.4g} {unit} {'-' if ratio is None else f'{ratio:.5f}'} {baseline} {target} {verdict}", flush=True)
+class Bare:
+    """The loop as it is."""
+
+    def __init__(self, loop):
+        self.loop = loop
+
+    def block(self):
+        for step in range(STEPS):
+            self.step(step)
+
+    def step(self, step):
+        self.loop.optimizer.zero_grad()
+        loss = self.loop.loss()
+        loss.backward()
+        self.before(loss, step)
+        self.loop.optimizer.step()
+        self.after()
+
+    def before(self, loss, step):
+        pass
+
+    def after(self):
+        pass
+
+    def close(self):
+        pass
 
 
-class Transformer(torch.nn.Module):
-    """Two encoder layers over an embedding: 28 tensors, about half a million parameters."""
+class Tocsin(Bare):
+    """Watched only while a block of its own runs."""
 
-    def __init__(self, width=128, heads=4, vocabulary=512):
-        super().__init__()
-        self.embed = torch.nn.Embedding(vocabulary, width)
-        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
-        self.encoder = torch.nn.TransformerEncoder(layer, 2)
-        self.head = torch.nn.Linear(width, vocabulary)
+    def __init__(self, loop, out, every):
+        super().__init__(loop)
+        self.every = every
+        self.hook = tocsin.watch(loop.model, loop.optimizer, out=out, run="bench", phases=True,
+                                 capture={"every": f"{every} steps", "overhead": "100%"})
+        assert self.hook.enabled, self.hook.stats()
+        self._data = self.hook.phase("data_wait")
+        self._installed = Installed(loop)
+        self._installed.take()
 
-    def forward(self, tokens):
-        return self.head(self.encoder(self.embed(tokens)))
+    def block(self):
+        self._installed.put()
+        super().block()
+        self._installed.take()
 
+    def step(self, step):
+        with self._data:
+            pass
+        super().step(step)
 
-def transformer():
-    model = Transformer()
-    tokens = torch.randint(0, 512, (8, 32))
+    def before(self, loss, step):
+        self.hook.log(loss=loss)
 
-    def loss():
-        return torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    def after(self):
+        self.hook.should_stop()
 
-    return model, torch.optim.Adam(model.parameters(), lr=1e-4), loss
-
-
-def perceptron(width=512, batch=1024):
-    model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU(),
-                                torch.nn.Linear(width, 10))
-    x, y = torch.randn(batch, 64), torch.randint(0, 10, (batch,))
-
-    def loss():
-        return torch.nn.functional.cross_entropy(model(x), y)
-
-    return model, torch.optim.SGD(model.parameters(), lr=1e-3), loss
-
-
-def clocks():
-    return time.perf_counter(), time.thread_time()
+    def close(self):
+        stats = self.hook.stats()
+        assert stats["effective_interval"] == self.every and stats["sampled_steps_total"] > 0, stats
+        assert not sum(stats["dropped_records_total"].values()) and not stats["hook_errors_total"], stats
+        self.hook.close(timeout=5)
 
 
-def block(optimizer, loss, steps, hook):
-    """(wall, processor) seconds per step of a block; with a hook the loop calls what a user's loop calls."""
-    begin = clocks()
-    for _ in range(steps):
-        optimizer.zero_grad()
-        value = loss()
-        value.backward()
-        if hook is not None:
-            hook.log(loss=value)
-        optimizer.step()
-        if hook is not None and hook.should_stop():
-            break
-    return tuple((after - before) / steps for after, before in zip(clocks(), begin))
+class Empty(Bare):
+    def before(self, loss, step):
+        nothing()
+
+    def after(self):
+        nothing()
 
 
-def pairs(make, steps, repeats, out):
-    """((wall without, extra with the hook), (processor …)), medians over pairs of blocks that are neighbours in time."""
-    torch.manual_seed(0)
-    plain, hooked = make(), make()  # same work on two models; only one of them is watched
-    for _, optimizer, loss in (plain, hooked):
-        block(optimizer, loss, steps, None)
-    hook = tocsin.watch(hooked[0], hooked[1], out=out, run="bench", capture={"overhead": "100%"})
-    assert hook.enabled, hook.stats()
-    block(hooked[1], hooked[2], steps, hook)
-    measured = []
-    for i in range(repeats):
-        if i % 2 == 0:
-            off = block(plain[1], plain[2], steps, None)
-            on = block(hooked[1], hooked[2], steps, hook)
-        else:
-            on = block(hooked[1], hooked[2], steps, hook)
-            off = block(plain[1], plain[2], steps, None)
-        measured.append((off, on))
-    stats = hook.stats()
-    assert stats["effective_interval"] == 10 and stats["sampled_steps_total"] > 0, stats
-    assert sum(stats["dropped_records_total"].values()) == 0, stats
-    hook.close(timeout=5)
-    return [(statistics.median(off[clock] for off, _ in measured), statistics.median(on[clock] - off[clock] for off, on in measured))
-            for clock in (0, 1)]
+def nothing():
+    return None
 
 
-def share(name, make, steps, repeats, out):
-    for suffix, (base, extra) in zip(("", "_cpu"), pairs(make, steps, repeats, out)):
-        ratio = extra / base
-        report(name + suffix, 1e3 * base, "ms", ratio, "loop_without_hook", "<0.01", ratio < 0.01)
-        if base < 0.005:
-            print(f"# {name}{suffix}: a step takes less than 5 ms here; the share is no measure", file=sys.stderr)
+class Tensors(Bare):
+    """Looks at every gradient and weight at every tenth step."""
+
+    def before(self, loss, step):
+        if step % GRID == 0:
+            self.found = [self.look(tensor.detach()) for parameter in self.loop.model.parameters()
+                          for tensor in (parameter, parameter.grad) if tensor is not None]
+
+    def look(self, tensor):
+        raise NotImplementedError
 
 
-def tiny(out, repeats):
-    for suffix, (base, extra) in zip(("", "_cpu"), pairs(lambda: perceptron(16, 8), 200, repeats, out)):
-        report("hook_tiny_step" + suffix, 1e6 * extra, "us", extra / base, "loop_without_hook")
+class Items(Tensors):
+    def look(self, tensor):
+        return (tensor.norm().item(), tensor.mean().item(), tensor.abs().max().item(), torch.isnan(tensor).sum().item(),
+                torch.isinf(tensor).sum().item())
 
 
-def calls(out, steps):
-    """99th percentile of the time inside hook calls on steps that capture nothing."""
-    model, optimizer, loss = perceptron(16, 8)
-    hook = tocsin.watch(model, optimizer, out=out, run="bench", capture={"every": "1000000 steps"})
-    adapter = hook.sink.adapters()[0]
-    spent = {"": [], "_cpu": []}
-    clock, processor = time.perf_counter_ns, time.thread_time_ns
-    inside = {"": 0, "_cpu": 0}
+class Histograms(Tensors):
+    def look(self, tensor):
+        flat = tensor.reshape(-1)
+        flat = flat[torch.isfinite(flat)]
+        low, high = flat.min().item(), flat.max().item()
+        return torch.linspace(low, high, steps=65).tolist(), torch.histc(flat, bins=64, min=low, max=high).tolist()
 
-    def timed(function, cpu):
-        # One clock at a time: reading the thread's clock is a system call, which the other must not see.
-        key, now = ("_cpu", processor) if cpu else ("", clock)
 
-        def wrapper(*args, **kwargs):
-            begin = now()
-            answer = function(*args, **kwargs)
-            inside[key] += now() - begin
-            return answer
-        return wrapper
+class Smdebug(Bare):
+    """On a model of its own: it cannot be taken out again."""
 
-    before, after = adapter.before_update, adapter.after_update
-    for cpu in (False, True):
-        key = "_cpu" if cpu else ""
-        adapter.before_update, adapter.after_update = timed(before, cpu), timed(after, cpu)
-        log, should_stop = timed(hook.log, cpu), timed(hook.should_stop, cpu)
-        for step in range(steps):
-            optimizer.zero_grad()
-            value = loss()
-            value.backward()
-            inside[key] = 0
-            log(loss=value)
-            optimizer.step()
-            should_stop()
-            if step >= 100:
-                spent[key].append(inside[key])
-    hook.close(timeout=5)
-    for key, times in spent.items():
-        times.sort()
-        report("hook_call_median" + key, times[len(times) // 2] / 1e3, "us")
-        p99 = times[int(len(times) * 0.99)] / 1e3
-        report("hook_call_p99" + key, p99, "us", None, "-", "<20us", p99 < 20)
+    def __init__(self, loop, folder):
+        super().__init__(loop)
+        import smdebug.pytorch as smd
+        reductions = smd.ReductionConfig(reductions=["mean", "std"], abs_reductions=["mean", "max"], norms=["l2"])
+        self.hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=GRID),
+                             reduction_config=reductions, include_collections=["weights", "gradients", "biases"])
+        self.hook.register_module(loop.model)
+
+    def before(self, loss, step):
+        self.hook.record_tensor_value("loss", loss.detach())
+
+    def close(self):
+        self.hook.close()
+
+
+def has_smdebug():
+    try:
+        logging.disable(logging.INFO)  # it says every parameter's name
+        importlib.import_module("smdebug.pytorch")
+        return True
+    except Exception as error:  # noqa: BLE001 - whatever it lacks here
+        print(f"smdebug: absent ({type(error).__name__}: {error})")
+        return False
+
+
+def measure(name, make, out, rounds, peers):
+    """True when a target is missed."""
+    loop = make()
+    missed = False
+    for every, others in ((GRID, peers), (1, False)):
+        kinds = {"tocsin": Tocsin(loop, os.path.join(out, f"{name}{every}") if "://" not in out else out, every)}
+        if others:
+            kinds.update({"empty callbacks": Empty(loop), "item(), every 10th step": Items(loop),
+                          "histograms, every 10th step": Histograms(loop)})
+            if peers == "smdebug":
+                kinds["smdebug, every 10th step"] = Smdebug(make(), os.path.join(out, name + "-smdebug"))
+        shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}})
+        shares.run(rounds)
+        for one in kinds.values():
+            one.close()
+        for kind in [*kinds, AGAIN]:
+            missed = say(name, kind, shares, every) or missed
+    return missed
+
+
+def say(loop, kind, shares, every):
+    title, target = kind, None
+    if kind == "tocsin":
+        title = "tocsin, every step" if every == 1 else f"tocsin, every {every}th step"
+        target = 0.05 if every == 1 else 0.01
+    (process, low, high), (thread, _, _) = shares.share(kind, "process"), shares.share(kind, "thread")
+    missed = target is not None and process > target
+    verdict = "" if target is None else f"  target <= {target:.0%}  {'miss' if missed else 'pass'}"
+    print(f"{loop} {1e3 * shares.bare() / STEPS:.2f} ms  {title:<28} {process:8.2%} [{low:.2%} … {high:.2%}]"
+          f"  training thread {thread:7.2%}{verdict}", flush=True)
+    return missed
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer blocks; for a first look")
-    parser.add_argument("--out", help="kafka://host:port or a directory; default: a temporary journal")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; for a first look")
+    parser.add_argument("--loops", default="transformer,convolutional,perceptron")
+    parser.add_argument("--alone", action="store_true", help="without the peers")
+    parser.add_argument("--out", help="kafka://host:port; default: a temporary journal")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)  # the losses become tiny in a long run; that must not make steps slow
-    repeats = 10 if arguments.quick else 40
+    missed = False
+    peers = "" if arguments.alone else "smdebug" if has_smdebug() else "others"
     with tempfile.TemporaryDirectory() as directory:
-        out = arguments.out or os.path.join(directory, "journal")
-        share("hook_transformer_share", transformer, 20, repeats, out)
-        share("hook_mlp_share", perceptron, 20, repeats, out)
-        tiny(out, repeats)
-        calls(out, 2000 if arguments.quick else 20000)
+        for name in arguments.loops.split(","):
+            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 100,
+                             peers) or missed
     return 1 if missed else 0
 
 

@@ -1,0 +1,99 @@
+"""The loops that the hook's cost is measured on: PyTorch, one thread, small enough for a core's caches to matter."""
+import os
+
+# torch.set_num_threads() says nothing to OpenBLAS (Debian's torch), whose threads spin while they wait for each other: one
+# that another thread delays for a moment stops all, and the waiting counts as processor time.
+for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+torch.set_flush_denormal(True)  # the losses become tiny in a long run; that must not make steps slow
+
+
+class Transformer(torch.nn.Module):
+    """Two encoder layers over an embedding: 28 tensors, about half a million parameters."""
+
+    def __init__(self, width=128, heads=4, vocabulary=512):
+        super().__init__()
+        self.embed = torch.nn.Embedding(vocabulary, width)
+        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 2)
+        self.head = torch.nn.Linear(width, vocabulary)
+
+    def forward(self, tokens):
+        return self.head(self.encoder(self.embed(tokens)))
+
+
+class Convolutional(torch.nn.Module):
+    """Six convolutions with batch normalisation, as a small image classifier has: 26 tensors."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        layers, channels = [], 3
+        for i in range(6):
+            layers += [torch.nn.Conv2d(channels, width, 3, padding=1, stride=1 + i % 2), torch.nn.BatchNorm2d(width), torch.nn.ReLU()]
+            channels = width
+        self.body = torch.nn.Sequential(*layers)
+        self.head = torch.nn.Linear(width, 10)
+
+    def forward(self, images):
+        return self.head(self.body(images).mean((2, 3)))
+
+
+class Loop:
+    """A model, its optimizer and a batch that it is trained on again and again."""
+
+    def __init__(self, model, optimizer, batch, loss):
+        self.model, self.optimizer, self.batch = model, optimizer, batch
+        self._loss = loss
+
+    def loss(self):
+        return self._loss(self.model, self.batch)
+
+
+class Installed:
+    """What was put into a loop's model and optimizer, to be taken out and put back."""
+
+    def __init__(self, loop):
+        self._step = loop.optimizer.__dict__.get("step")  # torch 1.13
+        self._optimizer = loop.optimizer
+        places = [getattr(loop.optimizer, name, None) for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
+        places += [getattr(loop.model, name, None) for name in ("_forward_hooks", "_forward_pre_hooks")]
+        self._hooks = [(place, dict(place)) for place in places if place]
+
+    def take(self):
+        if self._step is not None:
+            self._optimizer.__dict__.pop("step", None)
+        for place, _ in self._hooks:
+            place.clear()
+
+    def put(self):
+        if self._step is not None:
+            self._optimizer.step = self._step
+        for place, hooks in self._hooks:
+            place.update(hooks)
+
+
+def transformer():
+    torch.manual_seed(0)
+    model = Transformer()
+    return Loop(model, torch.optim.Adam(model.parameters(), lr=1e-4), torch.randint(0, 512, (8, 32)),
+                lambda model, tokens: torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()))
+
+
+def convolutional():
+    torch.manual_seed(0)
+    model = Convolutional()
+    return Loop(model, torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9),
+                (torch.randn(16, 3, 24, 24), torch.randint(0, 10, (16,))),
+                lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]))
+
+
+def perceptron(width=512, batch=1024):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU(),
+                                torch.nn.Linear(width, 10))
+    return Loop(model, torch.optim.SGD(model.parameters(), lr=1e-3), (torch.randn(batch, 64), torch.randint(0, 10, (batch,))),
+                lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]))
