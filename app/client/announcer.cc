@@ -103,7 +103,7 @@ core::Duration Announcer::tick() {
   if (const auto waiting = frames_.due_in(now)) return *waiting;
   // While training goes on, more rows are to be expected.
   if (std::exchange(ticked_at_, steps_.global_step()) != steps_.global_step()) {
-    return FrameBatcher::kBatchTime;
+    return FrameBatcher::kPace;
   }
   return started_ ? std::max(last_heartbeat_ + kHeartbeat - now, core::Duration{0})
                   : std::max(opened_ + kMayWait - now, core::Duration{0});

@@ -221,6 +221,7 @@ std::string Client::counters() const {
   out.emplace_back("confirmed_records_total", sender_.confirmed());
   out.emplace_back("queued_records_total", std::move(pushed));
   out.emplace_back("dropped_records_total", std::move(dropped));
+  out.emplace_back("sender_wakes_total", queue_.wakes());
   out.emplace_back("queue_bytes", queue_.bytes());
   out.emplace_back("waiting_records", std::uint64_t{queue_.size()});
   out.emplace_back("spooled_records", sender_.spool().waiting());

@@ -112,9 +112,9 @@ void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool opti
                                 std::max(now.wall, began), micro_steps,
                                 optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
   waits();
-  // Making frames is the sending thread's work, which looks every kBatchTime; here only when it is
-  // held up, so that rows wait 100 ms at most.
-  if (published || now.monotonic - waiting_.since >= 5 * kBatchTime) flush();
+  // Making frames is the sending thread's work, which looks every kPace; here only when it is held
+  // up.
+  if (published || now.monotonic - waiting_.since >= kLongestWait) flush();
   step_begins();
 }
 
@@ -143,12 +143,16 @@ void FrameBatcher::flush() {
 }
 
 void FrameBatcher::flush_if_due(core::Duration now) {
-  if (waiting_.since.count() >= 0 && now - waiting_.since >= kBatchTime) flush();
+  const auto left = due_in(now);
+  if (!left || left->count() > 0) return;
+  looked_ = now;
+  flush();
 }
 
 std::optional<core::Duration> FrameBatcher::due_in(core::Duration now) const {
   if (waiting_.since.count() < 0) return std::nullopt;
-  return std::max(waiting_.since + kBatchTime - now, core::Duration{0});
+  const core::Duration due = std::max(waiting_.since + kBatchTime, looked_ + kPace);
+  return std::max(due - now, core::Duration{0});
 }
 
 void FrameBatcher::flush_summary() {

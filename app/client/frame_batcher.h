@@ -23,7 +23,13 @@ namespace tocsin::app::client {
 class FrameBatcher {
  public:
   static constexpr std::size_t kFrameRows = 500;
+  /// So long rows wait for others when nothing has come for a while.
   static constexpr core::Duration kBatchTime = std::chrono::milliseconds(20);
+  /// While they come all the time, the sending thread looks so often: each look costs a turn of its
+  /// own and one of the transport.
+  static constexpr core::Duration kPace = std::chrono::milliseconds(80);
+  /// No row waits longer, also where the sending thread is held up.
+  static constexpr core::Duration kLongestWait = std::chrono::milliseconds(100);
 
   /// Borrows everything but the incarnation.
   FrameBatcher(const Identity& identity, std::uint64_t incarnation, NameTable& names,
@@ -87,6 +93,7 @@ class FrameBatcher {
   SendQueue& queue_;
   ingest::FrameWriter writer_;
   Waiting waiting_;
+  core::Duration looked_{-kPace};  // monotonic; when flush_if_due() last had something to do
   std::uint64_t sequence_ = 1;
   std::uint64_t rows_ = 0;
   std::uint64_t errors_ = 0;

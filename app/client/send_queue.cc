@@ -66,6 +66,7 @@ bool SendQueue::make_room(Precedence above, std::uint64_t bytes) {
 bool SendQueue::push(QueuedRecord record) {
   if (tap_) tap_(record.record);
   const std::uint64_t bytes = size_of(record);
+  bool much = false;
   {
     const std::lock_guard lock(mutex_);
     ++pushed_[index(record.precedence)];
@@ -73,10 +74,14 @@ bool SendQueue::push(QueuedRecord record) {
       count(record);
       return false;
     }
+    much = bytes_ <= capacity_ / 8 && bytes_ + bytes > capacity_ / 8;
     bytes_ += bytes;
     records_.push_back(std::move(record));
   }
-  filled_.notify_one();
+  if (much || idle_.load()) {
+    ++wakes_;
+    filled_.notify_one();
+  }
   return true;
 }
 
@@ -106,6 +111,7 @@ void SendQueue::wake() {
     const std::lock_guard lock(mutex_);
     woken_ = true;
   }
+  ++wakes_;
   filled_.notify_one();
 }
 

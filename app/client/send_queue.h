@@ -50,7 +50,9 @@ class SendQueue {
   /// Sees every record at push(), also those that are dropped, in the order of the caller's lock.
   /// Set before the first push().
   void set_tap(std::function<void(const core::OutRecord&)> tap) { tap_ = std::move(tap); }
-  /// False: `record` itself was dropped (nothing of lower precedence held enough).
+  /// False: `record` itself was dropped (nothing of lower precedence held enough). A sender that will
+  /// look by itself soon is not woken for it, for that costs the caller more than all the rest,
+  /// unless the queue has become an eighth full.
   bool push(QueuedRecord record);
   /// Oldest record; nullopt when empty. The record stays counted until done() or back().
   std::optional<QueuedRecord> pop();
@@ -60,7 +62,7 @@ class SendQueue {
   /// not count (the publisher does not take it for now).
   void wait(std::chrono::nanoseconds timeout, bool only_wake = false);
   void wake();
-  /// The sender is about to look whether anything waits, and to sleep long if not.
+  /// The sender is about to look whether anything waits, and to sleep long if not: until it is woken.
   void going_idle(bool idle) noexcept { idle_.store(idle); }
   /// Something waits that is not queued yet: wakes a sender that sleeps long; else costs one load.
   void nudge() {
@@ -75,6 +77,8 @@ class SendQueue {
   /// A record that was taken but could not be delivered counts as a gap, too.
   void count_lost(const QueuedRecord& record);
 
+  /// How often the sender was told to look.
+  [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_.load(); }
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::array<std::uint64_t, kPrecedences> dropped() const;  // frames, ever
@@ -92,6 +96,7 @@ class SendQueue {
   std::uint64_t bytes_ = 0;
   bool woken_ = false;
   std::atomic<bool> idle_{false};
+  std::atomic<std::uint64_t> wakes_{0};
   std::array<Gap, kPrecedences> gaps_{};
   std::array<std::uint64_t, kPrecedences> dropped_{};
   std::array<std::uint64_t, kPrecedences> pushed_{};

@@ -166,7 +166,7 @@ core::Duration Sender::turn() {
   // Before the look, so that what comes after it is not slept over.
   queue_.going_idle(true);
   const core::Duration next = session_.tick();
-  if (next <= Session::kBatchTime) queue_.going_idle(false);
+  if (next <= Session::kPace) queue_.going_idle(false);
   stuck_ = !send();
   if (!stuck_) return std::min<core::Duration>(next, kLongestWait);
   const core::Duration again = try_again_ - clock_.monotonic();

@@ -36,6 +36,7 @@ struct LentTensor {
 class Session {
  public:
   static constexpr core::Duration kBatchTime = FrameBatcher::kBatchTime;
+  static constexpr core::Duration kPace = FrameBatcher::kPace;
   static constexpr core::Duration kHeartbeat = Announcer::kHeartbeat;
   static constexpr core::Duration kDictionaryAgain = Announcer::kDictionaryAgain;
 

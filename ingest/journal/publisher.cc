@@ -68,6 +68,7 @@ core::Result<std::int32_t> JournalPublisher::partitions(std::string_view topic) 
 
 core::Status JournalPublisher::publish(const core::OutRecord& record) {
   if (auto topic = check(record); !topic) return topic.error();
+  bool wake = false;
   {
     const std::lock_guard lock(queue_mutex_);
     if (queue_.size() >= options_.max_queued_records ||
@@ -82,8 +83,10 @@ core::Status JournalPublisher::publish(const core::OutRecord& record) {
     queued_bytes_ += size_of(record);
     ++queued_;
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    // The thread waits for the first one, then for a full batch or its time.
+    wake = queue_.size() == 1 || queue_.size() >= kBatchRecords || queued_bytes_ >= kBatchBytes;
   }
-  changed_.notify_all();
+  if (wake) changed_.notify_all();
   return core::ok();
 }
 

@@ -62,8 +62,8 @@ TEST_F(AnnouncerTest, AWorkerThatSaysNothingStartsAfterAMomentAndBeatsFromThenOn
 TEST_F(AnnouncerTest, WhileTrainingGoesOnItLooksOften) {
   announcer_.ensure_started();
   steps_.next({});
-  EXPECT_EQ(announcer_.tick(), FrameBatcher::kBatchTime);
-  EXPECT_GT(announcer_.tick(), FrameBatcher::kBatchTime);
+  EXPECT_EQ(announcer_.tick(), FrameBatcher::kPace);
+  EXPECT_GT(announcer_.tick(), FrameBatcher::kPace);
 }
 
 TEST_F(AnnouncerTest, LostRecordsAreAGapAndWhatEveryReaderNeedsAgain) {

@@ -89,6 +89,22 @@ TEST(SendQueue, RecordThatWasPutBackIsTheNextOne) {
   EXPECT_THAT(drain(queue), ::testing::ElementsAre(1, 2));
 }
 
+TEST(SendQueue, WakesWhoSleepsLongAndWhoLooksSoonOnlyWhenMuchHasCome) {
+  SendQueue queue(16'000);
+  queue.going_idle(true);
+  queue.push(record(Precedence::scalars, 1));
+  EXPECT_EQ(queue.wakes(), 1U);
+  queue.nudge();
+  EXPECT_EQ(queue.wakes(), 2U);
+  drain(queue);
+  queue.going_idle(false);
+  queue.nudge();
+  queue.push(record(Precedence::scalars, 2));
+  EXPECT_EQ(queue.wakes(), 2U);
+  for (std::int64_t step = 3; step < 6; ++step) queue.push(record(Precedence::scalars, step));
+  EXPECT_EQ(queue.wakes(), 3U);  // an eighth was reached once
+}
+
 TEST(SendQueue, WaitReturnsForARecordOrAWake) {
   SendQueue queue(1 << 20);
   queue.wake();
