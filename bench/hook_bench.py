@@ -18,7 +18,8 @@ On a transformer, a convolutional network and a perceptron, one thread each, eve
 Judged is the processor time of the whole process, the hook's own threads included; beside it stands that of the training
 thread alone. Where the hook is off, what it has installed is taken out of model and optimizer. Exits 1 when a target is missed.
 
-Usage: bench/hook_bench.py [--quick] [--loops transformer,convolutional,perceptron] [--out kafka://host:port]
+Usage: bench/hook_bench.py [--quick] [--alone] [--loops transformer,convolutional,perceptron] [--heap kept|shrinks]
+                           [--out kafka://host:port]
 """
 import argparse
 import importlib
@@ -210,7 +211,10 @@ def main():
     parser.add_argument("--loops", default="transformer,convolutional,perceptron")
     parser.add_argument("--alone", action="store_true", help="without the peers")
     parser.add_argument("--out", help="kafka://host:port; default: a temporary journal")
+    parser.add_argument("--heap", choices=("kept", "shrinks"), default="kept", help="see training_loops.keep_the_heap()")
     arguments = parser.parse_args()
+    if arguments.heap == "kept":
+        training_loops.keep_the_heap()
     missed = False
     peers = "" if arguments.alone else "smdebug" if has_smdebug() else "others"
     with tempfile.TemporaryDirectory() as directory:
