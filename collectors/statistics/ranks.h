@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectors/elements.h"
+#include "collectors/statistics/magnitudes.h"
 #include "collectors/statistics/statistic.h"
 
 namespace tocsin::collectors {
@@ -18,20 +19,10 @@ class RankedElements {
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 17;
 
   /// False: no elements, or a type without an order.
-  bool take(const TensorSample& sample) {
-    values_.clear();
-    if (sample.count == 0 || !is_real(sample.dtype)) return false;
-    bad_ = sample.row.nan > 0;
-    if (sample.count <= kMost) {
-      values_.reserve(sample.count);
-      each_block(sample.dtype, sample.data, sample.count, [&](std::span<const double> block) {
-        values_.insert(values_.end(), block.begin(), block.end());
-      });
-    } else {
-      take_some(sample);
-    }
-    if (bad_) values_.clear();
-    return true;
+  bool take(const TensorSample& sample) { return is_real(sample.dtype) && take(sample, widen); }
+  /// The same of their magnitudes; false also for types that have none.
+  bool take_magnitudes(const TensorSample& sample) {
+    return has_magnitude(sample.dtype) && take(sample, magnitudes);
   }
   [[nodiscard]] static bool all_of(const TensorSample& sample) { return sample.count <= kMost; }
 
@@ -50,9 +41,27 @@ class RankedElements {
   }
 
  private:
+  // Writes elements of a type at an address as numbers.
+  using Read = void (*)(core::Dtype, const std::byte*, std::size_t, double*);
+
+  bool take(const TensorSample& sample, Read read) {
+    values_.clear();
+    if (sample.count == 0) return false;
+    bad_ = sample.row.nan > 0;
+    if (bad_) return true;
+    const DefaultFloatEnvironment environment;
+    if (all_of(sample)) {
+      values_.resize(sample.count);
+      read(sample.dtype, static_cast<const std::byte*>(sample.data), sample.count, values_.data());
+    } else {
+      take_some(sample, read);
+    }
+    return true;
+  }
+
   // From each part the element at a place of its own, so that no period of the data is met; the
   // same places every time.
-  void take_some(const TensorSample& sample) {
+  void take_some(const TensorSample& sample, Read read) {
     const std::size_t width = core::size_of(sample.dtype);
     const auto* from = static_cast<const std::byte*>(sample.data);
     values_.resize(kMost);
@@ -63,7 +72,7 @@ class RankedElements {
       random ^= random >> 7U;
       random ^= random << 17U;
       const std::uint64_t at = first + random % (sample.count / kMost);
-      widen(sample.dtype, from + at * width, 1, &values_[i]);
+      read(sample.dtype, from + at * width, 1, &values_[i]);
     }
   }
 

@@ -15,7 +15,8 @@ COLLECTIONS = ("all", "default", "weights", "biases", "gradients", "losses", "me
                "labels", "feature_importance", "average_shap", "full_shap", "trees")
 
 STATISTICS = ("median", "prod", "quantiles", "delta", "units", "saturation", "at_least", "depth",
-              "digest", "channels", "values", "classes", "histogram")
+              "abs_min", "abs_median", "abs_prod", "digest", "channels", "values", "classes",
+              "histogram")
 
 COLLECTIONS_OF = {"weight": ("weights",), "bias": ("biases",), "gradient": ("gradients",),
                   "loss": ("losses",), "metric": ("metrics",), "input": ("inputs",),

@@ -111,8 +111,8 @@ TEST(Statistics, WhatIsWrongWithARequestIsSaid) {
 TEST(Statistics, TheWordsAreThoseOfTheCaptureSection) {
   EXPECT_EQ(statistic_requests(),
             (std::vector<std::string>{"median", "prod", "quantiles", "delta", "units", "saturation",
-                                      "at_least", "depth", "digest", "channels", "values",
-                                      "classes", "histogram"}));
+                                      "at_least", "depth", "abs_min", "abs_median", "abs_prod",
+                                      "digest", "channels", "values", "classes", "histogram"}));
 }
 
 }  // namespace
