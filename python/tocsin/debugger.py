@@ -17,7 +17,11 @@ to capture. What only the cloud service needs (image, instance type, volume, pat
 import json
 import os
 import re
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+import sys
+import warnings
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _original_job, hook_config
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z")
 _LISTS = ("collection_names", "tensor_regex", "include_regex", "modes", "workers")
@@ -37,55 +41,15 @@ def _value(name: str, text: Any) -> Any:
     return text
 
 
-class CollectionConfig:
-    """A collection to be saved: ``include_regex``, ``exclude_regex``, ``save_interval``, ``save_steps``, ``start_step``,
-    ``end_step`` (the first three of the last four also per mode, ``train.save_interval``), ``reductions``."""
+class CollectionConfig(hook_config.CollectionConfig):
+    """A collection to be saved, with the parameters of ``capture=`` (docs/collections.md)."""
 
-    _MODES = ("train", "eval", "predict", "global")
-    # What is always there, and by which statistic the rest is measured.
-    _ALWAYS = {"min", "max", "mean", "std", "variance", "sum", "l1", "l2", "abs_min", "abs_max", "abs_mean", "abs_std",
-               "abs_variance", "abs_sum", "abs_l1", "abs_l2"}
-    _ASKED = {"median": "median", "prod": "prod", "abs_median": "median", "abs_prod": "prod"}
-
-    def __init__(self, name: str, parameters: Optional[Dict[str, Any]] = None) -> None:
-        self.name = name
-        self.parameters = dict(parameters or {})
-        self.body: Dict[str, Any] = {}
-        for key, value in self.parameters.items():
-            self._read(key, value)
-
-    def _read(self, key: str, value: Any) -> None:
-        mode, _, plain = key.rpartition(".")
-        if mode and mode not in self._MODES:
-            raise ValueError(f"collection {self.name}: unknown mode {mode!r} in {key!r}")
-        if key in ("include_regex", "exclude_regex"):
-            self.body["include" if key == "include_regex" else "exclude"] = _value("include_regex", value)
-        elif plain == "save_interval" and mode:
-            every = self.body.setdefault("every", {})
-            if not isinstance(every, dict):
-                raise ValueError(f"collection {self.name}: give save_interval for all modes or for each, not both")
-            every[mode] = f"{int(value)} steps"
-        elif key == "save_interval":
-            if isinstance(self.body.get("every"), dict):
-                raise ValueError(f"collection {self.name}: give save_interval for all modes or for each, not both")
-            self.body["every"] = f"{int(value)} steps"
-        elif key == "save_steps":
-            self.body["steps"] = [int(step) for step in str(value).split(",") if step.strip()]
-        elif key in ("start_step", "end_step"):
-            self.body[key] = int(value)
-        elif key == "reductions":
-            names = [name.strip() for name in str(value).split(",") if name.strip()]
-            unknown = [name for name in names if name not in self._ALWAYS and name not in self._ASKED]
-            if unknown:
-                raise ValueError(f"collection {self.name}: unknown reductions {', '.join(unknown)}")
-            asked = sorted({self._ASKED[name] for name in names if name in self._ASKED})
-            if asked:
-                self.body["statistics"] = asked
-        elif key == "save_raw_tensor" and not _value(key, value):
-            pass
-        else:
-            raise ValueError(f"collection {self.name}: {key!r} has no counterpart; known: include_regex, exclude_regex, "
-                             "save_interval, <mode>.save_interval, save_steps, start_step, end_step, reductions")
+    def __init__(self, name: str, parameters: hook_config.Parameters = None,
+                 collection_parameters: hook_config.Parameters = None) -> None:
+        super().__init__(name, parameters, collection_parameters)
+        self.body, said = hook_config.collection_body(self.name, self.parameters)
+        for one in said:
+            warnings.warn(one, RuntimeWarning, stacklevel=2)
 
 
 class Action:
@@ -205,6 +169,47 @@ def _service_only(where: str, given: Dict[str, Any]) -> None:
         raise ValueError(f"{where}: runs are not read from S3; name them by other_trials")
 
 
+def read_job(document: Union[str, "os.PathLike[str]", Dict[str, Any]]) -> Dict[str, Any]:
+    """The configuration that says what a job's description for the cloud service says (``CreateTrainingJob``, as a map or a JSON file):
+    its rules, their actions, what its hook captures, how often the system is sampled. What has no like here is a warning by name;
+    ``ValueError`` names everything that is wrong. ``python3 -m tocsin.debugger job.json`` prints it."""
+    given = _original_job.load(document)
+    job = _original_job.read(given)
+    said, rules = list(job.warnings), []
+    for one in job.rules:
+        actions = [made for made in (_action(each, said) for each in one.actions) if made is not None]
+        if one.source:
+            rules.append(Rule.custom(one.name or one.rule, source=one.source, rule_to_invoke=one.rule,
+                                     rule_parameters=one.parameters, actions=actions))
+        else:
+            rules.append(Rule.sagemaker({"use": one.rule}, name=one.name, rule_parameters=one.parameters, actions=actions))
+    sections: Dict[str, Any] = {}
+    hook = given.get("DebugHookConfig", given.get("DebuggerHookConfig"))
+    if hook is not None:
+        read = hook_config.read({"DebugHookConfig": hook})
+        sections["capture"] = read.capture
+        said += read.warnings
+    if job.interval is not None:
+        sections["collect"] = {"interval": job.interval}
+    for one in said:
+        warnings.warn(one, RuntimeWarning, stacklevel=2)
+    return configuration(rules, **sections)
+
+
+def _action(given: Mapping[str, Any], said: List[str]) -> Optional[Action]:
+    """None, and a warning, where there is no such action."""
+    kind = str(given.get("name", "")).lower()
+    if kind == "stoptraining":
+        if given.get("training_job_prefix"):
+            said.append(f"training_job_prefix {given['training_job_prefix']}: a rule stops its own run, whatever it is called")
+        return rule_configs.StopTraining()
+    if kind == "email":
+        return rule_configs.Email(str(given.get("endpoint", given.get("email_address", ""))))
+    said.append(f"action {given.get('name')!r} has no counterpart; a webhook reaches an SMS gateway" if kind == "sms" else
+                f"action {given.get('name')!r} is unknown: expected stoptraining, email or sms")
+    return None
+
+
 def _merged(rules: Sequence[Rule]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     collections: Dict[str, Any] = {}
     receivers: Dict[str, Any] = {}
@@ -239,8 +244,12 @@ def configuration(rules: Sequence[Rule], **sections: Any) -> Dict[str, Any]:
 
 def to_yaml(rules: Sequence[Rule], **sections: Any) -> str:
     """The configuration as YAML: one line per rule and per entry of a section."""
+    return _lines(configuration(rules, **sections))
+
+
+def _lines(configured: Dict[str, Any]) -> str:
     lines = []
-    for name, section in configuration(rules, **sections).items():
+    for name, section in configured.items():
         if isinstance(section, list):
             lines.append(f"{name}:")
             lines += ["  - " + json.dumps(item, ensure_ascii=False) for item in section]
@@ -258,3 +267,22 @@ def write(path: Union[str, "os.PathLike[str]"], rules: Sequence[Rule], **section
     with open(fresh, "w", encoding="utf-8") as file:
         file.write(to_yaml(rules, **sections))
     os.replace(fresh, path)
+
+
+def _main(arguments: List[str]) -> int:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python3 -m tocsin.debugger job.json > tocsin.yaml\n\njob.json: what a job is made of for the cloud service, "
+              "with DebugRuleConfigurations, DebugHookConfig, …", file=sys.stderr)
+        return 2
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    try:
+        configured = read_job(arguments[0])
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(_lines(configured), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

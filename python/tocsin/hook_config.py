@@ -28,16 +28,15 @@ _COLLECTION = ("include_regex", "exclude_regex", "reductions", "save_raw_tensor"
 _HOOK = ("dry_run", "save_all", "include_workers", "export_tensorboard", "tensorboard_dir", *_COLLECTION)
 _TOP = ("LocalPath", "S3OutputPath", "S3Path", "HookParameters", "CollectionConfigurations")
 # Other parts of the original's job description, and where their like stands here.
-_ELSEWHERE = {"DebugRuleConfigurations": "rules are `rules=` of watch(), or of the configuration",
+_ELSEWHERE = {"DebugRuleConfigurations": "rules are `rules=` of watch(), or of the configuration that tocsin.debugger.read_job() makes of them",
               "TensorBoardOutputConfig": "nothing is written for TensorBoard",
               "ProfilerConfig": "tocsin collect samples the system, hook.phase() times steps",
               "ProfilerRuleConfigurations": "rules are `rules=` of watch(), or of the configuration"}
 # What the statistics beyond the base columns are asked for by; the other reductions follow from the columns.
-_REQUESTS = {"median": "median", "prod": "prod"}
-_NOT_GIVEN = ("abs_min", "abs_median", "abs_prod")
+_REQUESTS = ("median", "prod", "abs_min", "abs_median", "abs_prod")
 _FREE = ("min", "max", "mean", "std", "variance", "sum", "l1", "l2", "abs_max", "abs_mean", "abs_std", "abs_variance",
          "abs_sum", "abs_l1", "abs_l2", "l1_norm", "l2_norm", "abs_l1_norm", "abs_l2_norm")
-REDUCTIONS = (*_FREE, *_REQUESTS, *_NOT_GIVEN)
+REDUCTIONS = (*_FREE, *_REQUESTS)
 # Collections that the presets of the original's rules bring along.
 _PRESETS = {"relu_input": r".*relu_input", "relu_output": r".*relu_output",
             "input_image": r".*hybridsequential0_input_0", "input_sequence": r".*embedding0_input_0"}
@@ -158,6 +157,19 @@ def read(given: Any, xgboost: bool = False) -> Read:
     return Read(capture, given.container_local_output_path, translator.warnings)
 
 
+def collection_body(name: str, parameters: Parameters) -> Tuple[Dict[str, Any], List[str]]:
+    """One collection as it stands in ``capture.collections``, and warnings. Where no interval is stated, that of ``capture`` counts.
+    ``ValueError`` with every problem."""
+    translator = _Translator(False)
+    given = translator.checked(name, parameters, _COLLECTION)
+    if translator.problems:
+        raise ValueError("; ".join(translator.problems))
+    body = translator.body(name, given, {})
+    if not any(key.rsplit(".", 1)[-1] in ("save_interval", "save_seconds") for key in given):
+        del body["every"]
+    return body, translator.warnings
+
+
 def _is_original(given: Mapping[str, Any]) -> bool:
     return any(key in given for key in (*_TOP, *_ELSEWHERE, "DebugHookConfig", "DebuggerHookConfig"))
 
@@ -186,7 +198,7 @@ class _Translator:
                                   inner.get("HookParameters"), configs)
 
     def hook(self, given: DebuggerHookConfig) -> Dict[str, Any]:
-        hook = self._checked("hook", given.hook_parameters, _HOOK)
+        hook = self.checked("hook", given.hook_parameters, _HOOK)
         if given.s3_output_path:
             self.warnings.append(f"s3_output_path {given.s3_output_path} is not used: telemetry goes to `out` of watch()")
         for key in ("export_tensorboard", "tensorboard_dir"):
@@ -200,15 +212,15 @@ class _Translator:
             if name in _NOTHING_HERE:
                 self.warnings.append(f"collection {name} is not captured: {_NOTHING_HERE[name]}")
                 continue
-            collections[name] = self._body(name, self._checked(name, parameters, _COLLECTION), hook)
+            collections[name] = self.body(name, self.checked(name, parameters, _COLLECTION), hook)
         for name in ("metrics",) if self._xgboost else ("losses",):  # saved without being asked for
-            collections.setdefault(name, self._body(name, {}, hook))
+            collections.setdefault(name, self.body(name, {}, hook))
         patterns = hook.get("include_regex")
         if patterns:
-            body = collections.setdefault("default", self._body("default", {}, hook))
+            body = collections.setdefault("default", self.body("default", {}, hook))
             body["include"] = [*body.get("include", ()), *patterns]
         if hook.get("save_all"):
-            collections.setdefault("all", {**self._body("all", {}, hook), "include": [".*"]})
+            collections.setdefault("all", {**self.body("all", {}, hook), "include": [".*"]})
         capture: Dict[str, Any] = {"every": self._every({}, hook, "train"), "collections": collections}
         if hook.get("dry_run"):
             capture["dry_run"] = True
@@ -234,7 +246,7 @@ class _Translator:
 
     # ---- one collection
 
-    def _body(self, name: str, given: Mapping[str, Any], hook: Mapping[str, Any]) -> Dict[str, Any]:
+    def body(self, name: str, given: Mapping[str, Any], hook: Mapping[str, Any]) -> Dict[str, Any]:
         body: Dict[str, Any] = {}
         rules = {mode: self._rule(given, hook, mode) for mode in MODES}
         body.update(rules["train"])
@@ -254,7 +266,7 @@ class _Translator:
         if given.get("exclude_regex"):
             body["exclude"] = given["exclude_regex"]
         reductions = given.get("reductions", hook.get("reductions"))
-        statistics = [_REQUESTS[one] for one in reductions or () if one in _REQUESTS]
+        statistics = [one for one in reductions or () if one in _REQUESTS]
         if given.get("save_histogram"):
             statistics.append("histogram")
         if statistics or reductions:
@@ -279,7 +291,7 @@ class _Translator:
 
     # ---- values
 
-    def _checked(self, owner: str, given: Parameters, known: Iterable[str]) -> Dict[str, Any]:
+    def checked(self, owner: str, given: Parameters, known: Iterable[str]) -> Dict[str, Any]:
         out: Dict[str, Any] = {}
         for key, value in dict(given or {}).items():
             if key not in known:
@@ -294,7 +306,7 @@ class _Translator:
     def _value(self, owner: str, key: str, value: Any) -> Any:
         if key in ("include_regex", "exclude_regex", "reductions"):
             words = [str(one) for one in value] if isinstance(value, (list, tuple)) else _split(str(value))
-            return words if key != "reductions" else self._reductions(owner, words)
+            return words if key != "reductions" else _reductions(words)
         if key == "save_steps":
             return [_integer(one, 0) for one in (value if isinstance(value, (list, tuple)) else _split(str(value)))]
         if key == "save_interval":
@@ -311,16 +323,15 @@ class _Translator:
             return str(value).lower()
         return value if key == "tensorboard_dir" else _truth(value)
 
-    def _reductions(self, owner: str, words: List[str]) -> List[str]:
-        for word in words:
-            if word not in REDUCTIONS:
-                raise ValueError(f"no reduction: {word}{_near(word, REDUCTIONS)}")
-            if word in _NOT_GIVEN:
-                self.warnings.append(f"reduction {word} of {owner} is not given by this client")
-        return words
-
 
 _UNSET = {"every": None, "start_step": 0, "end_step": None, "steps": []}  # as `train` has it not, another mode may
+
+
+def _reductions(words: List[str]) -> List[str]:
+    for word in words:
+        if word not in REDUCTIONS:
+            raise ValueError(f"no reduction: {word}{_near(word, REDUCTIONS)}")
+    return words
 
 
 def _strongest(given: Mapping[str, Any], hook: Mapping[str, Any], mode: str, keys: Iterable[str]) -> Tuple[str, Any]:

@@ -66,10 +66,10 @@ def test_texts_are_what_they_spell():
 def test_collections_are_a_capture():
     rules = [Rule.sagemaker(rule_configs.overfit(), collections_to_save=[
         CollectionConfig("losses", {"train.save_interval": "10", "eval.save_interval": 1}),
-        CollectionConfig("relu", {"include_regex": "relu.*,tanh", "save_steps": "0,5", "reductions": "mean,median,abs_max"})])]
+        CollectionConfig("relu", {"include_regex": "relu.*,tanh", "save_steps": "0,5", "reductions": "mean,median,abs_max,abs_median"})])]
     assert configuration(rules)["capture"] == {"collections": {
-        "losses": {"every": {"train": "10 steps", "eval": "1 steps"}},
-        "relu": {"include": ["relu.*", "tanh"], "steps": [0, 5], "statistics": ["median"]}}}
+        "losses": {"every": "10 steps", "eval": {"every": "1 steps"}, "predict": {"every": "500 steps"}, "global": {"every": "500 steps"}},
+        "relu": {"include": ["relu.*", "tanh"], "steps": [0, 5], "statistics": ["median", "abs_median"]}}}
     again = Rule.sagemaker(rule_configs.overtraining(), collections_to_save=[CollectionConfig("losses")])
     with pytest.raises(ValueError, match="losses saved in different ways"):
         configuration([*rules, again])
@@ -88,9 +88,9 @@ def test_actions_are_receivers():
 
 
 @pytest.mark.parametrize("make, word", [
-    (lambda: CollectionConfig("x", {"save_intervall": 3}), "no counterpart"),
-    (lambda: CollectionConfig("x", {"warmup.save_interval": 3}), "unknown mode"),
-    (lambda: CollectionConfig("x", {"reductions": "men"}), "unknown reductions"),
+    (lambda: CollectionConfig("x", {"save_intervall": 3}), "did you mean save_interval"),
+    (lambda: CollectionConfig("x", {"warmup.save_interval": 3}), "unknown parameter warmup.save_interval of x"),
+    (lambda: CollectionConfig("x", {"reductions": "men"}), "no reduction: men"),
     (lambda: Rule.custom("mine"), "source is the file"),
     (lambda: configuration([Rule.sagemaker(rule_configs.overfit())] * 2), "two rules are called overfit"),
     (lambda: rule_configs.StopTraining(training_job_prefix="x"), "stops its own run"),

@@ -66,7 +66,7 @@ def test_the_default_interval_is_the_originals(out):
 JOB = {"LocalPath": "PLACE", "S3OutputPath": "s3://bucket/run",
        "HookParameters": {"save_interval": "5", "include_workers": "all", "include_regex": "^y,^z{1,3}$"},
        "CollectionConfigurations": [
-           {"CollectionName": "mine", "CollectionParameters": {"include_regex": ["^x{1,2}$"], "reductions": "mean,abs_max,median,l2_norm"}},
+           {"CollectionName": "mine", "CollectionParameters": {"include_regex": ["^x{1,2}$"], "reductions": "mean,abs_max,median,l2_norm,abs_min,abs_median,abs_prod"}},
            {"CollectionName": "weights"}, {"relu_output": {"CollectionParameters": {"save_interval": "2"}}}]}
 
 
@@ -83,7 +83,7 @@ def test_a_jobs_json_file_is_read_where_the_original_looks_for_it(tmp_path, monk
     assert saved(place, "x") == saved(place, "y") == {1: [0, 5]}
     assert saved(place, "relu1_relu_output") == {1: [0, 2, 4]} and saved(place, "other") == {}
     (x,) = [row for name, row in Telemetry(place).summaries().items() if name == "x"]
-    assert x["extra"] == {1: 1.0}  # median; the others follow from the columns
+    assert x["extra"] == {1: 1.0, 17: 1.0, 18: 1.0, 19: 1.0}  # median, abs_min, abs_median, abs_prod; the others follow from the columns
 
 
 def test_a_configuration_of_tocsin_stands_before_the_file(tmp_path, out, monkeypatch):
@@ -150,7 +150,6 @@ def test_what_is_wrong_is_refused_with_the_nearest_name(out, given, words):
 
 @pytest.mark.parametrize("given, words", [
     (config({"export_tensorboard": "true"}), "export_tensorboard is not honoured"),
-    (config(mine={"include_regex": "x", "reductions": "abs_median"}), "reduction abs_median of mine is not given"),
     (config(predictions={"include_regex": "500"}), "was save_interval meant?"), (config(tree={}), "did you mean trees?"),
     (config(sm_metrics={}), "collection sm_metrics is not captured"),
     ({"DebugHookConfig": {"LocalPath": "x"}, "DebugRuleConfigurations": [{}]}, "DebugRuleConfigurations is not read by the hook: rules are"),
