@@ -73,14 +73,14 @@ class Watcher:
         if self.active and values:
             self.hook.log(values)
 
-    def log_metrics(self, values: Mapping[str, Any], losses: Mapping[str, bool]) -> None:
-        """The same for metrics; ``losses`` says of each new name whether it is to become small."""
+    def log_metrics(self, values: Mapping[str, Any], roles: Mapping[str, str]) -> None:
+        """The same for metrics; ``roles`` says what each new name is: ``loss`` where it is to become small."""
         if self.active:
             with self.hook.sink.guard("metrics"):
                 for name in values:
                     if name not in self._metrics:
                         self._metrics.add(name)
-                        self.hook.sink.scalar(name, "loss" if losses.get(name) else "metric")
+                        self.hook.sink.scalar(name, roles.get(name, "metric"))
             self.log(values)
 
     def tensors(self, named: Callable[[], Iterable[Tuple[str, Any, str]]]) -> None:

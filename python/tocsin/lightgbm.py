@@ -45,10 +45,11 @@ class callback:  # noqa: N801 - lightgbm's own are functions with small names
         results = env.evaluation_result_list or []
         # (data, metric, value, higher is better, …); of a cross-validation the value is a mean.
         values = {f"{data}-{metric}": value for data, metric, value, *_ in results}
-        losses = {f"{data}-{metric}": not large for data, metric, _, large, *_ in results}
+        roles = {f"{data}-{metric}": "metric" if large else "loss" for data, metric, _, large, *_ in results}
         if watcher.active:
             values.update(self._grown(env))
-        watcher.log_metrics(values, {name: losses.get(name, False) for name in values})
+        watcher.log_metrics(values, {name: "importance" if name.startswith("feature_importance/") else roles.get(name, "metric")
+                                     for name in values})
         if watcher.active:
             watcher.hook.step()
         if watcher.asked() is not None:

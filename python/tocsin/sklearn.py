@@ -90,7 +90,7 @@ def history(estimator: Any, **options: Any) -> List[str]:
     for round_ in range(max((len(values) for values, _ in series.values()), default=0)):
         now = {name: float(values[round_]) for name, (values, _) in series.items()
                if round_ < len(values)}
-        watcher.log_metrics(now, {name: is_loss for name, (_, is_loss) in series.items()})
+        watcher.log_metrics(now, {name: "loss" if is_loss else "metric" for name, (_, is_loss) in series.items()})
         if watcher.active:
             watcher.hook.step()
     watcher.end()

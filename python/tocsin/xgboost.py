@@ -5,7 +5,7 @@
                             callbacks=[TocsinCallback()])
 
 Logs every evaluation metric of every round (``validation-rmse``), the depth of its trees, the importance
-of the features, and ends training when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
+of the features, the parameters of the booster, and ends training when a rule asks for it. The scikit-learn interface takes it as ``callbacks=[…]`` too.
 """
 
 from typing import Any, Dict, Iterable, Optional, Sequence, Tuple
@@ -16,7 +16,7 @@ from xgboost.callback import TrainingCallback
 from ._callback import Watcher
 from ._commands import StopRequest
 from ._scoring import scored
-
+from ._trees import TREE_COLUMNS, contributions, hyperparameters, tree_columns
 
 _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
                     "recall"])
@@ -29,18 +29,22 @@ class TocsinCallback(TrainingCallback):
     left out. ``trees``: whether ``trees/depth`` is logged, the longest path from a root to a leaf among
     the round's trees, in edges; linear boosters have none. ``validation``: a DMatrix whose ``labels``
     and ``predictions`` are captured when a rule asks for them or ``capture`` names their collections; with them
-    goes what only both together say: the receiver operating characteristic, or the residuals.
+    goes what only both together say: the receiver operating characteristic, or the residuals. ``shap``: a
+    DMatrix (None: ``validation``) of which the contributions of the features are captured, and only then computed,
+    when ``capture`` names ``average_shap`` or ``full_shap``.
     ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
 
     def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 5, *,
-                 trees: bool = True, validation: Any = None, **options: Any) -> None:
+                 trees: bool = True, validation: Any = None, shap: Any = None, **options: Any) -> None:
         super().__init__()
         self._watcher = Watcher(options)
         self._importance, self._every = tuple(importance), max(importance_every, 1)
         self._trees, self._validation = trees, validation
+        self._shap = validation if shap is None else shap
+        self._begun = False  # of this training
         self._scored: Dict[str, float] = {}  # of the present round
 
     @property
@@ -50,6 +54,7 @@ class TocsinCallback(TrainingCallback):
     def before_training(self, model: Any) -> Any:
         rounds = getattr(model, "num_boosted_rounds", lambda: 0)()
         self._watcher.open(None, [], rounds)
+        self._begun = False
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Dict[str, Any]) -> bool:
@@ -65,10 +70,11 @@ class TocsinCallback(TrainingCallback):
                 if epoch % self._every == 0 and hasattr(model, "get_score"):
                     values.update(self._importances(model))
             values.update(self._depth(model))
+            self._parameters(model)
             self._scored = {}
-            watcher.tensors(lambda: self._validated(model))
+            watcher.tensors(lambda: self._tensors(model))
             values.update(self._scored)
-            watcher.log_metrics(values, {name: _is_loss(name) for name in values})
+            watcher.log_metrics(values, {name: _role(name) for name in values})
             watcher.hook.step()
         watcher.agreed = _agreed(watcher.asked() is not None)
         return watcher.agreed
@@ -95,6 +101,41 @@ class TocsinCallback(TrainingCallback):
             self._watcher.hook.sink.failed("xgboost", error)
             return {}
 
+    def _parameters(self, model: Any) -> None:
+        """Once: they are those of the training."""
+        if self._begun or not hasattr(model, "save_config"):  # a cross-validation has many boosters
+            return
+        self._begun = True
+        watcher = self._watcher
+        with watcher.hook.sink.guard("xgboost"):
+            found = hyperparameters(model.save_config())
+            watcher.log_metrics(found, dict.fromkeys(found, "hyperparameter"))
+
+    def _tensors(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
+        yield from self._columns(model)
+        yield from self._contributions(model)
+        yield from self._validated(model)
+
+    def _columns(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
+        """Of the trees of the newest round."""
+        wants = self._watcher.hook.sink.wants_tensor
+        if not self._trees or not hasattr(model, "__getitem__") or not any(
+                wants(f"trees/{name}", "tree") for name in TREE_COLUMNS):
+            return
+        last = model.num_boosted_rounds() - 1
+        dumps = model[last:last + 1].get_dump(with_stats=True, dump_format="json")
+        for name, column in tree_columns(dumps).items():
+            yield name, column, "tree"
+
+    def _contributions(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
+        wants = self._watcher.hook.sink.wants_tensor
+        if self._shap is None or not hasattr(model, "num_features"):
+            return
+        features = model.feature_names or [f"f{number}" for number in range(model.num_features())]
+        if not (wants("full_shap/contributions", "shap") or any(wants(f"average_shap/{name}", "other") for name in features)):
+            return
+        yield from contributions(model.predict(self._shap, pred_contribs=True), features)
+
     def _validated(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
         """First what is predicted: the statistic ``classes`` pairs it with the labels that follow."""
         sink = self._watcher.hook.sink
@@ -114,6 +155,12 @@ class TocsinCallback(TrainingCallback):
 def _depth_of(dump: str) -> int:
     """Of a tree as text, in edges: each node is a line that begins with a tab per edge above it."""
     return max(len(line) - len(line.lstrip("\t")) for line in dump.splitlines())
+
+
+def _role(name: str) -> str:
+    if name.startswith("feature_importance/"):
+        return "importance"
+    return "loss" if _is_loss(name) else "metric"
 
 
 def _is_loss(name: str) -> bool:

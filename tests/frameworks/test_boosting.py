@@ -170,3 +170,73 @@ def test_the_depth_of_xgboosts_trees_and_what_it_predicts(out):
     assert told == [depth(json.loads(tree)) for tree in booster.get_dump(dump_format="json")] and max(told) > 1
     right = int(((booster.predict(held) >= 0.5) == (y[150:] > 0)).sum())
     assert sum(Telemetry(out).vectors()[4, "labels"][37]) == right
+
+
+def test_importance_of_every_type_is_a_collection_of_its_own(out):
+    kinds = ("weight", "gain", "cover", "total_gain", "total_cover")
+    booster = train_xgboost(tocsin.xgboost.TocsinCallback(out=out, importance=kinds, importance_every=11))
+    telemetry = Telemetry(out)
+    for kind in kinds:
+        scores = booster.get_score(importance_type=kind)
+        for feature, score in scores.items():
+            assert telemetry.scalars(f"feature_importance/{kind}/{feature}")[-1][1:] == (11, pytest.approx(score / sum(scores.values())))
+    roles = {entry["name"]: entry["role"] for entry in telemetry.entries.values()}
+    assert roles["feature_importance/cover/f0"] == wire.ROLES["importance"]
+
+
+def test_the_parameters_of_the_booster_are_told_once(out):
+    train_xgboost(tocsin.xgboost.TocsinCallback(out=out), rounds=3)
+    telemetry = Telemetry(out)
+    assert telemetry.scalars("hyperparameters/max_depth") == [(wire.TRAIN, 0, 2.0)]
+    assert telemetry.scalars("hyperparameters/eta") == [(wire.TRAIN, 0, pytest.approx(0.3))]
+    assert not any(name.endswith("/objective") for name in telemetry.names.values()), "a text"
+    roles = {entry["name"]: entry["role"] for entry in telemetry.entries.values()}
+    assert roles["hyperparameters/max_depth"] == wire.ROLES["hyperparameter"]
+
+
+def splits(node):
+    """All of a tree, given as its JSON."""
+    return [node, *(one for child in node["children"] for one in splits(child))] if "children" in node else []
+
+
+def test_the_columns_of_the_trees_are_those_of_the_rounds_own(out):
+    booster = train_xgboost(tocsin.xgboost.TocsinCallback(out=out, capture={
+        "overhead": "100%", "collections": {"trees": {"every": "2 steps"}}}), rounds=4)
+    telemetry = Telemetry(out)
+    told = telemetry.summaries(step=2)
+    (tree,) = [json.loads(one) for one in booster[2:3].get_dump(with_stats=True, dump_format="json")]
+    inner = splits(tree)
+    assert len(inner) > 1 and told["trees/Split"]["count"] == len(inner) and told["trees/Node"]["count"] == 2 * len(inner) + 1
+    for column, key in (("Gain", "gain"), ("Split", "split_condition"), ("Yes", "yes"), ("No", "no"), ("Missing", "missing")):
+        assert told[f"trees/{column}"]["sum"] == pytest.approx(sum(one[key] for one in inner), rel=1e-6)
+    assert told["trees/Node"]["max"] == max(one["no"] for one in inner)
+    assert telemetry.summaries(step=1) == {}
+
+
+@pytest.mark.parametrize("settings", [{}, {"objective": "multi:softprob", "num_class": 3}])
+def test_contributions_of_the_features_where_they_are_asked_for(out, settings):
+    x, y = data()
+    y = numpy.digitize(y, [-1, 1]) if settings else y
+    train = xgboost.DMatrix(x, y, feature_names=["age", "body_weight", "c", "d"])
+    collections = {name: {"every": "2 steps"} for name in ("average_shap", "full_shap")}
+    callback = tocsin.xgboost.TocsinCallback(out=out, shap=train, capture={"overhead": "100%", "collections": collections})
+    booster = xgboost.train({"max_depth": 2, "nthread": 1, **settings}, train, 3, callbacks=[callback])
+    shap = booster.predict(train, pred_contribs=True)
+    told = Telemetry(out).summaries(step=2)
+    assert set(told) == {"full_shap/contributions", *(f"average_shap/{name}" for name in train.feature_names)}
+    for number, name in enumerate(train.feature_names):
+        row, own = told[f"average_shap/{name}"], shap[..., number].astype("float64")
+        assert row["count"] == own.size
+        assert row["sum"] == pytest.approx(own.sum(), rel=1e-4, abs=1e-4) and row["abs_sum"] == pytest.approx(abs(own).sum(), rel=1e-5)
+    assert told["full_shap/contributions"]["count"] == shap[..., :-1].size
+
+
+def test_nobody_computes_contributions_that_nobody_asked_for(out, monkeypatch):
+    def predict(*_, **__):
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(xgboost.Booster, "predict", predict)
+    x, y = data()
+    train = xgboost.DMatrix(x, y)
+    xgboost.train({"nthread": 1}, train, 2, callbacks=[tocsin.xgboost.TocsinCallback(out=out, shap=train, capture={"every": "1 step"})])
+    assert not any("shap" in name for name in Telemetry(out).names.values())

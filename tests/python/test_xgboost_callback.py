@@ -31,8 +31,8 @@ class Booster:
         assert importance_type == "gain"
         return {"age": 3.0, "income": 1.0}
 
-    def predict(self, data):
-        assert data.is_validation
+    def predict(self, data, pred_contribs=False):
+        assert data.is_validation and not pred_contribs
         return numpy.asarray(self.predictions, dtype=numpy.float32)
 
 
