@@ -10,6 +10,8 @@ using core::WallTime;
 namespace {
 
 constexpr core::Duration kKept = std::chrono::hours(7 * 24);  // as long as the topic
+/// Between clocks of two machines, and between ranks of one launch.
+constexpr core::Duration kOpensLater = std::chrono::seconds(10);  // as engine.join_grace
 
 bool is_stop(const Command& command) { return command.action == "stop" && !command.dry_run; }
 
@@ -99,6 +101,9 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
       (held.expires_at && *held.expires_at <= now)) {
     return std::nullopt;
   }
+  // What opened only after the stop was decided had no part in what it is about: it is the next
+  // launch, though it counts as the same attempt (no key tells them apart).
+  if (event.time > held.issued_at + kOpensLater) return std::nullopt;
   Command out = held;
   out.launch = event.launch;
   ++out.revision;

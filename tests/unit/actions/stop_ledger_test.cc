@@ -119,6 +119,16 @@ TEST(StopLedger, WorkersThatStartLaterAreToldToo) {
   EXPECT_TRUE(ledger.resend(running(1, "aa/2"), kStart + 1min));
 }
 
+TEST(StopLedger, WhatOpensAfterTheStopIsTheNextLaunch) {
+  StopLedger ledger;
+  ledger.reserve(stop_of(run(1)), {});
+  auto later = running(1, "aa/2");
+  later.time = kStart + 13s;  // a rank of the next launch, taken into the same attempt
+  EXPECT_FALSE(ledger.resend(later, kStart + 13s));
+  later.time = kStart + 2s;  // one of this launch, heard of late
+  EXPECT_TRUE(ledger.resend(later, kStart + 13s));
+}
+
 TEST(StopLedger, ALaterStepIsAnotherRevisionOfWhatStandsThere) {
   StopLedger ledger;
   auto held = stop_of(run(1));
