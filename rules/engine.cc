@@ -146,7 +146,7 @@ void Engine::tick(core::WallTime now, core::FunctionRef<bool(std::int32_t)> live
   impl_->ctx.now = core::nanoseconds(now);
   impl_->ctx.evaluated_at = impl_->ctx.now;
   for (auto& [number, partition] : impl_->ctx.partitions) {
-    if (!partition.silent) impl_->timers.tick_partition(partition, impl_->ctx.now, live(number));
+    if (!partition.silent) impl_->timers.tick_some(partition, impl_->ctx.now, live(number));
   }
 }
 

@@ -68,6 +68,7 @@ struct PartitionState {
   std::string incomplete;  // why the state is not what it should be; empty: it is
   std::map<RunId, std::unique_ptr<Run>> runs;
   std::set<RunId> refused;  // runs that found no room
+  RunId tick_from;          // whom the next tick looks at first, where it does not look at all
   Cut cut;
   std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
   std::uint64_t log_next = 0;

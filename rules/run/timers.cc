@@ -1,10 +1,16 @@
 #include "rules/run/timers.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "rules/run/other_runs.h"
 
 namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kRunsPerTick = 256;
+
+}  // namespace
 
 void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
   const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
@@ -46,6 +52,20 @@ void Timers::tick_partition(PartitionState& partition, std::int64_t time, bool z
   ctx_.enter(partition);
   std::vector<Entry> due;
   for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
+  for (Entry& entry : due) decisions_.decide(std::move(entry));
+}
+
+void Timers::tick_some(PartitionState& partition, std::int64_t time, bool zero_lag) {
+  const std::size_t most = std::max(kRunsPerTick, partition.runs.size() / 10);
+  if (partition.runs.size() <= most) return tick_partition(partition, time, zero_lag);
+  ctx_.enter(partition);
+  std::vector<Entry> due;
+  auto at = partition.runs.lower_bound(partition.tick_from);
+  for (std::size_t i = 0; i < most; ++i, ++at) {
+    if (at == partition.runs.end()) at = partition.runs.begin();
+    tick_run(*at->second, time, zero_lag, due);
+  }
+  partition.tick_from = at == partition.runs.end() ? RunId{} : at->first;
   for (Entry& entry : due) decisions_.decide(std::move(entry));
 }
 

@@ -16,7 +16,11 @@ class Timers {
   Timers(Context& ctx, SilenceWatch& silence, Decisions& decisions)
       : ctx_(ctx), silence_(silence), decisions_(decisions) {}
 
+  /// Looks at every run of the partition.
   void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
+  /// Looks at the next kRunsPerTick of them, or a tenth if that is more: what is due is seen a
+  /// second late at worst, and thousands of runs hold up no record.
+  void tick_some(PartitionState& partition, std::int64_t time, bool zero_lag);
   void advance_record_time();
   void clamp_times(Run& run, std::int64_t time);
 

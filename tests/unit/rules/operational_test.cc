@@ -285,6 +285,23 @@ TEST(Operational, WithoutTheNewestRecordsSilenceProvesNothing) {
   EXPECT_EQ(ends(rule).size(), 1U);
 }
 
+TEST(Operational, OfThousandsOfRunsATickLooksAtAPartAndWithinASecondAtAll) {
+  constexpr std::size_t kRuns = 3000;
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    FakeWorker worker("digits", "run" + std::to_string(i));
+    rule.feed(worker.step_end(Mode::train, 0));
+    last = std::max(last, worker.header.time);
+  }
+  rule.tick(last + 60 * kSecond);
+  EXPECT_EQ(rule.firing().size(), kRuns / 10) << "what is not due next waits for no one";
+  for (int i = 1; i < 10; ++i) rule.tick(last + 60 * kSecond + i * kSecond / 10);
+  EXPECT_EQ(rule.firing().size(), kRuns);
+  rule.tick(last + 61 * kSecond);
+  EXPECT_EQ(rule.firing().size(), kRuns) << "each once";
+}
+
 TEST(Operational, ANamedRunLaunchedAgainWithTheSameAttemptIsWatched) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   for (std::uint64_t launch = 0; launch < 3; ++launch) {
