@@ -1,8 +1,9 @@
 """Methods of the hook under the names that SageMaker Debugger's hooks have, for scripts that call them."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from ._collections import Collection, Collections
+from ._contain import contained
 
 
 class OriginalNames:
@@ -28,6 +29,18 @@ class OriginalNames:
         the time at which it was logged."""
         del sm_metric, timestamp
         self.log({name: value})  # type: ignore[attr-defined]
+
+    def get_profiler_data(self, name: Optional[str] = None, step: Optional[int] = None) -> List[Dict[str, Any]]:
+        """Times of steps, phases and spans that this run has written to its directory so far: see
+        :meth:`tocsin.reading.Tensors.times`. Empty when it writes to a broker."""
+        if self.enabled:  # type: ignore[attr-defined]
+            self.flush()  # type: ignore[attr-defined]
+        return self._timed(name, step) or []
+
+    @contained([], when_closed=True)
+    def _timed(self, name: Optional[str], step: Optional[int]) -> List[Dict[str, Any]]:
+        read = self._reading()  # type: ignore[attr-defined]
+        return [] if read is None else read.times(name, step, self.run)  # type: ignore[attr-defined]
 
     def should_save_step(self, collection: Optional[str] = None) -> bool:
         """Whether a collection (None: any) is captured at the present step."""

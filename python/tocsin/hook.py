@@ -158,11 +158,14 @@ class Hook(OriginalNames):
 
     @contained([], when_closed=True)
     def _written(self, name: Optional[str], step: Optional[int]) -> List[Any]:
+        read = self._reading()
+        return [] if read is None else read.get(name, step, self.run)
+
+    def _reading(self) -> Any:
+        """None where nothing of this run lies in a directory."""
         from .reading import Tensors  # seldom needed, and not small
 
-        if self.run is None or not os.path.isdir(self._out):
-            return []
-        return Tensors(self._out).get(name, step, self.run)
+        return None if self.run is None or not os.path.isdir(self._out) else Tensors(self._out)
 
     def issues(self) -> List[Dict[str, Any]]:
         """What the rules that judge in this process (``watch(rules=…)``) have found, in the order in

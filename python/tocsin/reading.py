@@ -1,5 +1,6 @@
 """What a run has written to a directory, read back: no server, standard library only."""
 
+import json
 import os
 import sqlite3
 import threading
@@ -38,6 +39,7 @@ class Tensors:
         self._next = 0
         self._names: Dict[int, Dict[str, Any]] = {}
         self._rows: List[Tuple[int, Dict[str, Any]]] = []  # (hash of the name, what is known of the value)
+        self._times: List[Tuple[int, int, Dict[str, Any]]] = []  # (hash of the name, of the arguments, …); 0: none
 
     def names(self) -> List[str]:
         """Of all tensors and scalars, in order."""
@@ -56,6 +58,19 @@ class Tensors:
                 known = self._name(hash_)
                 if name is None or name == known:
                     out.append({"name": known, **row})
+        return out
+
+    def times(self, name: Optional[str] = None, step: Optional[int] = None,
+              run: Optional[str] = None) -> List[Dict[str, Any]]:
+        """What took how long, in the order in which it ended: ``name`` (``step``, or of a span: ``forward``, …), ``step``,
+        ``mode``, ``rank``, ``run``, ``start`` (seconds since 1970, UTC), ``seconds`` (-1: an instant) and ``args`` of a span. None: all."""
+        self._read()
+        out = []
+        for hash_, args, row in self._times:
+            if (step is None or row["step"] == step) and (run is None or row["run"] == run):
+                known = self._name(hash_) if hash_ else "step"
+                if name is None or name == known:
+                    out.append({"name": known, **row, "args": json.loads(self._name(args)) if args in self._names else {}})
         return out
 
     def _name(self, hash_: int) -> str:
@@ -85,6 +100,9 @@ class Tensors:
         if frame.kind in (wire.SUMMARY, wire.SCALAR):
             for row in _rows(frame):
                 self._rows.append((row.pop("hash"), row))
+        elif frame.kind in (wire.SPAN, wire.STEP_END):
+            for row in frame.rows:
+                self._times.append((row.get("name", 0), row.get("args", 0), _time(frame.header, row)))
 
 
 def _rows(frame: Any) -> Iterator[Dict[str, Any]]:
@@ -103,6 +121,12 @@ def _rows(frame: Any) -> Iterator[Dict[str, Any]]:
             out.update({_STATISTICS.get(stat, str(stat)): values[number] for stat, values in extra
                         if number in values})
         yield out
+
+
+def _time(head: Dict[str, Any], row: Dict[str, Any]) -> Dict[str, Any]:
+    duration = row["duration"] if "duration" in row else row["end"] - row["start"]
+    return {"step": row["step"], "mode": MODES[head["mode"]], "rank": head["rank"], "run": str(head["run"]),
+            "start": row["start"] / 1e9, "seconds": duration / 1e9 if duration >= 0 else -1.0}
 
 
 def _derived(row: Dict[str, Any]) -> Dict[str, float]:

@@ -1,4 +1,6 @@
 """Anything else: values, arrays and statistics of scripts; phases; reading back what was written."""
+import time
+
 import numpy
 import pytest
 import torch
@@ -127,3 +129,27 @@ def test_what_was_written_is_read_back(out):
     assert {value["name"] for value in hook.get_tensors(step=2)} >= {"loss", "weight", "gradient/weight", "bias"}
     hook.close()
     assert len(hook.get_tensors("loss")) == 3  # also when it is closed
+
+
+def test_times_are_read_back(out):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for number in range(3):
+        with hook.span("augment", images=number):
+            batch = torch.ones(2, 4)
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        hook.log(loss=loss)  # before the update, which then ends the step
+        optimizer.step()
+    hook.event("resumed")
+    spans = hook.get_profiler_data("augment")
+    assert [(one["step"], one["mode"], one["args"]) for one in spans] == [(step, "train", {"images": step}) for step in range(3)]
+    assert all(one["seconds"] > 0 and abs(one["start"] - time.time()) < 600 for one in spans)
+    assert [one["step"] for one in hook.get_profiler_data("optimizer")] == [0, 1, 2]
+    assert [one["seconds"] for one in hook.get_profiler_data("resumed")] == [-1.0]
+    hook.close()
+    steps = hook.get_profiler_data("step")
+    assert [one["step"] for one in steps] == [0, 1, 2] and all(one["seconds"] > 0 and one["args"] == {} for one in steps)
+    assert {one["name"] for one in hook.get_profiler_data(step=1)} == {"step", "augment", "optimizer"}
