@@ -7,8 +7,12 @@
 //           diagonal      C[i][i] / n_i < min_diag
 //           off_diagonal  C[i][j] / n_i > max_off_diag for some j ≠ i
 //         normalize column: the same down the columns, divided by Σ_i C[i][j].
+//         Preset tocsin: only classes that stand out, so that the others have been learned: of the
+//         samples of all others at least min_diag are right, and of this one's fewer than `contrast`
+//         of that share; at in_a_row judged steps of the class, and not 0.1 better by then.
 // Quiet   for rows without samples. Classes from category_no on are an error.
-// Source  Amazon SageMaker Debugger, Confusion; docs/rules/confusion.md.
+// Source  Amazon SageMaker Debugger, Confusion; docs/rules/confusion.md. What stands out and does not
+//         get better is ours: every model mistakes classes while it learns them.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +30,9 @@ constexpr std::string_view kConfusionKinds[] = {"diagonal", "off_diagonal"};
 struct Confusion {
   static constexpr std::span<const std::string_view> kKinds = kConfusionKinds;
   static constexpr std::string_view kExtensions[] = {"normalize", "min_support",
-                                                     "decision_threshold"};
+                                                     "decision_threshold", "contrast", "in_a_row"};
+  static constexpr double kBetter =
+      0.1;  // share by which a class gets better that is being learned
   static constexpr bool kPerWorker = false;
   static constexpr Sent kSent[] = {core::VectorStat::confusion};
   enum Kind : unsigned { kDiagonal, kOffDiagonal };
@@ -42,10 +48,19 @@ struct Confusion {
     std::string normalize = "row";
     std::uint32_t min_support = 1;
     double decision_threshold = 0.5;
+    double contrast = 0;  // 0: off
+    std::uint32_t in_a_row = 1;
   };
-  struct State {};
-
   using Class = std::uint32_t;
+  struct State {
+    std::map<Class, std::vector<double>> mistaken;  // shares right at the newest steps in a row
+
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.mistaken);
+    }
+  };
+
   struct Matrix {
     std::map<std::pair<Class, Class>, double> cells;  // (label, prediction); not 0
     std::map<Class, double> totals;                   // per row or column
@@ -68,6 +83,8 @@ struct Confusion {
       cfg.min_diag = 0.7;
       cfg.max_off_diag = 0.3;
       cfg.min_support = 10;
+      cfg.contrast = 0.7;
+      cfg.in_a_row = 3;
     }
     in.optional("category_no", cfg.category_no, "number of classes; null: those that occur");
     if (cfg.category_no && (*cfg.category_no < 2 || *cfg.category_no > kMostClasses)) {
@@ -89,6 +106,12 @@ struct Confusion {
                 "samples below which a class is not judged");
     in.optional("decision_threshold", cfg.decision_threshold, config::between(0.0, 1.0),
                 "probability from which the hook counts a sample as class 1");
+    in.optional("contrast", cfg.contrast, config::between(0.0, 1.0),
+                "a class is told of only where at least min_diag of the samples of all others are "
+                "right, and of its own fewer than this times that share; 0 = off");
+    in.optional("in_a_row", cfg.in_a_row, config::between(1U, 1000U),
+                "steps at which a class has to be mistaken, one after the other, without getting "
+                "better by 0.1");
     if (cfg.decision_threshold != 0.5) {
       in.error("decision_threshold",
                "the hook decides at 0.5: to decide elsewhere, publish predictions as classes");
@@ -143,7 +166,7 @@ struct Confusion {
     return true;
   }
 
-  static void judge(const Config& cfg, State&, const StepSet& set, SetReport& report) {
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
     const std::vector<const StepRow*> rows = chosen(cfg, set, report.scope());
     if (rows.empty()) return report.without_unit(EvaluationOutcome::insufficient_data);
     Matrix matrix;
@@ -157,7 +180,7 @@ struct Confusion {
     if (fits && cfg.category_no && matrix.classes > *cfg.category_no) {
       verdict = {EvaluationOutcome::error, 0};
     } else if (fits && matrix.all > 0) {
-      verdict = compare(cfg, matrix, diagonal, off);
+      verdict = compare(cfg, state, matrix, diagonal, off);
     }
     const std::string name = report.scope().text(rows.front()->name());
     report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned kind) {
@@ -167,23 +190,33 @@ struct Confusion {
     });
   }
 
-  static Verdict compare(const Config& cfg, Matrix& matrix, Cell& diagonal, Cell& off) {
+  static Verdict compare(const Config& cfg, State& state, Matrix& matrix, Cell& diagonal,
+                         Cell& off) {
     const bool by_row = cfg.normalize == "row";
+    std::map<Class, Cell> most_taken;  // of each class, for which other
     for (const auto& [cell, count] : matrix.cells) {
-      matrix.totals[by_row ? cell.first : cell.second] += count;
+      const Class which = by_row ? cell.first : cell.second;
+      matrix.totals[which] += count;
+      if (cell.first == cell.second) continue;
+      Cell& most = most_taken[which];
+      if (count > most.value) most = {cell.first, cell.second, count};
     }
     bool judged = false;
     for (const auto& [which, total] : matrix.totals) {
       if (total < cfg.min_support) continue;
       judged = true;
       const auto same = matrix.cells.find({which, which});
-      const double share = (same == matrix.cells.end() ? 0 : same->second) / total;
-      if (share < diagonal.value) diagonal = {which, which, share};
-    }
-    for (const auto& [cell, count] : matrix.cells) {
-      const double total = matrix.totals[by_row ? cell.first : cell.second];
-      if (cell.first == cell.second || total < cfg.min_support) continue;
-      if (count / total > off.value) off = {cell.first, cell.second, count / total};
+      const double right = same == matrix.cells.end() ? 0 : same->second;
+      const Cell taken = most_taken[which];
+      const bool mistaken = right / total < cfg.min_diag || taken.value / total > cfg.max_off_diag;
+      if (!lasts(cfg, state, which, right / total,
+                 mistaken && stands_out(cfg, matrix, right, total))) {
+        continue;
+      }
+      if (right / total < diagonal.value) diagonal = {which, which, right / total};
+      if (taken.value / total > off.value) {
+        off = {taken.label, taken.prediction, taken.value / total};
+      }
     }
     if (!judged) return kInsufficient;
     Verdict verdict = kOk;
@@ -193,6 +226,27 @@ struct Confusion {
       verdict = {EvaluationOutcome::hit, kinds};
     }
     return verdict;
+  }
+
+  /// The others are learned, and it is not.
+  static bool stands_out(const Config& cfg, const Matrix& matrix, double right, double total) {
+    if (cfg.contrast == 0) return true;
+    const double samples = matrix.all - total;
+    if (samples <= 0) return false;
+    const double others = (matrix.right - right) / samples;
+    return others >= cfg.min_diag && right / total < cfg.contrast * others;
+  }
+  /// At so many of its steps in a row, and it is not just being learned.
+  static bool lasts(const Config& cfg, State& state, Class which, double share, bool mistaken) {
+    if (!mistaken) {
+      state.mistaken.erase(which);
+      return false;
+    }
+    if (cfg.in_a_row == 1) return true;
+    std::vector<double>& shares = state.mistaken[which];
+    shares.push_back(share);
+    if (shares.size() > cfg.in_a_row) shares.erase(shares.begin());
+    return shares.size() == cfg.in_a_row && shares.back() < shares.front() + kBetter;
   }
 
   static Finding explain(const Config& cfg, const Matrix& matrix, const Cell& worst,
@@ -266,9 +320,12 @@ RuleDescriptor confusion() {
       .needs = "collections labels and predictions with statistic classes",
       .presets =
           "tocsin asks for 70 % right and at most 30 % taken for one other class, of classes "
-          "with 10 samples, from step 10 on; original for 90 % and 10 % of every class at once, "
-          "which fires on 58 % of healthy runs.",
+          "with 10 samples, from step 10 on, and tells of those that stay behind when the others "
+          "are learned; original asks for 90 % and 10 % of every class at once, which fires on 58 "
+          "% "
+          "of healthy runs.",
       .severity = core::Severity::warning,
+      .version = "2",
       .read = &read_step_set_rule<Confusion>};
 }
 

@@ -25,6 +25,10 @@ def confusion(chance):
         parameters["max_off_diag"] = chance.choice((0.01, 0.5))
     if chance.random() < 0.5:
         parameters["start_step"] = 0
+    if chance.random() < 0.4:
+        parameters["contrast"] = chance.choice((0, 0.5, 0.9))
+    if chance.random() < 0.4:
+        parameters["in_a_row"] = chance.randint(1, 4)
     size = chance.randint(2, 4)
     right = chance.choice((0.6, 0.9, 1.0))
 

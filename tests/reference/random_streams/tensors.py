@@ -121,8 +121,10 @@ def gradient_clipping(chance):
         parameters["max_norm"] = 1
     if chance.random() < 0.3:
         parameters["max_clipped_fraction"] = chance.choice((0, 0.2, 0.9))
+    if chance.random() < 0.5:
+        parameters["min_cut"] = chance.choice((0, 0.8, 1.1, 3))
     says = chance.choice(("clip_norm", "clipped", None))
-    size = chance.choice((0.5, 1.0, 1.5))
+    size = chance.choice((0.5, 1.0, 1.5, 20.0))
 
     def fill(worker, mode, step):
         norm = size * chance.choice((0.5, 1.0, 1.2, 1.2, 30.0 if chance.random() < 0.1 else 1.0))

@@ -35,7 +35,12 @@ def step_outlier(chance):
         return chance.choice((9, 10, 11)) * MS * (10 if chance.random() < often else 1)
 
     mode = chance.choice(("train", "train", "global"))
-    return ([{"use": "step_outlier", "preset": "original", "with": parameters}],
+    preset = "original"
+    if chance.random() < 0.5:
+        preset = "tocsin"
+        parameters.update({"every": chance.choice((20, 50)), "median_factor": chance.choice((2, 3)),
+                           "min_excess_seconds": chance.choice((0, 0.05, 0.0895, 0.0955)), "min_excess_percent": chance.choice((5, 20))})
+    return ([{"use": "step_outlier", "preset": preset, "with": parameters}],
             timed(chance, chance.choice((1, 2)), chance.randint(90, 250), took, mode=mode))
 
 

@@ -5,13 +5,21 @@ from tests.reference.judging import ALL_MODES, ERROR, HIT, INSUFFICIENT, OK, Eva
 
 DEFAULTS = {"category_no": None, "labels": "labels", "predictions": "predictions", "labels_collection": "labels",
             "predictions_collection": "predictions", "min_diag": 0.9, "max_off_diag": 0.1, "normalize": "row", "min_support": 1,
-            "decision_threshold": 0.5}
-TOCSIN = {"min_diag": 0.7, "max_off_diag": 0.3, "start_step": 10, "min_support": 10}
+            "decision_threshold": 0.5, "contrast": 0, "in_a_row": 1}
+TOCSIN = {"min_diag": 0.7, "max_off_diag": 0.3, "start_step": 10, "min_support": 10, "contrast": 0.7, "in_a_row": 3}
 UNIT = ("mode",)
 
 
-def judge(p, matrix):
-    """`matrix`: {(label, prediction): count}."""
+def stands_out(p, matrix, i, cells):
+    """Whether the samples of the other classes are mostly right, and those of class i are not."""
+    if p["contrast"] == 0:
+        return True
+    rest, good = sum(matrix.values()) - sum(cells), sum(count for (a, b), count in matrix.items() if a == b) - cells[i]
+    return rest > 0 and good / rest >= p["min_diag"] and cells[i] / sum(cells) < p["contrast"] * (good / rest)
+
+
+def judge(p, matrix, memory):
+    """`matrix`: {(label, prediction): count}; `memory`: {class: shares right at the steps in a row at which it was mistaken}."""
     size = max(max(cell) for cell in matrix) + 1
     if p["category_no"] is not None and size > p["category_no"]:
         return ERROR, ()
@@ -19,18 +27,24 @@ def judge(p, matrix):
     for i in range(size):
         cells = [matrix.get((i, j) if p["normalize"] == "row" else (j, i), 0) for j in range(size)]
         if sum(cells) >= max(p["min_support"], 1):
-            judged = True
+            judged, found = True, set()
             if cells[i] / sum(cells) < p["min_diag"]:
-                kinds.add("diagonal")
+                found.add("diagonal")
             if any(count / sum(cells) > p["max_off_diag"] for j, count in enumerate(cells) if j != i):
-                kinds.add("off_diagonal")
+                found.add("off_diagonal")
+            if not found or not stands_out(p, matrix, i, cells):
+                memory.pop(i, None)
+                continue
+            memory[i] = [*memory.get(i, []), cells[i] / sum(cells)][-p["in_a_row"]:]
+            if p["in_a_row"] == 1 or (len(memory[i]) == p["in_a_row"] and memory[i][-1] < memory[i][0] + 0.1):
+                kinds |= found
     if not judged:
         return INSUFFICIENT, ()  # every class has too few samples
     return (HIT, tuple(sorted(kinds))) if kinds else (OK, ())
 
 
 def evaluate(p, history):
-    out = []
+    out, memories = [], {}
     for point in history.points():
         matrix, heard = {}, False
         for by_rank in point.values.values():
@@ -42,6 +56,6 @@ def evaluate(p, history):
                         cell = (int(label), int(prediction))
                         matrix[cell] = matrix.get(cell, 0) + count
         if heard:
-            outcome, kinds = judge(p, matrix) if matrix else (INSUFFICIENT, ())
+            outcome, kinds = judge(p, matrix, memories.setdefault(point.mode, {})) if matrix else (INSUFFICIENT, ())
             out.append(Evaluation((("mode", point.mode),), outcome, point.step, kinds))
     return out

@@ -5,18 +5,31 @@ import statistics
 
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, wants
 
-DEFAULTS = {"window": 100, "max_clipped_fraction": 0.5, "max_norm": None, "spike_factor": 10.0}
-TOCSIN = {"window": 30}
+DEFAULTS = {"window": 100, "max_clipped_fraction": 0.5, "max_norm": None, "spike_factor": 10.0, "min_cut": 0}
+TOCSIN = {"window": 30, "min_cut": 10}
 UNIT = ("mode", "worker")  # how the metric is spelled is not laid down
 ENOUGH = 20
 
 
 def is_clipped(p, step):
     """None: nothing says so."""
-    limit = p["max_norm"] if p["max_norm"] is not None else step.get("clip_norm")
+    limit = limit_of(p, step)
     if limit is not None:
         return step["grad_norm"] > limit
     return step["clipped"] > 0 if "clipped" in step else None
+
+
+def limit_of(p, step):
+    return p["max_norm"] if p["max_norm"] is not None else step.get("clip_norm")
+
+
+def is_deep(p, steps):
+    """Whether the median norm is far above the limit. None: nobody says the limit."""
+    if p["min_cut"] == 0:
+        return True
+    if any(limit_of(p, step) is None for step in steps):
+        return None
+    return statistics.median(step["grad_norm"] / limit_of(p, step) for step in steps) > p["min_cut"]
 
 
 def judge(p, steps):
@@ -24,9 +37,10 @@ def judge(p, steps):
     kinds, judged = [], False
     norms = [step["grad_norm"] for step in steps]
     last = [is_clipped(p, step) for step in steps[-p["window"]:]]
-    if len(last) == p["window"] and None not in last:
+    deep = is_deep(p, steps[-p["window"]:])
+    if len(last) == p["window"] and None not in last and deep is not None:
         judged = True
-        if last.count(True) / len(last) > p["max_clipped_fraction"]:
+        if last.count(True) / len(last) > p["max_clipped_fraction"] and deep:
             kinds.append("too_often")
     before = norms[:-1][-p["window"]:]
     if len(before) >= ENOUGH:

@@ -136,10 +136,38 @@ TEST(Confusion, OurPresetWaitsForStepTenAndTenSamples) {
   for (int i = 0; i < 12; ++i) job.matrix(bad);
   EXPECT_TRUE(job.issues().empty());
   Classifier more("{}", "tocsin");
-  for (int i = 0; i < 12; ++i) more.matrix({0, 0, 5, 0, 1, 5, 1, 1, 50});
+  for (int i = 0; i < 14; ++i) more.matrix({0, 0, 5, 0, 1, 5, 1, 1, 50});
   const auto issues = more.issues();
   ASSERT_EQ(issues.size(), 2U);
-  EXPECT_EQ(issues[0].step, 10);
+  EXPECT_EQ(issues[0].step, 12) << "the third in a row";
+}
+
+// Class 0 has 200 samples, class 1 has 100, all of them right unless said.
+std::size_t told_of(const std::vector<double>& right, double others_right = 100) {
+  Classifier job("{start_step: 0}", "tocsin");
+  for (const double share : right) {
+    job.matrix({0, 0, share, 0, 1, 200 - share, 1, 1, others_right, 1, 0, 100 - others_right});
+  }
+  return job.issues().size();
+}
+
+TEST(Confusion, OursTellsOfClassesThatStayBehindTheOthers) {
+  EXPECT_EQ(told_of({100, 100, 100}), 2U);
+  EXPECT_EQ(told_of({100, 100}), 0U) << "three in a row are needed";
+  EXPECT_EQ(told_of({100, 100, 140, 100, 100}), 0U) << "0.7 of what is right of the others";
+  EXPECT_EQ(told_of({100, 100, 139, 100, 100}), 2U);
+}
+
+TEST(Confusion, OursLeavesClassesAloneThatAreBeingLearned) {
+  EXPECT_EQ(told_of({40, 50, 61}), 0U) << "0.1 better";
+  EXPECT_EQ(told_of({40, 80, 120}), 0U);
+  EXPECT_EQ(told_of({40, 50, 59}), 2U);
+  EXPECT_EQ(told_of({40, 50, 61, 60, 60}), 2U) << "and then no better any more";
+}
+
+TEST(Confusion, OursWaitsUntilTheOthersAreLearned) {
+  EXPECT_EQ(told_of({0, 0, 0, 0}, 69), 0U);
+  EXPECT_EQ(told_of({0, 0, 0, 0}, 70), 2U);
 }
 
 TEST(Confusion, ClassesBeyondTheirNumberAreAnError) {

@@ -22,7 +22,7 @@ struct ClippedJob {
   Mode mode = Mode::train;
   std::int64_t step = 0;
 
-  explicit ClippedJob(const std::string& with, const std::string& preset = "tocsin")
+  explicit ClippedJob(const std::string& with, const std::string& preset = "original")
       : rule(RuleHarness::of("gradient_clipping", with, preset)) {
     for (const char* name : {"grad_norm", "clip_norm", "clipped"}) {
       rule.feed(worker.dictionary({{core::DictionaryType::scalar, name, Role::metric}}));
@@ -74,11 +74,44 @@ TEST(GradientClipping, AWindowThatIsNotFullIsInsufficient) {
 TEST(GradientClipping, ThePresetsDifferInTheirWindow) {
   for (const auto& [preset, window] : {std::pair{"tocsin", 30}, {"original", 100}}) {
     ClippedJob job("{max_norm: 1}", preset);
-    job.norm(2, window - 1);
+    job.norm(11, window - 1);
     EXPECT_TRUE(job.rule.firing().empty()) << preset;
-    job.norm(2);
+    job.norm(11);
     EXPECT_EQ(job.rule.firing().size(), 1U) << preset;
   }
+}
+
+TEST(GradientClipping, OursAsksHowMuchIsCutOff) {
+  const auto judge = [](double norm, const std::string& with) {
+    ClippedJob job(with, "tocsin");
+    job.norm(norm, 16);
+    job.norm(1, 14);  // not clipped: the median of the window is that of the others
+    return job.rule.firing().size();
+  };
+  EXPECT_EQ(judge(10, "{max_norm: 1}"), 0U) << "exactly ten times";
+  EXPECT_EQ(judge(10.1, "{max_norm: 1}"), 1U);
+  EXPECT_EQ(judge(2, "{max_norm: 1, min_cut: 0}"), 1U);
+  EXPECT_EQ(judge(3, "{max_norm: 1, min_cut: 2}"), 1U);
+  // A limit of nothing takes everything.
+  ClippedJob nothing("{window: 10}", "tocsin");
+  for (int i = 0; i < 10; ++i) {
+    nothing.rule.feed(nothing.worker.scalars(
+        Mode::train, {metric("clip_norm", nothing.step, 0), metric("grad_norm", nothing.step, 1)}));
+    nothing.end();
+  }
+  EXPECT_EQ(nothing.rule.firing().size(), 1U);
+}
+
+TEST(GradientClipping, OursSaysNothingWhereNobodySaysTheLimit) {
+  ClippedJob flag("{window: 10}", "tocsin");
+  for (int i = 0; i < 10; ++i) {
+    flag.rule.feed(flag.worker.scalars(
+        Mode::train, {metric("grad_norm", flag.step, 200), metric("clipped", flag.step, 1)}));
+    flag.end();
+  }
+  flag.rule.feed(flag.worker.end());
+  EXPECT_TRUE(flag.rule.firing().empty());
+  EXPECT_EQ(flag.rule.rule_state(), "NoData");
 }
 
 TEST(GradientClipping, TheJobSaysWhereItClips) {
@@ -138,7 +171,7 @@ TEST(GradientClipping, NormsThatAreNotFiniteCountNeitherWay) {
 }
 
 TEST(GradientClipping, WithoutANormTheGradientsAreAdded) {
-  ClippedJob job("{max_norm: 4.9}");
+  ClippedJob job("{window: 30, max_norm: 4.9}");
   for (int i = 0; i < 30; ++i) job.gradients({gradient("a", 3), gradient("b", 4)});
   ASSERT_EQ(job.rule.firing().size(), 1U);
   job.gradients({gradient("a", 30), gradient("b", 41)});
@@ -195,7 +228,7 @@ TEST(GradientClipping, UpdatesThatWereLeftOutDoNotCount) {
 }
 
 TEST(GradientClipping, EachModeAndWorkerIsJudgedByItself) {
-  RuleHarness rule = RuleHarness::of("gradient_clipping", "{window: 10, max_norm: 1}");
+  RuleHarness rule = RuleHarness::of("gradient_clipping", "{window: 10, max_norm: 1, min_cut: 0}");
   FakeWorker one("digits", "two", 0, 2);
   FakeWorker two("digits", "two", 1, 2);
   rule.feed(one.dictionary({{core::DictionaryType::scalar, "grad_norm", Role::metric}}));

@@ -145,6 +145,22 @@ TEST(StepOutlier, OursNeedsLongStepsThatTakeAShareOfAllTime) {
   EXPECT_FALSE(judge(8, 5)) << "five may be";
 }
 
+TEST(StepOutlier, OursLeavesTheMillisecondsOfAMachineAlone) {
+  // Most of all time, and yet no step takes 0.1 s more than the others' millisecond.
+  const auto judge = [](double slow, const std::string& with = "{}") {
+    Timed run("step_outlier", with, "tocsin");
+    run.steps(143, {0.001});
+    run.steps(6, {slow});
+    run.step({0.001});
+    run.end();
+    return !run.rule.firing().empty();
+  };
+  EXPECT_FALSE(judge(0.100));
+  EXPECT_TRUE(judge(0.102));
+  EXPECT_TRUE(judge(0.040, "{min_excess_seconds: 0.03}"));
+  EXPECT_TRUE(judge(0.040, "{min_excess_seconds: 0}"));
+}
+
 TEST(StepOutlier, OursJudgesEveryFiftySteps) {
   Timed run("step_outlier", "{}", "tocsin");
   run.steps(120, {0.1});
