@@ -34,7 +34,7 @@ struct CollectorSettings {
 /// Section `collect`.
 struct Config {
   core::Duration interval = std::chrono::milliseconds(500);
-  std::vector<std::string> collectors{"cpu", "memory", "network", "disk", "process"};
+  std::vector<std::string> collectors{"cpu", "memory", "network", "disk", "process", "gpu"};
   std::string node;  // empty: the caller's host name
   std::string proc_root = "/proc";
   std::string sys_root = "/sys";

@@ -7,9 +7,6 @@
 namespace tocsin::collectors {
 namespace {
 
-// Named in the documentation as part of a usual configuration, but not part of this build.
-constexpr std::string_view kWithoutBuild = "gpu";
-
 std::vector<std::string> names_of(std::span<const CollectorDescriptor> table) {
   std::vector<std::string> names;
   for (const CollectorDescriptor& each : table) names.emplace_back(each.name);
@@ -21,10 +18,7 @@ std::vector<std::string> known(const config::Reader& in, const std::vector<std::
                                std::span<const CollectorDescriptor> table) {
   std::vector<std::string> kept;
   for (const std::string& name : named) {
-    const bool built = find_collector(name, table) != nullptr;
-    if (!built && name == kWithoutBuild) {
-      in.warning("collectors", "this build has no collector \"" + name + "\"; it is left out");
-    } else if (!built) {
+    if (find_collector(name, table) == nullptr) {
       in.error("collectors", unknown_collector(name, table));
     } else if (std::find(kept.begin(), kept.end(), name) == kept.end()) {
       kept.push_back(name);
@@ -83,9 +77,7 @@ void read(config::Reader& in, Config& cfg, std::span<const CollectorDescriptor> 
   in.optional("interval", cfg.interval, config::between(kShortestInterval, kLongestInterval),
               "time between two sweeps");
   in.optional("collectors", cfg.collectors, "what a sweep reads");
-  std::vector<std::string> choices{std::string(kWithoutBuild)};
-  for (std::string& name : names_of(table)) choices.push_back(std::move(name));
-  in.choices("collectors", std::move(choices));
+  in.choices("collectors", names_of(table));
   in.optional("node", cfg.node, "name of this node; the host name if empty");
   in.optional("proc_root", cfg.proc_root, config::not_empty(),
               "where procfs is mounted, such as /host/proc in a container");

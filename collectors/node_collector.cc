@@ -78,11 +78,14 @@ struct NodeCollector::State {
       return;
     }
     sweep.keep(before);
-    ++counters.errors;
-    each.errors->add();
+    // A source that this machine does not have is a normal state, counted and said once; anything
+    // else is not.
+    const bool absent = status.error().code == core::Code::not_found;
+    if (!absent || !each.failing) {
+      ++counters.errors;
+      each.errors->add();
+    }
     if (!each.failing) {
-      // A source that this machine does not have is a normal state; anything else is not.
-      const bool absent = status.error().code == core::Code::not_found;
       log().write(absent ? core::Level::info : core::Level::warn, "collector_failed",
                   {{"collector", each.name},
                    {"code", std::string(core::to_string(status.error().code))},

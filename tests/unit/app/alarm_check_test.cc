@@ -67,8 +67,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"NoRules", "cluster: a\n", "t.yaml:1:1: warning", "there are no rules"},
         Case{"EmptyRules", "rules: []\n", "t.yaml:1:8: warning", "there are no rules"},
-        Case{"MetricsThatNobodyGathers", kTold + "rules: [cpu_bottleneck]\n", "t.yaml:3:9: note",
-             "judges hw.gpu.utilization, which no collector of this build gathers"},
+        Case{"MetricsOfGpusThatAreNotLookedAt",
+             kTold + "collect: {collectors: [cpu]}\nrules: [cpu_bottleneck]\n", "t.yaml:4:9: note",
+             "judges hw.gpu.utilization, which is gathered where `collect.collectors` names gpu"},
         Case{"MetricsOfACollectorThatIsNotNamed",
              kTold + "collect: {collectors: [memory]}\nrules: [{use: cpu_bottleneck}]\n",
              "t.yaml:4:9: note", "gathered where `collect.collectors` names cpu"},

@@ -21,10 +21,12 @@ using ::testing::IsEmpty;
 struct Scripted final : Collector {
   explicit Scripted(const Roots&) {}
   static inline bool fail = false;
+  static inline bool absent = false;
   static inline double value = 1;
   Series series{"scripted", true};
   core::Status collect(Sweep& sweep) override {
     sweep.add(series, value);
+    if (absent) return core::Error{core::Code::not_found, "not here"};
     if (fail) return core::unavailable("told to");
     return core::ok();
   }
@@ -74,6 +76,7 @@ class NodeCollectorTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Scripted::fail = false;
+    Scripted::absent = false;
     Scripted::value = 1;
     Config config;
     config.interval = 500ms;
@@ -133,6 +136,19 @@ TEST_F(NodeCollectorTest, OneThatFailsAddsNothingAndTheOthersGoOn) {
   Scripted::fail = false;
   EXPECT_THAT(at(12s), ElementsAre(1, 2));
   EXPECT_THAT(log.events, ElementsAre("collector_failed", "collector_recovered"));
+}
+
+TEST_F(NodeCollectorTest, WhatThisMachineDoesNotHaveIsCountedAndSaidOnce) {
+  Scripted::absent = true;
+  for (const auto time : {10s, 11s, 12s}) EXPECT_THAT(at(time), ElementsAre(2));
+  EXPECT_EQ(node->counters().errors, 1U);
+  EXPECT_THAT(log.events, ElementsAre("collector_failed"));
+  Scripted::absent = false;
+  EXPECT_THAT(at(13s), ElementsAre(1, 2));
+  EXPECT_THAT(log.events, ElementsAre("collector_failed", "collector_recovered"));
+  Scripted::absent = true;
+  at(14s);
+  EXPECT_EQ(node->counters().errors, 2U) << "it has gone again";
 }
 
 TEST_F(NodeCollectorTest, NeverSendsWhatIsNoNumber) {
@@ -235,13 +251,6 @@ TEST(CollectConfig, NamesTheNearestCollector) {
   Config config;
   EXPECT_THAT(problems("collectors: [cpu, memmory]\n", config),
               ElementsAre(AllOf(HasSubstr("error"), HasSubstr("did you mean \"memory\""))));
-}
-
-TEST(CollectConfig, WarnsOfOneThatThisBuildLacks) {
-  Config config;
-  EXPECT_THAT(problems("collectors: [cpu, gpu]\n", config),
-              ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("\"gpu\""))));
-  EXPECT_THAT(config.collectors, ElementsAre("cpu"));
 }
 
 TEST(CollectConfig, ACollectorReadsItsOwnSection) {
