@@ -166,6 +166,7 @@ class Bench {
   /// Bad frames of runs of their own beside the phase's load.
   void turn(Side& side, const Phase& phase, Values& values) {
     std::vector<core::RunUid> runs;
+    runs.reserve(kUncounted + kTurn);
     for (int i = 0; i < kUncounted + kTurn; ++i) runs.push_back(next_run());
     ingest::PublisherOptions options;
     options.writer = "job";
