@@ -111,7 +111,9 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
       found->second.fired = false;
       Place place;
       place.step_clock = false;
-      place.time = header.time;
+      // The clock of the trainer may stand where it stood when the silence before this one ended.
+      place.time = std::max(header.time, found->second.last_window + 1);
+      found->second.last_window = place.time;
       book_.resolve(run, {clock.rule, kNoRoster, who, 0xFF, 0}, core::Resolution::recovered, place);
     }
   }

@@ -43,6 +43,21 @@ TEST(StalledTrainingRule, AnEndIsNotBeforeItsStartWhenTheClockOfTheTrainerStepsB
   EXPECT_GE(end.ends_at, end.starts_at);
 }
 
+// One id would be one report: the second end would be dropped as told, and the issue fire for ever.
+TEST(StalledTrainingRule, ASecondEndIsAnotherOneThoughTheClockOfTheTrainerStandsStill) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  worker.header.time += 7200 * kSecond;  // far ahead of ours, and there it stays
+  for (int step = 1; step <= 2; ++step) {
+    rule.tick(worker.header.time + step * 100 * kSecond);
+    ASSERT_EQ(rule.firing().size(), static_cast<std::size_t>(step));
+    rule.feed(worker.step_end(Mode::train, step));
+  }
+  ASSERT_EQ(rule.resolved().size(), 2U);
+  EXPECT_NE(rule.resolved()[0].event_id, rule.resolved()[1].event_id);
+}
+
 TEST(StalledTrainingRule, LagIsNoStall) {
   RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60}");
   FakeWorker worker;
