@@ -12,7 +12,7 @@ namespace {
 
 // One piece of a snapshot: small enough that evaluation never stands still for long, and that a
 // transaction stays far below what a broker takes in one go.
-constexpr std::size_t kPieceBytes = 2U << 20;
+constexpr std::size_t kPieceBytes = 512U << 10;
 // Of the keys of state that belongs to the engine of one hosted rule.
 constexpr std::string_view kHostedState = "hosted/";
 
@@ -65,6 +65,7 @@ core::Status EvaluateStage::open(const Instant& now) {
   live_.clear();
   faults_.clear();
   unreported_.clear();
+  piece_taken_ = piece_committing_ = ending_ = false;
   comparisons_.start_over();
   stats_.start_over();
 
@@ -166,7 +167,7 @@ std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   stats_.update(engine_->stats(), tick.now.wall);
   bool pieces = false;
   for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
-  if (pieces || more) return tick.now.steady;
+  if ((pieces && !piece_waits()) || more) return tick.now.steady;
   return std::nullopt;
 }
 
@@ -217,15 +218,23 @@ StageOutput EvaluateStage::take(const Instant& now) {
   }
   // One piece of one partition's snapshot at a time, behind what was decided before it.
   for (auto& [partition, snapshot] : live_) {
-    if (!snapshot.running && now.steady < snapshot.due) continue;
+    if (piece_waits() || (!snapshot.running && now.steady < snapshot.due)) continue;
+    const std::size_t before = out.records.size();
     snapshot.running = engine_->snapshot(partition, kPieceBytes, add_state);
     if (!snapshot.running) snapshot.due = now.steady + options_.engine.snapshot_interval;
+    piece_taken_ = out.records.size() > before;
     break;
   }
   return out;
 }
 
+void EvaluateStage::committing() {
+  unreported_.committing();
+  piece_committing_ = std::exchange(piece_taken_, false) || piece_committing_;
+}
+
 void EvaluateStage::committed(const Instant& now) {
+  piece_committing_ = false;
   unreported_.committed([&](const rules::Event& event) {
     if (const auto* issue = std::get_if<core::Issue>(&event)) {
       log_issue(log_, *issue, now.wall);
@@ -243,9 +252,11 @@ void EvaluateStage::revoked(std::span<const core::StreamPartition> partitions) {
     comparisons_.forget(gone.partition);
     engine_->drop(gone.partition);
   }
+  piece_taken_ = false;  // what waited went with its partition
 }
 
 void EvaluateStage::finish(const Instant& now) {
+  ending_ = true;
   for (auto& [partition, snapshot] : live_) snapshot.due = now.steady;
 }
 

@@ -52,7 +52,7 @@ class EvaluateStage final : public Stage {
                                 const StageContext& context) override;
   std::optional<core::Duration> tick(const StageTick& tick) override;
   StageOutput take(const Instant& now) override;
-  void committing() override { unreported_.committing(); }
+  void committing() override;
   void committed(const Instant& now) override;
   void revoked(std::span<const core::StreamPartition> partitions) override;
   void lost(std::span<const core::StreamPartition> partitions) override { revoked(partitions); }
@@ -72,6 +72,7 @@ class EvaluateStage final : public Stage {
   };
 
   [[nodiscard]] bool tells(const rules::Event& event) const;
+  [[nodiscard]] bool piece_waits() const { return !ending_ && (piece_taken_ || piece_committing_); }
   void adopt_rules(const Instant& now);
   void write(std::int32_t partition, const rules::Event& event, StageOutput& out) const;
 
@@ -89,6 +90,10 @@ class EvaluateStage final : public Stage {
   ComparisonReader comparisons_;  // what other partitions say of runs that ours are compared with
   ingest::JsonScalarDecoder json_;
   std::map<std::int32_t, Snapshot> live_;
+  // One piece of a snapshot per commit: an issue never waits behind more than one of them.
+  bool piece_taken_ = false;       // since the last commit began
+  bool piece_committing_ = false;  // with the commit under way
+  bool ending_ = false;
   std::map<std::int32_t, std::string> faults_;  // of partitions that are being restored
   Unreported<rules::Event> unreported_;
 };
