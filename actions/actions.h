@@ -7,6 +7,7 @@
 //   issue_metrics.h   state series for /metrics/issues
 //   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
 //   stop_muster.h     has every rank heard of the step at which all leave?
+//   own_issues.h      the issues that this room makes itself
 //   stop_failed.h     the issue by which people hear of a stop that did not come about
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
 #pragma once
@@ -18,6 +19,7 @@
 #include "actions/descriptor.h"
 #include "actions/issue_metrics.h"
 #include "actions/local_process.h"
+#include "actions/own_issues.h"
 #include "actions/receivers.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_ladder.h"

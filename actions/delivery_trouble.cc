@@ -13,7 +13,8 @@ constexpr core::Duration kForgotten = std::chrono::hours(1);
 
 bool speaks_of_trouble_only(const core::Notification& message) {
   return std::all_of(message.issues.begin(), message.issues.end(), [](const auto& one) {
-    return one.issue.rule == kDeliveryDeadRule || one.issue.rule == kDeliveryConfigRule;
+    return is(one.issue.rule, ActionIssue::delivery_dead) ||
+           is(one.issue.rule, ActionIssue::delivery_config);
   });
 }
 
@@ -34,21 +35,21 @@ std::optional<core::Issue> DeliveryTrouble::given_up(const core::Notification& m
       dead_.messages == 1 ? "A message was" : std::to_string(dead_.messages) + " messages were";
   const std::string after =
       record.attempt > 0 ? " after attempt " + std::to_string(record.attempt) : "";
-  return report(dead_, kDeliveryDeadRule, count + " given up" + after, record, now);
+  return report(dead_, ActionIssue::delivery_dead, count + " given up" + after, record, now);
 }
 
 std::optional<core::Issue> DeliveryTrouble::refused(const core::Notification& message,
                                                     const core::Delivery& record,
                                                     core::WallTime now) {
   if (speaks_of_trouble_only(message)) return std::nullopt;
-  return report(config_, kDeliveryConfigRule, "Messages are refused until this is put right",
-                record, now);
+  return report(config_, ActionIssue::delivery_config,
+                "Messages are refused until this is put right", record, now);
 }
 
 std::vector<core::Issue> DeliveryTrouble::arrived(core::WallTime now) {
   std::vector<core::Issue> out;
   for (auto [trouble, rule] :
-       {std::pair{&dead_, kDeliveryDeadRule}, {&config_, kDeliveryConfigRule}}) {
+       {std::pair{&dead_, ActionIssue::delivery_dead}, {&config_, ActionIssue::delivery_config}}) {
     if (!std::exchange(trouble->stands, false)) continue;
     core::Issue over = issue(*trouble, rule, core::IssueStatus::resolved, now);
     over.summary = "Messages to " + integration_ + " arrive again.";
@@ -57,7 +58,7 @@ std::vector<core::Issue> DeliveryTrouble::arrived(core::WallTime now) {
   return out;
 }
 
-std::optional<core::Issue> DeliveryTrouble::report(Trouble& trouble, std::string_view rule,
+std::optional<core::Issue> DeliveryTrouble::report(Trouble& trouble, ActionIssue rule,
                                                    std::string what, const core::Delivery& record,
                                                    core::WallTime now) {
   if (trouble.stands && now - trouble.told < kAgain) return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<core::Issue> DeliveryTrouble::report(Trouble& trouble, std::string
   out.summary = integration_ + ": " + std::move(what) +
                 (trouble.why.empty() ? "." : " (" + trouble.why + ").");
   out.recommendation =
-      rule == kDeliveryConfigRule
+      rule == ActionIssue::delivery_config
           ? "Look at the address, the credentials and the secret file of this integration: "
             "`tocsin check`; what waits is sent once they are right."
           : "Look at the far side. What was given up is not sent again by itself; the log names it "
@@ -78,9 +79,9 @@ std::optional<core::Issue> DeliveryTrouble::report(Trouble& trouble, std::string
   return out;
 }
 
-core::Issue DeliveryTrouble::issue(const Trouble& trouble, std::string_view rule,
+core::Issue DeliveryTrouble::issue(const Trouble& trouble, ActionIssue rule,
                                    core::IssueStatus status, core::WallTime now) const {
-  const std::string name(rule);
+  const std::string name(own_issue(rule).name);
   core::Issue out;
   out.source = "/" + cluster_ + "/rules/" + name;
   out.event_id =

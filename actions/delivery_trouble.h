@@ -10,13 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "actions/own_issues.h"
 #include "core/issue.h"
 #include "core/notification.h"
 
 namespace tocsin::actions {
-
-inline constexpr std::string_view kDeliveryDeadRule = "delivery_dead";
-inline constexpr std::string_view kDeliveryConfigRule = "delivery_config";
 
 /// Pure; one per integration. `delivery_dead` (error) begins when a message is given up and ends
 /// when the next one arrives; `delivery_config` (error) begins when the far side or our own
@@ -46,9 +44,9 @@ class DeliveryTrouble {
     std::string why;  // as last told
     bool stands = false;
   };
-  std::optional<core::Issue> report(Trouble& trouble, std::string_view rule, std::string what,
+  std::optional<core::Issue> report(Trouble& trouble, ActionIssue rule, std::string what,
                                     const core::Delivery& record, core::WallTime now);
-  [[nodiscard]] core::Issue issue(const Trouble& trouble, std::string_view rule,
+  [[nodiscard]] core::Issue issue(const Trouble& trouble, ActionIssue rule,
                                   core::IssueStatus status, core::WallTime now) const;
 
   std::string integration_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "actions/own_issues.h"
+
 namespace tocsin::actions {
 namespace {
 
@@ -19,20 +21,20 @@ std::string_view to_string(StopFailure why) noexcept {
 }
 
 core::Issue stop_failed_issue(const FailedStop& stop) {
+  const std::string rule(own_issue(ActionIssue::stop_failed).name);
   const std::string reason(to_string(stop.why));
   const std::string run = to_text(stop.run.uid);
   core::Issue out;
-  out.event_id =
-      core::make_id("iss_", {kStopFailedRule, run, std::to_string(stop.run.attempt), reason});
-  out.source = "/" + stop.cluster + "/rules/" + std::string(kStopFailedRule);
+  out.event_id = core::make_id("iss_", {rule, run, std::to_string(stop.run.attempt), reason});
+  out.source = "/" + stop.cluster + "/rules/" + rule;
   out.sequence = stop.run.attempt;  // grows per run
   out.time = out.starts_at = stop.at;
-  out.rule = out.rule_type = kStopFailedRule;
+  out.rule = out.rule_type = rule;
   out.severity = core::Severity::error;
   for (const auto& [name, value] : stop.labels.entries()) {
     if (std::find(kUnit.begin(), kUnit.end(), name) == kUnit.end()) out.labels.set(name, value);
   }
-  out.labels.set("rule", std::string(kStopFailedRule));
+  out.labels.set("rule", rule);
   out.labels.set("severity", "error");
   out.labels.set("cluster", stop.cluster);
   out.labels.set("reason", reason);

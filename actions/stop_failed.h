@@ -12,9 +12,6 @@
 
 namespace tocsin::actions {
 
-/// Issues of this rule never stop anything, or a stop that fails would ask for the next one.
-inline constexpr std::string_view kStopFailedRule = "stop_failed";
-
 /// Values of the label `reason`.
 enum class StopFailure {
   failed,     // asked and signalled, still running

@@ -1,6 +1,5 @@
 // Names that nothing produces, and keys that stand in the wrong place.
 #include <algorithm>
-#include <array>
 
 #include "app/alarm_check.h"
 #include "app/client/capture.h"
@@ -12,18 +11,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// What the engine labels its issues with (rules/run/reports.cc, and the units of the four rule shapes).
-constexpr std::array<std::string_view, 18> kLabels{
-    "cluster", "device",  "integration", "job",    "kind",     "metric",
-    "mode",    "node",    "partition",   "reason", "receiver", "route",
-    "rule",    "run_uid", "severity",    "tensor", "type",     "worker"};
-// Rules that are always on, what a stop that failed raises, and the router's own issue
-// (docs/rules/README.md, docs/routing.md).
-constexpr std::array<std::string_view, 11> kAlwaysOn{
-    "telemetry_gap", "job_failed",       "job_lost",           "run_unwatched",
-    "clock_skew",    "state_incomplete", "training_preflight", "stop_failed",
-    "delivery_dead", "delivery_config",  "router_overflow"};
-
 bool has(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -33,9 +20,14 @@ class NameCheck {
   NameCheck(const config::Reader& root, const AppConfig& config)
       : root_(root),
         config_(config),
-        labels_(kLabels.begin(), kLabels.end()),
-        rules_(kAlwaysOn.begin(), kAlwaysOn.end()),
+        labels_(rules::issue_labels().begin(), rules::issue_labels().end()),
         collections_(core::collection_names()) {
+    for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+      for (const core::OwnIssue& issue : own) {
+        rules_.emplace_back(issue.name);
+        labels_.insert(labels_.end(), issue.labels.begin(), issue.labels.end());
+      }
+    }
     for (const auto& [name, value] : config.labels) labels_.push_back(name);
     for (const auto& rule : config.rules.rules) rules_.push_back(rule.name);
     for (const auto& collection : config.capture.collections) {

@@ -13,10 +13,9 @@ using core::WallTime;
 
 namespace {
 
-constexpr std::string_view kOverflowRule = "router_overflow";
-
-Issue builtin_issue(const std::string& source, std::string_view rule, core::Labels labels,
+Issue builtin_issue(const std::string& source, RouterIssue which, core::Labels labels,
                     WallTime now) {
+  const std::string_view rule = own_issue(which).name;
   Issue issue;
   labels.set("rule", rule);
   labels.set("severity", to_string(core::Severity::error));
@@ -137,10 +136,10 @@ void Intake::follow(const std::string& run, const RunEffects& effects) {
         resolve_run(run, effect);
         break;
       case RunEffect::Kind::raise_lost:
-        raise("job_lost", effect.labels, effect.summary, effect.at);
+        raise(RouterIssue::job_lost, effect.labels, effect.summary, effect.at);
         break;
       case RunEffect::Kind::clear_lost:
-        clear("job_lost", effect.labels, effect.at);
+        clear(RouterIssue::job_lost, effect.labels, effect.at);
         break;
     }
   }
@@ -158,18 +157,18 @@ void Intake::resolve_run(const std::string& run, const RunEffect& effect) {
 
 // ---- the router's own issues
 
-void Intake::raise(std::string_view rule, core::Labels labels, std::string summary, WallTime now) {
-  Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
+void Intake::raise(RouterIssue which, core::Labels labels, std::string summary, WallTime now) {
+  Issue issue = builtin_issue(options_.source, which, std::move(labels), now);
   const IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr && known->firing) return;
   issue.summary = std::move(summary);
-  issue.event_id = core::make_id("iss_", {rule, core::fingerprint(issue.labels),
+  issue.event_id = core::make_id("iss_", {issue.rule, core::fingerprint(issue.labels),
                                           std::to_string(core::nanoseconds(now)), "firing"});
   report(std::move(issue), now);
 }
 
-void Intake::clear(std::string_view rule, core::Labels labels, WallTime now) {
-  const Issue issue = builtin_issue(options_.source, rule, std::move(labels), now);
+void Intake::clear(RouterIssue which, core::Labels labels, WallTime now) {
+  const Issue issue = builtin_issue(options_.source, which, std::move(labels), now);
   IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr) end(*known, Resolution::recovered, now);
 }
@@ -179,12 +178,12 @@ void Intake::tell_overflows() {
   for (auto news = capacity_.take_overflows(); !news.empty(); news = capacity_.take_overflows()) {
     for (const Overflow& one : news) {
       if (one.begins) {
-        raise(kOverflowRule, {{"route", one.route_id}},
+        raise(RouterIssue::router_overflow, {{"route", one.route_id}},
               "route " + one.route_id +
                   " has more groups or members than allowed; see its overflow group",
               one.at);
       } else {
-        clear(kOverflowRule, {{"route", one.route_id}}, one.at);
+        clear(RouterIssue::router_overflow, {{"route", one.route_id}}, one.at);
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "routing/groups.h"
 #include "routing/issues.h"
 #include "routing/notification_log.h"
+#include "routing/own_issues.h"
 #include "routing/routing.h"
 #include "routing/runs.h"
 
@@ -62,8 +63,8 @@ class Intake {
   void end(IssueState& state, core::Resolution resolution, core::WallTime at);
   void follow(const std::string& run, const RunEffects& effects);
   void resolve_run(const std::string& run, const RunEffect& effect);
-  void raise(std::string_view rule, core::Labels labels, std::string summary, core::WallTime now);
-  void clear(std::string_view rule, core::Labels labels, core::WallTime now);
+  void raise(RouterIssue which, core::Labels labels, std::string summary, core::WallTime now);
+  void clear(RouterIssue which, core::Labels labels, core::WallTime now);
 
   const RouterOptions& options_;
   Dedup& dedup_;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,11 +26,15 @@
 #include "core/issue.h"
 #include "core/labels.h"
 #include "core/notification.h"
+#include "core/own_issue.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/suppress/suppressor.h"
 
 namespace tocsin::routing {
+
+/// The issues that the router reports of itself.
+std::span<const core::OwnIssue> own_issues() noexcept;
 
 enum class MatchOperator { equal, not_equal, regex, not_regex };
 

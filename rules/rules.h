@@ -21,6 +21,7 @@
 #include "core/frame_body.h"
 #include "core/function_ref.h"
 #include "core/issue.h"
+#include "core/own_issue.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -58,6 +59,11 @@ struct RuleDescriptor {
 std::span<const RuleDescriptor> builtin_rules();
 /// By name, original name or alias; letter case and underscores do not matter. nullptr = unknown.
 const RuleDescriptor* find_rule(std::string_view name);
+
+/// What the engine tells of without a rule of the user's (rules/run/operational.cc).
+std::span<const core::OwnIssue> own_issues() noexcept;
+/// Every label that an issue of the engine may have, beside those of jobs and of the configuration.
+std::span<const std::string_view> issue_labels() noexcept;
 
 /// One item of `rules:`, checked.
 struct RuleSettings {

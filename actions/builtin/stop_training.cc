@@ -17,6 +17,7 @@
 #include "actions/label_is.h"
 #include "actions/local_process.h"
 #include "actions/message.h"
+#include "actions/own_issues.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_guard.h"
 #include "actions/stop_ledger.h"
@@ -56,7 +57,7 @@ std::vector<core::NotifiedIssue> targets(const core::Notification& notification)
   std::vector<core::NotifiedIssue> out;
   for (const auto& notified : notification.issues) {
     if (notified.issue.status != core::IssueStatus::firing) continue;
-    if (notified.issue.rule == kStopFailedRule) continue;
+    if (is(notified.issue.rule, ActionIssue::stop_failed)) continue;
     const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
       return other.issue.run.uid == notified.issue.run.uid &&
              other.issue.run.attempt == notified.issue.run.attempt;

@@ -9,7 +9,7 @@ namespace {
 
 using core::Severity;
 
-constexpr std::array<OperationalRule, 7> kRules{{
+constexpr std::array<OperationalRule, static_cast<std::size_t>(Operational::count)> kRules{{
     {"telemetry_gap", Severity::warning, true, false,
      "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a queue "
      "that is too small.",
@@ -32,6 +32,7 @@ constexpr std::array<OperationalRule, 7> kRules{{
      "given "
      "with the model's parameters, and look which of them the loss depends on."},
 }};
+static_assert(!kRules.back().name.empty(), "an issue without a row");
 
 /// No parameters beyond the shared ones.
 class OperationalProgram final : public Program {};
@@ -39,6 +40,15 @@ class OperationalProgram final : public Program {};
 }  // namespace
 
 std::span<const OperationalRule> operational_rules() noexcept { return kRules; }
+
+std::span<const core::OwnIssue> own_issues() noexcept {
+  static const auto kOwn = [] {
+    std::array<core::OwnIssue, kRules.size()> out;
+    for (std::size_t i = 0; i < kRules.size(); ++i) out[i] = {kRules[i].name, issue_labels()};
+    return out;
+  }();
+  return kOwn;
+}
 
 RuleSettings operational_settings(const OperationalRule& rule) {
   RuleSettings out;

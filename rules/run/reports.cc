@@ -1,9 +1,15 @@
 #include "rules/run/reports.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tocsin::rules {
 namespace {
+
+// What make_issue() and OwnIssues set, and the units of the rules' shapes and evaluators.
+constexpr std::array<std::string_view, 14> kIssueLabels{
+    "cluster",   "device", "job",     "kind",     "metric", "mode",   "node",
+    "partition", "rule",   "run_uid", "severity", "span",   "tensor", "worker"};
 
 // Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
 std::string window_end(const Open& open, const Place& place) {
@@ -15,6 +21,8 @@ std::string window_end(const Open& open, const Place& place) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> issue_labels() noexcept { return kIssueLabels; }
 
 void Reports::emit(Event event) {
   if (ctx_.part->silent) return;

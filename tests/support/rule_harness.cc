@@ -228,9 +228,26 @@ void RuleHarness::tick(std::int64_t now, bool zero_lag) {
 
 void RuleHarness::end_of_input() { engine_->end_of_input(); }
 
+// Whatever rule is tested: `tocsin check` takes other labels for misspelt.
+void RuleHarness::check_labels(const rules::Event& event) {
+  if (const auto* job = std::get_if<core::JobEvent>(&event)) {
+    for (const auto& [name, value] : job->labels.entries()) known_labels_.insert(name);
+  }
+  const auto* issue = std::get_if<core::Issue>(&event);
+  if (issue == nullptr) return;
+  for (const auto& [name, value] : issue->labels.entries()) {
+    if (!known_labels_.contains(name)) {
+      ADD_FAILURE() << issue->rule << " has the label " << name << ", unknown to issue_labels()";
+    }
+  }
+}
+
 const std::vector<rules::Event>& RuleHarness::events() {
   rules::Output output = engine_->take(3);
-  for (rules::Event& event : output.events) events_.push_back(std::move(event));
+  for (rules::Event& event : output.events) {
+    check_labels(event);
+    events_.push_back(std::move(event));
+  }
   for (rules::StateRecord& record : output.log) log_.push_back(std::move(record));
   for (rules::Comparison& one : output.comparisons) comparisons_.push_back(std::move(one));
   return events_;

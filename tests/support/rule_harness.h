@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,6 +132,8 @@ class RuleHarness {
   RuleHarness& feed(const OwnedFrame& frame);
   /// A frame at a place of the input, as after a restart.
   RuleHarness& feed_at(const OwnedFrame& frame, std::int64_t offset);
+  /// A label of the job that no event of the job says: of a JSON producer.
+  void expect_label(std::string name) { known_labels_.insert(std::move(name)); }
   void tick(std::int64_t now, bool zero_lag = true);
   void end_of_input();
 
@@ -148,7 +151,11 @@ class RuleHarness {
   std::int64_t offset = 0;
 
  private:
+  void check_labels(const rules::Event& event);
+
   std::unique_ptr<rules::Engine> engine_;
+  std::set<std::string, std::less<>> known_labels_{rules::issue_labels().begin(),
+                                                   rules::issue_labels().end()};
   std::vector<rules::Event> events_;
   std::vector<rules::StateRecord> log_;
   std::vector<rules::Comparison> comparisons_;

@@ -60,6 +60,11 @@ TEST(DeliveryTrouble, AMessageThatIsGivenUpIsAnIssueUntilOneArrives) {
   EXPECT_EQ(fired[0].status, IssueStatus::firing);
   EXPECT_EQ(fired[0].labels.get("integration"), "oncall/webhook");
   EXPECT_EQ(fired[0].labels.get("receiver"), "oncall");
+  const auto declared = own_issue(ActionIssue::delivery_dead).labels;
+  for (const auto& [name, value] : fired[0].labels.entries()) {
+    if (name == "rule" || name == "severity" || name == "cluster") continue;
+    EXPECT_NE(std::find(declared.begin(), declared.end(), name), declared.end()) << name;
+  }
   EXPECT_THAT(fired[0].summary, HasSubstr("given up after attempt 1 (503"));
   EXPECT_TRUE(fired[0].run.uid.nil()) << "it can stop nobody";
 

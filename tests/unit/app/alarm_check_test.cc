@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "actions/actions.h"
 #include "app/app_config.h"
+#include "routing/routing.h"
+#include "rules/rules.h"
 
 namespace tocsin::app {
 namespace {
@@ -181,6 +184,23 @@ TEST_F(AlarmCheck, HasNothingToSayOfAWholeConfiguration) {
                        "receivers:\n  a: {publish_metric: {}}\n  nobody: {}\n"
                        "  stop: {stop_training: {armed: true}}\n"),
               IsEmpty());
+}
+
+// A new one stands in its room's table, or it could not be raised.
+TEST_F(AlarmCheck, KnowsWhatTheRoomsTellOfThemselves) {
+  std::ifstream file("docs/rules/README.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+    ASSERT_FALSE(own.empty());
+    for (const core::OwnIssue& issue : own) {
+      const std::string name(issue.name);
+      EXPECT_THAT(findings("rules: [overfit]\nreceivers: {a: {publish_metric: {}}}\n"
+                           "route: {receiver: a, immediate_on: 'rule=\"" +
+                           name + "\"'}\n"),
+                  IsEmpty());
+      EXPECT_THAT(page.substr(page.find("## Always on")), HasSubstr("`" + name + "`"));
+    }
+  }
 }
 
 TEST_F(AlarmCheck, SortsByLine) {

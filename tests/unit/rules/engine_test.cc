@@ -303,6 +303,7 @@ TEST(Engine, TakesSeveralFramesOfOneRecord) {
 
 TEST(Engine, JsonProducersNameTheirJobWithTheirWorker) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
+  rule.expect_label("team");
   FakeWorker worker;
   worker.header.flags = core::frame_flag::kUnsequenced;
   rule.feed(worker.dictionary({{core::DictionaryType::worker,

@@ -1,0 +1,24 @@
+// The issues by which people hear that a message or a stop did not arrive (docs/actions/README.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/own_issue.h"
+
+namespace tocsin::actions {
+
+/// Told by default like any other, over whatever other route still works.
+std::span<const core::OwnIssue> own_issues() noexcept;
+
+enum class ActionIssue : std::uint8_t { delivery_dead, delivery_config, stop_failed, count };
+
+const core::OwnIssue& own_issue(ActionIssue which) noexcept;
+
+/// Is the issue of this rule that one?
+inline bool is(std::string_view rule, ActionIssue which) noexcept {
+  return rule == own_issue(which).name;
+}
+
+}  // namespace tocsin::actions
