@@ -37,6 +37,16 @@ enum class Preset { tocsin, original };
 /// A rule with its parameters; immutable and shared. Opaque outside this room.
 class Program;
 
+/// Groups that a built-in rule is in (`rule_groups:`). A rule that needs no selection of the user's is in one
+/// at least; for the others nobody can choose.
+namespace group {
+inline constexpr std::uint32_t kDefault = 1;   // any training: quiet on healthy runs of any
+                                               // framework, worth attention when it speaks
+inline constexpr std::uint32_t kPyTorch = 2;   // tensors and losses of deep learning
+inline constexpr std::uint32_t kXGBoost = 4;   // boosted trees
+inline constexpr std::uint32_t kProfiler = 8;  // system metrics, step times and phases
+}  // namespace group
+
 /// One built-in rule: what lists, schemas, docs and the configuration reader need to know.
 struct RuleDescriptor {
   std::string_view name;           // "exploding_tensor"
@@ -50,6 +60,7 @@ struct RuleDescriptor {
   std::span<const std::string_view> metrics = {};  // of the node that it judges, by name
   /// Rises when points, units or ids of the rule change; part of its issues' ids.
   std::string_view version = "1";
+  std::uint32_t groups = 0;  // group::…
   /// Declares every parameter of `with:` and returns the configured rule. In the describing pass
   /// the result is not to be used. Never null.
   std::shared_ptr<const Program> (*read)(config::Reader& in, Preset preset) = nullptr;

@@ -177,12 +177,12 @@ void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
 
 // A rule of a group as it is without parameters; one that `rules:` has already stays as it is there.
 void add_group(const RuleGroup& group, RulesConfig& out) {
-  for (const std::string_view name : group.rules) {
-    const bool known =
-        std::any_of(out.rules.begin(), out.rules.end(),
-                    [&](const RuleSettings& one) { return one.type == name || one.name == name; });
-    if (known || find_rule(name) == nullptr) continue;
-    if (auto rule = make_rule(name)) out.rules.push_back(std::move(*rule));
+  for (const RuleDescriptor& each : builtin_rules()) {
+    const bool known = std::any_of(
+        out.rules.begin(), out.rules.end(),
+        [&](const RuleSettings& one) { return one.type == each.name || one.name == each.name; });
+    if (known || !group.holds(each)) continue;
+    if (auto rule = make_rule(each.name)) out.rules.push_back(std::move(*rule));
   }
 }
 

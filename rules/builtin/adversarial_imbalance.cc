@@ -182,6 +182,7 @@ RuleDescriptor adversarial_imbalance() {
           .presets = "",
           .severity = core::Severity::info,
           .version = "3",
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_series_rule<AdversarialImbalance>};
 }
 

@@ -153,6 +153,7 @@ RuleDescriptor batch_size() {
           .presets = "",
           .severity = core::Severity::info,
           .metrics = BatchSize::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<BatchSize>};
 }
 

@@ -299,6 +299,7 @@ RuleDescriptor chance_level() {
           .needs = "collections labels and predictions with statistic classes, and losses",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ChanceLevel>};
 }
 

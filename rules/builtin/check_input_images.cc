@@ -251,6 +251,7 @@ RuleDescriptor check_input_images() {
               "tocsin takes a mean of up to 2 for right: images in 0 … 1 or −1 … 1 are normalised "
               "whatever their background is; original 0.2.",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch,
           .read = &read_step_set_rule<CheckInputImages>};
 }
 

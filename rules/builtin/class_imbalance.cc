@@ -464,6 +464,7 @@ RuleDescriptor class_imbalance() {
           "wrong, as healthy models do at first.",
       .severity = core::Severity::warning,
       .version = "3",
+      .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_step_set_rule<ClassImbalance>};
 }
 

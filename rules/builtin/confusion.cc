@@ -326,6 +326,7 @@ RuleDescriptor confusion() {
           "of healthy runs.",
       .severity = core::Severity::warning,
       .version = "2",
+      .groups = group::kPyTorch | group::kXGBoost,
       .read = &read_step_set_rule<Confusion>};
 }
 

@@ -104,6 +104,7 @@ RuleDescriptor constant_input() {
           .presets = "",
           .severity = core::Severity::error,
           .version = "2",
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<ConstantInput>};
 }
 

@@ -86,6 +86,7 @@ RuleDescriptor cpu_bottleneck() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = CpuBottleneck::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<CpuBottleneck>};
 }
 

@@ -194,6 +194,7 @@ RuleDescriptor cpu_utilization() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = CpuUtilization::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<CpuUtilization>};
 }
 

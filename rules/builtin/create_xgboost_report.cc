@@ -408,6 +408,7 @@ RuleDescriptor create_xgboost_report() {
           .needs = "metrics; feature_importance, labels and predictions of validation data",
           .presets = "",
           .severity = core::Severity::info,
+          .groups = group::kXGBoost,
           .read = &read_step_set_rule<CreateXgboostReport>};
 }
 

@@ -151,6 +151,7 @@ RuleDescriptor data_wait() {
           .needs = "step ends with the phase data_wait",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kProfiler,
           .read = &read_timed_rule<DataWait>};
 }
 

@@ -266,6 +266,7 @@ RuleDescriptor dataloader() {
           .presets = "",
           .severity = core::Severity::info,
           .metrics = DataloaderRule::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_rule<DataloaderRule, LoaderProgram>};
 }
 

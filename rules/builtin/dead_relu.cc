@@ -120,6 +120,7 @@ RuleDescriptor dead_relu() {
               "tocsin tolerates 60 % of dead units, original 50 %: wide layers of healthy networks "
               "are half silent on a small batch.",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch,
           .read = &read_row_rule<DeadRelu>};
 }
 

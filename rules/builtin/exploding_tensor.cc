@@ -128,6 +128,7 @@ RuleDescriptor exploding_tensor() {
               "tocsin leaves out masks of attention, which hold zeros and -Inf only; original does "
               "not.",
           .severity = core::Severity::error,
+          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_row_rule<ExplodingTensor>};
 }
 

@@ -146,6 +146,7 @@ RuleDescriptor feature_importance_overweight() {
               "is what a leak looks like; original at three, of weight, in mode global.",
           .severity = core::Severity::info,
           .version = "3",
+          .groups = group::kDefault | group::kXGBoost,
           .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 

@@ -140,6 +140,7 @@ RuleDescriptor gpu_memory_increase() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = GpuMemoryIncrease::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<GpuMemoryIncrease>};
 }
 

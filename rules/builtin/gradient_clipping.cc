@@ -260,6 +260,7 @@ RuleDescriptor gradient_clipping() {
           "most transformers are trained.",
       .severity = core::Severity::warning,
       .version = "2",
+      .groups = group::kPyTorch,
       .read = &read_step_set_rule<GradientClipping>};
 }
 

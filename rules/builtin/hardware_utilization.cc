@@ -193,6 +193,7 @@ RuleDescriptor hardware_utilization() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = HardwareUtilization::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<HardwareUtilization>};
 }
 

@@ -132,6 +132,7 @@ RuleDescriptor host_memory_growth() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = HostMemoryGrowth::kMetrics,
+          .groups = group::kDefault | group::kProfiler,
           .read = &read_sample_rule<HostMemoryGrowth>};
 }
 

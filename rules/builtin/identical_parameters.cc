@@ -83,6 +83,7 @@ RuleDescriptor identical_parameters() {
           .needs = "collection weights",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<IdenticalParameters>};
 }
 

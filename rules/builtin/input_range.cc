@@ -71,6 +71,7 @@ RuleDescriptor input_range() {
           .needs = "collection inputs",
           .presets = "",
           .severity = core::Severity::info,
+          .groups = group::kPyTorch,
           .read = &read_row_rule<InputRange>};
 }
 

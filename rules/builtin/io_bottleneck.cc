@@ -69,6 +69,7 @@ RuleDescriptor io_bottleneck() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = IoBottleneck::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<IoBottleneck>};
 }
 

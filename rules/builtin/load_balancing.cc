@@ -326,6 +326,7 @@ RuleDescriptor load_balancing() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = LoadBalancing::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_rule<LoadBalancing, LoadBalancingProgram>};
 }
 

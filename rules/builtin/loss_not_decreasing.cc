@@ -314,6 +314,7 @@ RuleDescriptor loss_not_decreasing() {
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
           .version = "4",
+          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }
 

@@ -187,6 +187,7 @@ RuleDescriptor loss_spike() {
           .needs = "collection losses, at every step",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch,
           .read = &read_series_rule<LossSpike>};
 }
 

@@ -137,6 +137,7 @@ RuleDescriptor low_gpu_utilization() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = LowGpuUtilization::kMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<LowGpuUtilization>};
 }
 

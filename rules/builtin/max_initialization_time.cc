@@ -63,6 +63,7 @@ RuleDescriptor max_initialization_time() {
           .needs = "any telemetry",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kProfiler,
           .read = &read_rule<MaxInitialization, InitializationProgram>};
 }
 

@@ -116,6 +116,7 @@ RuleDescriptor mode_mismatch() {
       .presets = "",
       .severity = core::Severity::warning,
       .version = "2",
+      .groups = group::kDefault | group::kPyTorch,
       .read = &read_series_rule<ModeMismatch>};
 }
 

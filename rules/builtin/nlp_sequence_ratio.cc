@@ -157,6 +157,7 @@ RuleDescriptor nlp_sequence_ratio() {
               "tocsin looks at integer inputs of the model, by their role; original at a name that "
               "fits one class of models.",
           .severity = core::Severity::info,
+          .groups = group::kPyTorch,
           .read = &read_row_rule<NlpSequenceRatio>};
 }
 

@@ -340,6 +340,7 @@ RuleDescriptor operator_latency() {
           .presets = "",
           .severity = core::Severity::info,
           .aliases = {"tf_operator_time"},
+          .groups = group::kProfiler,
           .read = &read_rule<OperatorLatency, OperatorProgram>};
 }
 

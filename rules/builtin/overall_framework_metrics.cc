@@ -208,6 +208,7 @@ RuleDescriptor overall_framework_metrics() {
           .needs = "step durations; phases and operators where they are profiled",
           .presets = "",
           .severity = core::Severity::info,
+          .groups = group::kProfiler,
           .read = &read_rule<OverallFrameworkMetrics, TimeTotalsProgram>};
 }
 

@@ -122,6 +122,7 @@ RuleDescriptor overall_system_usage() {
           .presets = "",
           .severity = core::Severity::info,
           .metrics = kUsageMetrics,
+          .groups = group::kProfiler,
           .read = &read_sample_rule<OverallSystemUsage>};
 }
 

@@ -380,6 +380,7 @@ RuleDescriptor overfit() {
           "which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
       .version = "6",
+      .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }
 

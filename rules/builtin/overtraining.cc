@@ -342,6 +342,7 @@ RuleDescriptor overtraining() {
               "an absolute delta, which small losses never make.",
           .severity = core::Severity::info,
           .version = "3",
+          .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<Overtraining>};
 }
 

@@ -341,6 +341,7 @@ RuleDescriptor poor_weight_initialization() {
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
           .version = "2",
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }
 

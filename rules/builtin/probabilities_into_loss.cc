@@ -95,6 +95,7 @@ RuleDescriptor probabilities_into_loss() {
           .needs = "the input of a cross-entropy loss",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ProbabilitiesIntoLoss>};
 }
 

@@ -22,7 +22,6 @@
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/sample.h"
 #include "rules/evaluate/spread.h"
-#include "rules/groups.h"
 
 namespace tocsin::rules {
 namespace {
@@ -77,11 +76,8 @@ struct ReportState {
 
 bool is_reported(std::string_view type) {
   if (type == "profiler_report") return false;
-  for (const RuleGroup& group : rule_groups()) {
-    if (group.name != "all_profiler") continue;
-    return std::find(group.rules.begin(), group.rules.end(), type) != group.rules.end();
-  }
-  return false;
+  const RuleDescriptor* rule = find_rule(type);
+  return rule != nullptr && rule->name == type && (rule->groups & group::kProfiler) != 0;
 }
 
 core::ValueMap spread_of(const Spread& spread, double unit) {
@@ -351,6 +347,7 @@ RuleDescriptor profiler_report() {
           .needs = "step ends, system samples, phases and operators: what its rules need",
           .presets = "those of its rules",
           .severity = core::Severity::info,
+          .groups = group::kProfiler,
           .read = &read_rule<ProfilerReport, ReportProgram>};
 }
 

@@ -129,6 +129,7 @@ RuleDescriptor replica_divergence() {
           .needs = "collection weights with statistic digest, of at least two workers",
           .presets = "",
           .severity = core::Severity::error,
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ReplicaDivergence>};
 }
 

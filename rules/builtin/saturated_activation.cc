@@ -234,6 +234,7 @@ RuleDescriptor saturated_activation() {
               "(sigmoid); original counts units that are almost always beyond bounds which fit a "
               "gradient of 1e-7, and hardly any network gets there.",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch,
           .read = &read_row_rule<SaturatedActivation>};
 }
 

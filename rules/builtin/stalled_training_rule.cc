@@ -70,6 +70,7 @@ RuleDescriptor stalled_training_rule() {
           .presets = "",
           .severity = core::Severity::error,
           .aliases = {"stalled_training"},
+          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_rule<StalledTraining, StalledProgram>};
 }
 

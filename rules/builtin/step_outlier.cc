@@ -403,6 +403,7 @@ RuleDescriptor step_outlier() {
               "which a checkpoint now and then is enough for.",
           .severity = core::Severity::warning,
           .version = "2",
+          .groups = group::kProfiler,
           .read = &read_timed_rule<StepOutlier>};
 }
 

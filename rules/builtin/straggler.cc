@@ -261,6 +261,7 @@ RuleDescriptor straggler() {
           .needs = "step ends of at least two workers",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kProfiler,
           .read = &read_timed_rule<Straggler>};
 }
 

@@ -97,6 +97,7 @@ RuleDescriptor tree_depth() {
       .needs = "scalar trees/depth, or collection trees with statistic depth",
       .presets = "tocsin also looks at mode train, in which the XGBoost callback counts rounds.",
       .severity = core::Severity::info,
+      .groups = group::kXGBoost,
       .read = &read_step_set_rule<TreeDepth>};
 }
 

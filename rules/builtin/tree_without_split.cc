@@ -88,6 +88,7 @@ RuleDescriptor tree_without_split() {
           .needs = "scalar trees/depth or trees/leaves, or collection trees with statistic depth",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kDefault | group::kXGBoost,
           .read = &read_step_set_rule<TreeWithoutSplit>};
 }
 

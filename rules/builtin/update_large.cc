@@ -166,6 +166,7 @@ RuleDescriptor update_large() {
       .presets = "",
       .severity = core::Severity::warning,
       .version = "2",
+      .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }
 

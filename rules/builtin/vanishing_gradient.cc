@@ -116,6 +116,7 @@ RuleDescriptor vanishing_gradient() {
           "zero have those.",
       .severity = core::Severity::warning,
       .version = "3",
+      .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<VanishingGradient>};
 }
 

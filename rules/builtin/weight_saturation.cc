@@ -150,6 +150,7 @@ RuleDescriptor weight_saturation() {
           .needs = "collection weights, with statistic at_least(bound) where a bound is given",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch,
           .read = &read_row_rule<WeightSaturation>};
 }
 

@@ -224,6 +224,7 @@ RuleDescriptor weight_update_ratio() {
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
           .version = "3",
+          .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }
 
