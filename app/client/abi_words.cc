@@ -14,6 +14,8 @@
 #include "app/client/abi_guard.h"
 #include "app/client/at_exit.h"
 #include "app/client/bounded_json.h"
+#include "core/fields/command.h"
+#include "core/fields/json_in.h"
 
 namespace client = tocsin::app::client;
 namespace core = tocsin::core;
@@ -79,25 +81,12 @@ int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, si
 
 int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = client::parse_given({json, length});
-    if (!given.is_object() || !given.value("command_id", Json()).is_string() ||
-        !given.value("phase", Json()).is_string()) {
-      return fail(TOCSIN_INVALID, "tocsin_ack: an object with command_id and phase");
-    }
     core::Ack ack;
-    ack.command_id = given["command_id"].get<std::string>();
-    ack.phase = given["phase"].get<std::string>();
-    ack.action = given.value("action", "stop");
-    ack.revision = self.commands().revision_of(ack.action, ack.command_id);
-    ack.reason = given.value("reason", "");
-    ack.version = given.value("version", "");
-    if (given.contains("effective_step"))
-      ack.effective_step = given["effective_step"].get<std::int64_t>();
-    if (given.contains("exit_code")) ack.exit_code = given["exit_code"].get<int>();
-    if (given.contains("checkpoint") && given["checkpoint"].is_object()) {
-      ack.checkpoint_path = given["checkpoint"].value("path", "");
-      ack.checkpoint_bytes = given["checkpoint"].value("bytes", std::uint64_t{0});
+    ack.action = "stop";
+    if (const auto read = core::read_json({json, length}, client::kMaxGivenJson, ack); !read) {
+      return fail(TOCSIN_INVALID, "tocsin_ack: " + read.error().message);
     }
+    ack.revision = self.commands().revision_of(ack.action, ack.command_id);
     if (ack.phase == "stopping") self.stopping();
     self.session().ack(std::move(ack));
     return TOCSIN_OK;

@@ -5,7 +5,8 @@
 
 #include "app/client/launch.h"
 #include "app/client/tocsin_client.h"
-#include "core/json.h"
+#include "core/fields/command.h"
+#include "core/fields/out.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app::client {
@@ -21,24 +22,6 @@ std::int64_t not_before_step(const Command& command) {
   const core::Value* given = core::find(command.args, "not_before_step");
   const auto* step = core::as<std::int64_t>(given);
   return step == nullptr ? 0 : *step;
-}
-
-std::string to_json(const Command& command) {
-  core::ValueMap out{{"command_id", command.command_id},
-                     {"action", command.action},
-                     {"revision", command.revision},
-                     {"requested_by", command.requested_by},
-                     {"reason", core::ValueMap{{"rule", command.reason.rule},
-                                               {"issue_key", command.reason.issue_key},
-                                               {"event_id", command.reason.event_id},
-                                               {"summary", command.reason.summary}}},
-                     {"dry_run", command.dry_run},
-                     {"args", command.args}};
-  if (command.issued_at != core::WallTime{}) {
-    out.emplace_back("issued_at", core::to_rfc3339(command.issued_at));
-  }
-  if (command.expires_at) out.emplace_back("expires_at", core::to_rfc3339(*command.expires_at));
-  return core::to_json(out);
 }
 
 }  // namespace
@@ -198,7 +181,7 @@ std::optional<std::string> CommandBoard::read(std::string_view slot) {
   const auto at = slots_.find(slot);
   if (at == slots_.end()) return std::nullopt;
   at->second.seen = true;
-  std::string json = to_json(at->second.command);
+  std::string json = core::write_json(at->second.command);
   refresh();
   return json;
 }

@@ -174,12 +174,13 @@ TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
 TOCSIN_API int32_t tocsin_stop_requested(tocsin_client* client);
 /* The same for a loop that has ended `ahead` more train steps than it has told here. */
 TOCSIN_API int32_t tocsin_stop_requested_at(tocsin_client* client, uint32_t ahead);
-/* Copies the command of a slot ("stop", "adjust/lr") as JSON; null slot: a JSON array of the slots
- * that the loop has not seen. Reading a slot marks it as seen. */
+/* Copies the command of a slot ("stop", "adjust/lr") as JSON, as it stands in the topic
+ * (docs/events.md); null slot: a JSON array of the slots that the loop has not seen. Reading a slot marks it as seen. */
 TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char* buffer,
                                   size_t size, size_t* length);
 /* {"command_id","phase"[,"action","reason","checkpoint":{"path","bytes"},"version",
- * "effective_step","exit_code"]}; the client adds the command's revision and who answers. */
+ * "effective_step","exit_code"]}: an ack of docs/events.md; the client sets the command's revision
+ * and who answers, whatever is given of these. */
 TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
 /* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
  * run; {"event":"leave","reason":…}: this worker takes no further part; {"event":"preflight",

@@ -106,6 +106,12 @@ TEST_F(AbiTest, WrongArgumentsAreErrorsWithWords) {
   tocsin_tensor tensor{};
   EXPECT_EQ(tocsin_tensors(client, &tensor, 1), TOCSIN_INVALID);
   EXPECT_EQ(tocsin_ack(client, "{}", 2), TOCSIN_INVALID);
+  EXPECT_STREQ(tocsin_last_error(), "tocsin_ack: command_id is missing");
+  const std::string wrong = R"({"command_id":"c","phase":"stopped","checkpoint":{"bytes":"x"}})";
+  EXPECT_EQ(tocsin_ack(client, wrong.c_str(), wrong.size()), TOCSIN_INVALID);
+  EXPECT_STREQ(
+      tocsin_last_error(),
+      "tocsin_ack: checkpoint.bytes: expected a whole number from 0 to 9223372036854775807");
   EXPECT_EQ(tocsin_lifecycle(client, "[", 1), TOCSIN_INVALID);
   EXPECT_EQ(tocsin_lifecycle(client, R"({"event":"died"})", 16), TOCSIN_INVALID);
   char small[4];
