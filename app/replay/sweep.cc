@@ -9,8 +9,6 @@
 #include <regex>
 #include <utility>
 
-#include "app/printable.h"
-#include "app/text_table.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -299,43 +297,6 @@ core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
                                           {"with", std::move(with)}};
   return read_first(core::ValueList{item}, name);
 }
-/// What a value came to in one run, or in all of them.
-struct Firings {
-  const core::Issue* first = nullptr;
-  std::uint64_t issues = 0;
-  std::uint64_t runs = 0;  // that fired
-};
-
-Firings firings_of(const std::vector<IssueStory>& stories, const std::string& rule,
-                   const core::RunUid* run, std::uint32_t attempt) {
-  Firings out;
-  std::vector<std::pair<core::RunUid, std::uint32_t>> runs;
-  for (const IssueStory& story : stories) {
-    const core::Issue& issue = *story.first;
-    if (issue.rule != rule) continue;
-    if (run != nullptr && (issue.run.uid != *run || issue.run.attempt != attempt)) continue;
-    if (out.first == nullptr) out.first = &issue;
-    ++out.issues;
-    runs.emplace_back(issue.run.uid, issue.run.attempt);
-  }
-  std::sort(runs.begin(), runs.end());
-  out.runs = static_cast<std::uint64_t>(std::unique(runs.begin(), runs.end()) - runs.begin());
-  return out;
-}
-
-std::string step_text(const Firings& firings) {
-  if (firings.first == nullptr || !firings.first->step) return "–";
-  return std::to_string(*firings.first->step);
-}
-
-std::string time_text(const Firings& firings) {
-  return firings.first == nullptr ? "–" : core::to_rfc3339(firings.first->time);
-}
-
-std::string upper(std::string text) {
-  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text;
-}
 
 }  // namespace
 
@@ -370,64 +331,6 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   }
   rules = std::move(varied);
   return out;
-}
-
-std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
-  const auto stories = issue_stories(judgement);
-  std::string out = "sweep of " + sweep.rule + "." + sweep.parameter + ", " +
-                    std::to_string(sweep.values.size()) + " values\n";
-  const std::string head = upper(sweep.parameter);
-  if (judgement.runs.size() > 1) {
-    std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES"}};
-    for (const SweepValue& value : sweep.values) {
-      const Firings all = firings_of(stories, value.rule, nullptr, 0);
-      rows.push_back({value.text,
-                      std::to_string(all.runs) + " of " + std::to_string(judgement.runs.size()),
-                      std::to_string(all.issues)});
-    }
-    out += text_table(rows);
-  }
-  std::size_t quiet = 0;  // runs in which no value fires
-  for (const auto& [key, run] : judgement.runs) {
-    std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES"}};
-    bool fired = judgement.runs.size() == 1;
-    for (const SweepValue& value : sweep.values) {
-      const Firings one = firings_of(stories, value.rule, &key.first, key.second);
-      fired = fired || one.issues > 0;
-      rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues)});
-    }
-    quiet += fired ? 0 : 1;
-    if (!fired) continue;
-    out += "\n" + (run.run.job.empty() ? "" : printable(run.run.job) + "  ") +
-           core::to_text(key.first) + "  attempt " + std::to_string(key.second) + "\n" +
-           text_table(rows);
-  }
-  if (quiet > 0) {
-    out += "\nno value fires in " + std::to_string(quiet) + (quiet == 1 ? " run\n" : " runs\n");
-  }
-  return out;
-}
-
-core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
-  const auto stories = issue_stories(judgement);
-  core::ValueList rows;
-  for (const auto& [key, run] : judgement.runs) {
-    for (const SweepValue& value : sweep.values) {
-      const Firings one = firings_of(stories, value.rule, &key.first, key.second);
-      const bool stepped = one.first != nullptr && one.first->step;
-      rows.push_back(core::ValueMap{
-          {"run", core::to_text(key.first)},
-          {"job", run.run.job},
-          {"attempt", std::int64_t{key.second}},
-          {"value", value.text},
-          {"first_step", stepped ? core::Value(*one.first->step) : core::Value()},
-          {"first_time",
-           one.first == nullptr ? core::Value() : core::Value(core::to_rfc3339(one.first->time))},
-          {"issues", one.issues}});
-    }
-  }
-  return core::ValueMap{
-      {"rule", sweep.rule}, {"parameter", sweep.parameter}, {"rows", std::move(rows)}};
 }
 
 }  // namespace tocsin::app
