@@ -96,11 +96,7 @@ struct DataWait {
       if (window.steps.size() == cfg.window) window.steps.erase(window.steps.begin());
       window.steps.push_back({step.step, distance(time.end, time.start), time.notes.wait});
       window.marked = window.marked || time.notes.marked;
-      Place place;
-      place.mode = step.mode;
-      place.step = step.step;
-      place.global_step = time.global_step;
-      place.time = time.end;
+      Place place = at_step(step.mode, step.step, time.global_step, time.end);
       judge(cfg, window, time.worker, place, scope);
     }
   }

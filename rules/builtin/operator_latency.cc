@@ -208,11 +208,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
         kinds == 0 ? kOk : Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     if (times.sorted.size() < config_.min_calls) verdict = kInsufficient;
     const ProfiledStep& newest = history.window.back();
-    Place place;
-    place.mode = mode;
-    place.step = newest.step;
-    place.global_step = newest.global_step;
-    place.time = newest.time;
+    Place place = at_step(mode, newest.step, newest.global_step, newest.time);
     Subject subject;
     subject.name = scope.text(key.second);
     subject.worker = scope.worker(worker);

@@ -190,11 +190,8 @@ struct OutlierState {
 
 /// Where and when a judgement stands.
 Place place_of(const StepOutlierConfig& cfg, const HistoryKey& who, const StepHistory& history) {
-  Place place;
-  place.mode = static_cast<core::Mode>(who.second);
-  place.step = history.last_step();
-  place.global_step = history.last_global;
-  place.time = history.last_end;
+  Place place = at_step(static_cast<core::Mode>(who.second), history.last_step(),
+                        history.last_global, history.last_end);
   if (cfg.every == 0) {
     place.step_clock = false;
     place.time = history.period_end;

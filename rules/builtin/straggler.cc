@@ -213,11 +213,7 @@ struct Straggler {
   static void judge(const Config& cfg, const StepTime<Notes>& time, const TimedStep<Notes>& step,
                     Verdict verdict, Measure measure, const Comparison& among, std::size_t number,
                     Scope& scope) {
-    Place place;
-    place.mode = step.mode;
-    place.step = step.step;
-    place.global_step = time.global_step;
-    place.time = time.end;
+    Place place = at_step(step.mode, step.step, time.global_step, time.end);
     judged_worker(scope, time.worker, place, verdict, [&](const Subject& subject, unsigned) {
       const double own = among.medians[number];
       const std::string_view name = kMeasureNames[measure];

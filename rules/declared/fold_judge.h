@@ -198,8 +198,7 @@ struct FoldRule {
     const Point point = point_of(*first.row, set, columns, report.scope());
     const std::uint64_t* const memory = first.memory;
     const Sight sight{&rule.formula, &point, &memory, folds.data(), fired.data()};
-    const double answer = run(rule.formula.when, sight);
-    const Verdict verdict = std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
+    const Verdict verdict = verdict_of(run(rule.formula.when, sight));
     Labels labels;
     std::string name;
     if (!config.folds_names && !config.name_label.empty()) {
@@ -213,10 +212,7 @@ struct FoldRule {
       if (name.empty()) name = worker;
     }
     report.evaluated(labels, name, verdict, [&](const Subject& subject, unsigned) {
-      std::vector<double> numbers;
-      numbers.reserve(rule.spoken.size());
-      for (const Spoken& one : rule.spoken) numbers.push_back(run(one.code, sight));
-      Finding out = tell(rule, numbers.data(), subject, [&](const std::string& label) {
+      Finding out = tell(rule, sight, subject, [&](const std::string& label) {
         if (label == "argmax_worker") {
           return greatest == Scope::kNoWorker ? std::string("none")
                                               : report.scope().worker(greatest);

@@ -91,12 +91,7 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
       if (at->first.step == step.step) spent = std::move(at->second);
     }
     state.spent.erase(first, last);
-    WorkerRows rows;
-    rows.worker = step.worker;
-    rows.mode = step.mode;
-    rows.step = step.step;
-    rows.global_step = step.global_step;
-    rows.time = step.end;
+    const WorkerRows rows = rows_of(step);
     Point point;
     point.step = step.step;
     point.time = step.end;
@@ -215,13 +210,8 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     std::array<const std::uint64_t*, kMostSources> words{};
     for (std::size_t i = 0; i < memories.size(); ++i) words[i] = memories[i].data();
     const Sight sight{&joint_.rule.formula, &point, words.data(), nullptr};
-    const double answer = run(joint_.rule.formula.when, sight);
-    const Verdict verdict = std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
-    Place place;
-    place.mode = rows.mode;
-    place.step = rows.step;
-    place.global_step = rows.global_step;
-    place.time = rows.time;
+    const Verdict verdict = verdict_of(run(joint_.rule.formula.when, sight));
+    Place place = at_step(rows.mode, rows.step, rows.global_step, rows.time);
     Subject subject;
     subject.mode = rows.mode;
     subject.step = rows.step;
@@ -242,10 +232,7 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     }
     scope.judged(number, rows.worker, verdict, place, subject, labels,
                  [&](const Subject& whom, unsigned) {
-                   std::vector<double> numbers;
-                   for (const Spoken& one : joint_.rule.spoken)
-                     numbers.push_back(run(one.code, sight));
-                   return tell(joint_.rule, numbers.data(), whom, [&](const std::string& label) {
+                   return tell(joint_.rule, sight, whom, [&](const std::string& label) {
                      if (label == "worker") return whom.worker;
                      if (label == "mode") return std::string(core::to_string(whom.mode));
                      return whom.name;

@@ -270,13 +270,9 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
     const Point point = point_of(columns, step.second, here.time, scope);
     const std::uint64_t* const words = here.memory.data();
     const Sight sight{&rule.formula, &point, &words, nullptr, nullptr, there.data()};
-    const double answer = run(rule.formula.when, sight);
-    const Verdict verdict = std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
-    Place place;
-    place.mode = static_cast<core::Mode>(step.first.second);
-    place.step = step.second;
-    place.global_step = here.global_step;
-    place.time = here.time;
+    const Verdict verdict = verdict_of(run(rule.formula.when, sight));
+    Place place = at_step(static_cast<core::Mode>(step.first.second), step.second, here.global_step,
+                          here.time);
     Subject subject;
     subject.name = scope.text(name);
     subject.worker = scope.worker(here.worker);
@@ -289,9 +285,7 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
     };
     scope.judged(unit_number({subject.name, core::to_string(subject.mode), subject.worker}),
                  here.worker, verdict, place, subject, labels, [&](const Subject& about, unsigned) {
-                   std::vector<double> numbers;
-                   for (const Spoken& one : rule.spoken) numbers.push_back(run(one.code, sight));
-                   Finding out = tell(rule, numbers.data(), about, [&](const std::string& label) {
+                   Finding out = tell(rule, sight, about, [&](const std::string& label) {
                      if (label == "worker") return about.worker;
                      if (label == "mode") return std::string(core::to_string(about.mode));
                      return about.name;

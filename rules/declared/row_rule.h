@@ -2,6 +2,7 @@
 // its rows arrive.
 #pragma once
 
+#include <cmath>
 #include <memory>
 
 #include "rules/declared/choice.h"
@@ -17,5 +18,14 @@ std::shared_ptr<Program> row_program(Rule rule, Choice choice);
 /// Rule::spoken. `tell`: the text of a label.
 Finding tell(const Rule& rule, const double* numbers, const Subject& subject,
              core::FunctionRef<std::string(const std::string&)> label);
+
+/// The same of what is computed from `sight` now.
+Finding tell(const Rule& rule, const Sight& sight, const Subject& subject,
+             core::FunctionRef<std::string(const std::string&)> label);
+
+/// Of what a condition came to.
+inline Verdict verdict_of(double answer) noexcept {
+  return std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
+}
 
 }  // namespace tocsin::rules::declared

@@ -109,8 +109,7 @@ class SampleEvaluator final : public EvaluatorOf<Series> {
              std::int64_t end, Scope& scope) {
     const std::uint64_t* const memory = series.words.data();
     const Sight sight{&rule_.formula, &point, &memory, nullptr};
-    const double answer = run(rule_.formula.when, sight);
-    const Verdict verdict = std::isnan(answer) ? kInsufficient : answer == 0 ? kOk : hit();
+    const Verdict verdict = verdict_of(run(rule_.formula.when, sight));
     Place place;
     place.step_clock = false;
     place.time = end;
@@ -129,9 +128,7 @@ class SampleEvaluator final : public EvaluatorOf<Series> {
     const std::string number = std::to_string(node) + "/" + std::to_string(name);
     scope.judged(unit_number({number}), Scope::kNoWorker, verdict, place, subject, labels,
                  [&](const Subject& whom, unsigned) {
-                   std::vector<double> numbers;
-                   for (const Spoken& one : rule_.spoken) numbers.push_back(run(one.code, sight));
-                   return tell(rule_, numbers.data(), whom, [&](const std::string& label) {
+                   return tell(rule_, sight, whom, [&](const std::string& label) {
                      return label == "device" ? series.device : series.node;
                    });
                  });

@@ -157,11 +157,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
 
   void judge(const UnitLabels& unit, const Chain& chain, bool holds, Scope& scope) const {
     const Moment& at = holds ? chain.held() : state.newest;
-    Place place;
-    place.mode = static_cast<core::Mode>(at.mode);
-    place.step = at.step;
-    place.global_step = at.global_step;
-    place.time = at.time;
+    Place place = at_step(static_cast<core::Mode>(at.mode), at.step, at.global_step, at.time);
     Subject subject;
     subject.mode = *place.mode;
     subject.step = at.step;

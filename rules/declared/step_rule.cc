@@ -41,12 +41,7 @@ class TimedPoints : public FoldEvaluator<PerWorker> {
     row.name = name;
     row.count = count;
     row.sum = seconds;
-    WorkerRows rows;
-    rows.worker = step.worker;
-    rows.mode = step.mode;
-    rows.step = step.step;
-    rows.global_step = step.global_step;
-    rows.time = step.end;
+    WorkerRows rows = rows_of(step);
     const auto& trained = this->of_all(core::Mode::train).ended;
     const auto known = trained.find(step.worker);
     rows.after_train = known == trained.end() ? INT64_MIN : known->second;

@@ -54,4 +54,12 @@ Finding tell(const Rule& rule, const double* numbers, const Subject& subject,
   return out;
 }
 
+Finding tell(const Rule& rule, const Sight& sight, const Subject& subject,
+             core::FunctionRef<std::string(const std::string&)> label) {
+  std::vector<double> numbers;
+  numbers.reserve(rule.spoken.size());
+  for (const Spoken& one : rule.spoken) numbers.push_back(run(one.code, sight));
+  return tell(rule, numbers.data(), subject, label);
+}
+
 }  // namespace tocsin::rules::declared

@@ -52,6 +52,17 @@ struct WorkerRows {
   std::span<const std::uint32_t> rows;  // of the frame: those that are selected and new
 };
 
+/// Nothing of them yet: what a worker measured of the step itself comes with its end.
+inline WorkerRows rows_of(const WorkerStep& step) {
+  WorkerRows out;
+  out.worker = step.worker;
+  out.mode = step.mode;
+  out.step = step.step;
+  out.global_step = step.global_step;
+  out.time = step.end;
+  return out;
+}
+
 /// What a rule of the run came to so far.
 struct RuleResult {
   const RuleSettings* rule = nullptr;

@@ -27,4 +27,15 @@ struct Place {
   std::vector<std::uint32_t> missing_ranks = {};
 };
 
+/// A step that is judged as a whole.
+inline Place at_step(core::Mode mode, std::int64_t step, std::int64_t global_step,
+                     std::int64_t time) {
+  Place out;
+  out.mode = mode;
+  out.step = step;
+  out.global_step = global_step;
+  out.time = time;
+  return out;
+}
+
 }  // namespace tocsin::rules

@@ -238,11 +238,7 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     set.worker = key.worker;
     set.skipped = waiting.skipped;
     set.rows = waiting.rows;
-    Place place;
-    place.mode = set.mode;
-    place.step = set.step;
-    place.global_step = waiting.global_step;
-    place.time = waiting.time;
+    Place place = at_step(set.mode, set.step, waiting.global_step, waiting.time);
     place.first_offset = waiting.first_offset;
     place.last_offset = waiting.last_offset;
     place.partial = !waiting.missing.empty();

@@ -113,11 +113,8 @@ class HostedEvaluator final : public EvaluatorOf<HostedState> {
 
   void judge(StepSets::One one, Scope& scope) {
     auto& [key, waiting] = one;
-    Place place;
-    place.mode = static_cast<core::Mode>(key.mode);
-    place.step = key.step;
-    place.global_step = waiting.global_step;
-    place.time = waiting.time;
+    Place place =
+        at_step(static_cast<core::Mode>(key.mode), key.step, waiting.global_step, waiting.time);
     place.first_offset = waiting.first_offset;
     place.last_offset = waiting.last_offset;
     place.partial = !waiting.missing.empty();

@@ -85,11 +85,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.names = &run.names.table;
   batch.sparse = sparse_;
   batch.vectors = vectors_;
-  Place place;
-  place.mode = header.mode;
-  place.step = header.step;
-  place.global_step = header.global_step;
-  place.time = header.time;
+  Place place = at_step(header.mode, header.step, header.global_step, header.time);
   place.partial = run.workers[worker].gap;
   rows_.judge(run, roster_number, batch, place);
   if (ctx_.rules->takers_of(input::kRows).empty()) return;
@@ -175,11 +171,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     batch.loss_scale = run.workers[worker].loss_scale;
     batch.scalar = true;
     batch.names = &run.names.table;
-    Place place;
-    place.mode = header.mode;
-    place.step = steps[i];
-    place.global_step = global_steps[i];
-    place.time = times[i];
+    Place place = at_step(header.mode, steps[i], global_steps[i], times[i]);
     place.partial = run.workers[worker].gap;
     rows_.judge(run, roster_number, batch, place);
     if (!ctx_.rules->takers_of(input::kRows).empty()) {
@@ -211,11 +203,7 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
     if (took > 0 && header.mode == core::Mode::train) {
       run.pulse.step_times[run.pulse.steps_timed++ % run.pulse.step_times.size()] = took;
     }
-    Place place;
-    place.mode = header.mode;
-    place.step = steps[i];
-    place.global_step = global_steps[i];
-    place.time = ends[i];
+    Place place = at_step(header.mode, steps[i], global_steps[i], ends[i]);
     place.partial = from.gap;
     end_step(run, worker, header.mode, steps[i], place);
     if (!ctx_.rules->takers_of(input::kStepEnds).empty()) {

@@ -162,11 +162,8 @@ void RowJudge::flush(Run& run) {
       if (!block.waiting.empty()) newest = std::max(newest, block.tally.step);
     }
     if (newest == kNever) continue;
-    Place place;
-    place.mode = here.mode;
-    place.step = newest;
-    place.global_step = run.course.last_global_step;
-    place.time = run.workers[here.worker].last_time;
+    Place place =
+        at_step(here.mode, newest, run.course.last_global_step, run.workers[here.worker].last_time);
     place.partial = run.workers[here.worker].gap;
     end_step(run, i, newest, place);
   }
