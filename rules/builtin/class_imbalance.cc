@@ -25,6 +25,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rules/builtin/class_tally.h"
 #include "rules/builtin/classes.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/items.h"
@@ -53,14 +54,12 @@ struct ClassImbalance {
   struct Config {
     double threshold_imbalance = 10;
     double threshold_misprediction = 0.7;
-    std::uint32_t samples = 500;
     bool argmax = false;
     std::string labels_regex = ".*labels";
     std::string predictions_regex = ".*predictions";
-    std::optional<std::uint32_t> num_classes;
     std::string misprediction_scope = "underrepresented";
     std::vector<std::string> ignore_labels;
-    std::vector<std::int64_t> ignored;  // the same as numbers
+    Classes classes;
     std::uint32_t min_class_samples = 10;
     std::uint32_t single_class = 0;
     double deviations = 0;
@@ -68,23 +67,7 @@ struct ClassImbalance {
     bool sorted = false;
     Selection labels;
   };
-  struct Count {
-    std::uint32_t which = 0;
-    double labels = 0;
-    double wrong = 0;
-  };
-  struct State {
-    std::vector<double> labels;              // N_c since the start
-    std::vector<std::vector<Count>> recent;  // per step with predictions, oldest first
-    double recent_labels = 0;                // in all of them
-    std::uint64_t steps = 0;                 // that brought labels
-    std::vector<double> sizes;               // of the latest of them; negative: of one class only
-
-    template <typename A>
-    friend void io(A& a, State& s) {
-      io_all(a, s.labels, s.recent, s.recent_labels, s.steps, s.sizes);
-    }
-  };
+  using State = ClassTally;
   /// What a judgement came to.
   struct Seen {
     double total = 0;
@@ -93,7 +76,7 @@ struct ClassImbalance {
     std::size_t largest = 0;
     std::size_t smallest = 0;
     std::size_t classes = 0;
-    Count worst;             // most often wrong among the classes in scope
+    ClassCount worst;        // most often wrong among the classes in scope
     std::uint32_t pure = 0;  // of the latest steps those of one class,
     std::uint32_t told = 0;  // of so many of which that says something
     bool sorted = false;
@@ -103,7 +86,7 @@ struct ClassImbalance {
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     if (preset == Preset::tocsin) {
       cfg.single_class = 80;
-      cfg.samples = 100;
+      cfg.classes.samples = 100;
       cfg.deviations = 3;
       cfg.threshold_misprediction = 1;
       cfg.dense = false;
@@ -113,15 +96,17 @@ struct ClassImbalance {
                 "largest class over smallest class that is still right");
     in.optional("threshold_misprediction", cfg.threshold_misprediction, config::between(0.0, 1.0),
                 "share of wrong predictions of a class that is still right");
-    in.optional("samples", cfg.samples, config::at_least(1U), "labels before the first judgement");
+    in.optional("samples", cfg.classes.samples, config::at_least(1U),
+                "labels before the first judgement");
     in.optional("argmax", cfg.argmax, "accepted: the hook takes the largest entry by itself");
     in.optional("labels_regex", cfg.labels_regex, config::not_empty(),
                 "labels are tensors with this in their name, or with role label");
     in.optional("predictions_regex", cfg.predictions_regex, config::not_empty(),
                 "accepted: predictions are counted by the hook, beside the labels");
-    in.optional("num_classes", cfg.num_classes,
+    in.optional("num_classes", cfg.classes.num_classes,
                 "number of classes: one that was never seen is then a class too");
-    if (cfg.num_classes && (*cfg.num_classes < 2 || *cfg.num_classes > kMostClasses)) {
+    if (cfg.classes.num_classes &&
+        (*cfg.classes.num_classes < 2 || *cfg.classes.num_classes > kMostClasses)) {
       in.error("num_classes", "expected 2 … 65536 classes");
     }
     in.optional("misprediction_scope", cfg.misprediction_scope,
@@ -129,7 +114,7 @@ struct ClassImbalance {
                 "classes whose predictions are judged: those at most half as frequent as the "
                 "largest, or all");
     read_items(in, "ignore_labels", cfg.ignore_labels, "labels that are no classes, such as 255");
-    cfg.ignored.clear();
+    cfg.classes.ignored.clear();
     for (const std::string& label : cfg.ignore_labels) {
       std::int64_t number = 0;
       const char* last = label.data() + label.size();
@@ -137,7 +122,7 @@ struct ClassImbalance {
       if (error != std::errc() || end != last) {
         in.error("ignore_labels", "\"" + label + "\" is no whole number");
       }
-      cfg.ignored.push_back(number);
+      cfg.classes.ignored.push_back(number);
     }
     in.optional("min_class_samples", cfg.min_class_samples, config::at_least(1U),
                 "samples below which a class is not judged");
@@ -189,62 +174,8 @@ struct ClassImbalance {
     return sum;
   }
 
-  static bool ignored(const Config& cfg, std::size_t which) {
-    return std::find(cfg.ignored.begin(), cfg.ignored.end(), static_cast<std::int64_t>(which)) !=
-           cfg.ignored.end();
-  }
-
-  // --------------------------------------------------------------------------- accumulation
-
-  enum class Added { nothing, labels, broken, beyond };
-
-  static Added add(const Config& cfg, State& state, const StepRow& row, std::vector<Count>& step) {
-    const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
-    if (counts == nullptr) return Added::broken;
-    const std::vector<double>* correct = row.vector(core::VectorStat::class_correct);
-    if (counts->size() > kMostClasses || !are_counts(*counts)) return Added::broken;
-    if (correct != nullptr && (correct->size() != counts->size() || !are_counts(*correct))) {
-      return Added::broken;
-    }
-    for (std::size_t i = 0; i < counts->size(); ++i) {
-      if (correct != nullptr && (*correct)[i] > (*counts)[i]) return Added::broken;
-      if (cfg.num_classes && i >= *cfg.num_classes && (*counts)[i] > 0 && !ignored(cfg, i)) {
-        return Added::beyond;
-      }
-    }
-    Added out = Added::nothing;
-    for (std::size_t i = 0; i < counts->size(); ++i) {
-      const double labels = (*counts)[i];
-      if (labels == 0 || ignored(cfg, i)) continue;
-      if (i >= state.labels.size()) state.labels.resize(i + 1);
-      state.labels[i] += labels;
-      out = Added::labels;
-      if (correct == nullptr) continue;
-      step.push_back({static_cast<std::uint32_t>(i), labels, labels - (*correct)[i]});
-    }
-    return out;
-  }
-
-  // Steps at the front go as long as the others hold enough without them.
-  static void slide(const Config& cfg, State& state, std::vector<Count> step) {
-    const auto labels_of = [](const std::vector<Count>& counts) {
-      double sum = 0;
-      for (const Count& one : counts) sum += one.labels;
-      return sum;
-    };
-    if (step.empty()) return;
-    state.recent_labels += labels_of(step);
-    state.recent.push_back(std::move(step));
-    std::size_t drop = 0;
-    while (state.recent_labels - labels_of(state.recent[drop]) >= cfg.samples) {
-      state.recent_labels -= labels_of(state.recent[drop++]);
-    }
-    state.recent.erase(state.recent.begin(),
-                       state.recent.begin() + static_cast<std::ptrdiff_t>(drop));
-  }
-
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
-    std::vector<Count> step;
+    std::vector<ClassCount> step;
     const StepRow* labels = nullptr;
     bool added = false;
     EvaluationOutcome problem = EvaluationOutcome::ok;
@@ -253,14 +184,14 @@ struct ClassImbalance {
       if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
       if (samples > 0 && sum_of(row) > static_cast<double>(samples)) continue;
       if (labels == nullptr) labels = &row;
-      const Added what = add(cfg, state, row, step);
-      added = added || what == Added::labels;
-      if (what == Added::broken && problem == EvaluationOutcome::ok)
+      const ClassTally::Added what = state.add(cfg.classes, row, step);
+      added = added || what == ClassTally::Added::labels;
+      if (what == ClassTally::Added::broken && problem == EvaluationOutcome::ok)
         problem = EvaluationOutcome::insufficient_data;
-      if (what == Added::beyond) problem = EvaluationOutcome::error;
+      if (what == ClassTally::Added::beyond) problem = EvaluationOutcome::error;
     }
     if (labels == nullptr) return;
-    slide(cfg, state, std::move(step));
+    state.slide(cfg.classes, std::move(step));
     if (!added && problem == EvaluationOutcome::ok) return;
     state.steps += added ? 1 : 0;
     const bool trains = set.mode == core::Mode::train || set.mode == core::Mode::global;
@@ -290,7 +221,7 @@ struct ClassImbalance {
         continue;
       }
       for (std::size_t i = 0; i < counts->size(); ++i) {
-        if (!((*counts)[i] > 0) || ignored(cfg, i)) continue;
+        if (!((*counts)[i] > 0) || cfg.classes.ignores(i)) continue;
         size += (*counts)[i];
         several = several || (only && *only != i);
         only = i;
@@ -300,8 +231,6 @@ struct ClassImbalance {
     if (state.sizes.size() >= kSortedSteps) state.sizes.erase(state.sizes.begin());
     state.sizes.push_back(several ? size : -size);
   }
-
-  // ------------------------------------------------------------------------------ judgement
 
   // Whether steps have labels of one class too often for steps that are drawn from all labels.
   static void look_at_order(const State& state, Seen& seen) {
@@ -333,11 +262,12 @@ struct ClassImbalance {
       }
       out.classes += labels > 0 ? 1 : 0;
     };
-    const std::size_t all = std::max<std::size_t>(state.labels.size(), cfg.num_classes.value_or(0));
+    const std::size_t all =
+        std::max<std::size_t>(state.labels.size(), cfg.classes.num_classes.value_or(0));
     for (std::size_t i = 0; i < all; ++i) {
       const double labels = i < state.labels.size() ? state.labels[i] : 0;
-      const bool counts = labels > 0 || (cfg.num_classes && i < *cfg.num_classes);
-      if (counts && !ignored(cfg, i)) take(i, labels);
+      const bool counts = labels > 0 || (cfg.classes.num_classes && i < *cfg.classes.num_classes);
+      if (counts && !cfg.classes.ignores(i)) take(i, labels);
     }
     if (cfg.sorted && out.classes > 1) look_at_order(state, out);
     return out;
@@ -355,7 +285,7 @@ struct ClassImbalance {
       consider(state.steps >= kSingleSteps, kSingleClass);
     }
     if (seen.sorted) consider(true, kSorted);
-    if (seen.total < cfg.samples) return verdict;
+    if (seen.total < cfg.classes.samples) return verdict;
     // With the ratio at the limit the smallest class would have so many, give or take their root.
     const double allowed = seen.most / cfg.threshold_imbalance;
     consider(seen.most >= cfg.threshold_imbalance * cfg.min_class_samples &&
@@ -369,16 +299,16 @@ struct ClassImbalance {
     return verdict;
   }
 
-  static Count worst(const Config& cfg, const State& state, const Seen& seen) {
-    std::vector<Count> recent(state.labels.size());
-    for (const std::vector<Count>& step : state.recent) {
-      for (const Count& one : step) {
+  static ClassCount worst(const Config& cfg, const State& state, const Seen& seen) {
+    std::vector<ClassCount> recent(state.labels.size());
+    for (const std::vector<ClassCount>& step : state.recent) {
+      for (const ClassCount& one : step) {
         recent[one.which].which = one.which;
         recent[one.which].labels += one.labels;
         recent[one.which].wrong += one.wrong;
       }
     }
-    Count out;
+    ClassCount out;
     const bool all = cfg.misprediction_scope == "all";
     for (std::size_t i = 0; i < recent.size(); ++i) {
       if (recent[i].labels < cfg.min_class_samples) continue;

@@ -24,9 +24,9 @@
 
 #include "core/identity.h"
 #include "rules/builtin/likeness.h"
+#include "rules/builtin/likeness_telling.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/other_step.h"
-#include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
@@ -130,24 +130,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
   void keep(SavedStep& step, const core::SummaryRow& row, bool scalar, const Scope& scope) {
     const Name* name = scope.find(row.name);
     if (name != nullptr && scope.is_other()) state.names.try_emplace(row.name, name->text);
-    SavedRow& one = step.rows.emplace_back();
-    one.name = row.name;
-    one.count = row.count;
-    one.nan = row.nan;
-    one.posinf = row.posinf;
-    one.neginf = row.neginf;
-    one.scalar = scalar ? 1 : 0;
-    one.dtype = static_cast<std::uint8_t>(core::meta::dtype(row.meta));
-    if (row.count == 0) return;
-    one.min = row.min;
-    one.max = row.max;
-    one.mean = row.mean();
-    one.std = std::sqrt(row.m2 / static_cast<double>(row.count));
-    one.l2 = std::sqrt(row.sumsq);
-    if (name != nullptr && !name->shape.empty()) {
-      one.shape = core::name_hash({reinterpret_cast<const char*>(name->shape.data()),
-                                   name->shape.size() * sizeof(std::int64_t)});
-    }
+    step.rows.push_back(saved(row, scalar, name));
   }
 
   static void attach(std::span<SavedRow> kept, const WorkerRows& rows) {
@@ -296,11 +279,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
   void tell(const SimilarState::Key& key, const SavedStep& step, const SavedRow& row,
             Verdict verdict, const Likeness& likeness, Scope& scope) {
     const auto mode = static_cast<core::Mode>(key.first.second);
-    Place place;
-    place.mode = mode;
-    place.step = key.second;
-    place.global_step = step.global_step;
-    place.time = step.time;
+    Place place = at_step(mode, key.second, step.global_step, step.time);
     Subject subject;
     subject.name = name_of(row.name, scope);
     subject.worker = scope.worker(step.worker);
@@ -314,41 +293,9 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
     };
     scope.judged(unit_number({subject.name, core::to_string(mode), subject.worker}), step.worker,
                  verdict, place, subject, labels, [&](const Subject& about, unsigned kind) {
-                   return kind == kMissing ? explain_missing(likeness, about)
-                                           : explain(likeness, about);
+                   return kind == kMissing ? tell_missing(config_, likeness, about)
+                                           : tell_different(config_, likeness, about);
                  });
-  }
-
-  [[nodiscard]] Finding explain(const Likeness& likeness, const Subject& subject) const {
-    const double off = std::fabs(likeness.here - likeness.there);
-    const bool approximate = likeness.by == "mean" || likeness.by == "std" || likeness.by == "l2";
-    return Finding::that("difference", off)
-        .is(">", "tolerance", config_.atol + config_.rtol * std::fabs(likeness.there))
-        .says(sentence("{} is not what it was in run {} at {}: its {} is {}, there {}.",
-                       subject.name, core::to_text(config_.other), subject.place(), likeness.by,
-                       likeness.here, likeness.there))
-        .advises(
-            "Compare what both runs began with: seeds, data and their order, versions, precision, "
-            "and the number of workers. The first tensor that differs shows where they part.")
-        .with("other_run", core::to_text(config_.other))
-        .with("compared_by", std::string(likeness.by))
-        .with("here", likeness.here)
-        .with("there", likeness.there)
-        .with("relative", off / std::fabs(likeness.there))
-        .with("approximate", approximate);
-  }
-
-  [[nodiscard]] Finding explain_missing(const Likeness& likeness, const Subject& subject) const {
-    const bool here = likeness.by == "here";
-    const std::string other = core::to_text(config_.other);
-    return Finding::that("missing", 1)
-        .says(here ? sentence("{} is in this run and not in run {} at {}.", subject.name, other,
-                              subject.place())
-                   : sentence("{} is in run {} and not in this one at {}.", subject.name, other,
-                              subject.place()))
-        .advises("Give both runs the same capture, or compare what both have.")
-        .with("other_run", core::to_text(config_.other))
-        .with("only_in", here ? "this run" : "the other run");
   }
 
   [[nodiscard]] core::ValueMap told(const Scope& scope) const {

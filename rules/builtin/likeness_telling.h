@@ -1,0 +1,75 @@
+// What of a tensor is kept to be compared with another run's, and what is said where they differ.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "core/frame.h"
+#include "core/identity.h"
+#include "rules/builtin/likeness.h"
+#include "rules/rule.h"
+#include "rules/sentence.h"
+
+namespace tocsin::rules {
+
+/// `name`: null where no dictionary has named it yet.
+inline SavedRow saved(const core::SummaryRow& row, bool scalar, const Name* name) {
+  SavedRow one;
+  one.name = row.name;
+  one.count = row.count;
+  one.nan = row.nan;
+  one.posinf = row.posinf;
+  one.neginf = row.neginf;
+  one.scalar = scalar ? 1 : 0;
+  one.dtype = static_cast<std::uint8_t>(core::meta::dtype(row.meta));
+  if (row.count == 0) return one;
+  one.min = row.min;
+  one.max = row.max;
+  one.mean = row.mean();
+  one.std = std::sqrt(row.m2 / static_cast<double>(row.count));
+  one.l2 = std::sqrt(row.sumsq);
+  if (name != nullptr && !name->shape.empty()) {
+    one.shape = core::name_hash({reinterpret_cast<const char*>(name->shape.data()),
+                                 name->shape.size() * sizeof(std::int64_t)});
+  }
+  return one;
+}
+
+/// They differ at a step of both.
+inline Finding tell_different(const SimilarConfig& config, const Likeness& likeness,
+                              const Subject& subject) {
+  const double off = std::fabs(likeness.here - likeness.there);
+  const bool approximate = likeness.by == "mean" || likeness.by == "std" || likeness.by == "l2";
+  return Finding::that("difference", off)
+      .is(">", "tolerance", config.atol + config.rtol * std::fabs(likeness.there))
+      .says(sentence("{} is not what it was in run {} at {}: its {} is {}, there {}.", subject.name,
+                     core::to_text(config.other), subject.place(), likeness.by, likeness.here,
+                     likeness.there))
+      .advises(
+          "Compare what both runs began with: seeds, data and their order, versions, precision, "
+          "and the number of workers. The first tensor that differs shows where they part.")
+      .with("other_run", core::to_text(config.other))
+      .with("compared_by", std::string(likeness.by))
+      .with("here", likeness.here)
+      .with("there", likeness.there)
+      .with("relative", off / std::fabs(likeness.there))
+      .with("approximate", approximate);
+}
+
+/// One of the runs alone has it, as `likeness.by` says: "here" or "there".
+inline Finding tell_missing(const SimilarConfig& config, const Likeness& likeness,
+                            const Subject& subject) {
+  const bool here = likeness.by == "here";
+  const std::string other = core::to_text(config.other);
+  return Finding::that("missing", 1)
+      .says(here ? sentence("{} is in this run and not in run {} at {}.", subject.name, other,
+                            subject.place())
+                 : sentence("{} is in run {} and not in this one at {}.", subject.name, other,
+                            subject.place()))
+      .advises("Give both runs the same capture, or compare what both have.")
+      .with("other_run", core::to_text(config.other))
+      .with("only_in", here ? "this run" : "the other run");
+}
+
+}  // namespace tocsin::rules
