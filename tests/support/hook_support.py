@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import socket
 import struct
 import subprocess
 import sys
@@ -23,6 +24,13 @@ _spec.loader.exec_module(wire)
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 from tests.support import journal  # noqa: E402 (after the path above)
+
+
+def closed_port():
+    """A port that was free a moment ago: connecting to it is refused at once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def library():

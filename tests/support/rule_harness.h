@@ -161,6 +161,21 @@ class RuleHarness {
   std::vector<rules::Comparison> comparisons_;
 };
 
+/// A rule and one worker that goes from step to step.
+struct SteppedJob {
+  RuleHarness rule;
+  FakeWorker worker = FakeWorker();
+  core::Mode mode = core::Mode::train;
+  std::int64_t step = 0;
+
+  void end() { rule.feed(worker.step_end(mode, step++)); }
+  /// Of the rule, when the run is over.
+  std::string status() {
+    rule.feed(worker.end());
+    return rule.rule_state();
+  }
+};
+
 /// The rules of a YAML list, or the errors as text.
 struct ReadRules {
   rules::RulesConfig config;

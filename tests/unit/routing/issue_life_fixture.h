@@ -39,6 +39,12 @@ class IssueLifeTest : public ::testing::Test {
     issue.sequence = 0;
     return issue;
   }
+  /// The same issue said again.
+  void refresh() {
+    core::Issue again = foreign();
+    again.event_id = "again";
+    h.report(again);
+  }
 
   Harness h;
 };

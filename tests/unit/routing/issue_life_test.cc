@@ -190,9 +190,7 @@ TEST_F(IssueLife, AResolveOfNothingIsCounted) {
 TEST_F(IssueLife, AProducerWithoutResolvesTimesOut) {
   h.report(foreign());
   h.at(4min);
-  core::Issue refresh = foreign();
-  refresh.event_id = "again";
-  h.report(refresh);
+  refresh();
   h.at(8min);
   EXPECT_TRUE(view(kLiving).firing);
   h.at(10min);
@@ -212,9 +210,7 @@ TEST_F(IssueLife, ATimeoutNeverShortensAnEndThatWasNamed) {
   named.ends_at = kStart + 1h;
   h.report(named);
   h.at(10s);
-  core::Issue refresh = foreign();
-  refresh.event_id = "again";
-  h.report(refresh);
+  refresh();
   h.at(59min);
   EXPECT_TRUE(view(kLiving).firing);
   h.at(1h);

@@ -13,13 +13,9 @@ using core::Role;
 
 const char kTarget[] = "MSELoss_input_1";
 
-struct Guesses {
-  RuleHarness rule;
-  FakeWorker worker;
-  std::int64_t step = 0;
-
+struct Guesses : SteppedJob {
   explicit Guesses(const std::string& with = "{steps: 2, min_hits: 1}")
-      : rule(RuleHarness::of("chance_level", with)) {
+      : SteppedJob{RuleHarness::of("chance_level", with)} {
     rule.feed(worker.dictionary({{core::DictionaryType::tensor, "y", Role::label},
                                  {core::DictionaryType::tensor, kTarget, Role::label},
                                  {core::DictionaryType::scalar, "loss", Role::loss},
@@ -30,7 +26,6 @@ struct Guesses {
   void log(double loss, const std::string& name = "loss", Role role = Role::loss) {
     rule.feed(worker.scalars(Mode::train, {{name, step, loss, role}}));
   }
-  void end() { rule.feed(worker.step_end(Mode::train, step++)); }
   /// Steps with a loss each, the last of them with labels: of two classes `right` and `wrong` each.
   void labels(double right, double wrong, double loss = 0.7) {
     for (int i = 0; i < 4; ++i) {
@@ -51,10 +46,6 @@ struct Guesses {
     for (int i = 0; i < 400; ++i) values.push_back(i % 2 == 0 ? 3 + spread : 3 - spread);
     rule.feed(worker.tensors(Mode::train, step, {{kTarget, values, Role::label}}));
     end();
-  }
-  std::string status() {
-    rule.feed(worker.end());
-    return rule.rule_state();
   }
 };
 

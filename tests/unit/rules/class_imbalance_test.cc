@@ -12,14 +12,9 @@ using core::Mode;
 using core::Role;
 using Counts = std::vector<double>;
 
-struct Labelled {
-  RuleHarness rule;
-  FakeWorker worker;
-  Mode mode = Mode::train;
-  std::int64_t step = 0;
-
+struct Labelled : SteppedJob {
   explicit Labelled(const std::string& with = "{}", const std::string& preset = "original")
-      : rule(RuleHarness::of("class_imbalance", with, preset)) {
+      : SteppedJob{RuleHarness::of("class_imbalance", with, preset)} {
     rule.feed(worker.dictionary({{core::DictionaryType::tensor, "labels", Role::label},
                                  {core::DictionaryType::tensor, "my_labels"},
                                  {core::DictionaryType::tensor, "predictions", Role::prediction}}));
@@ -30,11 +25,6 @@ struct Labelled {
     if (!correct.empty()) vectors.push_back({core::VectorStat::class_correct, 0, correct});
     rule.feed(worker.summary(mode, step, {row_of(name, role, 100, 1, 1)}, {}, vectors));
     end();
-  }
-  void end() { rule.feed(worker.step_end(mode, step++)); }
-  std::string status() {
-    rule.feed(worker.end());
-    return rule.rule_state();
   }
 };
 
