@@ -55,6 +55,14 @@ TOCSIN_RANGES(std::uint64_t)
 TOCSIN_RANGES(double)
 #undef TOCSIN_RANGES
 
+Check<double> above(double low, double high) {
+  Check<double> out = between(low, high);
+  out.ok = [low, high](const double& value) { return value > low && value <= high; };
+  out.expected = "> " + out.expected;
+  out.exclusive_minimum = true;
+  return out;
+}
+
 template <>
 Check<core::Duration> at_least(core::Duration limit) {
   return {[limit](const core::Duration& value) { return value >= limit; },

@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/issue.h"
@@ -107,6 +108,8 @@ template <typename T>
 Check<T> at_least(T limit);
 template <typename T>
 Check<T> between(T low, T high);
+/// Above `low`, and at most `high`.
+Check<double> above(double low, double high);
 template <>
 Check<core::Duration> at_least(core::Duration limit);
 template <>
@@ -114,6 +117,14 @@ Check<core::Duration> between(core::Duration low, core::Duration high);
 Check<core::Duration> positive();
 Check<std::string> one_of(std::vector<std::string> choices);
 Check<std::string> not_empty();
+/// The same of a key that may be left out.
+template <typename T>
+Check<std::optional<T>> if_given(Check<T> check) {
+  const auto ok = [inner = std::move(check.ok)](const std::optional<T>& value) {
+    return !value || inner(*value);
+  };
+  return {ok, check.expected, check.minimum, check.maximum, check.exclusive_minimum, {}};
+}
 
 /// One key as declared: for JSON Schema and the docs tables.
 struct KeyDoc;
@@ -178,6 +189,14 @@ class Reader {
   void recurs(std::string_view path);
   /// Describing only: what `key` holds depends on the value of `by`.
   void depends(std::string_view key, std::string_view by, const std::vector<Shape>& shapes);
+  /// Describing only: every key of `read` may stand here behind each of `prefixes`, which are spellings of
+  /// one name; tables show the first. `help`: what is said of a key; empty: tables leave it out.
+  void prefixed(const std::vector<std::string>& prefixes, const std::function<void(Reader&)>& read,
+                const std::function<std::string(const std::string& key)>& help);
+  /// Describing only: `keys` are known beside the key `mark` alone, and others for which the same is said;
+  /// beside it exactly one of each of `needs` must stand.
+  void only_beside(std::string_view mark, std::vector<std::string> keys,
+                   std::vector<std::vector<std::string>> needs = {});
   /// Exactly one of these keys must be present (checked when parsing; noted in the schema).
   void exactly_one_of(std::initializer_list<std::string_view> keys);
 

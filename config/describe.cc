@@ -44,6 +44,30 @@ void Reader::choices(std::string_view key, std::vector<std::string> values) {
   if (impl_->schema != nullptr) impl_->schema->property(key).choices = std::move(values);
 }
 
+void Reader::prefixed(const std::vector<std::string>& prefixes,
+                      const std::function<void(Reader&)>& read,
+                      const std::function<std::string(const std::string&)>& help) {
+  if (impl_->schema == nullptr) return;
+  SchemaNode part;
+  describe_map(part, read);
+  for (const auto& [key, node] : part.properties) {
+    const std::string said = help(key);
+    for (std::size_t i = 0; i < prefixes.size(); ++i) {
+      SchemaNode& here = impl_->schema->property(prefixes[i] + key);
+      here = node;
+      here.help = said;
+      here.required = false;
+      here.hidden = i > 0 || said.empty();
+    }
+  }
+}
+
+void Reader::only_beside(std::string_view mark, std::vector<std::string> keys,
+                         std::vector<std::vector<std::string>> needs) {
+  if (impl_->schema == nullptr) return;
+  impl_->schema->beside.push_back({std::string(mark), std::move(keys), std::move(needs)});
+}
+
 void Reader::recurs(std::string_view path) {
   if (impl_->schema == nullptr) return;
   SchemaNode* at = impl_->schema;

@@ -1,5 +1,6 @@
 // The verbs of Reader: parsing and describing through one declaration.
 #include <algorithm>
+#include <limits>
 
 #include "config/hints.h"
 #include "config/tree.h"
@@ -30,6 +31,30 @@ void read_map(const Reader::Impl& parent, const Node& node, std::string path,
   Reader reader(impl);
   read(reader);
   impl.report_unknown_keys();
+}
+
+template <typename T>
+struct Given {
+  using Value = T;
+};
+template <typename T>
+struct Given<std::optional<T>> {
+  using Value = T;
+};
+template <typename T>
+using ValueOf = typename Given<T>::Value;
+
+// What fits into the type, where that is less than what JSON has.
+template <typename T>
+void limit_by_type(SchemaNode& node) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if (std::is_unsigned_v<T> && !node.minimum) node.minimum = 0;
+    if (sizeof(T) == 8) return;
+    if (!node.minimum) node.minimum = static_cast<double>(std::numeric_limits<T>::min());
+    if (!node.maximum) node.maximum = static_cast<double>(std::numeric_limits<T>::max());
+  } else if constexpr (std::is_same_v<T, Bytes>) {
+    node.minimum = 0;
+  }
 }
 
 template <typename T>
@@ -86,9 +111,7 @@ void Reader::read_key(std::string_view key, T& out, const Check<T>* check, std::
       node.exclusive_minimum = check->exclusive_minimum;
       node.choices = check->choices;
     }
-    if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>) {
-      if (!node.minimum) node.minimum = 0;
-    }
+    limit_by_type<ValueOf<T>>(node);
   }
   const Entry* entry = impl_->take(key);
   const bool given = entry != nullptr && entry->value.kind != Node::Kind::null;

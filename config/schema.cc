@@ -1,6 +1,8 @@
 // Declarations → JSON Schema (draft-07) and docs tables.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/number_pattern.h"
 #include "config/tree.h"
 
 namespace tocsin::config {
@@ -15,12 +17,16 @@ Json or_variable(std::string_view pattern) {
   return "^(" + std::string(pattern) + ")$|" + kVariable;
 }
 
-// A number as a text too: YAML 1.1 takes 1e-7 for one. A pattern knows no ranges, but signs.
-Json number_schema(const SchemaNode& node, std::string_view digits) {
-  const std::string sign = node.minimum && *node.minimum >= 0 ? "" : "[-+]?";
+// A number as a text too: YAML 1.1 takes 1e-7 for one.
+Json number_schema(const SchemaNode& node) {
+  const NumberRange range{node.minimum, node.maximum, node.exclusive_minimum};
   return {{"type", Json::array({node.type, "string"})},
-          {"pattern", or_variable(sign + std::string(digits))}};
+          {"pattern",
+           or_variable(node.type == "integer" ? whole_pattern(range) : number_pattern(range))}};
 }
+
+// What YAML reads as something else is a text where one is wanted.
+Json any_scalar() { return {{"type", Json::array({"string", "number", "boolean"})}}; }
 
 Json scalar_schema(const SchemaNode& node) {
   const std::string& type = node.type;
@@ -30,10 +36,14 @@ Json scalar_schema(const SchemaNode& node) {
     return {{"type", Json::array({"string", "integer"})},
             {"pattern", or_variable("[0-9]+([KMGT]i?B|B)?")}};
   }
-  if (type == "secret") return {{"type", "string"}, {"minLength", 1}};
+  if (type == "secret") {
+    Json out = any_scalar();
+    out["minLength"] = 1;
+    return out;
+  }
   if (type == "texts") {
-    Json one = {{"type", "string"}};
-    if (!node.choices.empty()) one["enum"] = node.choices;
+    Json one = any_scalar();
+    if (!node.choices.empty()) one = {{"enum", node.choices}};
     return {{"oneOf", Json::array({one, {{"type", "array"}, {"items", one}}})}};
   }
   if (type == "text map") {
@@ -42,8 +52,7 @@ Json scalar_schema(const SchemaNode& node) {
   }
   if (type == "ref") return {{"$ref", node.accepted}};
   if (type == "any") return node.accepted.empty() ? Json::object() : Json::parse(node.accepted);
-  if (type == "integer") return number_schema(node, "[0-9]+");
-  if (type == "number") return number_schema(node, "[0-9.]+([eE][-+]?[0-9]+)?");
+  if (type == "integer" || type == "number") return number_schema(node);
   if (type == "boolean") {
     return {{"type", Json::array({type, "string"})},
             {"pattern", or_variable("[Tt]rue|TRUE|[Ff]alse|FALSE")}};
@@ -52,7 +61,7 @@ Json scalar_schema(const SchemaNode& node) {
     return {{"anyOf", Json::array({{{"enum", node.choices}},
                                    {{"type", "string"}, {"pattern", kVariable}}})}};
   }
-  Json out = {{"type", Json::array({"string", "number", "boolean"})}};
+  Json out = any_scalar();
   if (node.range == not_empty().expected) out["minLength"] = 1;
   return out;
 }
@@ -77,6 +86,16 @@ Json object_schema(const SchemaNode& node) {
     for (const auto& key : group) choices.push_back({{"required", Json::array({key})}});
     out["allOf"].push_back({{"oneOf", choices}});
   }
+  for (const BesideNode& one : node.beside) {
+    for (const std::string& key : one.keys) {
+      out["dependencies"][key]["anyOf"].push_back({{"required", Json::array({one.mark})}});
+    }
+    for (const auto& group : one.needs) {
+      Json choices = Json::array();
+      for (const std::string& key : group) choices.push_back({{"required", Json::array({key})}});
+      out["dependencies"][one.mark]["allOf"].push_back({{"oneOf", choices}});
+    }
+  }
   for (const ShapeNode& shape : node.shapes) {
     const Json is = {{"properties", {{shape.by, {{"enum", shape.values}}}}},
                      {"required", Json::array({shape.by})}};
@@ -84,6 +103,18 @@ Json object_schema(const SchemaNode& node) {
         {{"if", is}, {"then", {{"properties", {{shape.key, to_schema(shape.node)}}}}}});
   }
   return out;
+}
+
+// A key without a value is one that is not given.
+void allow_null(Json& out) {
+  const Json null = {{"type", "null"}};
+  for (const char* choice : {"oneOf", "anyOf"}) {
+    if (out.contains(choice)) return out[choice].push_back(null);
+  }
+  if (!out.contains("type")) return;
+  Json& type = out["type"];
+  if (!type.is_array()) type = Json::array({type});
+  if (std::find(type.begin(), type.end(), Json("null")) == type.end()) type.push_back("null");
 }
 
 Json item_schema(const SchemaNode& node) {
@@ -114,6 +145,8 @@ Json to_schema(const SchemaNode& node) {
     if (node.maximum) out["maximum"] = *node.maximum;
     if (!node.fallback.is_null()) out["default"] = Json::parse(core::to_json(node.fallback));
   }
+  const bool may_be_empty = node.type != "object" && node.type != "ref" && node.type != "secret";
+  if (!node.required && may_be_empty) allow_null(out);
   if (!node.help.empty()) out["description"] = node.help;
   return out;
 }
@@ -121,7 +154,7 @@ Json to_schema(const SchemaNode& node) {
 void rows(const SchemaNode& node, const std::string& prefix, std::vector<KeyDoc>& out) {
   for (const auto& [key, child] : node.properties) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
-    if (child.type == "ref") continue;  // its keys stand in the table already
+    if (child.type == "ref" || child.hidden) continue;  // its keys stand in the table already
     if (child.type == "object") {
       rows(child, path, out);
     } else if (child.type == "array" || child.type == "map") {

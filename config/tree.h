@@ -16,6 +16,13 @@ struct Document::Tree {
 struct Property;
 struct ShapeNode;
 
+/// Reader::only_beside().
+struct BesideNode {
+  std::string mark;
+  std::vector<std::string> keys;
+  std::vector<std::vector<std::string>> needs;
+};
+
 /// One declared key, as a tree: what JSON Schema and the docs tables are made of.
 struct SchemaNode {
   std::string type;  // boolean integer number string duration bytes secret list-of-text map-of-text
@@ -27,6 +34,7 @@ struct SchemaNode {
   std::optional<double> maximum;
   bool exclusive_minimum = false;
   bool required = false;
+  bool hidden = false;  // in tables: another spelling stands there
   std::vector<std::string> choices;
   std::vector<Property> properties;
   std::vector<SchemaNode> item;  // 0 or 1: of a list or map
@@ -34,6 +42,7 @@ struct SchemaNode {
   std::vector<std::vector<std::string>> exactly_one_of;
   std::string accepted;           // of any: JSON Schema as text; of ref: where it points
   std::vector<ShapeNode> shapes;  // of an object: keys that depend on others
+  std::vector<BesideNode> beside;
 
   SchemaNode& property(std::string_view key);
 

@@ -138,7 +138,7 @@ void read_repeat(config::Reader& in, RouteConfig& route) {
       "time between repeats while something fires (default 4h), or a ladder by age of the oldest "
       "firing issue: [{until: 1d, every: 4h}, {every: 1d}]",
       kRepeatSchema);
-  if (in.describing() || !in.has("repeat_interval")) return;
+  if (in.describing() || value.is_null()) return;
   if (const auto* list = core::as<core::ValueList>(value)) {
     read_ladder(in, *list, route);
     return;

@@ -127,10 +127,9 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
     if (defaults.has_start_step) {
       in.optional("start_step", common.start_step, config::at_least(std::int64_t{0}),
                   "first mode step judged");
-      in.optional("end_step", common.end_step, "first mode step not judged any more");
-      if (common.end_step && *common.end_step < 0) {
-        in.error("end_step", "end_step must be >= 0");
-      } else if (common.end_step && *common.end_step <= common.start_step) {
+      in.optional("end_step", common.end_step, config::if_given(config::at_least(std::int64_t{0})),
+                  "first mode step not judged any more");
+      if (common.end_step && *common.end_step <= common.start_step) {
         in.warning("end_step", "this rule judges nothing: its first step is " +
                                    std::to_string(common.start_step) +
                                    ", and end_step is not after it");
@@ -144,11 +143,9 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
               "ok evaluations in a row that resolve an issue");
   in.optional("cooldown", common.cooldown, "least time between reports of an issue that goes on");
   in.optional("max_open_units", common.max_open_units,
+              config::if_given(config::at_least(std::uint32_t{1})),
               "open issues per kind and worker; further hits are only counted (default: "
               "engine.max_open_units)");
-  if (common.max_open_units && *common.max_open_units < 1) {
-    in.error("max_open_units", "max_open_units must be >= 1");
-  }
   in.optional("severity", common.severity, "info, warning, error or critical");
   in.choices("severity", {"info", "warning", "error", "critical"});
   if (common.severity && !core::severity_from(*common.severity)) {

@@ -166,6 +166,15 @@ void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
   const bool elsewhere = item.has("use") || item.has("source") || item.has("library");
   if (item.describing() || !elsewhere) declared::read(item, rule);
   item.exactly_one_of({"use", "when", "sequence", "source", "library"});
+  item.only_beside("use", {"preset", "with"});
+  item.only_beside("source", {"type", "class", "collections_to_save", "options", "with"});
+  item.only_beside("library", {"type", "options", "with"});
+  item.only_beside("when",
+                   {"select", "let", "by", "window", "for", "clear_after", "cooldown", "evidence"},
+                   {{"name"}, {"select", "let"}});
+  item.only_beside("sequence",
+                   {"within", "without", "by", "for", "clear_after", "cooldown", "evidence"},
+                   {{"name"}, {"within"}});
   if (item.describing()) return;
   for (const RuleSettings& other : out.rules) {
     if (other.name == rule.name) {

@@ -346,7 +346,7 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   Value overhead;
   in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01",
          R"({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                       {"type": "string", "pattern": "^[0-9.]+%$|\\$\\{"}]})");
+                       {"type": "string", "pattern": "^((?=.*[1-9])(0*[0-9]{0,2}\\.?[0-9]*|0*100\\.?0*)%|[0-9.]+[eE]-[0-9]+)$|\\$\\{"}]})");
   if (const auto* ratio = core::as<double>(overhead)) {
     cfg.overhead = *ratio;
   } else if (const auto* text = core::as<std::string>(overhead)) {
@@ -359,6 +359,8 @@ void read(config::Reader& in, CaptureConfig& cfg) {
     }
   } else if (const auto* whole = core::as<std::int64_t>(overhead)) {
     cfg.overhead = static_cast<double>(*whole);
+  } else if (!overhead.is_null()) {
+    in.error("overhead", "expected a share such as 1% or 0.01");
   }
   if (!(cfg.overhead > 0 && cfg.overhead <= 1))
     in.error("overhead", "expected more than 0, at most 100%");

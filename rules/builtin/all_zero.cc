@@ -23,11 +23,8 @@ struct AllZero {
   static Defaults defaults(Preset) { return {.needs_selector = true}; }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
-    config::Check<double> percent = config::between(0.0, 100.0);
-    percent.ok = [](const double& value) { return value > 0 && value <= 100; };
-    percent.expected = "> 0 … 100";
-    percent.exclusive_minimum = true;
-    in.optional("threshold", cfg.threshold, percent, "percentage of zeros that is too much");
+    in.optional("threshold", cfg.threshold, config::above(0, 100),
+                "percentage of zeros that is too much");
   }
 
   static void adjust(const Config&, Program& program) {

@@ -78,11 +78,8 @@ struct CheckInputImages {
         "images are tensors with role input, or without a role and with this in their name");
     in.optional("channel", cfg.channel, "axis of the channels; negative: from the last one on");
     if (cfg.channel == 0) in.error("channel", "axis 0 holds the images of a batch");
-    in.optional("threshold_std", cfg.threshold_std,
+    in.optional("threshold_std", cfg.threshold_std, config::if_given(config::at_least(0.0)),
                 "how far from 1 a channel's standard deviation may be; null = not judged");
-    if (cfg.threshold_std && !(*cfg.threshold_std >= 0)) {
-      in.error("threshold_std", "expected a number from 0 on");
-    }
     std::string error;
     if (Selection unused; !unused.add_regex(cfg.regex, error)) in.error("regex", error);
   }

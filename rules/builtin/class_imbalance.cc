@@ -104,11 +104,8 @@ struct ClassImbalance {
     in.optional("predictions_regex", cfg.predictions_regex, config::not_empty(),
                 "accepted: predictions are counted by the hook, beside the labels");
     in.optional("num_classes", cfg.classes.num_classes,
+                config::if_given(config::between(2U, std::uint32_t{kMostClasses})),
                 "number of classes: one that was never seen is then a class too");
-    if (cfg.classes.num_classes &&
-        (*cfg.classes.num_classes < 2 || *cfg.classes.num_classes > kMostClasses)) {
-      in.error("num_classes", "expected 2 … 65536 classes");
-    }
     in.optional("misprediction_scope", cfg.misprediction_scope,
                 config::one_of({"underrepresented", "all"}),
                 "classes whose predictions are judged: those at most half as frequent as the "

@@ -86,10 +86,9 @@ struct Confusion {
       cfg.contrast = 0.7;
       cfg.in_a_row = 3;
     }
-    in.optional("category_no", cfg.category_no, "number of classes; null: those that occur");
-    if (cfg.category_no && (*cfg.category_no < 2 || *cfg.category_no > kMostClasses)) {
-      in.error("category_no", "expected 2 … 65536 classes");
-    }
+    in.optional("category_no", cfg.category_no,
+                config::if_given(config::between(2U, std::uint32_t{kMostClasses})),
+                "number of classes; null: those that occur");
     in.optional("labels", cfg.labels, config::not_empty(), "name of the labels");
     in.optional("predictions", cfg.predictions, config::not_empty(), "name of the predictions");
     in.optional("labels_collection", cfg.labels_collection, config::not_empty(),

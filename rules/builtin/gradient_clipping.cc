@@ -77,7 +77,7 @@ struct GradientClipping {
     in.optional("window", cfg.window, config::between(10U, 10000U), "saved steps that count");
     in.optional("max_clipped_fraction", cfg.max_clipped_fraction, config::between(0.0, 1.0),
                 "share of clipped steps in a full window that is still right");
-    in.optional("max_norm", cfg.max_norm,
+    in.optional("max_norm", cfg.max_norm, config::if_given(config::greater_than(0.0)),
                 "norm above which a step counts as clipped; null: what the job logs as clip_norm, "
                 "else as clipped");
     in.optional("spike_factor", cfg.spike_factor, config::greater_than(1.0),
@@ -86,7 +86,6 @@ struct GradientClipping {
         "min_cut", cfg.min_cut, config::at_least(0.0),
         "clipping is too frequent only where the median norm of the window is so many times "
         "the norm that is clipped at; where nobody says that norm, it is not judged; 0 = off");
-    if (cfg.max_norm && !(*cfg.max_norm > 0)) in.error("max_norm", "expected a number above 0");
   }
   static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
   static void adjust(const Config&, Program& program) {

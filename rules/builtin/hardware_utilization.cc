@@ -73,7 +73,16 @@ struct HardwareUtilization {
       if (limits.*which) usual.emplace_back(resource, *(limits.*which));
     }
     given = usual;
-    in.any(key, given, std::string(help));
+    static constexpr const char* kPercent =
+        R"({"type": ["number", "null"], "minimum": 0, "maximum": 100})";
+    std::string resources;
+    for (const auto& [resource, limits] : cfg.limits) {
+      resources += (resources.empty() ? "\"" : ", \"") + resource + "\": " + kPercent;
+    }
+    in.any(
+        key, given, std::string(help),
+        R"({"type": "object", "additionalProperties": false, "properties": {)" + resources + "}}");
+    if (given.is_null()) return;  // a key without a value
     const auto* map = core::as<core::ValueMap>(given);
     if (map == nullptr) return in.error(key, key + " must map resources to percentages");
     for (const auto& [resource, value] : *map) {

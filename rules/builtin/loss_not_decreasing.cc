@@ -83,6 +83,8 @@ struct LossNotDecreasing {
                 config::greater_than(0.0), "original: rise in percent that is too much");
     in.optional("mode", cfg.mode,
                 "original: EVAL, TRAIN or GLOBAL; unset: the first that has data");
+    in.choices("mode",
+               {"EVAL", "TRAIN", "GLOBAL", "Eval", "Train", "Global", "eval", "train", "global"});
     in.optional("flat_evaluations", cfg.flat_evaluations,
                 config::between(std::uint32_t{0}, LossInterval::kRow),
                 "original: evaluations without a fall of diff_percent; 0 = off");

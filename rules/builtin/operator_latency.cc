@@ -302,19 +302,16 @@ struct OperatorLatency {
                 "operators of the host, kernels of devices, or both");
     read_items(in, "op_regex", cfg.op_regex,
                "operators whose name contains a match of one of these patterns (RE2)");
-    in.optional("max_share_percent", cfg.max_share_percent, config::between(0.0, 100.0),
+    in.optional("max_share_percent", cfg.max_share_percent, config::above(0, 100),
                 "percentage of all operators' time on the device that one may take");
-    in.optional("max_p95_us", cfg.max_p95_us, "microseconds that 95 % of its calls may take");
+    in.optional("max_p95_us", cfg.max_p95_us, config::if_given(config::greater_than(0.0)),
+                "microseconds that 95 % of its calls may take");
     in.optional("slowdown_factor", cfg.slowdown_factor, config::greater_than(1.0),
                 "times the median of the first full window of the run");
     in.optional("min_calls", cfg.min_calls, config::at_least(std::uint32_t{1}),
                 "calls in the window that are needed");
     in.optional("window", cfg.window, config::between(std::uint32_t{1}, 10'000U),
                 "newest profiled steps that count");
-    if (!(cfg.max_share_percent > 0)) {
-      in.error("max_share_percent", "max_share_percent must be > 0 … 100");
-    }
-    if (cfg.max_p95_us && !(*cfg.max_p95_us > 0)) in.error("max_p95_us", "max_p95_us must be > 0");
     cfg.all = cfg.op_regex == usual;
     for (const std::string& pattern : cfg.op_regex) {
       std::string problem;

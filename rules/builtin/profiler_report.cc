@@ -305,13 +305,13 @@ struct ProfilerReport {
     for (const std::string_view name : kBrought) {
       const RuleDescriptor* rule = find_rule(name);
       if (rule == nullptr) continue;
-      for (const config::KeyDoc& key :
-           config::describe([&](config::Reader& part) { (void)rule->read(part, preset); })) {
-        core::Value anything;
-        if (is_own(key.path) && key.path != "scan_interval_us") continue;
-        in.any(std::string(rule->original_name) + "_" + key.path, anything,
-               key.path + " of " + std::string(name) + "; null: its own");
-      }
+      in.prefixed(
+          {std::string(rule->original_name) + "_", std::string(name) + "_"},
+          [&](config::Reader& part) { (void)rule->read(part, preset); },
+          [&](const std::string& key) {
+            if (is_own(key) && key != "scan_interval_us") return std::string();
+            return key + " of " + std::string(name) + "; null: its own";
+          });
     }
   }
 

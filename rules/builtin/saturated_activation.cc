@@ -67,7 +67,10 @@ struct SaturatedActivation {
         "as saturated");
     in.optional("threshold_layer", cfg.threshold_layer, config::between(0.0, 100.0),
                 "percentage of saturated units or elements that is tolerated");
-    in.optional("gradient_threshold", cfg.gradient_threshold,
+    config::Check<double> slope = config::above(0, 0.25);
+    slope.ok = [](const double& value) { return value > 0 && value < 0.25; };
+    slope.expected = "> 0 … < 0.25";
+    in.optional("gradient_threshold", cfg.gradient_threshold, config::if_given(slope),
                 "in place of the four bounds: where the function's derivative is as small as this");
     read_units(in, cfg);
     in.optional("share_of", cfg.share_of, config::one_of({"units", "elements"}), "what is counted");
@@ -85,9 +88,6 @@ struct SaturatedActivation {
     }
     if (!cfg.gradient_threshold) return;
     const double g = *cfg.gradient_threshold;
-    if (!(g > 0 && g < 0.25)) {
-      return in.error("gradient_threshold", "gradient_threshold must be > 0 and < 0.25");
-    }
     // 1 − tanh²x = g, and σ(1 − σ) = g with σ = 1 / (1 + exp −x).
     const double tanh = std::atanh(std::sqrt(1 - g));
     const double sigma = (1 + std::sqrt(1 - 4 * g)) / 2;

@@ -35,13 +35,11 @@ struct TensorVariance {
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     cfg.matrices = preset == Preset::tocsin;
     in.optional("max_threshold", cfg.max_threshold, "variance that is too much");
-    in.optional("min_threshold", cfg.min_threshold, "variance that is too little");
+    in.optional("min_threshold", cfg.min_threshold, config::if_given(config::at_least(0.0)),
+                "variance that is too little");
     if (in.describing()) return;
     if (!cfg.max_threshold && !cfg.min_threshold) {
       in.error("max_threshold", "this rule needs max_threshold, min_threshold or both");
-    }
-    if (cfg.min_threshold && !(*cfg.min_threshold >= 0)) {
-      in.error("min_threshold", "min_threshold must be >= 0");
     }
     if (cfg.max_threshold && !(*cfg.max_threshold > cfg.min_threshold.value_or(-HUGE_VAL))) {
       in.error("max_threshold", "max_threshold must be greater than min_threshold");

@@ -75,7 +75,7 @@ struct WeightSaturation {
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional("bound", cfg.bound,
+    in.optional("bound", cfg.bound, config::if_given(config::greater_than(0.0)),
                 "magnitude from which on a weight counts as saturated; unset: 95 % of the largest "
                 "finite value of its type");
     config::Check<double> percent = config::between(0.0, 100.0);
@@ -84,7 +84,6 @@ struct WeightSaturation {
     in.optional("threshold_percent", cfg.threshold_percent, percent,
                 "percentage of saturated weights that is tolerated");
     if (in.describing()) return;
-    if (cfg.bound && !(*cfg.bound > 0)) in.error("bound", "bound must be > 0");
     if (!cfg.bound) {
       in.note("bound", "without bound f32 and f64 weights never fire while they are finite");
     }

@@ -62,14 +62,13 @@ struct WeightUpdateRatio {
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     cfg.per_step = preset == Preset::tocsin;
     if (cfg.per_step) cfg.small_threshold = 1e-6;
-    in.optional("num_steps", cfg.num_steps,
+    in.optional("num_steps", cfg.num_steps, config::if_given(config::at_least(std::int64_t{1})),
                 "compare with the earliest saved step at most so many steps back; unset: with the "
                 "saved step before");
     in.optional("large_threshold", cfg.large_threshold, "ratio above which weights move too much");
     in.optional("small_threshold", cfg.small_threshold, config::at_least(0.0),
                 "ratio below which weights hardly move");
     in.optional("epsilon", cfg.epsilon, config::greater_than(0.0), "added to the older norm");
-    if (cfg.num_steps && *cfg.num_steps < 1) in.error("num_steps", "num_steps must be >= 1");
     if (!(cfg.large_threshold > cfg.small_threshold)) {
       in.error("large_threshold", "large_threshold must be greater than small_threshold");
     }

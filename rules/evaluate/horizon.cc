@@ -10,11 +10,8 @@ namespace tocsin::rules {
 void read_patience(config::Reader& in, Horizon& horizon, std::uint32_t least) {
   in.optional("patience", horizon.patience, config::between(least, Horizon::kMost),
               "samples before the first judgement");
-  in.optional("patience_seconds", horizon.patience_seconds,
+  in.optional("patience_seconds", horizon.patience_seconds, config::if_given(config::at_least(0.0)),
               "instead of patience: seconds of samples");
-  if (horizon.patience_seconds && *horizon.patience_seconds < 0) {
-    in.error("patience_seconds", "patience_seconds must be >= 0");
-  }
 }
 
 void read_window(config::Reader& in, Horizon& horizon, std::uint32_t least) {
@@ -22,13 +19,9 @@ void read_window(config::Reader& in, Horizon& horizon, std::uint32_t least) {
   in.optional(
       "window", horizon.window, config::between(least, Horizon::kMost),
       least == 0 ? "newest samples that count; 0 = all of the run" : "newest samples that count");
-  in.optional("window_seconds", seconds, "instead of window, at the usual two samples a second");
-  if (!seconds) return;
-  if (!(*seconds > 0) || *seconds > Horizon::kMost / 2.0) {
-    in.error("window_seconds", "window_seconds must be > 0 … 500000");
-  } else {
-    horizon.window = std::max(static_cast<std::uint32_t>(*seconds * 2), least);
-  }
+  in.optional("window_seconds", seconds, config::if_given(config::above(0, Horizon::kMost / 2.0)),
+              "instead of window, at the usual two samples a second");
+  if (seconds) horizon.window = std::max(static_cast<std::uint32_t>(*seconds * 2), least);
 }
 
 bool Horizon::enough(std::uint64_t samples, std::int64_t first_time,
