@@ -40,6 +40,38 @@ bool PartitionTable::all_live() const {
   });
 }
 
+std::vector<core::Position> PartitionTable::live_only(std::vector<core::Position> positions) const {
+  std::erase_if(positions, [&](const core::Position& one) {
+    const auto found = partitions_.find(one.where.partition);
+    return one.next < 0 || found == partitions_.end() ||
+           found->second.phase != LoopPartition::Phase::live;
+  });
+  return positions;
+}
+
+std::vector<std::int32_t> PartitionTable::lost(std::span<const core::Position> before,
+                                               std::span<const core::Position> now) const {
+  const auto had = [](std::span<const core::Position> in, const core::StreamPartition& where) {
+    const auto found = std::find_if(in.begin(), in.end(),
+                                    [&](const core::Position& one) { return one.where == where; });
+    return found == in.end() ? std::int64_t{-1} : found->next;
+  };
+  std::set<std::int32_t> shown;
+  for (const core::Position& one : now) {
+    const auto partition = partitions_.find(one.where.partition);
+    if (partition == partitions_.end()) continue;
+    const bool moved = one.next != had(before, one.where);
+    const bool forgotten = one.next < 0 && had(partition->second.committed, one.where) >= 0;
+    if (moved || forgotten) shown.insert(one.where.partition);
+  }
+  std::vector<std::int32_t> out;
+  for (const auto& [number, partition] : partitions_) {
+    if (partition.phase == LoopPartition::Phase::assigned) continue;
+    if (shown.empty() || shown.contains(number)) out.push_back(number);
+  }
+  return out;
+}
+
 bool PartitionTable::reached(const LoopPartition& partition,
                              std::span<const core::Position> positions) {
   return std::all_of(

@@ -40,6 +40,15 @@ class PartitionTable {
   /// True when each stream of the partition was read up to what was committed.
   [[nodiscard]] static bool reached(const LoopPartition& partition,
                                     std::span<const core::Position> positions);
+  /// Of these positions those of partitions that are live: what may be committed. Partitions that are
+  /// being restored stay as they are committed.
+  [[nodiscard]] std::vector<core::Position> live_only(std::vector<core::Position> positions) const;
+  /// Partitions of whose input something is gone that they were still to read, where a poll handed out
+  /// nothing: those whose position has moved since `before`, or is not known any more; where that does
+  /// not show, it may be any of them. Also ones that are being replayed: what they would have seen again
+  /// is missing from their state.
+  [[nodiscard]] std::vector<std::int32_t> lost(std::span<const core::Position> before,
+                                               std::span<const core::Position> now) const;
 
   auto begin() { return partitions_.begin(); }
   auto end() { return partitions_.end(); }

@@ -1,8 +1,6 @@
 #include "app/topic_loop.h"
 
 #include <algorithm>
-#include <exception>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -16,7 +14,6 @@ using std::chrono::milliseconds;
 using Phase = LoopPartition::Phase;
 
 constexpr core::Duration kTickEvery = 100ms;
-constexpr core::Duration kOverrun = 5s;
 constexpr core::Duration kGrace = 5s;  // at the end, for what was begun outside
 
 }  // namespace
@@ -45,24 +42,16 @@ core::Status TopicLoop::Impl::open() {
   if (wiring_.group.empty()) source.start = ingest::Start::beginning;
   auto opened = ports_.transport->source(std::move(source));
   if (!opened) return opened.error();
-  {
-    const std::lock_guard lock(wake_mutex_);
-    source_ = std::move(*opened);
-  }
+  source_.set(std::move(*opened));
   if (!wiring_.writes) return core::ok();
   ingest::PublisherOptions publisher;
   publisher.writer = wiring_.writer;
-  publisher.source = source_.get();
+  publisher.source = &*source_;
   publisher.durable = true;
   publisher.transactional_id = wiring_.transactional_id;
   auto made = ports_.transport->publisher(std::move(publisher));
   if (!made) return made.error();
-  state_partitions_ = wiring_.state_partitions;
-  if (wiring_.state == StateScope::whole && state_partitions_ == 0) {
-    const auto there = (*made)->partitions(wiring_.state_topic);
-    if (!there) return there.error();
-    state_partitions_ = *there;
-  }
+  if (const auto status = state_.open(**made); !status) return status;
   queue_.open(ports_.committer(std::move(*made), [this] { wake(); }));
   last_commit_ = clock_.monotonic();
   return core::ok();
@@ -72,15 +61,11 @@ core::Status TopicLoop::Impl::open() {
 void TopicLoop::Impl::drop() {
   ready_ = false;
   queue_.clear();
-  std::unique_ptr<core::RecordSource> gone;
-  {
-    const std::lock_guard lock(wake_mutex_);
-    gone = std::move(source_);
-  }
-  if (gone) gone->close(2s);
+  if (const auto gone = source_.take()) gone->close(2s);
   broken_.reset();
   partitions_.clear();
-  whole_state_read_ = assigned_ = false;
+  state_.clear();
+  assigned_ = false;
   moved_ = polled_ = false;
   next_tick_ = {};
   read_backoff_ = {};
@@ -104,7 +89,7 @@ void TopicLoop::Impl::close() {
       if (more) continue;  // output is handed over in bounded pieces
       if (!stage_.busy() || clock_.monotonic() >= end) break;
       const core::Duration before = clock_.monotonic();
-      pause(before + 20ms, 20ms);
+      source_.pause(clock_, before + 20ms, 20ms);
       // Time that stands still while we wait is moved by whoever called us: nothing can come back.
       if (clock_.monotonic() == before) break;
     }
@@ -115,23 +100,16 @@ void TopicLoop::Impl::close() {
 
 // ── One turn ─────────────────────────────────────────────────────────────────────────────────
 
-void TopicLoop::Impl::pause(core::Duration until, milliseconds longest) {
-  const core::Duration left = std::min<core::Duration>(until - clock_.monotonic(), longest);
-  std::unique_lock lock(wake_mutex_);
-  if (left.count() > 0) waked_.wait_for(lock, left, [this] { return wake_asked_; });
-  wake_asked_ = false;
-}
-
 core::Duration TopicLoop::Impl::step(milliseconds longest) {
   const core::Duration before = clock_.monotonic();
   if (!may_run()) {
     ready_ = true;  // standing by is what is wanted of it
-    pause(before + kTickEvery, longest);
+    source_.pause(clock_, before + kTickEvery, longest);
     return before + kTickEvery;
   }
   if (!source_) {
     if (open_backoff_.waits(before)) {
-      pause(open_backoff_.until, longest);
+      source_.pause(clock_, open_backoff_.until, longest);
       return open_backoff_.until;
     }
     if (const auto status = open(); !status) {
@@ -143,9 +121,9 @@ core::Duration TopicLoop::Impl::step(milliseconds longest) {
   }
   if (queue_.full() || queue_.backoff().waits(before)) {
     // A commit has to go through first: nothing more is read, so nothing piles up.
-    pause(std::max(queue_.backoff().until, before + 10ms), longest);
+    source_.pause(clock_, std::max(queue_.backoff().until, before + 10ms), longest);
   } else if (read_backoff_.waits(before)) {
-    pause(read_backoff_.until, longest);
+    source_.pause(clock_, read_backoff_.until, longest);
   } else {
     read(longest);
     if (stage_.needs_older_state()) {
@@ -170,7 +148,7 @@ core::Duration TopicLoop::Impl::step(milliseconds longest) {
 void TopicLoop::Impl::read(milliseconds longest) {
   const core::Duration left = std::max<core::Duration>(next_tick_ - clock_.monotonic(), 0ns);
   const auto wait = std::min(longest, std::chrono::ceil<milliseconds>(left));
-  batch_now_.reset();
+  handling_.begin_batch();
   const std::vector<core::Position> before = source_->positions();
   const auto polled = source_->poll(wait, wiring_.batch,
                                     [this](const core::RecordView& record) { handle(record); });
@@ -192,34 +170,13 @@ void TopicLoop::Impl::judge_failed_poll(const core::Error& error,
                               {"code", std::string(core::to_string(error.code))},
                               {"error", error.message}});
   if (error.code == core::Code::data_loss) {
-    tell_loss(error, before);
+    // Nothing was handed out in that poll.
+    for (const std::int32_t number : partitions_.lost(before, source_->positions())) {
+      fault(number, error);
+    }
   } else {
     ready_ = false;
     read_backoff_.grow(clock_.monotonic());
-  }
-}
-
-/// Input that a partition was still to read is gone. Nothing was handed out in that poll, so the
-/// partition is the one whose position has moved, or is not known any more; where that does not
-/// show, it may be any of them. Also one that is being replayed: what it would have seen again is
-/// missing from its state.
-void TopicLoop::Impl::tell_loss(const core::Error& error, std::span<const core::Position> before) {
-  const auto had = [](std::span<const core::Position> in, const core::StreamPartition& where) {
-    const auto found = std::find_if(in.begin(), in.end(),
-                                    [&](const core::Position& one) { return one.where == where; });
-    return found == in.end() ? std::int64_t{-1} : found->next;
-  };
-  std::set<std::int32_t> lost;
-  for (const core::Position& now : source_->positions()) {
-    const LoopPartition* const partition = partitions_.find(now.where.partition);
-    if (partition == nullptr) continue;
-    const bool moved = now.next != had(before, now.where);
-    const bool forgotten = now.next < 0 && had(partition->committed, now.where) >= 0;
-    if (moved || forgotten) lost.insert(now.where.partition);
-  }
-  for (auto& [number, partition] : partitions_) {
-    if (partition.phase == Phase::assigned || (!lost.empty() && !lost.contains(number))) continue;
-    fault(number, error);
   }
 }
 
@@ -242,27 +199,8 @@ void TopicLoop::Impl::handle(const core::RecordView& record) {
   if (partition == nullptr || broken_) return;
   moved_ = true;
   if (partition->phase == Phase::replaying && hold_back(record, *partition)) return;
-  if (!batch_now_) {
-    batch_now_ = time_.now();
-    handled_until_ = batch_now_->steady;
-  }
   const bool replaying = partition->phase != Phase::live;
-  const core::Duration age = batch_now_->wall - core::wall_time(record.timestamp);
-  if (age <= PartitionTable::kFresh && -age <= PartitionTable::kFresh) {
-    partition->fresh_at = batch_now_->steady;
-  }
-  std::optional<Refusal> refusal;
-  try {
-    refusal = stage_.handle(record, {*batch_now_, replaying});
-  } catch (const std::exception& e) {
-    refusal = Refusal{"handler_failed", e.what()};
-  }
-  const core::Duration now = clock_.monotonic();
-  const core::Duration took = now - std::exchange(handled_until_, now);
-  if (took > kOverrun) {
-    probe_.overruns.add();
-    if (!refusal) refusal = Refusal{"handler_overrun", "handling took " + core::to_text(took)};
-  }
+  const std::optional<Refusal> refusal = handling_.hand(record, *partition);
   // In a replay: it went to the dlq before the restart.
   if (refusal && !replaying) refuse(record, *refusal);
 }
@@ -312,20 +250,6 @@ void TopicLoop::Impl::gather() {
 
 // ── Commits ──────────────────────────────────────────────────────────────────────────────────
 
-/// What may be committed now: partitions that are being restored stay as they are committed.
-std::vector<core::Position> TopicLoop::Impl::positions() const {
-  std::vector<core::Position> out;
-  if (wiring_.group.empty()) return out;
-  for (auto& position : source_->positions()) {
-    if (position.next < 0) continue;
-    const bool live = std::any_of(partitions_.begin(), partitions_.end(), [&](const auto& entry) {
-      return entry.first == position.where.partition && entry.second.phase == Phase::live;
-    });
-    if (live) out.push_back(std::move(position));
-  }
-  return out;
-}
-
 void TopicLoop::Impl::settle(CommitQueue::Progress progress) {
   switch (progress) {
     case CommitQueue::Progress::none:
@@ -353,7 +277,8 @@ void TopicLoop::Impl::start_commit(bool all) {
     const bool moved = queue_.stage_says_positions() ? !queue_.empty() : moved_;
     if (!moved || (!all && now - last_commit_ < wiring_.commit_every)) return;
   }
-  auto where = positions();
+  std::vector<core::Position> where;
+  if (!wiring_.group.empty()) where = partitions_.live_only(source_->positions());
   if (queue_.empty() && where.empty()) {
     queue_.forgive();  // what had failed went away with its partitions
     return;
@@ -374,13 +299,6 @@ void TopicLoop::Impl::commit_now() {
 }
 
 // ── Waking ───────────────────────────────────────────────────────────────────────────────────
-
-void TopicLoop::Impl::wake() {
-  const std::lock_guard lock(wake_mutex_);
-  wake_asked_ = true;
-  waked_.notify_all();
-  if (source_) source_->wake();
-}
 
 TopicLoop::TopicLoop(Stage& stage, LoopPorts ports)
     : impl_(std::make_unique<Impl>(stage, std::move(ports))) {}

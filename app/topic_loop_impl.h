@@ -3,19 +3,18 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "app/anchored_clock.h"
 #include "app/backoff.h"
 #include "app/commit_queue.h"
 #include "app/loop_probe.h"
 #include "app/partition_table.h"
+#include "app/record_handling.h"
+#include "app/state_reading.h"
 #include "app/topic_loop.h"
+#include "app/wakeable_source.h"
 
 namespace tocsin::app {
 
@@ -29,11 +28,13 @@ class TopicLoop::Impl final : private core::AssignmentListener {
         log_(*ports_.log),
         time_(clock_),
         probe_(*ports_.telemetry, wiring_),
-        queue_(wiring_.name, probe_, log_) {}
+        queue_(wiring_.name, probe_, log_),
+        state_(stage_, wiring_),
+        handling_(stage_, clock_, time_, probe_) {}
 
   core::Duration step(std::chrono::milliseconds longest);
   void close();
-  void wake();
+  void wake() { source_.wake(); }
   [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_relaxed); }
 
  private:
@@ -43,21 +44,17 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   void drop();
   void start_over(const core::Error& error);
   // One turn.
-  void pause(core::Duration until, std::chrono::milliseconds longest);
   void read(std::chrono::milliseconds longest);
   void handle(const core::RecordView& record);
   bool hold_back(const core::RecordView& record, LoopPartition& partition);
   void refuse(const core::RecordView& record, const Refusal& refusal);
   void judge_failed_poll(const core::Error& error, std::span<const core::Position> before);
-  void tell_loss(const core::Error& error, std::span<const core::Position> before);
   void look_for_ends(core::Duration steady);
   void tick();
   void gather();
   // Partitions.
   void restore_assigned();
   core::Status restore(std::int32_t number, LoopPartition& partition);
-  core::Status read_state(std::int32_t number);
-  core::Status read_state_partition(std::int32_t number, std::int32_t state_partition);
   void advance_replays();
   void go_live(std::int32_t number, LoopPartition& partition);
   void fault(std::int32_t number, const core::Error& error);
@@ -69,7 +66,6 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   void settle(CommitQueue::Progress progress);
   void start_commit(bool all);
   void commit_now();
-  [[nodiscard]] std::vector<core::Position> positions() const;
 
   Stage& stage_;
   const StageWiring wiring_;
@@ -79,22 +75,17 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   AnchoredClock time_;
   LoopProbe probe_;
 
-  std::mutex wake_mutex_;  // guards wake_asked_, and source_ towards wake()
-  std::condition_variable waked_;
-  bool wake_asked_ = false;
-  std::unique_ptr<core::RecordSource> source_;
+  WakeableSource source_;
   CommitQueue queue_;  // after source_: its committer ends first
-  std::int32_t state_partitions_ = 0;
+  StateReading state_;
+  RecordHandling handling_;
   std::uint64_t term_ = 0;             // of the leadership under which all this is open
   std::optional<core::Error> broken_;  // nothing here is ours any more: start over after the poll
 
   PartitionTable partitions_;
-  bool whole_state_read_ = false;
-  bool assigned_ = false;             // we were told what is ours, maybe nothing
-  bool moved_ = false;                // records were handled since the last commit began
-  bool polled_ = false;               // since the last tick, with success
-  std::optional<Instant> batch_now_;  // of the records of one poll
-  core::Duration handled_until_{};    // steady: when the record before was through
+  bool assigned_ = false;  // we were told what is ours, maybe nothing
+  bool moved_ = false;     // records were handled since the last commit began
+  bool polled_ = false;    // since the last tick, with success
   core::Duration last_commit_{};
   core::Duration next_tick_{};
   Backoff open_backoff_;

@@ -1,7 +1,6 @@
 // The loop's partitions: state read back, replayed up to what was committed, handed over.
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -42,7 +41,9 @@ void TopicLoop::Impl::restore_assigned() {
 }
 
 core::Status TopicLoop::Impl::restore(std::int32_t number, LoopPartition& partition) {
-  if (const auto read = read_state(number); !read) return read;
+  const auto read = state_.read(number, *source_, time_.now(),
+                                [&](const core::Error& error) { fault(number, error); });
+  if (!read) return read;
   const auto from = stage_.restored(number, partition.committed, time_.now());
   if (!from) fault(number, from.error());
   bool replays = false;
@@ -61,39 +62,6 @@ core::Status TopicLoop::Impl::restore(std::int32_t number, LoopPartition& partit
   partition.phase = Phase::replaying;
   partition.passed.clear();
   if (!replays) go_live(number, partition);
-  return core::ok();
-}
-
-core::Status TopicLoop::Impl::read_state(std::int32_t number) {
-  if (wiring_.state == StateScope::none) return core::ok();
-  if (wiring_.state == StateScope::input_partition) return read_state_partition(number, number);
-  if (whole_state_read_) return core::ok();
-  for (std::int32_t partition = 0; partition < state_partitions_; ++partition) {
-    if (const auto status = read_state_partition(number, partition); !status) return status;
-  }
-  whole_state_read_ = true;
-  return core::ok();
-}
-
-core::Status TopicLoop::Impl::read_state_partition(std::int32_t number,
-                                                   std::int32_t state_partition) {
-  std::optional<core::Error> problem;
-  const auto note = [&](core::Error error) {
-    if (!problem) problem = std::move(error);
-  };
-  const auto read =
-      source_->read_all(wiring_.state_topic, state_partition, stage_.state_since(time_.now()),
-                        [&](const core::RecordView& record) {
-                          try {
-                            if (const auto status = stage_.restore(number, record); !status)
-                              note(status.error());
-                          } catch (const std::exception& e) {
-                            note({core::Code::data_loss, e.what()});
-                          }
-                        });
-  if (!read && read.error().code != core::Code::data_loss) return read;
-  if (!read) note(read.error());
-  if (problem) fault(number, *problem);
   return core::ok();
 }
 
