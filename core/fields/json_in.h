@@ -15,6 +15,7 @@
 
 #include "core/fields/archive.h"
 #include "core/fields/json_tape.h"
+#include "core/fields/json_value.h"
 #include "core/labels.h"
 
 namespace tocsin::core {
@@ -146,24 +147,12 @@ class JsonIn {
     });
   }
 
-  void text(Index index, std::string_view name, std::string& out) const;
-  void any_text(Index index, std::string& out) const;
-  void boolean(Index index, std::string_view name, bool& out) const;
-  void number(Index index, std::string_view name, double& out) const;
-  void time(Index index, std::string_view name, WallTime& out) const;
-  void uid(Index index, std::string_view name, RunUid& out) const;
-  void labels(Index index, std::string_view name, Labels& out) const;
-  void map(Index index, std::string_view name, ValueMap& out) const;
-  void texts(Index index, std::string_view name, archive::Texts& out) const;
-  [[nodiscard]] bool is_all(Index index) const;
-  [[nodiscard]] std::optional<std::int64_t> whole(Index index, std::string_view name,
-                                                  std::int64_t least, std::int64_t most) const;
   void wrong_word(std::string_view name, const std::vector<std::string_view>& words) const;
 
   template <typename E>
-  void word(Index index, std::string_view name, E& out) const {
+  void word(Index index, std::string_view name, E& out) {
     std::string said;
-    text(index, name, said);
+    take(index, name, said);
     if (said.empty()) return;
     for (const E value : Words<E>::kAll) {
       if (to_string(value) == said) {
@@ -183,7 +172,12 @@ class JsonIn {
     constexpr std::int64_t kMost = sizeof(T) == 8
                                        ? std::numeric_limits<std::int64_t>::max()
                                        : static_cast<std::int64_t>(std::numeric_limits<T>::max());
-    if (const auto found = whole(index, name, kLeast, kMost)) out = static_cast<T>(*found);
+    const auto found = json_whole(*tape_, index);
+    if (found && *found >= kLeast && *found <= kMost) {
+      out = static_cast<T>(*found);
+    } else {
+      wrong(name, "a whole number from " + std::to_string(kLeast) + " to " + std::to_string(kMost));
+    }
   }
 
   /// The value at `index` into `out`, whatever that is.
@@ -193,28 +187,15 @@ class JsonIn {
       typename T::value_type found{};
       take(index, name, found);
       if (ok()) out = std::move(found);
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      text(index, name, out);
-    } else if constexpr (std::is_same_v<T, bool>) {
-      boolean(index, name, out);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      number(index, name, out);
+    } else if constexpr (requires { json_value(*tape_, index, out); }) {
+      const std::string_view expected = json_value(*tape_, index, out);
+      if (!expected.empty()) wrong(name, expected);
     } else if constexpr (std::is_integral_v<T>) {
       integer(index, name, out);
     } else if constexpr (std::is_enum_v<T>) {
       word(index, name, out);
-    } else if constexpr (std::is_same_v<T, WallTime>) {
-      time(index, name, out);
-    } else if constexpr (std::is_same_v<T, RunUid>) {
-      uid(index, name, out);
-    } else if constexpr (std::is_same_v<T, Labels>) {
-      labels(index, name, out);
     } else if constexpr (std::is_same_v<T, Value>) {
       out = tape_->value(index, true);
-    } else if constexpr (std::is_same_v<T, ValueMap>) {
-      map(index, name, out);
-    } else if constexpr (std::is_same_v<T, archive::Texts>) {
-      texts(index, name, out);
     } else {
       take_other(index, name, out);
     }
@@ -222,7 +203,7 @@ class JsonIn {
   template <typename T>
   void take_other(Index index, std::string_view name, T& out) {
     if constexpr (archive::kAnyText<std::remove_const_t<T>>) {
-      any_text(index, out.text);
+      json_any_text(*tape_, index, out.text);
     } else if constexpr (archive::kNumber<std::remove_const_t<T>>) {
       std::int64_t number = 0;
       integer(index, name, number);
@@ -235,7 +216,9 @@ class JsonIn {
       integer(index, name, number);
       out.time = wall_time(number);
     } else if constexpr (archive::kAllOr<std::remove_const_t<T>>) {
-      if (!is_all(index)) take(index, name, out.list);
+      const JsonTape::Node& node = tape_->at(index);
+      const bool all = node.kind == JsonTape::Kind::text && tape_->text(node) == "all";
+      if (!all) take(index, name, out.list);
     } else if constexpr (archive::kList<T>) {
       each(index, name, [&](Index item) {
         if constexpr (std::is_class_v<typename T::value_type> &&
