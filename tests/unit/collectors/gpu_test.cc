@@ -121,7 +121,8 @@ TEST_F(GpuCollector, MemoryOfWatchedProcessesOnly) {
   gpu->watch_process(1005);
   gpu->watch_process(4711);  // not on a GPU
   ASSERT_TRUE(gpu.sweep());
-  EXPECT_DOUBLE_EQ(gpu.values["tocsin.gpu.process.memory{hw.id=GPU-a,process.pid=1099}"], 100 * kGiB);
+  EXPECT_DOUBLE_EQ(gpu.values["tocsin.gpu.process.memory{hw.id=GPU-a,process.pid=1099}"],
+                   100 * kGiB);
   EXPECT_THAT(gpu.values, Not(Contains(Key(HasSubstr("process.pid=1005")))));
   EXPECT_THAT(gpu.values, Not(Contains(Key(HasSubstr("process.pid=4711")))));
   EXPECT_THAT(gpu.values, Not(Contains(Key(HasSubstr("process.pid=1000")))));
