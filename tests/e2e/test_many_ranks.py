@@ -25,7 +25,7 @@ def start(server, tmp_path):
     one.wait_for("ready")
     processes = []
 
-    def begin(ranks, *before, bad=150, **trouble):
+    def begin(ranks, *before, bad=150, script="many_ranks.py", **trouble):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
         environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
         environment.update(TOCSIN_OUT=str(tmp_path / "journal"), PYTHONPATH=str(ROOT / "python"), BAD_STEP=str(bad),
@@ -33,7 +33,7 @@ def start(server, tmp_path):
         # Why stdout is redirected: see test_launch.py.
         logs = ["--redirects=1", "--tee=1", "--log_dir", str(tmp_path / "logs")]
         command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", "--master_port=0", "--rdzv_backend=c10d",
-                   "--rdzv_endpoint=127.0.0.1:0", *logs, str(ROOT / "tests" / "support" / "many_ranks.py")]
+                   "--rdzv_endpoint=127.0.0.1:0", *logs, str(ROOT / "tests" / "support" / script)]
         processes.append(subprocess.Popen([*before, *command], env=environment, stderr=subprocess.PIPE, text=True))
         return processes[-1]
 
@@ -70,6 +70,20 @@ def test_all_ranks_leave_at_the_step_that_the_command_names(start, tmp_path, ran
 def test_tocsin_run_above_torchrun_gives_the_77_back(start, tmp_path):
     assert start(2, str(BINARY), "run", "--").wait(120) == 77
     assert len(set(leaves(tmp_path).values())) == 1
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_without_a_line_of_ours_leave_together(start, tmp_path, ranks):
+    """`tocsin run` has attached to each worker: all end by themselves after the update that the command names, none in an allreduce."""
+    assert start(ranks, str(BINARY), "run", "--", script="many_ranks_plain.py").wait(120) == 77
+    command = commands(tmp_path)[-1]
+    left = leaves(tmp_path)
+    assert set(left) == set(range(ranks)) and len(set(left.values())) == 1, left
+    # The update at which it attaches counts only where torch calls hooks that are added meanwhile (torch 2).
+    assert left[0] - command["args"]["not_before_step"] in (0, 1), (left, command)
+    stopping = {ack["rank"] for ack in acks(tmp_path / "journal") if ack["phase"] == "stopped" and ack["revision"] == command["revision"]}
+    assert stopping == set(range(ranks))
+    start.server.wait_for("stop_state_changed", to="stopped")
 
 
 def test_a_rank_that_joins_after_the_stop_was_written_leaves_with_the_others(start, tmp_path):
