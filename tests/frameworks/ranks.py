@@ -1,7 +1,7 @@
 """A data-parallel loop for torchrun (gloo) whose loss becomes infinite, until a rule stops it. Each rank writes the step after which it left
 into left<rank>.
 
-Usage: ranks.py KIND FOLDER, with KIND lightning, accelerate, fsdp1 or fsdp2
+Usage: ranks.py KIND FOLDER, with KIND lightning, accelerate, fsdp1, fsdp2, or zero0 to zero3 (DeepSpeed)
 """
 import os
 import sys
@@ -84,16 +84,35 @@ def fsdp(left, kind):
     else:
         watched = FullyShardedDataParallel(watched, device_id=torch.device("cpu"), use_orig_params=True)
     optimizer = torch.optim.SGD(watched.parameters(), lr=RATE)
+
+    def update():
+        optimizer.step()
+        optimizer.zero_grad()
+    loop(left, watched, optimizer, lambda loss: loss.backward(), update)
+
+
+def zero(left, stage):
+    import deepspeed
+
+    deepspeed.init_distributed(dist_backend="gloo")
+    watched = model()
+    engine, optimizer, _, _ = deepspeed.initialize(model=watched, model_parameters=watched.parameters(), config={
+        "train_batch_size": 4 * torch.distributed.get_world_size(), "optimizer": {"type": "SGD", "params": {"lr": RATE}},
+        "zero_allow_untested_optimizer": True, "zero_optimization": {"stage": stage}})
+    loop(left, engine, optimizer, engine.backward, engine.step)
+
+
+def loop(left, watched, optimizer, backward, update):
+    """Each rank asks its own hook, and no other rank."""
     hook = tocsin.watch(watched, optimizer, run="ranks", capture=CAPTURE)
     step = 0
     while True:
         for batch in data():
             time.sleep(PAUSE)
-            optimizer.zero_grad()
             loss = watched(batch).square().mean()
-            loss.backward()
+            backward(loss)
             hook.log(loss=loss)
-            optimizer.step()
+            update()
             step += 1
             if hook.should_stop():
                 hook.acknowledge_stop()
@@ -111,6 +130,8 @@ def main(kind, folder):
 
     if kind.startswith("fsdp"):
         fsdp(left, kind)
+    elif kind.startswith("zero"):
+        zero(left, int(kind[-1]))
     else:
         {"lightning": lightning, "accelerate": accelerate}[kind](left)
     if torch.distributed.is_initialized():

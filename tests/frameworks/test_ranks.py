@@ -1,5 +1,5 @@
 """A rule stops two ranks under a real torchrun: both leave at the same step, by the framework's own agreement (Lightning, Accelerate) or by
-the step that the command names (FSDP)."""
+the step that the command names (FSDP, DeepSpeed)."""
 import os
 import subprocess
 import sys
@@ -16,13 +16,13 @@ http: {{listen: '127.0.0.1:0'}}
 """
 
 
-@pytest.mark.parametrize("kind", ["lightning", "accelerate", "fsdp1", "fsdp2"])
+@pytest.mark.parametrize("kind", ["lightning", "accelerate", "fsdp1", "fsdp2", "zero0", "zero1", "zero2", "zero3"])
 def test_both_ranks_leave_at_the_same_step(server, tmp_path, kind):
     journal = tmp_path / "journal"
     one = server(CONFIG.format(journal=journal))
     one.wait_for("ready")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    environment.update(TOCSIN_OUT=str(journal), PYTHONPATH=str(ROOT / "python"), OMP_NUM_THREADS="1")
+    environment.update(TOCSIN_OUT=str(journal), PYTHONPATH=str(ROOT / "python"), OMP_NUM_THREADS="1", DS_ACCELERATOR="cpu")
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
                            str(ROOT / "tests/frameworks/ranks.py"), kind, str(tmp_path)], cwd=tmp_path, env=environment, text=True,
                           capture_output=True, check=False, timeout=200)

@@ -18,6 +18,8 @@ from .torch_phases import Passes
 from .torch_preflight import Preflight
 from .torch_scaling import Scaling, scaling_of
 from .torch_staging import capturing
+from .torch_zero import count, held, is_deepspeed, parts
+from .torch_zero import scaling as scaling_of_deepspeed
 
 
 class TorchAdapter:
@@ -30,6 +32,7 @@ class TorchAdapter:
         self._sink = sink
         self._model = _weak(model)
         self._optimizer = _weak(optimizer)
+        self._deepspeed = is_deepspeed(optimizer)
         self._names: Dict[int, str] = {}  # by id(parameter)
         self._capture: Optional[Capture] = None
         self._preflight: Optional[Preflight] = Preflight() if sink.rank == 0 else None
@@ -133,7 +136,7 @@ class TorchAdapter:
                 self._rate = rate
                 if changed and not getattr(rate, "is_cuda", False):
                     sink.publish_scalar(self._rate_name, rate)
-            self._scaling = scaling_of(self._optimizer())
+            self._scaling = self._scaling_now()
             if self._scaling is not None:
                 self._say_scale(self._scaling)
         except Exception as error:  # noqa: BLE001
@@ -192,6 +195,12 @@ class TorchAdapter:
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
 
+    def _scaling_now(self) -> Optional[Scaling]:
+        optimizer = self._optimizer()
+        if self._deepspeed:
+            return scaling_of_deepspeed(optimizer, self._named_parameters)
+        return scaling_of(optimizer)
+
     def _say_scale(self, scaling: Scaling) -> None:
         """The loss scale in force, when it has changed."""
         if scaling.scale is not None and scaling.on_host:
@@ -211,8 +220,7 @@ class TorchAdapter:
         if not preflight.look(model, optimizer):
             return
         self._preflight = None
-        self._named_parameters()
-        parameters = [] if model is None else list(model.parameters())
+        parameters = [parameter for _, parameter in self._named_parameters()]
         preflight.tell(self._sink, model, optimizer, self._names,
                        [one.parts() for one in self._sink.adapters()
                         if isinstance(one, TorchAdapter)], is_sharded(model, parameters))
@@ -225,15 +233,17 @@ class TorchAdapter:
         optimizer = self._optimizer()
         if optimizer is None:
             return []
-        held = {id(parameter): parameter for group in optimizer.param_groups
-                for parameter in group["params"] if parameter.requires_grad}
+        mine = {id(parameter): parameter for parameter in held(optimizer) if parameter.requires_grad}
+        pieces = parts(optimizer)
+        if pieces is not None:
+            mine = {key: pieces[key] for key in mine if key in pieces}
         model = self._model()
         if model is not None:
             wrapped = is_wrapped(model)
             self._names = {id(parameter): self._prefix + plain_name(name, wrapped)
                            for name, parameter in model.named_parameters()}
         if self._names:
-            return [(name, held[key]) for key, name in self._names.items() if key in held]
+            return [(name, mine[key]) for key, name in self._names.items() if key in mine]
         return [(f"{self._prefix}group{i}.parameter{j}", parameter)
                 for i, group in enumerate(optimizer.param_groups)
                 for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
@@ -253,7 +263,7 @@ class TorchAdapter:
         self._known_count = self._count()
 
     def _count(self) -> int:
-        return sum(len(group["params"]) for group in self._optimizer().param_groups)
+        return count(self._optimizer())
 
     def _sample(self, flags: int) -> None:
         if self._known_count != self._count():

@@ -6,6 +6,8 @@ import types
 import weakref
 from typing import Any, Callable, Optional, Tuple
 
+from .torch_zero import is_deepspeed
+
 Closure = Callable[..., Any]
 # Called before the update with its closure, if it has one; what it gives back is called instead.
 Before = Callable[[Optional[Closure]], Optional[Closure]]
@@ -16,6 +18,8 @@ _HOLDERS = ("optimizer", "_optimizer")  # AcceleratedOptimizer, LightningOptimiz
 def unwrapped(optimizer: Any) -> Any:
     """The optimizer that updates, inside of those that only pass ``step()`` on to it."""
     for _ in range(8):
+        if is_deepspeed(optimizer):  # the one inside updates piece by piece, without names
+            return optimizer
         held = (getattr(optimizer, name, None) for name in _HOLDERS)
         inner = next((one for one in held if one is not None and one is not optimizer
                       and hasattr(one, "param_groups") and callable(getattr(one, "step", None))),

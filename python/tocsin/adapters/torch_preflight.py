@@ -4,6 +4,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
 from .torch_state import state_matters
+from .torch_zero import held
 
 UPDATES = 3  # looked at: a part that has no gradient in one of them may have one in the next
 _MAX_NAMES, _SHOWN = 20, 5
@@ -85,9 +86,7 @@ class Preflight:
 
 def trainable(optimizer: Any) -> List[Any]:
     """An optimizer's parameters, each once."""
-    return [parameter for parameter in _unique(parameter for group in optimizer.param_groups
-                                               for parameter in group["params"])
-            if parameter.requires_grad]
+    return [parameter for parameter in _unique(held(optimizer)) if parameter.requires_grad]
 
 
 def _mark(parameter: Any) -> Tuple[Any, ...]:
