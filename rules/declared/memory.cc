@@ -6,31 +6,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "rules/declared/head.h"
 #include "rules/declared/histogram.h"
 #include "rules/declared/running.h"
 #include "rules/selection.h"
 
 namespace tocsin::rules::declared {
 namespace {
-
-// The words that every memory begins with.
-enum Head : std::uint32_t {
-  kStep,   // of the newest point
-  kTime,   // and its time
-  kFirst,  // where the axis began
-  kTotal,  // points so far
-  kTail,   // number of the first one in the window that was judged last
-  kEnd,    // axis: last place of that window
-  kLost,   // axis: newest place whose point had to make room
-  kPiece,  // axis: end of the open piece, exclusive
-  kOpen,   // whether there is one
-  kHeadWords
-};
-
-std::int64_t whole(std::uint64_t word) { return static_cast<std::int64_t>(word); }
-std::uint64_t word(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-double real(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
 bool by_steps(const Formula& formula) {
   if (formula.stepless) return false;
@@ -63,13 +45,13 @@ Held held(const Formula& formula, const Source& source, const std::uint64_t* m, 
   const std::int64_t end = whole(m[kEnd]);
   std::uint64_t to = m[kTotal];
   // A piece that has ended does not hold the newest points yet; only one can be beyond it.
-  while (to > m[kTail] && whole(axis[(to - 1) % source.capacity]) > end) --to;
+  while (to > m[kTail] && whole(axis[source.place(to - 1)]) > end) --to;
   std::uint64_t from = m[kTail];
   if (!previous) return {from, to};
   to = from;
   const std::uint64_t oldest = m[kTotal] > source.capacity ? m[kTotal] - source.capacity : 0;
   const std::int64_t begin = distance(distance(end, span), span);
-  while (from > oldest && whole(axis[(from - 1) % source.capacity]) > begin) --from;
+  while (from > oldest && whole(axis[source.place(from - 1)]) > begin) --from;
   return {from, to};
 }
 
@@ -78,8 +60,12 @@ void move_tail(const Formula& formula, const Source& source, std::uint64_t* m, s
   const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
   const std::int64_t begin = distance(end, formula.window.size.amount);
   const std::uint64_t oldest = m[kTotal] > source.capacity ? m[kTotal] - source.capacity : 0;
-  m[kTail] = std::max(m[kTail], oldest);
-  while (m[kTail] < m[kTotal] && whole(axis[m[kTail] % source.capacity]) <= begin) ++m[kTail];
+  std::uint64_t tail = std::max(m[kTail], oldest);
+  const std::uint64_t total = m[kTotal];
+  for (std::uint64_t at = source.place(tail); tail < total && whole(axis[at]) <= begin; ++tail) {
+    if (++at == source.capacity) at = 0;
+  }
+  m[kTail] = tail;
 }
 
 // Whether the whole window has been seen, and none of its points had to make room.
@@ -108,22 +94,23 @@ double ring_aggregate(const Formula& formula, const Aggregate& one, const Source
   const Held window = held(formula, source, m, one.previous);
   const Argument& argument = source.arguments[one.argument];
   const std::uint64_t* values = m + argument.ring;
+  const std::uint64_t points = window.to - window.from;
+  std::uint64_t at = source.place(window.from);
   if (one.kind == Kind::quantile) {
-    return exact_quantile(values, source.capacity, window.from, window.to, one.number);
+    return exact_quantile(values, source.capacity, at, points, one.number);
   }
   if (one.kind == Kind::mean && !argument.boolean) {
-    return ring_mean(values, source.capacity, window.from, window.to);
+    return ring_mean(values, source.capacity, at, points);
   }
   Running running(one.kind, one.number);
   const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
-  std::uint64_t at = window.from % source.capacity;
   for (std::uint64_t i = window.from; i < window.to; ++i) {
     running.add(real(values[at]),
                 {whole(axis[at]), whole(m[source.steps + at]), whole(m[source.times + at])},
                 argument.boolean);
     if (++at == source.capacity) at = 0;
   }
-  const std::uint64_t newest = window.to == 0 ? 0 : (window.to - 1) % source.capacity;
+  const std::uint64_t newest = window.to == 0 ? 0 : source.place(window.to - 1);
   const std::int64_t step = whole(m[source.steps + newest]);
   return running.result(step);
 }
@@ -179,6 +166,7 @@ void lay_out(Formula& formula) {
               : kMostPoints;
       const std::int64_t hop = formula.window.hop ? 1 : 0;  // the point that shows the end
       source.capacity = static_cast<std::uint32_t>(span * (formula.doubled ? 2 : 1) + hop);
+      source.inverse = UINT64_MAX / source.capacity + 1;
       source.steps = next;
       next += source.capacity;
       source.times = next;
@@ -285,7 +273,9 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
   memories.fill(m);
   const Sight sight{&formula, &point, memories.data(), nullptr};
   const auto value_of = [&](std::uint16_t argument) {
-    return run(source.arguments[argument].code, sight);
+    const Code& code = source.arguments[argument].code;
+    if (code.size() == 1 && code[0].op == Op::field) return field_of(point, code[0].index);
+    return run(code, sight);
   };
   // What other arguments may look at comes first.
   for (const Aggregate& one : formula.aggregates) {
@@ -297,7 +287,7 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
     }
   }
   if (source.capacity != 0) {
-    const std::uint64_t at = total % source.capacity;
+    const std::uint64_t at = source.place(total);
     if (total >= source.capacity) {
       m[kLost] = m[(stepped ? source.steps : source.times) + at];
     }
@@ -356,7 +346,7 @@ Span span_of(const Formula& formula, std::uint16_t number, const std::uint64_t* 
   if (source.capacity > 1) {
     const Held window = held(formula, source, m, false);
     if (window.from < window.to) {
-      return {whole(m[source.steps + window.from % source.capacity]), window.to - window.from};
+      return {whole(m[source.steps + source.place(window.from)]), window.to - window.from};
     }
   }
   if (formula.window.kind == Window::Kind::start && by_steps(formula) && m[kTotal] > 0) {

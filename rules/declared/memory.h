@@ -60,6 +60,15 @@ struct Source {
   std::uint32_t steps = 0;     // first word of the ring of steps
   std::uint32_t times = 0;     // and of times
   std::uint32_t words = 0;
+  std::uint64_t inverse = 0;  // of the capacity, for place()
+
+  /// Where a point lies in its rings: its number modulo the capacity, without a division for the
+  /// first 2^32 points (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019).
+  [[nodiscard]] std::uint64_t place(std::uint64_t number) const noexcept {
+    if (number >> 32 != 0) return number % capacity;
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>((Wide{inverse * number} * capacity) >> 64);
+  }
 };
 
 /// A rule's expressions, compiled together.

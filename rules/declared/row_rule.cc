@@ -1,9 +1,12 @@
 #include "rules/declared/row_rule.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
+
+#include "rules/declared/slide.h"
 
 namespace tocsin::rules::declared {
 namespace {
@@ -14,6 +17,7 @@ class DeclaredRows final : public RowProgram {
     common.mode_mask = choice_.modes();
     remembers_ = !rule_.formula.aggregates.empty() || rule_.formula.cut();
     said_ = remembers_ ? rule_.formula.sources[0].words : 0;
+    slide_ = Slide::of(rule_.formula);
   }
 
   [[nodiscard]] Match selects(const Candidate& candidate) const override {
@@ -31,22 +35,30 @@ class DeclaredRows final : public RowProgram {
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
              std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
+    OutcomeTally tally(counts);
     Point point;
     point.batch = &batch;
     point.step = batch.step;
     point.time = batch.time;
     point.world_size = batch.world_size;
+    std::array<double, 128> values;  // NOLINT: written before it is read
     for (std::size_t i = 0; i < batch.rows; ++i) {
+      if (slide_ && i % values.size() == 0) slide_->read(batch, i, values);
       const std::uint32_t slot = batch.slots[i];
       if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+      if (remembers_) fetch_ahead(batch, i, states, size);
       const Row row(batch.columns, batch.rows, i);
       point.row = &row;
       auto* const words = reinterpret_cast<std::uint64_t*>(states + slot * size);
-      const std::optional<Verdict> verdict = update(words, point);
-      if (!verdict) continue;
-      ++counts[static_cast<std::size_t>(verdict->outcome)];
-      if (verdict->outcome == EvaluationOutcome::hit || lives[slot].active()) {
-        noted.push_back({slot, static_cast<std::uint32_t>(i), *verdict});
+      Verdict verdict;
+      if (slide_) {
+        verdict = quickly(words, point, values[i % values.size()]);
+      } else if (!update(words, point, verdict)) {
+        continue;
+      }
+      tally.add(verdict.outcome);
+      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
+        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
       }
     }
   }
@@ -74,20 +86,26 @@ class DeclaredRows final : public RowProgram {
  private:
   static constexpr std::size_t kSaidWords = 2;  // first step and points of the window that hit
 
-  // nullopt: the window goes on, there is nothing to judge.
-  std::optional<Verdict> update(std::uint64_t* words, const Point& point) const {
-    if (!remembers_) return verdict(words, point);
-    std::optional<Verdict> out;
-    const bool due = arrives(rule_.formula, 0, words, point);
-    if (due) {
-      out = verdict(words, point);
-      turn(rule_.formula, 0, words);
+  Verdict quickly(std::uint64_t* words, const Point& point, double value) const {
+    const double answer = slide_->add(words, point.step, point.time, value);
+    if (std::isnan(answer)) return kInsufficient;
+    return answer == 0 ? kOk : verdict(words, point);
+  }
+
+  // False: the window goes on, there is nothing to judge.
+  bool update(std::uint64_t* words, const Point& point, Verdict& out) const {
+    bool due = false;
+    if (remembers_) {
+      due = arrives(rule_.formula, 0, words, point);
+      if (due) {
+        out = verdict(words, point);
+        turn(rule_.formula, 0, words);
+      }
+      if (!add(rule_.formula, 0, words, point, due)) return due;
     }
-    if (add(rule_.formula, 0, words, point, due)) {
-      out = verdict(words, point);
-      if (rule_.formula.cut()) turn(rule_.formula, 0, words);
-    }
-    return out;
+    out = verdict(words, point);
+    if (rule_.formula.cut()) turn(rule_.formula, 0, words);
+    return true;
   }
 
   Verdict verdict(std::uint64_t* words, const Point& point) const {
@@ -110,6 +128,7 @@ class DeclaredRows final : public RowProgram {
   Rule rule_;
   Choice choice_;
   bool remembers_ = false;
+  std::optional<Slide> slide_;
   std::size_t said_ = 0;  // first word of what an issue says
 };
 

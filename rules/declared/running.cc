@@ -140,20 +140,19 @@ double distances(const std::uint64_t* values, std::uint64_t n, double first) noe
 
 }  // namespace
 
-double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
-                 std::uint64_t to) noexcept {
-  if (from >= to) return std::nan("");
-  std::uint64_t at = from % capacity;
+double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t at,
+                 std::uint64_t points) noexcept {
+  if (points == 0) return std::nan("");
   // Most often all are finite, and so is their sum.
   const double oldest = std::bit_cast<double>(ring[at]);
-  const std::uint64_t straight = std::min(to - from, capacity - at);
+  const std::uint64_t straight = std::min(points, capacity - at);
   const double sum =
-      distances(ring + at, straight, oldest) + distances(ring, to - from - straight, oldest);
-  if (std::isfinite(sum)) return oldest + sum / static_cast<double>(to - from);
+      distances(ring + at, straight, oldest) + distances(ring, points - straight, oldest);
+  if (std::isfinite(sum)) return oldest + sum / static_cast<double>(points);
   double n = 0;
   double first = 0;
   double off = 0;
-  for (std::uint64_t i = from; i < to; ++i) {
+  for (std::uint64_t i = 0; i < points; ++i) {
     const double x = std::bit_cast<double>(ring[at]);
     if (++at == capacity) at = 0;
     if (!std::isfinite(x)) continue;
@@ -164,12 +163,11 @@ double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_
   return n == 0 ? std::nan("") : first + off / n;
 }
 
-double exact_quantile(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
-                      std::uint64_t to, double q) {
+double exact_quantile(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t at,
+                      std::uint64_t points, double q) {
   std::array<double, 2 * kMostPoints + 1> values;  // NOLINT: written before it is read
   std::size_t n = 0;
-  std::uint64_t at = from % capacity;
-  for (std::uint64_t i = from; i < to; ++i) {
+  for (std::uint64_t i = 0; i < points; ++i) {
     const double x = std::bit_cast<double>(ring[at]);
     if (++at == capacity) at = 0;
     if (std::isfinite(x)) values[n++] = x;

@@ -39,14 +39,15 @@ class Running {
   std::int64_t end_ = 0;
 };
 
-/// Mean of the finite values from…to of a ring of bits: one division for all of them, as distances from
-/// the first, so that of equal values it is exactly that value. NaN: there is none.
-double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
-                 std::uint64_t to) noexcept;
+/// Mean of the finite ones of so many values of a ring of bits, the first of them at place `at`: one
+/// division for all of them, as distances from the first, so that of equal values it is exactly that
+/// value. NaN: there is none.
+double ring_mean(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t at,
+                 std::uint64_t points) noexcept;
 
-/// Linear interpolation between neighbours (Hyndman and Fan 1996, type 7) over the finite values
-/// from…to of a ring of bits.
-double exact_quantile(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t from,
-                      std::uint64_t to, double q);
+/// Linear interpolation between neighbours (Hyndman and Fan 1996, type 7) over the finite ones of so
+/// many values of a ring of bits, the first of them at place `at`.
+double exact_quantile(const std::uint64_t* ring, std::uint64_t capacity, std::uint64_t at,
+                      std::uint64_t points, double q);
 
 }  // namespace tocsin::rules::declared

@@ -1,0 +1,123 @@
+#include "rules/declared/slide.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rules/declared/head.h"
+#include "rules/declared/running.h"
+#include "rules/selection.h"
+
+namespace tocsin::rules::declared {
+namespace {
+
+bool compares(Op op) { return op >= Op::less && op <= Op::not_equal; }
+
+bool holds(Op op, double a, double b) {
+  switch (op) {
+    case Op::less:
+      return a < b;
+    case Op::less_equal:
+      return a <= b;
+    case Op::greater:
+      return a > b;
+    case Op::greater_equal:
+      return a >= b;
+    case Op::equal:
+      return a == b;
+    default:
+      return a != b;
+  }
+}
+
+}  // namespace
+
+std::optional<Slide> Slide::of(const Formula& formula) {
+  const Window& window = formula.window;
+  if (!formula.slides() || formula.stepless || formula.cut() || formula.doubled)
+    return std::nullopt;
+  if (!window.size.steps || formula.sources.size() != 1 || formula.aggregates.size() != 1) {
+    return std::nullopt;
+  }
+  const Source& source = formula.sources[0];
+  const Aggregate& one = formula.aggregates[0];
+  if (one.kind != Kind::mean || source.capacity < 2 || source.arguments.size() != 1) {
+    return std::nullopt;
+  }
+  const Argument& argument = source.arguments[0];
+  if (argument.boolean || argument.code.size() != 1 || argument.code[0].op != Op::field) {
+    return std::nullopt;
+  }
+  const Code& when = formula.when;
+  if (when.size() != 3 || when[0].op != Op::aggregate || when[1].op != Op::constant ||
+      !compares(when[2].op) || std::isnan(when[1].number)) {
+    return std::nullopt;
+  }
+  return Slide(formula);
+}
+
+Slide::Slide(const Formula& formula)
+    : formula_(&formula),
+      op_(formula.when[2].op),
+      limit_(formula.when[1].number),
+      field_(formula.sources[0].arguments[0].code[0].index),
+      capacity_(formula.sources[0].capacity),
+      span_(formula.window.size.amount) {}
+
+void Slide::read(const RowBatch& batch, std::size_t from, std::span<double> values) const {
+  const std::size_t size = std::min(values.size(), batch.rows - from);
+  if (static_cast<Field>(field_) == Field::abs_mean) {
+    for (std::size_t i = 0; i < size; ++i) {
+      values[i] = Row(batch.columns, batch.rows, from + i).abs_mean();
+    }
+    return;
+  }
+  Point point;
+  point.batch = &batch;
+  point.step = batch.step;
+  point.time = batch.time;
+  point.world_size = batch.world_size;
+  for (std::size_t i = 0; i < size; ++i) {
+    const Row row(batch.columns, batch.rows, from + i);
+    point.row = &row;
+    values[i] = field_of(point, field_);
+  }
+}
+
+double Slide::add(std::uint64_t* m, std::int64_t step, std::int64_t time, double value) const {
+  const Source& source = formula_->sources[0];
+  if (m[kTotal] > 0 && step <= whole(m[kStep])) begin(*formula_, 0, m);
+  const std::uint64_t number = m[kTotal];
+  if (number == 0) {
+    m[kFirst] = word(step);
+  } else {
+    time = std::max(time, whole(m[kTime]));  // clocks may step back
+  }
+  std::uint64_t* const steps = m + source.steps;
+  std::uint64_t* const values = m + source.arguments[0].ring;
+  const std::uint64_t at = source.place(number);
+  if (number >= capacity_) m[kLost] = steps[at];
+  m[kStep] = word(step);
+  m[kTime] = word(time);
+  m[kTotal] = number + 1;
+  m[kEnd] = word(step);
+  steps[at] = word(step);
+  m[source.times + at] = word(time);
+  values[at] = bits(value);
+  // What has left the window (step − span, step].
+  const std::int64_t left = distance(step, span_);
+  const std::uint64_t oldest = number + 1 > capacity_ ? number + 1 - capacity_ : 0;
+  std::uint64_t tail = std::max(m[kTail], oldest);
+  std::uint64_t first = source.place(tail);
+  while (tail <= number && whole(steps[first]) <= left) {
+    ++tail;
+    if (++first == capacity_) first = 0;
+  }
+  m[kTail] = tail;
+  const bool lost = whole(m[kLost]) != INT64_MIN && whole(m[kLost]) > left;
+  if (lost || whole(m[kFirst]) > left + 1) return std::nan("");
+  const double mean = ring_mean(values, capacity_, first, number + 1 - tail);
+  if (std::isnan(mean)) return mean;
+  return holds(op_, mean, limit_) ? 1 : 0;
+}
+
+}  // namespace tocsin::rules::declared
