@@ -38,6 +38,7 @@ struct LossSpike {
   };
   struct State {
     std::array<double, kMost> window{};  // what belongs to no spike
+    std::array<double, kMost> sorted{};  // the same, ascending
     std::uint32_t known = 0;             // values that it has held
     std::array<double, 3> latest{};      // newest last
     std::uint32_t seen = 0;
@@ -123,24 +124,43 @@ struct LossSpike {
   }
 
   static void remember(const Config& cfg, State& state, double loss) {
-    if (std::isfinite(loss)) state.window[state.known++ % cfg.window] = loss;
+    if (!std::isfinite(loss)) return;
+    double* const begin = state.sorted.data();
+    double* end = begin + std::min(state.known, cfg.window);
+    double& place = state.window[state.known % cfg.window];
+    if (state.known >= cfg.window) {
+      double* const oldest = std::lower_bound(begin, end, place);
+      end = std::copy(oldest + 1, end, oldest);
+    }
+    place = loss;
+    double* const to = std::upper_bound(begin, end, loss);
+    std::copy_backward(to, end, end + 1);
+    *to = loss;
+    ++state.known;
   }
 
-  static double median_of(std::array<double, kMost>& values, std::uint32_t size) {
-    auto* const begin = values.data();
-    auto* const middle = begin + size / 2;
-    std::nth_element(begin, middle, begin + size);
-    if (size % 2 == 1) return *middle;
-    return (*middle + *std::max_element(begin, middle)) / 2;
+  // Of the distances of sorted values from `center`, the smallest half and one more, nearest first.
+  static double median_distance(const double* begin, std::uint32_t size, double center) {
+    const double* const end = begin + size;
+    const double* above = std::lower_bound(begin, end, center);
+    const double* below = above;  // behind the next one
+    double last = 0;
+    double before = 0;
+    for (std::uint32_t i = 0; i <= size / 2; ++i) {
+      before = last;
+      const bool up = below == begin || (above != end && *above - center < center - below[-1]);
+      last = std::fabs((up ? *above++ : *--below) - center);
+    }
+    return size % 2 == 1 ? last : (last + before) / 2;
   }
 
   static void measure(const Config& cfg, State& state) {
-    std::array<double, kMost> values = state.window;
+    const double* const begin = state.sorted.data();
     const std::uint32_t size = std::min(state.known, cfg.window);
-    state.median = median_of(values, size);
-    for (std::uint32_t i = 0; i < size; ++i) values[i] = std::fabs(values[i] - state.median);
+    const double* const middle = begin + size / 2;
+    state.median = size % 2 == 1 ? *middle : (middle[0] + middle[-1]) / 2;
     const double floor = std::max(0.01 * std::fabs(state.median), 1e-12);
-    state.deviation = std::max(1.4826 * median_of(values, size), floor);
+    state.deviation = std::max(1.4826 * median_distance(begin, size, state.median), floor);
     std::array<double, 3> smooth = state.latest;
     std::sort(smooth.begin(), smooth.end());
     state.z = (smooth[1] - state.median) / state.deviation;
