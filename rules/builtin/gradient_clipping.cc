@@ -123,7 +123,7 @@ struct GradientClipping {
       const double scale = one->has(core::meta::kUnscaled) ? 1 : one->loss_scale;
       squares += one->has(core::meta::kPartial) ? std::nan("") : one->row.sumsq / (scale * scale);
     }
-    std::sort(names.begin(), names.end());
+    if (!std::is_sorted(names.begin(), names.end())) std::sort(names.begin(), names.end());
     if (names == state.names) return std::sqrt(squares);
     const bool whole =
         std::includes(names.begin(), names.end(), state.names.begin(), state.names.end());

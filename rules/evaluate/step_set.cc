@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "core/collections.h"
@@ -41,23 +42,8 @@ void attach(std::span<StepRow> to, std::span<const std::uint32_t> rows, std::spa
   });
 }
 
-// By rank, worker and name; what is equal stays as it came. A row is large: each moves once.
-void in_order(std::vector<StepRow>& rows) {
-  const auto before = [](const StepRow& a, const StepRow& b) {
-    return std::tie(a.rank, a.worker, a.row.name) < std::tie(b.rank, b.worker, b.row.name);
-  };
-  if (std::is_sorted(rows.begin(), rows.end(), before)) return;
-  std::vector<StepRow*> order(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = &rows[i];
-  std::sort(order.begin(), order.end(), [&](const StepRow* a, const StepRow* b) {
-    if (before(*a, *b)) return true;
-    return !before(*b, *a) && a < b;
-  });
-  std::vector<StepRow> sorted;
-  sorted.reserve(rows.size());
-  for (StepRow* row : order) sorted.push_back(std::move(*row));
-  rows = std::move(sorted);
-}
+// What rows stand by; what is equal stays as it came.
+auto sort_key(const StepRow& row) { return std::tie(row.rank, row.worker, row.row.name); }
 
 }  // namespace
 
@@ -91,14 +77,16 @@ bool StepSets::add(const WorkerRows& from, bool per_worker, std::span<const Sent
   here.first_offset = std::min(here.first_offset, from.offset);
   here.last_offset = std::max(here.last_offset, from.offset);
   here.after_train = std::max(here.after_train, from.after_train);
+  if (here.rows.capacity() == 0) here.rows = spare();
   const std::size_t before = here.rows.size();
   if (here.rows.capacity() < before + from.rows.size()) {
     here.rows.reserve(std::max(before + from.rows.size(), 2 * before));
   }
+  const std::uint32_t rank = scope.rank(from.worker);
   const auto keep = [&](const core::SummaryRow& row) {
     StepRow& one = here.rows.emplace_back();
     one.worker = from.worker;
-    one.rank = scope.rank(from.worker);
+    one.rank = rank;
     one.scalar = from.scalar != nullptr;
     one.loss_scale = from.loss_scale;
     one.row = row;
@@ -131,11 +119,49 @@ void StepSets::forget(std::uint32_t worker) {
   }
 }
 
+std::vector<StepRow> StepSets::spare() {
+  if (spares_.empty()) return {};
+  std::vector<StepRow> out = std::move(spares_.back());
+  spares_.pop_back();
+  return out;
+}
+
+void StepSets::recycle(std::vector<StepRow> rows) {
+  if (spares_.size() == kSpares) return;
+  rows.clear();
+  spares_.push_back(std::move(rows));
+}
+
+// A worker sends its tensors in one order, so one sort holds for most steps. A row is large: each
+// moves once.
+void StepSets::put_in_order(std::vector<StepRow>& rows) {
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    const auto left = sort_key(rows[a]);
+    const auto right = sort_key(rows[b]);
+    return left < right || (left == right && a < b);
+  };
+  const auto out_of_order = [&](std::uint32_t a, std::uint32_t b) { return !before(a, b); };
+  const auto sorts = [&] {
+    return std::adjacent_find(order_.begin(), order_.end(), out_of_order) == order_.end();
+  };
+  if (order_.size() != rows.size() || !sorts()) {
+    order_.resize(rows.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    if (!sorts()) std::sort(order_.begin(), order_.end(), before);
+  }
+  if (std::is_sorted(order_.begin(), order_.end())) return;
+  std::vector<StepRow> sorted = spare();
+  sorted.reserve(rows.size());
+  for (const std::uint32_t number : order_) sorted.push_back(std::move(rows[number]));
+  rows.swap(sorted);
+  recycle(std::move(sorted));
+}
+
 StepSets::One StepSets::out(std::map<Key, Waiting>::iterator at) {
   One one(at->first, std::move(at->second));
   waiting_.erase(at);
   rows_ -= one.second.rows.size();
-  in_order(one.second.rows);
+  put_in_order(one.second.rows);
   return one;
 }
 

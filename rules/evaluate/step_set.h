@@ -142,6 +142,8 @@ class StepSets {
   std::optional<One> take_before(core::Mode mode, std::int64_t step);
   /// The oldest of all.
   std::optional<One> take_any();
+  /// The rows that were taken are judged: their memory is for a step to come.
+  void recycle(std::vector<StepRow> rows);
 
   template <typename A>
   friend void io(A& a, StepSets& s) {
@@ -149,10 +151,17 @@ class StepSets {
   }
 
  private:
+  static constexpr std::size_t kSpares = 2;
+
   One out(std::map<Key, Waiting>::iterator at);
+  std::vector<StepRow> spare();
+  void put_in_order(std::vector<StepRow>& rows);
 
   std::map<Key, Waiting> waiting_;
   std::uint64_t rows_ = 0;
+  // Not in snapshots, to allocate and sort less:
+  std::vector<std::vector<StepRow>> spares_;  // empty, with room
+  std::vector<std::uint32_t> order_;          // what sorted the last step; it mostly sorts the next
 };
 
 /// `Rule` has: Config; State, with io(), one per mode (and worker); kPerWorker; kSent, the
@@ -247,6 +256,7 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     const auto unit = who(key.worker, set.mode);
     this->state.judged[unit] = key.step;
     Rule::judge(config_, this->state.states[unit], set, report);
+    this->state.sets.recycle(std::move(waiting.rows));
   }
 
   const typename Rule::Config& config_;  // of the program, which outlives its evaluators
