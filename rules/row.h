@@ -1,6 +1,8 @@
 // Rows of a summary frame as rules see them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +19,9 @@ namespace tocsin::rules {
 
 struct Name;
 class NameTable;
+
+/// Tells one shape of a tensor from another; 0: not known, or it is nullptr.
+std::uint64_t shape_hash(const Name* name);
 
 /// One row of a summary frame, read column by column: a rule pays only for what it looks at.
 class Row {
@@ -42,7 +47,7 @@ class Row {
     const double low = min();
     const double high = max();
     return std::isnan(low) || std::isnan(high) ? std::nan("")
-                                               : std::fmax(std::fabs(low), std::fabs(high));
+                                               : std::max(std::fabs(low), std::fabs(high));
   }
   [[nodiscard]] std::uint64_t nan() const noexcept { return whole(core::summary_column::nan); }
   [[nodiscard]] std::uint64_t posinf() const noexcept {
@@ -86,7 +91,8 @@ struct RowBatch {
 
   const std::byte* columns = nullptr;
   std::size_t rows = 0;
-  std::span<const std::uint32_t> slots;  // unit of each row; kSkip = not to be judged
+  std::span<const std::uint32_t> slots;   // unit of each row; kSkip = not to be judged
+  std::span<const std::uint64_t> shapes;  // per unit: shape_of(); may be empty
   core::Mode mode = core::Mode::global;
   std::int64_t step = 0;
   std::int64_t time = 0;         // of measurement, UTC ns
@@ -101,24 +107,42 @@ struct RowBatch {
   const NameTable* names = nullptr;  // what the run's dictionaries say
 
   /// A statistic sent for this row on request, whatever its parameters.
-  [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const;
+  [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const {
+    if (sparse.empty()) return std::nullopt;
+    return sent(stat, row);
+  }
   /// The same with exactly these parameters: one of others says something else.
   [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row,
-                                                std::initializer_list<double> parameters) const;
-  [[nodiscard]] std::optional<std::uint64_t> digest(std::size_t row) const;
+                                                std::initializer_list<double> parameters) const {
+    if (sparse.empty()) return std::nullopt;
+    return sent(stat, row, parameters);
+  }
+  [[nodiscard]] std::optional<std::uint64_t> digest(std::size_t row) const {
+    const std::optional<double> bits = statistic(core::SparseStat::digest, row);
+    if (!bits) return std::nullopt;
+    return std::bit_cast<std::uint64_t>(*bits);
+  }
   /// How many elements of the row have this value: statistic `value_counts`, where it was asked
   /// for the value.
   [[nodiscard]] std::optional<double> count_of(double value, std::size_t row) const;
   /// The dictionary's entry of the row; nullptr: none came yet.
   [[nodiscard]] const Name* about(const Row& row) const;
   /// Tells one shape of a tensor from another; 0: not known.
-  [[nodiscard]] std::uint64_t shape_of(const Row& row) const;
+  [[nodiscard]] std::uint64_t shape_of(const Row& row) const {
+    const std::uint32_t slot = slots[row.index()];
+    return slot < shapes.size() ? shapes[slot] : shape_hash(about(row));
+  }
   /// By what its statistics are to be divided: the loss scale, for a gradient that still has it.
   [[nodiscard]] double scale_of(const Row& row) const noexcept {
     const bool scaled =
         row.role() == core::Role::gradient && (row.meta() & core::meta::kUnscaled) == 0;
     return scaled ? loss_scale : 1.0;
   }
+
+ private:
+  [[nodiscard]] std::optional<double> sent(core::SparseStat stat, std::size_t row) const;
+  [[nodiscard]] std::optional<double> sent(core::SparseStat stat, std::size_t row,
+                                           std::initializer_list<double> parameters) const;
 };
 
 }  // namespace tocsin::rules

@@ -2,7 +2,6 @@
 #include "rules/rule.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 
@@ -69,7 +68,7 @@ bool has_parameters(const core::SparseColumn& column, std::initializer_list<doub
 
 }  // namespace
 
-std::optional<double> RowBatch::statistic(core::SparseStat stat, std::size_t row) const {
+std::optional<double> RowBatch::sent(core::SparseStat stat, std::size_t row) const {
   for (const core::SparseColumn& column : sparse) {
     if (column.stat != stat) continue;
     const std::size_t at = find_row(column, row);
@@ -78,20 +77,14 @@ std::optional<double> RowBatch::statistic(core::SparseStat stat, std::size_t row
   return std::nullopt;
 }
 
-std::optional<double> RowBatch::statistic(core::SparseStat stat, std::size_t row,
-                                          std::initializer_list<double> parameters) const {
+std::optional<double> RowBatch::sent(core::SparseStat stat, std::size_t row,
+                                     std::initializer_list<double> parameters) const {
   for (const core::SparseColumn& column : sparse) {
     if (column.stat != stat || !has_parameters(column, parameters)) continue;
     const std::size_t at = find_row(column, row);
     if (at < column.size()) return column.value(at);
   }
   return std::nullopt;
-}
-
-std::optional<std::uint64_t> RowBatch::digest(std::size_t row) const {
-  const std::optional<double> bits = statistic(core::SparseStat::digest, row);
-  if (!bits) return std::nullopt;
-  return std::bit_cast<std::uint64_t>(*bits);
 }
 
 std::optional<double> RowBatch::count_of(double value, std::size_t row) const {
@@ -112,8 +105,7 @@ const Name* RowBatch::about(const Row& row) const {
   return names == nullptr ? nullptr : names->find(row.name());
 }
 
-std::uint64_t RowBatch::shape_of(const Row& row) const {
-  const Name* name = about(row);
+std::uint64_t shape_hash(const Name* name) {
   if (name == nullptr || name->shape.empty()) return 0;
   return core::name_hash({reinterpret_cast<const char*>(name->shape.data()),
                           name->shape.size() * sizeof(std::int64_t)});

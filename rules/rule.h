@@ -11,6 +11,7 @@
 // What fits none of these is an evaluator of its own (rules/evaluate/evaluator.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -176,6 +177,65 @@ class RowProgram : public Program {
   [[nodiscard]] virtual double min_fraction() const noexcept { return 0; }
 };
 
+/// Counts outcomes in one word, so that rows do not wait for each other's count.
+class OutcomeTally {
+ public:
+  explicit OutcomeTally(EvaluationCounts& counts) noexcept : counts_(counts) {}
+  OutcomeTally(const OutcomeTally&) = delete;
+  OutcomeTally& operator=(const OutcomeTally&) = delete;
+  ~OutcomeTally() { flush(); }
+  void add(EvaluationOutcome outcome) noexcept {
+    packed_ += std::uint64_t{1} << (kBits * static_cast<unsigned>(outcome));
+    if (++added_ == (1U << kBits) - 1) flush();
+  }
+
+ private:
+  static constexpr unsigned kBits = 64 / kEvaluationOutcomes;
+  void flush() noexcept {
+    for (std::uint64_t& count : counts_) {
+      count += packed_ & ((1U << kBits) - 1);
+      packed_ >>= kBits;
+    }
+    packed_ = added_ = 0;
+  }
+
+  EvaluationCounts& counts_;
+  std::uint64_t packed_ = 0;
+  std::uint64_t added_ = 0;
+};
+
+/// Large states of many units stand in no cache: fetches that of a row which comes soon.
+inline void fetch_ahead(const RowBatch& batch, std::size_t row, const std::byte* states,
+                        std::size_t size) noexcept {
+  constexpr std::size_t kAhead = 4;
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kMost = 8 * kLine;
+  if (row + kAhead >= batch.rows) return;
+  const std::uint32_t slot = batch.slots[row + kAhead];
+  if (slot == RowBatch::kSkip) return;
+  const std::byte* const state = states + slot * size;
+  for (std::size_t at = 0; at < std::min(size, kMost); at += kLine)
+    __builtin_prefetch(state + at, 1);
+}
+
+/// What every row program does: update(row, slot) → Verdict for each row whose unit is looked at.
+template <typename Update>
+void judge_rows(const RowBatch& batch, const Life* lives, const Match* applies,
+                std::vector<RowHit>& noted, EvaluationCounts& counts, Update update) {
+  OutcomeTally tally(counts);
+  const std::uint32_t* const slots = batch.slots.data();
+  const std::size_t rows = batch.rows;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::uint32_t slot = slots[i];
+    if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+    const Verdict verdict = update(Row(batch.columns, rows, i), slot);
+    tally.add(verdict.outcome);
+    if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
+      noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+    }
+  }
+}
+
 /// `Rule` has: Config, State (trivially copyable), update(config, state, row, batch) → Verdict,
 /// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*).
 template <typename Rule>
@@ -190,16 +250,9 @@ class RowProgramOf final : public RowProgram {
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
              std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     auto* all = reinterpret_cast<State*>(states);
-    for (std::size_t i = 0; i < batch.rows; ++i) {
-      const std::uint32_t slot = batch.slots[i];
-      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
-      const Row row(batch.columns, batch.rows, i);
-      const Verdict verdict = Rule::update(config, all[slot], row, batch);
-      ++counts[static_cast<std::size_t>(verdict.outcome)];
-      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
-        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
-      }
-    }
+    judge_rows(batch, lives, applies, noted, counts, [&](const Row& row, std::uint32_t slot) {
+      return Rule::update(config, all[slot], row, batch);
+    });
   }
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override {

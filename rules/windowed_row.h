@@ -30,7 +30,8 @@ struct Latest {
   template <typename Item>
   [[nodiscard]] Item& at(std::span<Item> items, std::uint32_t back) const noexcept {
     const auto length = static_cast<std::uint32_t>(items.size());
-    return items[(next + length - 1 - back) % length];
+    const std::uint32_t place = next + length - 1 - back;  // below twice the length
+    return items[place < length ? place : place - length];
   }
 };
 
@@ -56,18 +57,13 @@ class WindowedRowProgram final : public RowProgram {
   void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
              std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
-    for (std::size_t i = 0; i < batch.rows; ++i) {
-      const std::uint32_t slot = batch.slots[i];
-      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
+    const std::size_t window = Rule::window(config);
+    judge_rows(batch, lives, applies, noted, counts, [&](const Row& row, std::uint32_t slot) {
+      fetch_ahead(batch, row.index(), states, size);
       std::byte* own = states + slot * size;
-      const Row row(batch.columns, batch.rows, i);
-      const Verdict verdict =
-          Rule::update(config, *reinterpret_cast<State*>(own), items(own), row, batch);
-      ++counts[static_cast<std::size_t>(verdict.outcome)];
-      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
-        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
-      }
-    }
+      const std::span<Item> tail(reinterpret_cast<Item*>(own + sizeof(State)), window);
+      return Rule::update(config, *reinterpret_cast<State*>(own), tail, row, batch);
+    });
   }
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override {

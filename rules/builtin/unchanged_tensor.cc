@@ -75,11 +75,12 @@ struct UnchangedTensor {
                       const Item* before) {
     Item item{batch.step,   0,         row.count(), row.nan(),  row.posinf(),
               row.neginf(), row.min(), row.max(),   row.mean(), row.abs_mean()};
+    item.shape = batch.shape_of(row);
+    if (batch.sparse.empty()) return item;
     if (const auto digest = batch.digest(row.index())) {
       item.digest = *digest;
       item.has_digest = 1;
     }
-    item.shape = batch.shape_of(row);
     const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
     if (before == nullptr || !from || *from != static_cast<double>(before->step)) return item;
     // No element differs by more than the norm of all differences.
@@ -130,7 +131,10 @@ struct UnchangedTensor {
   // at most, and on average.
   static bool proves_change(const Item& y, const Item& x, double atol, double rtol) {
     if (x.nan + x.posinf + x.neginf > 0) return false;
-    const double most = atol + rtol * std::fmax(std::fabs(x.min), std::fabs(x.max));
+    const double least = std::fabs(x.min);
+    const double largest = std::fabs(x.max);
+    // The larger one, or the one that is a number.
+    const double most = atol + rtol * (least > largest || std::isnan(largest) ? least : largest);
     const double average = (atol + rtol * x.abs_mean) * (1 + 1e-6);
     const double rounding = 2e-5 * x.abs_mean;  // of the sums
     return !agree(y.min, x.min, most) || !agree(y.max, x.max, most) ||

@@ -121,25 +121,34 @@ struct WeightUpdateRatio {
     return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
   }
 
-  // What is known of the way from the partner; false: nothing.
-  static bool measure(const Config& cfg, State& state, std::span<Item> items, const Row& row,
-                      const RowBatch& batch) {
-    const Item* older = partner(cfg, state, items, batch.step);
+  // Takes what the hook measured of the way from the partner; false: it did not.
+  static bool measured(const Config& cfg, State& state, const Item* older, const Row& row,
+                       const RowBatch& batch) {
+    const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
+    if (!from || !std::isfinite(*from) || !(*from < static_cast<double>(batch.step)) ||
+        !(*from > -9e15)) {
+      return false;
+    }
+    if (cfg.num_steps && (older == nullptr || static_cast<double>(older->step) != *from)) {
+      return false;
+    }
     const auto delta = batch.statistic(core::SparseStat::delta_l2, row.index());
     const auto before = batch.statistic(core::SparseStat::prev_l2, row.index());
-    const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
-    const bool measured = delta && before && from && std::isfinite(*from) &&
-                          *from < static_cast<double>(batch.step) && *from > -9e15;
-    state.proven = measured && (!cfg.num_steps ||
-                                (older != nullptr && static_cast<double>(older->step) == *from));
-    if (state.proven) {
-      state.delta = *delta;
-      state.before = *before;
-      state.from = static_cast<std::int64_t>(*from);
-      return true;
-    }
+    if (!delta || !before) return false;
+    state.delta = *delta;
+    state.before = *before;
+    state.from = static_cast<std::int64_t>(*from);
+    return true;
+  }
+
+  // What is known of the way from the partner; false: nothing.
+  static bool measure(const Config& cfg, State& state, std::span<Item> items, double l2,
+                      const Row& row, const RowBatch& batch) {
+    const Item* older = partner(cfg, state, items, batch.step);
+    state.proven = !batch.sparse.empty() && measured(cfg, state, older, row, batch);
+    if (state.proven) return true;
     if (older == nullptr) return false;
-    state.delta = std::fabs(row.l2() - older->l2);
+    state.delta = std::fabs(l2 - older->l2);
     state.before = older->l2;
     state.from = older->step;
     return true;
@@ -154,12 +163,13 @@ struct WeightUpdateRatio {
     if (state.saved.size > 0 && (other || state.saved.at(items, 0).step >= batch.step)) {
       state.saved.clear();  // another shape, or the run went back to an earlier step
     }
-    const bool known = measure(cfg, state, items, row, batch);
+    const double l2 = row.l2();
+    const bool known = measure(cfg, state, items, l2, row, batch);
     const Verdict verdict = known ? judge(cfg, state, batch) : kInsufficient;
     state.count = count;
     state.shape = shape;
     state.rate = batch.learning_rate;
-    state.saved.push(items, Item{batch.step, row.l2()});
+    state.saved.push(items, Item{batch.step, l2});
     return verdict;
   }
 

@@ -151,6 +151,7 @@ void Evaluations::choose(Run& run, Roster& roster) {
   const std::size_t first = again ? 0 : roster.chosen_slots;
   if (first == roster.slots.size()) return;
   roster.chosen.resize(wanting.size());
+  roster.chosen_first.resize(wanting.size());
   roster.chosen_slots = roster.slots.size();
   roster.chosen_version = run.names.version;
   if (again) roster.chosen_unsure = false;
@@ -165,6 +166,8 @@ void Evaluations::choose(Run& run, Roster& roster) {
       chosen[i] = looks ? program.selects(candidate_of(run, roster, i)) : Match::no;
       roster.chosen_unsure = roster.chosen_unsure || chosen[i] == Match::unknown;
     }
+    roster.chosen_first[w] = static_cast<std::uint32_t>(
+        std::find(chosen.begin(), chosen.end(), Match::yes) - chosen.begin());
   }
 }
 
@@ -179,6 +182,7 @@ void Evaluations::feed_rows(Run& run, std::uint32_t roster_number, WorkerRows ro
   rows.offset = ctx_.ref.offset;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
     const std::vector<Match>& chosen = run.rosters[roster_number].chosen[w];
+    if (run.rosters[roster_number].chosen_first[w] == chosen.size()) continue;
     chosen_rows_.clear();
     for (std::uint32_t i = 0; i < units.size(); ++i) {
       if (units[i] != RowBatch::kSkip && chosen[units[i]] == Match::yes) chosen_rows_.push_back(i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/collections.h"
 
@@ -29,30 +30,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
   run.workers[worker].seen[at(header.mode)] =
       std::max(run.workers[worker].seen[at(header.mode)], header.step);
-  const auto names = frame.column<std::uint64_t>(core::summary_column::name);
-  const auto metas = frame.column<std::uint64_t>(core::summary_column::meta);
-  slots_.resize(rows);
-  std::uint32_t guess = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::uint64_t name = names[i];
-    if (guess >= here.slots.size() || here.slots[guess].name != name) {
-      guess = units_.slot(run, here, name, metas[i], guess);
-    }
-    slots_[i] = guess;
-    if (guess == RowBatch::kSkip) {
-      guess = 0;
-      continue;
-    }
-    ctx_.part->cut.touch_slot(run, roster_number, guess);
-    Slot& unit = here.slots[guess];
-    if (header.step <= unit.last_step) {
-      slots_[i] = RowBatch::kSkip;
-      ++ctx_.stats.duplicate_rows;
-    } else {
-      unit.last_step = header.step;
-    }
-    ++guess;
-  }
+  if (!known_units(run, here, frame)) find_units(run, here, frame);
   if (here.wanted.size() < here.slots.size() ||
       (here.unresolved && here.names_version != run.names.version)) {
     units_.resolve(run, here);
@@ -75,6 +53,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.columns = frame.body().data();
   batch.rows = rows;
   batch.slots = slots_;
+  batch.shapes = units_.shapes(run, here);
   batch.mode = header.mode;
   batch.step = header.step;
   batch.time = header.time;
@@ -97,6 +76,59 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   taken.time = header.time;
   taken.frame = &frame;
   evaluations_.feed_rows(run, roster_number, taken, slots_);
+}
+
+// A worker sends its tensors in one order: most often all rows are units that stand side by side,
+// each at a later step than before. False: not this time.
+bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
+  const std::size_t rows = frame.rows();
+  const std::int64_t step = frame.header().step;
+  const auto names = frame.column<std::uint64_t>(core::summary_column::name);
+  if (rows == 0 || here.slots.empty()) return false;
+  const std::uint32_t first = here.slots[0].name == names[0] ? 0 : here.index.find(names[0]);
+  if (first == FlatIndex::kNone || rows > here.slots.size() - first) return false;
+  Slot* const units = here.slots.data() + first;
+  std::uint64_t others = 0;
+  std::int64_t newest = kNever;
+  for (std::size_t i = 0; i < rows; ++i) {
+    others |= units[i].name ^ names[i];
+    newest = std::max(newest, units[i].last_step);
+  }
+  if (others != 0 || newest >= step) return false;
+  const auto end = static_cast<std::uint32_t>(first + rows);
+  ctx_.part->cut.touch_slots(run, run.rosters.number_of(here), first, end);
+  for (std::size_t i = 0; i < rows; ++i) units[i].last_step = step;
+  slots_.resize(rows);
+  std::iota(slots_.begin(), slots_.end(), first);
+  return true;
+}
+
+// Row by row: new units, gaps, other orders, repeated rows.
+void Intake::find_units(Run& run, Roster& here, const core::FrameView& frame) {
+  const std::size_t rows = frame.rows();
+  const std::int64_t step = frame.header().step;
+  const std::uint32_t roster_number = run.rosters.number_of(here);
+  const auto names = frame.column<std::uint64_t>(core::summary_column::name);
+  const auto metas = frame.column<std::uint64_t>(core::summary_column::meta);
+  slots_.resize(rows);
+  std::uint32_t guess = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    guess = units_.slot(run, here, names[i], metas[i], guess);
+    slots_[i] = guess;
+    if (guess == RowBatch::kSkip) {
+      guess = 0;
+      continue;
+    }
+    ctx_.part->cut.touch_slot(run, roster_number, guess);
+    Slot& unit = here.slots[guess];
+    if (step <= unit.last_step) {
+      slots_[i] = RowBatch::kSkip;
+      ++ctx_.stats.duplicate_rows;
+    } else {
+      unit.last_step = step;
+    }
+    ++guess;
+  }
 }
 
 void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {

@@ -33,6 +33,8 @@ class Intake {
   void restart(Run& run, std::uint32_t worker);
 
  private:
+  bool known_units(Run& run, Roster& here, const core::FrameView& frame);
+  void find_units(Run& run, Roster& here, const core::FrameView& frame);
   void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                 const Place& place);
   void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);

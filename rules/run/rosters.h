@@ -56,6 +56,10 @@ struct Roster {
   // Not in snapshots:
   std::vector<PartMark> marks;             // per range of slots
   std::vector<std::vector<Match>> chosen;  // per evaluator that takes rows, per slot
+  std::vector<std::uint32_t>
+      chosen_first;                   // per such evaluator: its first slot; none: their number
+  std::vector<std::uint64_t> shapes;  // per slot: shape_hash() of what names it
+  std::uint64_t shapes_version = 0;
   std::size_t chosen_slots = 0;
   std::uint64_t chosen_version = 0;
   bool chosen_unsure = false;

@@ -47,6 +47,18 @@ std::uint32_t Units::slot(Run& run, Roster& roster, std::uint64_t name, std::uin
   return number;
 }
 
+std::span<const std::uint64_t> Units::shapes(const Run& run, Roster& roster) {
+  if (roster.shapes.size() == roster.slots.size() && roster.shapes_version == run.names.version) {
+    return roster.shapes;
+  }
+  roster.shapes_version = run.names.version;
+  roster.shapes.clear();
+  for (const Slot& slot : roster.slots) {
+    roster.shapes.push_back(shape_hash(run.names.table.find(slot.name)));
+  }
+  return roster.shapes;
+}
+
 // Decides for new slots, and again for those whose dictionary entry was missing, which rules look.
 void Units::resolve(Run& run, Roster& roster) {
   const bool again = roster.unresolved && roster.names_version != run.names.version;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "rules/run/context.h"
 
@@ -18,6 +19,8 @@ class Units {
   std::uint32_t slot(Run& run, Roster& roster, std::uint64_t name, std::uint64_t meta,
                      std::uint32_t guess);
   void resolve(Run& run, Roster& roster);
+  /// Of all units of the roster.
+  static std::span<const std::uint64_t> shapes(const Run& run, Roster& roster);
 
  private:
   Context& ctx_;

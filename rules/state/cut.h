@@ -74,12 +74,14 @@ class Cut {
     EvaluatorPart& part = run.evaluators[number];
     touch(run, part.mark, evaluator_part(part.identity));
   }
-  void touch_slots(Run& run, std::uint32_t roster, std::size_t from = 0) {
-    const std::size_t size = run.rosters[roster].slots.size();
+  void touch_slots(Run& run, std::uint32_t roster, std::size_t from, std::size_t to) {
     const std::size_t step = slots_per_part();
-    for (std::size_t slot = from / step * step; slot < size; slot += step) {
+    for (std::size_t slot = from / step * step; slot < to; slot += step) {
       touch_slot(run, roster, static_cast<std::uint32_t>(slot));
     }
+  }
+  void touch_slots(Run& run, std::uint32_t roster, std::size_t from = 0) {
+    touch_slots(run, roster, from, run.rosters[roster].slots.size());
   }
   /// Marks all parts of a run as changed (it was remapped). Not while a cut is under way.
   void touch_all(Run& run);
