@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "app/allocator.h"
 #include "app/config_reload.h"
 #include "app/system_clock.h"
 #include "app/vocabulary.h"
@@ -127,6 +128,7 @@ int serve(const Invocation& call, Roles roles) {
 
 int serve(const Invocation& call, Roles roles, AppConfig loaded,
           const std::vector<config::Diagnostic>& doubts) {
+  keep_freed_memory();
   // Blocked before any thread starts, so that only the wait below gets them.
   sigset_t signals;
   sigemptyset(&signals);
