@@ -1,5 +1,6 @@
 // What one frame of one rank costs when the run has many ranks: every rank sends a loss and a
-// step-end per step. Wanted: flat. Also the longest piece of a snapshot of a million units.
+// step-end per step; and, with every rule that compares or joins ranks, four weights with their
+// digests besides. Wanted: flat. Also the longest piece of a snapshot of a million units.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -101,6 +102,84 @@ double frame_ns(std::uint32_t ranks) {
   return (seconds() - from) * 1e9 / static_cast<double>(frames);
 }
 
+/// Four weights with the statistic digest, the same of every rank.
+void add_weights(Feeder& feeder, std::int64_t step) {
+  constexpr std::uint32_t kWeights = 4;
+  constexpr std::uint32_t kPayload = 8 + kWeights * 4 + kWeights * 8;
+  for (std::size_t k = 0; k < core::summary_column::columns; ++k) {
+    for (std::uint64_t i = 0; i < kWeights; ++i) {
+      core::SummaryRow row;
+      row.name = 0x9E3779B97F4A7C15ULL * (i + 1);
+      row.count = 64;
+      row.sumsq = row.abs_sum = row.max = 1 + 0.01 * static_cast<double>(step % 7);
+      row.meta = core::meta::make(core::Dtype::f32, core::Role::weight);
+      const char* columns = reinterpret_cast<const char*>(&row);
+      feeder.body.append(columns + k * core::kColumnBytes, core::kColumnBytes);
+    }
+  }
+  feeder.add(std::uint16_t{1});
+  feeder.add(std::uint16_t{0});
+  feeder.add(kPayload);
+  feeder.add(static_cast<std::uint16_t>(core::SparseStat::digest));
+  feeder.add(std::uint16_t{0});
+  feeder.add(kWeights);
+  for (std::uint32_t i = 0; i < kWeights; ++i) feeder.add(i);
+  for (std::uint64_t i = 0; i < kWeights; ++i) {
+    feeder.add(static_cast<std::uint64_t>(step) * 1000 + i);
+  }
+  feeder.send(core::FrameKind::summary, kWeights, core::summary_column::columns);
+}
+
+/// Nanoseconds per frame, three frames of each rank and step, with all rules that look at several
+/// ranks at once.
+double joined_ns(std::uint32_t ranks) {
+  const auto engine = make_engine({"straggler", "data_wait", "step_outlier", "replica_divergence",
+                                   "loss_not_decreasing", "loss_spike", "overfit", "overtraining",
+                                   "mode_mismatch", "adversarial_imbalance", "gradient_clipping"});
+  Feeder feeder(*engine);
+  feeder.header.world_size = ranks;
+  std::vector<std::uint64_t> names(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    names[rank] = core::name_hash("worker_" + std::to_string(rank));
+  }
+  const std::uint64_t loss = core::name_hash("loss");
+  std::uint64_t frames = 0;
+  const auto step = [&](std::int64_t number) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      feeder.header.rank = rank;
+      feeder.header.worker = names[rank];
+      feeder.header.sequence = static_cast<std::uint64_t>(3 * number);
+      feeder.header.step = feeder.header.global_step = number;
+      feeder.header.time = kStart + number * 100'000'000;
+      add_weights(feeder, number);
+      feeder.add(loss);
+      feeder.add(number);
+      feeder.add(number);
+      feeder.add(feeder.header.time);
+      feeder.add(1.0 / static_cast<double>(number + 1));
+      feeder.add(core::meta::make(core::Dtype::f64, core::Role::loss));
+      feeder.send(core::FrameKind::scalar, 1, core::scalar_column::columns);
+      feeder.add(number);
+      feeder.add(number);
+      feeder.add(feeder.header.time - 100'000'000);
+      feeder.add(feeder.header.time);
+      feeder.add(std::uint64_t{1});
+      feeder.add(std::uint64_t{0});
+      feeder.send(core::FrameKind::step_end, 1, core::step_end_column::columns);
+      frames += 3;
+    }
+    (void)engine->take(0);
+  };
+  // Windows are full before it counts.
+  const std::int64_t warm = ranks > 1000 ? 25 : 120;
+  std::int64_t number = 0;
+  for (; number < warm; ++number) step(number);
+  frames = 0;
+  const double from = seconds();
+  while (seconds() - from < 1) step(number++);
+  return (seconds() - from) * 1e9 / static_cast<double>(frames);
+}
+
 void snapshot_pieces() {
   constexpr std::size_t kUnits = 1'000'000;
   constexpr std::size_t kRows = 5000;
@@ -160,6 +239,16 @@ int main() {
   tocsin::bench::figure("frame of one of 10 ranks", few, "ns");
   tocsin::bench::judged("frame of one of 10 000 ranks", many, "ns", 3000, false);
   tocsin::bench::figure("ratio 10 000 ranks : 10 ranks", many / few, "");
+  const double one = tocsin::rules::joined_ns(1);
+  tocsin::bench::figure("11 rules over ranks: frame of the only rank", one, "ns");
+  for (const std::uint32_t ranks : {10U, 100U, 1000U, 10'000U}) {
+    const double cost = tocsin::rules::joined_ns(ranks);
+    const std::string name = "11 rules over ranks: frame of one of " + std::to_string(ranks);
+    tocsin::bench::figure(name.c_str(), cost, "ns");
+    if (ranks == 10'000) {
+      tocsin::bench::judged("11 rules over ranks: ratio 10 000 : 1", cost / one, "ratio", 4, false);
+    }
+  }
   tocsin::rules::snapshot_pieces();
   return 0;
 }
