@@ -25,12 +25,25 @@ Match Program::selects(const Candidate& candidate) const {
 }
 
 std::uint64_t unit_number(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const std::string_view part : parts) {
-    text += part;
-    text += '\x1e';
+  UnitText text;
+  for (const std::string_view part : parts) text.add(part).add("\x1e");
+  return text.number();
+}
+
+UnitText& UnitText::add(std::string_view part) {
+  if (long_.empty() && size_ + part.size() <= short_.size()) {
+    std::copy(part.begin(), part.end(), short_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += part.size();
+    return *this;
   }
-  return core::name_hash(text);
+  if (long_.empty()) long_.assign(short_.data(), size_);
+  long_ += part;
+  return *this;
+}
+
+std::uint64_t UnitText::number() const {
+  return core::name_hash(long_.empty() ? std::string_view(short_.data(), size_)
+                                       : std::string_view(long_));
 }
 
 std::string Subject::place() const {

@@ -79,6 +79,13 @@ class Folded {
   std::uint32_t worker_ = Scope::kNoWorker;
 };
 
+/// What judging a step needs for the time being, kept for the next one.
+struct FoldScratch {
+  std::vector<Member> members;
+  std::vector<double> fired;
+  std::vector<double> folds;
+};
+
 /// Of one mode. `ended` and `spent` stand with those of all workers.
 struct Members {
   /// Seconds and number of the spans of one name.
@@ -91,6 +98,7 @@ struct Members {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::map<std::uint64_t, Spent>> spent;  // open
   Heard heard;
   StepAxis axis;
+  FoldScratch scratch;  // not in snapshots
 
   template <typename A>
   friend void io(A& a, Members& m) {
@@ -127,8 +135,8 @@ struct FoldRule {
 
   static void judge(const FoldConfig& config, Members& state, const StepSet& set,
                     SetReport& report) {
-    std::vector<Member> members;
-    members.reserve(set.rows.size());
+    std::vector<Member>& members = state.scratch.members;
+    members.clear();
     for (const StepRow& row : set.rows) {
       auto& memory = state.memories[{row.name(), row.worker}];
       const Formula& formula = config.rule.formula;
@@ -142,19 +150,22 @@ struct FoldRule {
       arrives(formula, 0, memory.data(), point);
       add(formula, 0, memory.data(), point, false);
     }
-    const std::vector<double> fired = state.heard.at(
-        config.rule.formula, state.axis, StepAxis::place_of(set.mode, set.step, set.after_train));
+    state.heard.at(config.rule.formula, state.axis,
+                   StepAxis::place_of(set.mode, set.step, set.after_train), state.scratch.fired);
     // Rows come by worker: what belongs together is brought together.
     const auto key = [&](const Member& one) {
       const bool by_name = !config.folds_names && !config.name_label.empty();
       return std::make_pair(by_name ? one.row->name() : 0, config.by_worker ? one.row->worker : 0);
     };
-    std::stable_sort(members.begin(), members.end(),
-                     [&](const Member& a, const Member& b) { return key(a) < key(b); });
+    const auto before = [&](const Member& a, const Member& b) { return key(a) < key(b); };
+    if (!std::is_sorted(members.begin(), members.end(), before)) {
+      std::stable_sort(members.begin(), members.end(), before);
+    }
     for (auto first = members.begin(); first != members.end();) {
       const auto last = std::find_if(first, members.end(),
                                      [&](const Member& one) { return key(one) != key(*first); });
-      judge_group(config, set, {&*first, static_cast<std::size_t>(last - first)}, fired, report);
+      judge_group(config, set, {&*first, static_cast<std::size_t>(last - first)}, state.scratch,
+                  report);
       first = last;
     }
   }
@@ -176,10 +187,11 @@ struct FoldRule {
   }
 
   static void judge_group(const FoldConfig& config, const StepSet& set,
-                          std::span<const Member> members, std::span<const double> fired,
+                          std::span<const Member> members, FoldScratch& scratch,
                           SetReport& report) {
     const Rule& rule = config.rule;
-    std::vector<double> folds;
+    std::vector<double>& folds = scratch.folds;
+    folds.clear();
     std::uint32_t greatest = Scope::kNoWorker;
     for (std::size_t f = 0; f < rule.formula.folds.size(); ++f) {
       Folded folded(rule.formula.folds[f].kind);
@@ -197,34 +209,43 @@ struct FoldRule {
     const Row columns = columns_of(*first.row);
     const Point point = point_of(*first.row, set, columns, report.scope());
     const std::uint64_t* const memory = first.memory;
-    const Sight sight{&rule.formula, &point, &memory, folds.data(), fired.data()};
+    const Sight sight{&rule.formula, &point, &memory, folds.data(), scratch.fired.data()};
     const Verdict verdict = verdict_of(run(rule.formula.when, sight));
-    Labels labels;
-    std::string name;
+    std::array<UnitLabel, 2> labels;
+    std::size_t known = 0;
+    std::string hash;  // where no dictionary names it
+    std::string_view name;
     if (!config.folds_names && !config.name_label.empty()) {
-      name = report.scope().text(first.row->name());
-      labels.emplace_back(config.name_label, name);
+      if (const Name* entry = report.scope().find(first.row->name())) {
+        name = entry->text;
+      } else {
+        hash = report.scope().text(first.row->name());
+        name = hash;
+      }
+      labels[known++] = {config.name_label, name};
     }
-    std::string worker;
+    std::string_view worker;
     if (config.by_worker) {
-      worker = report.scope().worker(first.row->worker);
-      labels.emplace_back("worker", worker);
+      worker = report.scope().who(first.row->worker).worker;
+      labels[known++] = {"worker", worker};
       if (name.empty()) name = worker;
     }
-    report.evaluated(labels, name, verdict, [&](const Subject& subject, unsigned) {
-      Finding out = tell(rule, sight, subject, [&](const std::string& label) {
-        if (label == "argmax_worker") {
-          return greatest == Scope::kNoWorker ? std::string("none")
-                                              : report.scope().worker(greatest);
-        }
-        if (label == "worker") return config.by_worker ? worker : subject.worker;
-        if (label == "mode") return std::string(core::to_string(subject.mode));
-        return subject.name;
-      });
-      const Span span = span_of(rule.formula, 0, memory, set.step);
-      if (!config.by_worker) out.with("members", members.size());
-      return out.since(span.first_step, span.points);
-    });
+    report.evaluated_as(std::span(labels).first(known), name, verdict,
+                        [&](const Subject& subject, unsigned) {
+                          Finding out = tell(rule, sight, subject, [&](const std::string& label) {
+                            if (label == "argmax_worker") {
+                              return greatest == Scope::kNoWorker ? std::string("none")
+                                                                  : report.scope().worker(greatest);
+                            }
+                            if (label == "worker")
+                              return config.by_worker ? std::string(worker) : subject.worker;
+                            if (label == "mode") return std::string(core::to_string(subject.mode));
+                            return subject.name;
+                          });
+                          const Span span = span_of(rule.formula, 0, memory, set.step);
+                          if (!config.by_worker) out.with("members", members.size());
+                          return out.since(span.first_step, span.points);
+                        });
   }
 };
 

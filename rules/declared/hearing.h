@@ -23,22 +23,22 @@ class Heard {
   }
 
   /// What each of Formula::hearings comes to at `place`, 1 or 0.
-  [[nodiscard]] std::vector<double> at(const Formula& formula, const StepAxis& axis,
-                                       std::int64_t place) const {
-    if (formula.hearings.empty()) return {};
-    std::vector<std::int64_t> newest = newest_;
+  void at(const Formula& formula, const StepAxis& axis, std::int64_t place,
+          std::vector<double>& out) {
+    out.clear();
+    if (formula.hearings.empty()) return;
+    std::vector<std::int64_t>& newest = then_;
+    newest = newest_;
     for (const auto& [step, rules] : coming_) {
       const auto known = axis.place(static_cast<core::Mode>(step.first), step.second);
       if (known && *known <= place) note(newest, rules, *known);
     }
-    std::vector<double> out;
     for (const Formula::Hearing& one : formula.hearings) {
       const std::int64_t last = one.which < newest.size() ? newest[one.which] : StepAxis::kNever;
       const bool lately =
           last != StepAxis::kNever && (one.steps == 0 || StepAxis::steps(last, place) <= one.steps);
       out.push_back(lately ? 1 : 0);
     }
-    return out;
   }
   /// Everything up to this place was judged.
   void settled(const StepAxis& axis, std::int64_t place) {
@@ -66,6 +66,7 @@ class Heard {
 
   std::map<std::pair<std::uint8_t, std::int64_t>, std::vector<std::uint64_t>> coming_;  // by step
   std::vector<std::int64_t> newest_;  // place of the newest hit that is settled, by rule
+  std::vector<std::int64_t> then_;    // for at(); not in snapshots
 };
 
 }  // namespace tocsin::rules::declared

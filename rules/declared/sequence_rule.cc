@@ -7,6 +7,7 @@
 
 #include "rules/declared/step_axis.h"
 #include "rules/evaluate/evaluator.h"
+#include "rules/evaluate/spare_nodes.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules::declared {
@@ -64,7 +65,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
   void on_step_end(const WorkerStep& step, Scope&) override {
     state.axis.ended(step);
     const auto mode = static_cast<std::uint8_t>(step.mode);
-    Moment& end = state.ends[{mode, step.step}];
+    Moment& end = nodes_.at(state.ends, {mode, step.step});
     const std::int64_t time = end.known() ? std::max(end.time, step.end) : step.end;
     end = {0, time, mode, step.step, std::max(end.global_step, step.global_step)};
   }
@@ -93,7 +94,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
     for (auto at = state.ends.lower_bound({number, INT64_MIN});
          at != state.ends.end() && at->first.first == number && at->first.second <= step;) {
       Moment moment = at->second;
-      at = state.ends.erase(at);
+      at = nodes_.erase(state.ends, at);
       moment.place = state.axis.place(mode, moment.step).value_or(state.newest.place);
       settle(moment, scope);
     }
@@ -156,22 +157,24 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
   }
 
   void judge(const UnitLabels& unit, const Chain& chain, bool holds, Scope& scope) const {
+    UnitText text;
+    for (std::size_t i = 0; i < unit.size(); ++i) {
+      text.add(config_.texts.by[i]).add("=").add(unit[i]).add("\x1e");
+    }
+    const std::uint64_t number = text.add("\x1e").number();
+    if (scope.quiet(number, holds ? hit() : kOk)) return;
     const Moment& at = holds ? chain.held() : state.newest;
     Place place = at_step(static_cast<core::Mode>(at.mode), at.step, at.global_step, at.time);
     Subject subject;
     subject.mode = *place.mode;
     subject.step = at.step;
-    std::string text;
-    for (std::size_t i = 0; i < unit.size(); ++i) {
-      subject.name += (i == 0 ? "" : ", ") + unit[i];
-      text += config_.texts.by[i] + '=' + unit[i] + '\x1e';
-    }
+    for (std::size_t i = 0; i < unit.size(); ++i) subject.name += (i == 0 ? "" : ", ") + unit[i];
     const auto labels = [&]() -> Labels {
       Labels out;
       for (std::size_t i = 0; i < unit.size(); ++i) out.emplace_back(config_.texts.by[i], unit[i]);
       return out;
     };
-    scope.judged(unit_number({text}), Scope::kNoWorker, holds ? hit() : kOk, place, subject, labels,
+    scope.judged(number, Scope::kNoWorker, holds ? hit() : kOk, place, subject, labels,
                  [&](const Subject& about, unsigned) { return explain(unit, chain, about); });
   }
 
@@ -241,6 +244,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
   }
 
   const SequenceConfig& config_;  // of the program, which outlives it
+  SpareNodes<std::map<StepOf, Moment>> nodes_;
 };
 
 class SequenceProgram final : public Program {

@@ -7,6 +7,7 @@
 // what it was given alone, so that a replay gives the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -111,6 +112,9 @@ class Scope {
   /// name, mode and step come from `subject` and `place`.
   virtual void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
                       const Subject& subject, SayLabels labels, Explain explain) = 0;
+  /// Counts an evaluation that says nothing: no hit, of a unit of which nothing is open. False: it is
+  /// for judged(), and was not counted. Spares a caller the texts that only an issue needs.
+  virtual bool quiet(std::uint64_t unit, Verdict verdict) = 0;
   /// An evaluation that nothing is to be said of: there was no unit to judge yet.
   virtual void counted(EvaluationOutcome outcome) = 0;
   /// An evaluation went wrong: outcome and status `Error`, with why. Until recovered().
@@ -139,6 +143,18 @@ class Scope {
 
 /// Number of a unit that is made of several parts.
 std::uint64_t unit_number(std::initializer_list<std::string_view> parts);
+
+/// The text behind such a number, written part by part; a short one allocates nothing.
+class UnitText {
+ public:
+  UnitText& add(std::string_view part);
+  [[nodiscard]] std::uint64_t number() const;
+
+ private:
+  std::array<char, 256> short_;  // NOLINT: written before it is read
+  std::size_t size_ = 0;
+  std::string long_;  // what does not fit: all of it
+};
 
 /// What an evaluator asks for.
 namespace input {

@@ -70,8 +70,8 @@ const std::vector<double>* StepRow::vector(core::VectorStat stat,
 
 bool StepSets::add(const WorkerRows& from, bool per_worker, std::span<const Sent> kept,
                    const Scope& scope) {
-  Waiting& here = waiting_[{per_worker ? from.worker : Scope::kNoWorker,
-                            static_cast<std::uint8_t>(from.mode), from.step}];
+  Waiting& here = nodes_.at(waiting_, {per_worker ? from.worker : Scope::kNoWorker,
+                                       static_cast<std::uint8_t>(from.mode), from.step});
   here.global_step = std::max(here.global_step, from.global_step);
   here.time = std::max(here.time, from.time);
   here.first_offset = std::min(here.first_offset, from.offset);
@@ -158,8 +158,7 @@ void StepSets::put_in_order(std::vector<StepRow>& rows) {
 }
 
 StepSets::One StepSets::out(std::map<Key, Waiting>::iterator at) {
-  One one(at->first, std::move(at->second));
-  waiting_.erase(at);
+  One one = nodes_.take(waiting_, at);
   rows_ -= one.second.rows.size();
   put_in_order(one.second.rows);
   return one;
@@ -202,26 +201,38 @@ core::TensorRef SetReport::tensor(const StepRow& row) const {
   return out;
 }
 
-void SetReport::evaluated(const Labels& unit, std::string_view name, Verdict verdict,
-                          Scope::Explain explain) {
-  const std::string mode(core::to_string(set_.mode));
+void SetReport::evaluated_as(std::span<const UnitLabel> unit, std::string_view name,
+                             Verdict verdict, Scope::Explain explain) {
+  const std::string_view mode = core::to_string(set_.mode);
   const bool one = set_.worker != Scope::kNoWorker;
-  const std::string worker = one ? scope_.worker(set_.worker) : std::string();
+  const bool known = one && set_.worker < scope_.workers();
+  const std::string_view worker = known ? scope_.who(set_.worker).worker : std::string_view();
+  UnitText text;
+  for (const auto& [key, value] : unit) text.add(key).add("=").add(value).add("\x1e");
+  text.add("\x1e").add(mode).add("\x1e").add(worker).add("\x1e");
+  const std::uint64_t number = text.number();
+  if (scope_.quiet(number, verdict)) return;
   const auto labels = [&]() -> Labels {
-    Labels out = unit;
+    Labels out;
+    for (const auto& [key, value] : unit) out.emplace_back(key, value);
     out.emplace_back("mode", mode);
     if (one) out.emplace_back("worker", worker);
     return out;
   };
-  std::string text;
-  for (const auto& [key, value] : unit) text += key + '=' + value + '\x1e';
   Subject subject;
   subject.name = name;
   subject.worker = worker;
   subject.mode = set_.mode;
   subject.step = set_.step;
-  scope_.judged(unit_number({text, mode, worker}), set_.worker, verdict, place_, subject, labels,
-                explain);
+  scope_.judged(number, set_.worker, verdict, place_, subject, labels, explain);
+}
+
+void SetReport::evaluated(const Labels& unit, std::string_view name, Verdict verdict,
+                          Scope::Explain explain) {
+  std::vector<UnitLabel> labels;
+  labels.reserve(unit.size());
+  for (const auto& [key, value] : unit) labels.push_back({key, value});
+  evaluated_as(labels, name, verdict, explain);
 }
 
 }  // namespace tocsin::rules

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rules/evaluate/evaluator.h"
+#include "rules/evaluate/spare_nodes.h"
 
 namespace tocsin::rules {
 
@@ -80,6 +81,12 @@ struct StepSet {
   std::span<const StepRow> rows;
 };
 
+/// A label of a unit; its texts live during one call.
+struct UnitLabel {
+  std::string_view key;
+  std::string_view value;
+};
+
 /// Where a rule puts its verdicts about a step.
 class SetReport {
  public:
@@ -89,6 +96,8 @@ class SetReport {
   /// `unit`: labels beside mode and worker, for instance {"tensor", name}; `name`: of the subject.
   void evaluated(const Labels& unit, std::string_view name, Verdict verdict,
                  Scope::Explain explain);
+  void evaluated_as(std::span<const UnitLabel> unit, std::string_view name, Verdict verdict,
+                    Scope::Explain explain);
   /// Nothing could be judged: why is in the outcome.
   void without_unit(EvaluationOutcome outcome) { scope_.counted(outcome); }
   /// For evidence: what the issue says of the tensor.
@@ -160,6 +169,7 @@ class StepSets {
   std::map<Key, Waiting> waiting_;
   std::uint64_t rows_ = 0;
   // Not in snapshots, to allocate and sort less:
+  SpareNodes<std::map<Key, Waiting>> nodes_;
   std::vector<std::vector<StepRow>> spares_;  // empty, with room
   std::vector<std::uint32_t> order_;          // what sorted the last step; it mostly sorts the next
 };

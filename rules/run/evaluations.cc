@@ -79,6 +79,16 @@ class EvaluatorScope final : public Scope {
   void late(std::size_t rows) override { ctx_.stats.late_rows += rows; }
   void closed_early() override { ++ctx_.stats.open_steps_closed; }
 
+  bool quiet(std::uint64_t unit, Verdict verdict) override {
+    if (verdict.outcome == EvaluationOutcome::hit || verdict.outcome == EvaluationOutcome::error ||
+        run_.issues.lives.contains({rule_, unit})) {
+      return false;
+    }
+    counted(verdict.outcome);
+    recovers(verdict.outcome);
+    return true;
+  }
+
   void judged(std::uint64_t unit, std::uint32_t worker, Verdict verdict, const Place& place,
               const Subject& subject, SayLabels labels, Explain explain_kind) override {
     counted(verdict.outcome);
@@ -110,8 +120,13 @@ class EvaluatorScope final : public Scope {
     if (outcome == EvaluationOutcome::error) {
       book_.fail(run_, rule_,
                  subject.place() + ": " + subject.name + " does not fit the rule's parameters");
-    } else if (ctx_.rules->settings(rule_).hosted == nullptr &&
-               (outcome == EvaluationOutcome::ok || outcome == EvaluationOutcome::hit)) {
+    } else {
+      recovers(outcome);
+    }
+  }
+  void recovers(EvaluationOutcome outcome) {
+    if (ctx_.rules->settings(rule_).hosted == nullptr &&
+        (outcome == EvaluationOutcome::ok || outcome == EvaluationOutcome::hit)) {
       book_.recover(run_, rule_);
     }
   }
