@@ -9,12 +9,16 @@ using enum TopicOrigin;
 using enum TopicSpread;
 using enum TopicCleanup;
 
-constexpr Duration of_days(int count) { return std::chrono::hours{24 * count}; }
+constexpr Duration of_hours(int count) { return std::chrono::hours{count}; }
+constexpr Duration of_days(int count) { return of_hours(24 * count); }
 
 constexpr Topic kTopics[] = {
     {topic::kTelemetry, training, keyed, age, of_days(3), "run uid, with the shard of a large job",
      "frames and JSON records: statistics, scalars, steps, lifecycle, system samples",
      "hook, `collect`, `tocsin run`, other producers", "`evaluate`"},
+    {topic::kTensors, training, keyed, age, of_hours(6), "run uid",
+     "raw tensors in chunks, on request only, or where they lie", "hook",
+     "the Python package: `hook.get_tensors()`, trials, rules in Python"},
     {topic::kIssues, tocsin, keyed, age, of_days(30), "run uid",
      "events: issues, jobs, status of rules", "`evaluate`", "`route`, `status`, `tail`"},
     {topic::kCommands, tocsin, keyed, both, of_days(7), "run uid and slot",

@@ -14,6 +14,7 @@ namespace tocsin::core {
 /// The short names; in full "<prefix>.<name>.v1". Nothing else spells them.
 namespace topic {
 inline constexpr const char* kTelemetry = "telemetry";
+inline constexpr const char* kTensors = "tensors";
 inline constexpr const char* kIssues = "issues";
 inline constexpr const char* kCommands = "commands";
 inline constexpr const char* kAcks = "acks";

@@ -9,7 +9,8 @@
 #include "ingest/transport.h"            // sources and publishers
 #include "ingest/wire/crc32c.h"          // crc32c
 #include "ingest/wire/frame_body.h"      // decode_body
-#include "ingest/wire/frame_decoder.h"   // decode_frame, for_each_dictionary_entry, tensor_chunk
+#include "ingest/wire/frame_decoder.h"   // decode_frame, for_each_dictionary_entry
 #include "ingest/wire/frame_writer.h"    // FrameWriter
 #include "ingest/wire/json_scalars.h"    // JsonScalarDecoder, decode_telemetry, dead_letter
 #include "ingest/wire/lifecycle.h"       // encode_lifecycle, parse_lifecycle
+#include "ingest/wire/tensor_chunk.h"    // tensor_chunk, TensorAssembly

@@ -100,25 +100,33 @@ core::Status JournalKeeper::by_age(JournalDatabase& database, const JournalTopic
   return core::ok();
 }
 
-/// The oldest telemetry goes first. Acknowledgements are few and stay for their time.
+/// Raw tensors go first, then the oldest telemetry. Acknowledgements are few and stay for their time.
 core::Status JournalKeeper::by_size(JournalDatabase& database) {
   const auto pages = database.number("PRAGMA page_count");
   if (!pages) return pages.error();
   const auto page = database.number("PRAGMA page_size");
   if (!page) return page.error();
-  static const std::string kRemove =
-      "DELETE FROM telemetry WHERE id IN (SELECT id FROM telemetry ORDER BY id LIMIT " +
-      std::to_string(kRecordsPerStep) + ")";
+  const auto oldest = [&](const char* table) {
+    return database.number(
+        ("SELECT id FROM " + std::string(table) + " ORDER BY id LIMIT 1").c_str(), -1);
+  };
   for (int i = 0; i < kStepsPerCall; ++i) {
     const auto free = database.number("PRAGMA freelist_count");
     if (!free) return free.error();
     const auto used = static_cast<std::uint64_t>((*pages - *free) * *page);
     if (used <= limits_.telemetry_bytes) return core::ok();
-    const auto oldest = database.number("SELECT id FROM telemetry ORDER BY id LIMIT 1", -1);
-    if (!oldest) return oldest.error();
-    if (*oldest < 0) return core::ok();
-    if (auto status = database.run(kRemove.c_str()); !status) return status;
-    log_.debug("journal_over_its_size", {{"topic", core::topic::kTelemetry}, {"bytes", used}});
+    const char* table = core::topic::kTensors;  // its name is that of the table
+    auto first = oldest(table);
+    if (first && *first < 0) first = oldest(table = core::topic::kTelemetry);
+    if (!first) return first.error();
+    if (*first < 0) return core::ok();
+    const std::string from = table;
+    const auto removed =
+        database.run(("DELETE FROM " + from + " WHERE id IN (SELECT id FROM " + from +
+                      " ORDER BY id LIMIT " + std::to_string(kRecordsPerStep) + ")")
+                         .c_str());
+    if (!removed) return removed;
+    log_.debug("journal_over_its_size", {{"topic", table}, {"bytes", used}});
   }
   return core::ok();
 }

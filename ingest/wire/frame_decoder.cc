@@ -15,7 +15,6 @@ using core::FrameView;
 constexpr std::size_t kMajorAt = 4;
 constexpr std::size_t kCrcAt = 20;
 constexpr std::size_t kDictionaryHead = 24;
-constexpr std::size_t kChunkHead = 40;
 
 template <typename T>
 T load(std::span<const std::byte> bytes, std::size_t at) noexcept {
@@ -46,23 +45,6 @@ bool next_entry(std::span<const std::byte> body, std::size_t& at, core::Dictiona
   // The padding of the last entry may be missing: nothing stands behind it.
   at = padded(length) < rest.size() ? at + padded(length) : body.size();
   return true;
-}
-
-bool chunk_fits(std::span<const std::byte> body, TensorChunk& out) {
-  if (body.size() < kChunkHead) return false;
-  const std::size_t dims = std::to_integer<std::size_t>(body[9]) * 8;
-  const std::size_t data = load<std::uint32_t>(body, 20);
-  if (kChunkHead + dims + data > body.size()) return false;
-  out.name = load<std::uint64_t>(body, 0);
-  out.dtype = static_cast<core::Dtype>(body[8]);
-  out.chunk = load<std::uint32_t>(body, 12);
-  out.chunks = load<std::uint32_t>(body, 16);
-  out.byte_offset = load<std::uint64_t>(body, 24);
-  out.total_bytes = load<std::uint64_t>(body, 32);
-  out.dims_bytes = body.subspan(kChunkHead, dims);
-  out.data = body.subspan(kChunkHead + dims, data);
-  return out.chunk < out.chunks && out.byte_offset <= out.total_bytes &&
-         data <= out.total_bytes - out.byte_offset;
 }
 
 /// Tag 1: parameters, rows and values inside the payload, rows that exist and ascend.
@@ -142,7 +124,7 @@ std::string_view check_body(const FrameHeader& header, std::span<const std::byte
   } else if (header.kind == FrameKind::tensor_chunk) {
     TensorChunk chunk;
     if (header.row_count != 1) return "a tensor chunk frame has one row";
-    if (!chunk_fits(body, chunk)) return "the tensor chunk's lengths contradict each other";
+    return read_tensor_chunk(body, chunk);
   }
   return {};
 }
@@ -236,14 +218,6 @@ std::size_t for_each_dictionary_entry(const FrameView& frame,
   core::DictionaryEntry entry;
   for (; count < frame.rows() && next_entry(frame.body(), at, entry); ++count) visit(entry);
   return count;
-}
-
-std::optional<TensorChunk> tensor_chunk(const FrameView& frame) noexcept {
-  TensorChunk chunk;
-  if (frame.header().kind != FrameKind::tensor_chunk || !chunk_fits(frame.body(), chunk)) {
-    return std::nullopt;
-  }
-  return chunk;
 }
 
 }  // namespace tocsin::ingest

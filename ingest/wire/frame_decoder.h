@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "core/frame.h"
 #include "core/function_ref.h"
+#include "ingest/wire/tensor_chunk.h"
 
 namespace tocsin::ingest {
 
@@ -58,20 +58,5 @@ class Decoded {
 /// kinds. Entries borrow from the frame.
 std::size_t for_each_dictionary_entry(const core::FrameView& frame,
                                       core::FunctionRef<void(const core::DictionaryEntry&)> visit);
-
-/// One piece of a raw tensor (kind 8; nothing sends it yet); borrows from the frame.
-struct TensorChunk {
-  std::uint64_t name = 0;
-  core::Dtype dtype = core::Dtype::unknown;
-  std::uint32_t chunk = 0;  // 0 … chunks - 1
-  std::uint32_t chunks = 1;
-  std::uint64_t byte_offset = 0;          // of this piece inside the tensor's data
-  std::uint64_t total_bytes = 0;          // of the tensor's data
-  std::span<const std::byte> dims_bytes;  // i64[ndim]
-  std::span<const std::byte> data;        // row major, little-endian
-};
-
-/// The chunk of a kind 8 frame; nullopt for other kinds.
-[[nodiscard]] std::optional<TensorChunk> tensor_chunk(const core::FrameView& frame) noexcept;
 
 }  // namespace tocsin::ingest

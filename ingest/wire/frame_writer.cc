@@ -14,6 +14,8 @@ using core::FrameKind;
 constexpr std::uint16_t kSparseTag = 1;
 constexpr std::uint16_t kVectorTag = 2;
 constexpr std::uint16_t kHistogramTag = 3;
+constexpr std::uint16_t kAboutTag = 16;  // these two of tensor chunks
+constexpr std::uint16_t kDataRefTag = 17;
 constexpr std::size_t kExtensionHead = 8;
 
 }  // namespace
@@ -122,6 +124,24 @@ FrameWriter& FrameWriter::tensor_chunk(const FrameHeader& header, const TensorCh
   put(chunk.total_bytes);
   append(chunk.dims_bytes.data(), dims * 8);
   append(chunk.data.data(), chunk.data.size());
+  if (chunk.about) {
+    pad();
+    const std::size_t at = extend(kAboutTag);
+    put(chunk.about->meta);
+    put(static_cast<std::uint32_t>(chunk.about->name.size()));
+    put(static_cast<std::uint32_t>(chunk.about->worker.size()));
+    append(chunk.about->name.data(), chunk.about->name.size());
+    append(chunk.about->worker.data(), chunk.about->worker.size());
+    end_extension(at);
+  }
+  if (chunk.dataref) {
+    pad();
+    const std::size_t at = extend(kDataRefTag);
+    put(chunk.dataref->offset);
+    put(chunk.dataref->bytes);
+    append(chunk.dataref->uri.data(), chunk.dataref->uri.size());
+    end_extension(at);
+  }
   return *this;
 }
 
@@ -233,6 +253,10 @@ core::Result<std::span<const std::byte>> FrameWriter::finish() {
 
 std::size_t FrameWriter::begin_extension(std::uint16_t tag) {
   if (!columnar_) refuse("only kinds with columns have extensions");
+  return extend(tag);
+}
+
+std::size_t FrameWriter::extend(std::uint16_t tag) {
   const std::size_t at = buffer_.size();
   put(tag);
   put(std::uint16_t{0});

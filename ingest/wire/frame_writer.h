@@ -31,6 +31,7 @@ class FrameWriter {
   FrameWriter& lifecycle(const core::FrameHeader& header, std::string_view json);
   FrameWriter& dictionary(const core::FrameHeader& header,
                           std::span<const core::DictionaryEntry> entries);
+  /// Kind 8, with its two extensions as far as they are there.
   FrameWriter& tensor_chunk(const core::FrameHeader& header, const TensorChunk& chunk);
   /// Kind 9: opaque bytes of the engine.
   FrameWriter& snapshot(const core::FrameHeader& header, std::span<const std::byte> body);
@@ -69,6 +70,7 @@ class FrameWriter {
   FrameWriter& sparse(core::SparseStat stat, std::span<const double> params,
                       std::span<const std::uint32_t> rows, std::span<const std::byte> values);
   std::size_t begin_extension(std::uint16_t tag);
+  std::size_t extend(std::uint16_t tag);
   void end_extension(std::size_t at);
   void append(const void* data, std::size_t bytes);
   template <typename T>

@@ -227,8 +227,12 @@ def encode_frame(fields, kind, rows, extensions=()):
     columns = COLUMNS[kind]
     body = b"".join(struct.pack(f"<{len(rows)}{code}", *(row.get(name, 0) for row in rows)) for name, code in columns)
     for tag, payload in extensions:
-        body += struct.pack("<HHI", tag, 0, len(payload)) + _pad(payload)
+        body += _extension(tag, payload)
     return seal(dict(fields, kind=kind, row_stride=8 * len(columns), row_count=len(rows)), body)
+
+
+def _extension(tag, payload):
+    return struct.pack("<HHI", tag, 0, len(payload)) + _pad(payload)
 
 
 def sparse_column(stat, values, params=()):
@@ -279,9 +283,16 @@ def encode_lifecycle(fields, event):
     return seal(dict(fields, kind=LIFECYCLE, row_stride=0, row_count=1), body)
 
 
-def encode_tensor_chunk(fields, name, dtype, dims, data, *, chunk=0, chunks=1, byte_offset=0, total_bytes=None):
+def encode_tensor_chunk(fields, name, dtype, dims, data, *, chunk=0, chunks=1, byte_offset=0, total_bytes=None,
+                        about=None, dataref=None):
+    """about: (meta, name, worker); dataref: (offset, bytes, URI) of a tensor whose frames lie elsewhere."""
     body = struct.pack("<QBBHIIIQQ", xxh64(name), dtype, len(dims), 0, chunk, chunks, len(data), byte_offset,
                        len(data) if total_bytes is None else total_bytes) + struct.pack(f"<{len(dims)}q", *dims) + data
+    if about:
+        texts = [text.encode() for text in about[1:]]
+        body = _pad(body) + _extension(16, struct.pack("<QII", about[0], *map(len, texts)) + b"".join(texts))
+    if dataref:
+        body = _pad(body) + _extension(17, struct.pack("<QQ", *dataref[:2]) + dataref[2].encode())
     return seal(dict(fields, kind=TENSOR_CHUNK, row_stride=0, row_count=1), body)
 
 
@@ -397,5 +408,17 @@ def _chunk(body, count):
     if 40 + 8 * ndim + length > len(body) or chunk >= chunks or offset + length > total:
         raise WireError("bad_length", "tensor chunk")
     at = 40 + 8 * ndim
-    return {"name": name, "dtype": dtype, "dims": list(struct.unpack_from(f"<{ndim}q", body, 40)), "chunk": chunk,
-            "chunks": chunks, "byte_offset": offset, "total_bytes": total, "data": body[at:at + length]}
+    out = {"name": name, "dtype": dtype, "dims": list(struct.unpack_from(f"<{ndim}q", body, 40)), "chunk": chunk,
+           "chunks": chunks, "byte_offset": offset, "total_bytes": total, "data": body[at:at + length]}
+    for tag, payload in _extensions(body[at + length + 7 & ~7:], 0):
+        if len(payload) < {16: 16, 17: 17}.get(tag, 0):
+            raise WireError("bad_length", f"extension of tag {tag}")
+        if tag == 16:
+            meta, names, workers = struct.unpack_from("<QII", payload)
+            if 16 + names + workers > len(payload):
+                raise WireError("bad_length", "extension of tag 16")
+            out["about"] = (meta, payload[16:16 + names].decode("utf-8", "replace"),
+                            payload[16 + names:16 + names + workers].decode("utf-8", "replace"))
+        elif tag == 17:
+            out["dataref"] = (*struct.unpack_from("<QQ", payload), payload[16:].decode("utf-8", "replace"))
+    return out

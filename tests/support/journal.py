@@ -4,7 +4,7 @@ import sqlite3
 import struct
 import time
 
-OUTSIDE = ("telemetry", "acks")  # lie in telemetry.db
+OUTSIDE = ("telemetry", "tensors", "acks")  # lie in telemetry.db
 
 
 def connect(folder, topic):

@@ -89,6 +89,9 @@ def files():
         "platform": {"kind": "local", "ref": {"pid": 4711}}, "continues_from": None, "of_a_later_version": [1, {"a": None}]})
     yield "lifecycle_end", wire.encode_lifecycle(header(9008), {
         "event": "end", "outcome": "stopped_by_rule", "exit_code": 77, "step": 412})
+    yield "tensor_reference", wire.encode_tensor_chunk(header(2), WEIGHT, 4, [3], b"", total_bytes=6,
+                                                       about=(0x104, WEIGHT, "worker_0"),
+                                                       dataref=(160, 248, "s3://bucket/prefix/train-000000412.tcsn"))
     yield "tensor_chunk", wire.encode_tensor_chunk(header(1), WEIGHT, 1, [2, 3], struct.pack("<4f", 1, 2, 3, 4), chunk=0,
                                                    chunks=2, byte_offset=0, total_bytes=24)
 

@@ -186,6 +186,30 @@ TEST(FrameVectors, BothCodecsWriteTheSameTensorChunk) {
   EXPECT_EQ(read->total_bytes, 24u);
 }
 
+TEST(FrameVectors, BothCodecsWriteTheSameReferenceToATensor) {
+  const std::array<std::int64_t, 1> dims{3};
+  TensorChunk chunk;
+  chunk.name = core::name_hash("conv1.weight");
+  chunk.dtype = core::Dtype::bf16;
+  chunk.total_bytes = 6;
+  chunk.dims_bytes = std::as_bytes(std::span(dims));
+  chunk.about = {0x104, "conv1.weight", "worker_0"};
+  chunk.dataref = {160, 248, "s3://bucket/prefix/train-000000412.tcsn"};
+  FrameWriter writer;
+  const Bytes frame = finished(writer.tensor_chunk(header(2), chunk));
+  expect_stored("tensor_reference", frame);
+  const Decoded decoded = decode_frame(frame);
+  ASSERT_TRUE(decoded);
+  const auto read = tensor_chunk(decoded.frame());
+  ASSERT_TRUE(read && read->about && read->dataref);
+  EXPECT_EQ(read->about->name, "conv1.weight");
+  EXPECT_EQ(read->about->worker, "worker_0");
+  EXPECT_EQ(read->about->meta, 0x104u);
+  EXPECT_EQ(read->dataref->offset, 160u);
+  EXPECT_EQ(read->dataref->bytes, 248u);
+  EXPECT_EQ(read->dataref->uri, "s3://bucket/prefix/train-000000412.tcsn");
+}
+
 TEST(FrameEvolution, ReadsALaterMinorWithALongerHeaderMoreColumnsAndUnknownTags) {
   const Bytes stored = read_data("wire/summary_evolved.bin");
   const Decoded decoded = decode_frame(stored);
@@ -208,7 +232,8 @@ TEST(FrameEvolution, ReadsALaterMinorWithALongerHeaderMoreColumnsAndUnknownTags)
 TEST(FrameEvolution, EveryStoredFrameIsStillRead) {
   for (const char* name :
        {"step_end", "summary", "summary_extended", "summary_vectors", "summary_evolved", "scalar",
-        "system", "span", "dictionary", "lifecycle_start", "lifecycle_end", "tensor_chunk"}) {
+        "system", "span", "dictionary", "lifecycle_start", "lifecycle_end", "tensor_chunk",
+        "tensor_reference"}) {
     const Bytes stored = read_data(std::string("wire/") + name + ".bin");
     ASSERT_FALSE(stored.empty()) << name;
     const Decoded decoded = decode_frame(stored);
