@@ -61,6 +61,7 @@ bool lend(const tocsin_tensor& given, client::LentTensor& out) {
   out.dtype = static_cast<core::Dtype>(given.dtype);
   out.flags = given.flags & kRowFlags;
   out.off_grid = (given.flags & TOCSIN_TENSOR_OFF_GRID) != 0;
+  out.raw = (given.flags & TOCSIN_TENSOR_RAW) != 0;
   if (given.data != nullptr) return true;
   return std::any_of(out.shape.begin(), out.shape.end(), [](std::int64_t n) { return n == 0; });
 }

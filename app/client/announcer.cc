@@ -116,6 +116,12 @@ void Announcer::delivery_failed(std::string_view why) {
   start(std::nullopt);
 }
 
+void Announcer::skipped_raw(std::string_view reason) {
+  Lifecycle report = gap(Precedence::raw, std::string(reason));
+  report.first_step = steps_.step();
+  frames_.lifecycle(report);
+}
+
 void Announcer::stretched(std::int64_t factor) {
   Lifecycle report = gap(Precedence::statistics, "overhead");
   report.first_step = steps_.step() + 1;

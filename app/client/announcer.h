@@ -44,6 +44,8 @@ class Announcer {
   /// Records that had left the queue were lost: a `gap` without counts (sequence numbers have
   /// them), and what every reader needs again.
   void delivery_failed(std::string_view why);
+  /// Elements of a tensor were asked for and do not go out from this step on: a `gap`.
+  void skipped_raw(std::string_view reason);
   /// From the next step on the governor's factor is another.
   void stretched(std::int64_t factor);
   /// A command was answered: `applied` is a record of its own beside the acknowledgement.

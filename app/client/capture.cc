@@ -78,9 +78,7 @@ class CollectionReader {
     }
     if (key == "raw" || key == "shape") {
       const auto* on = core::as<bool>(value);
-      if (on != nullptr && key == "raw" && *on) {
-        in_.warning("collections", out_.name + ": raw tensors are not sent by this client");
-      }
+      if (on != nullptr && key == "raw") out_.raw = *on;
       return on != nullptr;
     }
     unknown(key, {"every", "include", "exclude", "roles", "modes", "start_step", "end_step",
@@ -320,6 +318,7 @@ core::Value to_value(const CollectionConfig& collection) {
   list("roles", collection.roles);
   list("modes", collection.modes);
   if (collection.statistics) out.emplace_back("statistics", texts_to(*collection.statistics));
+  if (collection.raw) out.emplace_back("raw", true);
   return out;
 }
 
@@ -368,17 +367,15 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   in.optional("delta_memory", delta, "memory for copies of previous values, per process");
   cfg.delta_memory = delta.count;
   Value collections;
-  in.any(
-      "collections", collections,
-      "names of collections, or a map from name to {every, include, exclude, roles, modes, "
-      "start_step, end_step, steps, statistics}, and {every, start_step, end_step, steps} by mode",
-      collections_schema());
+  in.any("collections", collections,
+         "names of collections, or a map from name to {every, include, exclude, roles, modes, "
+         "start_step, end_step, steps, statistics, raw}, and {every, start_step, end_step, steps} "
+         "by mode",
+         collections_schema());
   if (!collections.is_null()) read_collections(in, collections, cfg);
   in.optional("dry_run", cfg.dry_run, "measures, and sends nothing");
-  Value raw;
-  in.any("raw", raw, "limits of raw tensors (not sent by this client)");
-  if (!raw.is_null())
-    in.warning("raw", "raw tensors are not sent by this client: no limit applies");
+  in.section("raw", "elements of the collections with `raw: true` (docs/raw-tensors.md)",
+             [&](config::Reader& section) { read(section, cfg.raw); });
 }
 
 core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig base) {

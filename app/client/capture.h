@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/client/raw_config.h"
 #include "app/client/save_grid.h"
 #include "app/client/statistic_set.h"
 #include "config/config.h"
@@ -34,6 +35,7 @@ struct CollectionConfig {
   std::vector<std::string> roles;
   std::vector<std::string> modes;
   std::optional<std::vector<std::string>> statistics;  // requests; nullopt: the collection's own
+  bool raw = false;                                    // elements, too
 };
 /// As it is read: a map of what is given.
 core::Value to_value(const CollectionConfig& collection);
@@ -47,6 +49,7 @@ struct CaptureConfig {
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
   bool dry_run = false;                       // measures and sends nothing
+  RawConfig raw;                              // where elements go
   std::vector<CollectionConfig> collections;  // empty: the standard ones (core/collections.h)
   std::vector<std::string> warnings;          // what is read and not done
 
@@ -80,12 +83,14 @@ class CapturePlan {
   CollectionMask due(core::Mode mode, std::int64_t step, std::int64_t stretch, core::Duration now);
   /// What these collections ask for beyond the base columns.
   [[nodiscard]] StatisticMask statistics_of(CollectionMask collections) const;
+  /// Those of these collections whose elements are sent, too.
+  [[nodiscard]] CollectionMask raw_of(CollectionMask collections) const;
   /// What the bits of statistics_of() stand for.
   [[nodiscard]] const StatisticRequests& requests() const;
   /// Smallest step grid of all collections in this mode; the governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
   /// What a command asks for on top: a collection that is not captured (built-in ones only), a
-  /// denser grid (never a wider one), statistics. Returns what cannot be given, by name; `changed` is
+  /// denser grid (never a wider one), statistics, elements. Returns what cannot be given, by name; `changed` is
   /// set when anything is new. Masks and names asked for before are then out of date.
   std::vector<std::string> extend(const CollectionConfig& wanted, bool& changed);
   /// Back to what compile() and define() gave.

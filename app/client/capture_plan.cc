@@ -84,6 +84,7 @@ struct CapturePlan::State {
     StatisticMask statistics = 0;
     StatisticMask own_statistics = 0;  // as configured, without commands
     bool added = false;                // by a command
+    bool asked_raw = false;            // by a command
     bool active = true;
 
     /// Compiles what `config` says, over what the section does.
@@ -235,6 +236,15 @@ StatisticMask CapturePlan::statistics_of(CollectionMask collections) const {
   return mask;
 }
 
+CollectionMask CapturePlan::raw_of(CollectionMask collections) const {
+  CollectionMask mask = 0;
+  for (std::size_t i = 0; i < state_->collections.size(); ++i) {
+    const State::Collection& collection = state_->collections[i];
+    if (collection.config.raw || collection.asked_raw) mask |= CollectionMask{1} << i;
+  }
+  return mask & collections;
+}
+
 const StatisticRequests& CapturePlan::requests() const { return state_->requests; }
 
 std::int64_t CapturePlan::smallest_every() const {
@@ -281,12 +291,14 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     changed = changed || (given & ~at->statistics) != 0;
     at->statistics |= given;
   }
+  if (wanted.raw && !at->config.raw && !std::exchange(at->asked_raw, true)) changed = true;
   return refused;
 }
 
 void CapturePlan::restore() {
   for (State::Collection& collection : state_->collections) {
     collection.dense = 0;
+    collection.asked_raw = false;
     collection.statistics = collection.own_statistics;
     collection.active = !collection.added;
   }
@@ -334,6 +346,7 @@ Value CapturePlan::describe() const {
     }
     core::ValueMap body{{"every", to_text(collection.grid(Mode::train).every)},
                         {"statistics", std::move(statistics)}};
+    if (collection.config.raw || collection.asked_raw) body.emplace_back("raw", true);
     for (const Mode mode : {Mode::global, Mode::eval, Mode::predict}) {
       const std::string own = to_text(collection.grid(mode).every);
       if (own == to_text(collection.grid(Mode::train).every)) continue;

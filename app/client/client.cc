@@ -46,11 +46,14 @@ void Presence::announce(const Session& session, core::Duration now) {
 }
 
 Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
-               std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options)
+               std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options,
+               OpenRawPlace raw)
     : clock_(clock),
       options_(std::move(options)),
       queue_(options_.queue_bytes),
-      session_(std::move(session), std::move(plan), clock, queue_),
+      raw_queue_(plan.config().raw),
+      session_(std::move(session), std::move(plan), clock, queue_,
+               raw == nullptr ? nullptr : &raw_queue_),
       board_(session_),
       reader_(
           options_.command_share, core::to_text(session_.identity().run) + "/",
@@ -59,6 +62,7 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
       endpoints_(std::move(endpoints)),
       trouble_(std::move(trouble)),
       sender_(endpoints_, session_, queue_, clock, *trouble_),
+      raw_sender_(raw_queue_, std::move(raw), clock),
       report_(options_.report) {}
 
 core::Status Client::judge_here(const std::string& rules, const std::string& stop) {
@@ -81,6 +85,7 @@ void Client::charge_judging() {
 
 void Client::start(const std::shared_ptr<Client>& self) {
   const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
+  self->raw_queue_.set_first([weak = std::weak_ptr<Client>(self)] { start_raw(weak); });
   self->handover_.start(2);
   std::thread([self] {
     pthread_setname_np(pthread_self(), "tocsin-send");
@@ -90,6 +95,27 @@ void Client::start(const std::shared_ptr<Client>& self) {
     pthread_setname_np(pthread_self(), "tocsin-command");
     self->command_loop();
   }).detach();
+}
+
+// On the training thread, at the first raw tensor: who sends none has no thread for it.
+void Client::start_raw(const std::weak_ptr<Client>& self) {
+  const std::shared_ptr<Client> alive = self.lock();
+  if (alive == nullptr) return;
+  const SignalsBlocked blocked;
+  alive->raw_begun_ = true;
+  std::thread([alive] {
+    pthread_setname_np(pthread_self(), "tocsin-raw");
+    alive->raw_sender_.run();
+  }).detach();
+}
+
+void Client::close_raw(core::Duration until) {
+  if (!raw_begun_) return;
+  const auto left = std::max<core::Duration>(until - clock_.monotonic(), core::Duration{0});
+  // What is under way when the time is over is given up within a moment (RawPlace::Stop).
+  if (!raw_queue_.wait_until_empty(left)) (void)raw_queue_.wait_until_empty(kGrace);
+  raw_queue_.give_up();
+  raw_sender_.wait_until_over(kGrace);
 }
 
 void Client::send_loop() {
@@ -150,7 +176,12 @@ bool Client::request(Handover::Request what, milliseconds timeout) {
   return handover_.wait_for_answer(timeout + kGrace + (spools ? kSpooling : milliseconds(0)));
 }
 
-bool Client::flush(milliseconds timeout) { return request(Handover::Request::flush, timeout); }
+bool Client::flush(milliseconds timeout) {
+  const core::Duration until = clock_.monotonic() + timeout;
+  const bool sent = request(Handover::Request::flush, timeout);
+  const auto left = std::max<core::Duration>(until - clock_.monotonic(), core::Duration{0});
+  return raw_queue_.wait_until_empty(left) && sent;
+}
 
 bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::string_view error,
                    std::optional<int> exit_code, milliseconds timeout) {
@@ -166,9 +197,12 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
   }
   self->closing_.store(true);
   const auto end = std::chrono::steady_clock::now() + timeout;
+  const core::Duration until = self->clock_.monotonic() + timeout;
+  self->raw_sender_.close(until);
   self->handover_.close();
   self->reader_.wake();
   const bool delivered = self->request(Handover::Request::close, timeout);
+  self->close_raw(until);
   // The last thread to leave destroys the transport; give that a moment, so that a program which
   // ends right after close() does not race with it.
   self->handover_.wait_until_all_left(kGrace);
@@ -189,7 +223,11 @@ std::string Client::loss() const {
   const std::uint64_t waiting = queue_.size();
   const std::uint64_t unconfirmed = sender_.unconfirmed();
   const std::uint64_t spooled = sender_.spool().waiting();
-  if (dropped + waiting + unconfirmed + spooled == 0) return {};
+  std::string raw = raw_queue_.loss();
+  if (const std::string why = raw_sender_.trouble(); !raw.empty() && !why.empty())
+    raw += ": " + why;
+  if (dropped + waiting + unconfirmed + spooled == 0) return raw;
+  if (!raw.empty()) raw = "; " + raw;
   std::string out =
       std::to_string(dropped + waiting + spooled) + " records did not reach " + options_.out;
   if (spooled > 0) {
@@ -200,7 +238,7 @@ std::string Client::loss() const {
     out += ", and up to " + std::to_string(unconfirmed) + " that were sent are not confirmed";
   }
   const std::string why = trouble_->text();
-  return why.empty() ? out : out + ": " + why;
+  return (why.empty() ? out : out + ": " + why) + raw;
 }
 
 std::string Client::counters() const {
@@ -233,6 +271,9 @@ std::string Client::counters() const {
   out.emplace_back("commands_refused_total", board_.refused());
   out.emplace_back("transport_errors_total", trouble_->count());
   out.emplace_back("error", trouble_->text());
+  core::ValueMap raw = raw_queue_.counters();
+  raw.emplace_back("error", raw_sender_.trouble());
+  out.emplace_back("raw", std::move(raw));
   if (judge_ != nullptr) out.emplace_back("judge", judge_->stats());
   if (!judge_error_.empty()) {
     out.emplace_back("judge", core::ValueMap{{"error", judge_error_}});

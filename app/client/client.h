@@ -12,6 +12,7 @@
 #include "app/client/commands.h"
 #include "app/client/handover.h"
 #include "app/client/judge_link.h"
+#include "app/client/raw_sender.h"
 #include "app/client/run_report.h"
 #include "app/client/send_queue.h"
 #include "app/client/sender.h"
@@ -49,7 +50,8 @@ class Client {
  public:
   /// Starts nothing; see start(). `clock` outlives the client.
   Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
-         std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options);
+         std::shared_ptr<Trouble> trouble, const core::Clock& clock, ClientOptions options,
+         OpenRawPlace raw = nullptr);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   /// The client must have been closed.
@@ -83,16 +85,21 @@ class Client {
   core::Result<std::unique_ptr<core::RecordSource>> open_commands();
   bool request(Handover::Request what, std::chrono::milliseconds timeout);
   void charge_judging();
+  static void start_raw(const std::weak_ptr<Client>& self);
+  void close_raw(core::Duration until);
 
   const core::Clock& clock_;
   ClientOptions options_;
   SendQueue queue_;
+  RawQueue raw_queue_;
   Session session_;
   CommandBoard board_;
   CommandReader reader_;
   Endpoints endpoints_;
   std::shared_ptr<Trouble> trouble_;
   Sender sender_;
+  RawSender raw_sender_;
+  std::atomic<bool> raw_begun_{false};
   const RunReport report_;
   std::atomic<bool> closing_{false};
   Presence presence_;

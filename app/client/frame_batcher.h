@@ -58,6 +58,11 @@ class FrameBatcher {
   /// Frames are marked: the grid is wider than asked for.
   void set_degraded(bool degraded) noexcept { degraded_ = degraded; }
 
+  /// The header of a frame of the present step: no number yet.
+  [[nodiscard]] core::FrameHeader stamp() const {
+    return header(steps_.step(), steps_.global_step());
+  }
+
   // ---- counters
   void count_error() noexcept { ++errors_; }
   [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }

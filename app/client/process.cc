@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/client/local_socket.h"
+#include "app/client/raw_endpoint.h"
 #include "app/client/run_report.h"
 #include "app/client/settings.h"
 
@@ -84,7 +85,8 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   const core::Clock& clock = process().clock;
   auto endpoints = make_endpoints(*settings, *identity, trouble, incarnation);
   auto made = std::make_shared<Client>(std::move(session), *std::move(plan), std::move(endpoints),
-                                       trouble, clock, std::move(client_options));
+                                       trouble, clock, std::move(client_options),
+                                       raw_endpoint(*settings, *identity, incarnation));
   // Without rules the hook is still a hook; counters() say why they are not there.
   if (options.rules != nullptr) (void)made->judge_here(options.rules, text(options.stop));
   return made;

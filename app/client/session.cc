@@ -25,7 +25,7 @@ constexpr CollectionMask kAnyCollection = ~CollectionMask{0};
 }  // namespace
 
 Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& clock,
-                 SendQueue& queue)
+                 SendQueue& queue, RawQueue* raw)
     : options_(std::move(options)),
       clock_(clock),
       steps_(moment_of(clock)),
@@ -33,7 +33,8 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
       statistics_({capture_.plan().config().delta_memory}),
       names_(options_.identity.worker, worker_attrs(options_.identity.job, options_.labels)),
       frames_(options_.identity, options_.incarnation, names_, steps_, clock, queue),
-      announcer_(options_, capture_.plan(), frames_, steps_, clock, queue) {
+      announcer_(options_, capture_.plan(), frames_, steps_, clock, queue),
+      raw_(raw, frames_, steps_, announcer_) {
   statistics_.follow(capture_.plan().requests());
 }
 
@@ -89,7 +90,8 @@ void Session::due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead,
   const CollectionMask mask = capture_.due_ahead(ahead, steps_);
   for (std::size_t i = 0; i < ids.size() && i < due.size(); ++i) {
     const Name* name = names_.find(ids[i]);
-    due[i] = name != nullptr && (name->collections & mask) != 0 ? 1 : 0;
+    const CollectionMask wanted = name == nullptr ? 0 : name->collections & mask;
+    due[i] = wanted == 0 ? 0 : raw_.of(capture_.plan(), wanted) == 0 ? 1 : 3;
   }
 }
 
@@ -99,13 +101,19 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   announcer_.ensure_started();
   const CollectionMask due = capture_.due(steps_);
   admit(tensors, due);
+  const CollectionMask raw = raw_.of(capture_.plan(), kAnyCollection);
   std::size_t written = 0;
   for (const LentTensor& tensor : tensors) {
     const Name* name = known(tensor.id);
     const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
     if (name == nullptr || (name->collections & wanted) == 0) continue;
-    if (reduce(tensor, *name, wanted)) ++written;
+    if (!reduce(tensor, *name, wanted)) continue;
+    ++written;
+    if ((name->collections & wanted & raw) != 0 || (tensor.raw && raw_.on())) {
+      raw_.copy(tensor, *name);
+    }
   }
+  raw_.sent();
   if (written > 0) steps_.touch();
   if (tensors.size() >= kManyTensors) frames_.flush();
   capture_.measured(since);

@@ -14,22 +14,13 @@
 #include "app/client/announcer.h"
 #include "app/client/capture_control.h"
 #include "app/client/frame_batcher.h"
+#include "app/client/lent_tensor.h"
 #include "app/client/name_table.h"
+#include "app/client/raw_capture.h"
 #include "app/client/step_counter.h"
 #include "app/client/tensor_math.h"
 
 namespace tocsin::app::client {
-
-/// A tensor lent for the length of one call.
-struct LentTensor {
-  std::uint64_t id = 0;
-  const void* data = nullptr;
-  std::span<const std::int64_t> shape;
-  std::span<const std::int64_t> strides;  // in elements; empty: contiguous
-  core::Dtype dtype = core::Dtype::unknown;
-  std::uint64_t flags = 0;
-  bool off_grid = false;  // captured although the step is not due
-};
 
 /// Thread-safe: one mutex, held for the length of a call; the background threads take it only for
 /// tick() and commands.
@@ -40,8 +31,9 @@ class Session {
   static constexpr core::Duration kHeartbeat = Announcer::kHeartbeat;
   static constexpr core::Duration kDictionaryAgain = Announcer::kDictionaryAgain;
 
-  /// Borrows clock and queue; they outlive the session.
-  Session(SessionOptions options, CapturePlan plan, const core::Clock& clock, SendQueue& queue);
+  /// Borrows clock and queues; they outlive the session. `raw`: null: no elements are sent.
+  Session(SessionOptions options, CapturePlan plan, const core::Clock& clock, SendQueue& queue,
+          RawQueue* raw = nullptr);
 
   // ---- training thread
   std::uint64_t name(std::string_view text, const NameInfo& info);
@@ -57,7 +49,8 @@ class Session {
   bool due(std::uint64_t collection);
   /// The same for the step `ahead` of the present one.
   bool due_at(std::uint64_t collection, std::uint32_t ahead);
-  /// Which of these tensors are due then: 1 or 0 for each, 0 for ids that are not known.
+  /// Which of these tensors are due then: 0 or 1 for each, 3 where their elements are, too; 0 for
+  /// ids that are not known.
   void due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead, std::span<std::uint8_t> due);
   /// How many rows were written; unknown ids are counted as errors.
   std::size_t tensors(std::span<const LentTensor> tensors);
@@ -126,6 +119,7 @@ class Session {
   NameTable names_;
   FrameBatcher frames_;
   Announcer announcer_;
+  RawCapture raw_;
 };
 
 }  // namespace tocsin::app::client

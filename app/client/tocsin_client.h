@@ -62,8 +62,11 @@ enum {
 };
 
 /* Of tocsin_tensor.flags, beside the row flags: captured although this step is not on its
- * collections' grid. For a model whose updates never fall on it, at its next one. */
-enum { TOCSIN_TENSOR_OFF_GRID = 1 };
+ * collections' grid, for a model whose updates never fall on it, at its next one; elements. */
+enum {
+  TOCSIN_TENSOR_OFF_GRID = 1,
+  TOCSIN_TENSOR_RAW = 2 /* its elements, too, whatever its collections say */
+};
 
 /* What stop_requested() answers, as bits. */
 enum { TOCSIN_WANTS_STOP = 1, TOCSIN_WANTS_ATTENTION = 2 };
@@ -129,6 +132,30 @@ typedef struct tocsin_row {
   uint64_t meta; /* dtype, role and row flags; dtype and role 0: as the name was registered */
 } tocsin_row;
 
+/* Which raw tensor: `name` and `worker` are ids of names (XXH64); worker 0: the first that has it. */
+typedef struct tocsin_raw_query {
+  uint64_t size;
+  uint64_t name;
+  uint64_t worker;
+  int64_t step; /* of the mode */
+  uint32_t mode;
+  uint32_t reserved;
+} tocsin_raw_query;
+
+typedef struct tocsin_raw_value {
+  uint64_t size;
+  const void* data; /* row major; this and dims: until the next call on the reader */
+  uint64_t bytes;
+  const int64_t* dims;
+  uint32_t ndim;
+  int32_t dtype;
+  uint64_t meta; /* dtype, role and row flags of the wire */
+  int64_t step;
+  int64_t global_step;
+} tocsin_raw_value;
+
+typedef struct tocsin_raw tocsin_raw;
+
 /* The library's ABI version; a caller refuses another major than its own. */
 TOCSIN_API int32_t tocsin_abi_version(void);
 /* What went wrong in this thread's last call with a negative result; never null. */
@@ -154,7 +181,7 @@ TOCSIN_API int32_t tocsin_due(tocsin_client* client, uint64_t collection);
  * come from a device, and who therefore end steps here later than they happen. */
 TOCSIN_API int32_t tocsin_due_at(tocsin_client* client, uint64_t collection, uint32_t ahead);
 /* due[i]: 1 when any collection of the tensor ids[i] is to be captured at the step that comes `ahead`
- * steps after the present one, else 0: for statistics that are computed elsewhere, about which
+ * steps after the present one, 3 when with its elements, else 0: for statistics that are computed elsewhere, about which
  * tocsin_statistics() asks nothing. */
 TOCSIN_API int32_t tocsin_due_of(tocsin_client* client, const uint64_t* ids, size_t count,
                                  uint32_t ahead, uint8_t* due);
@@ -224,6 +251,16 @@ TOCSIN_API int32_t tocsin_close_at_exit(tocsin_client* client, const char* outco
 /* The counters of the client that this process closed last, and `loss`: what it could not deliver,
  * in one sentence. TOCSIN_NOT_FOUND: none was closed. */
 TOCSIN_API int32_t tocsin_closed(char* buffer, size_t size, size_t* length);
+/* A reader of the raw tensors of a run, wherever they lie: {"run": uid, "out", "config", "capture": as in
+ * tocsin_options}. It needs no client and writes nothing. TOCSIN_NOT_FOUND: there is no such topic. */
+TOCSIN_API int32_t tocsin_raw_open(const char* options, size_t length, tocsin_raw** raw);
+/* The newest tensor of this name, worker and step; waits so long for it to come. One thread at a time.
+ * TOCSIN_NOT_FOUND: it did not come; tocsin_last_error() says what is missing. */
+TOCSIN_API int32_t tocsin_raw_read(tocsin_raw* raw, const tocsin_raw_query* query,
+                                   uint32_t milliseconds, tocsin_raw_value* value);
+/* What the reader counted, as a JSON object that lives until the next call on it. */
+TOCSIN_API const char* tocsin_raw_counters(tocsin_raw* raw);
+TOCSIN_API int32_t tocsin_raw_close(tocsin_raw* raw);
 /* In a child process: forgets the parent's client, so that a new one may be opened here. */
 TOCSIN_API int32_t tocsin_after_fork(tocsin_client* client);
 /* Pure: columns 1 … 13 of a row as doubles (count … meta). tier: 0, the base columns; others are

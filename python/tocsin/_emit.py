@@ -11,7 +11,7 @@ MAX_AHEAD = 1_000_000  # steps that one call may end
 
 
 def emit(sink: Sink, name: str, value: Any, statistics: Optional[Mapping[str, Any]],
-         role: Optional[str]) -> None:
+         role: Optional[str], raw: bool = False) -> None:
     """See :meth:`tocsin.Hook.emit`; ``TypeError`` or ``ValueError`` for what cannot be used."""
     if role is not None and role not in _client.ROLES:
         raise ValueError(f"unknown role {role!r}, one of {', '.join(_client.ROLES)}")
@@ -25,7 +25,7 @@ def emit(sink: Sink, name: str, value: Any, statistics: Optional[Mapping[str, An
             sink.scalar(name, role)
         sink.log({name: value})
     else:
-        sink.publish_tensor(name, value, "default" if role is None else None, role=role)
+        sink.publish_tensor(name, value, "default" if role is None else None, role=role, raw=raw)
 
 
 def reach(sink: Sink, step: int) -> None:

@@ -21,6 +21,7 @@ from ._options import client_options
 from ._original import OriginalNames
 from ._phases import NOTHING
 from ._process import say
+from ._reading_back import ReadsBack
 from ._spans import Spans
 from ._steps import FIRST
 from .sink import Sink
@@ -32,7 +33,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames):
+class Hook(OriginalNames, ReadsBack):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 
@@ -56,8 +57,10 @@ class Hook(OriginalNames):
                 self.errors.last = f"disabled by {switch}"
                 return
         try:
-            self._open(client_options(run, job, labels, out, capture, config, rules,
-                                      stop))
+            options = client_options(run, job, labels, out, capture, config, rules, stop)
+            self._place = {key: None if value is None else value.decode() for key, value in (
+                ("out", options.out), ("config", options.config), ("capture", options.capture))}
+            self._open(options)
         except Exception as error:  # noqa: BLE001
             self.errors.last = str(error)
             warnings.warn(f"tocsin is off: {error}", RuntimeWarning, stacklevel=3)
@@ -112,16 +115,16 @@ class Hook(OriginalNames):
         return self._collections
 
     @contained()
-    def save_tensor(self, name: str, value: Any, collection: Optional[str] = "default") -> None:
+    def save_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *, raw: bool = False) -> None:
         """Statistics of any array or tensor, when its collection is due at this step; None: when one of those
-        whose patterns find it is."""
+        whose patterns find it is. ``raw``: its elements, too (docs/raw-tensors.md)."""
         self.sink.catch_up()
-        self.sink.publish_tensor(name, value, collection)
+        self.sink.publish_tensor(name, value, collection, raw=raw)
 
     @contained()
     def emit(self, name: str, value: Any = None, *,
              statistics: Optional[Mapping[str, Any]] = None, role: Optional[str] = None,
-             mode: Optional[str] = None, step: Optional[int] = None) -> None:
+             mode: Optional[str] = None, step: Optional[int] = None, raw: bool = False) -> None:
         """Anything else, from any framework: a number, or an array whose statistics are taken here
         when its collection is due, or ``statistics`` that were computed elsewhere: ``count``,
         ``sum``, ``sumsq``, ``m2``, ``abs_sum``, ``min``, ``max``, and as far as they are not 0
@@ -129,14 +132,14 @@ class Hook(OriginalNames):
 
         ``role``: what it is to the model (``label``, ``prediction``, ``activation_out``, … :
         docs/wire.md); with it the collections of that role hold it. ``mode``: from here on.
-        ``step``: of a loop that counts its own; the steps before it end.
+        ``step``: of a loop that counts its own; the steps before it end. ``raw``: elements, too.
         """
         if mode is not None:
             self.sink.clock.leave_for(mode)
             self.set_mode(mode)
         if step is not None:
             reach(self.sink, step)
-        emit(self.sink, name, value, statistics, role)
+        emit(self.sink, name, value, statistics, role, raw)
 
     @contained()
     def save_model_inputs(self, *inputs: Any) -> None:
@@ -148,18 +151,6 @@ class Hook(OriginalNames):
             name = f"model_input_{number}"
             if self.sink.wants_tensor(name, "input"):
                 self.sink.publish_tensor(name, value, None, role="input")
-
-    def get_tensors(self, name: Optional[str] = None, step: Optional[int] = None) -> List[Any]:
-        """What this run has written to its directory so far: see :meth:`tocsin.reading.Tensors.get`.
-        Empty when it writes to a broker."""
-        if self.enabled:
-            self.flush()
-        return self._written(name, step) or []
-
-    @contained([], when_closed=True)
-    def _written(self, name: Optional[str], step: Optional[int]) -> List[Any]:
-        read = self._reading()
-        return [] if read is None else read.get(name, step, self.run)
 
     def _reading(self) -> Any:
         """None where nothing of this run lies in a directory."""

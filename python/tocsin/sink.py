@@ -34,7 +34,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import _client
-from ._contain import Errors
+from ._contain import Errors, Guard
 from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
 from ._phases import Phases
@@ -99,9 +99,9 @@ class Sink:
         ``state_matters``: the model computes something else in its eval state, so the flag is told."""
         self.clock.follow_model(model, state_matters)
 
-    def guard(self, where: str) -> "_Guard":
+    def guard(self, where: str) -> Guard:
         """``with sink.guard("place"): …``: an error inside is counted under the name, not raised."""
-        return _Guard(self.errors, where)
+        return Guard(self.errors, where)
 
     def failed(self, where: str, error: BaseException) -> None:
         """Counts an error that the adapter has caught itself."""
@@ -140,7 +140,7 @@ class Sink:
 
     def due_of(self, identities: Sequence[int]) -> Sequence[int]:
         """Which of these tensors (ids of ``tensor()``) any of their collections captures at the present
-        step: 1 or 0 for each. For values that ``publish_rows()`` takes, which asks nothing."""
+        step: 0 or 1 for each, ``DUE_RAW`` with its elements. For values that ``publish_rows()`` takes, which asks nothing."""
         count = len(identities)
         answers = (ctypes.c_uint8 * count)()
         self._client.due_of((ctypes.c_uint64 * count)(*identities), count, self.clock.ahead, answers)
@@ -242,9 +242,9 @@ class Sink:
         self._client.scalars(self._one_id, self._one_value, 1)
 
     def publish_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *,
-                       role: Optional[str] = None, op_type: Optional[str] = None) -> None:
-        """Statistics of any array or tensor, if its collection is due at this step. ``collection``,
-        ``role``, ``op_type``: as of ``tensor()``, at the first time that the name is published."""
+                       role: Optional[str] = None, op_type: Optional[str] = None, raw: bool = False) -> None:
+        """Statistics of any array or tensor, if its collection is due at this step, and with ``raw`` its elements.
+        ``collection``, ``role``, ``op_type``: as of ``tensor()``, at the first time that the name is published."""
         detached = value.detach() if hasattr(value, "detach") else value
         identity = self._tensors.get(name)
         if identity is None:
@@ -253,13 +253,14 @@ class Sink:
                 name, dtype=detached.dtype, shape=detached.shape, collection=collection, role=role,
                 op_type=op_type)
         if hasattr(detached, "data_ptr") and detached.device.type != "cpu":
-            self._publish_on_device(identity, detached)
+            self._publish_on_device(identity, detached, raw)
             return
         described = describe(identity, detached)
         if described is None:
             raise TypeError(f"{name}: a {type(value).__name__} of {detached.dtype} has no memory that "
                             "can be read")
         tensor, keep = described
+        tensor.flags = _client.TENSOR_RAW if raw else 0
         self.publish_lent(ctypes.byref(tensor), 1)
         del keep
 
@@ -293,6 +294,20 @@ class Sink:
             publish()
         else:
             self.queue.put(publish, after=ready)
+
+    def publish_copies(self, copies: List[Any], ready: Any, arrived: Callable[[], None]) -> None:
+        """(id, tensor in host memory, flags) of the present step, once ``ready`` (None: at once) is done."""
+
+        def publish() -> None:
+            arrived()
+            for identity, value, flags in copies:
+                described = describe(identity, value)
+                if described is not None:
+                    described[0].flags = flags
+                    self._client.tensors(ctypes.byref(described[0]), 1)
+
+        self.queue.put(publish, after=ready)
+        self._client.tensors(None, 0)  # ends the measurement that wants() began
 
     def publish_rows_now(self, rows: Sequence[Any]) -> None:
         """Statistics that were computed elsewhere and are there; whether they are due is not asked."""
@@ -356,10 +371,14 @@ class Sink:
         except Exception as error:  # noqa: BLE001
             self.errors.add("training", error)
 
-    def _publish_on_device(self, identity: int, tensor: Any) -> None:
+    def _publish_on_device(self, identity: int, tensor: Any, raw: bool) -> None:
         from .adapters.torch_device import device_rows
+        from .adapters.torch_raw import publish_copies
 
-        if self.due_of([identity])[0]:
+        due = self.due_of([identity])[0]
+        if due == _client.DUE_RAW or (due and raw):
+            publish_copies(self, [(identity, tensor, 0)], raw=raw)
+        elif due:
             rows = device_rows([(identity, tensor, 0)], None, self.device_counts)
             if rows is not None:
                 self.publish_rows(*rows)
@@ -379,21 +398,3 @@ def _bounded(names: Mapping[str, int]) -> None:
     """Each name is kept by every reader of the run: one with a value in it grows without end."""
     if len(names) >= MAX_NAMES:
         raise ValueError(f"more than {MAX_NAMES} names: is there a number in them that changes?")
-
-
-class _Guard:
-    """A context manager cheaper than contextlib's: it stands around every step."""
-
-    __slots__ = ("_errors", "_where")
-
-    def __init__(self, errors: Errors, where: str) -> None:
-        self._errors, self._where = errors, where
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
-        if error is None or not isinstance(error, Exception):
-            return False
-        self._errors.add(self._where, error)
-        return True

@@ -8,6 +8,7 @@ from ..arrays import dtype_code, fill
 from ..sink import Sink
 from .torch_device import device_rows
 from .torch_names import local
+from .torch_raw import publish_copies
 from .torch_scaling import Scaling
 
 
@@ -89,7 +90,10 @@ class Capture:
             self._sink.publish_lent(self._array, 2 * len(self._slots))
         if on_device and not off_grid:
             due = self._sink.due_of([identity for identity, _, _ in on_device])
-            on_device = [one for one, wanted in zip(on_device, due) if wanted]
+            elements = [one for one, wanted in zip(on_device, due) if wanted == _client.DUE_RAW]
+            if elements:
+                publish_copies(self._sink, elements, scaling)
+            on_device = [one for one, wanted in zip(on_device, due) if wanted not in (0, _client.DUE_RAW)]
         rows = device_rows(on_device, scaling, self._sink.device_counts) if on_device else None
         if rows is not None:
             self._sink.publish_rows(*rows)
