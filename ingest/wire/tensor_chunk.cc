@@ -22,7 +22,7 @@ std::string_view chunk_text(std::span<const std::byte> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-bool read_about(std::span<const std::byte> payload, TensorChunk::About& out) noexcept {
+bool read_about(std::span<const std::byte> payload, TensorAbout& out) noexcept {
   if (payload.size() < 16) return false;
   const std::size_t name = chunk_field<std::uint32_t>(payload, 8);
   const std::size_t worker = chunk_field<std::uint32_t>(payload, 12);
@@ -33,7 +33,7 @@ bool read_about(std::span<const std::byte> payload, TensorChunk::About& out) noe
   return true;
 }
 
-bool read_dataref(std::span<const std::byte> payload, TensorChunk::DataRef& out) noexcept {
+bool read_dataref(std::span<const std::byte> payload, TensorRef& out) noexcept {
   if (payload.size() < 17) return false;
   out.offset = chunk_field<std::uint64_t>(payload, 0);
   out.bytes = chunk_field<std::uint64_t>(payload, 8);

@@ -16,6 +16,20 @@
 
 namespace tocsin::ingest {
 
+/// Extension 16, with chunk 0 of a tensor: what makes it readable without a dictionary.
+struct TensorAbout {
+  std::uint64_t meta = 0;  // dtype, role and flags, as a row of statistics has them
+  std::string_view name;
+  std::string_view worker;
+};
+
+/// Extension 17: no data here. The frames of the tensor are these bytes of that object.
+struct TensorRef {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::string_view uri;  // file:///… or s3://bucket/key
+};
+
 /// One piece of a raw tensor (kind 8); borrows from the frame.
 struct TensorChunk {
   std::uint64_t name = 0;
@@ -27,20 +41,8 @@ struct TensorChunk {
   std::span<const std::byte> dims_bytes;  // i64[ndim]
   std::span<const std::byte> data;        // row major, little-endian
 
-  /// Extension 16, with chunk 0 of a tensor: what makes it readable without a dictionary.
-  struct About {
-    std::uint64_t meta = 0;  // dtype, role and flags, as a row of statistics has them
-    std::string_view name;
-    std::string_view worker;
-  };
-  std::optional<About> about;
-  /// Extension 17: no data here. The frames of the tensor are these bytes of that object.
-  struct DataRef {
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-    std::string_view uri;  // file:///… or s3://bucket/key
-  };
-  std::optional<DataRef> dataref;
+  std::optional<TensorAbout> about;
+  std::optional<TensorRef> dataref;
 
   [[nodiscard]] std::vector<std::int64_t> dims() const;
 };
