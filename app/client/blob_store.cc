@@ -9,10 +9,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "app/client/object_store.h"
+
 namespace tocsin::app::client {
 namespace {
 
 constexpr std::string_view kFile = "file://";
+constexpr std::string_view kObject = "s3://";
 
 core::Error file_error(const std::string& what, const std::string& path, int number) {
   core::Code code = core::Code::failed_precondition;
@@ -108,6 +111,7 @@ class BlobDirectory final : public BlobStore {
 }  // namespace
 
 core::Result<std::unique_ptr<BlobStore>> open_blobs(const RawConfig& config) {
+  if (config.in_store()) return open_object_store(config, config::process_environment());
   std::error_code failed;
   const auto directory = std::filesystem::absolute(config.to, failed).lexically_normal();
   if (failed) return file_error("cannot use", config.to, failed.value());
@@ -119,6 +123,10 @@ core::Result<std::unique_ptr<BlobStore>> open_blobs(const RawConfig& config) {
 core::Result<std::unique_ptr<BlobStore>> blobs_of(const std::string& uri, RawConfig config) {
   if (uri.starts_with(kFile)) {
     config.to = "/";
+    return open_blobs(config);
+  }
+  if (uri.starts_with(kObject)) {
+    config.to = uri.substr(0, uri.find('/', kObject.size()));
     return open_blobs(config);
   }
   return core::invalid_argument(uri + ": no such kind of place");
