@@ -211,7 +211,7 @@ class ObjectStore final : public BlobStore {
     curl.setopt(handle_, CURLOPT_HTTPHEADER, headers);
     if (!bundle.empty()) curl.setopt(handle_, CURLOPT_CAINFO, bundle.c_str());
     curl.setopt(handle_, CURLOPT_NOSIGNAL, 1L);
-    curl.setopt(handle_, CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    curl.setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.setopt(handle_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     curl.setopt(handle_, CURLOPT_LOW_SPEED_LIMIT, kSlowBytes);
     curl.setopt(handle_, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);

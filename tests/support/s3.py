@@ -64,14 +64,14 @@ class Store:
 
     def check(self, method, url, headers, body):
         """Refused, unless the request is signed as botocore signs it."""
-        found = AUTHORIZATION.fullmatch(headers.get("Authorization", ""))
+        found = AUTHORIZATION.fullmatch(headers.get("authorization", ""))
         if not found:
             raise Refused(403, "AccessDenied")
         key, day, region, signed, signature = found.groups()
         if key != self._key or headers.get("x-amz-security-token", "") != self._token:
             raise Refused(403, "InvalidAccessKeyId")
         signed = signed.split(";")
-        must = {"host"} | {name.lower() for name in headers if name.lower().startswith("x-amz-")}
+        must = {"host"} | {name for name in headers if name.startswith("x-amz-")}
         if not must <= set(signed):
             raise Refused(403, "UnsignedHeaders")
         if headers["x-amz-content-sha256"] != hashlib.sha256(body).hexdigest():
@@ -101,7 +101,7 @@ class Store:
                 try:
                     if store.faults:
                         raise Refused(store.faults.pop(0), "Fault")
-                    store.check(self.command, store.endpoint + self.path, dict(self.headers.items()), body)
+                    store.check(self.command, store.endpoint + self.path, {key.lower(): value for key, value in self.headers.items()}, body)
                     name = urlsplit(self.path).path.lstrip("/")
                     if name.split("/")[0] != store.bucket:
                         raise Refused(404, "NoSuchBucket")
