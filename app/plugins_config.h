@@ -9,6 +9,10 @@ namespace tocsin::app {
 struct PluginsConfig {
   std::string python = "python3";  // the interpreter; looked for in $PATH
   bool native = false;             // libraries may be loaded; rules::read_rules looks at it itself
+  /// Not of the section: where the runs are that rules judge, for those that read elements of
+  /// tensors. As the hook's `out` and `config`; empty: not known.
+  std::string out = {};
+  std::string config = {};
 };
 
 }  // namespace tocsin::app

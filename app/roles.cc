@@ -11,6 +11,7 @@
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
+#include "app/transport_settings.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -97,7 +98,10 @@ core::Status Maker::hosted() {
                           config_.cluster, config_.labels,
                           prefix,          options_.host + "-" + std::to_string(slot->number())};
     stage.hosted = rule.name;
-    stage.host = [plugins = config_.plugins, clock = ports_.clock, log = ports_.log] {
+    PluginsConfig plugins = config_.plugins;
+    plugins.out = out_of(config_.transport);
+    if (!config_.files.empty()) plugins.config = config_.files.front();
+    stage.host = [plugins, clock = ports_.clock, log = ports_.log] {
       return std::make_shared<RuleProcesses>(plugins, *clock, *log);
     };
     parts_.slots.push_back(std::move(*slot));

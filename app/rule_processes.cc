@@ -22,13 +22,15 @@ constexpr milliseconds kFirstPause{100};   // doubled with every failure in a ro
 constexpr milliseconds kLongestPause{10'000};
 constexpr seconds kLongLife{60};  // who lived so long did not fail in a row
 
-std::string hello(const rules::HostedRule& rule, bool list) {
-  return core::to_json(core::ValueMap{{"type", "hello"},
-                                      {"protocol", kProtocol},
-                                      {"source", rule.source},
-                                      {"class", rule.class_name},
-                                      {"list", list},
-                                      {"parameters", rule.parameters}});
+std::string hello(const rules::HostedRule& rule, const PluginsConfig& plugins, bool list) {
+  return core::to_json(core::ValueMap{
+      {"type", "hello"},
+      {"protocol", kProtocol},
+      {"source", rule.source},
+      {"class", rule.class_name},
+      {"list", list},
+      {"parameters", rule.parameters},
+      {"elements", core::ValueMap{{"out", plugins.out}, {"config", plugins.config}}}});
 }
 
 core::Duration pause_after(std::uint32_t failures) {
@@ -81,8 +83,8 @@ core::Result<std::string> RuleProcesses::start(const rules::HostedRule& rule, Ho
   hosted.process = std::move(*process);
   hosted.number = ++started_;
   hosted.started = clock_.monotonic();
-  auto answer =
-      hosted.process->exchange(hello(rule, list), clock_, hosted.started + rule.start_timeout);
+  auto answer = hosted.process->exchange(hello(rule, plugins_, list), clock_,
+                                         hosted.started + rule.start_timeout);
   if (!answer) return answer;
   const auto parsed = core::parse_json(*answer, kMostAnswer);
   if (!parsed || core::text_at(*parsed, "type") != "ready") {

@@ -26,4 +26,12 @@ core::Result<TransportSettings> transport_settings(const std::string& config_fil
   return TransportSettings{config.transport, config.topics};
 }
 
+std::string out_of(const ingest::TransportConfig& transport) {
+  std::error_code ignored;
+  if (transport.kafka.is_null()) {
+    return std::filesystem::absolute(transport.journal, ignored).lexically_normal().string();
+  }
+  return "kafka://" + core::text_at(transport.kafka, "bootstrap.servers");
+}
+
 }  // namespace tocsin::app

@@ -18,4 +18,7 @@ struct TransportSettings {
 core::Result<TransportSettings> transport_settings(const std::string& config_file,
                                                    const std::string& out);
 
+/// The same place as the hook's `out` names it: kafka://host:9092 or a directory.
+std::string out_of(const ingest::TransportConfig& transport);
+
 }  // namespace tocsin::app

@@ -20,7 +20,10 @@ CapturedPlan::CapturedPlan(Value plan) : value_(std::move(plan)) {
   for (std::string& name : texts_of(collections)) collections_.push_back({std::move(name), {}});
   if (const auto* bodies = as<ValueMap>(collections)) {
     for (const auto& [name, body] : *bodies) {
-      collections_.push_back({name, texts_of(find(body, "statistics"))});
+      Collection collection{name, texts_of(find(body, "statistics"))};
+      const auto* raw = as<bool>(find(body, "raw"));
+      if (raw != nullptr && *raw) collection.statistics.emplace_back("raw");
+      collections_.push_back(std::move(collection));
     }
   }
 }

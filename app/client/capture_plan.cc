@@ -291,7 +291,13 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     changed = changed || (given & ~at->statistics) != 0;
     at->statistics |= given;
   }
-  if (wanted.raw && !at->config.raw && !std::exchange(at->asked_raw, true)) changed = true;
+  if (wanted.raw && !at->config.raw) {
+    if (!state_->config.raw.on_request) {
+      refused.push_back(wanted.name + "/raw");
+    } else if (!std::exchange(at->asked_raw, true)) {
+      changed = true;
+    }
+  }
   return refused;
 }
 

@@ -59,6 +59,8 @@ void read(config::Reader& in, RawConfig& cfg) {
        "bytes of a tensor in one record");
   size("queue", cfg.queue, 1ULL << 20, kMost, "1MiB … 1TiB",
        "memory for tensors that wait to be sent; what finds no room is dropped and counted");
+  in.optional("on_request", cfg.on_request,
+              "rules may ask for elements of a collection; false: they are refused them");
 }
 
 }  // namespace tocsin::app::client

@@ -19,6 +19,7 @@ struct RawConfig {
   std::uint64_t max_bytes = 64ULL << 20;  // of one step, of one process
   std::uint64_t chunk = 512ULL << 10;
   std::uint64_t queue = 128ULL << 20;  // memory for what waits to be sent
+  bool on_request = true;              // rules may ask for elements, by command
 
   [[nodiscard]] bool on_topic() const { return to == "topic"; }
   [[nodiscard]] bool in_store() const { return to.starts_with("s3://"); }

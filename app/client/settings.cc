@@ -34,9 +34,9 @@ constexpr std::uint64_t kSpoolBytes = 96ULL << 20;  // more than the queue and t
 
 // Sections of other programs: not ours to judge.
 constexpr std::array kForeign = {
-    "collect",   "rules",         "rule_files", "rule_groups",    "engine", "route",
-    "receivers", "inhibit_rules", "templates",  "time_intervals", "router", "http",
-    "store",     "insights",      "log",        "include",        "version"};
+    "collect", "rules",     "rule_files",    "rule_groups", "engine",         "route",
+    "plugins", "receivers", "inhibit_rules", "templates",   "time_intervals", "router",
+    "http",    "store",     "insights",      "log",         "include",        "version"};
 
 void read_labels(config::Reader& in, const Value& value, core::Labels& labels) {
   const auto* map = core::as<ValueMap>(value);

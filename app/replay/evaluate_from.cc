@@ -33,6 +33,7 @@ bool found_issue(const Judgement& judgement) {
 int evaluate_recorded(const RecordedOptions& options) {
   ChosenRules rules;
   if (const int code = choose_rules(options.rules, rules); code != kOk) return code;
+  rules.plugins.out = options.directory;
   core::NullLog log;
   core::NullTelemetry telemetry;
   auto transport = ingest::Transport::open_recording(options.directory, {}, log, telemetry);

@@ -98,7 +98,9 @@ core::Result<std::vector<GoldenIssue>> judge(const Golden& golden) {
   const std::string folder = (fs::path(golden.path).parent_path() / golden.from).string();
   auto transport = ingest::Transport::open_recording(folder, {}, log, telemetry);
   if (!transport) return transport.error();
-  auto judge = Judge::create(golden.rules, nullptr);
+  ChosenRules rules = golden.rules;
+  rules.plugins.out = folder;
+  auto judge = Judge::create(rules, nullptr);
   if (!judge) return judge.error();
   const auto end = read_recording(
       **transport, core::topic::kTelemetry, {},

@@ -80,6 +80,8 @@ std::optional<Stop> Replay::open() {
   if (!settings) return Stop{exit_code(settings.error()), settings.error().message};
   const bool kafka = !settings->transport.kafka.is_null();
   rules_.topic_prefix = settings->topics.prefix;
+  rules_.plugins.out = out_of(settings->transport);
+  rules_.plugins.config = options_.rules.config_file;
   auto opened =
       kafka ? ingest::Transport::open(settings->transport, settings->topics, log_, telemetry_)
             : ingest::Transport::open_recording(settings->transport.journal, settings->topics, log_,

@@ -30,6 +30,15 @@ class TensorUnavailableForStep(MissingData):
         super().__init__(text)
 
 
+class ElementsUnavailableForStep(TensorUnavailableForStep):
+    """The tensor is there, its elements are not: they travel on request."""
+
+    def __init__(self, tname, step, mode=None, why=""):
+        super().__init__(tname, step, mode, has_reductions=True)
+        self.why = why
+        self.args = (f"{self.args[0]}. {why}",)
+
+
 class ShapeUnavailableForStep(TensorUnavailableForStep):
     def __init__(self, tname, step, mode=None):
         super().__init__(tname, step, mode, what="shape")

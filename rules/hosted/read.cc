@@ -22,6 +22,7 @@ struct Keys {
   std::string source;
   std::string class_name;
   std::vector<std::string> collections_to_save;
+  std::vector<std::string> raw;
   core::Value with;
   core::Duration timeout = std::chrono::seconds(10);
   core::Duration start_timeout = std::chrono::seconds(60);
@@ -90,6 +91,7 @@ void read_needs(const Keys& keys, Program& program) {
   const auto& named =
       keys.collections_to_save.empty() ? program.common.collection_names : keys.collections_to_save;
   for (const std::string& name : named) program.needs.push_back({name});
+  for (const std::string& name : keys.raw) program.needs.push_back({name, {"raw"}});
 }
 
 // What decides the answers, beside the file: its content is the rule's version.
@@ -115,6 +117,9 @@ void read(config::Reader& item, RuleSettings& settings) {
   item.optional("collections_to_save", keys.collections_to_save,
                 "collections that the hook is asked to capture; default: "
                 "options.collection_names");
+  item.optional("raw", keys.raw,
+                "collections whose elements the rule looks at: the hook is asked to send them "
+                "(docs/raw-tensors.md)");
   std::vector<core::Parameter> options;
   item.section("options", "what a rule in Python is given, and its limits",
                [&](config::Reader& in) {

@@ -8,6 +8,9 @@ namespace {
 constexpr std::int64_t kHeartbeatEvery = 10'000'000'000;  // event time between job heartbeats,
 constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;    // while what they say changes
 
+// Stands among the statistics of a need and of a captured collection: elements of the tensors.
+constexpr std::string_view kElements = "raw";
+
 std::vector<std::string> captured_names(const core::CapturedPlan& plan) {
   std::vector<std::string> names;
   for (const auto& collection : plan.collections()) {
@@ -118,11 +121,15 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
   core::ValueMap collections;
   for (const auto& [name, statistics] : missing) {
     core::ValueMap body;
-    if (!statistics.empty()) {
-      core::ValueList list;
-      for (const std::string& statistic : statistics) list.emplace_back(statistic);
-      body.emplace_back("statistics", std::move(list));
+    core::ValueList list;
+    for (const std::string& statistic : statistics) {
+      if (statistic == kElements) {
+        body.emplace_back("raw", true);
+      } else {
+        list.emplace_back(statistic);
+      }
     }
+    if (!list.empty()) body.emplace_back("statistics", std::move(list));
     collections.emplace_back(name, std::move(body));
   }
   const core::Value plan = core::ValueMap{{"collections", std::move(collections)}};

@@ -168,6 +168,26 @@ def test_the_reference_codec_reads_what_the_hook_writes(out, tmp_path):
     assert numpy.array_equal(numpy.frombuffer(data, "<f4").reshape(40, 300), seen[0])
 
 
+def test_a_rule_over_a_recording_sees_elements(out):
+    from tocsin.exceptions import ElementsUnavailableForStep
+    from tocsin.rules import Rule, create_trial, invoke_rule
+
+    class Duplicated(Rule):
+        def invoke_at_step(self, step):
+            weight = self.base_trial.tensor("weight").value(step)
+            return bool((weight[0] != weight[1]).any()) and step == 1
+
+    hook, seen = trained(out, {**RAW, "collections": {"weights": {"raw": True, "every": "2 steps"}, "gradients": None}})
+    hook.close()
+    trial = create_trial(out)
+    assert numpy.array_equal(trial.tensor("weight").value(2), seen[2])
+    assert numpy.array_equal(trial.tensor("weight").values()[0], seen[0])
+    with pytest.raises(ElementsUnavailableForStep, match="use reduction_value.*raw: true"):
+        trial.tensor("gradient/weight").value(1)
+    assert trial.tensor("gradient/weight").reduction_value(1, "l2") > 0
+    assert invoke_rule(Duplicated(trial)) == []  # step 1 has none: insufficient, and no hit
+
+
 def test_a_dry_run_copies_nothing(out):
     hook, _ = trained(out, {**RAW, "dry_run": True})
     hook.close()

@@ -6,6 +6,7 @@ import sqlite3
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .. import wire
+from ..raw import RawTensors
 from ..reading import _ROLES, _STATISTICS, MODES
 from .trial import ModeKeys, Row, SavedStep, Trial, mode_of
 
@@ -27,6 +28,7 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
 class RecordedTrial(Trial):
     def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
         super().__init__(name)
+        self._directory = directory
         self._path = os.path.join(directory, "telemetry.db")
         self._range = range_steps
         self._wanted = run
@@ -120,7 +122,9 @@ class RecordedTrial(Trial):
             if self._wanted is not None:
                 raise ValueError(f"there is no run {self._wanted} in {self._path}")
             return
-        self.run = wanted[-1]
+        if self.run != wanted[-1]:
+            self.run = wanted[-1]
+            self.read_elements_with(RawTensors(self.run.split("/")[0], out=self._directory))
         self.job = self._jobs.get(self.run) or self.job
         self.loaded_all_steps = self.run in self._ended
         self._saved, self._by_step, self._steps_of = [], {}, {}

@@ -6,9 +6,10 @@ from enum import Enum
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from .._vocabulary import COLLECTIONS_OF
-from ..exceptions import (InvalidWorker, NoMoreData, ShapeUnavailableForStep, StepNotYetAvailable, StepUnavailable,
+from ..exceptions import (ElementsUnavailableForStep, InvalidWorker, NoMoreData, ShapeUnavailableForStep, StepNotYetAvailable, StepUnavailable,
                           TensorUnavailable, TensorUnavailableForStep)
 from ..modes import ModeKeys
+from ..raw import HOW, NoRawTensor, RawTensors
 
 try:
     import numpy
@@ -117,6 +118,8 @@ class Trial:
         self._steps_of: Dict[str, int] = {}  # in how many saved steps a name is
         self._shapes: Dict[str, Tuple[int, ...]] = {}
         self._collections: Dict[str, Dict[str, None]] = {}
+        self._tensors: Optional[RawTensors] = None
+        self._wait = 0.0
 
     # How it is filled
 
@@ -150,6 +153,16 @@ class Trial:
         """Reads what is new; here it comes by itself."""
 
     maybe_refresh = refresh
+
+    def read_elements_with(self, tensors: Optional[RawTensors], wait: float = 0.0) -> None:
+        """Where the elements of this run's tensors are read; each is waited for so many seconds at most."""
+        self._tensors, self._wait = tensors, wait
+
+    def elements(self, name: str, saved: SavedStep, worker: str) -> Any:
+        """As :meth:`tocsin.raw.RawTensors.value`. Raises NoRawTensor."""
+        if self._tensors is None:
+            raise NoRawTensor(f"it is not known where this run sends elements to; {HOW}")
+        return self._tensors.value(name, saved.step, saved.mode.name.lower(), worker, self._wait)
 
     # What is there
 
@@ -309,11 +322,17 @@ class Tensor:
         return sorted(saved.rows.get(self.name, ()))
 
     def value(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: Optional[str] = None) -> Any:
-        """Of a scalar. Elements of tensors do not travel: their reductions do."""
+        """Of a scalar; the elements of a tensor, as an array, where they were sent (docs/raw-tensors.md): raises
+        ElementsUnavailableForStep, which says how that is switched on."""
         row = self._row(step_num, mode, worker)
-        if row.value is None:
-            raise TensorUnavailableForStep(self.name, step_num, mode_of(mode), has_reductions=True)
-        return _number(row.value)
+        if row.value is not None:
+            return _number(row.value)
+        saved = self._trial._find(step_num, mode)
+        by = worker if worker is not None else min(saved.rows[self.name])
+        try:
+            return self._trial.elements(self.name, saved, by)
+        except NoRawTensor as why:
+            raise ElementsUnavailableForStep(self.name, step_num, mode_of(mode), str(why)) from None
 
     def values(self, mode: ModeKeys = ModeKeys.GLOBAL, worker: Optional[str] = None) -> Dict[int, Any]:
         return {step: self.value(step, mode, worker) for step in self.steps(mode)}

@@ -16,6 +16,7 @@ import traceback
 from typing import Any, Dict, List, Optional, Type
 
 from ..exceptions import MissingData
+from ..raw import RawTensors
 from . import saving
 from .recording import create_trial, unscaled
 from .rule import Rule
@@ -25,6 +26,7 @@ PROTOCOL = 1
 DESCRIPTOR = 3
 MOST_BYTES = 64 << 20
 _LINES = 12  # of a traceback, its last
+_WAIT = 2.0  # seconds, for elements of a completed step: they come on a topic of their own
 
 
 class RuleFileError(Exception):
@@ -59,8 +61,12 @@ def choose(rules: Dict[str, Type[Rule]], wanted: str, source: str) -> Type[Rule]
 class Session:
     """One rule object for one run."""
 
-    def __init__(self, kind: Type[Rule], parameters: Dict[str, Any], request: Dict[str, Any]) -> None:
+    def __init__(self, kind: Type[Rule], parameters: Dict[str, Any], request: Dict[str, Any],
+                 place: Optional[Dict[str, Any]] = None) -> None:
+        """``place``: where the runs' elements are, as ``out`` and ``config`` of the hook."""
         self.trial = Trial(request.get("job") or request["run"], request["run"])
+        if place and any(place.values()):
+            self.trial.read_elements_with(RawTensors(request["run"].split("/")[0], **place), _WAIT)
         self.names: Dict[str, Dict[str, Any]] = {}
         arguments = dict(parameters)
         others = [create_trial(path) for path in arguments.pop("other_trials", None) or []]
@@ -121,6 +127,7 @@ class Worker:
         self._parameters: Dict[str, Any] = {}
         self._kind: Optional[Type[Rule]] = None
         self._sessions: Dict[int, Session] = {}
+        self._place: Optional[Dict[str, Any]] = None
 
     def answer(self, request: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         for gone in request.get("forget", ()):
@@ -130,7 +137,7 @@ class Worker:
             return self._hello(request)
         if kind == "open":
             assert self._kind is not None
-            self._sessions[request["session"]] = Session(self._kind, self._parameters, request)
+            self._sessions[request["session"]] = Session(self._kind, self._parameters, request, self._place)
             return {"type": "result", "outcome": "ok"}
         if kind == "step":
             return self._sessions[request["session"]].step(request)
@@ -141,6 +148,7 @@ class Worker:
             raise RuleFileError(f"tocsin speaks protocol {request.get('protocol')}, this package {PROTOCOL}: install "
                                 "the package of the same version")
         self._parameters = request.get("parameters", {})
+        self._place = request.get("elements")
         found = find_rules(request["source"])
         if not request.get("list"):
             self._kind = choose(found, request.get("class", ""), request["source"])

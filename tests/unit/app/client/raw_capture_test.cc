@@ -125,6 +125,17 @@ TEST_F(RawTest, ACommandSwitchesElementsOnAndOff) {
   EXPECT_EQ(plan.raw_of(~CollectionMask{0}), 0U);
 }
 
+TEST_F(RawTest, WhoKeepsElementsToHimselfRefusesThem) {
+  CapturePlan plan = make_plan(R"({collections: {gradients: }, raw: {on_request: false}})");
+  CollectionConfig wanted;
+  wanted.name = "gradients";
+  wanted.raw = true;
+  bool changed = false;
+  EXPECT_THAT(plan.extend(wanted, changed), ::testing::ElementsAre("gradients/raw"));
+  EXPECT_FALSE(changed);
+  EXPECT_EQ(plan.raw_of(~CollectionMask{0}), 0U);
+}
+
 TEST_F(RawTest, DestinationsThatAreNoneAreRefused) {
   for (const char* to :
        {"s3://", "s3:///key", "s3://bucket/a b", "gs://bucket", "http://host/x", "''"}) {

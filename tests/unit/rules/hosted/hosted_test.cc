@@ -306,7 +306,8 @@ TEST_F(Hosted, TheVersionIsThatOfTheFile) {
 TEST_F(Hosted, Configuration) {
   const auto read = [&](const std::string& more) { return read_rules_text(yaml(more)); };
   const ReadRules full = read(
-      ", type: python, class: A, with: {threshold: 3}, collections_to_save: [gradients], severity: "
+      ", type: python, class: A, with: {threshold: 3}, collections_to_save: [gradients], raw: "
+      "[weights], severity: "
       "error, options: {collection_names: [gradients], modes: [train], history: 5, timeout: 2s, "
       "memory: 64MiB}");
   ASSERT_EQ(full.errors, "");
