@@ -32,9 +32,9 @@ TEST_F(Journal, ItsFilesAreWhatTheyAreSaidToBe) {
     EXPECT_EQ(sql(name, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
   }
   // What a training process writes is in one file, what tocsin decides on in the other.
-  EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM topic"), 2);
+  EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM topic"), 3);
   EXPECT_EQ(sql("control.db", "SELECT count(*) FROM topic"),
-            static_cast<std::int64_t>(ingest::topic_plan(topics_).size()) - 2);
+            static_cast<std::int64_t>(ingest::topic_plan(topics_).size()) - 3);
 }
 
 TEST_F(Journal, IdsCountFromZeroPerTopicAndOutliveTheRecords) {
