@@ -153,11 +153,6 @@ void RawQueue::give_up() {
   changed_.notify_all();
 }
 
-bool RawQueue::empty() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.empty() && under_way_ == 0;
-}
-
 bool RawQueue::wait_until_empty(std::chrono::nanoseconds timeout) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, timeout, [&] { return waiting_.empty() && under_way_ == 0; });

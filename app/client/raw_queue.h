@@ -72,9 +72,7 @@ class RawQueue {
   /// What still waits or is under way is given up: it counts as undelivered.
   void give_up();
 
-  /// Nothing waits and nothing is under way.
-  [[nodiscard]] bool empty() const;
-  /// Until empty(), or the time is over.
+  /// Until nothing waits and nothing is under way, or the time is over.
   bool wait_until_empty(std::chrono::nanoseconds timeout) const;
   /// {tensors_total, bytes_total, sent_total, sent_bytes_total, waiting_bytes, skipped {reason: n}}
   [[nodiscard]] core::ValueMap counters() const;

@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from .._vocabulary import COLLECTIONS_OF
-from ..exceptions import (ElementsUnavailableForStep, InvalidWorker, NoMoreData, ShapeUnavailableForStep, StepNotYetAvailable, StepUnavailable,
-                          TensorUnavailable, TensorUnavailableForStep)
+from ..exceptions import (ElementsUnavailableForStep, InvalidWorker, NoMoreData, ShapeUnavailableForStep,
+                          StepNotYetAvailable, StepUnavailable, TensorUnavailable, TensorUnavailableForStep)
 from ..modes import ModeKeys
 from ..raw import HOW, NoRawTensor, RawTensors
 

@@ -95,7 +95,7 @@ TEST_F(RawTest, AFullQueueTakesNoMoreAndTrainingGoesOn) {
   EXPECT_FALSE(raw_queue_->wait_until_empty(milliseconds(0)));
   raw_queue_->give_up();
   EXPECT_EQ(skipped(*raw_queue_, "undelivered"), 2);
-  EXPECT_TRUE(raw_queue_->empty());
+  EXPECT_TRUE(raw_queue_->wait_until_empty(milliseconds(0)));
 }
 
 TEST_F(RawTest, WhatCannotBeReadIsCounted) {

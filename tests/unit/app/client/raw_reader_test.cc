@@ -301,7 +301,7 @@ TEST_F(RawReaderTest, TheSenderTriesAgainGivesUpAtItsTimeAndCounts) {
   sender.close(clock_.monotonic() + std::chrono::seconds(5));
   clock_.advance(std::chrono::seconds(6));
   sender.run();
-  EXPECT_TRUE(raw_queue_->empty());
+  EXPECT_TRUE(raw_queue_->wait_until_empty(kNow));
   EXPECT_THAT(raw_queue_->loss(), HasSubstr("1 undelivered"));
 
   broker_.heal();
