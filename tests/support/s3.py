@@ -101,7 +101,8 @@ class Store:
                 try:
                     if store.faults:
                         raise Refused(store.faults.pop(0), "Fault")
-                    store.check(self.command, store.endpoint + self.path, {key.lower(): value for key, value in self.headers.items()}, body)
+                    headers = {key.lower(): value for key, value in self.headers.items()}
+                    store.check(self.command, store.endpoint + self.path, headers, body)
                     name = urlsplit(self.path).path.lstrip("/")
                     if name.split("/")[0] != store.bucket:
                         raise Refused(404, "NoSuchBucket")
