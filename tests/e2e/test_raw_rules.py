@@ -73,7 +73,7 @@ def rule(tmp_path, **more):
 def test_over_a_directory(tmp_path, captured):
     training = job(tmp_path, tmp_path / "run", captured, "")
     assert training.wait(60) == 0, training.stderr.read()
-    (tmp_path / "rules.yaml").write_text(json.dumps({"rules": [rule(tmp_path)]}))
+    (tmp_path / "rules.yaml").write_text(json.dumps({"rules": [rule(tmp_path)], "plugins": {"python": sys.executable}}))
     code, told, said = run_cli("evaluate", "--from", tmp_path / "run", "--rules", tmp_path / "rules.yaml", "--format", "json")
     answer = json.loads(told)
     [run] = answer["runs"]
