@@ -91,16 +91,20 @@ std::vector<Statistic> table() {
       vector(V::channel_sumsq, "channel_sumsq", "channels", "Σ x² per channel"),
       vector(V::channel_count, "channel_count", "channels", "elements per channel"),
       vector(V::value_counts, "value_counts", "values", "occurrences of each value given", {"v…"}),
-      vector(V::class_counts, "class_counts", "classes", "samples per class"),
+      vector(V::class_counts, "class_counts", "classes", "samples per class", {"θ?"}),
       vector(V::class_correct, "class_correct", "classes",
-             "samples per class that were predicted right"),
-      vector(V::confusion, "confusion", "classes", "label, prediction and count, as triples"),
+             "samples per class that were predicted right", {"θ?"}),
+      vector(V::confusion, "confusion", "classes", "label, prediction and count, as triples",
+             {"θ?"}),
       {1, "histogram", Form::histogram, "histogram", {}, "exponential histogram of scale 3"},
   };
 }
 
-/// How many numbers the word takes: from, to.
+/// How many numbers the word takes: from, to. One that ends with "?" may be left out.
 std::pair<std::size_t, std::size_t> parameters_of(const Statistic& one) {
+  if (!one.parameters.empty() && one.parameters.back().ends_with('?')) {
+    return {one.parameters.size() - 1, one.parameters.size()};
+  }
   const bool any = !one.parameters.empty() && one.parameters.back().ends_with("…");
   return {one.parameters.size(), any ? 64 : one.parameters.size()};
 }

@@ -99,8 +99,16 @@ struct Predictions {
   std::vector<double> values;
 };
 
+/// `classes(θ)`: one number per sample is class 1 from the probability θ on; `classes` is 0.5.
 class ClassCounts final : public TensorStatistic {
  public:
+  explicit ClassCounts(std::span<const double> parameters)
+      : parameters_(parameters.begin(), parameters.end()) {
+    if (parameters_.empty()) return;
+    share_ = parameters_.front();
+    logit_ = std::log(share_) - std::log1p(-share_);  // infinite at 0 and 1
+  }
+
   void measure(const TensorSample& sample, StatisticSink& out) override {
     const bool labels = sample.role == core::Role::label;
     if (!labels && sample.role != core::Role::prediction) return;
@@ -144,7 +152,8 @@ class ClassCounts final : public TensorStatistic {
   }
 
   // The class that each sample was taken for; empty: there are no predictions that fit the labels.
-  static Classes predicted(const Predictions& of, const Classes& labels, const Shape& shape) {
+  [[nodiscard]] Classes predicted(const Predictions& of, const Classes& labels,
+                                  const Shape& shape) const {
     if (of.values.empty() || of.values.size() % labels.size() != 0) return {};
     if (of.values.size() == labels.size()) return decided(of.values, labels);
     const std::size_t last = of.shape.size() - 1;
@@ -161,7 +170,7 @@ class ClassCounts final : public TensorStatistic {
   }
 
   // One number per sample: a class, a probability of class 1, or its logit.
-  static Classes decided(const std::vector<double>& values, const Classes& labels) {
+  [[nodiscard]] Classes decided(const std::vector<double>& values, const Classes& labels) const {
     Classes out(values.size());
     if (std::all_of(values.begin(), values.end(), is_whole)) {
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -174,12 +183,12 @@ class ClassCounts final : public TensorStatistic {
     if (std::any_of(labels.begin(), labels.end(), [](int label) { return label > 1; })) return {};
     const bool share =
         std::all_of(values.begin(), values.end(), [](double x) { return x >= 0 && x <= 1; });
-    const double limit = share ? 0.5 : 0;
+    const double limit = share ? share_ : logit_;
     for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i] >= limit ? 1 : 0;
     return out;
   }
 
-  static void tell(const Classes& labels, const Classes& predictions, StatisticSink& out) {
+  void tell(const Classes& labels, const Classes& predictions, StatisticSink& out) const {
     const int largest = *std::max_element(labels.begin(), labels.end());
     if (largest == kNone) return;
     std::vector<double> counts(static_cast<std::size_t>(largest) + 1);
@@ -193,9 +202,9 @@ class ClassCounts final : public TensorStatistic {
       correct[label] += labels[i] == predictions[i] ? 1 : 0;
       cells[{labels[i], predictions[i]}] += 1;
     }
-    out.vector(core::VectorStat::class_counts, counts, {});
+    out.vector(core::VectorStat::class_counts, counts, parameters_);
     if (predictions.empty()) return;
-    out.vector(core::VectorStat::class_correct, correct, {});
+    out.vector(core::VectorStat::class_correct, correct, parameters_);
     if (cells.size() > kMostCells) return;
     std::vector<double> triples;
     triples.reserve(3 * cells.size());
@@ -203,9 +212,12 @@ class ClassCounts final : public TensorStatistic {
       triples.insert(triples.end(),
                      {static_cast<double>(cell.first), static_cast<double>(cell.second), count});
     }
-    out.vector(core::VectorStat::confusion, triples, {});
+    out.vector(core::VectorStat::confusion, triples, parameters_);
   }
 
+  std::vector<double> parameters_;  // as asked for
+  double share_ = 0.5;
+  double logit_ = 0;
   Predictions predictions_;
 };
 
@@ -215,8 +227,11 @@ StatisticDescriptor classes() {
   return {.request = "classes",
           .gives = {"class_counts", "class_correct", "confusion"},
           .in_order = true,
-          .make = [](const StatisticLimits&, std::span<const double>)
-              -> std::unique_ptr<TensorStatistic> { return std::make_unique<ClassCounts>(); }};
+          .make = [](const StatisticLimits&,
+                     std::span<const double> parameters) -> std::unique_ptr<TensorStatistic> {
+            const bool share = parameters.empty() || (parameters[0] >= 0 && parameters[0] <= 1);
+            return share ? std::make_unique<ClassCounts>(parameters) : nullptr;
+          }};
 }
 
 }  // namespace tocsin::collectors

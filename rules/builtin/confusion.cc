@@ -111,13 +111,12 @@ struct Confusion {
     in.optional("in_a_row", cfg.in_a_row, config::between(1U, 1000U),
                 "steps at which a class has to be mistaken, one after the other, without getting "
                 "better by 0.1");
-    if (cfg.decision_threshold != 0.5) {
-      in.error("decision_threshold",
-               "the hook decides at 0.5: to decide elsewhere, publish predictions as classes");
-    }
   }
+  static bool usual(const Config& cfg) { return cfg.decision_threshold == 0.5; }
   static std::vector<Need> needs(const Config& cfg) {
-    return {{cfg.labels_collection, {"classes"}}, {cfg.predictions_collection, {"classes"}}};
+    const std::string statistic =
+        usual(cfg) ? "classes" : fmt::format("classes({})", cfg.decision_threshold);
+    return {{cfg.labels_collection, {statistic}}, {cfg.predictions_collection, {statistic}}};
   }
   static void adjust(const Config& cfg, Program& program) {
     if (!program.selection.empty()) return;  // what the user has chosen
@@ -129,6 +128,14 @@ struct Confusion {
     }
   }
 
+  // The matrix that was decided as asked for; without one that of a producer who does not say how.
+  static const std::vector<double>* matrix_of(const Config& cfg, const StepRow& row) {
+    if (usual(cfg)) return row.vector(core::VectorStat::confusion);
+    const std::vector<double>* decided =
+        row.vector(core::VectorStat::confusion, std::span(&cfg.decision_threshold, 1));
+    return decided != nullptr ? decided : row.vector(core::VectorStat::confusion);
+  }
+
   // Of each worker one matrix: by name, else the first by name.
   static std::vector<const StepRow*> chosen(const Config& cfg, const StepSet& set,
                                             const Scope& scope) {
@@ -138,7 +145,7 @@ struct Confusion {
       return std::make_pair(name == cfg.labels ? 0 : name == cfg.predictions ? 1 : 2, name);
     };
     for (const StepRow& row : set.rows) {
-      if (row.vector(core::VectorStat::confusion) == nullptr) continue;
+      if (matrix_of(cfg, row) == nullptr) continue;
       const StepRow*& best = out[{row.rank, row.worker}];
       if (best == nullptr || place(row) < place(*best)) best = &row;
     }
@@ -171,7 +178,7 @@ struct Confusion {
     Matrix matrix;
     bool fits = true;
     for (const StepRow* row : rows) {
-      fits = add(matrix, *row->vector(core::VectorStat::confusion)) && fits;
+      fits = add(matrix, *matrix_of(cfg, *row)) && fits;
     }
     Cell diagonal{0, 0, 1};
     Cell off{0, 0, 0};

@@ -10,7 +10,8 @@
 //         `unused` for pairs with a GPU that was never used, `imbalanced` for the others. Beyond 64
 //         GPUs each is compared with the mean histogram.
 // Quiet   with one GPU, and between two that were never used. A GPU that is silent for longer than
-//         ten sampling periods is left out.
+//         ten sampling periods is left out: 500 ms each, or, where its own samples have never been
+//         nearer than 2 s, the least distance between two of them.
 // Source  Amazon SageMaker Debugger, LoadBalancing; docs/rules/load_balancing.md. Threshold: a
 //         distance, so what lies above 0.8326 could never fire and is refused.
 
@@ -46,6 +47,16 @@ struct Gpu {
   double max = 0;
   std::int64_t first_time = 0;
   std::int64_t last_time = 0;
+  std::int64_t nearest = INT64_MAX;  // least distance between two samples
+
+  /// How long it may say nothing: nobody tells the engine how often samples are taken.
+  [[nodiscard]] std::int64_t patience() const noexcept {
+    constexpr std::int64_t kUsual = 500'000'000;
+    constexpr std::int64_t kRare = 2'000'000'000;
+    constexpr std::int64_t kMost = 60'000'000'000;
+    const bool rare = nearest >= kRare && nearest != INT64_MAX;
+    return 10 * (rare ? std::min(nearest, kMost) : kUsual);
+  }
 };
 
 struct LoadBalancingState {
@@ -163,6 +174,9 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
     for (auto one = waiting.begin(); one != rest; ++one) {
       Gpu& gpu = state.nodes[one->node].gpus[one->device];
       if (gpu.samples == 0) gpu.first_time = one->time;
+      if (gpu.samples > 0 && one->time > gpu.last_time) {
+        gpu.nearest = std::min(gpu.nearest, distance(one->time, gpu.last_time));
+      }
       gpu.last_time = std::max(gpu.last_time, one->time);
       gpu.max = std::max(gpu.max, one->value);
       ++gpu.counts[std::min(static_cast<std::size_t>(one->value / 2), kBins - 1)];
@@ -181,12 +195,11 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
 
   /// GPUs with enough samples that have not fallen silent.
   [[nodiscard]] std::vector<NamedPair> candidates(std::uint64_t key, std::int64_t end) const {
-    constexpr std::int64_t kSilent = 5'000'000'000;  // ten sampling periods of 500 ms
     std::vector<NamedPair> out;
     for (const auto& [number, node] : state.nodes) {
       if (key != 0 && number != key) continue;
       for (const auto& [device, gpu] : node.gpus) {
-        if (gpu.samples == 0 || distance(end, gpu.last_time) > kSilent ||
+        if (gpu.samples == 0 || distance(end, gpu.last_time) > gpu.patience() ||
             !config_.horizon.enough(gpu.samples, gpu.first_time, gpu.last_time)) {
           continue;
         }
@@ -326,6 +339,7 @@ RuleDescriptor load_balancing() {
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = LoadBalancing::kMetrics,
+          .version = "2",
           .groups = group::kProfiler,
           .read = &read_rule<LoadBalancing, LoadBalancingProgram>};
 }

@@ -214,6 +214,16 @@ struct SaturatedActivation {
     if (state.window.units > 0) {
       finding.with("units", state.window.units).with("samples", state.window.samples());
     }
+    // On which side, as far as signs and extremes tell.
+    const auto side = [&](bool reached, bool sign, std::uint64_t count) {
+      const double most = sign ? static_cast<double>(count) / row->n() : 1;
+      return reached ? 100 * std::min(most, elements ? state.saturated.high : 1) : 0;
+    };
+    finding
+        .with("low_side_percent_at_most",
+              side(row->min() <= bounds.lo, bounds.lo < 0, row->negative()))
+        .with("high_side_percent_at_most",
+              side(row->max() >= bounds.hi, bounds.hi > 0, row->positive()));
     if (!state.saturated.exact()) finding.with("lower_bound", true);
     return finding;
   }

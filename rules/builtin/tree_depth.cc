@@ -28,9 +28,10 @@ struct TreeDepth {
   struct State {};
   /// What a round says of its trees.
   struct Trees {
-    std::optional<double> depth;  // measured; of several the deepest
-    std::optional<double> node;   // largest number
-    std::uint64_t count = 0;      // trees that were measured
+    std::optional<double> depth;   // measured; of several the deepest
+    std::optional<double> node;    // largest number
+    std::optional<double> leaves;  // of the largest tree
+    std::uint64_t count = 0;       // trees that were measured
   };
 
   // The original's hook knows no modes; our XGBoost callback counts rounds as training steps.
@@ -47,6 +48,7 @@ struct TreeDepth {
   static Trees measure(const StepSet& set) {
     static const std::uint64_t kDepth = core::name_hash("trees/depth");
     static const std::uint64_t kNode = core::name_hash("trees/Node");
+    static const std::uint64_t kLeaves = core::name_hash("trees/leaves");
     Trees out;
     const auto deepest = [](std::optional<double>& known, double value) {
       known = !known || value > *known || std::isnan(value) ? value : *known;
@@ -56,6 +58,8 @@ struct TreeDepth {
       if (sent || (row.scalar && row.name() == kDepth)) {
         deepest(out.depth, sent ? *sent : row.row.sum);
         ++out.count;
+      } else if (row.scalar && row.name() == kLeaves) {
+        deepest(out.leaves, row.row.sum);
       } else if (!row.scalar && row.name() == kNode && row.row.count > 0) {
         deepest(out.node, row.row.max);
       }
@@ -81,6 +85,7 @@ struct TreeDepth {
           .with("measured", trees.depth ? "paths" : "node numbers");
       if (trees.count > 0) finding.with("trees", trees.count);
       if (trees.node) finding.with("largest_node", *trees.node);
+      if (trees.leaves) finding.with("leaves", *trees.leaves);
       return finding;
     });
   }

@@ -13,6 +13,18 @@ std::string how(const std::optional<int>& code, const std::optional<int>& signal
   return " is gone; nobody knows how it ended";
 }
 
+// Why a rule ends without data: nothing came, or what came did not do.
+std::string without_data(const RuleProgress& progress) {
+  const auto count = [&](EvaluationOutcome outcome) {
+    return progress.counts[static_cast<std::size_t>(outcome)];
+  };
+  const std::uint64_t too_little = count(EvaluationOutcome::insufficient_data);
+  const std::uint64_t other = count(EvaluationOutcome::not_applicable);
+  if (too_little > 0) return "what arrived was never enough to judge by";
+  return other > 0 ? "nothing that arrived is what this rule applies to"
+                   : "no input arrived that this rule could judge";
+}
+
 }  // namespace
 
 // The node's agent saw a process go. Only of the newest attempt: older ones are over.
@@ -93,8 +105,7 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
     } else if (progress.state == core::RuleState::no_data) {
       Summary sum = evaluations_.take_summary(rule);
       reports_.status(run, rule, core::RuleState::no_data,
-                      sum.unjudged.empty() ? "no input arrived that this rule could judge"
-                                           : std::move(sum.unjudged),
+                      sum.unjudged.empty() ? without_data(progress) : std::move(sum.unjudged),
                       std::move(sum.told));
     } else {
       Summary sum = evaluations_.take_summary(rule);

@@ -51,7 +51,8 @@ def evaluate(p, history):
             for _, row in by_rank:
                 if wants(p, row, ALL_MODES) and (row.name == p["labels"] or row.known.role == "label"):
                     heard = True
-                    triples = row.vectors.get(("confusion", ()), ())
+                    plain = row.vectors.get(("confusion", ()), ())
+                    triples = row.vectors.get(("confusion", (p["decision_threshold"],)), plain) if p["decision_threshold"] != 0.5 else plain
                     for label, prediction, count in zip(triples[::3], triples[1::3], triples[2::3]):
                         cell = (int(label), int(prediction))
                         matrix[cell] = matrix.get(cell, 0) + count

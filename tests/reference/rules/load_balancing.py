@@ -29,12 +29,18 @@ def distance(p, q):
     return math.sqrt(max(divergence(p, m) / 2 + divergence(q, m) / 2, 0))
 
 
+def silence(samples):
+    """How long a device may say nothing: ten periods of 500 ms, or ten times the least distance of samples that are taken rarely."""
+    nearest = min((b[0] - a[0] for a, b in zip(samples, samples[1:])), default=0)
+    return 10 * min(nearest, 60 * 10**9) if nearest >= 2 * 10**9 else system.SILENT
+
+
 def judge(p, gpus, end):
     """`gpus`: {name: [(time, percent)]} of all that are compared."""
     if len(gpus) < 2:
         return NOT_APPLICABLE, ()
     heard = {name: [value for _, value in samples] for name, samples in gpus.items()
-             if len(samples) > p["patience"] and end - samples[-1][0] <= system.SILENT}
+             if len(samples) > p["patience"] and end - samples[-1][0] <= silence(samples)}
     if len(heard) < 2:
         return INSUFFICIENT, ()
     kinds = set()

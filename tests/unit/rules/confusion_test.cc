@@ -260,7 +260,7 @@ TEST(Confusion, EveryModeIsJudgedByItself) {
 TEST(Confusion, RefusesWhatCannotBe) {
   for (const char* with :
        {"{category_no: 1}", "{min_diag: 1.1}", "{max_off_diag: -0.1}", "{normalize: diagonal}",
-        "{min_support: 0}", "{decision_threshold: 0.4}"}) {
+        "{min_support: 0}", "{decision_threshold: 1.4}"}) {
     EXPECT_NE(read_rules_text("  - {use: confusion, with: " + std::string(with) + "}").errors, "")
         << with;
   }

@@ -142,6 +142,29 @@ TEST(Engine, StatusesFollowTheLifeOfARule) {
   EXPECT_EQ(missing, (std::vector<std::string>{"collection biases"}));
 }
 
+TEST(Engine, ARuleWithoutDataSaysWhetherNothingCameOrNothingThatDid) {
+  RuleHarness rule(
+      "  - {use: all_zero, with: {collection_names: [biases]}}\n"
+      "  - {use: exploding_tensor, with: {tensor_regex: [numbers]}}\n"
+      "  - {use: unchanged_tensor, with: {tensor_regex: [numbers]}}");
+  FakeWorker worker;
+  core::SummaryRow row = summarize({"numbers", {1, 2}, Role::weight});
+  row.meta = core::meta::make(core::Dtype::i64, Role::weight);
+  rule.feed(worker.dictionary({{core::DictionaryType::tensor, "numbers", Role::weight}}))
+      .feed(worker.summary(Mode::train, 0, {row}))
+      .feed(worker.step_end(Mode::train, 0))
+      .feed(worker.end());
+  std::map<std::string, std::string> reasons;
+  for (const Event& event : rule.events()) {
+    if (const auto* status = std::get_if<core::RuleStatusEvent>(&event)) {
+      reasons[status->rule] = status->reason;
+    }
+  }
+  EXPECT_EQ(reasons["all_zero"], "no input arrived that this rule could judge");
+  EXPECT_EQ(reasons["exploding_tensor"], "nothing that arrived is what this rule applies to");
+  EXPECT_EQ(reasons["unchanged_tensor"], "what arrived was never enough to judge by");
+}
+
 TEST(Engine, ALaterAttemptSupersedesTheEarlierOne) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;

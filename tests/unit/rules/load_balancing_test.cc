@@ -63,5 +63,38 @@ TEST(LoadBalancing, LeavesOutAGpuThatIsSilent) {
   EXPECT_TRUE(one.rule.firing().empty());
 }
 
+// Samples every 10 s (collect.interval): the newest is usually older than ten periods of 500 ms.
+TEST(LoadBalancing, SamplesThatAreTakenRarelyAreNoSilence) {
+  Node one = balanced_node("{patience: 1, cooldown: 0s}");
+  one.time += 4 * kSecond;
+  for (int i = 0; i < 14; ++i) {
+    one.time += 10 * kSecond - kSecond / 2;
+    one.sweep({{gpu("0"), 0.0}, {gpu("1"), 1.0}});
+  }
+  ASSERT_FALSE(one.rule.firing().empty());
+  EXPECT_EQ(one.rule.firing()[0].kind, "unused");
+}
+
+TEST(LoadBalancing, OfRareSamplesTenPeriodsWithoutOneAreASilence) {
+  Node one = balanced_node("{patience: 1, cooldown: 0s, clear_after: 1}");
+  const auto minutes = [&](int sweeps, bool both) {
+    for (int i = 0; i < sweeps; ++i) {
+      one.time += 10 * kSecond - kSecond / 2;
+      if (both) {
+        one.sweep({{gpu("0"), 0.0}, {gpu("1"), 1.0}});
+      } else {
+        one.sweep({{gpu("1"), 1.0}});
+      }
+    }
+  };
+  one.time += 4 * kSecond;
+  minutes(13, true);  // its last one 133.5 s after the start
+  EXPECT_EQ(one.rule.firing().size(), 2U);
+  minutes(12, false);  // at 180 s it is still compared, at 240 s it has said nothing for 106.5 s
+  EXPECT_EQ(one.rule.firing().size(), 3U);
+  minutes(30, false);
+  EXPECT_EQ(one.rule.firing().size(), 3U);
+}
+
 }  // namespace
 }  // namespace tocsin::rules

@@ -54,6 +54,22 @@ TEST(SaturatedActivation, TheDefaultCountsElementsBeyondThree) {
             "hit sigmoid");
 }
 
+TEST(SaturatedActivation, TellsTheSideAsFarAsSignsAndExtremesDo) {
+  const auto side = [](const RowBench& rule, const char* which) {
+    for (const auto& [name, value] : rule.finding->values) {
+      if (name == std::string(which) + "_side_percent_at_most") return *core::as<double>(value);
+    }
+    return std::nan("");
+  };
+  RowBench rule = bench();
+  EXPECT_EQ(rule.judge(0, inputs({3, 4, 5, -1}), beyond(3, 3)), "hit tanh");
+  EXPECT_EQ(side(rule, "low"), 0) << "none is as low as -3";
+  EXPECT_EQ(side(rule, "high"), 75);
+  EXPECT_EQ(rule.judge(1, inputs({3, -4, -5, -6, 0}), beyond(3, 4)), "hit tanh");
+  EXPECT_EQ(side(rule, "low"), 60);
+  EXPECT_EQ(side(rule, "high"), 20);
+}
+
 TEST(SaturatedActivation, SumsProveMuch) {
   RowBench rule = bench();
   EXPECT_EQ(rule.judge(0, inputs({2.99, -2.99})), "ok") << "none beyond";

@@ -20,6 +20,7 @@ struct TreeBooster {
   explicit TreeBooster(const std::string& with = "{}", const std::string& preset = "tocsin")
       : rule(RuleHarness::of("tree_depth", with, preset)) {
     rule.feed(worker.dictionary({{core::DictionaryType::scalar, "trees/depth", Role::metric},
+                                 {core::DictionaryType::scalar, "trees/leaves", Role::metric},
                                  {core::DictionaryType::tensor, "trees/Node", Role::tree}}));
   }
   void depth(double value, Mode mode = Mode::global) {
@@ -44,6 +45,20 @@ TEST(TreeDepth, FiresAboveTheLimitOnly) {
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].step, 11);
   EXPECT_EQ(issues[0].summary, "A tree has depth 5 (limit 4) at global step 11 on worker_0.");
+}
+
+TEST(TreeDepth, TheLeavesOfTheRoundAreEvidence) {
+  TreeBooster booster;
+  booster.rule.feed(booster.worker.scalars(
+      Mode::global, {{"trees/depth", 0, 9, Role::metric}, {"trees/leaves", 0, 31, Role::metric}}));
+  booster.rule.feed(booster.worker.step_end(Mode::global, 0));
+  const auto issues = booster.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  const auto& values = issues[0].evidence.values;
+  const auto leaves = std::find_if(values.begin(), values.end(),
+                                   [](const auto& one) { return one.first == "leaves"; });
+  ASSERT_NE(leaves, values.end());
+  EXPECT_EQ(*core::as<double>(leaves->second), 31);
 }
 
 TEST(TreeDepth, UnlimitedDepthFiresAtTheFirstRound) {

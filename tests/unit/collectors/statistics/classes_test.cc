@@ -72,6 +72,24 @@ TEST(Classes, OneNumberIsAProbabilityALogitOrAClass) {
   EXPECT_THAT(whole.at(VectorStat::confusion), ElementsAre(0, 0, 1, 2, 1, 1, 3, 3, 1));
 }
 
+TEST(Classes, AProbabilityIsClassOneFromTheThresholdAskedForOn) {
+  Floats binary = predictions({0, 1, 1});
+  binary.role = Role::label;
+  const auto at = [&](double threshold, const Floats& first) {
+    const auto statistic = statistic_of("classes", {threshold});
+    EXPECT_TRUE(measure(*statistic, first, 3).empty());
+    return measure(*statistic, binary, 3);
+  };
+  EXPECT_THAT(at(0.125, predictions({0.4F, 0.125F, 0.1F})).at(VectorStat::confusion),
+              ElementsAre(0, 1, 1, 1, 0, 1, 1, 1, 1));
+  // log(0.2 / 0.8) = −1.386
+  EXPECT_THAT(at(0.2, predictions({-1.5F, -1.38F, 9})).at(VectorStat::confusion),
+              ElementsAre(0, 0, 1, 1, 1, 2));
+  EXPECT_THAT(at(0, predictions({-90, 0.5F, 9})).at(VectorStat::confusion),
+              ElementsAre(0, 1, 1, 1, 1, 2));
+  EXPECT_EQ(statistic_of("classes", {1.5}), nullptr);
+}
+
 TEST(Classes, OneHotAndSoftLabelsAreTheirLargestEntry) {
   Floats soft = predictions({0.9F, 0.1F, 0.05F, 0.95F}, {2, 2});
   soft.role = Role::label;
