@@ -10,7 +10,6 @@
 namespace tocsin::ingest {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCommittedTimeout{10'000};
@@ -56,7 +55,7 @@ void KafkaSource::on_assigned(rd_kafka_topic_partition_list_t& list) {
   // Explicit offsets: in 2.0.2 a seek right after the assignment is not to be relied on.
   std::vector<core::StreamPartition> paused;
   for (int i = 0; i < list.cnt; ++i) {
-    Partition* one = find(fresh[static_cast<std::size_t>(i)]);
+    KafkaAssigned* one = assigned_.find(fresh[static_cast<std::size_t>(i)]);
     if (one == nullptr) continue;
     list.elems[i].offset = one->start;
     if (one->paused) paused.push_back(one->where);
@@ -86,12 +85,10 @@ core::Status KafkaSource::start_partitions(std::vector<core::StreamPartition> pa
   std::vector<core::Position> asked;
   for (const auto& where : partitions) {
     asked.push_back({where, -1});
-    if (find(where) != nullptr) continue;
-    Partition one;
-    one.where = where;
+    if (assigned_.find(where) != nullptr) continue;
+    KafkaAssigned& one = assigned_.add(where);
     one.paused = true;
     if (options_.start == Start::end) one.start = RD_KAFKA_OFFSET_END;
-    assigned_.push_back(std::move(one));
   }
   if (options_.start == Start::committed_or_beginning && !options_.group.empty()) {
     auto positions = committed(asked, kCommittedTimeout);
@@ -104,13 +101,13 @@ core::Status KafkaSource::start_partitions(std::vector<core::StreamPartition> pa
 
 void KafkaSource::hand_to_owner(std::span<const core::Position> positions) {
   for (const auto& position : positions) {
-    Partition* one = find(position.where);
+    KafkaAssigned* one = assigned_.find(position.where);
     if (one == nullptr || position.next < 0) continue;
     one->next = one->start = position.next;
   }
   if (options_.listener == nullptr) {
     for (const auto& position : positions) {
-      if (Partition* one = find(position.where)) one->paused = false;
+      if (KafkaAssigned* one = assigned_.find(position.where)) one->paused = false;
     }
     return;
   }
@@ -129,11 +126,11 @@ core::Status KafkaSource::announce_late() {
   }
   std::vector<core::StreamPartition> resumed;
   for (const auto& where : late) {
-    Partition* one = find(where);
+    KafkaAssigned* one = assigned_.find(where);
     if (one == nullptr) continue;
     const bool wants_to_run = !one->paused;
     one->paused = true;
-    if (auto status = move(*one, one->start); !status) return status;
+    if (auto status = assigned_.move(client_->get(), *one, one->start); !status) return status;
     if (wants_to_run) resumed.push_back(where);
   }
   return resume(resumed);
@@ -153,12 +150,10 @@ void KafkaSource::on_revoked(rd_kafka_topic_partition_list_t& list) {
       options_.listener->revoked(gone);
     }
   }
-  const auto is_gone = [&](const core::StreamPartition& where) {
+  assigned_.forget(gone);
+  std::erase_if(unannounced_, [&](const core::StreamPartition& where) {
     return std::find(gone.begin(), gone.end(), where) != gone.end();
-  };
-  std::erase_if(assigned_, [&](const Partition& one) { return is_gone(one.where); });
-  std::erase_if(unannounced_, is_gone);
-  last_found_ = 0;
+  });
   feel_pulse();
   if (std::string_view(rd_kafka_rebalance_protocol(client)) == "COOPERATIVE") {
     const Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, &list));
@@ -191,32 +186,7 @@ core::Status KafkaSource::assign_without_group() {
   }
   ever_assigned_ = true;
   if (auto status = start_partitions(all); !status) return status;
-  return assign_all();
-}
-
-core::Result<std::vector<core::Position>> KafkaSource::committed(
-    std::span<const core::Position> positions, milliseconds timeout) const {
-  std::vector<core::StreamPartition> partitions;
-  for (const auto& position : positions) partitions.push_back(position.where);
-  const auto list = partition_list(context_, partitions);
-  const auto deadline = Clock::now() + timeout;
-  for (;;) {
-    const auto error = rd_kafka_committed(client_->get(), list.get(), ms_until(deadline));
-    auto first = error;
-    for (int i = 0; first == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; ++i) {
-      first = list->elems[i].err;
-    }
-    if (first == RD_KAFKA_RESP_ERR_NO_ERROR) break;
-    if (left_until(deadline).count() == 0 || kafka_code(first) == core::Code::permission_denied) {
-      return kafka_error(first, "reading the group's committed positions");
-    }
-  }
-  std::vector<core::Position> found;
-  for (int i = 0; i < list->cnt; ++i) {
-    const std::int64_t offset = list->elems[i].offset;
-    found.push_back({partitions[static_cast<std::size_t>(i)], offset >= 0 ? offset : -1});
-  }
-  return found;
+  return assigned_.assign(client_->get());
 }
 
 }  // namespace tocsin::ingest

@@ -14,8 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSeekTimeout{5'000};
-
 }  // namespace
 
 KafkaSource::KafkaSource(const KafkaContext& context, SourceOptions options)
@@ -25,7 +23,8 @@ KafkaSource::KafkaSource(const KafkaContext& context, SourceOptions options)
                                       "Times a reader found records gone or damaged")),
       rebalances_(context.telemetry.counter("tocsin_ingest_rebalances_total",
                                             "Assignments and revocations of partitions")),
-      restore_(context) {}
+      restore_(context),
+      assigned_(context) {}
 
 core::Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const KafkaContext& context,
                                                              SourceOptions options) {
@@ -54,10 +53,7 @@ core::Status KafkaSource::start_client() {
   if (!client) return client.error();
   client_ = std::move(*client);
   rd_kafka_poll_set_consumer(client_->get());
-  {
-    const std::lock_guard lock(wake_mutex_);
-    queue_ = rd_kafka_queue_get_consumer(client_->get());
-  }
+  wake_.open(client_->get());
   if (!grouped) return core::ok();
   Kafka<rd_kafka_topic_partition_list_t> topics(
       rd_kafka_topic_partition_list_new(static_cast<int>(options_.topics.size())));
@@ -75,30 +71,6 @@ KafkaSource::~KafkaSource() { leave(milliseconds{2000}); }
 
 rd_kafka_t* KafkaSource::group_client() const noexcept {
   return closed_ || options_.group.empty() || !client_ ? nullptr : client_->get();
-}
-
-KafkaSource::Partition* KafkaSource::find(const core::StreamPartition& where) {
-  const auto it = std::find_if(assigned_.begin(), assigned_.end(),
-                               [&](const Partition& one) { return one.where == where; });
-  return it == assigned_.end() ? nullptr : &*it;
-}
-
-KafkaSource::Partition* KafkaSource::find(const rd_kafka_message_t& message) {
-  // Records come in runs of one partition.
-  if (last_found_ < assigned_.size() && assigned_[last_found_].handle == message.rkt &&
-      assigned_[last_found_].where.partition == message.partition) {
-    return &assigned_[last_found_];
-  }
-  if (message.rkt == nullptr) return nullptr;
-  const std::string_view topic = context_.short_name(rd_kafka_topic_name(message.rkt));
-  for (std::size_t i = 0; i < assigned_.size(); ++i) {
-    Partition& one = assigned_[i];
-    if (one.where.partition != message.partition || one.where.stream != topic) continue;
-    one.handle = message.rkt;
-    last_found_ = i;
-    return &one;
-  }
-  return nullptr;
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +101,7 @@ bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler)
     take_error(message);
     return false;
   }
-  Partition* one = find(message);
+  KafkaAssigned* one = assigned_.find(message);
   // 2.0.2 repeats records after a resume; and what was assigned may be gone by now.
   if (one == nullptr || message.offset < one->next) return false;
   one->next = message.offset + 1;
@@ -139,7 +111,7 @@ bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler)
 }
 
 void KafkaSource::take_error(const rd_kafka_message_t& message) {
-  Partition* one = find(message);
+  KafkaAssigned* one = assigned_.find(message);
   if (message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
     if (one != nullptr) one->at_end = true;
     return;
@@ -156,7 +128,7 @@ void KafkaSource::take_error(const rd_kafka_message_t& message) {
 }
 
 /// The position is no longer there: on with the oldest record there is, and say so.
-void KafkaSource::report_gap(Partition& partition, const rd_kafka_message_t& message) {
+void KafkaSource::report_gap(KafkaAssigned& partition, const rd_kafka_message_t& message) {
   gaps_.add();
   std::string what = partition.where.stream + "[" + std::to_string(partition.where.partition) +
                      "]: position " + std::to_string(partition.next) + " is gone (" +
@@ -165,7 +137,7 @@ void KafkaSource::report_gap(Partition& partition, const rd_kafka_message_t& mes
                                   {"partition", std::int64_t{partition.where.partition}},
                                   {"offset", partition.next}});
   partition.next = -1;
-  auto status = move(partition, RD_KAFKA_OFFSET_BEGINNING);
+  const auto status = assigned_.move(client_->get(), partition, RD_KAFKA_OFFSET_BEGINNING);
   if (!status) what += "; seeking failed: " + status.error().message;
   pending_error_ = core::Error{core::Code::data_loss, std::move(what)};
 }
@@ -191,71 +163,15 @@ core::Result<std::size_t> KafkaSource::poll(milliseconds timeout, std::size_t ma
       continue;
     }
     if (pending_error_) continue;
-    if (count > 0 || woken_.exchange(false) || left_until(deadline).count() == 0) break;
+    if (count > 0 || wake_.woken() || left_until(deadline).count() == 0) break;
   }
   return count;
 }
 
-void KafkaSource::wake() {
-  woken_ = true;
-  const std::lock_guard lock(wake_mutex_);
-  if (queue_ != nullptr) rd_kafka_queue_yield(queue_);
-}
-
-core::Status KafkaSource::move(Partition& partition, std::int64_t offset) {
-  partition.at_end = false;
-  const Kafka<rd_kafka_topic_t> topic(rd_kafka_topic_new(
-      client_->get(), context_.full_name(partition.where.stream).c_str(), nullptr));
-  auto error = RD_KAFKA_RESP_ERR_NO_ERROR;
-  for (int tries = 0; tries < 3; ++tries) {
-    error = rd_kafka_seek(topic.get(), partition.where.partition, offset,
-                          static_cast<int>(kSeekTimeout.count()));
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return core::ok();
-    // After an offset out of range the partition is stopped, and a stopped one cannot seek.
-    if (error == RD_KAFKA_RESP_ERR__STATE) return restart(partition, offset);
-  }
-  return kafka_error(error, "seeking in " + partition.where.stream + "[" +
-                                std::to_string(partition.where.partition) + "]");
-}
-
-/// Takes the partition out of the assignment and back in at another offset.
-core::Status KafkaSource::restart(Partition& partition, std::int64_t offset) {
-  rd_kafka_t* client = client_->get();
-  if (std::string_view(rd_kafka_rebalance_protocol(client)) == "EAGER") {
-    for (auto& one : assigned_) {
-      if (one.next >= 0) one.start = one.next;
-    }
-    partition.start = offset;
-    return assign_all();
-  }
-  const auto list = partition_list(context_, {&partition.where, 1});
-  list->elems[0].offset = offset;
-  Kafka<rd_kafka_error_t> error(rd_kafka_incremental_unassign(client, list.get()));
-  if (!error) error.reset(rd_kafka_incremental_assign(client, list.get()));
-  if (error) return core::unavailable(rd_kafka_error_string(error.get()));
-  if (partition.paused) rd_kafka_pause_partitions(client, list.get());
-  return core::ok();
-}
-
-/// Gives the library all partitions with their starts, and pauses those that are.
-core::Status KafkaSource::assign_all() {
-  std::vector<core::StreamPartition> all;
-  std::vector<core::StreamPartition> paused;
-  for (const auto& one : assigned_) {
-    all.push_back(one.where);
-    if (one.paused) paused.push_back(one.where);
-  }
-  const auto list = partition_list(context_, all);
-  for (std::size_t i = 0; i < assigned_.size(); ++i) list->elems[i].offset = assigned_[i].start;
-  const auto error = rd_kafka_assign(client_->get(), list.get());
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(error, "assigning partitions");
-  if (!paused.empty())
-    rd_kafka_pause_partitions(client_->get(), partition_list(context_, paused).get());
-  return core::ok();
-}
+void KafkaSource::wake() { wake_.wake(); }
 
 core::Status KafkaSource::seek(const core::Position& position) {
-  Partition* one = find(position.where);
+  KafkaAssigned* one = assigned_.find(position.where);
   if (one == nullptr || closed_) {
     return core::not_found(position.where.stream + "[" + std::to_string(position.where.partition) +
                            "] is not assigned");
@@ -264,17 +180,11 @@ core::Status KafkaSource::seek(const core::Position& position) {
   one->start = offset;
   one->next = position.next >= 0 ? position.next : -1;
   if (in_assignment_) return core::ok();
-  return move(*one, offset);
+  return assigned_.move(client_->get(), *one, offset);
 }
 
 core::Status KafkaSource::pause(std::span<const core::StreamPartition> partitions) {
-  std::vector<core::StreamPartition> changed;
-  for (const auto& where : partitions) {
-    Partition* one = find(where);
-    if (one == nullptr || one->paused) continue;
-    one->paused = true;
-    changed.push_back(where);
-  }
+  const auto changed = assigned_.set_paused(partitions, true);
   if (changed.empty() || in_assignment_ || closed_) return core::ok();
   const auto error =
       rd_kafka_pause_partitions(client_->get(), partition_list(context_, changed).get());
@@ -282,13 +192,7 @@ core::Status KafkaSource::pause(std::span<const core::StreamPartition> partition
 }
 
 core::Status KafkaSource::resume(std::span<const core::StreamPartition> partitions) {
-  std::vector<core::StreamPartition> changed;
-  for (const auto& where : partitions) {
-    Partition* one = find(where);
-    if (one == nullptr || !one->paused) continue;
-    one->paused = false;
-    changed.push_back(where);
-  }
+  const auto changed = assigned_.set_paused(partitions, false);
   if (changed.empty() || in_assignment_ || closed_) return core::ok();
   const auto error =
       rd_kafka_resume_partitions(client_->get(), partition_list(context_, changed).get());
@@ -302,15 +206,12 @@ std::vector<core::Position> KafkaSource::positions() const {
 }
 
 bool KafkaSource::at_end() const {
-  return ever_assigned_ && !pending_error_ &&
-         std::all_of(assigned_.begin(), assigned_.end(),
-                     [](const Partition& one) { return one.at_end; });
+  return ever_assigned_ && !pending_error_ && assigned_.all_at_end();
 }
 
 bool KafkaSource::at_end(const core::StreamPartition& where) const {
   if (pulse_ && !pulse_->steady()) return false;  // cut off: what is there now nobody knows
-  return std::any_of(assigned_.begin(), assigned_.end(),
-                     [&](const Partition& one) { return one.where == where && one.at_end; });
+  return assigned_.at_end(where);
 }
 
 core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partition,
@@ -320,13 +221,17 @@ core::Status KafkaSource::read_all(std::string_view topic, std::int32_t partitio
   return restore_.read_all(topic, partition, since, handler);
 }
 
+core::Result<std::vector<core::Position>> KafkaSource::committed(
+    std::span<const core::Position> positions, milliseconds timeout) const {
+  return committed_positions(context_, client_->get(), positions, timeout);
+}
+
 void KafkaSource::close(milliseconds deadline) {
   if (closed_) return;
   // Handed over here, on the caller's thread and while the membership is valid; the library's own
   // close has no deadline, so it runs on a thread of its own and finds nothing left to tell.
   if (in_group() && options_.listener != nullptr && !assigned_.empty()) {
-    std::vector<core::StreamPartition> all;
-    for (const auto& one : assigned_) all.push_back(one.where);
+    const std::vector<core::StreamPartition> all = assigned_.names();
     const bool lost = rd_kafka_assignment_lost(client_->get()) != 0;
     lost ? options_.listener->lost(all) : options_.listener->revoked(all);
   }
@@ -339,11 +244,7 @@ void KafkaSource::leave(milliseconds deadline) {
   assigned_.clear();
   restore_.close();
   pulse_.reset();
-  {
-    const std::lock_guard lock(wake_mutex_);
-    if (queue_ != nullptr) rd_kafka_queue_destroy(queue_);
-    queue_ = nullptr;
-  }
+  wake_.close();
   client_.reset();
 }
 

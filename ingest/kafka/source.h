@@ -1,19 +1,19 @@
 // RecordSource on Kafka: a member of a consumer group, or a group-less reader.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/record_source.h"
+#include "ingest/kafka/assigned.h"
 #include "ingest/kafka/config.h"
 #include "ingest/kafka/pulse.h"
 #include "ingest/kafka/restore.h"
+#include "ingest/kafka/wake.h"
 
 namespace tocsin::ingest {
 
@@ -46,15 +46,6 @@ class KafkaSource final : public core::RecordSource {
                                                       std::chrono::milliseconds timeout) const;
 
  private:
-  struct Partition {
-    core::StreamPartition where;
-    const rd_kafka_topic_t* handle = nullptr;  // of the last message, to find it fast
-    std::int64_t next = -1;                    // behind the last record handed out
-    std::int64_t start = RD_KAFKA_OFFSET_BEGINNING;
-    bool paused = false;
-    bool at_end = false;
-  };
-
   KafkaSource(const KafkaContext& context, SourceOptions options);
 
   void leave(std::chrono::milliseconds deadline);
@@ -73,26 +64,17 @@ class KafkaSource final : public core::RecordSource {
   /// True when the message was handed out.
   bool take(rd_kafka_message_t& message, core::RecordHandler handler);
   void take_error(const rd_kafka_message_t& message);
-  void report_gap(Partition& partition, const rd_kafka_message_t& message);
-  core::Status move(Partition& partition, std::int64_t offset);
-  core::Status restart(Partition& partition, std::int64_t offset);
-  core::Status assign_all();
-
-  Partition* find(const core::StreamPartition& where);
-  Partition* find(const rd_kafka_message_t& message);
+  void report_gap(KafkaAssigned& partition, const rd_kafka_message_t& message);
 
   const KafkaContext& context_;
   const SourceOptions options_;
   core::Counter& gaps_;
   core::Counter& rebalances_;
   std::unique_ptr<KafkaClient> client_;
-  std::mutex wake_mutex_;              // guards queue_: wake() may come while we leave
-  rd_kafka_queue_t* queue_ = nullptr;  // of client_, for wake()
-  std::atomic<bool> woken_{false};
+  KafkaWake wake_;  // of client_
   KafkaRestore restore_;
   std::unique_ptr<KafkaPulse> pulse_;  // of a member: behind client_, it ends first
-  std::vector<Partition> assigned_;
-  std::size_t last_found_ = 0;
+  KafkaAssignments assigned_;
   std::vector<core::StreamPartition> unannounced_;  // committed positions could not be read yet
   std::optional<core::Error> pending_error_;
   bool in_assignment_ = false;  // the owner is being told: seek() and resume() only note wishes
