@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ingest/wire/crc32c.h"
+#include "ingest/wire/tensor_chunk.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -14,8 +15,6 @@ using core::FrameKind;
 constexpr std::uint16_t kSparseTag = 1;
 constexpr std::uint16_t kVectorTag = 2;
 constexpr std::uint16_t kHistogramTag = 3;
-constexpr std::uint16_t kAboutTag = 16;  // these two of tensor chunks
-constexpr std::uint16_t kDataRefTag = 17;
 constexpr std::size_t kExtensionHead = 8;
 
 }  // namespace

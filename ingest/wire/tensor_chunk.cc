@@ -6,8 +6,6 @@ namespace tocsin::ingest {
 namespace {
 
 constexpr std::size_t kChunkHead = 40;
-constexpr std::uint16_t kAboutTag = 16;
-constexpr std::uint16_t kDataRefTag = 17;
 
 template <typename T>
 T chunk_field(std::span<const std::byte> bytes, std::size_t at) noexcept {

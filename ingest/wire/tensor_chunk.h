@@ -16,6 +16,9 @@
 
 namespace tocsin::ingest {
 
+inline constexpr std::uint16_t kAboutTag = 16;    // of TensorAbout, as an extension of a frame
+inline constexpr std::uint16_t kDataRefTag = 17;  // of TensorRef
+
 /// Extension 16, with chunk 0 of a tensor: what makes it readable without a dictionary.
 struct TensorAbout {
   std::uint64_t meta = 0;  // dtype, role and flags, as a row of statistics has them
