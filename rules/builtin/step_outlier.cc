@@ -236,6 +236,7 @@ core::ValueMap active_in(const StepHistory& history, const std::vector<TakenTime
     }
   }
   std::vector<std::pair<double, std::string>> ranked;
+  ranked.reserve(seconds.size());
   for (const auto& [name, sum] : seconds) ranked.emplace_back(-sum, scope.text(name));
   std::sort(ranked.begin(), ranked.end());
   if (ranked.size() > kNamed) ranked.resize(kNamed);

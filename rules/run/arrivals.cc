@@ -111,8 +111,9 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
       found->second.fired = false;
       Place place;
       place.step_clock = false;
-      // The clock of the trainer may stand where it stood when the silence before this one ended.
-      place.time = std::max(header.time, found->second.last_window + 1);
+      // The clock of the trainer may stand where it stood when the silence before this one ended: this
+      // one began after that, and ends no earlier than it began.
+      place.time = std::max(header.time, found->second.last_window);
       found->second.last_window = place.time;
       book_.resolve(run, {clock.rule, kNoRoster, who, 0xFF, 0}, core::Resolution::recovered, place);
     }

@@ -190,7 +190,7 @@ def test_a_device_tensor_is_saved_when_its_collection_is_due(out, events, monkey
     hook = tocsin.watch(out=out, capture={"every": "1 step", "overhead": "100%", "collections": {"mine": {"every": "2 steps"}}})
     for step in range(4):
         hook.sink._tensors["x"] = hook.sink.tensor("x", dtype=torch.float32, shape=(3,), collection="mine")
-        hook.sink._publish_on_device(hook.sink._tensors["x"], torch.full((3,), float(step)))
+        hook.sink._publish_on_device(hook.sink._tensors["x"], torch.full((3,), float(step)), raw=False)
         finish(events)
         hook.step()
     hook.close()
@@ -239,7 +239,7 @@ def test_while_a_graph_is_captured_nothing_is_launched_asked_or_waited_for(out, 
         patch.setattr(Event, "synchronize", None)
         backward(model, optimizer)
         optimizer.step()
-        hook.sink._publish_on_device(hook.sink.tensor("0.weight"), model[0].weight.detach())
+        hook.sink._publish_on_device(hook.sink.tensor("0.weight"), model[0].weight.detach(), raw=False)
     assert len(events) == before
     hook.log(loss=float(backward(model, optimizer)))
     optimizer.step()
