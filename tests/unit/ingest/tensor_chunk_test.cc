@@ -112,13 +112,13 @@ std::string read_as(std::span<const std::byte> bytes) {
 }
 
 TEST(TensorChunk, ExtensionsThatDoNotFitAreRefused) {
-  const Bytes good = read_data("wire/tensor_reference.bin");
+  const fixture::Bytes good = fixture::read_data("wire/tensor_reference.bin");
   ASSERT_TRUE(decode_frame(good));
   constexpr std::size_t kExtension = core::kFrameHeaderBytes + 40 + 8;  // head, one dimension
   const auto with = [&](std::size_t at, auto value) {
-    Bytes bad = good;
-    poke(bad, kExtension + at, value);
-    return read_as(sealed(bad));
+    fixture::Bytes bad = good;
+    fixture::poke(bad, kExtension + at, value);
+    return read_as(fixture::sealed(bad));
   };
   EXPECT_EQ(with(4, std::uint32_t{1'000}), "bad_length");       // longer than the frame
   EXPECT_EQ(with(8 + 8, std::uint32_t{1'000}), "bad_length");   // a name longer than its extension
