@@ -167,7 +167,7 @@ void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
   if (item.describing() || !elsewhere) declared::read(item, rule);
   item.exactly_one_of({"use", "when", "sequence", "source", "library"});
   item.only_beside("use", {"preset", "with"});
-  item.only_beside("source", {"type", "class", "collections_to_save", "options", "with"});
+  item.only_beside("source", {"type", "class", "collections_to_save", "raw", "options", "with"});
   item.only_beside("library", {"type", "options", "with"});
   item.only_beside("when",
                    {"select", "let", "by", "window", "for", "clear_after", "cooldown", "evidence"},

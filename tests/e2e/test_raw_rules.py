@@ -79,7 +79,7 @@ def test_over_a_directory(tmp_path, captured):
     [run] = answer["runs"]
     [judged] = run["rules"]
     if captured == "raw":
-        assert code == 1 and [issue["step"] for issue in answer["issues"]] == [0], said
+        assert code == 1 and [issue["step"] for issue in answer["issues"] if issue["status"] == "firing"] == [0], said
     else:
         assert code == 0 and not answer["issues"] and judged["evaluations"]["insufficient_data"] == 6, (judged, said)
 

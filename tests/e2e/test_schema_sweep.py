@@ -23,14 +23,15 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"no receiver is called", r"there is no receiver", r"use must be the name of a rule",
     # texts with a grammar of their own
     r"expected a URL", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
-    r"expected a topic", r"a topic to publish to", r"expected at least one address", r"label name must not be empty",
+    r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one address", r"label name must not be empty",
     r"unknown mode", r"no argument for repetition", r"expected label=value", r"is no JSON once it is filled in",
     r"the webhook secret is not", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
     r"No such configuration property",
     # what lies between the bounds, and a quoted number beside a bound that is no whole one
     r"must be > 0 … < 0\.25, found",
     r"window must be 0 or more than 100", r"axis 0 holds the images",
-    # durations within bounds: a pattern knows their form
+    # durations and sizes within bounds: a pattern knows their form
+    r"must be [0-9]+ ?([KMGT]i)?B … [0-9]+ ?([KMGT]i)?B",
     r"must be (>=? |[0-9])[^,]*[0-9](ns|us|ms|s|m|h|d)\b",
 ]))
 # What a rule or an action cannot be made without.
