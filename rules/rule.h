@@ -32,28 +32,12 @@
 #include "core/value.h"
 #include "rules/archive.h"
 #include "rules/finding.h"
+#include "rules/outcome.h"
 #include "rules/row.h"
 #include "rules/rules.h"
 #include "rules/selection.h"
 
 namespace tocsin::rules {
-
-enum class EvaluationOutcome : std::uint8_t { ok, hit, insufficient_data, not_applicable, error };
-inline constexpr std::size_t kEvaluationOutcomes = 5;
-std::string_view to_string(EvaluationOutcome outcome) noexcept;
-
-/// The answer of one evaluation. `kinds`: bit k = the rule's k-th kind holds (rules without kinds
-/// use bit 0).
-struct Verdict {
-  EvaluationOutcome outcome = EvaluationOutcome::ok;
-  std::uint8_t kinds = 0;
-};
-inline constexpr Verdict kOk{EvaluationOutcome::ok, 0};
-inline constexpr Verdict kInsufficient{EvaluationOutcome::insufficient_data, 0};
-inline constexpr Verdict kNotApplicable{EvaluationOutcome::not_applicable, 0};
-constexpr Verdict hit(unsigned kind = 0) noexcept {
-  return {EvaluationOutcome::hit, static_cast<std::uint8_t>(1U << kind)};
-}
 
 /// What an explanation may speak of.
 struct Subject {
@@ -154,8 +138,6 @@ struct RowHit {
   Verdict verdict;
 };
 
-using EvaluationCounts = std::array<std::uint64_t, kEvaluationOutcomes>;
-
 class RowProgram : public Program {
  public:
   [[nodiscard]] virtual std::size_t state_bytes() const noexcept = 0;
@@ -176,47 +158,6 @@ class RowProgram : public Program {
   /// Share of a worker's judged units that must hit at a step; 0 = each alone, at once.
   [[nodiscard]] virtual double min_fraction() const noexcept { return 0; }
 };
-
-/// Counts outcomes in one word, so that rows do not wait for each other's count.
-class OutcomeTally {
- public:
-  explicit OutcomeTally(EvaluationCounts& counts) noexcept : counts_(counts) {}
-  OutcomeTally(const OutcomeTally&) = delete;
-  OutcomeTally& operator=(const OutcomeTally&) = delete;
-  ~OutcomeTally() { flush(); }
-  void add(EvaluationOutcome outcome) noexcept {
-    packed_ += std::uint64_t{1} << (kBits * static_cast<unsigned>(outcome));
-    if (++added_ == (1U << kBits) - 1) flush();
-  }
-
- private:
-  static constexpr unsigned kBits = 64 / kEvaluationOutcomes;
-  void flush() noexcept {
-    for (std::uint64_t& count : counts_) {
-      count += packed_ & ((1U << kBits) - 1);
-      packed_ >>= kBits;
-    }
-    packed_ = added_ = 0;
-  }
-
-  EvaluationCounts& counts_;
-  std::uint64_t packed_ = 0;
-  std::uint64_t added_ = 0;
-};
-
-/// Large states of many units stand in no cache: fetches that of a row which comes soon.
-inline void fetch_ahead(const RowBatch& batch, std::size_t row, const std::byte* states,
-                        std::size_t size) noexcept {
-  constexpr std::size_t kAhead = 4;
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kMost = 8 * kLine;
-  if (row + kAhead >= batch.rows) return;
-  const std::uint32_t slot = batch.slots[row + kAhead];
-  if (slot == RowBatch::kSkip) return;
-  const std::byte* const state = states + slot * size;
-  for (std::size_t at = 0; at < std::min(size, kMost); at += kLine)
-    __builtin_prefetch(state + at, 1);
-}
 
 /// What every row program does: update(row, slot) → Verdict for each row whose unit is looked at.
 template <typename Update>
