@@ -22,8 +22,6 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
     : options_(std::move(options)),
       log_(log),
       stats_(telemetry),
-      piece_seconds_(telemetry.histogram("tocsin_rules_snapshot_piece_seconds",
-                                         "evaluation stood still for a piece of a snapshot")),
       telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, core::topic::kTelemetry)),
       source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine"),
       comparisons_(options_.comparisons, log) {

@@ -83,7 +83,6 @@ class EvaluateStage final : public Stage {
   std::string state_prefix_;  // of its keys among those of other engines; empty: none
   core::Log& log_;
   CounterTable<rules::EngineStats> stats_;
-  core::Histogram& piece_seconds_;
   std::string telemetry_topic_;
   std::string source_;  // CloudEvents source of commands
   std::unique_ptr<rules::Engine> engine_;
