@@ -1,12 +1,10 @@
 // Magnitudes of elements, for statistics that do not ask for the sign.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "collectors/elements.h"
 
@@ -32,24 +30,15 @@ inline void magnitudes(core::Dtype dtype, const std::byte* from, std::size_t n, 
   }
 }
 
-/// Calls visit(block) with the magnitudes in the order of memory, a cache-sized block at a time. False,
-/// and no call, for types that have none.
+/// Calls visit(block) with the magnitudes. False, and no call, for types that have none.
 template <typename Visit>
 bool each_block_of_magnitudes(core::Dtype dtype, const void* data, std::uint64_t count,
                               Visit&& visit) {
-  constexpr std::size_t kBlock = 1024;
   if (!has_magnitude(dtype)) return false;
-  const DefaultFloatEnvironment environment;
-  const std::size_t width = core::size_of(dtype);
-  const auto* from = static_cast<const std::byte*>(data);
-  std::array<double, kBlock> block;
-  while (count != 0) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count, kBlock));
-    magnitudes(dtype, from, n, block.data());
-    visit(std::span<const double>(block.data(), n));
-    from += n * width;
-    count -= n;
-  }
+  each_block_of(
+      core::size_of(dtype), data, count,
+      [dtype](const std::byte* from, std::size_t n, double* to) { magnitudes(dtype, from, n, to); },
+      visit);
   return true;
 }
 
