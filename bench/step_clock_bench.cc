@@ -58,6 +58,24 @@ struct Feeder {
   }
 };
 
+/// The loss of a step, and its end.
+void send_loss_and_end(Feeder& feeder, std::uint64_t loss, std::int64_t number) {
+  feeder.add(loss);
+  feeder.add(number);
+  feeder.add(number);
+  feeder.add(feeder.header.time);
+  feeder.add(1.0 / static_cast<double>(number + 1));
+  feeder.add(core::meta::make(core::Dtype::f64, core::Role::loss));
+  feeder.send(core::FrameKind::scalar, 1, core::scalar_column::columns);
+  feeder.add(number);
+  feeder.add(number);
+  feeder.add(feeder.header.time - 100'000'000);
+  feeder.add(feeder.header.time);
+  feeder.add(std::uint64_t{1});
+  feeder.add(std::uint64_t{0});
+  feeder.send(core::FrameKind::step_end, 1, core::step_end_column::columns);
+}
+
 /// Nanoseconds per frame with so many ranks.
 double frame_ns(std::uint32_t ranks) {
   const auto engine = make_engine({"loss_not_decreasing"});
@@ -76,20 +94,7 @@ double frame_ns(std::uint32_t ranks) {
       feeder.header.sequence = static_cast<std::uint64_t>(2 * number);
       feeder.header.step = feeder.header.global_step = number;
       feeder.header.time = kStart + number * 100'000'000;
-      feeder.add(loss);
-      feeder.add(number);
-      feeder.add(number);
-      feeder.add(feeder.header.time);
-      feeder.add(1.0 / static_cast<double>(number + 1));
-      feeder.add(core::meta::make(core::Dtype::f64, core::Role::loss));
-      feeder.send(core::FrameKind::scalar, 1, core::scalar_column::columns);
-      feeder.add(number);
-      feeder.add(number);
-      feeder.add(feeder.header.time - 100'000'000);
-      feeder.add(feeder.header.time);
-      feeder.add(std::uint64_t{1});
-      feeder.add(std::uint64_t{0});
-      feeder.send(core::FrameKind::step_end, 1, core::step_end_column::columns);
+      send_loss_and_end(feeder, loss, number);
       frames += 2;
     }
     (void)engine->take(0);
@@ -152,20 +157,7 @@ double joined_ns(std::uint32_t ranks) {
       feeder.header.step = feeder.header.global_step = number;
       feeder.header.time = kStart + number * 100'000'000;
       add_weights(feeder, number);
-      feeder.add(loss);
-      feeder.add(number);
-      feeder.add(number);
-      feeder.add(feeder.header.time);
-      feeder.add(1.0 / static_cast<double>(number + 1));
-      feeder.add(core::meta::make(core::Dtype::f64, core::Role::loss));
-      feeder.send(core::FrameKind::scalar, 1, core::scalar_column::columns);
-      feeder.add(number);
-      feeder.add(number);
-      feeder.add(feeder.header.time - 100'000'000);
-      feeder.add(feeder.header.time);
-      feeder.add(std::uint64_t{1});
-      feeder.add(std::uint64_t{0});
-      feeder.send(core::FrameKind::step_end, 1, core::step_end_column::columns);
+      send_loss_and_end(feeder, loss, number);
       frames += 3;
     }
     (void)engine->take(0);
