@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ingest/wire/crc32c.h"
+#include "ingest/wire/field.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -15,15 +16,6 @@ using core::FrameView;
 constexpr std::size_t kMajorAt = 4;
 constexpr std::size_t kCrcAt = 20;
 constexpr std::size_t kDictionaryHead = 24;
-
-template <typename T>
-T load(std::span<const std::byte> bytes, std::size_t at) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
 
 /// One entry at `at`, which moves behind it. False when it does not fit.
 bool next_entry(std::span<const std::byte> body, std::size_t& at, core::DictionaryEntry& out) {
@@ -39,9 +31,8 @@ bool next_entry(std::span<const std::byte> body, std::size_t& at, core::Dictiona
   out.dtype = static_cast<core::Dtype>(rest[9]);
   out.role = static_cast<core::Role>(rest[10]);
   out.dims_bytes = rest.subspan(kDictionaryHead, dims);
-  const char* text = reinterpret_cast<const char*>(rest.data()) + kDictionaryHead + dims;
-  out.name = {text, name};
-  out.attrs = {text + name, attrs};
+  out.name = text_of(rest.subspan(kDictionaryHead + dims, name));
+  out.attrs = text_of(rest.subspan(kDictionaryHead + dims + name, attrs));
   // The padding of the last entry may be missing: nothing stands behind it.
   at = padded(length) < rest.size() ? at + padded(length) : body.size();
   return true;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ingest/wire/crc32c.h"
+#include "ingest/wire/field.h"
 #include "ingest/wire/tensor_chunk.h"
 
 namespace tocsin::ingest {
@@ -280,7 +281,7 @@ void FrameWriter::append(const void* data, std::size_t bytes) {
   buffer_.insert(buffer_.end(), from, from + bytes);
 }
 
-void FrameWriter::pad() { buffer_.resize((buffer_.size() + 7) & ~std::size_t{7}); }
+void FrameWriter::pad() { buffer_.resize(padded(buffer_.size())); }
 
 void FrameWriter::refuse(std::string_view why) {
   if (refusal_.empty()) refusal_ = why;

@@ -2,40 +2,29 @@
 
 #include <cstring>
 
+#include "ingest/wire/field.h"
+
 namespace tocsin::ingest {
 namespace {
 
 constexpr std::size_t kChunkHead = 40;
 
-template <typename T>
-T chunk_field(std::span<const std::byte> bytes, std::size_t at) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-constexpr std::size_t to_eight(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
-
-std::string_view chunk_text(std::span<const std::byte> bytes) noexcept {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool read_about(std::span<const std::byte> payload, TensorAbout& out) noexcept {
   if (payload.size() < 16) return false;
-  const std::size_t name = chunk_field<std::uint32_t>(payload, 8);
-  const std::size_t worker = chunk_field<std::uint32_t>(payload, 12);
+  const std::size_t name = load<std::uint32_t>(payload, 8);
+  const std::size_t worker = load<std::uint32_t>(payload, 12);
   if (16 + name + worker > payload.size()) return false;
-  out.meta = chunk_field<std::uint64_t>(payload, 0);
-  out.name = chunk_text(payload.subspan(16, name));
-  out.worker = chunk_text(payload.subspan(16 + name, worker));
+  out.meta = load<std::uint64_t>(payload, 0);
+  out.name = text_of(payload.subspan(16, name));
+  out.worker = text_of(payload.subspan(16 + name, worker));
   return true;
 }
 
 bool read_dataref(std::span<const std::byte> payload, TensorRef& out) noexcept {
   if (payload.size() < 17) return false;
-  out.offset = chunk_field<std::uint64_t>(payload, 0);
-  out.bytes = chunk_field<std::uint64_t>(payload, 8);
-  out.uri = chunk_text(payload.subspan(16));
+  out.offset = load<std::uint64_t>(payload, 0);
+  out.bytes = load<std::uint64_t>(payload, 8);
+  out.uri = text_of(payload.subspan(16));
   return out.offset + out.bytes >= out.offset;
 }
 
@@ -43,9 +32,9 @@ std::string_view read_extensions(std::span<const std::byte> area, TensorChunk& o
   std::size_t at = 0;
   while (at < area.size()) {
     if (area.size() - at < 8) return "the tensor chunk ends inside an extension's head";
-    const auto tag = chunk_field<std::uint16_t>(area, at);
-    const std::size_t length = chunk_field<std::uint32_t>(area, at + 4);
-    if (to_eight(length) > area.size() - at - 8) {
+    const auto tag = load<std::uint16_t>(area, at);
+    const std::size_t length = load<std::uint32_t>(area, at + 4);
+    if (padded(length) > area.size() - at - 8) {
       return "an extension reaches beyond the tensor chunk";
     }
     const std::span<const std::byte> payload = area.subspan(at + 8, length);
@@ -55,7 +44,7 @@ std::string_view read_extensions(std::span<const std::byte> area, TensorChunk& o
     if (tag == kDataRefTag && !read_dataref(payload, out.dataref.emplace())) {
       return "a reference does not fit its extension";
     }
-    at += 8 + to_eight(length);
+    at += 8 + padded(length);
   }
   return {};
 }
@@ -72,15 +61,15 @@ std::string_view read_tensor_chunk(std::span<const std::byte> body, TensorChunk&
   constexpr std::string_view kWrong = "the tensor chunk's lengths contradict each other";
   if (body.size() < kChunkHead) return kWrong;
   const std::size_t dims = std::to_integer<std::size_t>(body[9]) * 8;
-  const std::size_t data = chunk_field<std::uint32_t>(body, 20);
+  const std::size_t data = load<std::uint32_t>(body, 20);
   const std::size_t end = kChunkHead + dims + data;
   if (end > body.size()) return kWrong;
-  out.name = chunk_field<std::uint64_t>(body, 0);
+  out.name = load<std::uint64_t>(body, 0);
   out.dtype = static_cast<core::Dtype>(body[8]);
-  out.chunk = chunk_field<std::uint32_t>(body, 12);
-  out.chunks = chunk_field<std::uint32_t>(body, 16);
-  out.byte_offset = chunk_field<std::uint64_t>(body, 24);
-  out.total_bytes = chunk_field<std::uint64_t>(body, 32);
+  out.chunk = load<std::uint32_t>(body, 12);
+  out.chunks = load<std::uint32_t>(body, 16);
+  out.byte_offset = load<std::uint64_t>(body, 24);
+  out.total_bytes = load<std::uint64_t>(body, 32);
   out.dims_bytes = body.subspan(kChunkHead, dims);
   out.data = body.subspan(kChunkHead + dims, data);
   if (out.chunk >= out.chunks || out.byte_offset > out.total_bytes ||
@@ -88,8 +77,8 @@ std::string_view read_tensor_chunk(std::span<const std::byte> body, TensorChunk&
     return kWrong;
   }
   // Without extensions the padding may be missing, too.
-  return to_eight(end) >= body.size() ? std::string_view()
-                                      : read_extensions(body.subspan(to_eight(end)), out);
+  return padded(end) >= body.size() ? std::string_view()
+                                    : read_extensions(body.subspan(padded(end)), out);
 }
 
 std::optional<TensorChunk> tensor_chunk(const core::FrameView& frame) noexcept {
