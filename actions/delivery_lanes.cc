@@ -312,8 +312,13 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::AttemptOutcome&
   state_->changed.insert(lane.number);
   if (lane.in_flight > 0) --lane.in_flight;
   state_->issues.insert(state_->issues.end(), outcome.issues.begin(), outcome.issues.end());
-  lane.breaker.finished(
-      outcome.outcome != OutcomeClass::transient && outcome.outcome != OutcomeClass::unknown, now);
+  if (outcome.held) {
+    lane.breaker.withdrawn();
+  } else {
+    lane.breaker.finished(
+        outcome.outcome != OutcomeClass::transient && outcome.outcome != OutcomeClass::unknown,
+        now);
+  }
   lane.probe.breaker(lane.breaker.state());
   lane.probe.attempted(outcome.outcome, now - attempt.started);
   const auto digest = state_->digests.find(attempt.ticket);

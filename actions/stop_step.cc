@@ -72,10 +72,10 @@ std::optional<CommonStep> common_step(const core::Issue& issue,
 }
 
 bool pace_to_come(const core::Issue& issue, const std::optional<CurrentRun>& current,
-                  WallTime now) {
+                  Duration waited) {
   const bool train = !issue.mode || *issue.mode == core::Mode::train;
   return current && current->world_size > 1 && train && current->paces < kPaces &&
-         now - issue.time < kPaceComes;
+         waited >= Duration{} && waited < kPaceComes;
 }
 
 CommonStep later_step(const CurrentRun& current, std::int64_t too_near, std::uint32_t times,

@@ -22,9 +22,10 @@ std::optional<CommonStep> common_step(const core::Issue& issue,
                                       const std::optional<CurrentRun>& current, core::WallTime now);
 
 /// Whether common_step() would have to guess: of a run this young too little is known of the pace,
-/// and its next heartbeat tells more.
+/// and its next heartbeat tells more. `waited`: since the stop was decided. (Not since the issue's time:
+/// that is the trainer's clock, and one that runs ahead would hold the stop until ours is there.)
 bool pace_to_come(const core::Issue& issue, const std::optional<CurrentRun>& current,
-                  core::WallTime now);
+                  core::Duration waited);
 
 /// The same for a stop that did not reach every rank in time: from where the run is now, and twice
 /// as far ahead for each time that it was too near.

@@ -22,6 +22,9 @@ struct AttemptOutcome {
   std::string detail;  // redacted
   std::optional<Duration> retry_after;
   std::vector<std::pair<std::string, std::string>> handles;
+  /// Not asked yet, by our own choice: the attempt says nothing of the far side, and no breaker counts
+  /// it. With `transient`.
+  bool held = false;
   bool declined = false;  // nothing was sent on purpose (dry run, guard): final state cancelled
   /// What people must be told of it (a stop that was held back): written with the attempt's record.
   std::vector<Issue> issues;

@@ -121,7 +121,7 @@ class StopTraining final : public core::Action {
     std::string said;
     bool sent = false;
     for (const auto& notified : all) {
-      core::AttemptOutcome one = stop(notified);
+      core::AttemptOutcome one = stop(notified, notification.decided_at);
       if (one.outcome != core::OutcomeClass::delivered) return one;
       sent = sent || !one.declined;
       if (out.code.empty() || !one.declined) out.code = one.code;
@@ -143,13 +143,14 @@ class StopTraining final : public core::Action {
     return out;
   }
 
-  core::AttemptOutcome stop(const core::NotifiedIssue& notified) {
+  core::AttemptOutcome stop(const core::NotifiedIssue& notified, WallTime decided) {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
     if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
-    if (cfg_.armed && pace_to_come(issue, current, clock_.now())) {
+    if (cfg_.armed && pace_to_come(issue, current, clock_.now() - decided)) {
       core::AttemptOutcome out;
       out.outcome = core::OutcomeClass::transient;
+      out.held = true;
       out.code = "pace_unknown";
       out.detail =
           name_of(issue.run) + " has several ranks and has not told the time of a step yet";
@@ -193,6 +194,7 @@ class StopTraining final : public core::Action {
     if (why.then == Refusal::Then::not_yet) {
       out.declined = false;
       out.outcome = core::OutcomeClass::transient;
+      out.held = true;
     } else if (why.then == Refusal::Then::told) {
       out.issues.push_back(failed_stop(issue, why.why, why.text, cluster_, clock_.now()));
     }

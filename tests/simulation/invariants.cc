@@ -336,6 +336,12 @@ class Checker {
               " counts as alive, and everybody is gone");
       }
     }
+    for (const auto& [key, first_and_last] : opening_) {
+      if (!last_attempt_.contains(key.first) && !lost_input(key.first)) {
+        wrong("nobody was told of launch " + std::to_string(key.second) + " of " +
+              core::to_text(key.first));
+      }
+    }
   }
 
   void leftovers() {

@@ -57,6 +57,17 @@ TEST(DeliveryLanes, AFarSideThatIsDownIsProbedAndNotStormed) {
   EXPECT_EQ(delivered, 10);
 }
 
+TEST(DeliveryLanes, WhatIsHeldOnOurSideKeepsNobodyElseWaiting) {
+  Lanes lanes({}, {}, 0.0);
+  lanes.enqueue("young run");
+  core::AttemptOutcome held = outcome(OutcomeClass::transient);
+  held.held = true;
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(lanes.step(held), "young run");
+  lanes.enqueue("other run", NotificationKind::open, "h");
+  std::vector<std::string> tried{lanes.step(), lanes.step()};
+  EXPECT_THAT(tried, ::testing::UnorderedElementsAre("young run", "other run"));
+}
+
 TEST(DeliveryLanes, AConfigurationErrorIsTriedSlowlyAndThenGivenUp) {
   Lanes lanes;
   lanes.enqueue("a");

@@ -202,10 +202,24 @@ TEST(StopTraining, ManyRanksWhosePaceIsNotKnownYetAreAskedWhenItIs) {
   EXPECT_EQ(first.outcome, core::OutcomeClass::transient);
   EXPECT_EQ(first.code, "pace_unknown");
   EXPECT_TRUE(bench.commands.empty());
-  bench.clock.advance(9s);  // a run that tells no more is asked all the same
+  EXPECT_TRUE(first.held);
+  bench.clock.advance(10s);  // a run that tells no more is asked all the same
   EXPECT_EQ(deliver(*stop, sample_notification()).code, "requested");
   EXPECT_EQ(*core::as<std::int64_t>(core::find(bench.commands.at(0).args, "not_before_step")),
-            412 + 20 + 10);
+            412 + 22 + 10);
+}
+
+TEST(StopTraining, ATrainerWhoseClockIsAheadIsStoppedAllTheSame) {
+  Workbench bench;
+  bench.environment.current_run = [&](const core::RunUid&) {
+    return std::optional(CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
+  };
+  auto notification = sample_notification();
+  notification.issues[0].issue.time = kStart + 1h;
+  const auto stop = bench.make("stop_training", "{armed: true}");
+  EXPECT_EQ(deliver(*stop, notification).code, "pace_unknown");
+  bench.clock.advance(10s);
+  EXPECT_EQ(deliver(*stop, notification).code, "requested");
 }
 
 TEST(StopTraining, OfARunNobodyHasHeardOfTheLedgerStillKnowsANewerAttempt) {
