@@ -18,7 +18,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Elements converted at a time: their binary64 copies stay in the first-level cache.
 constexpr std::size_t kConverted = 1024;
 
-// One-byte types: a count per pattern, then exact statistics of at most 256 distinct values. Four
+// Floating-point numbers of one byte: a count per pattern, then exact statistics of at most 256 distinct values. Four
 // tables, so that equal neighbours do not wait for each other's increment.
 template <typename Value>
 void accumulate_bytes(const std::uint8_t* data, std::size_t count, Value value, Moments& out) {
@@ -63,6 +63,19 @@ void accumulate_bytes(const std::uint8_t* data, std::size_t count, Value value, 
     data += n;
     count -= n;
   }
+}
+
+// Any byte but 0 is 1: how many there are says all.
+void accumulate_booleans(const std::uint8_t* data, std::size_t count, Moments& out) {
+  const std::size_t ones = kernel::count_nonzero(data, count);
+  Moments part;
+  part.count = count;
+  part.zero = count - ones;
+  part.sum = part.sumsq = part.abs_sum = static_cast<double>(ones);
+  part.m2 = part.sum * (static_cast<double>(part.zero) / static_cast<double>(count));
+  part.min = part.zero != 0 ? 0 : 1;
+  part.max = ones != 0 ? 1 : 0;
+  out.merge(part);
 }
 
 // Integers of 32 and 64 bits, in binary64.
@@ -156,15 +169,11 @@ void accumulate_aligned(core::Dtype dtype, const void* data, std::size_t count, 
       return accumulate_bytes(
           bytes, count, [](std::uint8_t b) { return double{from_f8_e5m2(b)}; }, out);
     case Dtype::i8:
-      return accumulate_bytes(
-          bytes, count,
-          [](std::uint8_t b) { return static_cast<double>(static_cast<std::int8_t>(b)); }, out);
+      return kernel::reduce_i8(as<std::int8_t>(data), count, out);
     case Dtype::u8:
-      return accumulate_bytes(
-          bytes, count, [](std::uint8_t b) { return static_cast<double>(b); }, out);
+      return kernel::reduce_u8(bytes, count, out);
     case Dtype::boolean:
-      return accumulate_bytes(
-          bytes, count, [](std::uint8_t b) { return b != 0 ? 1.0 : 0.0; }, out);
+      return accumulate_booleans(bytes, count, out);
     case Dtype::i16:
       return kernel::reduce_i16(as<std::int16_t>(data), count, out);
     case Dtype::u16:

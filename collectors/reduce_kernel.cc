@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectors/reduce_kernel.cc"
@@ -23,13 +24,17 @@
 #include <hwy/highway.h>
 // After foreach_target.h, as Highway asks.
 #include "collectors/blocks-inl.h"
+#include "collectors/centred-inl.h"
+#include "collectors/halves-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tocsin::collectors::HWY_NAMESPACE {
 
 // `mean` on the grid of half the power of two below sqrt(variance): short enough that differences
-// from it are exact where the elements are short, and never a quarter of a deviation off.
+// from it are exact where the elements are short, and never a quarter of a deviation off. 0 where that is
+// no farther: it need not be subtracted.
 HWY_INLINE double near_mean(double mean, double variance) {
+  if (mean * mean * 16 <= variance) return 0;
   const auto exponent =
       static_cast<int>((std::bit_cast<std::uint64_t>(variance) >> 52) & 0x7FF) - 1023;
   if (!(variance > 0) || exponent < -900 || exponent > 900) return mean;
@@ -56,7 +61,23 @@ HWY_NOINLINE typename Source::Lane sampled_shift(const typename Source::Raw* p, 
   }
   const double mean = sum / taken;
   if (!finite(mean) || !finite(sumsq)) return 0;
-  return static_cast<typename Source::Lane>(near_mean(mean, sumsq / taken - mean * mean));
+  const double variance = sumsq / taken - mean * mean;
+  // A mean of so few is a quarter of a deviation off as a rule.
+  if (mean * mean * 4 <= variance) return 0;
+  return static_cast<typename Source::Lane>(near_mean(mean, variance));
+}
+
+template <class Source>
+HWY_INLINE BlockSums<typename Source::Lane> sums_of(const typename Source::Raw* p, std::size_t n,
+                                                    typename Source::Lane shift) {
+  if constexpr (Source::kHalf) {
+    return half_block<Source>(p, n, shift);
+  } else {
+    if constexpr (std::is_same_v<Source, F32Source>) {
+      if (shift == 0) return centred_block(p, n);
+    }
+    return fast_block<Source>(p, n, shift);
+  }
 }
 
 template <class Source>
@@ -82,7 +103,7 @@ struct Walk {
     const auto count = static_cast<double>(n);
     if (sample && !broken) shift = sampled_shift<Source>(p, n);
     for (int attempt = 0; attempt < 2 && !broken; ++attempt) {
-      const BlockSums<T> s = fast_block<Source>(p, n, shift);
+      const BlockSums<T> s = sums_of<Source>(p, n, shift);
       const auto k = static_cast<double>(shift);
       const double offset = s.d / count;
       const double m2 = std::max(0.0, s.d2 - s.d * offset);

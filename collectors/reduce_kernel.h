@@ -17,6 +17,10 @@ void reduce_f16(const std::uint16_t* data, std::size_t count, Moments& out) noex
 void reduce_bf16(const std::uint16_t* data, std::size_t count, Moments& out) noexcept;
 void reduce_i16(const std::int16_t* data, std::size_t count, Moments& out) noexcept;
 void reduce_u16(const std::uint16_t* data, std::size_t count, Moments& out) noexcept;
+void reduce_i8(const std::int8_t* data, std::size_t count, Moments& out) noexcept;
+void reduce_u8(const std::uint8_t* data, std::size_t count, Moments& out) noexcept;
+/// How many of these bytes are not 0.
+std::size_t count_nonzero(const std::uint8_t* data, std::size_t count) noexcept;
 
 /// Σ (now − prev)², Σ prev² and max |now − prev|: each call adds to what is there.
 struct DeltaSums {

@@ -20,10 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A source names the stored type Raw and the lane type Lane, widens one element (get) and loads two
 // vectors (load2) of consecutive elements, in any order among themselves: statistics do not care.
+// kHalf: Raw is a sign and a magnitude in 16 bits.
 template <typename T>
 struct PlainSource {
   using Raw = T;
   using Lane = T;
+  static constexpr bool kHalf = false;
   static HWY_INLINE T get(T value) { return value; }
   template <class D, class V>
   static HWY_INLINE void load2(D d, const T* p, V& a, V& b) {
@@ -37,6 +39,7 @@ using F64Source = PlainSource<double>;
 struct Bf16Source {
   using Raw = std::uint16_t;
   using Lane = float;
+  static constexpr bool kHalf = true;
   static HWY_INLINE float get(Raw bits) { return from_bf16(bits); }
   template <class D, class V>
   static HWY_INLINE void load2(D d, const Raw* p, V& a, V& b) {
@@ -57,6 +60,7 @@ struct Bf16Source {
 struct F16Source {
   using Raw = std::uint16_t;
   using Lane = float;
+  static constexpr bool kHalf = true;
   static HWY_INLINE float get(Raw bits) { return from_f16(bits); }
   // Highway's emulation (1.0.3, before AVX2) reads infinities and NaN as numbers, so it is done
   // here: shifted into place the pattern is 2⁻¹¹² times the number, denormals included.
@@ -94,6 +98,7 @@ template <typename T>
 struct ShortSource {
   using Raw = T;
   using Lane = float;
+  static constexpr bool kHalf = false;
   static HWY_INLINE float get(Raw value) { return static_cast<float>(value); }
   template <class D, class V>
   static HWY_INLINE void load2(D d, const Raw* p, V& a, V& b) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectors/number_formats.h"
 #include "collectors/reduce.h"
 #include "tests/unit/collectors/naive.h"
 
@@ -239,6 +240,78 @@ TEST(ReduceSpecial, ADenormalIsNoZeroEvenWhereTheCallerFlushesThem) {
   EXPECT_EQ(after, 0x9FC0U);
 }
 #endif
+
+// Of a value that the type has exactly; 0 for binary32.
+std::uint16_t pattern_of(Dtype dtype, float value) {
+  for (std::uint32_t bits = 0; bits < 0x10000 && dtype != Dtype::f32; ++bits) {
+    const auto pattern = static_cast<std::uint16_t>(bits);
+    const float number = dtype == Dtype::f16 ? from_f16(pattern) : from_bf16(pattern);
+    if (number == value && std::signbit(number) == std::signbit(value)) return pattern;
+  }
+  return 0;
+}
+
+// Patterns are compared, of halves, and packed, of binary32 around 0: each sign alone, zeros of both,
+// the smallest numbers, at lengths that end in a vector and in its rest.
+TEST(ReduceSpecial, SignsAndZerosAreTheNumbersNotThePatterns) {
+  const float smallest[] = {std::numeric_limits<float>::denorm_min(), 0x1p-133F, 0x1p-24F};
+  const Dtype types[] = {Dtype::f32, Dtype::bf16, Dtype::f16};
+  on_every_target([&](const std::string& target) {
+    for (std::size_t type = 0; type < 3; ++type) {
+      const float tiny = smallest[type];
+      const std::vector<float> mixes[] = {{0.F},        {-0.F},      {0.F, -0.F},
+                                          {-0.F, -1.F}, {0.F, 1.F},  {1.F, 2.F},
+                                          {-2.F, -1.F}, {-0.F, 1.F}, {tiny, -tiny},
+                                          {-tiny},      {tiny, 0.F}, {-3.F, -0.F, 0.F, 5.F, tiny}};
+      for (std::size_t mix = 0; mix < std::size(mixes); ++mix) {
+        std::vector<std::uint16_t> patterns;
+        for (const float value : mixes[mix]) patterns.push_back(pattern_of(types[type], value));
+        for (const std::size_t n : {1U, 16U, 31U, 64U, 100U, 4096U, 4096U + 65U}) {
+          std::vector<float> x(n);
+          std::vector<std::uint16_t> half(n);
+          for (std::size_t i = 0; i < n; ++i) {
+            x[i] = mixes[mix][i % mixes[mix].size()];
+            half[i] = patterns[i % patterns.size()];
+          }
+          const void* data = type == 0 ? static_cast<const void*>(x.data()) : half.data();
+          expect_row(reduce(types[type], data, n), naive::row(types[type], naive::widened(x)), 1e-6,
+                     target + " type " + std::to_string(type) + " mix " + std::to_string(mix) +
+                         " n " + std::to_string(n));
+        }
+      }
+    }
+  });
+}
+
+// Longer than what narrow counters hold, and than one part: every value, and the extremes alone.
+TEST(ReduceSpecial, BytesAreExactAtAnyLength) {
+  on_every_target([&](const std::string& target) {
+    for (const std::size_t n :
+         {std::size_t{1000}, std::size_t{255} * 64 + 17, std::size_t{2'100'003}}) {
+      for (const int only : {256, -128, 127, 255, 0}) {
+        std::vector<std::uint8_t> bytes(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          bytes[i] = static_cast<std::uint8_t>(only == 256 ? i * 7 + i / 256 : only);
+        }
+        std::vector<double> small(n);
+        std::vector<double> large(n);
+        std::vector<double> truth(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          small[i] = static_cast<std::int8_t>(bytes[i]);
+          large[i] = bytes[i];
+          truth[i] = bytes[i] != 0 ? 1 : 0;
+        }
+        const std::string where = target + " " + std::to_string(only) + " n " + std::to_string(n);
+        expect_row(reduce(Dtype::i8, bytes.data(), n), naive::row(Dtype::i8, small), 1e-13,
+                   where + " i8");
+        expect_row(reduce(Dtype::u8, bytes.data(), n), naive::row(Dtype::u8, large), 1e-13,
+                   where + " u8");
+        expect_row(reduce(Dtype::boolean, bytes.data(), n), naive::row(Dtype::boolean, truth),
+                   1e-13, where + " bool");
+      }
+    }
+  });
+}
 
 }  // namespace
 }  // namespace tocsin::collectors
