@@ -253,11 +253,6 @@ int32_t tocsin_span(tocsin_client* handle, uint64_t name, uint64_t track, int64_
                     int64_t duration, uint64_t args) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
     if (duration < -1) return fail(TOCSIN_INVALID, "a span cannot end before it starts");
-    if (track == 0) {
-      client::NameInfo info;
-      info.type = core::DictionaryType::track;
-      track = self.session().name("phase", info);
-    }
     self.session().span(name, track, start, duration, args);
     return TOCSIN_OK;
   });
@@ -268,6 +263,19 @@ int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
     self.session().step_end((flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
                             std::max<std::uint32_t>(flags >> 16, 1));
     return TOCSIN_OK;
+  });
+}
+
+int32_t tocsin_step_next(tocsin_client* handle, uint32_t flags, const tocsin_time* times,
+                         size_t count) {
+  static_assert(sizeof(tocsin_time) == sizeof(client::PhaseTime));
+  return with(handle, [&](client::Client& self) -> std::int32_t {
+    if (times == nullptr && count > 0) return fail(TOCSIN_INVALID, "no times");
+    const auto* all = reinterpret_cast<const client::PhaseTime*>(times);
+    const bool ask =
+        self.session().step_next({all, count}, (flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
+                                 std::max<std::uint32_t>(flags >> 16, 1));
+    return ask ? TOCSIN_OK : TOCSIN_NOT_DUE;
   });
 }
 

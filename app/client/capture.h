@@ -81,6 +81,9 @@ class CapturePlan {
   /// Bits due at this mode step. `stretch`: the governor's factor on grids (`steps` are kept).
   /// `now`: monotonic, for grids in time; those advance when they are due.
   CollectionMask due(core::Mode mode, std::int64_t step, std::int64_t stretch, core::Duration now);
+  /// Whether any bit may be due at this step, at some time: False where no grid in steps has it and
+  /// there is no grid in time. Grids in time do not advance.
+  [[nodiscard]] bool may_be_due(core::Mode mode, std::int64_t step, std::int64_t stretch) const;
   /// What these collections ask for beyond the base columns.
   [[nodiscard]] StatisticMask statistics_of(CollectionMask collections) const;
   /// Those of these collections whose elements are sent, too.

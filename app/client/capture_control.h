@@ -57,6 +57,10 @@ class CaptureControl {
   // ---- what it costs
   /// When the present measurement began: at the yes of wants(), else now.
   [[nodiscard]] core::Duration measuring_since() const;
+  /// False: due() will say 0 for the present step, whenever it is asked. Asks nothing itself.
+  [[nodiscard]] bool may_be_due(const StepCounter& steps) const {
+    return plan_.may_be_due(steps.mode(), steps.step(), governor_.stretch());
+  }
   /// Statistics were taken, from `since` to now.
   void measured(core::Duration since);
   /// Other threads worked so long on what was captured: it counts as capturing.

@@ -93,6 +93,16 @@ struct CapturePlan::State {
       return grids[static_cast<std::size_t>(mode)];
     }
     void lay_grids(const CaptureConfig& section);
+    [[nodiscard]] bool takes(Mode mode) const {
+      return active && (modes >> static_cast<unsigned>(mode) & 1U) != 0;
+    }
+    /// By its steps alone, whatever the time is.
+    [[nodiscard]] bool stands_on(Mode mode, std::int64_t step, std::int64_t stretch) const {
+      const SaveGrid& grid = this->grid(mode);
+      if (grid.lists(step)) return true;
+      if (!grid.covers(step)) return false;
+      return on_grid(grid.every, step, stretch) || (dense > 0 && step % (dense * stretch) == 0);
+    }
     [[nodiscard]] bool wants(std::string_view name, Role role) const {
       if (!active) return false;
       const re2::StringPiece text(name.data(), name.size());
@@ -206,22 +216,23 @@ CollectionMask CapturePlan::bit(std::string_view name) {
   return CollectionMask{1} << (all.size() - 1);
 }
 
+bool CapturePlan::may_be_due(Mode mode, std::int64_t step, std::int64_t stretch) const {
+  return std::any_of(state_->collections.begin(), state_->collections.end(), [&](const auto& one) {
+    return one.takes(mode) && (one.grid(mode).in_time() || one.stands_on(mode, step, stretch));
+  });
+}
+
 CollectionMask CapturePlan::due(Mode mode, std::int64_t step, std::int64_t stretch,
                                 core::Duration now) {
   CollectionMask mask = 0;
   for (std::size_t i = 0; i < state_->collections.size(); ++i) {
     State::Collection& collection = state_->collections[i];
-    if (!collection.active) continue;
-    if ((collection.modes >> static_cast<unsigned>(mode) & 1U) == 0) continue;
+    if (!collection.takes(mode)) continue;
     const SaveGrid& grid = collection.grid(mode);
-    bool hit = grid.lists(step);
-    if (grid.covers(step)) {
-      if (grid.in_time() && now >= collection.next) {
-        collection.next = now + grid.every.time * stretch;
-        hit = true;
-      }
-      hit = hit || on_grid(grid.every, step, stretch) ||
-            (collection.dense > 0 && step % (collection.dense * stretch) == 0);
+    bool hit = collection.stands_on(mode, step, stretch);
+    if (grid.covers(step) && grid.in_time() && now >= collection.next) {
+      collection.next = now + grid.every.time * stretch;
+      hit = true;
     }
     if (hit) mask |= CollectionMask{1} << i;
   }

@@ -217,14 +217,43 @@ void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
                    std::int64_t duration, std::uint64_t args) {
   const std::lock_guard lock(mutex_);
+  add_span(name, track, start, duration, args);
+}
+
+void Session::add_span(std::uint64_t name, std::uint64_t track, std::int64_t start,
+                       std::int64_t duration, std::uint64_t args) {
   announcer_.ensure_started();
-  for (const std::uint64_t id : {name, track, args}) names_.use(id);
+  if (track == 0) {
+    if (phase_track_ == 0) {
+      NameInfo info;
+      info.type = core::DictionaryType::track;
+      phase_track_ = names_.put("phase", info, capture_.plan());
+    }
+    track = phase_track_;
+  }
+  for (const std::uint64_t id : {name, track, args}) {
+    if (id != 0) names_.use(id);
+  }
   frames_.add_span(name, track, start, duration, args);
 }
 
 void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
   const std::lock_guard lock(mutex_);
   finish_step(optimizer_skipped, micro_steps);
+}
+
+bool Session::step_next(std::span<const PhaseTime> times, bool optimizer_skipped,
+                        std::uint32_t micro_steps) {
+  const std::lock_guard lock(mutex_);
+  for (const PhaseTime& time : times) {
+    if (time.duration < -1) {
+      frames_.count_error();
+    } else {
+      add_span(time.name, 0, time.start, time.duration, 0);
+    }
+  }
+  finish_step(optimizer_skipped, micro_steps);
+  return capture_.may_be_due(steps_);
 }
 
 void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
@@ -341,45 +370,6 @@ void Session::judged(core::Duration cost) {
 std::int64_t Session::step() const {
   const std::lock_guard lock(mutex_);
   return steps_.step();
-}
-
-ValueMap Session::counters() const {
-  const std::lock_guard lock(mutex_);
-  const StepCounter::Steps& steps = steps_.steps();
-  const Governor& governor = capture_.governor();
-  core::ValueList left_out;
-  for (std::string& name : statistics_.left_out()) left_out.emplace_back(std::move(name));
-  core::ValueList warnings;
-  for (const std::string& text : capture_.plan().config().warnings) warnings.emplace_back(text);
-  return {
-      {"run", core::to_text(options_.identity.run)},
-      {"job", options_.identity.job},
-      {"attempt", std::int64_t{options_.identity.attempt}},
-      {"rank", std::int64_t{options_.identity.rank}},
-      {"world_size", std::int64_t{options_.identity.world_size}},
-      {"worker", options_.identity.worker},
-      {"workers", capture_.plan().workers()},
-      {"dry_run", capture_.plan().config().dry_run},
-      {"capture_warnings", std::move(warnings)},
-      {"step_by", capture_.plan().config().step_by},
-      {"mode", std::string(core::to_string(steps_.mode()))},
-      {"step", steps_.step()},
-      {"global_step", steps_.global_step()},
-      {"steps",
-       ValueMap{
-           {"global", steps[0]}, {"train", steps[1]}, {"eval", steps[2]}, {"predict", steps[3]}}},
-      {"sampled_steps_total", capture_.sampled_steps()},
-      {"rows_total", frames_.rows()},
-      {"frames_total", frames_.frames()},
-      {"errors_total", frames_.errors()},
-      {"hook_seconds_total", static_cast<double>(capture_.cost().count()) * 1e-9},
-      {"overhead_share", governor.share()},
-      {"effective_interval", capture_.plan().smallest_every() * governor.stretch()},
-      {"delta_bytes", statistics_.kept_bytes()},
-      {"delta_left_out", std::move(left_out)},
-      {"views_left_out_total", not_gathered_},
-      {"launch", options_.identity.launch},
-  };
 }
 
 }  // namespace tocsin::app::client

@@ -22,6 +22,13 @@
 
 namespace tocsin::app::client {
 
+/// A span of the track "phase": UTC nanoseconds; duration -1: an instant.
+struct PhaseTime {
+  std::uint64_t name = 0;
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+};
+
 /// Thread-safe: one mutex, held for the length of a call; the background threads take it only for
 /// tick() and commands.
 class Session {
@@ -56,9 +63,15 @@ class Session {
   std::size_t tensors(std::span<const LentTensor> tensors);
   std::size_t statistics(std::span<const core::SummaryRow> rows);
   void scalars(std::span<const std::uint64_t> ids, std::span<const double> values);
+  /// Track 0: "phase".
   void span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
             std::uint64_t args);
   void step_end(bool optimizer_skipped, std::uint32_t micro_steps);
+  /// Spans of the present step, and its end; those that end before they start count as errors. False:
+  /// nothing is due at the step that begins, whatever is asked, unless names, collections, mode or
+  /// counters change in it.
+  bool step_next(std::span<const PhaseTime> times, bool optimizer_skipped,
+                 std::uint32_t micro_steps);
   /// Collections of the plan with their settings and the tensors that belong to them, as a map.
   [[nodiscard]] core::ValueMap collections() const;
   /// The script's own word on collections, before the first step. Errors: failed_precondition (too
@@ -96,6 +109,8 @@ class Session {
   [[nodiscard]] core::ValueMap counters() const;
 
  private:
+  void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
+                std::uint64_t args);
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);
   const Name* known(std::uint64_t id);
   bool reduce(const LentTensor& tensor, const Name& name, CollectionMask due);
@@ -117,6 +132,7 @@ class Session {
   std::vector<std::byte> gathered_;  // a view as one block, for statistics that need it so
   std::uint64_t not_gathered_ = 0;   // views too large for that
   NameTable names_;
+  std::uint64_t phase_track_ = 0;  // 0: not used so far
   FrameBatcher frames_;
   Announcer announcer_;
   RawCapture raw_;

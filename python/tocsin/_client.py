@@ -9,6 +9,7 @@ import functools
 import glob
 import json
 import os
+import struct
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import _vocabulary
@@ -37,6 +38,10 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
 }.items()}
 # Flags of a row (docs/wire.md, meta).
 FLAG_APPROXIMATE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 18, 1 << 20, 1 << 22
+
+# Nanoseconds, and how many: what a step that lasts long may hold back until it ends.
+SHORT_TIME, MOST_TIMES = 20_000_000, 32
+_PACKED = [struct.Struct("=" + "Qqq" * count) for count in range(MOST_TIMES + 1)]
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 
@@ -173,7 +178,7 @@ class Library:
             "tocsin_statistics": [p, p, size],
             "tocsin_scalars": [p, p, p, size],
             "tocsin_span": [p, u64, u64, i64, i64, u64],
-            "tocsin_step_end": [p, u32],
+            "tocsin_step_next": [p, u32, text, size],
             "tocsin_stop_requested": [p],
             "tocsin_stop_requested_at": [p, u32],
             "tocsin_command": [p, text, text, size, length],
@@ -228,6 +233,11 @@ class Client:
         if result < 0:
             raise RuntimeError(self._library.last_error())
         self._handle: Optional[int] = handle.value
+        # True: nothing is due at the present step, so that nobody needs to ask. The end of a step says so; what may
+        # change it takes it back.
+        self.quiet = False
+        # Times of phases that go out with the end of the step: name, start, duration, and again.
+        self.times: List[int] = []
         self._bind()
 
     def _bind(self) -> None:
@@ -241,14 +251,45 @@ class Client:
         self.statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
         self.scalars: Callable[..., int] = bind(fast.tocsin_scalars, handle)
         self.span: Callable[..., int] = bind(fast.tocsin_span, handle)
-        self.step_end: Callable[[int], int] = bind(fast.tocsin_step_end, handle)
-        self.set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
+        self._step_next: Callable[..., int] = bind(fast.tocsin_step_next, handle)
+        self._set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
         self.plan_changes: Callable[[], int] = bind(fast.tocsin_plan_changes, handle)
         self.stop_requested: Callable[[int], int] = bind(fast.tocsin_stop_requested_at, handle)
 
     @property
     def open(self) -> bool:
         return self._handle is not None
+
+    def step_end(self, flags: int) -> None:
+        """Ends the step, with what was timed in it."""
+        times = self.times
+        if times:
+            count = len(times) // 3
+            packed = _PACKED[count].pack(*times)
+            times.clear()
+            self.quiet = self._step_next(flags, packed, count) == NOT_DUE
+        else:
+            self.quiet = self._step_next(flags, None, 0) == NOT_DUE
+
+    def set_mode(self, mode: int) -> None:
+        self.tell_times()
+        self.quiet = False
+        self._set_mode(mode)
+
+    def time(self, name: int, start: int, duration: int) -> None:
+        """A span of the track ``phase``: a short one goes out with the end of the step, others at once."""
+        times = self.times
+        if duration < SHORT_TIME and len(times) < 3 * MOST_TIMES:
+            times += (name, start, duration)
+        else:
+            self.tell_times()
+            self.span(name, 0, start, duration, 0)
+
+    def tell_times(self) -> None:
+        """What waits for the end of the step goes out now."""
+        times, self.times[:] = self.times[:], ()
+        for at in range(0, len(times), 3):
+            self.span(times[at], 0, times[at + 1], times[at + 2], 0)
 
     def name(self, kind: int, text: str, *, dtype: int = 0, role: int = -1,
              dims: Optional[List[int]] = None, collection: Optional[str] = None,
@@ -262,6 +303,7 @@ class Client:
             info.dims = ctypes.cast(array, _c_int64_p)
             info.ndim = len(dims)
         info.attrs, info.collection = encoded(attrs), encoded(collection)
+        self.quiet = False
         data, out = text.encode("utf-8"), ctypes.c_uint64()
         if self._library.fast.tocsin_name(self._handle, kind, data, len(data), ctypes.byref(info),
                                           ctypes.byref(out)) < 0:
@@ -282,6 +324,7 @@ class Client:
         self._library.fast.tocsin_ack(self._handle, data, len(data))
 
     def lifecycle(self, event: Dict[str, Any]) -> None:
+        self.quiet = False
         data = json.dumps(event).encode("utf-8")
         self._library.fast.tocsin_lifecycle(self._handle, data, len(data))
 
@@ -294,6 +337,7 @@ class Client:
 
     def define(self, collections: str) -> None:
         """``RuntimeError`` with the library's words when it cannot."""
+        self.quiet = False
         data = collections.encode("utf-8")
         if self._library.fast.tocsin_define(self._handle, data, len(data)) < 0:
             raise RuntimeError(self._library.last_error())
@@ -317,22 +361,27 @@ class Client:
         return _json_of(lambda *place: self._library.fast.tocsin_closed(*place)) or {}
 
     def flush(self, milliseconds: int) -> bool:
+        self.tell_times()
         return self._library.slow.tocsin_flush(self._handle, max(milliseconds, 0)) == OK
 
     def close(self, ending: Dict[str, Any], milliseconds: int) -> None:
+        self.tell_times()
         self._library.slow.tocsin_close(self._taken(), json.dumps(ending).encode("utf-8"),
                                         max(milliseconds, 0))
 
     def close_at_exit(self, ending: Dict[str, Any], milliseconds: int) -> None:
+        self.tell_times()
         self._library.fast.tocsin_close_at_exit(self._taken(), json.dumps(ending).encode("utf-8"),
                                                 milliseconds)
 
     def forget(self) -> None:
         """In a forked child: the client is the parent's. Frees nothing."""
+        self.times.clear()
         self._library.fast.tocsin_after_fork(self._taken())
 
     def _taken(self) -> Optional[int]:
         taken, self._handle = self._handle, None
+        self.quiet = False
         self._bind()
         return taken
 

@@ -13,18 +13,28 @@ PHASES = ("data_wait", "forward", "backward", "optimizer", "communication", "eva
 class Phase:
     """``with phase: …``; may be entered again inside itself."""
 
-    __slots__ = ("_phases", "id", "_began")
+    __slots__ = ("_client", "_errors", "id", "_began")
 
-    def __init__(self, phases: "Phases", name: int) -> None:
-        self._phases, self.id = phases, name
+    def __init__(self, client: _client.Client, errors: Errors, name: int) -> None:
+        self._client, self._errors, self.id = client, errors, name
         self._began: List[int] = []
 
     def __enter__(self) -> None:
         self._began.append(time_ns())
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        begin = self._began.pop()
-        self._phases.add(self.id, begin, time_ns() - begin)
+        try:  # as add(), without the call
+            begin = self._began.pop()
+            self._client.time(self.id, begin, time_ns() - begin)
+        except Exception as problem:  # noqa: BLE001
+            self._errors.add("phase", problem)
+
+    def add(self, start: int, duration: int) -> None:
+        """The same of times that somebody has taken. Never raises: what is off stays off."""
+        try:
+            self._client.time(self.id, start, duration)
+        except Exception as problem:  # noqa: BLE001
+            self._errors.add("phase", problem)
 
 
 class _Nothing:
@@ -53,19 +63,9 @@ class Phases:
             if name not in PHASES:
                 raise ValueError(f"{name!r} is no phase ({', '.join(PHASES)}): "
                                  "hook.span() takes any name")
-            found = self._known[name] = Phase(self, self._client.name(_client.NAME_SPAN, name))
+            found = self._known[name] = Phase(self._client, self._errors,
+                                              self._client.name(_client.NAME_SPAN, name))
         return found
-
-    def add(self, name: int, start: int, duration: int) -> None:
-        """Never raises: what is off stays off."""
-        try:
-            self._client.span(name, 0, start, duration, 0)
-        except Exception as error:  # noqa: BLE001
-            self._errors.add("phase", error)
-
-    def add_named(self, name: str, start: int, duration: int) -> None:
-        """The same by name, of times that an adapter has taken."""
-        self.add(self.get(name).id, start, duration)
 
     def waiting_for(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches; the time until each of them is there is ``data_wait``."""

@@ -186,6 +186,10 @@ class StepClock:
         else:
             self.state = HELD
 
+    def quiet(self) -> bool:
+        """Nothing is due at the present step, and nobody has to be asked whose turn it is."""
+        return self._client.quiet and self.simple and not self.ahead
+
     def end_step(self, skipped: bool = False) -> None:
         """Ends a step where no update does. ``skipped``: mixed precision left the update out."""
         if self.state is FRESH and self.mode == "train" and not skipped and self._drivers \
@@ -275,7 +279,8 @@ class StepClock:
 
     def _look_at_training(self) -> None:
         training, self._training = self._training, None
-        if not self._state_matters:
+        if not self._state_matters or (training is True and self._told == _TRAINING_IN_TRAIN
+                                       and self.mode == "train"):
             return
         if training is None:
             model = self._model()
@@ -304,3 +309,4 @@ def _nothing_of(_: bool) -> None:
 
 
 _nothing = _nobody
+_TRAINING_IN_TRAIN = ("train", True)

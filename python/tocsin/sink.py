@@ -73,8 +73,8 @@ class Sink:
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
         self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
-        self._one_id = (ctypes.c_uint64 * 1)()
-        self._one_value = (ctypes.c_double * 1)()
+        self._one_id, self._one_value = (ctypes.c_uint64 * 1)(), (ctypes.c_double * 1)()
+        self._one = ctypes.addressof(self._one_id), ctypes.addressof(self._one_value), 1  # as arguments
 
     # ---- adapters
 
@@ -134,6 +134,8 @@ class Sink:
         has asked and publishes nothing in the end calls ``publish_lent(None, 0)``: the time between
         is counted as the hook's."""
         which = 0 if collection is None else self._collection(collection)
+        if self._client.quiet and not self.clock.ahead:
+            return False
         if self.clock.ahead:
             return self._client.due_at(which, self.clock.ahead) == _client.OK
         return self._client.due(which) == _client.OK
@@ -193,9 +195,8 @@ class Sink:
     def scalar(self, name: str, role: Optional[str] = None) -> int:
         """Registers a scalar and gives its id; again it updates what is known of it. ``role``: ``loss``
         or ``metric``; None: by the name."""
-        identity = self._client.name(_client.NAME_SCALAR, name,
-                                     role=-1 if role is None else _client.ROLES[role])
-        self._scalars[name] = identity
+        code = -1 if role is None else _client.ROLES[role]
+        identity = self._scalars[name] = self._client.name(_client.NAME_SCALAR, name, role=code)
         return identity
 
     # ---- values
@@ -203,17 +204,18 @@ class Sink:
     def log(self, values: Mapping[str, Any]) -> None:
         """What the script or its framework logs: scalars that belong to the update before or after
         them. A value that cannot be used is counted, and the others are published."""
-        self.clock.follow()
+        clock = self.clock
+        clock.follow()
         if self.queue.waiting:
             self.queue.drain()
-        if not self.clock.simple:
-            self.clock.will_log(values)
+        if not clock.simple:
+            clock.will_log(values)
         for name, value in values.items():
             try:
                 self.publish_scalar(name, value)
             except Exception as error:  # noqa: BLE001
                 self.errors.add("log", error)
-        self.clock.logged()
+        clock.logged()
 
     def publish_scalar(self, name: str, value: Any) -> None:
         """A number, numpy scalar or tensor of one element; ``TypeError`` or ``ValueError`` for
@@ -224,14 +226,13 @@ class Sink:
                 raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
             if getattr(value, "is_cuda", False):
                 from .adapters.torch_device import capturing, copy_of_scalar
-
                 if capturing():
                     self.device_counts.skip("graph_capture")
                     return
                 value, event = copy_of_scalar(value)
             else:
-                detach = getattr(value, "detach", None)
-                value = float(value if detach is None else detach())
+                item = getattr(value, "item", None)  # of a tensor: without a view that autograd knows
+                value = float(value if item is None else item())
             if scalar is None:  # only now: what is not logged needs no name
                 _bounded(self._scalars)
                 scalar = self.scalar(name)
@@ -239,7 +240,7 @@ class Sink:
             self.queue.put(self._scalar_late, scalar, value, after=event)
             return
         self._one_id[0], self._one_value[0] = scalar, value
-        self._client.scalars(self._one_id, self._one_value, 1)
+        self._client.scalars(*self._one)
 
     def publish_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *,
                        role: Optional[str] = None, op_type: Optional[str] = None, raw: bool = False) -> None:
@@ -374,7 +375,6 @@ class Sink:
     def _publish_on_device(self, identity: int, tensor: Any, raw: bool) -> None:
         from .adapters.torch_device import device_rows
         from .adapters.torch_raw import publish_copies
-
         due = self.due_of([identity])[0]
         if due == _client.DUE_RAW or (due and raw):
             publish_copies(self, [(identity, tensor, 0)], raw=raw)
@@ -385,7 +385,7 @@ class Sink:
 
     def _scalar_late(self, scalar: int, value: Any) -> None:
         self._one_id[0], self._one_value[0] = scalar, float(value)
-        self._client.scalars(self._one_id, self._one_value, 1)
+        self._client.scalars(*self._one)
 
     def _collection(self, name: str) -> int:
         found = self._collections.get(name)

@@ -8,6 +8,7 @@ import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
+from tocsin import _client
 
 SUMS = {"count": 4, "sum": 2.0, "sumsq": 14.0, "m2": 13.0, "abs_sum": 6.0, "min": -2.0, "max": 3.0, "zero": 1, "negative": 1}
 
@@ -72,6 +73,30 @@ def test_model_inputs_are_statistics_when_their_collection_is_captured(out):
 def spans(out):
     telemetry = Telemetry(out)
     return [(telemetry.names[row["name"]], row["step"], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
+
+
+def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
+    hook = tocsin.watch(out=out)
+    short, long, most = 1000, _client.SHORT_TIME, _client.MOST_TIMES
+    wait = hook.sink.phases.get("data_wait").add
+    wait(1, short)
+    wait(2, short)
+    hook.set_mode("eval")  # what came before it is of the mode before
+    wait(3, short)
+    wait(4, long)  # at once, and those before it too
+    wait(5, short)
+    hook.step()
+    for begin in range(6, 6 + most + 3):
+        wait(begin, short)
+    name = hook.phase("data_wait").id
+    assert hook._client.times == [name, 4 + most + 3, short, name, 5 + most + 3, short]
+    hook.close()
+    telemetry = Telemetry(out)
+    found = [(frame.header["mode"], row["start"], row["step"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
+    assert found == [(wire.TRAIN, 1, 0), (wire.TRAIN, 2, 0), (wire.EVAL, 3, 0), (wire.EVAL, 4, 0), (wire.EVAL, 5, 0)] + [
+        (wire.EVAL, begin, 1) for begin in range(6, 6 + most + 3)]
+    named = [entry["name"] for frame in telemetry.frames for entry in frame.entries]
+    assert named.count("phase") == 1  # told once, not with every frame of times
 
 
 def test_phases_of_a_loop(out):

@@ -12,10 +12,11 @@ class Said:
     """Stands for the client: keeps what the clock says."""
 
     def __init__(self):
-        self.words = []
+        self.words, self.still, self.quiet = [], False, False
 
     def step_end(self, flags):
         self.words.append(("end", flags))
+        self.quiet = self.still
 
     def set_mode(self, mode):
         self.words.append(("mode", mode))
@@ -64,6 +65,21 @@ def test_every_arrow_of_the_step_clock(clock, client, before, arrow, after, ends
     getattr(clock, arrow)()
     assert clock.state is after
     assert client.words == [("end", 0)] * ends
+
+
+def test_where_nothing_is_due_nobody_asks_until_something_changes(clock, client):
+    assert not clock.quiet()
+    client.still = True
+    clock.logged()
+    clock.end_update()
+    assert clock.quiet()
+    clock.ahead = 1  # the library's present step is another
+    assert not clock.quiet()
+    clock.ahead = 0
+    parts = Said(), Said()
+    for part in parts:
+        clock.drive(part)  # whose turn it is has to be asked
+    assert not clock.quiet()
 
 
 @pytest.mark.parametrize("state, ends", [(FRESH, 0), (LOGGED, 0), (HELD, 1)])

@@ -130,19 +130,18 @@ class TorchAdapter:
             if self._passes is not None:
                 self._passes.end_backward()
             sink.begin_update(self)
-            rate = self._optimizer().param_groups[0].get("lr")
+            optimizer = self._optimizer()
+            rate = optimizer.param_groups[0].get("lr")
             if rate is not self._rate:
-                changed = type(rate) is not float or rate != self._rate
-                self._rate = rate
-                if changed and not getattr(rate, "is_cuda", False):
-                    sink.publish_scalar(self._rate_name, rate)
-            self._scaling = self._scaling_now()
+                self._say_rate(rate)
+            self._scaling = self._scaling_of_deepspeed() if self._deepspeed else scaling_of(optimizer)
             if self._scaling is not None:
                 self._say_scale(self._scaling)
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
         if closure is None:
-            self._read()
+            if self._preflight is not None or not sink.clock.quiet():
+                self._read()
             self._update_began = time_ns()
             return None
         self._update_began = 0  # what a closure computes is no update
@@ -184,9 +183,9 @@ class TorchAdapter:
         if not sink.active or self._in_graph:
             return
         try:
-            if self._update_began:
-                began, self._update_began = self._update_began, 0
-                sink.phases.add_named("optimizer", began, time_ns() - began)
+            began, self._update_began = self._update_began, 0
+            if began:
+                sink.phases.get("optimizer").add(began, time_ns() - began)
             scaling, self._scaling = self._scaling, None
             if scaling is None:
                 sink.end_update(self)
@@ -195,11 +194,15 @@ class TorchAdapter:
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
 
-    def _scaling_now(self) -> Optional[Scaling]:
-        optimizer = self._optimizer()
-        if self._deepspeed:
-            return scaling_of_deepspeed(optimizer, self._named_parameters)
-        return scaling_of(optimizer)
+    def _scaling_of_deepspeed(self) -> Optional[Scaling]:
+        return scaling_of_deepspeed(self._optimizer(), self._named_parameters)
+
+    def _say_rate(self, rate: Any) -> None:
+        """The learning rate, when it has changed."""
+        changed = type(rate) is not float or rate != self._rate
+        self._rate = rate
+        if changed and not getattr(rate, "is_cuda", False):
+            self._sink.publish_scalar(self._rate_name, rate)
 
     def _say_scale(self, scaling: Scaling) -> None:
         """The loss scale in force, when it has changed."""

@@ -44,7 +44,10 @@ def install(optimizer: Any, before: Before, after: Callable[[], None]) -> Callab
 
 def _register(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable[[], None]:
     def before_step(_: Any, args: Any, kwargs: Any) -> Any:
-        return _replaced(before, args, kwargs, 1)  # args[0] is the optimizer
+        if len(args) == 1 and not kwargs:  # args[0] is the optimizer
+            before(None)
+            return None
+        return _replaced(before, args, kwargs, 1)
 
     def after_step(*_: Any) -> None:
         after()
@@ -73,10 +76,14 @@ def _wrap(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable
     watched = weakref.ref(optimizer)
 
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        replaced = _replaced(before, args, kwargs, 0)
-        if replaced is not None:
-            args, kwargs = replaced
-        result = inner(*args, **kwargs)
+        if not args and not kwargs:
+            before(None)
+            result = inner()
+        else:
+            replaced = _replaced(before, args, kwargs, 0)
+            if replaced is not None:
+                args, kwargs = replaced
+            result = inner(*args, **kwargs)
         after()
         return result
 

@@ -26,23 +26,29 @@ class Passes:
 
     def _begin(self, module: Any, inputs: Any) -> None:
         del inputs
-        if self._sink.active and module.training:
-            with self._sink.guard("phases"):
+        if not self._sink.active or not module.training:
+            return
+        try:  # guard() by hand, here and below: these are calls of every step
+            if self._backward:
                 self.end_backward()
-                self._sink.clock.begin_forward()
-                self._forward.append(time_ns())
+            self._sink.clock.begin_forward()
+            self._forward.append(time_ns())
+        except Exception as error:  # noqa: BLE001
+            self._sink.failed("phases", error)
 
     def _end(self, module: Any, inputs: Any, output: Any) -> None:
         del inputs
         if not self._forward or not module.training:
             return
-        with self._sink.guard("phases"):
+        try:
             began = self._forward.pop()
-            self._sink.phases.add_named("forward", began, time_ns() - began)
+            self._sink.phases.get("forward").add(began, time_ns() - began)
             if not self._forward:
                 tensor = _first_with_gradient(output)
                 if tensor is not None:
                     tensor.register_hook(self._begin_backward)
+        except Exception as error:  # noqa: BLE001
+            self._sink.failed("phases", error)
 
     def _begin_backward(self, gradient: Any) -> None:
         del gradient
@@ -52,7 +58,7 @@ class Passes:
         """The update begins, or the next forward pass."""
         began, self._backward = self._backward, 0
         if began:
-            self._sink.phases.add_named("backward", began, time_ns() - began)
+            self._sink.phases.get("backward").add(began, time_ns() - began)
 
 
 def _first_with_gradient(output: Any) -> Any:

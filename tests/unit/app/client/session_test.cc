@@ -141,6 +141,50 @@ TEST_F(SessionTest, NamesAreSentAgainAfterAGapAndEveryFiveMinutes) {
   EXPECT_EQ(again[0].view().rows(), 2U);
 }
 
+TEST_F(SessionTest, PhasesNameTheirTrackOnce) {
+  Session session = open();
+  NameInfo info;
+  info.type = core::DictionaryType::span_name;
+  const std::uint64_t forward = session.name("forward", info);
+  for (int step = 0; step < 3; ++step) {
+    session.span(forward, 0, 1000, 10, 0);
+    session.step_end(false, 1);
+    session.flush();
+  }
+  const Drained drained(*queue_);
+  std::vector<std::string> told;
+  for (const KeptFrame& frame : drained.of(FrameKind::dictionary)) {
+    ingest::for_each_dictionary_entry(
+        frame.view(), [&](const core::DictionaryEntry& entry) { told.emplace_back(entry.name); });
+  }
+  EXPECT_THAT(told, ElementsAre("worker_0", "forward", "phase"));
+  EXPECT_EQ(drained.of(FrameKind::span).size(), 3U);
+}
+
+TEST_F(SessionTest, TheEndOfAStepSaysWhetherAnybodyNeedsToAsk) {
+  Session session = open("{every: 3 steps}");
+  NameInfo info;
+  info.type = core::DictionaryType::span_name;
+  const std::uint64_t update = session.name("optimizer", info);
+  std::vector<bool> ask;
+  std::vector<bool> due;
+  for (int step = 0; step < 6; ++step) {
+    ask.push_back(session.step_next(std::array{PhaseTime{update, 1000, 10}}, false, 1));
+    due.push_back(session.due(0));
+  }
+  EXPECT_THAT(ask, ElementsAre(false, false, true, false, false, true));
+  EXPECT_EQ(ask, due);
+  session.flush();
+  const auto spans = Drained(*queue_).of(FrameKind::span);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_EQ(spans[0].view().rows(), 6U);
+  // Nobody knows beforehand when a grid in time is due.
+  Session timed = open("{every: 10s}");
+  EXPECT_TRUE(timed.step_next({}, false, 1));
+  timed.flush();
+  EXPECT_TRUE(Drained(*queue_).of(FrameKind::span).empty());
+}
+
 TEST_F(SessionTest, NamesThatNobodyWritesAnyMoreWaitUntilTheyAreWrittenAgain) {
   Session session = open();
   const std::uint64_t loss = session.name("loss", scalar_info());
