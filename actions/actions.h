@@ -5,6 +5,7 @@
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
+//   stop_by_hand.h    the stop that a person asks for
 //   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
 //   stop_muster.h     has every rank heard of the step at which all leave?
 //   own_issues.h      the issues that this room makes itself
@@ -21,6 +22,7 @@
 #include "actions/local_process.h"
 #include "actions/own_issues.h"
 #include "actions/receivers.h"
+#include "actions/stop_by_hand.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_ladder.h"
 #include "actions/stop_ledger.h"

@@ -7,11 +7,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kOfADelivery{"integration", "receiver", "type"};
 constexpr std::array<std::string_view, 3> kOfAStop{"job", "reason", "run_uid"};
+constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
 
 constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count)> kOwnIssues{{
     {"delivery_dead", kOfADelivery},
     {"delivery_config", kOfADelivery},
     {"stop_failed", kOfAStop},
+    {"stopped_by_hand", kOfARun},
 }};
 static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
 

@@ -1,4 +1,5 @@
-// The issues by which people hear that a message or a stop did not arrive (docs/actions/README.md).
+// The issues by which people hear that a message or a stop did not arrive, and of a stop that one of
+// them asked for (docs/actions/README.md).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,13 @@ namespace tocsin::actions {
 /// Told by default like any other, over whatever other route still works.
 std::span<const core::OwnIssue> own_issues() noexcept;
 
-enum class ActionIssue : std::uint8_t { delivery_dead, delivery_config, stop_failed, count };
+enum class ActionIssue : std::uint8_t {
+  delivery_dead,
+  delivery_config,
+  stop_failed,
+  stopped_by_hand,
+  count
+};
 
 const core::OwnIssue& own_issue(ActionIssue which) noexcept;
 

@@ -38,8 +38,8 @@ std::string_view to_string(StopState state) noexcept {
 
 bool is_final(StopState state) noexcept { return state >= StopState::stopped; }
 
-// They count from issued_at, which stays when a stop is written again.
-void StopCase::read_deadlines() {
+// Deadlines count from issued_at, which stays when the router writes a stop again.
+void StopCase::read() {
   const Value none;
   const Value* deadline = core::find(command.args, "deadline");
   const Value& limits = deadline == nullptr ? none : *deadline;
@@ -47,26 +47,21 @@ void StopCase::read_deadlines() {
   ack_by_ = issued + duration_of(core::find(limits, "ack"), std::chrono::seconds(30));
   graceful_by_ = issued + duration_of(core::find(limits, "graceful"), std::chrono::minutes(10));
   total_by_ = issued + duration_of(core::find(limits, "total"), std::chrono::minutes(15));
-}
-
-StopCase::StopCase(core::Command from) : command(std::move(from)) {
-  read_deadlines();
   grace_ = duration_of(core::find(command.args, "grace"), std::chrono::seconds(60));
   allow_force_ = flag_of(core::find(command.args, "allow_force"));
-  if (const Value* value = core::find(command.args, "fence")) fence = process_fence(*value);
+  const Value* value = core::find(command.args, "fence");
+  fence = value == nullptr ? std::nullopt : process_fence(*value);
   const Value* mode = core::find(command.args, "mode");
   may_signal = fence.has_value() && (mode == nullptr || *mode != Value("pause"));
-  if (!command.ranks.empty()) {
-    first_rank = *std::min_element(command.ranks.begin(), command.ranks.end());
-  }
+  first_rank =
+      command.ranks.empty() ? 0 : *std::min_element(command.ranks.begin(), command.ranks.end());
 }
 
+StopCase::StopCase(core::Command from) : command(std::move(from)) { read(); }
+
 void StopCase::renew(const core::Command& again) {
-  command.revision = again.revision;
-  command.launch = again.launch;
-  command.args = again.args;
-  command.expires_at = again.expires_at;
-  read_deadlines();
+  command = again;
+  read();
 }
 
 std::pair<WallTime, StopState> StopCase::next() const {

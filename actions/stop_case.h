@@ -19,7 +19,8 @@ namespace tocsin::actions {
 struct StopCase {
   explicit StopCase(core::Command from);
 
-  /// The same stop, written again for workers that started later, or for a later step.
+  /// The same stop, written again: for workers that started later, for a later step, or by a person
+  /// on other terms.
   void renew(const core::Command& again);
 
   void move(StopState to, std::string reason, core::WallTime at, StopLadder::Step& step);
@@ -41,7 +42,7 @@ struct StopCase {
   core::Labels labels;
 
  private:
-  void read_deadlines();
+  void read();
 
   core::WallTime ack_by_{};
   core::WallTime graceful_by_{};

@@ -66,12 +66,12 @@ StopLadder::Step StopLadder::on_command(const core::Command& command, WallTime n
   if (const auto known = stops_.find(command.command_id); known != stops_.end()) {
     StopCase& stop = *known->second;
     if (command.revision <= stop.command.revision) return step;
-    // Written again for workers that started later: what the launch before refused is open again.
+    // Written again, for workers that started later or by a person: what came to nothing is open
+    // again.
     const bool open = !is_final(stop.state);
-    const bool refused = stop.state == StopState::rejected_stale ||
-                         stop.state == StopState::refused || stop.state == StopState::expired;
+    const bool over = stop.state == StopState::stopped || stop.state == StopState::already_ended;
     if (open) stop.renew(command);
-    if (open || !refused) return step;
+    if (open || over) return step;
     stops_.erase(known);
   }
   std::uint32_t newest = 0;  // of what is known besides this command

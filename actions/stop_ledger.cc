@@ -97,7 +97,7 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
   const auto slot = slots_.find(event.run.uid);
   if (slot == slots_.end() || slot->second.withdrawn) return std::nullopt;
   const Command& held = slot->second.command;
-  if (held.attempt != event.run.attempt || !by_router(held) || held.launch == event.launch ||
+  if (held.attempt != event.run.attempt || held.launch == event.launch ||
       (held.expires_at && *held.expires_at <= now)) {
     return std::nullopt;
   }
@@ -116,7 +116,7 @@ std::optional<Command> StopLedger::put_off(Command later) {
   const auto slot = slots_.find(later.run);
   if (slot == slots_.end() || slot->second.withdrawn) return std::nullopt;
   const Command held = slot->second.command;
-  if (held.command_id != later.command_id || held.revision != later.revision || !by_router(held)) {
+  if (held.command_id != later.command_id || held.revision != later.revision) {
     return std::nullopt;
   }
   later.launch = held.launch;

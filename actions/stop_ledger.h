@@ -50,13 +50,13 @@ class StopLedger {
   /// The command of the last reserve() or resend() for this slot could not be written.
   void release(const core::Command& command);
 
-  /// The stop to be written again because workers of the same attempt have started since it was
-  /// written: the same command, the new launch, revision + 1. Recorded as reserve() does. Workers
-  /// that opened more than ten seconds after it are none of that launch's, whatever its number.
+  /// The stop, a person's too, to be written again because workers of the same attempt have started
+  /// since it was written: the same command, the new launch, revision + 1. Recorded as reserve()
+  /// does. Workers that opened more than ten seconds after it are none of that launch's, whatever
+  /// its number.
   std::optional<core::Command> resend(const core::JobEvent& event, core::WallTime now);
   /// The same stop to be written again for a later step: `later` with revision + 1, recorded as
-  /// reserve() does. nullopt: what stands in the slot is no longer the revision that `later` has,
-  /// or is not the router's.
+  /// reserve() does. nullopt: what stands in the slot is no longer the revision that `later` has.
   std::optional<core::Command> put_off(core::Command later);
 
  private:

@@ -95,6 +95,20 @@ void log_delivery(core::Log& log, const core::Delivery& delivery) {
              {"answered_at", time_text(delivery.stages.answered)}});
 }
 
+void log_stop(core::Log& log, const core::Command& command, const std::string& job) {
+  const core::Value* step = core::find(command.args, "not_before_step");
+  log.info("stop_asked", {{"command_id", command.command_id},
+                          {"job", job},
+                          {"run", core::to_text(command.run)},
+                          {"attempt", std::int64_t{command.attempt}},
+                          {"revision", std::uint64_t{command.revision}},
+                          {"mode", core::text_at(command.args, "mode")},
+                          {"not_before_step", step == nullptr ? core::Value() : *step},
+                          {"requested_by", command.requested_by},
+                          {"rule", command.reason.rule},
+                          {"reason", command.reason.summary}});
+}
+
 void log_ack(core::Log& log, const core::Ack& ack) {
   log.info("stop_progress", {{"command_id", ack.command_id},
                              {"action", ack.action},

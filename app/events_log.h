@@ -1,6 +1,8 @@
 // What operators and the demo read in the log: issues, jobs, decisions, deliveries, stops.
 #pragma once
 
+#include <string>
+
 #include "core/command.h"
 #include "core/issue.h"
 #include "core/log.h"
@@ -18,6 +20,8 @@ void log_rule(core::Log& log, const core::RuleStatusEvent& event);
 void log_notification(core::Log& log, const core::Notification& notification);
 /// `delivery_finished` for final states, `delivery_retried` else.
 void log_delivery(core::Log& log, const core::Delivery& delivery);
+/// `stop_asked`: a stop, as it was written; `job` may be empty.
+void log_stop(core::Log& log, const core::Command& command, const std::string& job);
 /// `stop_progress`: one answer of a worker to a stop command.
 void log_ack(core::Log& log, const core::Ack& ack);
 

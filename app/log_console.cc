@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 24> kPhrases{{
+constexpr std::array<Phrase, 25> kPhrases{{
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,
@@ -41,6 +41,9 @@ constexpr std::array<Phrase, 24> kPhrases{{
     {"delivery_finished", "TOLD ", "", "{integration}: {state}[ ({detail})]\t[  {latency_ms} ms]"},
     {"delivery_retried", "RETRY", kYellow,
      "{integration}: {class}[ {code}][: {detail}]\t[  attempt {attempt}]"},
+    {"stop_asked", "STOP ", kYellow,
+     "[{job}: ]asked by {requested_by} to {mode}[, all ranks after step {not_before_step}][: "
+     "{reason}]\t[  run {run}]"},
     {"stop_progress", "STOP ", kYellow,
      "{phase}[ at step {step}][, checkpoint {checkpoint}][: {reason}]\t[  {worker}][, run {run}]"},
     {"stop_state_changed", "STOP ", kYellow, "{from} → {to}[: {reason}]\t[  run {run}]"},

@@ -10,9 +10,11 @@
 #include "app/completion.h"
 #include "app/init_command.h"
 #include "app/journal_commands.h"
+#include "app/place_options.h"
 #include "app/replay/golden.h"
 #include "app/replay/replay_command.h"
 #include "app/run_command.h"
+#include "app/steering_options.h"
 #include "app/suggest.h"
 #include "app/sync_command.h"
 
@@ -233,17 +235,6 @@ void add_sync(CLI::App& app, Invocation& out) {
   sync->callback([&out, options] { out.run = [options] { return sync_command(*options); }; });
 }
 
-void add_place(CLI::App& command, ViewOptions& out) {
-  command.add_option("--config.file,-c", out.config_file,
-                     "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
-  command.add_option("--out", out.out, "kafka://host:9092 or a directory, instead of a file");
-  command
-      .add_option_function<std::string>(
-          "--output,-o", [&out](const std::string& format) { out.json = format == "json"; },
-          "text | json")
-      ->check(CLI::IsMember({"text", "json"}));
-}
-
 void add_filters(CLI::App& command, ViewOptions& out) {
   command.add_option("--job", out.job, "only of this job");
   command.add_option("--rule", out.rule, "only of this rule");
@@ -342,6 +333,7 @@ int run(int argc, char** argv) {
   check->callback([&] { call.run = [&] { return check_command(call); }; });
 
   add_views(app, call);
+  add_stop(app, call);
   add_topics(app, call);
   add_journal(app, call);
   add_rules(app, call);

@@ -1,5 +1,6 @@
 #include "app/topic_view.h"
 
+#include "actions/actions.h"
 #include "core/labels.h"
 #include "core/topics.h"
 
@@ -91,23 +92,52 @@ void TopicView::apply_ack(core::Ack ack) {
   early_acks_[ack.command_id] = std::move(ack);
 }
 
-core::Status read_view(ingest::Transport& transport, TopicView& view,
-                       std::chrono::milliseconds patience) {
-  if (auto reached = transport.ping(5s); !reached) return reached;
+void TopicView::close_ended() {
+  for (auto& [key, seen] : issues_) {
+    core::Issue& issue = seen.newest;
+    const auto run = runs_.find(issue.run.uid);
+    if (issue.status != core::IssueStatus::firing || run == runs_.end()) continue;
+    const core::JobEvent& newest = run->second;
+    const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand);
+    if (issue.run.attempt > 0 && issue.run.attempt < newest.run.attempt) {
+      issue.resolution = core::Resolution::superseded;
+    } else if (by_hand && newest.phase == core::JobPhase::ended) {
+      issue.resolution = core::Resolution::job_ended;
+    } else {
+      continue;
+    }
+    issue.status = core::IssueStatus::resolved;
+  }
+}
+
+core::Result<std::unique_ptr<core::RecordSource>> view_source(ingest::Transport& transport) {
+  if (auto reached = transport.ping(5s); !reached) return reached.error();
   ingest::SourceOptions options;
   options.topics = TopicView::topics();
   options.start = ingest::Start::beginning;
-  auto source = transport.source(options);
-  if (!source) return source.error();
+  return transport.source(options);
+}
+
+core::Status read_to_end(core::RecordSource& source, core::RecordHandler apply,
+                         std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < end) {
-    const auto read =
-        (*source)->poll(100ms, 1024, [&](const core::RecordView& record) { view.apply(record); });
+    const auto read = source.poll(100ms, 1024, apply);
     if (!read && read.error().code != core::Code::data_loss) return read.error();
-    if (read && *read == 0 && (*source)->at_end()) return core::ok();
+    if (read && *read == 0 && source.at_end()) return core::ok();
   }
   return core::Error{core::Code::deadline_exceeded,
                      "the topics were not read to their end in time"};
+}
+
+core::Status read_view(ingest::Transport& transport, TopicView& view,
+                       std::chrono::milliseconds patience) {
+  auto source = view_source(transport);
+  if (!source) return source.error();
+  const auto apply = [&](const core::RecordView& record) { view.apply(record); };
+  if (auto read = read_to_end(**source, apply, patience); !read) return read;
+  view.close_ended();
+  return core::ok();
 }
 
 }  // namespace tocsin::app

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "core/command.h"
 #include "core/issue.h"
 #include "core/notification.h"
+#include "core/record_source.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -37,6 +38,9 @@ class TopicView {
 
   /// Any record of those topics, in the order of its partition; what cannot be read is counted.
   void apply(const core::RecordView& record);
+  /// Once everything is read: what no producer resolves is over when its attempt is, and the word
+  /// that a person stops a run when the run has ended.
+  void close_ended();
 
   /// By run: the newest event of the newest attempt.
   [[nodiscard]] const std::map<core::RunUid, core::JobEvent>& runs() const { return runs_; }
@@ -71,8 +75,13 @@ class TopicView {
   Refused refused_;
 };
 
-/// Reads every topic of the view from its beginning to its present end: as nobody, so that no
-/// position is committed and no lease is touched. deadline_exceeded: it did not come to an end.
+/// A source of all topics of the view, from their beginning: as nobody, so that no position is
+/// committed and no lease is touched.
+core::Result<std::unique_ptr<core::RecordSource>> view_source(ingest::Transport& transport);
+/// Up to the present end. deadline_exceeded: it did not come to an end.
+core::Status read_to_end(core::RecordSource& source, core::RecordHandler apply,
+                         std::chrono::milliseconds patience);
+/// All of it, closed.
 core::Status read_view(ingest::Transport& transport, TopicView& view,
                        std::chrono::milliseconds patience);
 

@@ -11,6 +11,7 @@ namespace tocsin::app {
 struct TransportSettings {
   ingest::TransportConfig transport;
   ingest::TopicsConfig topics;
+  std::string cluster = "default";
 };
 
 /// Where `up` would read, or where the hook would write when there is no configuration. `out`

@@ -1,19 +1,16 @@
 #include "app/view_commands.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "app/commands.h"
 #include "app/log_console.h"
-#include "app/logging.h"
+#include "app/looking.h"
 #include "app/system_clock.h"
 #include "app/topic_view.h"
-#include "app/transport_settings.h"
 #include "app/view_text.h"
 #include "core/json.h"
 #include "core/topics.h"
@@ -26,38 +23,8 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 60s;
 constexpr std::size_t kMaxIssue = 1U << 20;
 
-int refuse(const core::Error& error) {
-  std::cerr << "tocsin: " << error.message << "\n";
-  return exit_code(error);
-}
-
-/// The transport, opened to look only: a journal that is not there is not made.
-class Looking {
- public:
-  core::Status open(const ViewOptions& options) {
-    const auto settings = transport_settings(options.config_file, options.out);
-    if (!settings) return settings.error();
-    const ingest::TransportConfig& cfg = settings->transport;
-    std::error_code error;
-    if (cfg.kafka.is_null() && !std::filesystem::is_directory(cfg.journal, error)) {
-      return core::unavailable("there is no journal " + cfg.journal +
-                               ": nothing has written to it yet");
-    }
-    auto opened = ingest::Transport::open(cfg, settings->topics, log_, telemetry_);
-    if (!opened) return opened.error();
-    transport_ = std::move(*opened);
-    return core::ok();
-  }
-  [[nodiscard]] ingest::Transport& transport() const { return *transport_; }
-
- private:
-  core::NullLog log_;
-  core::NullTelemetry telemetry_;
-  std::unique_ptr<ingest::Transport> transport_;
-};
-
 core::Status look(const ViewOptions& options, Looking& looking, TopicView& view) {
-  if (auto opened = looking.open(options); !opened) return opened;
+  if (auto opened = looking.open(options.config_file, options.out); !opened) return opened;
   return read_view(looking.transport(), view, kPatience);
 }
 
@@ -97,30 +64,48 @@ bool goes_by(const std::string& key, const core::Issue& issue, const std::string
          begins(core::fingerprint(issue.labels), id);
 }
 
-volatile std::sig_atomic_t stop_requested = 0;  // set by the signal handler alone
+/// What `tail` prints of each record.
+class Tail {
+ public:
+  Tail(const ViewOptions& options, bool colour) : options_(options), colour_(colour) {}
 
-// Signals end the following; a closed pipe does as well.
-void follow_until_signalled() {
-  stop_requested = 0;
-  std::signal(SIGINT, [](int) { stop_requested = 1; });
-  std::signal(SIGTERM, [](int) { stop_requested = 1; });
-}
-
-bool goes_on() { return stop_requested == 0 && std::cout.good(); }
-
-void print_event(const core::RecordView& record, const ViewOptions& options, bool colour) {
-  if (record.tombstone) return;
-  const auto decoded = ingest::decode_event(record);
-  if (!decoded) return;
-  if (const auto* issue = std::get_if<core::Issue>(&decoded->event)) {
-    if (!wanted(*issue, options)) return;
-    std::cout << (options.json ? ingest::issue_json(*issue) : issue_line(*issue, colour)) << "\n";
-  } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
-    const bool heard = job->phase != core::JobPhase::heartbeat && options.rule.empty() &&
-                       (options.job.empty() || options.job == job->run.job);
-    if (heard && !options.json) std::cout << job_line(*job, colour) << "\n";
+  void take(const core::RecordView& record) {
+    if (record.tombstone) return;
+    if (record.topic == core::topic::kIssues) return event(record);
+    if (options_.json || !options_.rule.empty()) return;
+    if (record.topic == core::topic::kCommands) {
+      const auto decoded = ingest::decode_command(record);
+      if (!decoded || !decoded->command || decoded->action != "stop" || !heard(decoded->run))
+        return;
+      std::cout << stop_line(*decoded->command, jobs_[decoded->run], colour_) << "\n";
+    } else if (const auto ack = ingest::decode_ack(record)) {
+      if (ack->action == "stop" && heard(ack->run)) std::cout << ack_line(*ack, colour_) << "\n";
+    }
   }
-}
+
+ private:
+  void event(const core::RecordView& record) {
+    const auto decoded = ingest::decode_event(record);
+    if (!decoded) return;
+    if (const auto* issue = std::get_if<core::Issue>(&decoded->event)) {
+      jobs_[issue->run.uid] = issue->run.job;
+      if (!wanted(*issue, options_)) return;
+      std::cout << (options_.json ? ingest::issue_json(*issue) : issue_line(*issue, colour_))
+                << "\n";
+    } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+      jobs_[job->run.uid] = job->run.job;
+      const bool news = job->phase != core::JobPhase::heartbeat && options_.rule.empty();
+      if (news && heard(job->run.uid) && !options_.json) {
+        std::cout << job_line(*job, colour_) << "\n";
+      }
+    }
+  }
+  bool heard(const core::RunUid& run) { return options_.job.empty() || options_.job == jobs_[run]; }
+
+  const ViewOptions& options_;
+  bool colour_;
+  std::map<core::RunUid, std::string> jobs_;  // as far as they were seen
+};
 
 }  // namespace
 
@@ -173,19 +158,20 @@ int issues_show(const ViewOptions& options) {
 
 int tail_command(const ViewOptions& options) {
   Looking looking;
-  if (const auto opened = looking.open(options); !opened) return refuse(opened.error());
+  if (const auto opened = looking.open(options.config_file, options.out); !opened)
+    return refuse(opened.error());
   if (const auto reached = looking.transport().ping(5s); !reached) return refuse(reached.error());
   ingest::SourceOptions from;
-  from.topics = {core::topic::kIssues};
+  from.topics = {core::topic::kIssues, core::topic::kCommands, core::topic::kAcks};
   from.start = options.all ? ingest::Start::beginning : ingest::Start::end;
   auto source = looking.transport().source(from);
   if (!source) return refuse(source.error());
   follow_until_signalled();
-  const bool colour = shows_colour(STDOUT_FILENO);
+  Tail tail(options, shows_colour(STDOUT_FILENO));
   std::string trouble;  // said once while it lasts
   while (goes_on()) {
-    const auto read = (*source)->poll(
-        200ms, 256, [&](const core::RecordView& record) { print_event(record, options, colour); });
+    const auto read =
+        (*source)->poll(200ms, 256, [&](const core::RecordView& record) { tail.take(record); });
     std::cout.flush();
     if (read) {
       trouble.clear();

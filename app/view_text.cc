@@ -117,6 +117,12 @@ std::string stop_phase(const TopicView::SeenStop& stop) {
   return stop.newest ? printable(stop.newest->phase) : "asked, no answer yet";
 }
 
+// A rule, or the person who asked.
+std::string asked_by(const core::Command& command) {
+  const std::string& rule = command.reason.rule;
+  return rule.empty() ? printable(command.requested_by) : "rule " + printable(rule);
+}
+
 core::Value parsed(const std::string& json) {
   const auto value = core::parse_json(json, 1U << 20);
   return value ? *value : core::Value();
@@ -145,10 +151,11 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
   }
   const auto open = open_issues(view);
   out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, now));
-  rows = {{"JOB", "RUN", "RULE", "STATE", "ASKED"}};
+  rows = {{"JOB", "RUN", "STATE", "ASKED", "BY", "WHY"}};
   for (const auto& [run, stop] : view.stops()) {
-    rows.push_back({job_of(view, run), short_run(run), printable(stop.command.reason.rule),
-                    stop_phase(stop), ago(stop.command.issued_at, now)});
+    rows.push_back({job_of(view, run), short_run(run), stop_phase(stop),
+                    ago(stop.command.issued_at, now), asked_by(stop.command),
+                    printable(stop.command.reason.summary)});
   }
   out += heading("stops", rows.size() - 1) + (rows.size() > 1 ? text_table(rows) : "");
   const auto bad = unhealthy(view, now);
@@ -176,6 +183,8 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
         core::ValueMap{{"run", core::to_text(run)},
                        {"command_id", stop.command.command_id},
                        {"rule", stop.command.reason.rule},
+                       {"requested_by", stop.command.requested_by},
+                       {"reason", stop.command.reason.summary},
                        {"dry_run", stop.command.dry_run},
                        {"phase", stop.newest ? core::Value(stop.newest->phase) : core::Value()},
                        {"issued_at", core::to_rfc3339(stop.command.issued_at)}});
@@ -270,6 +279,18 @@ std::string issue_line(const core::Issue& issue, bool colour) {
 std::string job_line(const core::JobEvent& event, bool colour) {
   LineLog log(event.time, colour);
   log_job(log, event);
+  return log.line;
+}
+
+std::string stop_line(const core::Command& command, const std::string& job, bool colour) {
+  LineLog log(command.issued_at, colour);
+  log_stop(log, command, job);
+  return log.line;
+}
+
+std::string ack_line(const core::Ack& ack, bool colour) {
+  LineLog log(ack.time, colour);
+  log_ack(log, ack);
   return log.line;
 }
 

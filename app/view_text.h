@@ -20,5 +20,9 @@ std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now);
 /// One line, as the log on a terminal has it.
 std::string issue_line(const core::Issue& issue, bool colour);
 std::string job_line(const core::JobEvent& event, bool colour);
+/// A stop, as it was asked for; `job` may be empty.
+std::string stop_line(const core::Command& command, const std::string& job, bool colour);
+/// An answer to it.
+std::string ack_line(const core::Ack& ack, bool colour);
 
 }  // namespace tocsin::app

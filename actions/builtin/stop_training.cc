@@ -18,6 +18,7 @@
 #include "actions/local_process.h"
 #include "actions/message.h"
 #include "actions/own_issues.h"
+#include "actions/stop_command.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_guard.h"
 #include "actions/stop_ledger.h"
@@ -31,13 +32,7 @@ using core::WallTime;
 
 struct StopConfig final : ActionConfig {
   bool armed = false;
-  std::string mode = "checkpoint_then_stop";
-  Duration ack = std::chrono::seconds(30);
-  Duration graceful = std::chrono::minutes(10);
-  Duration total = std::chrono::minutes(15);
-  Duration grace = std::chrono::seconds(60);
-  bool allow_force = false;
-  Duration expires = std::chrono::minutes(10);
+  StopTerms terms;
   StopGuards guards;
   std::uint64_t max_count = 3;
   Duration max_per = std::chrono::minutes(10);
@@ -52,12 +47,15 @@ struct StopConfig final : ActionConfig {
 };
 
 // The first firing issue of each (run, attempt): the most severe one. A stop that failed asks for
-// no other stop.
+// no other stop, nor does one that a person asked for.
 std::vector<core::NotifiedIssue> targets(const core::Notification& notification) {
   std::vector<core::NotifiedIssue> out;
   for (const auto& notified : notification.issues) {
     if (notified.issue.status != core::IssueStatus::firing) continue;
-    if (is(notified.issue.rule, ActionIssue::stop_failed)) continue;
+    if (is(notified.issue.rule, ActionIssue::stop_failed) ||
+        is(notified.issue.rule, ActionIssue::stopped_by_hand)) {
+      continue;
+    }
     const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
       return other.issue.run.uid == notified.issue.run.uid &&
              other.issue.run.attempt == notified.issue.run.attempt;
@@ -106,7 +104,7 @@ class StopTraining final : public core::Action {
            core::command_id(notified.issue.run.uid, notified.issue.run.attempt, "stop")},
           {"run", to_text(notified.issue.run.uid)},
           {"attempt", std::uint64_t{notified.issue.run.attempt}},
-          {"mode", cfg_.mode},
+          {"mode", cfg_.terms.mode},
           {"dry_run", !cfg_.armed},
           {"issue_key", notified.issue_key}});
     }
@@ -159,7 +157,7 @@ class StopTraining final : public core::Action {
     core::Command command = command_for(notified, current);
     if (!cfg_.armed) {
       return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +
-                                     cfg_.mode + " (" + command.command_id + ") because " +
+                                     cfg_.terms.mode + " (" + command.command_id + ") because " +
                                      command.reason.summary);
     }
     const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
@@ -177,7 +175,7 @@ class StopTraining final : public core::Action {
     }
     out.code = "requested";
     out.detail =
-        "asked " + name_of(issue.run) + " to " + cfg_.mode + " by " + command.command_id +
+        "asked " + name_of(issue.run) + " to " + cfg_.terms.mode + " by " + command.command_id +
         (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known");
     return out;
   }
@@ -227,35 +225,10 @@ class StopTraining final : public core::Action {
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
                                           const std::optional<CurrentRun>& current) const {
     const core::Issue& issue = notified.issue;
-    core::Command out;
-    out.command_id = core::command_id(issue.run.uid, issue.run.attempt, "stop");
-    out.action = "stop";
-    out.run = issue.run.uid;
-    out.attempt = issue.run.attempt;
-    out.revision = issue.run.attempt;  // the ledger raises it where the slot stands higher
-    out.issued_at = clock_.now();
-    if (current) out.launch = current->launch;
-    const auto common = common_step(issue, current, out.issued_at);
-    // No loop sees a stop before its step: what it has to do by then counts from there.
-    const Duration wait = common ? common->wait : Duration{};
-    out.expires_at = out.issued_at + cfg_.expires + wait;
+    core::Command out = stop_command(cfg_.terms, issue, current, clock_.now());
     out.requested_by = "router";
     out.reason = {issue.rule, notified.issue_key, notified.episode, issue.event_id,
                   issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
-    core::ValueMap fence{{"platform", issue.run.platform}};
-    if (const auto* known = core::as<core::ValueMap>(issue.run.ref)) {
-      fence.insert(fence.end(), known->begin(), known->end());
-    }
-    core::ValueMap args{
-        {"mode", cfg_.mode},
-        {"deadline", core::ValueMap{{"ack", core::to_text(cfg_.ack + wait)},
-                                    {"graceful", core::to_text(cfg_.graceful + wait)},
-                                    {"total", core::to_text(cfg_.total + wait)}}},
-        {"grace", core::to_text(cfg_.grace)},
-        {"allow_force", cfg_.allow_force},
-        {"fence", std::move(fence)}};
-    if (common) args.emplace_back("not_before_step", common->step);
-    out.args = std::move(args);
     return out;
   }
 
@@ -302,25 +275,25 @@ void check(config::Reader& in, const StopConfig& cfg) {
       if (!parse_label(text)) in.error(key, "\"" + text + "\": expected label=value");
     }
   }
-  if (cfg.graceful > cfg.total) in.error("deadline", "graceful is longer than total");
-  if (cfg.ack > cfg.graceful) in.error("deadline", "ack is longer than graceful");
+  if (cfg.terms.graceful > cfg.terms.total) in.error("deadline", "graceful is longer than total");
+  if (cfg.terms.ack > cfg.terms.graceful) in.error("deadline", "ack is longer than graceful");
 }
 
 std::shared_ptr<const ActionConfig> read_stop_training(config::Reader& in) {
   auto cfg = std::make_shared<StopConfig>();
   in.optional("armed", cfg->armed, "false: dry run, everything is decided and nothing is sent");
-  in.optional("mode", cfg->mode, config::one_of({"stop", "checkpoint_then_stop", "pause"}),
+  in.optional("mode", cfg->terms.mode, config::one_of({"stop", "checkpoint_then_stop", "pause"}),
               "what the training loop is asked to do");
   in.section("deadline", "from the command's issue", [&](config::Reader& deadline) {
-    deadline.optional("ack", cfg->ack, config::positive(),
+    deadline.optional("ack", cfg->terms.ack, config::positive(),
                       "the loop has accepted, else the process gets SIGTERM");
-    deadline.optional("graceful", cfg->graceful, config::positive(),
+    deadline.optional("graceful", cfg->terms.graceful, config::positive(),
                       "checkpoint and end, else the process gets SIGTERM");
-    deadline.optional("total", cfg->total, config::positive(), "then the stop has failed");
+    deadline.optional("total", cfg->terms.total, config::positive(), "then the stop has failed");
   });
-  in.optional("grace", cfg->grace, config::positive(), "from SIGTERM to SIGKILL");
-  in.optional("allow_force", cfg->allow_force, "SIGKILL is allowed");
-  in.optional("expires", cfg->expires, config::positive(),
+  in.optional("grace", cfg->terms.grace, config::positive(), "from SIGTERM to SIGKILL");
+  in.optional("allow_force", cfg->terms.allow_force, "SIGKILL is allowed");
+  in.optional("expires", cfg->terms.expires, config::positive(),
               "a command that nobody has taken by then is void");
   in.optional("allow", cfg->guards.allow, "label=value; all must hold, else no stop");
   in.optional("deny", cfg->guards.deny, "label=value; if any holds, no stop");

@@ -46,6 +46,9 @@ std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {
+      if (decoded->action == "stop" && decoded->command->issued_at >= opened_) {
+        log_stop(log_, *decoded->command, {});
+      }
       report(agent_.on_command(*decoded->command, now), now);
     } else if (decoded->action == "stop") {
       report(agent_.on_withdrawn(decoded->run, now), now);

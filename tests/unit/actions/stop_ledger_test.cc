@@ -119,6 +119,18 @@ TEST(StopLedger, WorkersThatStartLaterAreToldToo) {
   EXPECT_TRUE(ledger.resend(running(1, "aa/2"), kStart + 1min));
 }
 
+TEST(StopLedger, AStopOfAPersonReachesLaterWorkersAndIsPutOffToo) {
+  StopLedger ledger;
+  auto by_hand = stop_of(run(1));
+  by_hand.requested_by = "ada@node-7";
+  ledger.on_command(by_hand);
+  const auto again = ledger.resend(running(1, "aa/2"), kStart + 1s);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->requested_by, "ada@node-7");
+  EXPECT_EQ(again->revision, 2u);
+  EXPECT_EQ(ledger.put_off(*again)->revision, 3u);
+}
+
 TEST(StopLedger, WhatOpensAfterTheStopIsTheNextLaunch) {
   StopLedger ledger;
   ledger.reserve(stop_of(run(1)), {});

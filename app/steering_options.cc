@@ -1,0 +1,66 @@
+#include "app/steering_options.h"
+
+#include <memory>
+#include <string>
+
+#include "app/place_options.h"
+#include "app/stop_run.h"
+#include "core/time.h"
+
+namespace tocsin::app {
+namespace {
+
+template <typename Options>
+void add_run_of(CLI::App& command, Options& out) {
+  command
+      .add_option("run", out.run,
+                  "uid of the run or its beginning, its job where one run of it goes on, or with "
+                  "--job the run's own name")
+      ->required();
+  command.add_option("--job", out.job, "job of the run");
+}
+
+void add_duration(CLI::App& command, const std::string& name, core::Duration& out,
+                  const std::string& help) {
+  command.add_option_function<std::string>(
+      name,
+      [&out, name](const std::string& text) {
+        const auto given = core::parse_duration(text);
+        if (!given) {
+          throw CLI::ValidationError(name, "\"" + text + "\" is no duration, such as 30s or 5m");
+        }
+        out = *given;
+      },
+      help);
+}
+
+}  // namespace
+
+void add_stop(CLI::App& app, Invocation& out) {
+  auto* stop = app.add_subcommand("stop", "ask a run to stop, and see what becomes of it");
+  const auto options = std::make_shared<StopRunOptions>();
+  add_run_of(*stop, *options);
+  stop->add_option("--reason", options->reason, "why: stands in the command, and people are told");
+  stop->add_option("--mode", options->terms.mode,
+                   "stop | checkpoint_then_stop | pause (default: checkpoint_then_stop)")
+      ->check(CLI::IsMember({"stop", "checkpoint_then_stop", "pause"}));
+  add_duration(
+      *stop, "--ack", options->terms.ack,
+      "a loop that has not accepted by then: its node's agent sends SIGTERM (default: 30s)");
+  add_duration(*stop, "--grace", options->terms.grace, "from SIGTERM to SIGKILL (default: 1m)");
+  stop->add_flag("--force", options->terms.allow_force, "SIGKILL is allowed");
+  add_duration(*stop, "--wait", options->wait,
+               "how long to wait for the end; 0s: not at all (default: 2m)");
+  stop->add_flag("--dry-run", options->dry_run, "say what would be asked, and write nothing");
+  add_place(*stop, *options);
+  stop->footer(
+      "Only the attempt that runs now is asked. The exit code is 0 when it has stopped or had "
+      "ended, "
+      "1 when there is\nno such run or the stop came to nothing, 75 when it is not over within "
+      "--wait; what was asked then stands.\n\n"
+      "Examples:\n  tocsin stop digits --reason \"wrong learning rate\"\n  tocsin stop 4e3046d4 "
+      "--mode stop --force --wait 0s");
+  stop->callback([&out, options] { out.run = [options] { return stop_run(*options); }; });
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,12 @@
+// The commands by which a person steers runs, on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands.h"
+
+namespace tocsin::app {
+
+void add_stop(CLI::App& app, Invocation& out);
+
+}  // namespace tocsin::app
