@@ -1,14 +1,18 @@
 // Fires when a weight matrix is thrown about: a third of its norm at every step, all of it at once,
-// or all of it after it had hardly moved.
+// or all of it after it had hardly moved; and when next to nothing of it is left.
 //
 // Reads   statistics delta_l2, prev_l2 and delta_from_step of tensors with role weight and two
-//         dimensions or more.
-// Window  two saved values of one (tensor, worker, mode), and how far it moved between those before.
+//         dimensions or more, and their norms.
+// Window  two saved values of one (tensor, worker, mode), and how far it moved between those before;
+//         its largest norm so far.
 // Fires   from step warmup_steps (2) on, r = |W_s − W_p| / |W_p|:
 //           r > threshold (0.3) · (s − p), `updates` (2) times in a row
 //           r > once (1) · (s − p), where the elements of W_p are 0.005 on average or more
 //           r > replaced (0.9), where r had been below a quarter of that for four saves or longer
-// Quiet   for parameters that are not trained, empty tensors, and without the statistics.
+//           |W_s| < withered (0.1) · its largest norm so far, for 16 elements or more: single numbers
+//           pass through zero, many do not at once unless something takes them there
+// Quiet   for parameters that are not trained, empty tensors, and but for the last without the
+//         statistics.
 // Source  our own; docs/rules/update_large.md. weight_update_ratio's limit of ten times the norm is
 //         passed by training that has long been lost, and a schedule that goes wrong or a checkpoint
 //         that was not read shows in the weights before it does in the loss.
@@ -30,13 +34,15 @@ struct UpdateLarge {
   static constexpr double kForgets = 0.7;
   static constexpr double kStandsOut = 4;
   static constexpr std::uint32_t kKnown = 4;
-  enum class Sign : std::uint8_t { none, again, once, replaced };
+  static constexpr std::uint64_t kMany = 16;  // elements whose norm tells something
+  enum class Sign : std::uint8_t { none, again, once, replaced, withered };
 
   struct Config {
     double threshold = 0.3;
     std::uint32_t updates = 2;
     double once = 1;
     double replaced = 0.9;
+    double withered = 0.1;
     std::int64_t warmup_steps = 2;
   };
   struct State {
@@ -49,6 +55,9 @@ struct UpdateLarge {
     double usual = 0;       // share of its norm that it moves by between two saves
     std::uint32_t known = 0;
     Sign sign = Sign::none;
+    double norm = 0;
+    double largest = 0;  // norm so far
+    std::int64_t largest_at = 0;
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -63,6 +72,8 @@ struct UpdateLarge {
     in.optional("replaced", cfg.replaced, config::at_least(0.0),
                 "share of its norm that is too much between two saves for a matrix that hardly "
                 "moved before; 0 = off");
+    in.optional("withered", cfg.withered, config::between(0.0, 1.0),
+                "share of its largest norm so far below which a matrix has withered; 0 = off");
     in.optional("warmup_steps", cfg.warmup_steps, config::at_least(std::int64_t{0}),
                 "first steps, which are not judged");
   }
@@ -73,6 +84,26 @@ struct UpdateLarge {
 
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     if (row.count() == 0 || (row.meta() & core::meta::kNotTrainable) != 0) return kNotApplicable;
+    const Verdict moved = move(cfg, state, row, batch);
+    if (!withers(cfg, state, row, batch.step) || moved.outcome == EvaluationOutcome::hit) {
+      return moved;
+    }
+    state.sign = Sign::withered;
+    return hit();
+  }
+
+  /// Whether next to nothing is left of it.
+  static bool withers(const Config& cfg, State& state, const Row& row, std::int64_t step) {
+    state.norm = row.l2();
+    if (!std::isfinite(state.norm) || row.count() < kMany) return false;
+    if (state.norm > state.largest) {
+      state.largest = state.norm;
+      state.largest_at = step;
+    }
+    return state.norm < cfg.withered * state.largest;
+  }
+
+  static Verdict move(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     const auto delta = batch.statistic(core::SparseStat::delta_l2, row.index());
     const auto before = batch.statistic(core::SparseStat::prev_l2, row.index());
     const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
@@ -116,6 +147,7 @@ struct UpdateLarge {
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch* batch,
                          const Subject& subject, unsigned) {
     if (state.sign == Sign::replaced) return explain_replaced(cfg, state, batch, subject);
+    if (state.sign == Sign::withered) return explain_withered(cfg, state, subject);
     const bool once = state.sign == Sign::once;
     const double limit = once ? cfg.once : cfg.threshold;
     return Finding::that("update_per_step", state.ratio)
@@ -152,6 +184,21 @@ struct UpdateLarge {
         .with("prev_l2", state.before)
         .with("from_step", state.from);
   }
+
+  static Finding explain_withered(const Config& cfg, const State& state, const Subject& subject) {
+    return Finding::that("share_of_norm", state.norm / state.largest)
+        .is("<", "withered", cfg.withered)
+        .says(sentence("{} has withered: its norm is {} at {}, {} % of the {} that it had at step "
+                       "{} (limit {} %).",
+                       subject.name, state.norm, subject.place(), 100 * state.norm / state.largest,
+                       state.largest, state.largest_at, 100 * cfg.withered))
+        .advises(
+            "Lower the weight decay or another penalty that takes the weights away; after a resume "
+            "check that they were read in the type and scale in which they were stored.")
+        .since(state.largest_at, 2)
+        .with("norm", state.norm)
+        .with("largest_norm", state.largest);
+  }
 };
 
 }  // namespace
@@ -160,12 +207,14 @@ RuleDescriptor update_large() {
   return {
       .name = "update_large",
       .original_name = "UpdateLarge",
-      .title = "A weight matrix moves by a third of its norm per step, or is suddenly another one.",
+      .title =
+          "A weight matrix moves by a third of its norm per step, is suddenly another one, or is "
+          "gone.",
       .unit = "tensor",
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "2",
+      .version = "3",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

@@ -203,8 +203,9 @@ def update_large(chance):
     if chance.random() < 0.3:
         parameters["updates"] = chance.choice((1, 3))
     if chance.random() < 0.2:
-        parameters[chance.choice(("once", "replaced"))] = 0
+        parameters[chance.choice(("once", "replaced", "withered"))] = 0
     saved = {}
+    start = [1.0, -2.0, 0.5, 1.0] * chance.choice((1, 4))
     moves = chance.choice(((0.01, 0.2), (0.01, 0.5, 0.5, 0.5), (0.01,) * 12 + (0.2, 1.1)))
 
     def fill(worker, mode, step):
@@ -213,8 +214,11 @@ def update_large(chance):
 
     def one(key, step, i):
         before = saved.get(key)
-        values = [x + chance.choice(moves) * columns.l2(columns.of(before[1])) / 2 for x in before[1]] if before else [1.0, -2.0, 0.5, 1.0]
-        tensor = {"name": f"w{i}", "role": "bias" if i == 2 else "weight", "shape": [4] if i == 1 else [2, 2], "values": values}
+        values = [x + chance.choice(moves) * columns.l2(columns.of(before[1])) / 2 for x in before[1]] if before else start
+        if before and chance.random() < 0.1:
+            values = [chance.choice((0.02, 0.5)) * x for x in before[1]]
+        tensor = {"name": f"w{i}", "role": "bias" if i == 2 else "weight", "shape": [len(values)] if i == 1 else [2, len(values) // 2],
+                  "values": values}
         if before and (step >= 5 or chance.random() < 0.5):
             difference = columns.of([new - old for new, old in zip(values, before[1])])
             tensor["statistics"] = {"delta_l2": columns.l2(difference), "prev_l2": columns.l2(columns.of(before[1])),

@@ -1,12 +1,14 @@
 """46 update_large (detection quality, section 3): a weight matrix moves by more than 0.3 of its norm per step, twice in a
 row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once,
 where its elements are 0.005 on average (a layer that starts at nothing grows many times over), and by more than 0.9 of its norm
-between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it."""
+between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it. And
+where 16 elements or more have less than a tenth of the largest norm that they ever had, whatever else is known."""
 import math
 
+from tests.reference import columns
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, row_unit, selects, wants
 
-DEFAULTS = {"threshold": 0.3, "updates": 2, "once": 1, "replaced": 0.9, "warmup_steps": 2}
+DEFAULTS = {"threshold": 0.3, "updates": 2, "once": 1, "replaced": 0.9, "withered": 0.1, "warmup_steps": 2}
 TOCSIN = {}
 NEW = True  # no counterpart in the original
 
@@ -29,7 +31,22 @@ def moves(history):
     return [delta / before for delta, before, _ in history if before != 0 and math.isfinite(delta / before)]
 
 
-def judge(p, known, row):
+def withered(p, norms, row):
+    """`norms`: of the tensor so far; this row's is added."""
+    norm = columns.l2(row.columns)
+    if not math.isfinite(norm) or row.columns["count"] < 16:
+        return False
+    norms.append(norm)
+    return norm < p["withered"] * max(norms)
+
+
+def judge(p, known, norms, row):
+    """What the moves come to, and what is left of the tensor."""
+    outcome = moved(p, known, row)
+    return HIT if outcome != NOT_APPLICABLE and withered(p, norms, row) else outcome
+
+
+def moved(p, known, row):
     """`known`: what was measured of the tensor before, in order; this row is added."""
     now = measured(p, row)
     if not isinstance(now, tuple):
@@ -47,6 +64,7 @@ def judge(p, known, row):
 
 
 def evaluate(p, history):
-    known = {}
-    return [Evaluation(row_unit(row), judge(p, known.setdefault(row_unit(row), []), row), row.step) for row in history.rows
+    known, norms = {}, {}
+    return [Evaluation(row_unit(row), judge(p, known.setdefault(row_unit(row), []), norms.setdefault(row_unit(row), []), row), row.step)
+            for row in history.rows
             if not row.scalar and selects(p, row, roles={"weight"}) and wants(p, row, TRAINING)]

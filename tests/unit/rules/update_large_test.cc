@@ -77,6 +77,26 @@ TEST(UpdateLarge, AMatrixThatHardlyMovedAndIsAnotherOneWasReplaced) {
   EXPECT_EQ(calm(off, 9.5), "ok");
 }
 
+TEST(UpdateLarge, AMatrixOfWhichNextToNothingIsLeftHasWithered) {
+  RowBench rule("update_large");
+  rule.knows("fc.weight", {4, 4});
+  const auto saved = [&](std::int64_t step, double l2) {
+    return rule.judge(step, row_of("fc.weight", Role::weight, 16, l2, l2));
+  };
+  EXPECT_EQ(saved(0, 10), "insufficient_data") << "no deltas";
+  EXPECT_EQ(saved(10, 20), "insufficient_data");
+  EXPECT_EQ(saved(20, 2), "insufficient_data") << "a tenth of its largest norm is the limit";
+  EXPECT_EQ(saved(30, 1.9), "hit");
+  EXPECT_EQ(rule.finding->observed.name, "share_of_norm");
+  EXPECT_NEAR(rule.finding->observed.value, 0.095, 1e-12);
+  EXPECT_EQ(rule.finding->first_step, 10) << "where it had its largest norm";
+  RowBench few("update_large");
+  few.knows("head.weight", {3, 5});
+  for (const double l2 : {10.0, 0.1}) {
+    EXPECT_EQ(few.judge(0, row_of("head.weight", Role::weight, 15, l2, l2)), "insufficient_data");
+  }
+}
+
 TEST(UpdateLarge, CountsPerStep) {
   Matrix w;
   EXPECT_EQ(w.moved(20, 10, 31, 10), "ok");
