@@ -6,7 +6,10 @@
 //         an evaluation pass, or a train or global step with a value of an evaluation set.
 // Fires   preset tocsin: the evaluation lies ratio_threshold (2 %) and noise_factor deviations of a
 //         single evaluation above its own best, patience (3) points in a row. One less is enough
-//         where it still rises, lies steep_threshold (5 %) above and at twice the training loss.
+//         where it still rises, lies steep_threshold (5 %) above and at twice the training loss; and
+//         where it has given back back_share (a fifth) of what was gained since the first value, while
+//         training goes on to gain (a tenth since the best) and is at half of it: noise of a single
+//         evaluation is small against that, and its estimate is not, where the curve turns.
 //         Where every step is evaluated, as boosting rounds are, three are no time: there it must
 //         have lost more than round_share (half) of what it had gained since the first. Or it gains
 //         less than gain_share (0.1) of what training gains, patience points in a row: what is
@@ -22,7 +25,7 @@
 
 #include <cmath>
 
-#include "rules/builtin/evaluation_curve.h"
+#include "rules/builtin/evaluation_course.h"
 #include "rules/builtin/metric_name.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
@@ -32,23 +35,15 @@ namespace {
 
 struct Overfit {
   static constexpr std::span<const std::string_view> kKinds{};
-  static constexpr std::string_view kExtensions[] = {"noise_factor", "steep_threshold",
-                                                     "round_share", "gain_share", "train_set"};
-  static constexpr double kLeastGain = 0.02;  // of a training loss, that can be compared
-  static constexpr double kGap = 2;           // evaluation by training: what a steep rise asks for
-  static constexpr std::uint64_t kMean = 0;   // name of the mean over all losses of a step
+  static constexpr std::string_view kExtensions[] = {
+      "noise_factor", "steep_threshold", "round_share", "gain_share", "back_share", "train_set"};
+  static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
   static constexpr std::uint8_t kJoined = 0xFF;
   static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training values
 
-  struct Config {
+  struct Config : CourseLimits {
     bool original = false;
     std::int64_t start_step = 0;
-    std::uint32_t patience = 1;
-    double ratio_threshold = 0.1;
-    double noise_factor = 0;
-    double steep_threshold = 0;
-    double round_share = 0;
-    double gain_share = 0;
     std::string train_set;
     bool chosen = false;  // the user says which series
   };
@@ -66,17 +61,8 @@ struct Overfit {
 
     [[nodiscard]] double mean() const { return finite == 0 ? std::nan("") : sum / finite; }
   };
-  struct State {
-    EvaluationCurve curve;
-    double training = std::nan("");
-    std::uint32_t averaged = 0;  // values behind `training`
-    double sign = 1;             // −1: the metric should grow
-    double first = std::nan("");
-    std::int64_t last = 0;    // step of the newest point
-    std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
-    std::uint32_t apart =
-        0;  // points in a row that have gained hardly anything of what training has
-    double first_training = std::nan("");
+  struct State : EvaluationCourse {
+    std::uint64_t averaged = 0;  // values behind `training`
   };
 
   static Defaults defaults(Preset) {
@@ -94,6 +80,7 @@ struct Overfit {
       cfg.steep_threshold = 0.05;
       cfg.round_share = 0.5;
       cfg.gain_share = 0.1;
+      cfg.back_share = 0.2;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
                 "first training step at which an issue may be raised");
@@ -114,6 +101,9 @@ struct Overfit {
         "gain_share", cfg.gain_share, config::between(0.0, 1.0),
         "tocsin: share of what training gains that the evaluation must gain too, where every "
         "step is evaluated; 0 = off");
+    in.optional("back_share", cfg.back_share, config::at_least(0.0),
+                "tocsin: share of what was gained that, given back while training goes on to gain, "
+                "makes one point less enough; 0 = off");
     read_train_set(in, cfg.train_set);
   }
 
@@ -249,9 +239,8 @@ struct Overfit {
     return point.mode == core::Mode::global ? point.step : point.train_step;
   }
 
-  static Verdict strike(const Config& cfg, const State& state, const StepPoint& point) {
-    const bool late = cfg.start_step == 0 || trained(point) >= cfg.start_step;
-    return state.curve.strikes >= cfg.patience && late ? hit() : kOk;
+  static Verdict told(const Config& cfg, bool turns, const StepPoint& point) {
+    return turns && (cfg.start_step == 0 || trained(point) >= cfg.start_step) ? hit() : kOk;
   }
 
   static Verdict original(const Config& cfg, State& state, double value, const StepPoint& point) {
@@ -260,45 +249,15 @@ struct Overfit {
     curve.excess = (value - state.training) / std::max(std::fabs(state.training), 1e-12);
     if (!std::isfinite(value) || !std::isfinite(state.training)) return kInsufficient;
     curve.strikes = curve.excess > cfg.ratio_threshold ? curve.strikes + 1 : 0;
-    return strike(cfg, state, point);
+    return told(cfg, curve.strikes >= cfg.patience, point);
   }
 
   static Verdict tocsin(const Config& cfg, State& state, double value, const StepPoint& point) {
     if (!std::isfinite(value)) return kInsufficient;
-    EvaluationCurve& curve = state.curve;
-    const double loss = state.sign * value;
-    const bool begun = !std::isnan(state.first);
-    const bool rises = begun && loss > curve.value;
-    const bool round = begun && point.mode != core::Mode::eval && point.step - state.last == 1;
-    if (!begun) {
-      state.first = loss;
-      state.first_training = state.training;
-    }
-    state.last = point.step;
-    curve.take(point.step, static_cast<double>(trained(point)), loss, cfg.ratio_threshold,
-               cfg.noise_factor);
-    if (round && loss - curve.best <= cfg.round_share * (state.first - curve.best)) {
-      curve.strikes = 0;
-    }
-    const bool steep = cfg.steep_threshold > 0 && curve.strikes > 0 && rises && !round &&
-                       curve.excess > cfg.steep_threshold && state.sign > 0 &&
-                       loss > kGap * state.training;
-    state.steep = steep ? state.steep + 1 : 0;
-    state.apart = round && goes_apart(cfg, state, loss) ? state.apart + 1 : 0;
-    const Verdict verdict = strike(cfg, state, point);
-    const bool late = cfg.start_step == 0 || trained(point) >= cfg.start_step;
-    const bool sooner = state.steep > 0 && state.steep + 1 >= cfg.patience;
-    return (sooner || state.apart >= cfg.patience) && late ? hit() : verdict;
-  }
-
-  // Training gains, and the evaluation does not: by more than the evaluation's own noise. Growing
-  // metrics are bounded, and come to their end on each set in their own time.
-  static bool goes_apart(const Config& cfg, const State& state, double loss) {
-    const double trained = state.first_training - state.training;
-    const double gain = state.first - loss;
-    return state.sign > 0 && trained > kLeastGain * std::fabs(state.first_training) &&
-           gain < cfg.gain_share * trained &&
-           trained - gain > cfg.noise_factor * state.curve.spread;
+    return told(cfg,
+                state.turns(cfg, point.step, static_cast<double>(trained(point)),
+                            state.sign * value, point.mode != core::Mode::eval),
+                point);
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
@@ -306,8 +265,8 @@ struct Overfit {
     const EvaluationCurve& curve = state.curve;
     const double value = state.sign * curve.value;
     const double best = state.sign * curve.best;
-    const std::string rows =
-        sentence("{} {} in a row", curve.strikes, curve.strikes == 1 ? "pass" : "passes");
+    const std::uint64_t strikes = std::max<std::uint64_t>(curve.strikes, state.back);
+    const std::string rows = sentence("{} {} in a row", strikes, strikes == 1 ? "pass" : "passes");
     const std::string beside = std::isfinite(state.training)
                                    ? sentence(", while the training loss is {}", state.training)
                                    : std::string();
@@ -330,13 +289,13 @@ struct Overfit {
             "dropout, weight decay, a smaller model.")
         .with("validation", value)
         .with("training", state.training)
-        .with("training_values", std::uint64_t{state.averaged})
-        .with("strikes", std::uint64_t{curve.strikes})
+        .with("training_values", state.averaged)
+        .with("strikes", strikes)
         .with("training_step", trained(point));
     if (!cfg.original) {
       finding.with("best", best).with("best_step", curve.best_step).with("spread", curve.spread);
     }
-    finding.points = curve.strikes;
+    finding.points = strikes;
     return finding;
   }
 
@@ -374,12 +333,12 @@ RuleDescriptor overfit() {
       .needs = "collection losses in train and eval",
       .presets =
           "tocsin compares the evaluation with its own best (2 % and four deviations of a "
-          "single evaluation, 3 passes in a row, 2 where it rises steeply; half of the gain, or "
-          "none of what training gains, where every step is evaluated); original compares it with "
-          "the training loss (10 %, 1 pass), "
-          "which fires on 65 % of healthy runs.",
+          "single evaluation, 3 passes in a row, 2 where it rises steeply or gives back a fifth of "
+          "the gain while training goes on to gain; half of the gain, or none of what training "
+          "gains, where every step is evaluated); original compares it with the training loss "
+          "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "6",
+      .version = "7",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

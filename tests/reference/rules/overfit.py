@@ -1,6 +1,7 @@
 """2.4 Overfit. Preset original: the evaluation's mean above the training's mean, at points of comparison. Preset tocsin
 (detection quality, section 2): the evaluation above its own best. Ours beside: one point less is enough while it rises, 5 % above
-the best and at twice the training loss; and where every step is evaluated, half of what was gained must be lost, or less than a
+the best and at twice the training loss, and where a fifth of what was gained since the first value is given back while training goes on
+to gain; and where every step is evaluated, half of what was gained must be lost, or less than a
 tenth gained of what training gains (2 % of its first value at least), `patience` points in a row.
 
 A point of comparison is the end of an evaluation pass, in mode `global` every step; pairs may also stand in one training
@@ -15,7 +16,7 @@ from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects
 DEFAULTS = {"start_step": 0, "patience": 1, "ratio_threshold": 0.1}
 # An allowance for noise is the implementation's own; here there is none.
 TOCSIN = {"noise_factor": 0, "patience": 3, "ratio_threshold": 0.02, "steep_threshold": 0.05, "round_share": 0.5,
-          "gain_share": 0.1}
+          "gain_share": 0.1, "back_share": 0.2}
 MODES = ("train", "eval", "global")
 MEAN = "losses"  # the label of the mean over losses whose names do not pair up
 
@@ -145,13 +146,16 @@ class Course:
     def __init__(self, first, training):
         self.first = self.best = first
         self.training = training
-        self.values, self.step, self.strikes, self.steep, self.apart = [], None, 0, 0, 0
+        self.values, self.step, self.strikes, self.steep, self.apart, self.back = [], None, 0, 0, 0, 0
+        self.at_best = training
 
     def judge(self, p, step, each_step, loss, training):
         rises = bool(self.values) and loss > self.values[-1]
         each_step = each_step and self.step is not None and step - self.step == 1
         self.values.append(loss)
         self.step, self.best = step, min(self.best, loss)
+        if loss == self.best:
+            self.at_best = training
         excess = (loss - self.best) / max(abs(self.best), 1e-12)
         above = excess > p["ratio_threshold"]
         if each_step and loss - self.best <= p["round_share"] * (self.first - self.best):
@@ -160,10 +164,14 @@ class Course:
         far = math.isfinite(training) and loss > 2 * training
         steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and far
         self.steep = self.steep + 1 if steep else 0
+        highest = self.first if math.isnan(self.training) else max(self.first, self.training)
+        given_back = p["back_share"] > 0 and not each_step and self.best < self.first and excess > p["ratio_threshold"] and \
+            loss - self.best > p["back_share"] * (highest - self.best) and training < 0.9 * self.at_best and far
+        self.back = self.back + 1 if given_back else 0
         learned = self.training - training  # NaN where there is no training loss of the metric
         apart = each_step and learned > 0.02 * abs(self.training) and self.first - loss < p["gain_share"] * learned
         self.apart = self.apart + 1 if apart else 0
-        early = self.steep > 0 and self.steep + 1 >= p["patience"]
+        early = max(self.steep, self.back) > 0 and max(self.steep, self.back) + 1 >= p["patience"]
         return self.strikes >= p["patience"] or early or self.apart >= p["patience"]
 
 

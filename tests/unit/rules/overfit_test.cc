@@ -217,6 +217,24 @@ TEST(Overfit, ASteepRiseIsToldOnePassSooner) {
   EXPECT_EQ(told({1, 0.5, 0.53, 0.54}, 0.2, "{noise_factor: 0, steep_threshold: 0}"), 0U);
 }
 
+TEST(Overfit, WhatWasGainedAndIsGivenBackIsToldOnePassSooner) {
+  const auto told = [](const std::vector<double>& values, const std::vector<double>& training,
+                       const char* with) {
+    Training job(with);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      job.train({training[i], training[i]});
+      job.evaluate({values[i]});
+    }
+    return job.finish().size();
+  };
+  const std::vector<double> falls{0.9, 0.4, 0.2, 0.2};
+  EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, falls, "{}"), 1U) << "whatever a single pass wavers by";
+  EXPECT_EQ(told({1, 0.5, 0.6, 0.6}, falls, "{}"), 0U) << "a fifth is the limit";
+  EXPECT_EQ(told({0.5, 0.8, 0.7, 0.69}, falls, "{}"), 0U) << "the first one was a lucky one";
+  EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, {0.9, 0.2, 0.2, 0.2}, "{}"), 0U) << "training stands";
+  EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, falls, "{back_share: 0}"), 0U);
+}
+
 TEST(Overfit, WholeSamplesAreLeftOutOfTheDefault) {
   SeriesBench ours("overfit", "{patience: 1, noise_factor: 0}");
   SeriesBench original("overfit", "{}", "original");

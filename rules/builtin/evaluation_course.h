@@ -1,0 +1,90 @@
+// The course of an evaluation beside that of training: what the default preset of overfit judges.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "rules/builtin/evaluation_curve.h"
+
+namespace tocsin::rules {
+
+/// 0 turns a condition off.
+struct CourseLimits {
+  std::uint32_t patience = 1;
+  double ratio_threshold = 0.1;
+  double noise_factor = 0;
+  double steep_threshold = 0;
+  double round_share = 0;
+  double gain_share = 0;
+  double back_share = 0;
+};
+
+/// Trivially copyable. Values come as EvaluationCurve wants them.
+struct EvaluationCourse {
+  static constexpr double kLeastGain = 0.02;  // of a training loss, that can be compared
+  static constexpr double kGap = 2;           // evaluation by training: what a steep rise asks for
+  static constexpr double kGoesOn = 0.9;      // training by that at the best: it still gains
+
+  EvaluationCurve curve;
+  double training = std::nan("");  // of the newest point, set by the owner
+  double sign = 1;                 // −1: the metric should grow
+  double first = std::nan("");
+  std::int64_t last = 0;    // step of the newest point
+  std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
+  std::uint32_t apart = 0;  // points in a row that have gained hardly anything of what training has
+  double first_training = std::nan("");
+  double best_training = std::nan("");  // beside the best
+  std::uint64_t back = 0;               // points in a row that have given back a share of the gain
+
+  /// Takes a finite value. `each_step`: every step may be evaluated. Whether that is to be told.
+  bool turns(const CourseLimits& limits, std::int64_t step, double trained, double loss,
+             bool each_step) {
+    const bool begun = !std::isnan(first);
+    const bool rises = begun && loss > curve.value;
+    const bool round = begun && each_step && step - last == 1;
+    if (!begun) {
+      first = loss;
+      first_training = training;
+    }
+    last = step;
+    curve.take(step, trained, loss, limits.ratio_threshold, limits.noise_factor);
+    if (curve.best == loss) best_training = training;
+    if (round && loss - curve.best <= limits.round_share * (first - curve.best)) curve.strikes = 0;
+    steep = !round && rises && is_steep(limits, loss) ? steep + 1 : 0;
+    back = !round && gives_back(limits, loss) ? back + 1 : 0;
+    apart = round && goes_apart(limits, loss) ? apart + 1 : 0;
+    const std::uint64_t most = std::max<std::uint64_t>(steep, back);
+    return curve.strikes >= limits.patience || apart >= limits.patience ||
+           (most > 0 && most + 1 >= limits.patience);
+  }
+
+ private:
+  [[nodiscard]] bool is_steep(const CourseLimits& limits, double loss) const {
+    return limits.steep_threshold > 0 && curve.strikes > 0 &&
+           curve.excess > limits.steep_threshold && sign > 0 && loss > kGap * training;
+  }
+
+  /// A good part of the gain is lost, and training goes on to gain. A first value that is the best
+  /// is a lucky one, or tells that nothing was gained yet.
+  [[nodiscard]] bool gives_back(const CourseLimits& limits, double loss) const {
+    // fmax leaves out a training loss that is not known.
+    const double gained = std::fmax(first, first_training) - curve.best;
+    return limits.back_share > 0 && sign > 0 && curve.best < first &&
+           curve.excess > limits.ratio_threshold &&
+           loss - curve.best > limits.back_share * gained && training < kGoesOn * best_training &&
+           loss > kGap * training;
+  }
+
+  /// Training gains, and the evaluation does not: by more than the evaluation's own noise. Growing
+  /// metrics are bounded, and come to their end on each set in their own time.
+  [[nodiscard]] bool goes_apart(const CourseLimits& limits, double loss) const {
+    const double trained = first_training - training;
+    const double gain = first - loss;
+    return sign > 0 && trained > kLeastGain * std::fabs(first_training) &&
+           gain < limits.gain_share * trained &&
+           trained - gain > limits.noise_factor * curve.spread;
+  }
+};
+
+}  // namespace tocsin::rules
