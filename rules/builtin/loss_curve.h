@@ -75,11 +75,16 @@ struct LossCurve {
     since.add(loss);
     scatter.add(loss);
     start.add(loss);
+    const bool noisy = noise > 0 && num_steps > 1;
     if (seen > 0 && distance(step, last_point) < std::max<std::int64_t>(earned, 1)) {
-      return std::nullopt;
+      // The next point would say so too, some steps later.
+      if (!noisy || !(start.level() > 2 * std::fabs(first_point)) || !start.left(noise)) {
+        return std::nullopt;
+      }
+      now = {step, start.level()};
+      return Verdict{EvaluationOutcome::hit, std::uint8_t{1U << kEarly}};
     }
     // A single value among those that will once be averaged may be one bad batch.
-    const bool noisy = noise > 0 && num_steps > 1;
     const bool lone = noisy && since.n == 1;
     take(step, since.mean);
     since = {};

@@ -93,6 +93,12 @@ struct LossStart {
     std::rotate(newest.begin(), newest.end() - 1, newest.end());
     newest.front() = x;
   }
+  /// The mean of the newest five.
+  [[nodiscard]] double level() const {
+    double mean = 0;
+    for (const double x : newest) mean += x / kNewest;
+    return mean;
+  }
   /// Whether the newest five lie so far above the first that it cannot have been one of them: by
   /// `factor` · 4 deviations, more while few differences tell how large one is (as quantiles of
   /// Student's distribution grow).

@@ -1,14 +1,17 @@
 // Fires when a loss stops falling, jumps up, or loses what it had gained.
 //
 // Reads   scalars with role loss (and what the user selects), averaged over workers; where a script
-//         sets no mode (XGBoost) also metrics of a data set that should fall (metric_name.h).
+//         sets no mode (XGBoost) also metrics of a data set that should fall (metric_name.h). Preset
+//         tocsin: where a step has none that should, what those that should grow, and to 1 at most
+//         (auc, ndcg, accuracy, …), lack to 1.
 // Window  since the start of the attempt, O(1) state per series.
 // Fires   preset tocsin, on points (each the mean of the losses since the last) whose distance
 //         grows to num_steps with the values that the job has brought, v = median of the last 5,
 //         first = first v, best = least v so far:
 //           stuck  no improvement of 1 % of |best| over 4 points, best > 0.9 · first, and the line
 //                  through all points has surely gained next to nothing
-//           early  a point > 2 · |first point|; while points are single losses two in a row
+//           early  a point > 2 · |first point|; while points are single losses two in a row; between
+//                  points the mean of the newest five
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
@@ -19,9 +22,9 @@
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
 //           stuck     with flat_evaluations = k: none of the last k brought diff_percent
-// Quiet   until the medians are full; for values that are not finite; for what should grow; preset
-//         tocsin also for other sets than the training set, when a step has several losses
-//         (adversarial training) and none of an evaluation set, and for `error` and `merror`, which
+// Quiet   until the medians are full; for values that are not finite; for what should grow, but for
+//         what is said above; preset tocsin also for other sets than the training set, when a step has
+//         several losses (adversarial training) and none of an evaluation set, and for `error` and `merror`, which
 //         count whole samples; stuck also while the learning rate rises, and num_steps steps beyond.
 // Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
@@ -134,6 +137,13 @@ struct LossNotDecreasing {
     return cfg.original || (one.trains && !one.name.counts_samples);
   }
 
+  // A metric of the training set that should grow, and by its name to 1 at most. Beside a value of
+  // another set, or where no mode is set, it is of the whole set; else of a batch.
+  static bool lacks(const Config& cfg, const ReadSeries& one, bool whole) {
+    if (cfg.original || !one.grows || !one.name.grows || !one.trains) return false;
+    return one.value->role != core::Role::metric || (whole && one.name.set != 0) || cfg.chosen;
+  }
+
   static void remember(State& state, std::int64_t step, double loss) {
     std::rotate(state.tail.begin(), state.tail.begin() + 1, state.tail.end());
     state.tail.back() = {step, loss};
@@ -165,20 +175,24 @@ struct LossNotDecreasing {
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
     std::size_t losses = 0;
+    bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
     if (!cfg.original) around.warming = warming(cfg, memory.shared<Shared>(), point, all);
     for (const ReadSeries& one : all) {
       // Beside those of another set, values are of whole sets.
       around.whole = around.whole || (!one.trains && one.name.set != 0);
       const bool metric = one.value->role == core::Role::metric;
-      losses += !metric && concerns(cfg, one, point.mode) ? 1 : 0;
+      const bool should_fall = concerns(cfg, one, point.mode);
+      losses += !metric && should_fall ? 1 : 0;
+      falls = falls || should_fall;
     }
     for (const ReadSeries& one : all) {
-      if (!concerns(cfg, one, point.mode)) continue;
+      const bool lack = !falls && lacks(cfg, one, around.whole || point.mode == core::Mode::global);
+      if (!lack && !concerns(cfg, one, point.mode)) continue;
       const SeriesKey key{one.value->name, static_cast<std::uint8_t>(point.mode)};
       auto* state = memory.of<State>(key);
       if (state == nullptr) continue;
-      const double loss = one.value->value;
+      const double loss = lack ? 1 - one.value->value : one.value->value;
       remember(*state, point.step, loss);
       std::optional<Verdict> verdict = kNotApplicable;
       if (cfg.original) {
@@ -190,12 +204,14 @@ struct LossNotDecreasing {
           const bool hits = verdict->outcome == EvaluationOutcome::hit;
           if (hits && !may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
         }
+      } else if (lack && loss < 0) {
+        verdict = kNotApplicable;                // it is no share: percents, for example
       } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
         verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {
-        return explain(cfg, *state, subject, kind);
+        return explain(cfg, *state, subject, kind, lack);
       };
       report.evaluated(key, one.value->text, *verdict, point, why);
     }
@@ -207,8 +223,9 @@ struct LossNotDecreasing {
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
-                         unsigned kind) {
-    const std::string loss = sentence("{} ({})", subject.name, core::to_string(subject.mode));
+                         unsigned kind, bool lack) {
+    const std::string loss = sentence("{}{} ({})", lack ? "What lacks to 1 of " : "", subject.name,
+                                      core::to_string(subject.mode));
     Finding finding =
         cfg.original ? explain_original(cfg, state, loss, kind) : explain_tocsin(state, loss, kind);
     finding.advises(kind == kPlateau || kind == kStuck
@@ -315,7 +332,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "4",
+          .version = "5",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

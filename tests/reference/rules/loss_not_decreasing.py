@@ -1,6 +1,7 @@
 """2.3 LossNotDecreasing. Preset original: every num_steps steps against the value at least so many before. Preset tocsin
 (detection quality, section 2): the curve of medians; here for `num_steps` 1, where every value is a point, because how the
-spacing grows up to num_steps is the implementation's own function of the series."""
+spacing grows up to num_steps is the implementation's own function of the series. Ours beside: where a step has no series that should
+fall, 1 − v of those that should grow by their name, and are at most 1."""
 import math
 import statistics
 
@@ -15,16 +16,19 @@ TOCSIN = {"noise_factor": 0}
 ORDER = ("eval", "train", "global")
 
 
-def series(p, history, modes):
-    """{(name, mode): [(step, value, place in the order of training)]}; of eval a point per pass."""
+def series(p, history, modes, growing=False):
+    """{(name, mode): [(step, value, place in the order of training)]}; of eval a point per pass. Those that should fall, or those that
+    should grow."""
     def selected(row):
         if not wants(p, row, modes):
             return False
         own = bool(p["collection_names"] or p["tensor_regex"])
         chosen = own and selects(p, row)
         if p["use_losses_collection"] or not own:
-            chosen = chosen or row.known.role == "loss" or (row.mode == "global" and row.known.role == "metric")
-        return chosen and not words.grows(row.name, row.known.direction)
+            # A growing metric in mode train is looked at beside one of another set only: see below.
+            metric = row.known.role == "metric" and (row.mode == "global" or growing)
+            chosen = chosen or row.known.role == "loss" or metric
+        return chosen and words.grows(row.name, row.known.direction) == growing
 
     out = {}
     for place, points in enumerate(history.passes()):
@@ -153,6 +157,11 @@ def lost(values, medians, back):
     return first - best > 0.05 * abs(first) and newest > best + 0.5 * (first - best)
 
 
+def is_loss(history, name):
+    known = history.names.get(name)
+    return known is not None and known.role == "loss"
+
+
 def evaluate_tocsin(p, history):
     if p["num_steps"] != 1:
         raise ValueError("the reference of preset tocsin is for num_steps 1")
@@ -162,6 +171,17 @@ def evaluate_tocsin(p, history):
     # Several metrics of a data set, beside those of another, are no adversaries.
     evaluated = {place for place, points in enumerate(history.passes()) for point in points for name in point.values
                  if words.data_set(name) and not words.is_train(name)}
+    falling = {place for points in found.values() for _, _, place in points}
+    for (name, mode), points in series(p, history, p["modes"] or TRAINING, growing=True).items():
+        if not words.is_train(name) or not words.grows(name):
+            continue
+        meant = is_loss(history, name) or bool(p["collection_names"] or p["tensor_regex"])
+        alone = [(step, now, place) for step, now, place in points if place not in falling and
+                 (meant or words.data_set(name) and (mode == "global" or place in evaluated))]
+        for i, (step, now, place) in enumerate(alone):
+            before = [1 - one for _, one, _ in alone[:i + 1] if not one > 1]
+            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(before)
+            out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     for (name, mode), points in found.items():
         for i, (step, _, place) in enumerate(points):
             several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1 and place not in evaluated

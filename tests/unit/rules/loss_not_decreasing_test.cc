@@ -113,6 +113,24 @@ TEST(LossNotDecreasing, JudgesBoostingRoundsThatShouldFall) {
       << "with modes a metric is no loss";
 }
 
+TEST(LossNotDecreasing, JudgesWhatAGrowingMetricLacksWhereNothingShouldFall) {
+  SeriesBench rule("loss_not_decreasing", "{}", "tocsin");
+  const auto round = [&](std::int64_t step, double auc) {
+    return rule.step(Mode::global, step,
+                     {{"train-auc", auc, core::Role::metric},
+                      {"train-gain", 5, core::Role::metric, core::Direction::max},
+                      {"validation-auc", auc, core::Role::metric}});
+  };
+  for (std::int64_t s = 0; s < 4; ++s) EXPECT_EQ(round(s, 0.5), "train-auc: insufficient_data");
+  EXPECT_EQ(round(4, 0.5), "train-auc: hit stuck") << "of a whole set, five times the same";
+  EXPECT_EQ(round(5, 50), "train-auc: not_applicable") << "percents";
+  EXPECT_EQ(
+      rule.step(Mode::global, 6,
+                {{"train-auc", 0.5, core::Role::metric}, {"train-rmse", 0.5, core::Role::metric}}),
+      "train-rmse: insufficient_data")
+      << "beside what should fall it is left out";
+}
+
 TEST(LossNotDecreasing, WhatShouldGrowIsNoLossInLossesEither) {
   SeriesBench rule("loss_not_decreasing", kEachStep, "original");
   EXPECT_EQ(rule.step(Mode::train, 0, {{"val-auc", 1}}), "");

@@ -60,6 +60,19 @@ TEST(LossNotDecreasing, PointsGrowApartWithWhatTheJobHasBrought) {
   EXPECT_TRUE(rule.told.empty());
 }
 
+TEST(LossNotDecreasing, BetweenTwoPointsTheLatestFiveValuesTellOfAnExplosion) {
+  SeriesBench rule("loss_not_decreasing");
+  std::int64_t i = 0;
+  const auto say = [&](double loss) { return rule.step(Mode::train, i++, {{"loss", loss}}); };
+  while (i < 200) say(1 + 0.01 * loss_noise(i));
+  while (say(1).empty()) continue;  // points are ten steps apart by now
+  EXPECT_EQ(say(10), "");
+  EXPECT_EQ(say(10), "") << "the mean of the logarithms has not tripled";
+  EXPECT_EQ(say(10), "loss: hit early");
+  ASSERT_EQ(rule.told.back().kind, "early");
+  EXPECT_NEAR(rule.told.back().finding.observed.value, 6.4, 0.1) << "of the five, two are old ones";
+}
+
 // A fine-tune: 6 % gained in 300 steps under noise of 10 % is no plateau, and what noise gives it
 // takes back.
 TEST(LossNotDecreasing, SmallNoisyGainsAreNeitherStuckNorLost) {
