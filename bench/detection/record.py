@@ -12,13 +12,13 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, faults, jobs, partial, training
+from bench.detection.corpus import adversarial, boosting, faults, jobs, partial, training, warm
 
-for part in ("modern", "fresh"):
-    importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs enter themselves into the table
+for part in ("modern", "fresh", "third", "more_faults", "long"):
+    importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
-OTHERS = {**{name: adversarial for name in adversarial.TUNING}, **{name: partial for name in partial.TUNING}, **{name: boosting for name in boosting.job_names()}}
+OTHERS = {**{name: part for part in (adversarial, partial, warm) for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
 def job_names():
@@ -35,7 +35,7 @@ def is_tuning(name):
 
 def fault_names(name):
     """The faults that make sense for a job."""
-    if name in adversarial.TUNING or name in partial.TUNING:
+    if name in OTHERS and name not in boosting.TUNING:
         return list(OTHERS[name].FAULTS)
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
@@ -47,7 +47,7 @@ def onset_of(name, fault):
     if fault is None:
         return 0.0, False
     if name in OTHERS:
-        return OTHERS[name].FAULTS[fault], fault in boosting.SLOW
+        return OTHERS[name].FAULTS[fault], fault in getattr(OTHERS[name], "SLOW", ())
     return faults.FAULTS[fault].onset, faults.FAULTS[fault].slow
 
 
@@ -55,7 +55,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    every = 1 if name in boosting.TUNING else 10
+    every = 1 if name in boosting.TUNING or name in warm.TUNING else 10
     if name in OTHERS:
         uid, steps, best = OTHERS[name].run(fault, seed, out, name, title)
     else:

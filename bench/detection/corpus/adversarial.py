@@ -9,7 +9,7 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = {"gan": True, "gan_hinge": True, "gan_squares": False}
+TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": False}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}
@@ -36,7 +36,17 @@ def _losses(job):
         square = nn.MSELoss()
         return (lambda real, made: square(real, torch.ones_like(real)) + square(made, torch.zeros_like(made)),
                 lambda made: square(made, torch.ones_like(made)))
+    if job == "gan_penalty":
+        return (lambda real, made: made.mean() - real.mean(), lambda made: -made.mean())
     return (lambda real, made: (1 - real).relu().mean() + (1 + made).relu().mean(), lambda made: -made.mean())
+
+
+def _penalty(judge, real, made, source):
+    """How far the judge's slope between true and made images is from one."""
+    share = torch.rand(len(real), 1, generator=source)
+    between = (share * real + (1 - share) * made.detach()).requires_grad_()
+    slope, = torch.autograd.grad(judge(between).sum(), between, create_graph=True)
+    return 10 * ((slope.norm(dim=1) - 1) ** 2).mean()
 
 
 def run(fault, seed, out, job, name):
@@ -76,6 +86,8 @@ def run(fault, seed, out, job, name):
         made = generator(torch.randn(batch, 16, generator=source))
         first.zero_grad()
         judged = of_judge(judge(real), judge(made.detach()))
+        if job == "gan_penalty":
+            judged = judged + _penalty(judge, real, made, source)
         judged.backward()
         second.zero_grad()
         first.step()

@@ -18,11 +18,14 @@ class Fault:
     slow: bool  # shows itself over a good part of the run
 
     def fits(self, job):
+        if "long" in job.traits and self.name not in LONG:
+            return False
         return not (self.needs and not self.needs & job.traits) and not self.excludes & job.traits
 
 
 FAULTS = {}
 LATE = 0.4  # where a fault strikes in the middle
+LONG = {"rate_jumps", "weights_lost", "labels_break"}  # what the jobs of ten thousand steps are there to show, beside that they are quiet
 
 
 def fault(*needs, without=(), onset=0.0, slow=False):
@@ -250,7 +253,7 @@ def input_lost(recipe, random):
     recipe.on_batch.append(lambda step, x, y: (x, y) if step < at else (torch.zeros_like(x), y))
 
 
-@fault("classes", "binary", without=("tuned",))
+@fault("classes", "binary", without=("tuned", "whole"))
 def unshuffled(recipe, random):
     """Sorted by class: one class after the other."""
     order = torch.argsort(recipe.split.y, stable=True)
@@ -258,7 +261,7 @@ def unshuffled(recipe, random):
     recipe.shuffle = False
 
 
-@fault("classes", "binary", "tokens", without=("tuned",), slow=True)
+@fault("classes", "binary", "tokens", without=("tuned", "whole"), slow=True)
 def batch_repeated(recipe, random):
     """The loader gives one batch again and again."""
     kept = []

@@ -1,5 +1,4 @@
-"""Jobs that no condition was chosen with: recorded when the conditions were fixed. Whoever looks at what is said of their single runs makes
-them tuning jobs, and writes others."""
+"""Jobs that no condition was chosen with when they were first judged. They were looked at since, and are tuning jobs."""
 import numpy
 import sklearn.datasets
 import torch
@@ -74,7 +73,7 @@ def dilated(width, classes=10):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool1d(4), nn.Flatten(), nn.Linear(4 * width, classes))
 
 
-@job("classes", "adam", "modes", tuning=False)
+@job("classes", "adam", "modes", tuning=True)
 def mixer(seed, chance):
     """Layers over places and channels; warm-up and a cosine to zero, smoothed labels, a loss that is a function."""
     steps = chance.choice((240, 300))
@@ -82,7 +81,7 @@ def mixer(seed, chance):
                   chance.choice((32, 64)), schedule=cosine(steps, 20))
 
 
-@job("tokens", "recurrent", "adam", tuning=False)
+@job("tokens", "recurrent", "adam", tuning=True)
 def transduce(seed, chance):
     """From sequence to sequence: writes a word backwards."""
     split, steps = data.text(seed, 6), 300
@@ -94,14 +93,14 @@ def transduce(seed, chance):
                   schedule=chance.choice((None, linear(steps, 15))), clip=1.0)
 
 
-@job("classes", "norm", "sgd", "images", "modes", tuning=False)
+@job("classes", "norm", "sgd", "images", "modes", tuning=True)
 def waves(seed, chance):
     """Images read as one long line; Nesterov's momentum, a rate that halves."""
     return Recipe(dilated(chance.choice((12, 16))), data.digits(seed, (1, 64)), nn.CrossEntropyLoss(),
                   sgd(between(chance, 0.02, 0.1), nesterov=True, weight_decay=5e-4), 240, 32, schedule=halving(80))
 
 
-@job("binary", "adam", tuning=False)
+@job("binary", "adam", tuning=True)
 def gated(seed, chance):
     """Two classes of a table; one cycle, a yes or no per sample through a loss that is a function."""
     steps = 240
@@ -112,7 +111,7 @@ def gated(seed, chance):
                   chance.choice((16, 32)), schedule=one_cycle(steps))
 
 
-@job("classes", "images", "norm", "adam", "tuned", "pair", "modes", tuning=False)
+@job("classes", "images", "norm", "adam", "tuned", "pair", "modes", tuning=True)
 def tune_groups(seed, chance):
     """A network that knows half of the classes goes on with all: a small rate for its body, a larger one for the new head."""
     steps = 200
@@ -134,7 +133,7 @@ def tune_groups(seed, chance):
     return made
 
 
-@job("regression", "adam", tuning=False)
+@job("regression", "adam", tuning=True)
 def counts(seed, chance):
     """How many of something: the logarithm of a mean, from a made-up table."""
     x, y = sklearn.datasets.make_friedman1(1600, 8, noise=0.0, random_state=seed)

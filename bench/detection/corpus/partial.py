@@ -12,7 +12,7 @@ import tocsin.sklearn
 
 from .training import CAPTURE
 
-TUNING = {"partial_linear": False, "partial_network": False}
+TUNING = {"partial_linear": True, "partial_network": True}
 # Name of the fault, share of the run before it.
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "labels_break": 0.4, "input_unscaled": 0.0, "input_lost": 0.4,
           "weights_lost": 0.4}

@@ -50,7 +50,7 @@ def batches(recipe, random):
     x, y = recipe.split.x, recipe.split.y
     while True:
         order = torch.randperm(len(x), generator=random) if recipe.shuffle else torch.arange(len(x))
-        for at in range(0, len(x) - recipe.batch + 1, recipe.batch):
+        for at in range(0, max(len(x) - recipe.batch + 1, 1), recipe.batch):
             part = order[at:at + recipe.batch]
             yield x[part], y[part]
 
