@@ -27,16 +27,26 @@ void raise(std::map<core::StreamPartition, std::int64_t>& positions,
 void CommitQueue::clear() {
   committer_.reset();
   pending_.clear();
+  ahead_.clear();
+  held_.clear();
   pending_bytes_ = 0;
   positions_.clear();
   stage_says_positions_ = false;
   owners_.clear();
+  ahead_under_way_.clear();
+  held_under_way_.clear();
   positions_under_way_.clear();
   backoff_ = {};
 }
 
 void CommitQueue::add(StageRecord record) {
   pending_bytes_ += bytes_of(record.record);
+  const std::string& topic = record.record.topic;
+  if (record.ahead && committer_ && !held(topic) && committer_->write_ahead(record.record)) {
+    ahead_.push_back(std::move(record));
+    return;
+  }
+  if (!held_.contains(topic)) held_.insert(topic);
   pending_.push_back(std::move(record));
 }
 
@@ -48,7 +58,7 @@ void CommitQueue::add(StageOutput output) {
 }
 
 bool CommitQueue::full() const {
-  return pending_.size() >= kMaxPending || pending_bytes_ >= kMaxPendingBytes;
+  return pending_.size() + ahead_.size() >= kMaxPending || pending_bytes_ >= kMaxPendingBytes;
 }
 
 void CommitQueue::start(core::Duration now, std::vector<core::Position> positions) {
@@ -65,6 +75,8 @@ void CommitQueue::start(core::Duration now, std::vector<core::Position> position
   }
   pending_.clear();
   pending_bytes_ = 0;
+  ahead_under_way_ = std::exchange(ahead_, {});
+  held_under_way_ = std::exchange(held_, {});
   positions_under_way_ = std::exchange(positions_, {});
   began_ = now;
   committer_->start(std::move(records), std::move(positions));
@@ -86,6 +98,8 @@ CommitQueue::Progress CommitQueue::settle(const core::Status& status, core::Dura
     probe_.commits.add();
     probe_.commit_seconds.observe(std::chrono::duration<double>(now - began_).count());
     owners_.clear();
+    ahead_under_way_.clear();
+    held_under_way_.clear();
     positions_under_way_.clear();
     backoff_ = {};
     return Progress::committed;
@@ -104,25 +118,34 @@ CommitQueue::Progress CommitQueue::settle(const core::Status& status, core::Dura
 
 void CommitQueue::put_back() {
   auto records = committer_->take_back();
-  std::vector<StageRecord> all;
-  all.reserve(records.size() + pending_.size());
+  // What went ahead may be lost too. Of one topic it stands before what waited for the commit.
+  std::vector<StageRecord> all = std::exchange(ahead_under_way_, {});
+  all.reserve(all.size() + records.size() + ahead_.size() + pending_.size());
+  for (const StageRecord& one : all) pending_bytes_ += bytes_of(one.record);
   for (std::size_t i = 0; i < records.size(); ++i) {
     pending_bytes_ += bytes_of(records[i]);
     all.push_back({owners_[i], std::move(records[i])});
   }
+  std::move(ahead_.begin(), ahead_.end(), std::back_inserter(all));
+  ahead_.clear();
   std::move(pending_.begin(), pending_.end(), std::back_inserter(all));
   pending_ = std::move(all);
+  held_under_way_.clear();
+  held_.clear();
+  for (const StageRecord& one : pending_) held_.insert(one.record.topic);
   for (const auto& [where, next] : positions_under_way_) raise(positions_, where, next);
   owners_.clear();
   positions_under_way_.clear();
 }
 
 void CommitQueue::take_away(const std::function<bool(std::int32_t partition)>& gone) {
-  std::erase_if(pending_, [&](const StageRecord& one) {
+  const auto goes = [&](const StageRecord& one) {
     if (!gone(one.partition)) return false;
     pending_bytes_ -= bytes_of(one.record);
     return true;
-  });
+  };
+  std::erase_if(pending_, goes);
+  std::erase_if(ahead_, goes);
   std::erase_if(positions_, [&](const auto& entry) { return gone(entry.first.partition); });
 }
 

@@ -1,4 +1,5 @@
-// What waits to be committed, and the commit under way: records, whose they are, and positions.
+// What waits to be committed, and the commit under way: records, whose they are, and positions. What
+// may be read ahead of its commit is on its way as soon as it is added.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/backoff.h"
@@ -32,8 +35,13 @@ class CommitQueue {
   void add(StageRecord record);
   /// So much waits that nothing more should be read.
   [[nodiscard]] bool full() const;
-  [[nodiscard]] bool empty() const { return pending_.empty() && positions_.empty(); }
+  [[nodiscard]] bool empty() const {
+    return pending_.empty() && ahead_.empty() && positions_.empty();
+  }
+  /// Records that only a commit writes.
   [[nodiscard]] bool has_records() const { return !pending_.empty(); }
+  /// Records on their way, of which the next commit says whether they have arrived.
+  [[nodiscard]] bool has_ahead() const { return !ahead_.empty(); }
   /// The stage says itself where reading may go on from.
   [[nodiscard]] bool stage_says_positions() const { return stage_says_positions_; }
   [[nodiscard]] bool busy() const { return committer_ && committer_->busy(); }
@@ -57,17 +65,25 @@ class CommitQueue {
   using Positions = std::map<core::StreamPartition, std::int64_t>;
   Progress settle(const core::Status& status, core::Duration now);
   void put_back();
+  [[nodiscard]] bool held(std::string_view topic) const {
+    return held_.contains(topic) || held_under_way_.contains(topic);
+  }
 
   std::string stage_;
   LoopProbe& probe_;
   core::Log& log_;
   std::unique_ptr<Committer> committer_;
   std::vector<StageRecord> pending_;
-  std::size_t pending_bytes_ = 0;
-  Positions positions_;  // that the stage said
+  std::vector<StageRecord> ahead_;
+  std::set<std::string, std::less<>>
+      held_;                       // topics of pending_: nothing of theirs goes ahead of it
+  std::size_t pending_bytes_ = 0;  // of both
+  Positions positions_;            // that the stage said
   bool stage_says_positions_ = false;
   // Of the commit under way.
   std::vector<std::int32_t> owners_;  // of each record: its input partition
+  std::vector<StageRecord> ahead_under_way_;
+  std::set<std::string, std::less<>> held_under_way_;
   Positions positions_under_way_;
   core::Duration began_{};
   Backoff backoff_;

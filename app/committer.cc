@@ -18,6 +18,9 @@ class InlineCommitter final : public Committer {
     outcome_ = publisher_->commit(records_, positions);
     if (finished_) finished_();
   }
+  bool write_ahead(const core::OutRecord& record) override {
+    return publisher_->write_ahead(record);
+  }
   std::optional<core::Status> poll() override { return std::exchange(outcome_, std::nullopt); }
   core::Status wait() override {
     const auto outcome = poll();
@@ -46,6 +49,9 @@ class ThreadCommitter final : public Committer {
     positions_ = std::move(positions);
     asked_ = busy_ = true;
     changed_.notify_all();
+  }
+  bool write_ahead(const core::OutRecord& record) override {
+    return publisher_->write_ahead(record);
   }
   std::optional<core::Status> poll() override {
     const std::lock_guard lock(mutex_);

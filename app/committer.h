@@ -17,6 +17,8 @@ class Committer {
   /// Begins a commit. The records stay with the committer until take_back() or the next start().
   virtual void start(std::vector<core::OutRecord> records,
                      std::vector<core::Position> positions) = 0;
+  /// RecordPublisher::write_ahead, also while a commit is under way.
+  virtual bool write_ahead(const core::OutRecord& record) = 0;
   /// The outcome of the commit begun last, once; nullopt while it is under way or there is none.
   virtual std::optional<core::Status> poll() = 0;
   /// Waits for the outcome; ok when none is under way.

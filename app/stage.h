@@ -44,6 +44,7 @@ struct StageWiring {
   bool writes = true;                 // false: take() never gives anything, no publisher is opened
   bool leader = false;                // runs only while this process holds the lease
   std::size_t batch = 2048;
+  std::size_t take_every = 0;  // records after which take() is called within a batch; 0: behind it
   core::Duration commit_every{};  // of positions without records; records are committed at once
   core::Duration fetch_wait = std::chrono::milliseconds(10);
 };
@@ -53,6 +54,7 @@ struct StageWiring {
 struct StageRecord {
   std::int32_t partition = 0;
   core::OutRecord record;
+  bool ahead = false;  // may be read before the rest of its commit, where the guarantee allows it
 };
 
 struct StageOutput {

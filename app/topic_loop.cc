@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 using Phase = LoopPartition::Phase;
 
 constexpr core::Duration kTickEvery = 100ms;
-constexpr core::Duration kGrace = 5s;  // at the end, for what was begun outside
+constexpr core::Duration kAheadFor = 100ms;  // at most, before what went ahead is committed behind
+constexpr core::Duration kGrace = 5s;        // at the end, for what was begun outside
 
 }  // namespace
 
@@ -48,6 +49,7 @@ core::Status TopicLoop::Impl::open() {
   publisher.writer = wiring_.writer;
   publisher.source = &*source_;
   publisher.durable = true;
+  publisher.linger = 0ms;  // what goes ahead of its commit is not flushed
   publisher.transactional_id = wiring_.transactional_id;
   auto made = ports_.transport->publisher(std::move(publisher));
   if (!made) return made.error();
@@ -203,6 +205,7 @@ void TopicLoop::Impl::handle(const core::RecordView& record) {
   const std::optional<Refusal> refusal = handling_.hand(record, *partition);
   // In a replay: it went to the dlq before the restart.
   if (refusal && !replaying) refuse(record, *refusal);
+  if (wiring_.take_every != 0 && ++since_take_ >= wiring_.take_every) gather();
 }
 
 void TopicLoop::Impl::refuse(const core::RecordView& record, const Refusal& refusal) {
@@ -245,6 +248,7 @@ void TopicLoop::Impl::tick() {
 }
 
 void TopicLoop::Impl::gather() {
+  since_take_ = 0;
   if (!queue_.full()) queue_.add(stage_.take(time_.now()));
 }
 
@@ -273,9 +277,12 @@ void TopicLoop::Impl::start_commit(bool all) {
   if (!queue_.is_open() || queue_.busy()) return;
   const core::Duration now = clock_.monotonic();
   if (queue_.backoff().waits(now)) return;
-  if (!queue_.has_records()) {
-    const bool moved = queue_.stage_says_positions() ? !queue_.empty() : moved_;
-    if (!moved || (!all && now - last_commit_ < wiring_.commit_every)) return;
+  if (!queue_.has_records() && !queue_.full()) {
+    const bool moved =
+        queue_.has_ahead() || (queue_.stage_says_positions() ? !queue_.empty() : moved_);
+    const core::Duration every =
+        queue_.has_ahead() ? std::min(wiring_.commit_every, kAheadFor) : wiring_.commit_every;
+    if (!moved || (!all && now - last_commit_ < every)) return;
   }
   std::vector<core::Position> where;
   if (!wiring_.group.empty()) where = partitions_.live_only(source_->positions());

@@ -83,9 +83,10 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   std::optional<core::Error> broken_;  // nothing here is ours any more: start over after the poll
 
   PartitionTable partitions_;
-  bool assigned_ = false;  // we were told what is ours, maybe nothing
-  bool moved_ = false;     // records were handled since the last commit began
-  bool polled_ = false;    // since the last tick, with success
+  bool assigned_ = false;       // we were told what is ours, maybe nothing
+  bool moved_ = false;          // records were handled since the last commit began
+  bool polled_ = false;         // since the last tick, with success
+  std::size_t since_take_ = 0;  // records handled since the stage was asked for its output
   core::Duration last_commit_{};
   core::Duration next_tick_{};
   Backoff open_backoff_;

@@ -31,6 +31,12 @@ class RecordPublisher {
   /// (recreate the publisher, call again).
   virtual Status commit(std::span<const OutRecord> records,
                         std::span<const Position> positions) = 0;
+  /// Begins to write one record of the next commit before that is asked for, where the guarantee
+  /// lets readers see it alone (at least once). True: it is on its way and must not be part of that
+  /// commit(), which succeeds only once it is durable; when commit() fails, it is to be written
+  /// again. False: it belongs into the commit. Never blocks. From any thread, also while a commit is
+  /// under way.
+  virtual bool write_ahead(const OutRecord& /*record*/) { return false; }
 
   /// Partitions of a topic by its short name; 1 on the journal.
   virtual Result<std::int32_t> partitions(std::string_view topic) = 0;

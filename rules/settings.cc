@@ -311,8 +311,11 @@ void read_engine(config::Reader& root, EngineConfig& out) {
         "max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
         "runs known at once per engine thread; ended ones make room, more are refused, counted "
         "and told");
-    in.optional("delivery", out.delivery, config::one_of({"exactly_once", "at_least_once"}),
-                "exactly_once commits outputs and positions in one transaction");
+    in.optional(
+        "delivery", out.delivery, config::one_of({"exactly_once", "at_least_once"}),
+        "exactly_once commits outputs and positions in one transaction; at_least_once makes "
+        "an issue on Kafka readable as soon as it is judged, and may tell it again after a "
+        "crash");
   });
 }
 

@@ -13,6 +13,8 @@ namespace {
 // One piece of a snapshot: small enough that evaluation never stands still for long, and that a
 // transaction stays far below what a broker takes in one go.
 constexpr std::size_t kPieceBytes = 512U << 10;
+// Without transactions an issue waits for nobody: so many frames take less than a millisecond.
+constexpr std::size_t kTakeEvery = 32;
 // Of the keys of state that belongs to the engine of one hosted rule.
 constexpr std::string_view kHostedState = "hosted/";
 
@@ -29,7 +31,10 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
   wiring_.part = "rules";
   wiring_.group = options_.topic_prefix + "-rules";
   wiring_.topics = {core::topic::kTelemetry};
-  if (options_.engine.delivery == "exactly_once") {
+  at_least_once_ = options_.engine.delivery != "exactly_once";
+  if (at_least_once_) {
+    wiring_.take_every = kTakeEvery;
+  } else {
     wiring_.transactional_id = options_.topic_prefix + "-rules-" + options_.instance;
   }
   wiring_.writer = "engine";
@@ -176,10 +181,10 @@ bool EvaluateStage::tells(const rules::Event& event) const {
   return std::holds_alternative<core::RuleStatusEvent>(event);
 }
 
-void EvaluateStage::write(std::int32_t partition, const rules::Event& event,
+void EvaluateStage::write(std::int32_t partition, const rules::Event& event, bool ahead,
                           StageOutput& out) const {
   const auto add = [&](core::OutRecord record) {
-    out.records.push_back({partition, std::move(record)});
+    out.records.push_back({partition, std::move(record), ahead});
   };
   if (const auto* issue = std::get_if<core::Issue>(&event)) {
     add(ingest::encode_issue(*issue));
@@ -203,9 +208,11 @@ StageOutput EvaluateStage::take(const Instant& now) {
   };
   for (const std::int32_t partition : engine_->pending()) {
     rules::Output decided = engine_->take(partition);
+    // What a clock decided stands in the log of decisions first: it is not found again as it was.
+    const bool ahead = at_least_once_ && decided.log.empty();
     for (auto& event : decided.events) {
       if (!tells(event)) continue;
-      write(partition, event, out);
+      write(partition, event, ahead, out);
       unreported_.add(std::move(event));
     }
     for (auto& entry : decided.log) add_state(std::move(entry));

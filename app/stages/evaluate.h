@@ -74,7 +74,7 @@ class EvaluateStage final : public Stage {
   [[nodiscard]] bool tells(const rules::Event& event) const;
   [[nodiscard]] bool piece_waits() const { return !ending_ && (piece_taken_ || piece_committing_); }
   void adopt_rules(const Instant& now);
-  void write(std::int32_t partition, const rules::Event& event, StageOutput& out) const;
+  void write(std::int32_t partition, const rules::Event& event, bool ahead, StageOutput& out) const;
 
   EvaluateOptions options_;
   std::mutex mutex_;  // guards fresh_rules_
@@ -85,6 +85,7 @@ class EvaluateStage final : public Stage {
   CounterTable<rules::EngineStats> stats_;
   std::string telemetry_topic_;
   std::string source_;  // CloudEvents source of commands
+  bool at_least_once_ = false;
   std::unique_ptr<rules::Engine> engine_;
   ComparisonReader comparisons_;  // what other partitions say of runs that ours are compared with
   ingest::JsonScalarDecoder json_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/identity.h"
+#include "ingest/kafka/deadline.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -55,6 +56,12 @@ std::vector<std::pair<std::string_view, std::string>> producer_settings(
 
 constexpr std::size_t kRecordOverhead = 512;  // of a batch and a record's headers, generously
 
+// What travels beside a record: 31 bits of the hash of another partition key than its own key, a
+// bit that says so, and the round in which it was queued.
+constexpr std::uintptr_t kOtherKey = 0x80000000U;
+constexpr unsigned kRoundBit = 32;
+static_assert(sizeof(std::uintptr_t) == 8);
+
 }  // namespace
 
 KafkaProducer::KafkaProducer(const KafkaContext& context)
@@ -89,6 +96,10 @@ void KafkaProducer::on_delivery(rd_kafka_t* /*client*/, const rd_kafka_message_t
 }
 
 void KafkaProducer::delivered(const rd_kafka_message_t& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    --on_the_way_[reinterpret_cast<std::uintptr_t>(message._private) >> kRoundBit];
+  }
   if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
     delivered_.add();
     return;
@@ -111,9 +122,10 @@ void KafkaProducer::delivered(const rd_kafka_message_t& message) {
 std::int32_t KafkaProducer::choose_partition(const rd_kafka_topic_t* /*topic*/, const void* key,
                                              std::size_t key_size, std::int32_t count,
                                              void* /*opaque*/, void* message_opaque) noexcept {
-  if (message_opaque != nullptr) {
-    const auto hash = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(message_opaque));
-    return static_cast<std::int32_t>((hash & 0x7FFFFFFFU) % static_cast<std::uint32_t>(count));
+  const auto beside = reinterpret_cast<std::uintptr_t>(message_opaque);
+  if ((beside & kOtherKey) != 0) {
+    return static_cast<std::int32_t>((beside & (kOtherKey - 1)) %
+                                     static_cast<std::uint32_t>(count));
   }
   return core::partition_for({static_cast<const char*>(key), key_size}, count);
 }
@@ -137,7 +149,14 @@ core::Result<KafkaProducer::Topic*> KafkaProducer::topic(std::string_view name) 
 }
 
 core::Status KafkaProducer::produce(const core::OutRecord& record) {
+  auto status = produce_unserved(record);
+  rd_kafka_poll(client_->get(), 0);
+  return status;
+}
+
+core::Status KafkaProducer::produce_unserved(const core::OutRecord& record) {
   rd_kafka_topic_t* handle = nullptr;
+  std::size_t round = 0;
   {
     const std::lock_guard lock(mutex_);
     auto found = topic(record.topic);
@@ -151,6 +170,8 @@ core::Status KafkaProducer::produce(const core::OutRecord& record) {
     // Told once; the next call tries again, for the topic may have been created since.
     if (std::exchange((*found)->missing, false)) return context_.missing(record.topic);
     handle = (*found)->handle.get();
+    round = round_;
+    ++on_the_way_[round];
   }
   rd_kafka_headers_t* headers = nullptr;
   if (!record.headers.empty()) {
@@ -160,9 +181,8 @@ core::Status KafkaProducer::produce(const core::OutRecord& record) {
                           static_cast<ssize_t>(value.size()));
     }
   }
-  // The hash of another partition key travels beside the record; bit 31 keeps it from being null.
-  const std::uintptr_t hash =
-      record.partition_key.empty() ? 0 : core::murmur2(record.partition_key) | 0x80000000U;
+  std::uintptr_t beside = static_cast<std::uintptr_t>(round) << kRoundBit;
+  if (!record.partition_key.empty()) beside |= core::murmur2(record.partition_key) | kOtherKey;
   const std::int32_t partition = record.partition.value_or(RD_KAFKA_PARTITION_UA);
   // An empty value is not a null one: it needs an address.
   const void* value = record.value ? record.value->data() : nullptr;
@@ -182,7 +202,7 @@ core::Status KafkaProducer::produce(const core::OutRecord& record) {
   fields[5].u.i64 = record.timestamp / 1'000'000;
   fields[6].vtype = RD_KAFKA_VTYPE_OPAQUE;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an opaque number travels as librdkafka wants it
-  fields[6].u.ptr = reinterpret_cast<void*>(hash);
+  fields[6].u.ptr = reinterpret_cast<void*>(beside);
   std::vector<rd_kafka_vu_t> with_headers;
   const rd_kafka_vu_t* all = fields.data();
   std::size_t count = fields.size();
@@ -196,8 +216,11 @@ core::Status KafkaProducer::produce(const core::OutRecord& record) {
     count = with_headers.size();
   }
   const Kafka<rd_kafka_error_t> error(rd_kafka_produceva(client_->get(), all, count));
-  rd_kafka_poll(client_->get(), 0);
   if (!error) return core::ok();
+  {
+    const std::lock_guard lock(mutex_);
+    --on_the_way_[round];
+  }
   if (headers != nullptr) rd_kafka_headers_destroy(headers);
   const auto code = rd_kafka_error_code(error.get());
   if (kafka_code(code) == core::Code::not_found) return context_.missing(record.topic);
@@ -220,6 +243,33 @@ core::Status KafkaProducer::flush(milliseconds timeout) {
     return core::Error{core::Code::deadline_exceeded,
                        std::to_string(rd_kafka_outq_len(client_->get())) +
                            " records are not delivered to " + context_.address + " yet"};
+  }
+  if (auto failure = take_failure()) return std::move(*failure);
+  return core::ok();
+}
+
+core::Status KafkaProducer::deliver(std::chrono::steady_clock::time_point deadline) {
+  std::size_t waited = 0;
+  bool both = false;  // an earlier call gave up on its round
+  {
+    const std::lock_guard lock(mutex_);
+    waited = round_;
+    both = on_the_way_[1 - waited] != 0;
+    if (!both) round_ = 1 - waited;
+  }
+  for (;;) {
+    std::size_t left = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      left = on_the_way_[waited] + (both ? on_the_way_[1 - waited] : 0);
+    }
+    if (left == 0) break;
+    if (ms_until(deadline) == 0) {
+      return core::Error{
+          core::Code::deadline_exceeded,
+          std::to_string(left) + " records are not delivered to " + context_.address + " yet"};
+    }
+    rd_kafka_poll(client_->get(), ms_until(deadline));
   }
   if (auto failure = take_failure()) return std::move(*failure);
   return core::ok();
@@ -255,6 +305,11 @@ core::Result<std::int32_t> KafkaProducer::partitions(std::string_view name, mill
     if (auto status = learn_partitions(timeout); !status) return status.error();
   }
   return context_.missing(name);
+}
+
+bool KafkaProducer::knows(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  return known_partitions_.contains(name);
 }
 
 core::Status KafkaProducer::warm_up(std::string_view name, milliseconds timeout) {

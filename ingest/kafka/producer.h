@@ -1,6 +1,7 @@
 // One librdkafka producer: queues records, knows topics and partition counts, counts deliveries.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -28,8 +29,12 @@ class KafkaProducer {
 
   /// Queues a copy; never blocks. Errors as RecordPublisher::publish.
   core::Status produce(const core::OutRecord& record);
+  /// The same, but leaves the reports on deliveries to whoever waits in deliver().
+  core::Status produce_unserved(const core::OutRecord& record);
   /// deadline_exceeded when not everything was delivered; else the first failure since last time.
   core::Status flush(std::chrono::milliseconds timeout);
+  /// As flush(), of what was queued before this call: others may go on queueing. One call at a time.
+  core::Status deliver(std::chrono::steady_clock::time_point deadline);
   /// Serves delivery callbacks, waiting at most `timeout` for one.
   void serve(std::chrono::milliseconds timeout);
   /// The first failed delivery since last asked.
@@ -39,6 +44,8 @@ class KafkaProducer {
 
   /// Asks the cluster when it is not known yet; waits at most `timeout`.
   core::Result<std::int32_t> partitions(std::string_view topic, std::chrono::milliseconds timeout);
+  /// Whether partitions() would answer at once.
+  [[nodiscard]] bool knows(std::string_view topic);
   /// Makes the first record of a topic as quick as the others: fetches its leaders now.
   core::Status warm_up(std::string_view topic, std::chrono::milliseconds timeout);
 
@@ -70,6 +77,9 @@ class KafkaProducer {
   std::map<std::string, Topic, std::less<>> topics_;
   std::map<std::string, std::int32_t, std::less<>> known_partitions_;
   std::optional<core::Error> failure_;
+  // A record is of the round in which it was queued; deliver() begins a new one and waits for the old.
+  std::size_t round_ = 0;
+  std::array<std::size_t, 2> on_the_way_{};  // records per round
   std::unique_ptr<KafkaClient> client_;
 };
 

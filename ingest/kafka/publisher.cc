@@ -88,12 +88,13 @@ core::Result<std::int32_t> KafkaPublisher::partitions(std::string_view topic) {
 
 core::Status KafkaPublisher::commit(std::span<const core::OutRecord> records,
                                     std::span<const core::Position> positions) {
-  if (records.empty() && positions.empty()) return core::ok();
+  const bool plain = options_.transactional_id.empty();
+  // Of a plain producer something may be on its way.
+  if (records.empty() && positions.empty() && !plain) return core::ok();
   const auto start = Clock::now();
   const auto deadline = start + options_.commit_timeout;
-  auto status = options_.transactional_id.empty()
-                    ? commit_at_least_once(records, positions, deadline)
-                    : commit_transaction(records, positions, deadline);
+  auto status = plain ? commit_at_least_once(records, positions, deadline)
+                      : commit_transaction(records, positions, deadline);
   duration_.observe(std::chrono::duration<double>(Clock::now() - start).count());
   (status ? committed_ : failed_).add();
   return status;
@@ -130,6 +131,14 @@ core::Status KafkaPublisher::produce_all(KafkaProducer& producer,
 
 // ── At least once ────────────────────────────────────────────────────────────────────────────
 
+/// Of a topic that was never written to, the commit asks the cluster first.
+bool KafkaPublisher::write_ahead(const core::OutRecord& record) {
+  if (!options_.transactional_id.empty()) return false;
+  auto producer = plain();
+  return producer && (*producer)->knows(record.topic) &&
+         (*producer)->produce_unserved(record).has_value();
+}
+
 core::Status KafkaPublisher::commit_at_least_once(std::span<const core::OutRecord> records,
                                                   std::span<const core::Position> positions,
                                                   Deadline deadline) {
@@ -142,7 +151,7 @@ core::Status KafkaPublisher::commit_at_least_once(std::span<const core::OutRecor
     }
   }
   if (auto status = produce_all(**producer, records, deadline); !status) return status;
-  if (auto status = (*producer)->flush(left_until(deadline)); !status) return status;
+  if (auto status = (*producer)->deliver(deadline); !status) return status;
   return store_positions(positions, deadline);
 }
 

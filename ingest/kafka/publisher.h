@@ -15,7 +15,7 @@
 
 namespace tocsin::ingest {
 
-/// publish() and flush() from any thread; commit() from the thread that polls the source.
+/// publish(), flush() and write_ahead() from any thread; commit() from the thread that polls the source.
 class KafkaPublisher final : public core::RecordPublisher {
  public:
   static core::Result<std::unique_ptr<KafkaPublisher>> open(const KafkaContext& context,
@@ -26,6 +26,7 @@ class KafkaPublisher final : public core::RecordPublisher {
   core::Status flush(std::chrono::milliseconds timeout) override;
   core::Status commit(std::span<const core::OutRecord> records,
                       std::span<const core::Position> positions) override;
+  bool write_ahead(const core::OutRecord& record) override;
   core::Result<std::int32_t> partitions(std::string_view topic) override;
 
  private:

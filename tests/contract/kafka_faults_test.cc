@@ -175,6 +175,39 @@ TEST_F(KafkaFaults, WhatWentThroughBeforeAFailureIsNotWrittenAgain) {
   EXPECT_THAT(issues(), ElementsAre("0", "1", "3"));
 }
 
+TEST_F(KafkaFaults, ACommitWaitsForWhatWasWrittenAheadAndForNothingBehindIt) {
+  ingest::PublisherOptions options;
+  options.linger = milliseconds{0};
+  options.commit_timeout = seconds{3};
+  auto opened = transport_->publisher(options);
+  ASSERT_TRUE(opened);
+  auto& publisher = **opened;
+  ASSERT_TRUE(publisher.commit(std::vector{record("issues", "k", "0")}, {}));
+  ASSERT_TRUE(cluster_->pause());
+  ASSERT_TRUE(publisher.write_ahead(record("issues", "k", "1")));
+  // No record and no position of its own: what is on its way is enough.
+  core::Status status = publisher.commit({}, {});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::deadline_exceeded) << status.error().message;
+  std::jthread others([&](const std::stop_token& stop) {
+    // Others go on writing: a commit that waited until nothing is under way would never end.
+    for (int i = 0; !stop.stop_requested(); ++i) {
+      (void)publisher.write_ahead(record("acks", "k", std::to_string(i)));
+      std::this_thread::yield();
+    }
+  });
+  ASSERT_TRUE(cluster_->resume());
+  const auto deadline = Clock::now() + seconds{40};
+  do {
+    status = publisher.commit(std::vector{record("issues", "k", "1")}, {});
+  } while (!status && status.error().retryable() && Clock::now() < deadline);
+  others.request_stop();
+  others.join();
+  ASSERT_TRUE(status) << status.error().message;
+  // On its way when its commit was given up, and written again with the next.
+  EXPECT_THAT(issues(), ElementsAre("0", "1", "1"));
+}
+
 TEST_F(KafkaFaults, WhoIsCutOffSeesNoEnd) {
   send("a");
   auto source = member();

@@ -189,6 +189,52 @@ TEST(KafkaGroup, AtLeastOnceStoresPositionsAfterTheRecords) {
   EXPECT_EQ(read->front().value, "y");
 }
 
+TEST(KafkaGroup, WhatIsWrittenAheadIsReadableBeforeItsCommitWhichStoresPositionsBehindIt) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  ASSERT_TRUE(producer->publish(record("telemetry", "run", "x")));
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  auto source = backend->member({"telemetry"});
+  ASSERT_TRUE(read_records(*source, 1));
+  ingest::PublisherOptions options;
+  options.source = source.get();
+  options.linger = milliseconds{0};
+  auto plain = backend->transport().publisher(options);
+  ASSERT_TRUE(plain);
+  // The cluster has to be asked first how many partitions the topic has.
+  EXPECT_FALSE((*plain)->write_ahead(record("issues", "k", "0")));
+  ASSERT_TRUE((*plain)->commit(std::vector{record("issues", "k", "1")}, {}));
+  ASSERT_TRUE((*plain)->write_ahead(record("issues", "k", "2")));
+  auto reader = backend->observer({"issues"});
+  const auto early = read_records(*reader, 2);
+  ASSERT_TRUE(early) << early.error().message;
+  ASSERT_THAT(*early, SizeIs(2));
+  EXPECT_EQ(early->back().value, "2");
+  ASSERT_TRUE((*plain)->write_ahead(record("issues", "k", "3")));
+  const auto status = (*plain)->commit({}, source->positions());
+  ASSERT_TRUE(status) << status.error().message;
+  const auto late = read_records(*reader, 1);
+  ASSERT_TRUE(late) << late.error().message;
+  EXPECT_EQ(late->front().value, "3");
+  source->close(seconds{5});
+  ASSERT_TRUE(producer->publish(record("telemetry", "run", "y")));
+  ASSERT_TRUE(producer->flush(seconds{20}));
+  auto successor = backend->member({"telemetry"});
+  const auto read = read_records(*successor, 1);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->front().value, "y");
+}
+
+TEST(KafkaGroup, NothingIsWrittenAheadOfATransaction) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto source = backend->member({"telemetry"});
+  auto committer = backend->committer(*source);
+  ASSERT_TRUE(committer->commit(std::vector{record("issues", "k", "1")}, {}));
+  EXPECT_FALSE(committer->write_ahead(record("issues", "k", "2")));
+}
+
 TEST(KafkaPositions, APositionThatRetentionTookIsAGapAndReadingGoesOn) {
   auto backend = open_kafka_backend();
   ASSERT_NE(backend, nullptr);

@@ -16,6 +16,8 @@ std::string_view to_string(Call call) noexcept {
       return "commit";
     case Call::publish:
       return "publish";
+    case Call::write_ahead:
+      return "write_ahead";
     case Call::flush:
       return "flush";
     case Call::read_all:

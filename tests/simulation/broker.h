@@ -39,7 +39,7 @@ struct BrokerOptions {
 };
 
 /// What a client asks of the broker; each of them can be made to fail.
-enum class Call { open, poll, commit, publish, flush, read_all, lease, ping };
+enum class Call { open, poll, commit, publish, write_ahead, flush, read_all, lease, ping };
 std::string_view to_string(Call call) noexcept;
 
 /// What becomes of one call.
@@ -47,7 +47,8 @@ struct Fault {
   enum class Kind {
     none,
     refused,  // `error`, and nothing was done
-    lost,     // done, but the answer is `error`: commits and publishes only
+    lost,     // done, but the answer is `error`: commits and publishes only; what is written ahead
+              // never arrives, and the next commit says so
     hangs,    // commits only: `error`; the transaction stays open and ends later, see `arrives`
     late,     // commits only: `error`; the whole request reaches the broker after `arrives`
     halfway,  // read_all only: `error` after some of the records

@@ -75,6 +75,19 @@ class Publisher final : public core::RecordPublisher {
     return status;
   }
 
+  bool write_ahead(const core::OutRecord& record) override {
+    if (!options_.transactional_id.empty()) return false;
+    const std::lock_guard lock(state_->mutex);
+    const auto fault = state_->fault(*client_, Call::write_ahead);
+    if (fault.kind == Fault::Kind::refused || !state_->check(record)) return false;
+    if (fault.kind == Fault::Kind::none) {
+      state_->store(record, 0);
+    } else {
+      lost_ahead_ = fault.error;
+    }
+    return true;
+  }
+
   core::Result<std::int32_t> partitions(std::string_view topic) override {
     const std::lock_guard lock(state_->mutex);
     const auto it = state_->partitions.find(std::string(topic));
@@ -178,6 +191,7 @@ class Publisher final : public core::RecordPublisher {
   core::Status commit_plainly(std::span<const core::OutRecord> records,
                               std::span<const core::Position> positions, const Fault& fault) {
     for (const auto& record : records) state_->store(record, 0);
+    if (lost_ahead_) return *std::exchange(lost_ahead_, std::nullopt);
     if (fault.kind == Fault::Kind::hangs) return fault.error;
     if (options_.source != nullptr) {
       const auto [name, member] = membership_of(*options_.source);
@@ -195,7 +209,8 @@ class Publisher final : public core::RecordPublisher {
   std::shared_ptr<MemoryBroker::State> state_;
   std::shared_ptr<Client> client_;
   ingest::PublisherOptions options_;
-  std::uint64_t epoch_ = 0;  // of the transactional id
+  std::uint64_t epoch_ = 0;                // of the transactional id
+  std::optional<core::Error> lost_ahead_;  // what the next commit says of a record before it
   // The commit whose answer got lost:
   std::uint64_t in_doubt_ = 0;
   std::shared_ptr<Request> late_;

@@ -39,6 +39,7 @@ class BadPublisher final : public core::RecordPublisher {
 
   core::Status publish(const core::OutRecord& record) override { return inner_->publish(record); }
   core::Status flush(std::chrono::milliseconds timeout) override { return inner_->flush(timeout); }
+  bool write_ahead(const core::OutRecord& record) override { return inner_->write_ahead(record); }
   core::Result<std::int32_t> partitions(std::string_view topic) override {
     return inner_->partitions(topic);
   }

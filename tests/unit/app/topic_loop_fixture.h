@@ -23,17 +23,18 @@ inline constexpr const char* kGroup = "tocsin-adder";
 /// far, and the sum is its state. Lost or doubled records show in the sums.
 class Adder final : public Stage {
  public:
-  Adder() {
+  explicit Adder(bool exactly_once = true) {
     wiring_.name = "adder";
     wiring_.part = "rules";
     wiring_.group = kGroup;
     wiring_.topics = {"telemetry"};
-    wiring_.transactional_id = "adder-0";
+    if (exactly_once) wiring_.transactional_id = "adder-0";
     wiring_.writer = "adder";
     wiring_.state_topic = "rules-state";
     wiring_.state = StateScope::input_partition;
   }
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  StageWiring& change_wiring() { return wiring_; }
   core::Status open(const Instant&) override {
     ++opened;
     sums_.clear();
@@ -69,7 +70,7 @@ class Adder final : public Stage {
     if (context.replaying) return std::nullopt;
     core::OutRecord out{"issues", "sum", std::to_string(sums_[record.partition])};
     out.partition = 0;
-    fresh_.push_back({record.partition, std::move(out)});
+    fresh_.push_back({record.partition, std::move(out), true});
     if (handled % snapshot_every == 0) {
       core::OutRecord state{
           "rules-state", "sum",
@@ -128,8 +129,11 @@ class TopicLoopTest : public testing::Test {
   }
   struct Process {
     Process(simulation::MemoryBroker& where,
-            const std::function<LoopPorts(ingest::Transport&)>& with)
-        : broker(where), transport(where.connect("p")), loop(stage, with(*transport)) {}
+            const std::function<LoopPorts(ingest::Transport&)>& with, Adder adder = Adder())
+        : broker(where),
+          transport(where.connect("p")),
+          stage(std::move(adder)),
+          loop(stage, with(*transport)) {}
     void kill() { broker.die(*transport); }
     simulation::MemoryBroker& broker;
     std::unique_ptr<ingest::Transport> transport;
