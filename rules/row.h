@@ -92,6 +92,7 @@ struct RowBatch {
   const std::byte* columns = nullptr;
   std::size_t rows = 0;
   std::span<const std::uint32_t> slots;   // unit of each row; kSkip = not to be judged
+  std::uint32_t first = kSkip;            // the first of them, where they stand side by side
   std::span<const std::uint64_t> shapes;  // per unit: shape_of(); may be empty
   core::Mode mode = core::Mode::global;
   std::int64_t step = 0;
@@ -106,6 +107,11 @@ struct RowBatch {
   double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
   const NameTable* names = nullptr;  // what the run's dictionaries say
 
+  /// A column from one row on, for rules that look at several rows at once.
+  template <typename T>
+  [[nodiscard]] core::ColumnView<T> column(std::size_t number, std::size_t from) const noexcept {
+    return {columns + (number * rows + from) * core::kColumnBytes, rows - from};
+  }
   /// A statistic sent for this row on request, whatever its parameters.
   [[nodiscard]] std::optional<double> statistic(core::SparseStat stat, std::size_t row) const {
     if (sparse.empty()) return std::nullopt;
@@ -145,18 +151,17 @@ struct RowBatch {
                                            std::initializer_list<double> parameters) const;
 };
 
-/// Large states of many units stand in no cache: fetches that of a row which comes soon.
-inline void fetch_ahead(const RowBatch& batch, std::size_t row, const std::byte* states,
-                        std::size_t size) noexcept {
+/// Large states of many units stand in no cache: fetches that of a row which comes soon. `at`: of
+/// the present one among `rows`.
+inline void fetch_ahead(const RowBatch& batch, std::span<const std::uint32_t> rows, std::size_t at,
+                        const std::byte* states, std::size_t size) noexcept {
   constexpr std::size_t kAhead = 4;
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kMost = 8 * kLine;
-  if (row + kAhead >= batch.rows) return;
-  const std::uint32_t slot = batch.slots[row + kAhead];
-  if (slot == RowBatch::kSkip) return;
-  const std::byte* const state = states + slot * size;
-  for (std::size_t at = 0; at < std::min(size, kMost); at += kLine)
-    __builtin_prefetch(state + at, 1);
+  if (at + kAhead >= rows.size()) return;
+  const std::byte* const state = states + batch.slots[rows[at + kAhead]] * size;
+  for (std::size_t line = 0; line < std::min(size, kMost); line += kLine)
+    __builtin_prefetch(state + line, 1);
 }
 
 }  // namespace tocsin::rules

@@ -142,10 +142,11 @@ class RowProgram : public Program {
  public:
   [[nodiscard]] virtual std::size_t state_bytes() const noexcept = 0;
   virtual void init(std::byte* state) const = 0;
-  /// Judges every row whose `applies` is Match::yes. `noted` gets the rows that hit, and those
-  /// whose unit's life is active; everything else is only counted.
-  virtual void judge(const RowBatch& batch, std::byte* states, const Life* lives,
-                     const Match* applies, std::vector<RowHit>& noted,
+  /// Judges these rows of the batch (numbers, ascending, at least one; each has a unit). `states`, `lives`: per
+  /// unit. `noted` gets the rows that hit, and those whose unit's life is active; everything else is
+  /// only counted.
+  virtual void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
+                     const Life* lives, std::vector<RowHit>& noted,
                      EvaluationCounts& counts) const = 0;
   /// `row` is null when the verdict had to wait for the end of the step.
   [[nodiscard]] virtual Finding explain(const std::byte* state, const Row* row,
@@ -159,26 +160,37 @@ class RowProgram : public Program {
   [[nodiscard]] virtual double min_fraction() const noexcept { return 0; }
 };
 
-/// What every row program does: update(row, slot) → Verdict for each row whose unit is looked at.
+/// What every row program does: update(row, slot, at) → Verdict for each of the rows, of which it is
+/// number `at`.
 template <typename Update>
-void judge_rows(const RowBatch& batch, const Life* lives, const Match* applies,
+void judge_rows(const RowBatch& batch, std::span<const std::uint32_t> rows, const Life* lives,
                 std::vector<RowHit>& noted, EvaluationCounts& counts, Update update) {
   OutcomeTally tally(counts);
   const std::uint32_t* const slots = batch.slots.data();
-  const std::size_t rows = batch.rows;
-  for (std::size_t i = 0; i < rows; ++i) {
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const std::uint32_t i = rows[at];
     const std::uint32_t slot = slots[i];
-    if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
-    const Verdict verdict = update(Row(batch.columns, rows, i), slot);
+    const Verdict verdict = update(Row(batch.columns, batch.rows, i), slot, at);
     tally.add(verdict.outcome);
     if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
-      noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+      noted.push_back({slot, i, verdict});
     }
   }
 }
 
+/// Whether something is under way for one of so many units.
+inline bool any_active(const Life* lives, std::size_t count) noexcept {
+  static_assert(std::is_trivially_copyable_v<Life>);
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < count; ++i) all |= std::bit_cast<std::uint64_t>(lives[i]);
+  return std::bit_cast<Life>(all).active();
+}
+
 /// `Rule` has: Config, State (trivially copyable), update(config, state, row, batch) → Verdict,
-/// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*).
+/// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*). And
+/// perhaps quiet(config, states, batch, from, count) → bool: judges so many rows of the batch from
+/// one on together, with the states of their units, if each of them is surely ok; false: it has done
+/// nothing.
 template <typename Rule>
 class RowProgramOf final : public RowProgram {
  public:
@@ -188,12 +200,24 @@ class RowProgramOf final : public RowProgram {
 
   [[nodiscard]] std::size_t state_bytes() const noexcept override { return sizeof(State); }
   void init(std::byte* state) const override { new (state) State{}; }
-  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
+  void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
+             const Life* lives, std::vector<RowHit>& noted,
+             EvaluationCounts& counts) const override {
     auto* all = reinterpret_cast<State*>(states);
-    judge_rows(batch, lives, applies, noted, counts, [&](const Row& row, std::uint32_t slot) {
-      return Rule::update(config, all[slot], row, batch);
-    });
+    if constexpr (requires { Rule::quiet(config, all, batch, 0, 0); }) {
+      const bool side_by_side =
+          batch.first != RowBatch::kSkip && rows.back() - rows.front() + 1 == rows.size();
+      const std::size_t unit = std::size_t{batch.first} + rows.front();
+      if (side_by_side && !any_active(lives + unit, rows.size()) &&
+          Rule::quiet(config, all + unit, batch, rows.front(), rows.size())) {
+        counts[static_cast<std::size_t>(EvaluationOutcome::ok)] += rows.size();
+        return;
+      }
+    }
+    judge_rows(batch, rows, lives, noted, counts,
+               [&](const Row& row, std::uint32_t slot, std::size_t) {
+                 return Rule::update(config, all[slot], row, batch);
+               });
   }
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override {

@@ -54,16 +54,18 @@ class WindowedRowProgram final : public RowProgram {
     const std::span<Item> tail = items(state);
     for (Item& item : tail) new (&item) Item{};
   }
-  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
+  void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
+             const Life* lives, std::vector<RowHit>& noted,
+             EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
     const std::size_t window = Rule::window(config);
-    judge_rows(batch, lives, applies, noted, counts, [&](const Row& row, std::uint32_t slot) {
-      fetch_ahead(batch, row.index(), states, size);
-      std::byte* own = states + slot * size;
-      const std::span<Item> tail(reinterpret_cast<Item*>(own + sizeof(State)), window);
-      return Rule::update(config, *reinterpret_cast<State*>(own), tail, row, batch);
-    });
+    judge_rows(batch, rows, lives, noted, counts,
+               [&](const Row& row, std::uint32_t slot, std::size_t at) {
+                 fetch_ahead(batch, rows, at, states, size);
+                 std::byte* own = states + slot * size;
+                 const std::span<Item> tail(reinterpret_cast<Item*>(own + sizeof(State)), window);
+                 return Rule::update(config, *reinterpret_cast<State*>(own), tail, row, batch);
+               });
   }
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override {

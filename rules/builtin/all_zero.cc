@@ -38,6 +38,20 @@ struct AllZero {
     return share(row) >= cfg.threshold ? hit() : kOk;
   }
 
+  // Where no element of any tensor is zero.
+  static bool quiet(const Config&, const State*, const RowBatch& batch, std::size_t from,
+                    std::size_t count) {
+    const auto counts = batch.column<std::uint64_t>(core::summary_column::count, from);
+    const auto zeros = batch.column<std::uint64_t>(core::summary_column::zero, from);
+    std::uint64_t found = 0;
+    std::uint64_t below = 0;  // its sign: a count of 0
+    for (std::size_t i = 0; i < count; ++i) {
+      found |= zeros[i];
+      below |= counts[i] - 1;
+    }
+    return found == 0 && below >> 63 == 0;
+  }
+
   static double badness(const Config&, const State&, const Row* row) {
     return row == nullptr ? 0 : share(*row);
   }

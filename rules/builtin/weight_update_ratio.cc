@@ -100,6 +100,9 @@ struct WeightUpdateRatio {
 
   static Verdict judge(const Config& cfg, State& state, const RowBatch& batch) {
     const double steps = cfg.per_step ? static_cast<double>(distance(batch.step, state.from)) : 1.0;
+    // A lower bound that is far from too large says nothing; most are, and need no division.
+    const double limit = cfg.large_threshold * (state.before + cfg.epsilon) * steps;
+    if (!state.proven && 1.001 * state.delta < limit) return kInsufficient;
     const double ratio = state.delta / (state.before + cfg.epsilon) / steps;
     if (std::isnan(ratio)) return kInsufficient;
     state.ratio = ratio;

@@ -32,8 +32,9 @@ class DeclaredRows final : public RowProgram {
     if (remembers_) begin(rule_.formula, 0, words);
   }
 
-  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, EvaluationCounts& counts) const override {
+  void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
+             const Life* lives, std::vector<RowHit>& noted,
+             EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
     OutcomeTally tally(counts);
     Point point;
@@ -42,11 +43,16 @@ class DeclaredRows final : public RowProgram {
     point.time = batch.time;
     point.world_size = batch.world_size;
     std::array<double, 128> values;  // NOLINT: written before it is read
-    for (std::size_t i = 0; i < batch.rows; ++i) {
-      if (slide_ && i % values.size() == 0) slide_->read(batch, i, values);
+    std::size_t known = 0;           // values of rows before this one are read
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      const std::uint32_t i = rows[at];
+      if (slide_ && i >= known) {
+        known = i / values.size() * values.size();
+        slide_->read(batch, known, values);
+        known += values.size();
+      }
       const std::uint32_t slot = batch.slots[i];
-      if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
-      if (remembers_) fetch_ahead(batch, i, states, size);
+      if (remembers_) fetch_ahead(batch, rows, at, states, size);
       const Row row(batch.columns, batch.rows, i);
       point.row = &row;
       auto* const words = reinterpret_cast<std::uint64_t*>(states + slot * size);
@@ -58,7 +64,7 @@ class DeclaredRows final : public RowProgram {
       }
       tally.add(verdict.outcome);
       if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
-        noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+        noted.push_back({slot, i, verdict});
       }
     }
   }

@@ -153,12 +153,11 @@ void NativeProgram::init(std::byte* state) const {
   library_->init(rule_, state);
 }
 
-void NativeProgram::judge(const RowBatch& batch, std::byte* states, const Life* lives,
-                          const Match* applies, std::vector<RowHit>& noted,
+void NativeProgram::judge(const RowBatch& batch, std::span<const std::uint32_t> rows,
+                          std::byte* states, const Life* lives, std::vector<RowHit>& noted,
                           EvaluationCounts& counts) const {
-  for (std::size_t i = 0; i < batch.rows; ++i) {
+  for (const std::uint32_t i : rows) {
     const std::uint32_t slot = batch.slots[i];
-    if (slot == RowBatch::kSkip || applies[slot] != Match::yes) continue;
     std::byte* state = states + slot * state_bytes();
     const tocsin_rule_row row = row_of(batch, Row(batch.columns, batch.rows, i));
     tocsin_rule_finding finding{};
@@ -173,7 +172,7 @@ void NativeProgram::judge(const RowBatch& batch, std::byte* states, const Life* 
       std::memcpy(state + own_bytes_, &last, sizeof last);
     }
     if (tells || lives[slot].active()) {
-      noted.push_back({slot, static_cast<std::uint32_t>(i), verdict});
+      noted.push_back({slot, i, verdict});
     }
   }
 }

@@ -36,8 +36,9 @@ class NativeProgram final : public RowProgram {
 
   [[nodiscard]] std::size_t state_bytes() const noexcept override;
   void init(std::byte* state) const override;
-  void judge(const RowBatch& batch, std::byte* states, const Life* lives, const Match* applies,
-             std::vector<RowHit>& noted, EvaluationCounts& counts) const override;
+  void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
+             const Life* lives, std::vector<RowHit>& noted,
+             EvaluationCounts& counts) const override;
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override;
   [[nodiscard]] double badness(const std::byte* state, const Row* row) const override;

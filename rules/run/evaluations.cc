@@ -166,7 +166,7 @@ void Evaluations::choose(Run& run, Roster& roster) {
   const std::size_t first = again ? 0 : roster.chosen_slots;
   if (first == roster.slots.size()) return;
   roster.chosen.resize(wanting.size());
-  roster.chosen_first.resize(wanting.size());
+  roster.picks.resize(wanting.size());
   roster.chosen_slots = roster.slots.size();
   roster.chosen_version = run.names.version;
   if (again) roster.chosen_unsure = false;
@@ -181,13 +181,15 @@ void Evaluations::choose(Run& run, Roster& roster) {
       chosen[i] = looks ? program.selects(candidate_of(run, roster, i)) : Match::no;
       roster.chosen_unsure = roster.chosen_unsure || chosen[i] == Match::unknown;
     }
-    roster.chosen_first[w] = static_cast<std::uint32_t>(
-        std::find(chosen.begin(), chosen.end(), Match::yes) - chosen.begin());
+    if (first == 0) roster.picks[w].clear();
+    for (std::size_t i = first; i < chosen.size(); ++i) {
+      if (chosen[i] == Match::yes) roster.picks[w].add(static_cast<std::uint32_t>(i));
+    }
   }
 }
 
 void Evaluations::feed_rows(Run& run, std::uint32_t roster_number, WorkerRows rows,
-                            std::span<const std::uint32_t> units) {
+                            std::span<const std::uint32_t> units, std::uint32_t first) {
   const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
   if (wanting.empty()) return;
   choose(run, run.rosters[roster_number]);
@@ -196,12 +198,9 @@ void Evaluations::feed_rows(Run& run, std::uint32_t roster_number, WorkerRows ro
   rows.after_train = worker.mark[at(core::Mode::train)];
   rows.offset = ctx_.ref.offset;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
-    const std::vector<Match>& chosen = run.rosters[roster_number].chosen[w];
-    if (run.rosters[roster_number].chosen_first[w] == chosen.size()) continue;
-    chosen_rows_.clear();
-    for (std::uint32_t i = 0; i < units.size(); ++i) {
-      if (units[i] != RowBatch::kSkip && chosen[units[i]] == Match::yes) chosen_rows_.push_back(i);
-    }
+    const Roster& roster = run.rosters[roster_number];
+    if (roster.picks[w].empty()) continue;
+    roster.picks[w].rows(units, first, roster.chosen[w], chosen_rows_);
     if (chosen_rows_.empty()) continue;
     rows.rows = rows.scalar != nullptr ? std::span<const std::uint32_t>() : chosen_rows_;
     feed(run, wanting[w], [&](Evaluator& one, Scope& scope) { one.on_rows(rows, scope); });

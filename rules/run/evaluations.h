@@ -33,7 +33,7 @@ class Evaluations {
   void feed_all(Run& run, std::uint32_t which, core::FunctionRef<void(Evaluator&, Scope&)> call);
   /// `units`: of the roster, for each row.
   void feed_rows(Run& run, std::uint32_t roster_number, WorkerRows rows,
-                 std::span<const std::uint32_t> units);
+                 std::span<const std::uint32_t> units, std::uint32_t first);
   void feed_step_end(Run& run, const WorkerStep& step);
   void feed_closed(Run& run, core::Mode mode, std::int64_t step);
   /// What everybody said of steps up to this one has been said: for those that go by it.

@@ -53,6 +53,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.columns = frame.body().data();
   batch.rows = rows;
   batch.slots = slots_;
+  batch.first = first_slot_;
   batch.shapes = units_.shapes(run, here);
   batch.mode = header.mode;
   batch.step = header.step;
@@ -75,7 +76,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   taken.global_step = header.global_step;
   taken.time = header.time;
   taken.frame = &frame;
-  evaluations_.feed_rows(run, roster_number, taken, slots_);
+  evaluations_.feed_rows(run, roster_number, taken, slots_, first_slot_);
 }
 
 // A worker sends its tensors in one order: most often all rows are units that stand side by side,
@@ -100,6 +101,7 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
   for (std::size_t i = 0; i < rows; ++i) units[i].last_step = step;
   slots_.resize(rows);
   std::iota(slots_.begin(), slots_.end(), first);
+  first_slot_ = first;
   return true;
 }
 
@@ -111,6 +113,7 @@ void Intake::find_units(Run& run, Roster& here, const core::FrameView& frame) {
   const auto names = frame.column<std::uint64_t>(core::summary_column::name);
   const auto metas = frame.column<std::uint64_t>(core::summary_column::meta);
   slots_.resize(rows);
+  first_slot_ = RowBatch::kSkip;
   std::uint32_t guess = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     guess = units_.slot(run, here, names[i], metas[i], guess);
@@ -196,6 +199,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     batch.columns = reinterpret_cast<const std::byte*>(&row);
     batch.rows = 1;
     batch.slots = std::span(&guess, 1);
+    batch.first = guess;
     batch.mode = header.mode;
     batch.step = steps[i];
     batch.time = times[i];
@@ -214,7 +218,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
       taken.global_step = global_steps[i];
       taken.time = times[i];
       taken.scalar = &row;
-      evaluations_.feed_rows(run, roster_number, taken, std::span(&guess, 1));
+      evaluations_.feed_rows(run, roster_number, taken, std::span(&guess, 1), guess);
     }
     ++guess;
   }

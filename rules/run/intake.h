@@ -48,6 +48,7 @@ class Intake {
   JobBook& jobs_;
   // To keep rows free of allocation:
   std::vector<std::uint32_t> slots_;
+  std::uint32_t first_slot_ = RowBatch::kSkip;  // where they stand side by side
   std::vector<core::SparseColumn> sparse_;
   std::vector<core::SparseVector> vectors_;
 };

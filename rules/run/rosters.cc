@@ -35,6 +35,7 @@ void Rosters::index(std::size_t workers) {
     Roster& roster = list_[i];
     for (std::uint32_t k = 0; k < roster.slots.size(); ++k)
       roster.index.insert(roster.slots[k].name, k);
+    for (Block& block : roster.blocks) block.picks.find(block.applies);
     if (roster.worker >= workers) continue;
     numbers(roster.worker)[place_of(roster.mode, roster.scalars)] = i;
   }

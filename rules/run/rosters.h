@@ -13,6 +13,7 @@
 #include "rules/run/moments.h"
 #include "rules/run/open_issue.h"
 #include "rules/run/part_mark.h"
+#include "rules/run/picks.h"
 
 namespace tocsin::rules {
 
@@ -38,6 +39,7 @@ struct Block {
   std::uint32_t state_size = 0;  // bytes of each in `states`
   StepTally tally;
   std::vector<RowHit> waiting;  // verdicts that wait for the end of the step
+  Picks picks;                  // not in snapshots: those that apply
 };
 
 /// The units of one (worker, mode): dense, in the order in which they first came.
@@ -56,9 +58,8 @@ struct Roster {
   // Not in snapshots:
   std::vector<PartMark> marks;             // per range of slots
   std::vector<std::vector<Match>> chosen;  // per evaluator that takes rows, per slot
-  std::vector<std::uint32_t>
-      chosen_first;                   // per such evaluator: its first slot; none: their number
-  std::vector<std::uint64_t> shapes;  // per slot: shape_hash() of what names it
+  std::vector<Picks> picks;                // per such evaluator
+  std::vector<std::uint64_t> shapes;       // per slot: shape_hash() of what names it
   std::uint64_t shapes_version = 0;
   std::size_t chosen_slots = 0;
   std::uint64_t chosen_version = 0;

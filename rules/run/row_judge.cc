@@ -21,10 +21,12 @@ void RowJudge::judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Pla
       }
       block.tally = {batch.step, place.global_step, 0, 0, RowBatch::kSkip};
     }
+    if (block.picks.empty()) continue;
+    block.picks.rows(batch.slots, batch.first, block.applies, rows_);
+    if (rows_.empty()) continue;
     EvaluationCounts counts{};
     noted_.clear();
-    program.judge(batch, block.states.data(), block.lives.data(), block.applies.data(), noted_,
-                  counts);
+    program.judge(batch, rows_, block.states.data(), block.lives.data(), noted_, counts);
     const std::uint64_t judged = counts[static_cast<std::size_t>(EvaluationOutcome::ok)] +
                                  counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
     if (block.tally.hit == 0) {

@@ -28,7 +28,9 @@ class RowJudge {
 
   Context& ctx_;
   IssueBook& book_;
-  std::vector<RowHit> noted_;  // keeps rows free of allocation
+  // To keep rows free of allocation:
+  std::vector<RowHit> noted_;
+  std::vector<std::uint32_t> rows_;
 };
 
 }  // namespace tocsin::rules

@@ -70,6 +70,9 @@ void Units::resolve(Run& run, Roster& roster) {
   roster.names_version = run.names.version;
   if (again) roster.unresolved = false;
   roster.wanted.resize(roster.slots.size());
+  if (first == 0) {
+    for (Block& block : roster.blocks) block.picks.clear();
+  }
   for (std::size_t i = first; i < roster.slots.size(); ++i) {
     const Name* name = run.names.table.find(roster.slots[i].name);
     const Candidate candidate = candidate_of(run, roster, i);
@@ -89,6 +92,7 @@ void Units::resolve(Run& run, Roster& roster) {
         block.applies[i] = program.selects(candidate);
       }
       roster.unresolved = roster.unresolved || block.applies[i] == Match::unknown;
+      if (block.applies[i] == Match::yes) block.picks.add(static_cast<std::uint32_t>(i));
       if (block.applies[i] == Match::yes || !block.lives.empty()) grow(program, block, roster);
     }
     if (roster.wanted[i] != Match::unknown) continue;

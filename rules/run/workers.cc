@@ -16,17 +16,34 @@ StepClock::Presence standing_of(const Worker& worker) {
   return out;
 }
 
+std::uint64_t key_of(std::uint64_t name, std::uint32_t rank) {
+  return name ^ (std::uint64_t{rank} << 32 | rank);
+}
+
 }  // namespace
 
 std::uint32_t Workers::find(std::uint64_t name, std::uint32_t rank) const {
-  const auto found = index_.find({name, rank});
-  return found == index_.end() ? kNone : found->second;
+  const std::uint32_t number = index_.find(key_of(name, rank));
+  if (number == FlatIndex::kNone) return kNone;
+  if (list_[number].name_hash == name && list_[number].rank == rank) return number;
+  const auto found = clashes_.find({name, rank});
+  return found == clashes_.end() ? kNone : found->second;
+}
+
+void Workers::enter(std::uint32_t number) {
+  const Worker& worker = list_[number];
+  const std::uint64_t key = key_of(worker.name_hash, worker.rank);
+  if (index_.find(key) == FlatIndex::kNone) {
+    index_.insert(key, number);
+  } else if (find(worker.name_hash, worker.rank) == kNone) {
+    clashes_.emplace(std::pair{worker.name_hash, worker.rank}, number);
+  }
 }
 
 std::uint32_t Workers::add(Worker worker) {
   const auto number = static_cast<std::uint32_t>(list_.size());
-  index_.emplace(std::pair{worker.name_hash, worker.rank}, number);
   list_.push_back(std::move(worker));
+  enter(number);
   return number;
 }
 
@@ -34,7 +51,7 @@ void Workers::sync(std::uint32_t number) { clock_.update(number, standing_of(lis
 
 void Workers::index() {
   for (std::uint32_t i = 0; i < list_.size(); ++i) {
-    index_[{list_[i].name_hash, list_[i].rank}] = i;
+    enter(i);
     sync(i);
   }
 }

@@ -11,6 +11,7 @@
 
 #include "rules/archive.h"
 #include "rules/rule.h"
+#include "rules/run/flat_index.h"
 #include "rules/run/moments.h"
 #include "rules/run/part_mark.h"
 #include "rules/run/step_clock.h"
@@ -92,8 +93,11 @@ class Workers {
   std::vector<PartMark> marks;  // per range
 
  private:
+  void enter(std::uint32_t number);
+
   std::vector<Worker> list_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> index_;
+  FlatIndex index_;                                                           // by key_of
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> clashes_;  // of equal keys
   StepClock clock_;
 };
 

@@ -85,6 +85,7 @@ void Remap::apply(Run& run) const {
     roster.wanted.clear();  // what rules look at is decided again
     for (Block& block : roster.blocks) block.applies.clear();
     roster.chosen.clear();
+    roster.picks.clear();
     roster.chosen_slots = 0;
     roster.chosen_unsure = false;
   }

@@ -102,12 +102,12 @@ class RowBench {
     if (rule_->selection.matches(role, about) != Match::yes) return "unselected";
     const std::uint32_t slot = 0;
     const Life life;
-    const Match applies = Match::yes;
     const Extensions extensions(with);
     RowBatch batch;
     batch.columns = reinterpret_cast<const std::byte*>(&row);
     batch.rows = 1;
     batch.slots = {&slot, 1};
+    batch.first = slot;
     batch.mode = with.mode;
     batch.step = step;
     batch.loss_scale = with.loss_scale;
@@ -118,7 +118,7 @@ class RowBench {
     batch.names = &names_;
     std::vector<RowHit> noted;
     EvaluationCounts counts{};
-    rule_->judge(batch, state_.data(), &life, &applies, noted, counts);
+    rule_->judge(batch, std::span(&slot, 1), state_.data(), &life, noted, counts);
     for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
       if (counts[i] == 1 && noted.empty())
         return std::string(to_string(static_cast<EvaluationOutcome>(i)));
