@@ -75,6 +75,7 @@ class Checker {
         incomplete_.insert(std::stoi(issue->labels.get("partition")));
         continue;
       }
+      if (issue->rule == "stalled_training_rule") stalled_.insert(issue->run.uid);
       by_id_.emplace(issue->event_id, *issue);
       newest_[issue_key_of(*issue)] = *issue;
       for (const core::Cause& cause : issue->caused_by) {
@@ -336,8 +337,10 @@ class Checker {
               " counts as alive, and everybody is gone");
       }
     }
+    // Neither its start nor a heartbeat arrived: it may be no hook's, and has no end. Its silence has.
     for (const auto& [key, first_and_last] : opening_) {
-      if (!last_attempt_.contains(key.first) && !lost_input(key.first)) {
+      if (!last_attempt_.contains(key.first) && !stalled_.contains(key.first) &&
+          !lost_input(key.first)) {
         wrong("nobody was told of launch " + std::to_string(key.second) + " of " +
               core::to_text(key.first));
       }
@@ -368,6 +371,7 @@ class Checker {
   std::set<core::RunUid> lost_;        // by the clock, at some time
   std::map<core::RunUid, std::uint32_t> last_attempt_;
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
+  std::set<core::RunUid> stalled_;  // made no progress, at some time
   std::set<core::RunUid> revived_;  // their newest word is not an end
   std::map<std::string, core::Issue> by_id_;
   std::map<std::string, core::Issue> newest_;            // by issue key, in the order of the topic
