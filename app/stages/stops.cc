@@ -28,7 +28,6 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
 
 core::Status StopsStage::open(const Instant& now) {
   inputs_.clear();
-  caught_up_ = false;
   out_.clear();
   if (opened_ == core::WallTime{}) opened_ = now.wall;
   agent_.started(opened_);
@@ -68,11 +67,12 @@ std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
 }
 
 std::optional<core::Duration> StopsStage::tick(const StageTick& tick) {
-  // Until everything that was there is read, an old command may already be answered further on.
-  caught_up_ = caught_up_ ||
-               (!inputs_.empty() && std::all_of(inputs_.begin(), inputs_.end(),
-                                                [&](std::int32_t one) { return tick.live(one); }));
-  if (caught_up_) report(agent_.tick(tick.now.wall), tick.now.wall);
+  // Until everything that was there is read, an old command may already be answered further on, or
+  // its launch replaced: after a start, and after a time without the broker.
+  const bool caught_up =
+      !inputs_.empty() &&
+      std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
+  if (caught_up) report(agent_.tick(tick.now.wall), tick.now.wall);
   return std::nullopt;
 }
 

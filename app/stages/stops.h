@@ -43,7 +43,6 @@ class StopsStage final : public Stage {
   actions::LocalStopAgent agent_;
   std::set<std::int32_t> inputs_;
   core::WallTime opened_{};
-  bool caught_up_ = false;
   std::vector<StageRecord> out_;
 };
 

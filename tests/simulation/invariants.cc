@@ -293,6 +293,14 @@ class Checker {
            });
   }
 
+  /// It opened within ten seconds of the stop (docs/launches.md): where no key tells them apart, it may
+  /// be a late rank of what is stopped.
+  [[nodiscard]] bool opened_with(const Stopped& stop) const {
+    const auto command = world_.commands().find(stop.by);
+    return command != world_.commands().end() &&
+           stop.opened <= command->second.issued_at + std::chrono::seconds(10);
+  }
+
   /// Nobody is stopped because of an earlier launch. (Of what a later one leaves running,
   /// everything ends with it: one command stops all processes of a run that had opened by then.)
   void stops() {
@@ -312,8 +320,9 @@ class Checker {
         const auto from = sent_by_.find({data->partition, data->last});
         if (from == sent_by_.end()) continue;
         said += " launch " + std::to_string(from->second);
-        meant =
-            meant || from->second >= stop.launch || one_launch(stop.run, from->second, stop.launch);
+        meant = meant || from->second >= stop.launch ||
+                one_launch(stop.run, from->second, stop.launch) ||
+                (keys_agree(stop.run, from->second, stop.launch) && opened_with(stop));
       }
       if (!meant && !lost_input(stop.run)) {
         wrong("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) +

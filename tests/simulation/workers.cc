@@ -92,6 +92,7 @@ void TrainingRank::open() {
   state_ = State::running;
   incarnation_ = static_cast<std::uint64_t>(core::nanoseconds(ground_.clock->now()));
   opened_ = ground_.clock->monotonic().count();
+  opened_at_ = ground_.clock->now();
   heartbeat_ = ground_.clock->monotonic() + 5s;
   ++announced_;
   ground_.trace->say(run_.name, "rank " + std::to_string(rank_) + " of launch " +
@@ -238,7 +239,8 @@ actions::ProcessFence TrainingRank::fence() const { return {pid_, pid_start_, kB
 bool TrainingRank::signal(int number, std::vector<Stopped>& stopped) {
   if (!alive()) return false;
   if (number == 0) return true;
-  stopped.push_back({uid_, launch_, rank_, number == SIGKILL ? "SIGKILL" : "SIGTERM", ""});
+  stopped.push_back(
+      {uid_, launch_, rank_, number == SIGKILL ? "SIGKILL" : "SIGTERM", "", opened_at_});
   ground_.trace->say(run_.name, "rank " + std::to_string(rank_) + " of launch " +
                                     std::to_string(launch_) + " gets " + stopped.back().by);
   state_ = State::over;
@@ -293,7 +295,8 @@ void TrainingRank::read_commands(std::vector<Stopped>& stopped) {
       continue;
     }
     for (const char* phase : {"accepted", "stopping", "stopped"}) answer(command, phase, "");
-    stopped.push_back({uid_, launch_, rank_, command.command_id, command.reason.event_id});
+    stopped.push_back(
+        {uid_, launch_, rank_, command.command_id, command.reason.event_id, opened_at_});
     end("stopped_by_rule", 77);
     return;
   }

@@ -32,8 +32,9 @@ struct Stopped {
   core::RunUid run;
   std::size_t launch = 0;  // of the run: which start of its processes
   std::uint32_t rank = 0;
-  std::string by;        // command id, or "SIGTERM", "SIGKILL"
-  std::string event_id;  // the issue that the command names
+  std::string by;           // command id, or "SIGTERM", "SIGKILL"
+  std::string event_id;     // the issue that the command names
+  core::WallTime opened{};  // when the process opened, by its clock
 };
 
 /// One process of one launch.
@@ -95,6 +96,7 @@ class TrainingRank {
   core::Duration next_{};       // steady: of the next step
   core::Duration heartbeat_{};  // steady: of the next heartbeat
   std::int64_t opened_ = 0;     // boot-time ns
+  core::WallTime opened_at_{};  // the same by its wall clock
   std::uint64_t incarnation_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t announced_ = 0;

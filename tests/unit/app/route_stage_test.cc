@@ -9,6 +9,7 @@
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
 #include "tests/simulation/clock.h"
+#include "tests/support/record_fixture.h"
 
 namespace tocsin::app {
 namespace {
@@ -50,19 +51,7 @@ class RouteStageTest : public testing::Test {
 
   std::optional<Refusal> hand_over(const core::Issue& issue, const Instant& now) {
     const auto record = ingest::encode_issue(issue);
-    core::RecordView view;
-    view.topic = view.stream = "issues";
-    view.key = record.key;
-    view.value = std::as_bytes(std::span(*record.value));
-    view.native = &record;
-    view.find_header = [](const void* native,
-                          std::string_view name) -> std::optional<std::string_view> {
-      for (const auto& [key, value] : static_cast<const core::OutRecord*>(native)->headers) {
-        if (key == name) return value;
-      }
-      return std::nullopt;
-    };
-    return stage_->handle(view, {now, false});
+    return stage_->handle(ingest::fixture::view_of(record), {now, false});
   }
 
   static std::size_t notifications(const StageOutput& output) {

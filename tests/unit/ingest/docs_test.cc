@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/event_fixture.h"
 #include "tests/unit/ingest/frame_fixture.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/event_fixture.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {

@@ -6,10 +6,10 @@
 #include "ingest/events/events.h"
 #include "ingest/wire/lifecycle.h"
 #include "tests/support/golden.h"
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/event_equality.h"
 #include "tests/unit/ingest/event_fixture.h"
 #include "tests/unit/ingest/lifecycle_fixture.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "ingest/events/events.h"
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/event_fixture.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {

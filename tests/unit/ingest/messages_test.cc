@@ -6,8 +6,8 @@
 
 #include "core/fields/outbox.h"
 #include "ingest/events/events.h"
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/event_fixture.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {

@@ -3,9 +3,9 @@
 #include <rapidcheck.h>
 
 #include "ingest/events/events.h"
+#include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"
-#include "tests/unit/ingest/record_fixture.h"
 
 namespace tocsin::ingest {
 namespace {
