@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "actions/actions.h"
-#include "tests/unit/ingest/record_fixture.h"
+#include "tests/support/record_fixture.h"
 
 namespace tocsin::app {
 namespace {
