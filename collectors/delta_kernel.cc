@@ -10,6 +10,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectors/delta_kernel.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // After foreach_target.h, as Highway asks.
@@ -57,6 +58,10 @@ HWY_INLINE bool delta_round(D d, const typename Source::Raw* HWY_RESTRICT now,
     V a1;
     V b0;
     V b1;
+    // As in blocks-inl.h. What was stored is cold: it was last used at the capture before.
+    constexpr std::size_t kAhead = 4096 / sizeof(typename Source::Raw);
+    hwy::Prefetch(prev + i + kAhead);
+    hwy::Prefetch(prev + i + lanes + kAhead);
     Source::load2(d, now + i, a0, a1);
     Source::load2(d, prev + i, b0, b1);
     const V d0 = hn::Sub(a0, b0);

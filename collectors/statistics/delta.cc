@@ -13,9 +13,9 @@ namespace tocsin::collectors {
 namespace {
 
 // Norms of the difference to the stored value, which becomes the present one. Block by block, so
-// that what the norms have read is still in the cache when it is copied.
+// that what the norms have read is still in the nearest cache when it is copied.
 DeltaNorms delta_and_store(const TensorSample& sample, std::vector<std::byte>& previous) {
-  constexpr std::uint64_t kBlock = 16 * 1024;  // elements: 64 KiB of f32, twice
+  constexpr std::uint64_t kBlock = 2 * 1024;  // elements: 8 KiB of f32, twice
   const std::size_t width = core::size_of(sample.dtype);
   const auto* from = static_cast<const std::byte*>(sample.data);
   double moved = 0;
