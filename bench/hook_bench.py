@@ -219,7 +219,7 @@ def main():
     peers = "" if arguments.alone else "smdebug" if has_smdebug() else "others"
     with tempfile.TemporaryDirectory() as directory:
         for name in arguments.loops.split(","):
-            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 100,
+            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 60,
                              peers) or missed
     return 1 if missed else 0
 

@@ -11,7 +11,7 @@ import statistics
 import time
 
 BARE, AGAIN = "bare", "bare again"
-PAUSE = 0.03  # a batch of the hook's (20 ms) and its way to the transport
+PAUSE = 0.25  # the hook's sending thread looks every 200 ms while rows come, and the way to the transport
 CLOCKS = ("wall", "thread", "process")
 
 

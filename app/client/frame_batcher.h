@@ -27,9 +27,9 @@ class FrameBatcher {
   static constexpr core::Duration kBatchTime = std::chrono::milliseconds(20);
   /// While they come all the time, the sending thread looks so often: each look costs a turn of its
   /// own and one of the transport.
-  static constexpr core::Duration kPace = std::chrono::milliseconds(80);
+  static constexpr core::Duration kPace = std::chrono::milliseconds(200);
   /// No row waits longer, also where the sending thread is held up.
-  static constexpr core::Duration kLongestWait = std::chrono::milliseconds(100);
+  static constexpr core::Duration kLongestWait = std::chrono::milliseconds(250);
 
   /// Borrows everything but the incarnation.
   FrameBatcher(const Identity& identity, std::uint64_t incarnation, NameTable& names,

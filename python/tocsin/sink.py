@@ -74,7 +74,7 @@ class Sink:
         self._collections: Dict[str, int] = {}
         self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self._one_id, self._one_value = (ctypes.c_uint64 * 1)(), (ctypes.c_double * 1)()
-        self._one = ctypes.addressof(self._one_id), ctypes.addressof(self._one_value), 1  # as arguments
+        self._one = (*(ctypes.c_void_p(ctypes.addressof(one)) for one in (self._one_id, self._one_value)), ctypes.c_size_t(1))
 
     # ---- adapters
 
