@@ -183,7 +183,9 @@ def measure(name, make, out, rounds, peers):
                           "histograms, every 10th step": Histograms(loop)})
             if peers == "smdebug":
                 kinds["smdebug, every 10th step"] = Smdebug(make(), os.path.join(out, name + "-smdebug"))
-        shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}})
+        # Its sending thread looks every 200 ms, which would be in a block of another kind.
+        shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}},
+                        settle={"tocsin": kinds["tocsin"].hook.flush})
         shares.run(rounds)
         for one in kinds.values():
             one.close()
@@ -219,7 +221,7 @@ def main():
     peers = "" if arguments.alone else "smdebug" if has_smdebug() else "others"
     with tempfile.TemporaryDirectory() as directory:
         for name in arguments.loops.split(","):
-            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 60,
+            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 100,
                              peers) or missed
     return 1 if missed else 0
 
