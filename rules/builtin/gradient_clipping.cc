@@ -115,14 +115,19 @@ struct GradientClipping {
 
   // The norm over all gradients; NaN where one of them is missing, partial or not finite.
   static double norm_of(State& state, const std::vector<const StepRow*>& gradients) {
-    std::vector<std::uint64_t> names;
-    names.reserve(gradients.size());
     double squares = 0;
     for (const StepRow* one : gradients) {
-      names.push_back(one->name());
       const double scale = one->has(core::meta::kUnscaled) ? 1 : one->loss_scale;
       squares += one->has(core::meta::kPartial) ? std::nan("") : one->row.sumsq / (scale * scale);
     }
+    const auto same = [](const StepRow* one, std::uint64_t name) { return one->name() == name; };
+    if (std::equal(gradients.begin(), gradients.end(), state.names.begin(), state.names.end(),
+                   same)) {
+      return std::sqrt(squares);  // as every step
+    }
+    std::vector<std::uint64_t> names;
+    names.reserve(gradients.size());
+    for (const StepRow* one : gradients) names.push_back(one->name());
     if (!std::is_sorted(names.begin(), names.end())) std::sort(names.begin(), names.end());
     if (names == state.names) return std::sqrt(squares);
     const bool whole =

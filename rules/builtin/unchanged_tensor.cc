@@ -102,8 +102,8 @@ struct UnchangedTensor {
   }
 
   static bool agree(double y, double x, double allowed) {
-    if (std::isinf(x) || std::isinf(y)) return x == y;
-    return std::fabs(y - x) <= allowed;
+    if (!(std::fabs(y - x) <= allowed)) return x == y;  // which infinities may be
+    return (!std::isinf(x) && !std::isinf(y)) || x == y;
   }
 
   // Whether the older value y is the newest one x. `moved`: at least how far anything went between.

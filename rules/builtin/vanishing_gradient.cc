@@ -62,6 +62,7 @@ struct VanishingGradient {
     const std::uint64_t count = row.count();
     if (count == 0) return kNotApplicable;
     const double scale = (row.meta() & core::meta::kUnscaled) != 0 ? 1.0 : batch.loss_scale;
+    if (far_above(cfg.threshold, scale, row.abs_sum(), static_cast<double>(count))) return kOk;
     const double abs_mean = row.abs_sum() / static_cast<double>(count) / scale;
     if (!std::isfinite(abs_mean)) return kInsufficient;
     if (!(abs_mean < cfg.threshold)) return kOk;
@@ -72,6 +73,13 @@ struct VanishingGradient {
     state.loss_scale = scale;
     state.count = count;
     return hit();
+  }
+
+  // Twice the threshold, so that no rounding matters, and nothing on the way over- or underflows:
+  // as nearly all gradients are, and no division is needed to see it.
+  static bool far_above(double threshold, double scale, double abs_sum, double count) {
+    const double least = threshold * scale;
+    return scale >= 1 && least > 1e-290 && abs_sum < 1e290 && abs_sum > 2 * least * count;
   }
 
   static double badness(const Config&, const State& state, const Row*) { return -state.abs_mean; }

@@ -8,6 +8,7 @@
 // Quiet   for empty tensors and types without an end; NaN counts as not saturated.
 // Source  docs/rules/weight_saturation.md. A rule that its users asked the original for.
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -20,7 +21,7 @@ namespace tocsin::rules {
 namespace {
 
 // The largest finite value of a type; NaN: it has none that counts.
-double largest_of(core::Dtype dtype) {
+constexpr double largest_of(core::Dtype dtype) {
   switch (dtype) {
     case core::Dtype::f32:
       return std::numeric_limits<float>::max();
@@ -57,8 +58,18 @@ double largest_of(core::Dtype dtype) {
     case core::Dtype::text:
       break;
   }
-  return std::nan("");
+  return std::numeric_limits<double>::quiet_NaN();
 }
+
+// 95 % of that, by the type's code.
+constexpr auto kUsualBounds = [] {
+  std::array<double, 256> all{};
+  for (std::size_t code = 0; code < all.size(); ++code) {
+    const double largest = largest_of(static_cast<core::Dtype>(code));
+    all[code] = largest > 0 ? 0.95 * largest : largest;
+  }
+  return all;
+}();
 
 struct WeightSaturation {
   static constexpr std::span<const std::string_view> kKinds{};
@@ -100,9 +111,14 @@ struct WeightSaturation {
 
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     if (row.count() == 0) return kNotApplicable;
-    const double bound = cfg.bound.value_or(0.95 * largest_of(row.dtype()));
+    const double bound =
+        cfg.bound ? *cfg.bound : kUsualBounds[static_cast<std::uint8_t>(row.dtype())];
     if (std::isnan(bound)) return kNotApplicable;
     state.bound = bound;
+    if (batch.sparse.empty() && row.nan() == 0 && row.min() > -bound && row.max() < bound) {
+      state.share = {0, 0};  // as share_outside says, and most often
+      return kOk;
+    }
     const auto counted = batch.statistic(core::SparseStat::abs_ge_count, row.index(), {bound});
     const double infinite = static_cast<double>(row.posinf() + row.neginf());
     if (counted) {

@@ -83,16 +83,8 @@ bool StepSets::add(const WorkerRows& from, bool per_worker, std::span<const Sent
     here.rows.reserve(std::max(before + from.rows.size(), 2 * before));
   }
   const std::uint32_t rank = scope.rank(from.worker);
-  const auto keep = [&](const core::SummaryRow& row) {
-    StepRow& one = here.rows.emplace_back();
-    one.worker = from.worker;
-    one.rank = rank;
-    one.scalar = from.scalar != nullptr;
-    one.loss_scale = from.loss_scale;
-    one.row = row;
-  };
-  if (from.scalar != nullptr) keep(*from.scalar);
-  for (const std::uint32_t number : from.rows) keep(from.frame->summary(number));
+  if (from.scalar != nullptr) here.rows.emplace_back(from, rank, *from.scalar);
+  for (const std::uint32_t number : from.rows) here.rows.emplace_back(from, rank, number);
   if (from.frame != nullptr && !kept.empty()) {
     attach(std::span(here.rows).subspan(before), from.rows, kept, *from.frame);
   }

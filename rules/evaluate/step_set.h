@@ -51,6 +51,20 @@ struct StepRow {
   core::SummaryRow row;
   std::vector<SentStatistic> extras;  // those of Rule::kSent, as they came
 
+  StepRow() = default;
+  StepRow(const WorkerRows& from, std::uint32_t its_rank, const core::SummaryRow& its_row)
+      : worker(from.worker),
+        rank(its_rank),
+        scalar(from.scalar != nullptr),
+        loss_scale(from.loss_scale),
+        row(its_row) {}
+  /// Row `at` of the frame, put where it stays.
+  StepRow(const WorkerRows& from, std::uint32_t its_rank, std::uint32_t at)
+      : worker(from.worker),
+        rank(its_rank),
+        loss_scale(from.loss_scale),
+        row(from.frame->summary(at)) {}
+
   [[nodiscard]] std::uint64_t name() const noexcept { return row.name; }
   [[nodiscard]] core::Role role() const noexcept { return core::meta::role(row.meta); }
   [[nodiscard]] bool has(std::uint64_t flag) const noexcept { return (row.meta & flag) != 0; }
