@@ -210,10 +210,16 @@ StageOutput EvaluateStage::take(const Instant& now) {
     rules::Output decided = engine_->take(partition);
     // What a clock decided stands in the log of decisions first: it is not found again as it was.
     const bool ahead = at_least_once_ && decided.log.empty();
+    // Issues first: what else the same record brought goes to other topics, and they wait for nothing.
+    for (const bool issues : {true, false}) {
+      for (const auto& event : decided.events) {
+        if (std::holds_alternative<core::Issue>(event) == issues && tells(event)) {
+          write(partition, event, ahead, out);
+        }
+      }
+    }
     for (auto& event : decided.events) {
-      if (!tells(event)) continue;
-      write(partition, event, ahead, out);
-      unreported_.add(std::move(event));
+      if (tells(event)) unreported_.add(std::move(event));
     }
     for (auto& entry : decided.log) add_state(std::move(entry));
     for (rules::Comparison& one : decided.comparisons) {
