@@ -32,6 +32,7 @@
 #include "core/value.h"
 #include "rules/archive.h"
 #include "rules/finding.h"
+#include "rules/life.h"
 #include "rules/outcome.h"
 #include "rules/row.h"
 #include "rules/rules.h"
@@ -68,16 +69,6 @@ struct Followed {
   std::string key = {};  // "when", "sequence[1]"
   std::size_t at = 0;    // byte of that text
 };
-
-/// Per unit: how its evaluations went lately. Owned by the engine, part of snapshots.
-struct Life {
-  std::uint32_t hits = 0;  // in a row
-  std::uint16_t oks = 0;   // in a row, while open
-  std::uint8_t open = 0;   // kinds that fire
-  std::uint8_t unused = 0;
-  [[nodiscard]] bool active() const noexcept { return (hits | open) != 0; }
-};
-static_assert(sizeof(Life) == 8);
 
 class Evaluator;
 
@@ -176,14 +167,6 @@ void judge_rows(const RowBatch& batch, std::span<const std::uint32_t> rows, cons
       noted.push_back({slot, i, verdict});
     }
   }
-}
-
-/// Whether something is under way for one of so many units.
-inline bool any_active(const Life* lives, std::size_t count) noexcept {
-  static_assert(std::is_trivially_copyable_v<Life>);
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < count; ++i) all |= std::bit_cast<std::uint64_t>(lives[i]);
-  return std::bit_cast<Life>(all).active();
 }
 
 /// `Rule` has: Config, State (trivially copyable), update(config, state, row, batch) → Verdict,

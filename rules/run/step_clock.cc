@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tocsin::rules {
 
@@ -31,17 +32,31 @@ void StepClock::count(const Presence& presence, std::ptrdiff_t by) {
 
 void StepClock::update(std::size_t worker, const Presence& presence) {
   if (worker >= standings_.size()) standings_.resize(worker + 1);
-  Presence& before = standings_[worker];
-  if (before == presence) return;
+  if (standings_[worker] == presence) return;
+  const Presence before = std::exchange(standings_[worker], presence);
+  // From frame to frame little of it changes: a mark, or the newest step of one mode.
+  bool counts = before.present != presence.present || before.gone != presence.gone ||
+                before.counted != presence.counted || before.active != presence.active;
+  for (std::size_t m = 0; m < kModes; ++m) {
+    const auto takes_part = [m](const Presence& one) {
+      return one.counted && (one.active & (1U << m)) != 0;
+    };
+    const bool takes = takes_part(presence);
+    const bool other = takes != takes_part(before);
+    if (other || before.mark[m] != presence.mark[m]) {
+      marks_[m].set(worker, takes ? presence.mark[m] : LeastOf::kNone);
+    }
+    if (other || before.pass != presence.pass) {
+      passes_[m].set(worker, takes ? std::int64_t{presence.pass} : LeastOf::kNone);
+    }
+    if (before.present != presence.present || before.seen[m] != presence.seen[m]) {
+      newest_[m].set(worker, presence.present ? ~presence.seen[m] : ~kNever);
+      counts = counts || before.seen[m] == kNever || presence.seen[m] == kNever;
+    }
+  }
+  if (!counts) return;
   count(before, -1);
   count(presence, 1);
-  before = presence;
-  for (std::size_t m = 0; m < kModes; ++m) {
-    const bool takes_part = presence.counted && (presence.active & (1U << m)) != 0;
-    marks_[m].set(worker, takes_part ? presence.mark[m] : LeastOf::kNone);
-    passes_[m].set(worker, takes_part ? std::int64_t{presence.pass} : LeastOf::kNone);
-    newest_[m].set(worker, presence.present ? ~presence.seen[m] : ~kNever);
-  }
 }
 
 }  // namespace tocsin::rules
