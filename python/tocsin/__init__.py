@@ -12,13 +12,13 @@ Importing the package starts nothing and loads no library; work begins at the fi
 """
 
 from ._commands import StopRequest
-from ._watch import get_hook, watch
+from ._watch import get_hook, unwatch, watch
 from .hook import EXIT_STOPPED, Hook
 
 __version__ = "0.1.0"
 # Seldom needed, and not small: loaded when they are asked for.
 _CONFIG = ("CollectionConfig", "DebuggerHookConfig", "ReductionConfig", "SaveConfig", "SaveConfigMode")
-__all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "watch", *_CONFIG]
+__all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "unwatch", "watch", *_CONFIG]
 
 
 def __getattr__(name):

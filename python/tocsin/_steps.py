@@ -97,6 +97,13 @@ class StepClock:
         """One of them has updated: who is watched from now on belongs to another loop."""
         return self._moved
 
+    def let_go(self, driver: Any) -> None:
+        """Its updates end no steps any more; a step that was held open for what might follow ends."""
+        if id(driver) in self._known:
+            self.close()
+            self._drivers = [one for one in self._drivers if one[0]() is not driver]
+            self._look()
+
     def _driver_gone(self, reference: Any) -> None:
         self._drivers = [one for one in self._drivers if one[0] is not reference]
         self._look()

@@ -44,6 +44,13 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
     return hook
 
 
+def unwatch(model: Any = None) -> None:
+    """:meth:`Hook.unwatch` of the open hook; without one it does nothing."""
+    hook = _lifetime.open_hook()
+    if hook is not None:
+        hook.unwatch(model)
+
+
 def get_hook() -> Optional[Hook]:
     """The open hook of this process, or None."""
     return _lifetime.open_hook()

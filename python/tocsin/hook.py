@@ -23,6 +23,7 @@ from ._phases import NOTHING
 from ._process import say
 from ._reading_back import ReadsBack
 from ._spans import Spans
+from ._steering import Steering
 from ._steps import FIRST
 from .sink import Sink
 
@@ -33,7 +34,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack):
+class Hook(OriginalNames, ReadsBack, Steering):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 
@@ -184,9 +185,9 @@ class Hook(OriginalNames, ReadsBack):
 
     @contained()
     def set_mode(self, mode: str) -> None:
-        """``train``, ``eval``, ``predict`` or ``global``; the model's own flag counts no more."""
+        """``train``, ``eval``, ``predict`` or ``global``, or one of ``tocsin.modes``; the model's own flag counts no more."""
         self.sink.clock.follows = False
-        self.sink.set_mode(mode)
+        self.sink.set_mode(str(getattr(mode, "name", mode)).lower())
 
     @contextmanager
     def mode(self, name: str) -> Iterator["Hook"]:

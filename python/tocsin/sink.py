@@ -48,11 +48,9 @@ MAX_NAMES = 10_000  # of scalars that are logged, and of tensors that are saved 
 
 
 class Sink:
-    """One per hook. ``active`` is False once the hook is closed, or in a forked child.
-
-    ``begin_update()``, ``end_update()`` and ``end_step(skipped=False)`` are those of its
-    :class:`~tocsin._steps.StepClock`, without a call between: they stand in every step.
-    """
+    """One per hook. ``active`` is False once the hook is closed, or in a forked child. ``begin_update()``,
+    ``end_update()`` and ``end_step(skipped=False)`` are those of its :class:`~tocsin._steps.StepClock`,
+    without a call between: they stand in every step."""
 
     def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str,
                  step_by: str = FIRST) -> None:
@@ -79,16 +77,19 @@ class Sink:
     # ---- adapters
 
     def attach(self, adapter: Any, ends_steps: bool = False, name: str = "") -> None:
-        """Has ``adapter.detach()`` called when the hook closes. The adapter is held weakly: what it
-        watches keeps it, so that neither outlives the script's use of it.
-
-        ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none. Of
-        several such adapters the first one of a loop decides, or the one with the ``name`` that
-        ``capture.step_by`` gives; each then passes itself to ``begin_update()`` and ``end_update()``.
-        """
+        """Has ``adapter.detach()`` called when the hook closes. It is held weakly: what it watches keeps it.
+        ``ends_steps``: its updates are the steps of training, so that ``hook.step()`` counts none. Of several
+        such adapters the first one of a loop decides, or the one with the ``name`` that ``capture.step_by``
+        gives; each then passes itself to ``begin_update()`` and ``end_update()``."""
         self._adapters.add(adapter)
         if ends_steps:
             self.clock.drive(adapter, name)
+
+    def let_go(self, adapter: Any) -> None:
+        """What it watches is not watched any more."""
+        adapter.detach()
+        self._adapters.discard(adapter)
+        self.clock.let_go(adapter)
 
     def adapters(self) -> List[Any]:
         """Those whose loops are still there."""
@@ -340,8 +341,7 @@ class Sink:
     def close(self) -> None:
         """The hook ends: adapters let go, what waits for a device is waited for."""
         for adapter in self.adapters():
-            adapter.detach()
-        self._adapters.clear()
+            self.let_go(adapter)
         self.queue.drain(wait=True)
         self.clock.close()
 

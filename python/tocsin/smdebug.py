@@ -1,0 +1,104 @@
+"""smdebug's names over tocsin's hook, so that a script changes its import and nothing else:
+
+    import tocsin.smdebug as smd                        # import smdebug.pytorch as smd
+
+    hook = smd.Hook.create_from_json_file()             # or smd.Hook(out_dir, save_config=smd.SaveConfig(100))
+    hook.register_module(model)
+    hook.register_loss(criterion)
+    hook.set_mode(smd.modes.TRAIN)
+
+What a name does here stands at the method of :class:`tocsin.Hook`; what differs, in docs/collections.md.
+"""
+
+import json
+import os
+import warnings
+from typing import Any, Iterable, Optional
+
+from . import _lifetime
+from . import modes as _modes
+from . import hook as _hook
+from ._collections import Collection
+from ._vocabulary import COLLECTIONS
+from ._watch import watch
+from .hook_config import CollectionConfig, DebuggerHookConfig, ReductionConfig, SaveConfig, SaveConfigMode
+
+__all__ = ["Collection", "CollectionConfig", "CollectionKeys", "DebuggerHookConfig", "Hook", "ReductionConfig", "SaveConfig",
+           "SaveConfigMode", "create_from_json_file", "create_trial", "del_hook", "get_hook", "modes", "set_hook"]
+
+JSON_OF_A_JOB = "/opt/ml/input/config/debughookconfig.json"
+
+modes = _modes.ModeKeys
+CollectionKeys = type("CollectionKeys", (), {name.upper(): name for name in COLLECTIONS})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "create_trial":  # a training process needs none
+        from .trials import create_trial
+        return create_trial
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def create_from_json_file(json_file_path: Optional[str] = None) -> Optional[Any]:
+    """The hook that this JSON file describes, else the one of SMDEBUG_CONFIG_FILE_PATH, else that of the job; None where there is
+    no file. A file that is named and not there is an error."""
+    named = json_file_path or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")
+    path = named or JSON_OF_A_JOB
+    if not os.path.isfile(path):
+        if json_file_path:
+            raise FileNotFoundError(f"no such file: {path}")
+        return None
+    with open(path, encoding="utf-8") as file:
+        return watch(capture=json.load(file))
+
+
+class _Kind(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _hook.Hook)
+
+
+class Hook(metaclass=_Kind):
+    """Gives the hook of the process: the one that is open, or a new one with these settings. ``out_dir`` is a directory
+    (``kafka://host:9092`` is one of ours). XGBoost's training callback is ``tocsin.xgboost.TocsinCallback``."""
+
+    create_from_json_file = staticmethod(create_from_json_file)
+
+    def __new__(cls, out_dir: Optional[str] = None, export_tensorboard: bool = False, tensorboard_dir: Optional[str] = None,
+                dry_run: bool = False, reduction_config: Optional[ReductionConfig] = None,
+                save_config: Optional[SaveConfig] = None, include_regex: Any = None,
+                include_collections: Optional[Iterable[str]] = None, save_all: bool = False, include_workers: str = "one",
+                **others: Any) -> Any:
+        for name in others:
+            warnings.warn(f"tocsin.smdebug.Hook: {name} is not used", RuntimeWarning, stacklevel=2)
+        given = {"export_tensorboard": export_tensorboard or None, "tensorboard_dir": tensorboard_dir, "dry_run": dry_run or None,
+                 "save_all": save_all or None, "include_workers": include_workers, "include_regex": include_regex}
+        parameters = {key: value for key, value in given.items() if value is not None}
+        for config in (save_config, reduction_config):
+            if isinstance(config, dict):  # by mode
+                config = SaveConfig(config)
+            parameters.update({} if config is None else config.parameters())
+        return watch(out=out_dir, capture=DebuggerHookConfig(
+            hook_parameters=parameters, collection_configs=[CollectionConfig(one) for one in include_collections or ()]))
+
+
+def get_hook(json_config_path: Optional[str] = None, create_if_not_exists: bool = False, hook_type: Any = None) -> Optional[Any]:
+    """The open hook; with ``create_if_not_exists``, or where a JSON file says how, a new one."""
+    del hook_type
+    hook = _lifetime.open_hook()
+    if hook is None and (create_if_not_exists or json_config_path):
+        hook = create_from_json_file(json_config_path)
+        if hook is None and create_if_not_exists:
+            hook = watch()
+    return hook
+
+
+def set_hook(custom_hook: Any) -> None:
+    """From now on ``get_hook()`` gives this one."""
+    _lifetime.keep(custom_hook)
+
+
+def del_hook() -> None:
+    """Ends the run of the open hook; the next one is new."""
+    hook = _lifetime.open_hook()
+    if hook is not None:
+        hook.close()
