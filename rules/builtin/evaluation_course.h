@@ -22,13 +22,17 @@ struct CourseLimits {
 
 /// Trivially copyable. Values come as EvaluationCurve wants them.
 struct EvaluationCourse {
-  static constexpr double kLeastGain = 0.02;  // of a training loss, that can be compared
-  static constexpr double kGap = 2;           // evaluation by training: what a steep rise asks for
-  static constexpr double kGoesOn = 0.9;      // training by that at the best: it still gains
+  static constexpr double kLeastGain = 0.02;    // of a training loss, that can be compared
+  static constexpr double kLeastGrowth = 0.05;  // the same of a metric between 0 and 1
+  static constexpr double kGap = 2;       // evaluation by training: what a steep rise asks for
+  static constexpr double kGoesOn = 0.9;  // training by that at the best: it still gains
+  static constexpr double kAlong = 0.2;   // of a rise of the evaluation, that training shares
 
   EvaluationCurve curve;
   double training = std::nan("");  // of the newest point, set by the owner
   double sign = 1;                 // −1: the metric should grow
+  std::uint64_t bounded = 0;       // 1: it should grow, and to 1 at most
+  std::uint64_t alone = 0;         // 1: its fall is not judged, which may be that of a few samples
   double first = std::nan("");
   std::int64_t last = 0;    // step of the newest point
   std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
@@ -51,6 +55,7 @@ struct EvaluationCourse {
     curve.take(step, trained, loss, limits.ratio_threshold, limits.noise_factor);
     if (curve.best == loss) best_training = training;
     if (round && loss - curve.best <= limits.round_share * (first - curve.best)) curve.strikes = 0;
+    if (goes_along(loss) || alone != 0) curve.strikes = 0;
     steep = !round && rises && is_steep(limits, loss) ? steep + 1 : 0;
     back = !round && gives_back(limits, loss) ? back + 1 : 0;
     apart = round && goes_apart(limits, loss) ? apart + 1 : 0;
@@ -62,7 +67,16 @@ struct EvaluationCourse {
  private:
   [[nodiscard]] bool is_steep(const CourseLimits& limits, double loss) const {
     return limits.steep_threshold > 0 && curve.strikes > 0 &&
-           curve.excess > limits.steep_threshold && sign > 0 && loss > kGap * training;
+           curve.excess > limits.steep_threshold && sign > 0 && training > 0 &&
+           loss > kGap * training;
+  }
+
+  /// Losses that are negative are no errors: objectives of reinforcement rise to zero the better
+  /// they are met, on both sets. There the evaluation has turned only if it had gained something, and
+  /// training does not rise with it.
+  [[nodiscard]] bool goes_along(double loss) const {
+    if (sign < 0 || curve.best >= 0 || loss <= curve.best) return false;
+    return curve.best == first || training - best_training >= kAlong * (loss - curve.best);
   }
 
   /// A good part of the gain is lost, and training goes on to gain. A first value that is the best
@@ -70,19 +84,23 @@ struct EvaluationCourse {
   [[nodiscard]] bool gives_back(const CourseLimits& limits, double loss) const {
     // fmax leaves out a training loss that is not known.
     const double gained = std::fmax(first, first_training) - curve.best;
-    return limits.back_share > 0 && sign > 0 && curve.best < first &&
+    return limits.back_share > 0 && sign > 0 && curve.best < first && training > 0 &&
            curve.excess > limits.ratio_threshold &&
            loss - curve.best > limits.back_share * gained && training < kGoesOn * best_training &&
            loss > kGap * training;
   }
 
-  /// Training gains, and the evaluation does not: by more than the evaluation's own noise. Growing
-  /// metrics are bounded, and come to their end on each set in their own time.
+  /// Training gains, and the evaluation does not: by more than the evaluation's own noise. Metrics
+  /// that grow to 1 come to their end on each set in their own time: of those the evaluation must
+  /// stay behind what training had at first, and never have gained twice that share.
   [[nodiscard]] bool goes_apart(const CourseLimits& limits, double loss) const {
-    const double trained = first_training - training;
+    const double trained = sign * (first_training - training);
     const double gain = first - loss;
-    return sign > 0 && trained > kLeastGain * std::fabs(first_training) &&
-           gain < limits.gain_share * trained &&
+    const bool comparable = sign > 0 ? trained > kLeastGain * std::fabs(first_training)
+                                     : bounded != 0 && trained > kLeastGrowth &&
+                                           -loss < first_training &&
+                                           first - curve.best < 2 * limits.gain_share * trained;
+    return comparable && gain < limits.gain_share * trained &&
            trained - gain > limits.noise_factor * curve.spread;
   }
 };

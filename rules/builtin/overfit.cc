@@ -17,7 +17,8 @@
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.
-// Quiet   without evaluation values; non-finite values are left out of the means. tocsin: `error`
+// Quiet   without evaluation values; tocsin: where the best is negative and training shares a fifth of
+//         the rise; non-finite values are left out of the means. tocsin: `error`
 //         and `merror`, which count whole samples. original: metrics that should grow; tocsin
 //         judges their fall.
 // Source  Amazon SageMaker Debugger, Overfit; docs/rules/overfit.md. The gap to training exceeds
@@ -115,14 +116,24 @@ struct Overfit {
         !program.common.collection_names.empty() || !program.common.tensor_regex.empty();
   }
 
-  // Losses in any mode, and what the user chose; where no mode is set, metrics too.
-  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode) {
-    return one.value->role != core::Role::metric || cfg.chosen || mode == core::Mode::global;
+  // Losses in any mode, and what the user chose; where no mode is set, metrics too. Preset tocsin:
+  // metrics of a set that grow by their name, where a step has nothing else of one (boosting that
+  // sets modes, with auc alone).
+  static bool concerns(const Config& cfg, const ReadSeries& one, const StepPoint& point) {
+    return one.value->role != core::Role::metric || cfg.chosen ||
+           point.mode == core::Mode::global || (!cfg.original && stands_alone(one, point));
+  }
+  static bool stands_alone(const ReadSeries& one, const StepPoint& point) {
+    if (one.name.set == 0 || !one.grows || !one.name.grows || point.mode == core::Mode::eval) {
+      return false;
+    }
+    return std::none_of(point.values.begin(), point.values.end(),
+                        [](const SeriesValue& value) { return value.role == core::Role::loss; });
   }
   // An evaluation set's; the metrics of one say so in their names.
-  static bool evaluates(const Config& cfg, const ReadSeries& one, core::Mode mode) {
-    if (one.trains || one.name.train_word || !concerns(cfg, one, mode)) return false;
-    return one.name.set != 0 || mode == core::Mode::eval;
+  static bool evaluates(const Config& cfg, const ReadSeries& one, const StepPoint& point) {
+    if (one.trains || one.name.train_word || !concerns(cfg, one, point)) return false;
+    return one.name.set != 0 || point.mode == core::Mode::eval;
   }
   static bool judged(const Config& cfg, const ReadSeries& one) {
     return cfg.original ? !one.grows : !one.name.counts_samples;
@@ -151,7 +162,7 @@ struct Overfit {
     std::uint32_t finite = 0;
     bool losses = false;
     for (const ReadSeries& one : all) {
-      if (!one.trains || !concerns(cfg, one, point.mode)) continue;
+      if (!one.trains || !concerns(cfg, one, point)) continue;
       train(memory, one.name.metric, point.step, one.value->finite);
       if (one.value->role == core::Role::metric) continue;
       losses = true;
@@ -178,7 +189,7 @@ struct Overfit {
     bool any = false;
     bool paired = !cfg.original || point.mode == core::Mode::global;
     for (const ReadSeries& one : all) {
-      if (!evaluates(cfg, one, point.mode)) continue;
+      if (!evaluates(cfg, one, point)) continue;
       any = true;
       paired = paired || partner(memory, one, point) != nullptr;
       if (!std::isfinite(one.value->finite)) continue;
@@ -186,16 +197,16 @@ struct Overfit {
       ++finite;
     }
     for (const ReadSeries& one : all) {
-      if (!evaluates(cfg, one, point.mode) || !judged(cfg, one)) continue;
+      if (!evaluates(cfg, one, point) || !judged(cfg, one)) continue;
       const Training* training = partner(memory, one, point);
       if (cfg.original && training == nullptr) continue;
       judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
-            one.grows, point, report);
+            one, point, report);
     }
     if (any && !paired) {
       const Training* training = trained_on(memory, kMean);
       const double mean = finite == 0 ? std::nan("") : sum / finite;
-      judge(cfg, memory, {kMean, kJoined}, "losses", training, mean, false, point, report);
+      judge(cfg, memory, {kMean, kJoined}, "losses", training, mean, {}, point, report);
     }
     return any;
   }
@@ -216,8 +227,8 @@ struct Overfit {
   }
 
   static void judge(const Config& cfg, SeriesMemory& memory, const SeriesKey& key,
-                    std::string_view name, const Training* training, double value, bool grows,
-                    const StepPoint& point, SeriesReport& report) {
+                    std::string_view name, const Training* training, double value,
+                    const ReadSeries& series, const StepPoint& point, SeriesReport& report) {
     State* state = memory.of<State>(key);
     if (state == nullptr) return;
     const bool one = point.mode == core::Mode::global;
@@ -225,7 +236,12 @@ struct Overfit {
                       : one               ? training->newest
                                           : training->mean();
     state->averaged = training == nullptr ? 0 : one ? 1 : training->finite;
-    state->sign = grows ? -1 : 1;
+    state->sign = series.grows ? -1 : 1;
+    state->bounded = series.grows && series.name.grows ? 1 : 0;
+    state->alone =
+        series.value != nullptr && series.value->role == core::Role::metric && !cfg.chosen && !one
+            ? 1
+            : 0;
     const Verdict verdict =
         cfg.original ? original(cfg, *state, value, point) : tocsin(cfg, *state, value, point);
     const auto why = [&](const Subject& subject, unsigned) {
@@ -338,7 +354,7 @@ RuleDescriptor overfit() {
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "7",
+      .version = "8",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

@@ -31,9 +31,14 @@ def sets_of(p, history, point):
     """({name: value} of training, {name: value} of other sets) of one step, of the selected series. What a name says
     decides; without a word of a data set, the mode."""
     training, others = {}, {}
+    workers = [one for one in p["workers"] if one != "all"]
+    alone = p["preset"] == "tocsin" and point.mode == "train" and not any(
+        row.known.role == "loss" and selects(p, row, {"loss"}) and (not workers or row.worker in workers)
+        for by_rank in point.values.values() for _, row in by_rank)
     for name, by_rank in point.values.items():
-        workers = [one for one in p["workers"] if one != "all"]
-        roles = {"loss", "metric"} if point.mode == "global" else {"loss"}
+        # In mode train the metrics of a set that grow by their name, where no loss is beside them.
+        metrics = point.mode == "global" or alone and words.data_set(name) and words.grows(name) and grows(history, name)
+        roles = {"loss", "metric"} if metrics else {"loss"}
         rows = [(rank, row) for rank, row in by_rank if row.mode in (p["modes"] or MODES)
                 and (not workers or row.worker in workers) and selects(p, row, roles)]
         if rows:
@@ -143,13 +148,14 @@ def means_of_training(history, p):
 class Course:
     """What preset tocsin knows of a series; less is better."""
 
-    def __init__(self, first, training):
+    def __init__(self, first, training, up, bounded):
+        self.up, self.bounded = up, bounded
         self.first = self.best = first
         self.training = training
         self.values, self.step, self.strikes, self.steep, self.apart, self.back = [], None, 0, 0, 0, 0
         self.at_best = training
 
-    def judge(self, p, step, each_step, loss, training):
+    def judge(self, p, step, each_step, loss, training, alone):
         rises = bool(self.values) and loss > self.values[-1]
         each_step = each_step and self.step is not None and step - self.step == 1
         self.values.append(loss)
@@ -160,16 +166,23 @@ class Course:
         above = excess > p["ratio_threshold"]
         if each_step and loss - self.best <= p["round_share"] * (self.first - self.best):
             above = False
-        self.strikes = self.strikes + 1 if above else 0
-        far = math.isfinite(training) and loss > 2 * training
+        # Of negative losses, which are no errors, training must not share a fifth of the rise, and the best is not the first.
+        if not self.up and self.best < 0 and loss > self.best and (
+                self.best == self.first or training - self.at_best >= 0.2 * (loss - self.best)):
+            above = False
+        self.strikes = self.strikes + 1 if above and not alone else 0
+        far = not self.up and math.isfinite(training) and training > 0 and loss > 2 * training
         steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and far
         self.steep = self.steep + 1 if steep else 0
         highest = self.first if math.isnan(self.training) else max(self.first, self.training)
         given_back = p["back_share"] > 0 and not each_step and self.best < self.first and excess > p["ratio_threshold"] and \
             loss - self.best > p["back_share"] * (highest - self.best) and training < 0.9 * self.at_best and far
         self.back = self.back + 1 if given_back else 0
-        learned = self.training - training  # NaN where there is no training loss of the metric
-        apart = each_step and learned > 0.02 * abs(self.training) and self.first - loss < p["gain_share"] * learned
+        learned = (-1 if self.up else 1) * (self.training - training)  # NaN where there is no training loss of the metric
+        # What grows to 1 is behind what training had at first, and never gained twice the share.
+        enough = self.bounded and learned > 0.05 and -loss < self.training and self.first - self.best < 2 * p["gain_share"] * learned \
+            if self.up else learned > 0.02 * abs(self.training)
+        apart = each_step and enough and self.first - loss < p["gain_share"] * learned
         self.apart = self.apart + 1 if apart else 0
         early = max(self.steep, self.back) > 0 and max(self.steep, self.back) + 1 >= p["patience"]
         return self.strikes >= p["patience"] or early or self.apart >= p["patience"]
@@ -187,9 +200,13 @@ def tocsin(p, history):
             trained = step if mode == "global" else points[0].train_step
             outcome = INSUFFICIENT
             if not math.isnan(loss):
-                mean_loss = math.nan if up else training.get(base(name), math.nan)
-                course = courses.setdefault(name, Course(loss, mean_loss))
-                hit = course.judge(p, step, mode != "eval", loss, mean_loss)
+                mean_loss = training.get(base(name), math.nan)
+                mean_loss = mean_loss if math.isfinite(mean_loss) else math.nan
+                course = courses.setdefault(name, Course(loss, mean_loss, up, words.grows(name)))
+                known = history.names.get(name)
+                chosen = bool(p["collection_names"] or p["tensor_regex"])
+                alone = mode != "global" and known is not None and known.role == "metric" and not chosen
+                hit = course.judge(p, step, mode != "eval", loss, mean_loss, alone)
                 outcome = HIT if hit and trained >= p["start_step"] else OK
             out.append(Evaluation((("metric", name),), outcome, step))
     return out

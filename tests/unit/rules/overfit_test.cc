@@ -235,6 +235,24 @@ TEST(Overfit, WhatWasGainedAndIsGivenBackIsToldOnePassSooner) {
   EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, falls, "{back_share: 0}"), 0U);
 }
 
+TEST(Overfit, ANegativeLossThatRisesOnBothSetsHasNotTurned) {
+  const auto told = [](double training) {
+    Training job("{noise_factor: 0}");
+    for (const double first : {-0.2, -0.5}) {
+      job.train({-0.5});
+      job.evaluate({first});
+    }
+    for (int i = 0; i < 4; ++i) {
+      job.train({training});
+      job.evaluate({-0.1});
+    }
+    return job.finish().size();
+  };
+  EXPECT_EQ(told(-0.1), 0U) << "objectives of reinforcement rise to zero";
+  EXPECT_EQ(told(-0.41), 0U);
+  EXPECT_EQ(told(-0.43), 1U) << "it shares less than a fifth of the rise";
+}
+
 TEST(Overfit, WholeSamplesAreLeftOutOfTheDefault) {
   SeriesBench ours("overfit", "{patience: 1, noise_factor: 0}");
   SeriesBench original("overfit", "{}", "original");
