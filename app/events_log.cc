@@ -121,4 +121,16 @@ void log_ack(core::Log& log, const core::Ack& ack) {
                              {"at", time_text(ack.time)}});
 }
 
+void log_capture_answer(core::Log& log, const core::Ack& ack) {
+  log.write(
+      ack.phase == "refused" ? core::Level::warn : core::Level::info, "capture_answered",
+      {{"action", ack.action},
+       {"phase", ack.phase},
+       {"run", core::to_text(ack.run)},
+       {"worker", ack.worker},
+       {"effective_step", ack.effective_step ? core::Value(*ack.effective_step) : core::Value()},
+       {"reason", ack.reason},
+       {"at", time_text(ack.time)}});
+}
+
 }  // namespace tocsin::app

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 
+#include "app/stages/answers.h"
 #include "app/stages/collect.h"
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
@@ -90,6 +92,7 @@ core::Status Maker::evaluate() {
 // Each in an engine and a thread of its own: one that hangs holds up nobody else.
 core::Status Maker::hosted() {
   const std::string& prefix = config_.topics.prefix;
+  std::set<std::string> askers;
   for (const rules::RuleSettings& rule : config_.rules.rules) {
     if (!rule.hosted) continue;
     auto slot = InstanceSlot::acquire(prefix + "/rules/" + rule.name);
@@ -98,6 +101,8 @@ core::Status Maker::hosted() {
                           config_.cluster, config_.labels,
                           prefix,          options_.host + "-" + std::to_string(slot->number())};
     stage.hosted = rule.name;
+    stage.asks = !options_.roles.evaluate;
+    if (stage.asks) askers.insert(rule.name);
     PluginsConfig plugins = config_.plugins;
     plugins.out = out_of(config_.transport);
     if (!config_.files.empty()) plugins.config = config_.files.front();
@@ -106,6 +111,10 @@ core::Status Maker::hosted() {
     };
     parts_.slots.push_back(std::move(*slot));
     add("rule", std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry));
+  }
+  if (!askers.empty()) {
+    add("answers",
+        std::make_unique<AnswersStage>(std::move(askers), *ports_.log, *ports_.telemetry));
   }
   return core::ok();
 }

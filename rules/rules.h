@@ -179,6 +179,9 @@ struct EngineOptions {
   /// Runs may lie in partitions that other engines hold: rules that compare them say what they keep
   /// of the other run (Output::comparisons, learn()).
   bool shares_comparisons = false;
+  /// Who asks hooks for what the rules need, in the slot `capture/<asker>`; empty: the engine of a
+  /// cluster, in the slot `capture`.
+  std::string asker = {};
   /// Asked by hosted rules; null: they end in the status `Error`.
   std::shared_ptr<StepHost> host = nullptr;
 };

@@ -120,50 +120,95 @@ bool CaptureControl::step_ends(const StepCounter& steps, core::Duration now) {
          governor_.step(now - steps.began().monotonic, plan_.smallest_every());
 }
 
+void CaptureControl::ask(core::Command command) {
+  std::string slot = command.action;
+  asked_.insert_or_assign(std::move(slot), std::move(command));
+}
+
+void CaptureControl::withdraw(const std::string& slot) {
+  asked_.erase(slot);
+  withdrawn_ = active_.erase(slot) > 0 || withdrawn_;
+}
+
 CaptureChange CaptureControl::step_begins(std::int64_t step) {
   CaptureChange out;
-  if (until_ && step >= *until_) {
-    until_.reset();
-    withdrawn_ = true;
-  }
-  if (std::exchange(withdrawn_, false)) {
-    plan_.restore();
-    out.plan = true;
-  }
-  if (asked_) {
-    const auto not_before = integer_of(core::find(asked_->args, "not_before_step"));
-    if (!not_before || step >= *not_before) {
-      CaptureChange applied = apply(*std::exchange(asked_, std::nullopt), step);
-      out.plan = out.plan || applied.plan;
-      out.answer = std::move(applied.answer);
-    }
-  }
-  if (out.plan) forget_due();
+  const bool ended = end_asked(step, out.answers);
+  const bool taken = take_asked(step, out.answers);
+  out.plan = std::exchange(withdrawn_, false) || ended || taken;
+  if (!out.plan) return out;
+  // The union is made anew: what two have asked for stays while one of them wants it.
+  plan_.restore();
+  std::vector<std::string> refused;
+  for (const auto& [slot, command] : active_) extend(command, refused);
+  forget_due();
   return out;
 }
 
-CaptureChange CaptureControl::apply(const core::Command& command, std::int64_t step) {
+// True: something was in effect until this step.
+bool CaptureControl::end_asked(std::int64_t step, std::vector<core::Ack>& answers) {
+  bool any = false;
+  for (auto one = active_.begin(); one != active_.end();) {
+    const auto until = integer_of(core::find(one->second.args, "until_step"));
+    if (!until || step < *until) {
+      ++one;
+      continue;
+    }
+    answers.push_back(answer_to(one->second, "ended", ""));
+    answers.back().effective_step = step;
+    one = active_.erase(one);
+    any = true;
+  }
+  return any;
+}
+
+// True: somebody was answered at this step, and the plan has to be made anew.
+bool CaptureControl::take_asked(std::int64_t step, std::vector<core::Ack>& answers) {
+  bool any = false;
+  for (auto one = asked_.begin(); one != asked_.end();) {
+    const auto not_before = integer_of(core::find(one->second.args, "not_before_step"));
+    if (not_before && step < *not_before) {
+      ++one;
+      continue;
+    }
+    answers.push_back(apply(one->second, step));
+    if (answers.back().phase == "applied") active_.insert_or_assign(one->first, one->second);
+    one = asked_.erase(one);
+    any = true;
+  }
+  return any;
+}
+
+// What a command comes to on top of the client's own plan, whatever others ask for: nobody is
+// answered differently for being second.
+core::Ack CaptureControl::apply(const core::Command& command, std::int64_t step) {
+  plan_.restore();
+  std::vector<std::string> refused;
+  const std::optional<bool> changed = extend(command, refused);
+  if (!changed) return answer_to(command, "refused", "out_of_bounds");
+  std::string names;
+  for (const std::string& what : refused) names += (names.empty() ? "" : ", ") + what;
+  if (!names.empty() && !*changed) return answer_to(command, "refused", "unsupported: " + names);
+  core::Ack out = answer_to(command, "applied", names.empty() ? "" : "without " + names);
+  out.effective_step = step;
+  return out;
+}
+
+// Whether the plan has changed; nullopt: it is none.
+std::optional<bool> CaptureControl::extend(const core::Command& command,
+                                           std::vector<std::string>& refused) {
   bool changed = false;
-  std::string refused;
   for (const Value& plan : plans_of(command.args)) {
     const auto parsed = parse_capture(core::to_json(plan));
-    if (!parsed) return {changed, answer_to(command, "refused", "out_of_bounds")};
+    if (!parsed) return std::nullopt;
     const bool common = core::find(plan, "every") != nullptr;
     for (CollectionConfig collection : parsed->collections) {
       if (!collection.save.every && common) collection.save.every = parsed->every;
-      for (const std::string& what : plan_.extend(collection, changed)) {
-        refused += (refused.empty() ? "" : ", ") + what;
+      for (std::string& what : plan_.extend(collection, changed)) {
+        refused.push_back(std::move(what));
       }
     }
   }
-  if (!refused.empty() && !changed) {
-    return {true, answer_to(command, "refused", "unsupported: " + refused)};
-  }
-  until_ = integer_of(core::find(command.args, "until_step"));
-  CaptureChange out{true,
-                    answer_to(command, "applied", refused.empty() ? "" : "without " + refused)};
-  out.answer->effective_step = step;
-  return out;
+  return changed;
 }
 
 }  // namespace tocsin::app::client

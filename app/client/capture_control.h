@@ -1,9 +1,12 @@
-// What is captured at the present step: the client's own plan, what commands ask for on top, and
-// how far the governor has widened the grid.
+// What is captured at the present step: the client's own plan, what commands ask for on top (each
+// asker in a slot of its own: `capture`, `capture/<asker>`), and how far the governor has widened the
+// grid.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -19,8 +22,8 @@ namespace tocsin::app::client {
 
 /// What a step boundary did to the plan.
 struct CaptureChange {
-  bool plan = false;                // tensors may belong to other collections now
-  std::optional<core::Ack> answer;  // to the command: `applied` or `refused`, and why
+  bool plan = false;               // tensors may belong to other collections now
+  std::vector<core::Ack> answers;  // to commands: `applied`, `refused` and why, `ended`
 };
 
 /// Not thread-safe.
@@ -71,19 +74,23 @@ class CaptureControl {
   // ---- steps and commands
   /// The present step ends. True when the governor has changed its factor.
   bool step_ends(const StepCounter& steps, core::Duration now);
-  /// A command of slot `capture`; takes effect at a step boundary.
-  void ask(core::Command command) { asked_ = std::move(command); }
-  /// The command was withdrawn.
-  void withdraw() noexcept { withdrawn_ = true; }
-  /// Before the first capture of a step, so that a step is captured by one plan. What a command
-  /// asks for comes on top of the client's own plan; statistics that are not given and collections
-  /// that are not built in are refused by name.
+  /// A command to capture, in the slot that is its action; takes effect at a step boundary and takes
+  /// the place of what was asked for in that slot.
+  void ask(core::Command command);
+  /// What was asked for in this slot was withdrawn. What others ask for stays.
+  void withdraw(const std::string& slot);
+  /// Before the first capture of a step, so that a step is captured by one plan. What commands
+  /// ask for comes on top of the client's own plan, all together; statistics that are not given and
+  /// collections that are not built in are refused by name.
   CaptureChange step_begins(std::int64_t step);
   [[nodiscard]] std::uint64_t sampled_steps() const noexcept { return sampled_steps_; }
 
  private:
   [[nodiscard]] CollectionMask mask_of(std::uint64_t collection) const;
-  CaptureChange apply(const core::Command& command, std::int64_t step);
+  core::Ack apply(const core::Command& command, std::int64_t step);
+  std::optional<bool> extend(const core::Command& command, std::vector<std::string>& refused);
+  bool end_asked(std::int64_t step, std::vector<core::Ack>& answers);
+  bool take_asked(std::int64_t step, std::vector<core::Ack>& answers);
 
   const core::Clock& clock_;
   CapturePlan plan_;
@@ -92,10 +99,10 @@ class CaptureControl {
   std::optional<CollectionMask> due_;  // of the present step, once asked
   // Of the step that was asked about ahead of it: grids in time are due once.
   std::optional<std::pair<std::int64_t, CollectionMask>> due_ahead_;
-  core::Duration sampling_since_{-1};  // monotonic; since wants() said yes
-  std::optional<core::Command> asked_;
-  bool withdrawn_ = false;
-  std::optional<std::int64_t> until_;  // step at which what was asked for ends
+  core::Duration sampling_since_{-1};            // monotonic; since wants() said yes
+  std::map<std::string, core::Command> asked_;   // by slot; not in effect yet
+  std::map<std::string, core::Command> active_;  // by slot; part of the plan
+  bool withdrawn_ = false;                       // something that was in effect
   std::uint64_t sampled_steps_ = 0;
   core::Duration cost_{0};
 };

@@ -292,7 +292,8 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     refused.push_back(wanted.name + " every " + to_text(*asked_grid));
   } else if (asked_grid && (own.time > core::Duration{0} || own.per_decade > 0 ||
                             asked_grid->steps < own.steps)) {
-    at->dense = asked_grid->steps;
+    // Of several askers the densest grid.
+    at->dense = at->dense == 0 ? asked_grid->steps : std::min(at->dense, asked_grid->steps);
     changed = true;
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {

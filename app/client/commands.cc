@@ -16,7 +16,13 @@ using core::Command;
 
 constexpr std::string_view kStop = "stop";
 constexpr std::string_view kCapture = "capture";
+constexpr std::string_view kCaptureFor = "capture/";  // an asker beside the engine
+constexpr std::size_t kMostSlots = 64;
 constexpr std::string_view kAdjust = "adjust/";
+
+bool captures(std::string_view action) {
+  return action == kCapture || (action.starts_with(kCaptureFor) && action != kCaptureFor);
+}
 
 std::int64_t not_before_step(const Command& command) {
   const core::Value* given = core::find(command.args, "not_before_step");
@@ -49,7 +55,7 @@ void CommandBoard::refuse(const Command& command, std::string_view reason) {
 // to: the writer knew of a worker on this node, on this boot, that opened no earlier than we did.
 // Clocks of two machines are never compared.
 bool CommandBoard::for_this_launch(const Command& command) const {
-  const bool harmless = command.action == kCapture;  // what it asks for, every launch may give
+  const bool harmless = captures(command.action);  // what it asks for, every launch may give
   if (harmless && command.launch.empty()) return true;
   const Identity& me = session_.identity();
   const auto mark = command.launch.find(me.host);
@@ -62,7 +68,10 @@ std::string_view CommandBoard::refusal(const Command& command, core::WallTime no
   if (command.expires_at && *command.expires_at <= now) return "expired";
   const auto newest = taken_.find(command.action);
   if (newest != taken_.end() && command.revision < newest->second.revision) return "stale";
-  if (command.action == kStop || command.action == kCapture) return {};
+  if (command.action == kStop) return {};
+  if (captures(command.action)) {
+    return slots_.contains(command.action) || slots_.size() < kMostSlots ? "" : "too_many";
+  }
   if (command.action.starts_with(kAdjust)) {
     return registered_.count(command.action) != 0 ? "" : "not_registered";
   }
@@ -111,7 +120,7 @@ bool CommandBoard::accept(const Command& command) {
   // A newer revision of a stop that training has already seen changes its terms, not the fact.
   slot.seen = slot.seen && slot.command.command_id == command.command_id && command.action == kStop;
   slot.command = command;
-  if (command.action == kCapture) slot.seen = true;
+  if (captures(command.action)) slot.seen = true;
   refresh();
   const std::int64_t leave = command.action == kStop ? not_before_step(command) : 0;
   if (leave > 0 && !slot.seen && asked_.load() >= leave) {
@@ -121,7 +130,7 @@ bool CommandBoard::accept(const Command& command) {
   }
   taken_[command.action] = {command.command_id, command.revision};
   answer(command, "received", "");
-  if (command.action == kCapture) session_.capture(command);
+  if (captures(command.action)) session_.capture(command);
   ++received_;  // last: who sees it counted may rely on its effect
   return true;
 }
@@ -129,7 +138,7 @@ bool CommandBoard::accept(const Command& command) {
 void CommandBoard::withdraw(const std::string& action) {
   const std::lock_guard lock(mutex_);
   if (slots_.erase(action) == 0) return;
-  if (action == kCapture) session_.withdraw_capture();
+  if (captures(action)) session_.withdraw_capture(action);
   refresh();
 }
 

@@ -274,7 +274,7 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
     names_.regroup(capture_.plan());
     ++plan_changes_;
   }
-  if (change.answer) announcer_.answered(*std::move(change.answer));
+  for (core::Ack& answer : change.answers) announcer_.answered(std::move(answer));
 }
 
 void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
@@ -357,9 +357,9 @@ void Session::capture(core::Command command) {
   capture_.ask(std::move(command));
 }
 
-void Session::withdraw_capture() {
+void Session::withdraw_capture(const std::string& slot) {
   const std::lock_guard lock(mutex_);
-  capture_.withdraw();
+  capture_.withdraw(slot);
 }
 
 void Session::judged(core::Duration cost) {

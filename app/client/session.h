@@ -93,10 +93,10 @@ class Session {
   void leave(std::string_view reason);
   void end(const core::Lifecycle& end);
   void ack(core::Ack ack);
-  /// A command of slot `capture`; takes effect at the next step boundary.
+  /// A command of a slot `capture` or `capture/<asker>`; takes effect at the next step boundary.
   void capture(core::Command command);
-  /// The command of slot `capture` was withdrawn.
-  void withdraw_capture();
+  /// The command of that slot was withdrawn.
+  void withdraw_capture(const std::string& slot);
 
   /// Processor time that rules in this process took: part of what capturing costs.
   void judged(core::Duration cost);

@@ -59,6 +59,7 @@ EvaluateStage::~EvaluateStage() = default;
 core::Status EvaluateStage::open(const Instant& now) {
   adopt_rules(now);
   rules::EngineOptions engine_options{options_.cluster, {}, options_.engine};
+  if (options_.asks) engine_options.asker = options_.hosted;
   engine_options.shares_comparisons = options_.comparisons != nullptr;
   engine_options.labels.assign(options_.labels.begin(), options_.labels.end());
   if (options_.host) engine_options.host = options_.host();
@@ -178,6 +179,8 @@ std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
 bool EvaluateStage::tells(const rules::Event& event) const {
   if (options_.hosted.empty()) return true;
   if (const auto* issue = std::get_if<core::Issue>(&event)) return issue->rule == options_.hosted;
+  const auto* command = std::get_if<core::Command>(&event);
+  if (command != nullptr) return options_.asks && command->action.starts_with("capture/");
   return std::holds_alternative<core::RuleStatusEvent>(event);
 }
 

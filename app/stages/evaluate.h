@@ -30,6 +30,8 @@ struct EvaluateOptions {
   /// Name of the one rule, judged by a process of its own: its engine has positions and state of its
   /// own, and tells of nothing but this rule. Empty: the engine of all others.
   std::string hosted = {};
+  /// It stands alone: no engine of all others asks the hooks for what it needs, so it does.
+  bool asks = false;
   std::function<std::shared_ptr<rules::StepHost>()> host = {};  // made anew with each engine
   /// Opens a reader of `comparisons` from its beginning. Null: all runs lie in one partition.
   std::function<core::Result<std::unique_ptr<core::RecordSource>>()> comparisons = {};

@@ -30,7 +30,8 @@ template <typename A>
 void fields(A& io, Of<A, Command>& command) {
   io.field("command_id", command.command_id, "the same for all requests of one attempt",
            How::required);
-  io.field("action", command.action, "the slot: stop, capture, profile, `adjust/<name>` or agent",
+  io.field("action", command.action,
+           "the slot: stop, capture, `capture/<asker>`, profile, `adjust/<name>` or agent",
            How::required);
   run_fields(io, command.run, command.attempt, [&](auto& in) {
     in.field("launch", command.launch, "the job's `launch` as the writer has read it",

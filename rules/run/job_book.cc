@@ -135,12 +135,13 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
   const core::Value plan = core::ValueMap{{"collections", std::move(collections)}};
   const std::string version = core::params_hash(core::to_json(plan, true));
   core::Command command;
-  command.action = "capture";
+  const std::string& asker = ctx_.options.asker;
+  command.action = asker.empty() ? "capture" : "capture/" + asker;
   command.command_id = core::command_id(run.id.uid, run.attempt, command.action, version);
   command.run = run.id.uid;
   command.attempt = run.attempt;
   command.issued_at = core::wall_time(time);
-  command.requested_by = "rules";
+  command.requested_by = asker.empty() ? "rules" : asker;
   command.reason.summary = "what the rules bound to this run need";
   command.args = core::ValueMap{{"version", version}, {"plans", core::ValueList{plan}}};
   reports_.emit(std::move(command));

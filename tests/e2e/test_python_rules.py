@@ -5,13 +5,16 @@ import pathlib
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import textwrap
 import time
+import uuid
 
 import pytest
 
 from tests.e2e.test_recovery import wait_until
-from tests.support.program import ROOT, Server, run_cli
+from tests.support.program import BUILD, ROOT, Server, run_cli
 from tests.support.telemetry import kafka_events, kafka_produce, scalar
 from tocsin import wire
 
@@ -317,6 +320,36 @@ def test_the_worker_alone_tells_of_its_rules_alone(kafka, worker, tmp_path):
     assert {data.get("rule") for _, data, _ in events} == {"Rises", "Fails"}
     [reason] = [data["reason"] for _, data, _ in events if data.get("status") == "Error"]
     assert "KeyError: 'missing'" in reason and "two.py" in reason
+
+
+SEES = """
+from tocsin.rules import Rule
+class Sees(Rule):
+    def invoke_at_step(self, step):
+        return len(self.base_trial.tensor_names(collection="inputs")) > 0
+"""
+
+
+def test_the_worker_alone_asks_the_hook_for_what_its_rules_need(kafka, worker, tmp_path):
+    prefix, uid = f"pyasks{random.randrange(10**9)}", str(uuid.uuid4())
+    (tmp_path / "sees.py").write_text(SEES)
+    file = tmp_path / "tocsin.yaml"
+    file.write_text(config(kafka, prefix, rules=[{"name": "sees", "source": "sees.py", "collections_to_save": ["inputs"]}]))
+    asker = worker(file, tmp_path / "sees.py")
+    asker.wait_for("ready", timeout=60)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    env.update(TOCSIN_RUN=uid, TOCSIN_CONFIG=str(file), PYTHONPATH=str(ROOT / "python"))
+    job = subprocess.run([sys.executable, ROOT / "tests" / "support" / "fed_rules_job.py", "unchanged_tensor", "healthy"], env=env,
+                         capture_output=True, text=True, timeout=120)
+    assert job.returncode == 0, job.stderr
+    found = wait_until(lambda: issues_of(kafka_events(kafka, f"{prefix}.issues.v1"), "sees"), 60, "the issue that says it has inputs")
+    assert found
+    answers = [data for _, data, _ in kafka_events(kafka, f"{prefix}.acks.v1") if data["run"]["uid"] == uid]
+    assert [(one["action"], one["phase"]) for one in answers] == [("capture/sees", "received"), ("capture/sees", "applied")], answers
+    said = asker.wait_for("capture_answered", timeout=30, action="capture/sees", phase="applied", run=uid)
+    assert said["effective_step"] == answers[1]["effective_step"]
+    assert 'tocsin_rules_capture_answers_total{asker="sees",phase="applied"} 1' in asker.get("/metrics")[1]
 
 
 def test_check_tries_the_file(tmp_path):

@@ -72,18 +72,21 @@ TEST_F(CaptureControlTest, FromAYesOnTheCallerWorksForUs) {
 TEST_F(CaptureControlTest, ACommandTakesEffectAtItsStepAndEndsAtItsStep) {
   control_.ask(command(R"({"version": "v1", "not_before_step": 2, "until_step": 4,
                            "plans": {"every": "1 step", "collections": ["gradients"]}})"));
-  EXPECT_FALSE(next().answer);
+  EXPECT_TRUE(next().answers.empty());
   const CaptureChange applied = next();
-  ASSERT_TRUE(applied.answer);
+  ASSERT_EQ(applied.answers.size(), 1U);
   EXPECT_TRUE(applied.plan);
-  EXPECT_EQ(applied.answer->phase, "applied");
-  EXPECT_EQ(applied.answer->revision, 3U);
-  EXPECT_EQ(applied.answer->version, "v1");
-  EXPECT_EQ(applied.answer->effective_step, 2);
+  EXPECT_EQ(applied.answers[0].phase, "applied");
+  EXPECT_EQ(applied.answers[0].revision, 3U);
+  EXPECT_EQ(applied.answers[0].version, "v1");
+  EXPECT_EQ(applied.answers[0].effective_step, 2);
   EXPECT_TRUE(control_.wants(0, steps_));
   next();
   EXPECT_TRUE(control_.wants(0, steps_));
-  EXPECT_TRUE(next().plan);
+  const CaptureChange over = next();
+  EXPECT_TRUE(over.plan);
+  ASSERT_EQ(over.answers.size(), 1U);
+  EXPECT_EQ(over.answers[0].phase, "ended");
   next();
   EXPECT_FALSE(control_.wants(0, steps_));  // step 5: the own grid again
 }
@@ -91,18 +94,73 @@ TEST_F(CaptureControlTest, ACommandTakesEffectAtItsStepAndEndsAtItsStep) {
 TEST_F(CaptureControlTest, WhatCannotBeGivenIsRefusedByName) {
   control_.ask(command(R"({"plans": {"collections": ["nobody_knows"]}})"));
   const CaptureChange refused = next();
-  ASSERT_TRUE(refused.answer);
-  EXPECT_EQ(refused.answer->phase, "refused");
-  EXPECT_EQ(refused.answer->reason, "unsupported: nobody_knows");
+  ASSERT_EQ(refused.answers.size(), 1U);
+  EXPECT_EQ(refused.answers[0].phase, "refused");
+  EXPECT_EQ(refused.answers[0].reason, "unsupported: nobody_knows");
 }
 
 TEST_F(CaptureControlTest, AWithdrawnCommandLeavesTheOwnPlan) {
   control_.ask(command(R"({"plans": {"every": "1 step", "collections": ["gradients"]}})"));
   next();
   EXPECT_TRUE(control_.wants(0, steps_));
-  control_.withdraw();
+  control_.withdraw("capture");
   EXPECT_TRUE(next().plan);
   EXPECT_FALSE(control_.wants(0, steps_));
+}
+
+// Each asker has a slot of its own: what is captured is the union, and each ends by itself.
+TEST_F(CaptureControlTest, SeveralAskersAreUnitedAndEndApart) {
+  const auto ask = [&](const char* slot, const char* args) {
+    core::Command one = command(args);
+    one.action = slot;
+    control_.ask(std::move(one));
+  };
+  const auto wants = [&](const char* collection) {
+    return control_.wants(control_.collection(collection), steps_);
+  };
+  next();  // step 1: off the client's own grid of 4 steps, as every step below
+  ask("capture", R"({"plans": {"collections": {"weights": {"every": "1 step"}}}})");
+  ask("capture/mine", R"({"until_step": 7, "plans": {"collections":
+      {"gradients": {"every": "1 step"}, "weights": {"every": "3 steps"}}}})");
+  ask("capture/other", R"({"plans": {"collections": {"biases": {"every": "1 step"},
+      "nobody_knows": {}}}})");
+  const CaptureChange change = next();  // step 2
+  ASSERT_EQ(change.answers.size(), 3U);
+  EXPECT_EQ(change.answers[0].action, "capture");
+  EXPECT_EQ(change.answers[1].action, "capture/mine");
+  EXPECT_EQ(change.answers[1].phase, "applied");
+  EXPECT_EQ(change.answers[2].reason, "without nobody_knows");
+  EXPECT_TRUE(wants("weights") && wants("gradients") && wants("biases"));
+  control_.withdraw("capture/other");
+  next();  // step 3
+  EXPECT_TRUE(wants("weights") && wants("gradients"));
+  EXPECT_FALSE(wants("biases"));
+  control_.withdraw("capture");
+  next();
+  next();  // step 5: weights by `mine` alone, at multiples of 3
+  EXPECT_FALSE(wants("weights"));
+  EXPECT_TRUE(wants("gradients"));
+  next();  // step 6
+  EXPECT_TRUE(wants("weights"));
+  const CaptureChange over = next();  // step 7
+  ASSERT_EQ(over.answers.size(), 1U);
+  EXPECT_EQ(over.answers[0].action, "capture/mine");
+  EXPECT_EQ(over.answers[0].phase, "ended");
+  EXPECT_FALSE(wants("gradients") || wants("weights"));
+}
+
+TEST_F(CaptureControlTest, ARefusedAskerTakesNothingFromTheOthers) {
+  control_.ask(command(R"({"plans": {"every": "1 step", "collections": ["gradients"]}})"));
+  next();
+  core::Command bad = command(R"({"plans": {"collections": ["nobody_knows"]}})");
+  bad.action = "capture/mine";
+  control_.ask(bad);
+  EXPECT_EQ(next().answers.at(0).phase, "refused");
+  EXPECT_TRUE(control_.wants(0, steps_));
+  bad.action = "capture";  // neither does a newer command that is none
+  control_.ask(bad);
+  EXPECT_EQ(next().answers.at(0).phase, "refused");
+  EXPECT_TRUE(control_.wants(0, steps_));
 }
 
 }  // namespace

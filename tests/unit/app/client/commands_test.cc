@@ -123,6 +123,34 @@ TEST_F(CommandsTest, CaptureNeedsNoLaunchButObeysOne) {
   EXPECT_THAT(answers(), ElementsAre("refused stale"));
 }
 
+TEST_F(CommandsTest, EachAskerOfCapturesHasASlot) {
+  core::Command command = stop();
+  command.launch.clear();
+  command.args = core::ValueMap{};
+  for (const char* action : {"capture", "capture/mine", "capture/other"}) {
+    command.action = action;
+    take(command);
+  }
+  EXPECT_THAT(answers(), ElementsAre("received", "received", "received"));
+  command.action = "capture/";
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("refused stale")) << "no asker, so no slot of captures";
+}
+
+TEST_F(CommandsTest, AskersOfCapturesAreLimited) {
+  core::Command command = stop();
+  command.launch.clear();
+  command.args = core::ValueMap{};
+  for (int i = 0; i < 64; ++i) {
+    command.action = "capture/" + std::to_string(i);
+    take(command);
+  }
+  (void)answers();
+  command.action = "capture/one_more";
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("refused too_many"));
+}
+
 // Another client of the node takes over reading and begins at the beginning.
 TEST_F(CommandsTest, ReadingAgainBringsNoWithdrawnStopBack) {
   take(stop());
