@@ -51,7 +51,8 @@ void log_job(core::Log& log, const core::JobEvent& event) {
 }
 
 void log_rule(core::Log& log, const core::RuleStatusEvent& event) {
-  if (event.summary.empty()) return;
+  // What it comes to while the run goes on is told every minute: `tocsin status` shows it.
+  if (event.summary.empty() || event.status == core::RuleState::in_progress) return;
   log.info("rule_summed_up", {{"rule", event.rule},
                               {"job", event.run.job},
                               {"run", core::to_text(event.run.uid)},

@@ -14,7 +14,7 @@ namespace tocsin::app {
 void log_issue(core::Log& log, const core::Issue& issue, core::WallTime committed);
 /// `job_started` / `job_ended`.
 void log_job(core::Log& log, const core::JobEvent& event);
-/// `rule_summed_up`, of a rule that sums up a run; of other statuses nothing.
+/// `rule_summed_up`, of a rule that sums up a run, at its end; of other statuses nothing.
 void log_rule(core::Log& log, const core::RuleStatusEvent& event);
 /// `notification_decided`.
 void log_notification(core::Log& log, const core::Notification& notification);

@@ -236,11 +236,15 @@ OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_vie
   Attributes attributes;
   attributes.type = event_type::kRule;
   attributes.source = source_of(cluster, "rules/" + event.rule);
-  // The status stays, and only what the rule sums up is new: another event.
+  // The status stays, and only what the rule sums up is new: another event; while the run goes on, one
+  // for each period.
   const std::string_view status = core::to_string(event.status);
-  attributes.id = event.previous == event.status && !event.summary.empty()
-                      ? core::make_id("rul_", {event.rule, run, attempt, status, "summary"})
-                      : core::make_id("rul_", {event.rule, run, attempt, status});
+  const bool new_sum = event.previous == event.status && !event.summary.empty();
+  const std::string period = new_sum && event.status == core::RuleState::in_progress
+                                 ? "summary/" + std::to_string(core::nanoseconds(event.time))
+                                 : "summary";
+  attributes.id = new_sum ? core::make_id("rul_", {event.rule, run, attempt, status, period})
+                          : core::make_id("rul_", {event.rule, run, attempt, status});
   attributes.time = event.time;
   attributes.subject = run;
   attributes.schema = "rule.v1";

@@ -1,14 +1,14 @@
-// Sums up, at the end of a run, what its time went into.
+// Sums up what the time of a run goes, and went, into.
 //
 // Reads   ends of steps that say when they began; spans: phases of steps, operators and kernels
 //         (op.cpu, op.gpu/<device>), communication.
 // Window  since the start of the attempt. Overlapping spans of parallel threads count each: shares are
 //         of summed time, not of the time that went by.
 // Fires   never.
-// Tells   in the summary of its last status: steps by mode and `others`, the time between two steps of a
-//         worker; phases; operators by device and communication, of which those at or below 2 % are
-//         left out and the rest is brought to 100 %. Where others > 25 %, or forward or backward
-//         > 70 % of both, what that means.
+// Tells   in the summary of a status per evaluation period and of the last one: steps by mode and
+//         `others`, the time between two steps of a worker; phases; operators by device and
+//         communication, of which those at or below 2 % are left out and the rest is brought to
+//         100 %. Where others > 25 %, or forward or backward > 70 % of both, what that means.
 // Quiet   always. Without durations it has no data.
 // Source  Amazon SageMaker Debugger, OverallFrameworkMetrics; docs/rules/overall_framework_metrics.md.
 
@@ -50,6 +50,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
 
   void on_step_end(const WorkerStep& step, Scope& scope) override {
     const std::int64_t took = distance(step.end, step.start);
+    if (took > 0) evaluated(step.end, scope);
     const auto before = state.ended.find(step.worker);
     // Where a step was lost nobody knows how much of the time lies between two of them.
     if (before != state.ended.end() && took > 0 && !step.partial) {
@@ -58,13 +59,13 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     state.ended[step.worker] = step.end;
     if (took <= 0) return;
     state.modes[static_cast<std::size_t>(step.mode) & 3U] += took;
-    evaluated(step.end, scope);
   }
 
   void on_spans(std::uint32_t, const core::FrameView& frame, Scope& scope) override {
     for (std::size_t i = 0; i < frame.rows(); ++i) {
       const core::SpanRow span = frame.span(i);
       if (span.duration < 0) continue;
+      evaluated(add(span.start, core::Duration(span.duration)), scope);
       const TimeTotals::Family family{span.track, span.name};
       const auto known = state.spans.find(family);
       if (known != state.spans.end()) {
@@ -74,7 +75,6 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
       } else {
         ++state.left_out;
       }
-      evaluated(add(span.start, core::Duration(span.duration)), scope);
     }
   }
 
@@ -84,12 +84,13 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
  private:
   using Shares = std::vector<std::pair<std::string, std::int64_t>>;
 
-  // Once per evaluation period.
+  // Once per evaluation period. What begins another one comes to it, not to the one that is told.
   void evaluated(std::int64_t time, Scope& scope) {
     const std::int64_t end = interval_end(time, config_.scan_interval);
     if (end <= state.counted) return;
-    state.counted = end;
+    const std::int64_t over = std::exchange(state.counted, end);
     scope.counted(EvaluationOutcome::ok);
+    if (over != INT64_MIN) scope.interim(over, told(scope));
   }
 
   [[nodiscard]] core::ValueMap told(Scope& scope) const {

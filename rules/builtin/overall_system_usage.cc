@@ -1,11 +1,11 @@
-// Sums up, at the end of a run, how busy its nodes were.
+// Sums up how busy the nodes of a run are, and were.
 //
 // Reads   system samples of GPUs, their memory, processor cores, the node's memory, I/O wait and
 //         network; of several devices the mean of a snapshot, of network the sum.
 // Window  since the start of the attempt, in counts: quantiles to half a percent.
 // Fires   never.
-// Tells   per node and metric min, p50, p95, p99 and max, in the summary of its last status, and what
-//         they say of the node:
+// Tells   per node and metric min, p50, p95, p99 and max, in the summary of a status per evaluation
+//         period and of the last one, and what they say of the node:
 //           gpu p95 < 70 and cpu p95 < 70   too little work for it
 //           gpu p95 < 70 and cpu p95 > 70   the processors are probably the bottleneck
 //           gpu p50 > 70                    well used
@@ -31,7 +31,15 @@ struct OverallSystemUsage {
                                     Metric::memory, Metric::io_wait,    Metric::network};
 
   using Config = SampleConfig;
-  using State = std::map<std::uint8_t, Spread>;  // by metric
+  struct State {
+    std::map<std::uint8_t, Spread> metrics;
+    std::int64_t told = INT64_MIN;  // end of the newest period that was summed up behind this node
+
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.metrics, s.told);
+    }
+  };
   using Nodes = std::map<std::uint64_t, NodeMemory<OverallSystemUsage>>;
 
   static Defaults defaults(Preset) { return {.selects = false}; }
@@ -45,8 +53,8 @@ struct OverallSystemUsage {
       double sum = 0;
       for (const Reading& reading : readings) sum += reading.value;
       const bool rate = metric == Metric::network;
-      const auto place = state.try_emplace(static_cast<std::uint8_t>(metric),
-                                           rate ? Spread::Of::rate : Spread::Of::share);
+      const auto place = state.metrics.try_emplace(static_cast<std::uint8_t>(metric),
+                                                   rate ? Spread::Of::rate : Spread::Of::share);
       place.first->second.take(rate ? sum : sum / static_cast<double>(readings.size()));
       seen = 1;
     }
@@ -57,10 +65,20 @@ struct OverallSystemUsage {
     report.evaluated({}, kOk, [](const Subject&, unsigned) { return Finding{}; });
   }
 
+  // Once per period, of all nodes as far as they have come: by the first of them that is beyond it.
+  static core::ValueMap interim(const Nodes& nodes, NodeMemory<OverallSystemUsage>& node,
+                                std::int64_t period_end) {
+    for (const auto& [hash, one] : nodes) {
+      if (one.state.told >= period_end) return {};
+    }
+    node.state.told = period_end;
+    return summary(nodes);
+  }
+
   static core::ValueMap summary(const Nodes& nodes) {
     std::vector<const NodeMemory<OverallSystemUsage>*> all;
     for (const auto& [hash, node] : nodes) {
-      if (!node.state.empty()) all.push_back(&node);
+      if (!node.state.metrics.empty()) all.push_back(&node);
     }
     std::sort(all.begin(), all.end(),
               [](const auto* a, const auto* b) { return a->name < b->name; });
@@ -78,8 +96,8 @@ struct OverallSystemUsage {
   static core::ValueMap told(const State& state) {
     core::ValueMap out;
     for (const Metric metric : kTold) {
-      const auto found = state.find(static_cast<std::uint8_t>(metric));
-      if (found == state.end()) continue;
+      const auto found = state.metrics.find(static_cast<std::uint8_t>(metric));
+      if (found == state.metrics.end()) continue;
       const Spread& spread = found->second;
       out.emplace_back(std::string(to_string(metric)),
                        core::ValueMap{{"min", spread.min()},
@@ -96,11 +114,11 @@ struct OverallSystemUsage {
   }
 
   static std::string_view hint(const State& state) {
-    const auto gpu = state.find(static_cast<std::uint8_t>(Metric::gpu));
-    const auto cpu = state.find(static_cast<std::uint8_t>(Metric::cpu));
-    if (gpu == state.end()) return "";
+    const auto gpu = state.metrics.find(static_cast<std::uint8_t>(Metric::gpu));
+    const auto cpu = state.metrics.find(static_cast<std::uint8_t>(Metric::cpu));
+    if (gpu == state.metrics.end()) return "";
     if (gpu->second.quantile(0.5) > kBusy) return "well used";
-    if (cpu == state.end() || gpu->second.quantile(0.95) >= kBusy) return "";
+    if (cpu == state.metrics.end() || gpu->second.quantile(0.95) >= kBusy) return "";
     const double busy = cpu->second.quantile(0.95);
     if (busy < kBusy) return "too little work: a smaller machine would do";
     return busy > kBusy ? "the processors probably hold the GPUs back" : "";

@@ -124,6 +124,9 @@ class Scope {
   /// At the end of the run: what the rule has to tell of it as a whole. It goes with its last status,
   /// which is IssuesFound where `issues_of` names rules whose issues it stands for.
   virtual void summary(core::ValueMap told, std::string issues_of = {}) = 0;
+  /// While the run goes on: what the rule has to tell of it so far, as of the end of an evaluation
+  /// period, UTC ns. Each period is told once.
+  virtual void interim(std::int64_t period_end, core::ValueMap told) = 0;
   /// At the end of the run: why the rule could judge nothing of it, if that is so.
   virtual void unjudged(std::string why) = 0;
   /// Of every configured rule, in their order.

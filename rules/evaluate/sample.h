@@ -76,9 +76,12 @@ class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMem
       node.seen |= Rule::observe(config_, node.state, snapshot);
       if constexpr (kEach) return judge_at(node, snapshot.time, snapshot.time, scope);
     }
-    if (node.end != INT64_MIN && snapshot.next >= node.end) judge(node, scope);
+    if (node.end == INT64_MIN || snapshot.next < node.end) return;
+    judge(node, scope, snapshot.next != INT64_MAX);
   }
-  /// `Rule` may have summary(nodes), the nodes by the hash of their names: told at the end of the run.
+  /// `Rule` may have summary(nodes), the nodes by the hash of their names: told at the end of the run;
+  /// and interim(nodes, node, period_end), behind each judgement of a node while the run goes on: what
+  /// to tell of it so far, or nothing.
   void on_end(Scope& scope) override {
     if constexpr (requires { Rule::summary(this->state); }) {
       scope.summary(Rule::summary(this->state));
@@ -89,11 +92,16 @@ class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMem
   /// Judged at each snapshot instead: `Rule` has kEachSample.
   static constexpr bool kEach = requires { Rule::kEachSample; };
 
-  void judge(NodeMemory<Rule>& node, Scope& scope) {
+  void judge(NodeMemory<Rule>& node, Scope& scope, bool goes_on = true) {
     const std::int64_t end = std::exchange(node.end, INT64_MIN);
     // A piece of time that lacks one of the inputs brings nothing new to judge.
     if ((std::exchange(node.seen, 0U) & Rule::kInputs) != Rule::kInputs || kEach) return;
     judge_at(node, distance(end, config_.scan_interval.count()), end, scope);
+    if constexpr (requires { Rule::interim(this->state, node, end); }) {
+      if (!goes_on) return;
+      core::ValueMap told = Rule::interim(this->state, node, end);
+      if (!told.empty()) scope.interim(end, std::move(told));
+    }
   }
   void judge_at(NodeMemory<Rule>& node, std::int64_t first, std::int64_t time, Scope& scope) {
     Place place;

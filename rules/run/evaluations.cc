@@ -57,6 +57,9 @@ class EvaluatorScope final : public Scope {
     sum.told = std::move(told);
     sum.issues_of = std::move(issues_of);
   }
+  void interim(std::int64_t period_end, core::ValueMap told) override {
+    book_.sum_up(run_, rule_, period_end, std::move(told));
+  }
   void unjudged(std::string why) override { summaries_[rule_].unjudged = std::move(why); }
   [[nodiscard]] std::vector<RuleResult> results() const override {
     std::vector<RuleResult> out;

@@ -57,6 +57,12 @@ void IssueBook::count(Run& run, std::uint32_t rule, const EvaluationCounts& coun
   }
 }
 
+void IssueBook::sum_up(Run& run, std::uint32_t rule, std::int64_t period_end, core::ValueMap told) {
+  // Before its first evaluation there is nothing to sum up, and behind an error nothing to rely on.
+  if (run.issues.progress[rule].state != core::RuleState::in_progress || told.empty()) return;
+  reports_.status(run, rule, core::RuleState::in_progress, {}, std::move(told), period_end);
+}
+
 void IssueBook::fail(Run& run, std::uint32_t rule, std::string reason) {
   if (run.issues.progress[rule].state == core::RuleState::error) return;
   reports_.status(run, rule, core::RuleState::error, std::move(reason));

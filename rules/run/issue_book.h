@@ -20,6 +20,8 @@ class IssueBook {
   /// An evaluation went wrong. Told once, with the first reason, until recover().
   void fail(Run& run, std::uint32_t rule, std::string reason);
   void recover(Run& run, std::uint32_t rule);
+  /// What the rule has to tell of a run that goes on, as of `period_end`, UTC ns.
+  void sum_up(Run& run, std::uint32_t rule, std::int64_t period_end, core::ValueMap told);
   /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
   void apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
              const Place& place, Explain explain);

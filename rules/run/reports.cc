@@ -46,7 +46,7 @@ void Reports::tell_reports(Run& run, const core::Issue& issue) {
 }
 
 void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason,
-                     core::ValueMap summary) {
+                     core::ValueMap summary, std::optional<std::int64_t> as_of) {
   RuleProgress& progress = run.issues.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
@@ -72,7 +72,7 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   }
   event.summary = std::move(summary);
   event.run = run_ref(run);
-  event.time = core::wall_time(run.course.last_time);
+  event.time = core::wall_time(as_of.value_or(run.course.last_time));
   emit(std::move(event));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "rules/run/context.h"
@@ -17,9 +18,10 @@ class Reports {
   void emit(Event event);
   /// An identified one, with its number.
   void send(Run& run, std::uint32_t rule, core::Issue issue);
-  /// A rule of the user's stands at `state` from now on.
+  /// A rule of the user's stands at `state` from now on; `as_of`, UTC ns: what its summary speaks of,
+  /// else as far as the run has come.
   void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {},
-              core::ValueMap summary = {});
+              core::ValueMap summary = {}, std::optional<std::int64_t> as_of = {});
   [[nodiscard]] core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
                                        const Place& place) const;
   /// The same event, however often it is made, has the same id.

@@ -312,4 +312,15 @@ std::string summed_up(RuleHarness& harness, const std::string& rule) {
   return core::to_json(summary);
 }
 
+std::vector<SumUp> sums_of(RuleHarness& harness) {
+  std::vector<SumUp> out;
+  for (const rules::Event& event : harness.events()) {
+    const auto* status = std::get_if<core::RuleStatusEvent>(&event);
+    if (status == nullptr || status->summary.empty()) continue;
+    out.push_back(
+        {status->status, core::nanoseconds(status->time), core::to_json(status->summary)});
+  }
+  return out;
+}
+
 }  // namespace tocsin::testing_support

@@ -185,5 +185,12 @@ ReadRules read_rules_text(const std::string& rules);
 
 /// What the newest status of a rule (empty: of any) sums up, as JSON; "{}": nothing.
 std::string summed_up(RuleHarness& harness, const std::string& rule = {});
+/// All statuses that sum something up, oldest first.
+struct SumUp {
+  core::RuleState status;
+  std::int64_t time;  // UTC ns
+  std::string told;   // JSON
+};
+std::vector<SumUp> sums_of(RuleHarness& harness);
 
 }  // namespace tocsin::testing_support

@@ -123,6 +123,25 @@ TEST(IssueEvent, LabelsAreNeverAddedNeitherByAnEventNorByTheOutbox) {
   }
 }
 
+TEST(RuleStatusEvent, WhatARuleSumsUpIsAnEventPerPeriodAndOneAtTheEnd) {
+  core::RuleStatusEvent event;
+  event.rule = "overall_system_usage";
+  event.previous = event.status = core::RuleState::in_progress;
+  event.summary = {{"nodes", std::int64_t{1}}};
+  const auto id_at = [&](std::int64_t time) {
+    event.time = core::wall_time(time);
+    const core::OutRecord record = encode_rule_status(event, "");
+    return std::string(header_of(record, "ce_id"));
+  };
+  const auto first = id_at(60);
+  EXPECT_EQ(id_at(60), first) << "the same after a restart";
+  EXPECT_NE(id_at(120), first);
+  event.previous = event.status = core::RuleState::issues_found;
+  EXPECT_EQ(id_at(60), id_at(120)) << "the end is one";
+  event.previous = core::RuleState::in_progress;
+  EXPECT_EQ(id_at(60), id_at(120));
+}
+
 TEST(IssueEvent, SeverityIsAFieldOnlyWhereTheLabelDoesNotSayIt) {
   EXPECT_FALSE(json::parse(*encode_issue(full_issue()).value).contains("severity"))
       << "the bytes of our own events stay";

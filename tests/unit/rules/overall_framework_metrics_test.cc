@@ -61,6 +61,24 @@ TEST(OverallFrameworkMetrics, SmallOperatorsAreLeftOutAndTheRestIsTheWhole) {
               HasSubstr(R"("op.cpu":{"seconds":0.81,"percent":{"conv":75,"relu":25}})"));
 }
 
+TEST(OverallFrameworkMetrics, TellsWhatItHasSoFarOncePerPeriod) {
+  Timed job("overall_framework_metrics", "{scan_interval_us: 10000000}", "tocsin");
+  job.workers[0].header.time = kStart - kStart % (10 * kSecond);
+  const std::int64_t begin = job.workers[0].header.time;
+  job.steps(9, {1.0});  // ends at 1 … 9 s
+  EXPECT_TRUE(sums_of(job.rule).empty()) << "the first period is still open";
+  job.steps(2, {1.0}, Mode::eval);  // at 10 and 11 s: of the second
+  auto sums = sums_of(job.rule);
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_EQ(sums[0].status, core::RuleState::in_progress);
+  EXPECT_EQ(sums[0].time, begin + 10 * kSecond);
+  EXPECT_THAT(sums[0].told, HasSubstr(R"("steps":{"seconds":9,"percent":{"train":100}})"));
+  job.end();
+  sums = sums_of(job.rule);
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_THAT(sums[1].told, HasSubstr(R"("steps":{"seconds":11,)"));
+}
+
 TEST(OverallFrameworkMetrics, WithoutDurationsThereIsNoData) {
   RuleHarness rule = RuleHarness::of("overall_framework_metrics");
   FakeWorker worker;

@@ -71,6 +71,42 @@ TEST(OverallSystemUsage, LeavesOutWhatANodeDoesNotSend) {
       R"({"nodes":{"node-7":{"cpu":{"min":50,"p50":50,"p95":50,"p99":50,"max":50,"unit":"%"}}}})");
 }
 
+// Two sweeps a second, periods of a second.
+TEST(OverallSystemUsage, TellsWhatItHasSoFarOncePerPeriod) {
+  Node node = watched();
+  const std::int64_t begin = node.time;
+  for (const double share : {0.1, 0.3, 0.5, 0.7, 0.9}) node.sweep({{gpu("0"), share}});
+  const auto sums = sums_of(node.rule);
+  ASSERT_EQ(sums.size(), 2U) << "the third period is still open";
+  EXPECT_EQ(sums[0].status, core::RuleState::in_progress);
+  EXPECT_EQ(sums[0].time, begin + kSecond);
+  EXPECT_THAT(sums[0].told, HasSubstr(R"("gpu":{"min":10,"p50":20,)"));
+  EXPECT_EQ(sums[1].time, begin + 2 * kSecond);
+  EXPECT_THAT(sums[1].told, HasSubstr(R"("gpu":{"min":10,"p50":40,)"));
+  EXPECT_THAT(sums[1].told, HasSubstr(R"("max":70,)"));
+  node.end();
+  const auto all = sums_of(node.rule);
+  ASSERT_EQ(all.size(), 3U) << "the end is told once";
+  EXPECT_EQ(all[2].status, core::RuleState::no_issues_found);
+  EXPECT_THAT(all[2].told, HasSubstr(R"("max":90,)"));
+}
+
+TEST(OverallSystemUsage, APeriodOfSeveralNodesIsToldOnce) {
+  Node node = watched();
+  FakeWorker other("digits", "exploding", core::kNodeAgentRank);
+  other.header.worker = core::name_hash("node-8");
+  node.rule.feed(other.dictionary(
+      {{core::DictionaryType::node, "node-8"}, {core::DictionaryType::series, gpu("0")}}));
+  for (int i = 0; i < 6; ++i) {
+    node.rule.feed(other.system({{gpu("0"), node.time, 0.5}}));
+    node.sweep({{gpu("0"), 0.1}});
+  }
+  const auto sums = sums_of(node.rule);
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_THAT(sums[1].told, HasSubstr("node-7"));
+  EXPECT_THAT(sums[1].told, HasSubstr("node-8"));
+}
+
 TEST(OverallSystemUsage, WithoutSamplesThereIsNoData) {
   RuleHarness rule = RuleHarness::of("overall_system_usage");
   FakeWorker worker;
