@@ -138,8 +138,12 @@ def tree_without_split(chance):
 
 
 def feature_importance_overweight(chance):
+    preset = chance.choice(("original", "tocsin"))
+    kind = "weight" if preset == "original" else "gain"
     parameters = {"nfeatures": chance.randint(1, 3), **common.shared(chance, ("global",))}
     parameters.pop("modes", None)
+    if chance.random() < 0.4:
+        parameters["threshold"] = chance.choice((0.4, 0.5, 0.6))
     count = chance.randint(2, 6)
     heavy = chance.random() < 0.5
 
@@ -148,9 +152,9 @@ def feature_importance_overweight(chance):
                   for i in range(count)]
         if chance.random() < 0.03:
             values[0] = math.nan
-        worker.scalars(*((f"feature_importance/weight/f{i}", value, "importance") for i, value in enumerate(values)))
+        worker.scalars(*((f"feature_importance/{kind}/f{i}", value, "importance") for i, value in enumerate(values)))
 
-    return item(chance, "feature_importance_overweight", parameters, ("original",)), play(chance, fill, schedules=BOOSTING)
+    return item(chance, "feature_importance_overweight", parameters, (preset,)), play(chance, fill, schedules=BOOSTING)
 
 
 def poor_weight_initialization(chance):

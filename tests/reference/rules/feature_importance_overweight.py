@@ -1,34 +1,35 @@
-"""4.2 FeatureImportanceOverweight, preset original: of the importances of a step, divided by their sum, the nfeatures largest
-exceed the threshold together. Mode global; each worker on its own."""
+"""4.2 FeatureImportanceOverweight: of the importances of a step, divided by their sum, the nfeatures largest exceed the threshold
+together; each worker on its own. Preset original: type weight, mode global, not where no more features are used than are added up.
+Preset tocsin: type gain, the largest alone, of training modes from step 5 on (docs/rules/feature_importance_overweight.md)."""
 import math
 import re
 
-from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, wants
+from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, wants
 
 DEFAULTS = {"threshold": 0.8, "nfeatures": 3}
-TOCSIN = {}
+TOCSIN = {"nfeatures": 1, "start_step": 5}
 UNIT = ("worker",)
 
 
 def judge(p, importances):
-    if not all(map(math.isfinite, importances)) or sum(importances) == 0:
+    if not all(map(math.isfinite, importances)) or sum(importances) <= 0:
         return INSUFFICIENT
-    if sum(one != 0 for one in importances) <= p["nfeatures"]:
+    if p["preset"] == "original" and sum(one != 0 for one in importances) <= p["nfeatures"]:
         return NOT_APPLICABLE  # the sum is 1 by construction
     largest = sorted(importances, reverse=True)[:p["nfeatures"]]
     return HIT if sum(largest) / sum(importances) > p["threshold"] else OK
 
 
 def evaluate(p, history):
-    if p["preset"] == "tocsin":
-        raise ValueError("what preset tocsin looks at is open")
-    pattern = (p["tensor_regex"] or (".*feature_importance/weight",))[0]
+    original = p["preset"] == "original"
+    pattern = (p["tensor_regex"] or (f".*feature_importance/{'weight' if original else 'gain'}",))[0]
+    modes = ("global",) if original else TRAINING
     out = []
     for point in history.points():
         by_worker = {}
         for name, by_rank in sorted(point.values.items()):
             for _, row in by_rank:
-                if row.scalar and re.search(pattern, name) and wants(p, row, ("global",)):
+                if row.scalar and re.search(pattern, name) and wants(p, row, modes):
                     by_worker.setdefault(row.worker, []).append(row.columns["sum"])
         for worker, importances in sorted(by_worker.items()):
             out.append(Evaluation((("worker", worker),), judge(p, importances), point.step))
