@@ -99,7 +99,9 @@ struct RowBatch {
   std::int64_t time = 0;         // of measurement, UTC ns
   std::uint32_t world_size = 0;  // 0 unknown
   double loss_scale = 1;         // last one the worker stated; gradients are not yet divided by it
-  bool scalar = false;           // one logged value, count 1
+  // Passes through this mode that the worker had begun before; NaN: its producer counts none.
+  double epoch = std::numeric_limits<double>::quiet_NaN();
+  bool scalar = false;  // one logged value, count 1
   std::span<const core::SparseColumn> sparse;
   std::span<const core::SparseVector> vectors;
   // What the worker last said of its learning rate, and the most it ever said; NaN: nothing.

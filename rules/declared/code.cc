@@ -153,6 +153,7 @@ double field_of(const Point& point, std::uint16_t field) {
   if (field >= kSent) return sent(point, static_cast<std::uint16_t>(field - kSent));
   const auto which = static_cast<Field>(field);
   if (which == Field::step) return static_cast<double>(point.step);
+  if (which == Field::epoch) return point.epoch;
   if (which == Field::world_size) return point.world_size > 0 ? point.world_size : std::nan("");
   if (point.row == nullptr) return point.value;
   return of_row(*point.row, which);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ enum class Field : std::uint16_t {
   value,
   duration,
   step,
+  epoch,
   world_size,
   count,
   sum,
@@ -52,6 +54,7 @@ struct Point {
   std::int64_t step = 0;
   std::int64_t time = 0;  // UTC ns
   double world_size = 0;
+  double epoch = std::numeric_limits<double>::quiet_NaN();  // NaN: not counted
 };
 /// NaN: not there.
 double field_of(const Point& point, std::uint16_t field);

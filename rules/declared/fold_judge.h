@@ -16,6 +16,7 @@
 #include "rules/declared/hearing.h"
 #include "rules/declared/row_rule.h"
 #include "rules/declared/step_axis.h"
+#include "rules/evaluate/spare_nodes.h"
 #include "rules/evaluate/step_set.h"
 
 namespace tocsin::rules::declared {
@@ -88,6 +89,17 @@ struct FoldScratch {
 
 /// Of one mode. `ended` and `spent` stand with those of all workers.
 struct Members {
+  struct SpanOf {
+    std::uint32_t worker = 0;
+    std::int64_t step = 0;
+    std::uint64_t name = 0;
+    friend auto operator<=>(const SpanOf&, const SpanOf&) = default;
+
+    template <typename A>
+    friend void io(A& a, SpanOf& s) {
+      io_all(a, s.worker, s.step, s.name);
+    }
+  };
   /// Seconds and number of the spans of one name.
   struct Spent {
     double seconds = 0;
@@ -95,10 +107,12 @@ struct Members {
   };
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::uint64_t>> memories;
   std::map<std::uint32_t, std::int64_t> ended;  // newest ended step of each worker
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::map<std::uint64_t, Spent>> spent;  // open
+  std::map<SpanOf, Spent> spent;                // of steps that are open
   Heard heard;
   StepAxis axis;
-  FoldScratch scratch;  // not in snapshots
+  // Not in snapshots:
+  FoldScratch scratch;
+  SpareNodes<std::map<SpanOf, Spent>, 64> spans;
 
   template <typename A>
   friend void io(A& a, Members& m) {
@@ -183,6 +197,7 @@ struct FoldRule {
     point.step = set.step;
     point.time = set.time;
     point.world_size = scope.world_size();
+    point.epoch = row.epoch;
     return point;
   }
 

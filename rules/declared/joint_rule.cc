@@ -9,6 +9,7 @@
 #include "rules/declared/point_rule.h"
 #include "rules/declared/row_rule.h"
 #include "rules/evaluate/evaluator.h"
+#include "rules/evaluate/spare_nodes.h"
 
 namespace tocsin::rules::declared {
 namespace {
@@ -28,22 +29,24 @@ struct JointKey {
 };
 using Memories = std::vector<std::vector<std::uint64_t>>;
 
-/// What spans took in a step that its worker has not ended.
-struct OpenStep {
+/// Spans of one name in a step that its worker has not ended.
+struct OpenSpans {
   std::uint32_t worker = 0;
   std::uint8_t mode = 0;
   std::int64_t step = 0;
-  friend auto operator<=>(const OpenStep&, const OpenStep&) = default;
+  std::uint64_t name = 0;
+  friend auto operator<=>(const OpenSpans&, const OpenSpans&) = default;
 
   template <typename A>
-  friend void io(A& a, OpenStep& o) {
-    io_all(a, o.worker, o.mode, o.step);
+  friend void io(A& a, OpenSpans& o) {
+    io_all(a, o.worker, o.mode, o.step, o.name);
   }
 };
+using Spent = std::map<OpenSpans, double>;  // seconds
 
 struct JointState {
   std::map<JointKey, Memories> units;
-  std::map<OpenStep, std::map<std::uint64_t, double>> spent;  // seconds by name of the spans
+  Spent spent;
 
   template <typename A>
   friend void io(A& a, JointState& s) {
@@ -79,26 +82,31 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
       const core::SpanRow span = frame.span(i);
       if (span.duration < 0) continue;
       const auto mode = static_cast<std::uint8_t>(frame.header().mode);
-      state.spent[{worker, mode, span.step}][span.name] += static_cast<double>(span.duration) / 1e9;
+      spans_.at(state.spent, {worker, mode, span.step, span.name}) +=
+          static_cast<double>(span.duration) / 1e9;
     }
   }
   void on_step_end(const WorkerStep& step, Scope& scope) override {
     const auto mode = static_cast<std::uint8_t>(step.mode);
-    std::map<std::uint64_t, double> spent;
-    const auto first = state.spent.lower_bound({step.worker, mode, INT64_MIN});
-    const auto last = state.spent.upper_bound({step.worker, mode, step.step});
-    for (auto at = first; at != last; ++at) {
-      if (at->first.step == step.step) spent = std::move(at->second);
+    auto at = state.spent.lower_bound({step.worker, mode, INT64_MIN, 0});
+    // Steps whose end was lost are over as well, and nobody knows how long they were.
+    while (at != state.spent.end() && at->first < OpenSpans{step.worker, mode, step.step, 0}) {
+      at = spans_.erase(state.spent, at);
     }
-    state.spent.erase(first, last);
+    const auto of_step = [&](Spent::const_iterator one) {
+      return one != state.spent.end() && one->first.worker == step.worker &&
+             one->first.mode == mode && one->first.step == step.step;
+    };
     const WorkerRows rows = rows_of(step);
     Point point;
     point.step = step.step;
     point.time = step.end;
     point.world_size = scope.world_size();
+    point.epoch = step.epoch;
     Candidate who = scope.who(step.worker);
     who.mode = step.mode;
-    std::vector<std::pair<std::size_t, double>> seconds;
+    std::vector<std::pair<std::size_t, double>>& seconds = seconds_;
+    seconds.clear();
     for (std::size_t i = 0; i < joint_.choices.size(); ++i) {
       const Selector::Source source = joint_.rule.selected[i].selector.source;
       if (source == Selector::Source::step && step.end > step.start &&
@@ -108,14 +116,15 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
       if (source != Selector::Source::span) continue;
       double sum = 0;
       bool any = false;
-      for (const auto& [name, took] : spent) {
-        who.name = scope.find(name);
+      for (Spent::const_iterator one = at; of_step(one); ++one) {
+        who.name = scope.find(one->first.name);
         if (joint_.choices[i].matches_span(who) != Match::yes) continue;
-        sum += took;
+        sum += one->second;
         any = true;
       }
       if (any) seconds.emplace_back(i, sum);
     }
+    while (of_step(at)) at = spans_.erase(state.spent, at);
     if (seconds.empty()) return;
     Memories& memories = unit(0, rows);
     for (const auto& [number, value] : seconds) {
@@ -177,6 +186,7 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     point.step = rows.step;
     point.time = rows.time;
     point.world_size = frame != nullptr ? frame->header().world_size : scope.world_size();
+    point.epoch = rows.epoch;
     for (std::size_t i = 0; i < memories.size(); ++i) {
       if ((bits & (1U << i)) != 0) add_point(memories, i, point);
     }
@@ -242,6 +252,9 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
 
   const Joint& joint_;
   std::map<Who, std::uint32_t> chosen_;  // follows from names, so it is not saved
+  // To allocate less; not in snapshots.
+  SpareNodes<Spent, 64> spans_;
+  std::vector<std::pair<std::size_t, double>> seconds_;  // of a step: selection, its value
 };
 
 class JointProgram final : public Program {

@@ -10,6 +10,7 @@
 #include "rules/declared/row_rule.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/other_step.h"
+#include "rules/evaluate/spare_nodes.h"
 
 namespace tocsin::rules::declared {
 namespace {
@@ -20,17 +21,20 @@ constexpr std::uint64_t kMostWords = 1U << 21;  // that wait, and that are kept 
 using Who = std::pair<std::uint64_t, std::uint8_t>;
 using StepOf = std::pair<Who, std::int64_t>;
 
+using PointOf = std::pair<StepOf, std::uint64_t>;  // by its name
+
 /// A point whose step the other run has not ended.
 struct Waiting {
   std::uint32_t worker = 0;
   std::int64_t global_step = 0;
   std::int64_t time = 0;
+  double epoch = 0;
   core::SummaryRow row;
   std::vector<std::uint64_t> memory;
 
   template <typename A>
   friend void io(A& a, Waiting& w) {
-    io_all(a, w.worker, w.global_step, w.time, w.row, w.memory);
+    io_all(a, w.worker, w.global_step, w.time, w.epoch, w.row, w.memory);
   }
 };
 
@@ -38,7 +42,7 @@ struct Waiting {
 struct OtherState {
   std::map<std::pair<Who, std::uint64_t>, std::vector<std::uint64_t>> memories;  // by name
   std::map<StepOf, std::map<std::uint64_t, std::vector<double>>> values;         // by name
-  std::map<StepOf, std::map<std::uint64_t, Waiting>> waiting;                    // by name
+  std::map<PointOf, Waiting> waiting;
   std::map<Who, std::int64_t> ended;
   std::map<Who, std::int64_t> told;  // to partitions elsewhere
   std::vector<StepOf> withdrawn;     // dropped, and told before
@@ -81,9 +85,8 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
     if (scope.is_other())
       return scope.unjudged("this is the run with which all others are compared");
     compare(scope);
-    for (const auto& [step, points] : state.waiting) {
-      for (std::size_t i = 0; i < points.size(); ++i)
-        scope.counted(EvaluationOutcome::insufficient_data);
+    for (std::size_t i = 0; i < state.waiting.size(); ++i) {
+      scope.counted(EvaluationOutcome::insufficient_data);
     }
     const std::string other = core::to_text(*config_.rule.other);
     if (scope.other() == nullptr) {
@@ -156,7 +159,7 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
   static constexpr std::uint32_t kVersion = 1;  // of what is told
 
   static Who who(std::uint32_t worker, core::Mode mode, const Scope& scope) {
-    return {core::name_hash(scope.worker(worker)), static_cast<std::uint8_t>(mode)};
+    return {core::name_hash(scope.who(worker).worker), static_cast<std::uint8_t>(mode)};
   }
   static std::string text_of(const StepOf& step) {
     return OtherStep{step.first.first, step.first.second, step.second}.text();
@@ -171,7 +174,7 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
       begin(formula, 0, memory.data());
     }
     const Row columns(reinterpret_cast<const std::byte*>(&row), 1, 0);
-    const Point point = point_of(columns, rows.step, rows.time, scope);
+    const Point point = point_of(columns, rows.step, rows.time, rows.epoch, scope);
     arrives(formula, 0, memory.data(), point);
     add(formula, 0, memory.data(), point, false);
     if (scope.is_other()) {
@@ -183,38 +186,44 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
         values.push_back(run(code, {&formula, &point, &words}));
       }
     } else {
-      Waiting& waiting = state.waiting[{whose, rows.step}][row.name];
-      if (waiting.memory.empty()) state.words += kRowWords + memory.size();
-      waiting = {rows.worker, rows.global_step, rows.time, row, memory};
+      const auto [waiting, fresh] = nodes_.reused(state.waiting, {{whose, rows.step}, row.name});
+      if (fresh) state.words += kRowWords + memory.size();
+      waiting->worker = rows.worker;
+      waiting->global_step = rows.global_step;
+      waiting->time = rows.time;
+      waiting->epoch = rows.epoch;
+      waiting->row = row;
+      waiting->memory = memory;
     }
     bound();
   }
 
   static constexpr std::uint64_t kRowWords = 20;  // about, of a point that waits
 
-  static Point point_of(const Row& columns, std::int64_t step, std::int64_t time,
+  static Point point_of(const Row& columns, std::int64_t step, std::int64_t time, double epoch,
                         const Scope& scope) {
     Point point;
     point.row = &columns;
     point.step = step;
     point.time = time;
     point.world_size = scope.world_size();
+    point.epoch = epoch;
     return point;
   }
 
   // The oldest steps make room. What waited and was dropped is not compared.
   void bound() {
     while (state.words > kMostWords && (!state.values.empty() || !state.waiting.empty())) {
-      const auto older = [](const auto& a, const auto& b) {
-        return a.first.second < b.first.second;
-      };
       if (!state.values.empty()) {
-        drop(std::min_element(state.values.begin(), state.values.end(), older));
+        drop(std::min_element(
+            state.values.begin(), state.values.end(),
+            [](const auto& a, const auto& b) { return a.first.second < b.first.second; }));
         continue;
       }
-      const auto oldest = std::min_element(state.waiting.begin(), state.waiting.end(), older);
-      for (const auto& [name, one] : oldest->second) state.words -= kRowWords + one.memory.size();
-      state.waiting.erase(oldest);
+      const auto oldest = std::min_element(
+          state.waiting.begin(), state.waiting.end(),
+          [](const auto& a, const auto& b) { return a.first.first.second < b.first.first.second; });
+      forget(oldest);
     }
   }
   void drop(Values::iterator at) {
@@ -232,8 +241,9 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
     const auto* other = dynamic_cast<const OtherEvaluator*>(scope.other());
     if (other == nullptr) return;
     for (auto at = state.waiting.begin(); at != state.waiting.end();) {
-      const Who& whose = at->first.first;
-      const std::int64_t step = at->first.second;
+      const auto& [where, name] = at->first;
+      const Who& whose = where.first;
+      const std::int64_t step = where.second;
       const auto ended = [&](const OtherState& one) {
         const auto known = one.ended.find(whose);
         return one.over || (known != one.ended.end() && known->second >= step);
@@ -242,40 +252,55 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
         ++at;
         continue;
       }
-      const auto found = other->state.values.find(at->first);
-      for (const auto& [name, one] : at->second) {
-        state.words -= kRowWords + one.memory.size();
-        const std::vector<double>* values = nullptr;
-        if (found != other->state.values.end()) {
-          const auto named = found->second.find(name);
-          if (named != found->second.end()) values = &named->second;
-        }
-        if (values == nullptr) {
-          const bool dropped = step <= other->state.dropped_to;
-          scope.counted(dropped ? EvaluationOutcome::insufficient_data
-                                : EvaluationOutcome::not_applicable);
-          continue;
-        }
+      if (const std::vector<double>* values = value_of(other->state, where, name)) {
         ++state.compared;
-        judge(at->first, name, one, *values, scope);
+        judge(where, name, at->second, *values, scope);
+      } else {
+        const bool dropped = step <= other->state.dropped_to;
+        scope.counted(dropped ? EvaluationOutcome::insufficient_data
+                              : EvaluationOutcome::not_applicable);
       }
-      at = state.waiting.erase(at);
+      at = forget(at);
     }
+  }
+  static const std::vector<double>* value_of(const OtherState& there, const StepOf& where,
+                                             std::uint64_t name) {
+    const auto found = there.values.find(where);
+    if (found == there.values.end()) return nullptr;
+    const auto named = found->second.find(name);
+    return named == found->second.end() ? nullptr : &named->second;
+  }
+  std::map<PointOf, Waiting>::iterator forget(std::map<PointOf, Waiting>::iterator at) {
+    state.words -= kRowWords + at->second.memory.size();
+    return nodes_.erase(state.waiting, at);
   }
 
   void judge(const StepOf& step, std::uint64_t name, const Waiting& here,
              const std::vector<double>& there, Scope& scope) const {
     const Rule& rule = config_.rule;
     const Row columns(reinterpret_cast<const std::byte*>(&here.row), 1, 0);
-    const Point point = point_of(columns, step.second, here.time, scope);
+    const Point point = point_of(columns, step.second, here.time, here.epoch, scope);
     const std::uint64_t* const words = here.memory.data();
     const Sight sight{&rule.formula, &point, &words, nullptr, nullptr, there.data()};
     const Verdict verdict = verdict_of(run(rule.formula.when, sight));
     Place place = at_step(static_cast<core::Mode>(step.first.second), step.second, here.global_step,
                           here.time);
+    const Name* const named = scope.find(name);
+    const std::string hash = named == nullptr ? scope.text(name) : std::string();
+    const std::string_view text = named == nullptr ? std::string_view(hash) : named->text;
+    const std::string_view worker = scope.who(here.worker).worker;
+    UnitText unit;
+    unit.add(text)
+        .add("\x1e")
+        .add(core::to_string(*place.mode))
+        .add("\x1e")
+        .add(worker)
+        .add("\x1e");
+    const std::uint64_t number = unit.number();
+    if (scope.quiet(number, verdict)) return;
     Subject subject;
-    subject.name = scope.text(name);
-    subject.worker = scope.worker(here.worker);
+    subject.name = text;
+    subject.worker = worker;
     subject.mode = *place.mode;
     subject.step = step.second;
     const auto labels = [&]() -> Labels {
@@ -283,8 +308,8 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
               {"mode", std::string(core::to_string(subject.mode))},
               {"worker", subject.worker}};
     };
-    scope.judged(unit_number({subject.name, core::to_string(subject.mode), subject.worker}),
-                 here.worker, verdict, place, subject, labels, [&](const Subject& about, unsigned) {
+    scope.judged(number, here.worker, verdict, place, subject, labels,
+                 [&](const Subject& about, unsigned) {
                    Finding out = tell(rule, sight, about, [&](const std::string& label) {
                      if (label == "worker") return about.worker;
                      if (label == "mode") return std::string(core::to_string(about.mode));
@@ -297,6 +322,7 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
   }
 
   const OtherConfig& config_;  // of the program, which outlives it
+  SpareNodes<std::map<PointOf, Waiting>, 256> nodes_;
 };
 
 class OtherProgram final : public Program {

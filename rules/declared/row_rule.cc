@@ -42,6 +42,7 @@ class DeclaredRows final : public RowProgram {
     point.step = batch.step;
     point.time = batch.time;
     point.world_size = batch.world_size;
+    point.epoch = batch.epoch;
     std::array<double, 128> values;  // NOLINT: written before it is read
     std::size_t known = 0;           // values of rows before this one are read
     for (std::size_t at = 0; at < rows.size(); ++at) {

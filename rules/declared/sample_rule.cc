@@ -1,4 +1,6 @@
 // Samples of nodes: each series of a node is a unit, and time is that of its samples.
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -24,6 +26,12 @@ SeriesName split(std::string_view text) {
     device.remove_prefix(equals + 1);
   }
   return {text.substr(0, brace), device};
+}
+
+void add_number(UnitText& text, std::uint64_t number) {
+  std::array<char, 20> digits;  // NOLINT: written before it is read
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.add({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 
 struct SeriesMemory {
@@ -110,6 +118,12 @@ class SampleEvaluator final : public EvaluatorOf<Series> {
     const std::uint64_t* const memory = series.words.data();
     const Sight sight{&rule_.formula, &point, &memory, nullptr};
     const Verdict verdict = verdict_of(run(rule_.formula.when, sight));
+    UnitText text;
+    add_number(text, node);
+    text.add("/");
+    add_number(text, name);
+    const std::uint64_t number = text.add("\x1e").number();
+    if (scope.quiet(number, verdict)) return;
     Place place;
     place.step_clock = false;
     place.time = end;
@@ -125,8 +139,7 @@ class SampleEvaluator final : public EvaluatorOf<Series> {
       if (!series.device.empty()) out.emplace_back("device", series.device);
       return out;
     };
-    const std::string number = std::to_string(node) + "/" + std::to_string(name);
-    scope.judged(unit_number({number}), Scope::kNoWorker, verdict, place, subject, labels,
+    scope.judged(number, Scope::kNoWorker, verdict, place, subject, labels,
                  [&](const Subject& whom, unsigned) {
                    return tell(rule_, sight, whom, [&](const std::string& label) {
                      return label == "device" ? series.device : series.node;

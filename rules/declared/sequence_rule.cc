@@ -100,11 +100,12 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
     }
     // Evaluations are over with the training step behind them.
     if (mode != core::Mode::train && mode != core::Mode::global) return;
-    std::erase_if(state.ends, [&](const auto& end) {
+    for (auto end = state.ends.begin(); end != state.ends.end();) {
       const auto where =
-          state.axis.place(static_cast<core::Mode>(end.first.first), end.first.second);
-      return where && *where <= state.newest.place;
-    });
+          state.axis.place(static_cast<core::Mode>(end->first.first), end->first.second);
+      const bool over = where && *where <= state.newest.place;
+      end = over ? nodes_.erase(state.ends, end) : std::next(end);
+    }
     state.axis.settled(state.newest.place);
   }
 
@@ -244,7 +245,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
   }
 
   const SequenceConfig& config_;  // of the program, which outlives it
-  SpareNodes<std::map<StepOf, Moment>> nodes_;
+  SpareNodes<std::map<StepOf, Moment>, 64> nodes_;
 };
 
 class SequenceProgram final : public Program {

@@ -76,6 +76,7 @@ void Slide::read(const RowBatch& batch, std::size_t from, std::span<double> valu
   point.step = batch.step;
   point.time = batch.time;
   point.world_size = batch.world_size;
+  point.epoch = batch.epoch;
   for (std::size_t i = 0; i < size; ++i) {
     const Row row(batch.columns, batch.rows, from + i);
     point.row = &row;

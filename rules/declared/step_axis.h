@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "rules/archive.h"
 #include "rules/evaluate/evaluator.h"
+#include "rules/evaluate/spare_nodes.h"
 #include "rules/selection.h"
 
 namespace tocsin::rules::declared {
@@ -41,9 +43,9 @@ class StepAxis {
     if (step.mode == core::Mode::global) return;
     const auto known = trained_.find(step.worker);
     const std::int64_t after = known == trained_.end() ? kNever : known->second;
-    std::int64_t& behind =
-        after_.try_emplace({static_cast<std::uint8_t>(step.mode), step.step}, after).first->second;
-    behind = std::max(behind, after);
+    const auto [behind, fresh] =
+        nodes_.reused(after_, {static_cast<std::uint8_t>(step.mode), step.step});
+    *behind = fresh ? after : std::max(*behind, after);
   }
   /// nullopt: an evaluation that nobody has ended.
   [[nodiscard]] std::optional<std::int64_t> place(core::Mode mode, std::int64_t step) const {
@@ -55,10 +57,11 @@ class StepAxis {
   }
   /// Nothing up to this place is asked for any more.
   void settled(std::int64_t place) {
-    std::erase_if(after_, [&](const auto& one) {
-      const auto mode = static_cast<core::Mode>(one.first.first);
-      return place_of(mode, one.first.second, one.second) <= place;
-    });
+    for (auto one = after_.begin(); one != after_.end();) {
+      const auto mode = static_cast<core::Mode>(one->first.first);
+      const bool over = place_of(mode, one->first.second, one->second) <= place;
+      one = over ? nodes_.erase(after_, one) : std::next(one);
+    }
   }
   void restarted(std::uint32_t worker) { trained_.erase(worker); }
 
@@ -68,8 +71,10 @@ class StepAxis {
   }
 
  private:
-  std::map<std::uint32_t, std::int64_t> trained_;                        // by worker
-  std::map<std::pair<std::uint8_t, std::int64_t>, std::int64_t> after_;  // of evaluations
+  std::map<std::uint32_t, std::int64_t> trained_;  // by worker
+  using After = std::map<std::pair<std::uint8_t, std::int64_t>, std::int64_t>;
+  After after_;                  // of evaluations
+  SpareNodes<After, 64> nodes_;  // not in snapshots
 };
 
 }  // namespace tocsin::rules::declared

@@ -28,7 +28,7 @@ class TimedPoints : public FoldEvaluator<PerWorker> {
          {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
       Members& members = this->of_all(mode);
       members.ended.erase(worker);
-      std::erase_if(members.spent, [&](const auto& one) { return one.first.first == worker; });
+      std::erase_if(members.spent, [&](const auto& one) { return one.first.worker == worker; });
     }
   }
 
@@ -86,7 +86,7 @@ class SpanEvaluator final : public TimedPoints<PerWorker> {
         scope.late(1);
         continue;
       }
-      Members::Spent& spent = members.spent[{worker, span.step}][span.name];
+      Members::Spent& spent = members.spans.at(members.spent, {worker, span.step, span.name});
       spent.seconds += static_cast<double>(span.duration) / 1e9;
       ++spent.count;
     }
@@ -94,22 +94,21 @@ class SpanEvaluator final : public TimedPoints<PerWorker> {
 
  private:
   void points(const WorkerStep& step, Scope& scope) override {
-    auto& spent = this->of_all(step.mode).spent;
+    Members& members = this->of_all(step.mode);
     Candidate who = scope.who(step.worker);
     who.mode = step.mode;
     // Steps whose end was lost are over as well, and nobody knows how long they were.
-    const auto first = spent.lower_bound({step.worker, INT64_MIN});
-    const auto last = spent.upper_bound({step.worker, step.step});
-    for (auto at = first; at != last; ++at) {
-      if (at->first.second != step.step) continue;
-      for (const auto& [name, one] : at->second) {
-        who.name = scope.find(name);
-        if (this->choice_.matches_span(who) == Match::yes) {
-          this->add(step, name, one.count, one.seconds, scope);
-        }
+    auto at = members.spent.lower_bound({step.worker, INT64_MIN, 0});
+    while (at != members.spent.end() && at->first.worker == step.worker &&
+           at->first.step <= step.step) {
+      const auto [span, one] = *at;
+      at = members.spans.erase(members.spent, at);
+      if (span.step != step.step) continue;
+      who.name = scope.find(span.name);
+      if (this->choice_.matches_span(who) == Match::yes) {
+        this->add(step, span.name, one.count, one.seconds, scope);
       }
     }
-    spent.erase(first, last);
   }
 };
 

@@ -53,7 +53,7 @@ std::vector<std::string> names_of(From source) {
   std::vector<std::string> out;
   if (!tensors(source)) out.emplace_back(timed(source) ? "duration" : "value");
   if (source == From::span) out.emplace_back("count");
-  if (source != From::system) out.emplace_back("step");
+  if (source != From::system) out.insert(out.end(), {"step", "epoch"});
   for (const FieldName& one : kOfTensors) {
     const bool there = tensors(source) || (source == From::metric && one.scalar) ||
                        (timed(source) && one.field == Field::world_size);
@@ -133,6 +133,7 @@ std::optional<std::uint16_t> field_named(std::string_view name, From source) {
   if (name == "duration" && timed(source)) return number(Field::duration);
   if (name == "count" && source == From::span) return number(Field::count);
   if (name == "step" && source != From::system) return number(Field::step);
+  if (name == "epoch" && source != From::system) return number(Field::epoch);
   for (const FieldName& one : kOfTensors) {
     if (one.name != name) continue;
     if (tensors(source) || (source == From::metric && one.scalar) ||
@@ -148,7 +149,6 @@ std::optional<std::uint16_t> field_named(std::string_view name, From source) {
 }
 
 std::string unknown_name(std::string_view name, From source) {
-  if (name == "epoch") return "epoch is not known to rules: nothing on the wire counts it";
   if (name == "value" && tensors(source)) {
     return "a tensor has many values: name a statistic, mean or l2 for instance";
   }
@@ -176,6 +176,7 @@ std::optional<Formula::Fold::Kind> fold_named(std::string_view name) {
 const std::vector<std::string>& fold_names() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> out;
+    out.reserve(kFolds.size());
     for (const auto& [name, kind] : kFolds) out.emplace_back(name);
     return out;
   }();

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,8 @@ struct WorkerStep {
   std::int64_t end = 0;
   bool partial = false;  // frames were lost since the step end before
   bool skipped = false;  // mixed precision left the update out (flag 20)
+  // Passes through the mode that the worker had begun before; NaN: its producer counts none.
+  double epoch = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Rows of one frame that the rule selects: tensors, or one scalar.
@@ -48,7 +51,8 @@ struct WorkerRows {
   std::int64_t offset = 0;
   std::int64_t after_train = 0;  // the worker's last ended train step
   double loss_scale = 1;
-  const core::FrameView* frame = nullptr;  // null for a scalar
+  double epoch = std::numeric_limits<double>::quiet_NaN();  // as in WorkerStep
+  const core::FrameView* frame = nullptr;                   // null for a scalar
   const core::SummaryRow* scalar = nullptr;
   std::span<const std::uint32_t> rows;  // of the frame: those that are selected and new
 };
@@ -61,6 +65,7 @@ inline WorkerRows rows_of(const WorkerStep& step) {
   out.step = step.step;
   out.global_step = step.global_step;
   out.time = step.end;
+  out.epoch = step.epoch;
   return out;
 }
 

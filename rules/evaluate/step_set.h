@@ -48,6 +48,7 @@ struct StepRow {
   std::uint32_t rank = 0;
   bool scalar = false;
   double loss_scale = 1;  // gradients of rows without flag 18 are divided by it
+  double epoch = 0;       // as in WorkerRows
   core::SummaryRow row;
   std::vector<SentStatistic> extras;  // those of Rule::kSent, as they came
 
@@ -57,12 +58,14 @@ struct StepRow {
         rank(its_rank),
         scalar(from.scalar != nullptr),
         loss_scale(from.loss_scale),
+        epoch(from.epoch),
         row(its_row) {}
   /// Row `at` of the frame, put where it stays.
   StepRow(const WorkerRows& from, std::uint32_t its_rank, std::uint32_t at)
       : worker(from.worker),
         rank(its_rank),
         loss_scale(from.loss_scale),
+        epoch(from.epoch),
         row(from.frame->summary(at)) {}
 
   [[nodiscard]] std::uint64_t name() const noexcept { return row.name; }
@@ -78,7 +81,7 @@ struct StepRow {
 
   template <typename A>
   friend void io(A& a, StepRow& r) {
-    io_all(a, r.worker, r.rank, r.scalar, r.loss_scale, r.row, r.extras);
+    io_all(a, r.worker, r.rank, r.scalar, r.loss_scale, r.epoch, r.row, r.extras);
   }
 
  private:

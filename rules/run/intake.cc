@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/collections.h"
@@ -17,6 +18,11 @@ std::uint64_t loss_scale_hash() {
 std::uint64_t learning_rate_hash() {
   static const std::uint64_t kHash = core::name_hash("learning_rate");
   return kHash;
+}
+
+// JSON has no passes.
+double epoch_of(const Worker& worker, const core::FrameHeader& header) {
+  return worker.unsequenced ? std::numeric_limits<double>::quiet_NaN() : header.pass;
 }
 
 }  // namespace
@@ -59,6 +65,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.step = header.step;
   batch.time = header.time;
   batch.world_size = header.world_size;
+  batch.epoch = epoch_of(run.workers[worker], header);
   batch.loss_scale = run.workers[worker].loss_scale;
   batch.learning_rate = run.workers[worker].learning_rate;
   batch.max_learning_rate = run.workers[worker].max_learning_rate;
@@ -75,6 +82,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   taken.step = header.step;
   taken.global_step = header.global_step;
   taken.time = header.time;
+  taken.epoch = batch.epoch;
   taken.frame = &frame;
   evaluations_.feed_rows(run, roster_number, taken, slots_, first_slot_);
 }
@@ -204,6 +212,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     batch.step = steps[i];
     batch.time = times[i];
     batch.world_size = header.world_size;
+    batch.epoch = epoch_of(run.workers[worker], header);
     batch.loss_scale = run.workers[worker].loss_scale;
     batch.scalar = true;
     batch.names = &run.names.table;
@@ -217,6 +226,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
       taken.step = steps[i];
       taken.global_step = global_steps[i];
       taken.time = times[i];
+      taken.epoch = batch.epoch;
       taken.scalar = &row;
       evaluations_.feed_rows(run, roster_number, taken, std::span(&guess, 1), guess);
     }
@@ -244,8 +254,9 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
     end_step(run, worker, header.mode, steps[i], place);
     if (!ctx_.rules->takers_of(input::kStepEnds).empty()) {
       const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
-      evaluations_.feed_step_end(run, {worker, header.mode, steps[i], global_steps[i], starts[i],
-                                       ends[i], place.partial, skipped});
+      evaluations_.feed_step_end(
+          run, {worker, header.mode, steps[i], global_steps[i], starts[i], ends[i], place.partial,
+                skipped, epoch_of(run.workers[worker], header)});
     }
   }
   steps_.advance(run);

@@ -144,6 +144,7 @@ core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uin
   for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
   for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
   event.world_size = run.world_size;
+  event.rules.reserve(ctx_.rules->first_own + ctx_.elsewhere.size());
   for (std::uint32_t i = 0; i < ctx_.rules->first_own; ++i)
     event.rules.push_back(ctx_.rules->all[i].name);
   for (const RuleSettings& one : ctx_.elsewhere) event.rules.push_back(one.name);

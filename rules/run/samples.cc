@@ -14,7 +14,7 @@ const std::string& node_name(const Worker& worker) {
 void Samples::on_system(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   if (frame.header().row_stride < core::system_column::columns * core::kColumnBytes) return;
   if (!ctx_.rules->takers_of(input::kSamples).empty()) {
-    const std::string name = node_name(run.workers[worker]);
+    const std::string& name = node_name(run.workers[worker]);
     evaluations_.feed_all(run, input::kSamples, [&](Evaluator& one, Scope& scope) {
       one.on_samples(worker, name, frame, scope);
     });

@@ -120,7 +120,6 @@ TEST(DeclaredGrammar, NamesTheCharacterOfEveryFault) {
                   {"abs(value, 1) > 1", "abs takes 1 argument: abs(x); found 2", 11},
                   {"if(value, 1, 2) > 1", "expected a bool, found a number", 14},
                   {"mean > 1", "mean is a function: write mean(x)", 11},
-                  {"epoch > 3", "epoch is not known to rules", 11},
                   {"a.value > 1", "there is one selection without a name", 11},
                   {"across(max, value) > 1", "it leaves out nothing", 11},
                   {"slope(value) > 1", "slope needs more than one point", 11},

@@ -232,6 +232,41 @@ TEST(DeclaredRows, ModesAndWorkersAreUnitsOfTheirOwn) {
   EXPECT_EQ(rule.firing()[0].labels.get("metric"), "loss");
 }
 
+// Of every shape: rows, folded rows, steps, several selections.
+TEST(DeclaredRows, AnEpochIsAPassThroughItsMode) {
+  const auto hits = [](const std::string& looks_at, std::uint64_t first_sequence = 0) {
+    RuleHarness rule("  - {name: r, " + looks_at + ", clear_after: 1}");
+    FakeWorker worker;
+    worker.header.sequence = first_sequence;
+    rule.feed(worker.start());
+    rule.feed(worker.dictionary({{core::DictionaryType::scalar, "x", Role::metric}}));
+    for (std::int64_t step = 0; step < 12; ++step) {
+      worker.header.pass = static_cast<std::uint32_t>(step / 3);  // three steps each
+      rule.feed(worker.scalars(Mode::train, {{"x", step, 1, Role::metric}}));
+      rule.feed(worker.step_end(Mode::train, step));
+      if (step % 3 != 2) continue;
+      rule.feed(worker.scalars(Mode::eval, {{"x", step / 3, 1, Role::metric}}));
+      rule.feed(worker.step_end(Mode::eval, step / 3));
+    }
+    rule.feed(worker.end());
+    Steps out;
+    for (const core::Issue& issue : rule.firing()) out.push_back(issue.step.value_or(-1));
+    return out;
+  };
+  const std::string of_train = "select: 'metric(\"x\"){mode=\"train\"}', when: 'epoch == 2'";
+  EXPECT_EQ(hits(of_train), (Steps{6}));
+  EXPECT_EQ(hits("select: 'metric(\"x\"){mode=\"eval\"}', when: 'epoch >= 2'"), (Steps{2}));
+  EXPECT_EQ(
+      hits(
+          "select: 'metric(\"x\"){mode=\"train\"}', by: [metric], when: 'across(max, epoch) == 2'"),
+      (Steps{6}));
+  EXPECT_EQ(hits("select: 'step(){mode=\"train\"}', when: 'epoch == 2'"), (Steps{6}));
+  EXPECT_EQ(
+      hits("let: {t: 'metric(\"x\"){mode=\"train\"}', e: 'metric(\"x\"){mode=\"eval\"}'}, when: "
+           "'t.epoch > 2 and e.epoch == 2'"),
+      (Steps{9}));
+}
+
 TEST(DeclaredRows, StatisticsOfTensors) {
   // x = [3, −4, 0, 0]: l2 5, mean −0.25, abs_max 4, m2 24.75.
   const std::string when =
