@@ -61,7 +61,10 @@ bool Judge::wants(const core::RunUid& run) {
     seen_ = true;
     run_ = run;
     rows_ = nullptr;
-    if (!run.nil() && (!wanted_ || wanted_(run))) rows_ = &judgement_.rows[run];
+    if (!run.nil() && (!wanted_ || wanted_(run))) {
+      rows_ = &judgement_.rows[run];
+      newest_time_ = &judgement_.newest[run];
+    }
   }
   return rows_ != nullptr;
 }
@@ -74,6 +77,7 @@ void Judge::handle(const core::RecordView& record) {
   const auto judge = [&](const core::FrameView& frame, const core::FrameBody& body) {
     if (!wants(frame.header().run)) return;
     *rows_ += frame.rows();
+    *newest_time_ = std::max(*newest_time_, frame.header().time);
     engine.on_frame(frame, body, ref, time);
   };
   std::string refusal;
@@ -116,6 +120,8 @@ void Judge::note(rules::Event& event) {
   } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
     RunJudgement& of = run_judgement(job->run);
     if (job->step) of.step = job->step;
+    of.world_size = std::max(of.world_size, job->world_size);
+    of.newest = std::max(of.newest, job->time);
     if (job->phase == core::JobPhase::ended) of.outcome = job->outcome;
     if (job->phase == core::JobPhase::started) of.outcome.clear();
   }
@@ -133,6 +139,11 @@ void Judge::finish() {
     const auto first = judgement_.runs.lower_bound({run, 0});
     if (first != judgement_.runs.end() && first->first.first == run) continue;
     judgement_.runs[{run, 1}].run.uid = run;
+  }
+  for (const auto& [run, time] : judgement_.newest) {
+    auto last = judgement_.runs.upper_bound({run, UINT32_MAX});
+    if (last == judgement_.runs.begin() || (--last)->first.first != run) continue;
+    last->second.newest = std::max(last->second.newest, core::wall_time(time));
   }
 }
 

@@ -28,6 +28,8 @@ struct RunJudgement {
   bool told = false;    // an event speaks of this attempt
   std::string outcome;  // how it ended; empty: the recording has no end of it
   std::optional<std::int64_t> step;
+  std::uint32_t world_size = 0;                        // workers; 0: not known
+  core::WallTime newest{};                             // of what was recorded of it
   std::map<std::string, core::RuleStatusEvent> rules;  // by name: the newest status
 };
 
@@ -35,6 +37,7 @@ struct Judgement {
   std::vector<core::Issue> events;  // firing, firing again, resolved: as they were decided
   std::map<std::pair<core::RunUid, std::uint32_t>, RunJudgement> runs;  // by uid and attempt
   std::map<core::RunUid, std::uint64_t> rows;                           // judged, by run
+  std::map<core::RunUid, std::int64_t> newest;                          // frame of each, UTC ns
   std::uint64_t records = 0;
   std::uint64_t refused = 0;  // records that hold no telemetry
   std::string refused_newest;
@@ -79,8 +82,9 @@ class Judge {
   std::map<std::int32_t, std::unique_ptr<rules::Engine>> engines_;
   rules::Engine* newest_ = nullptr;  // of the partition read last
   std::int32_t newest_partition_ = -1;
-  core::RunUid run_;               // of the frame before
-  std::uint64_t* rows_ = nullptr;  // of that run; null: not wanted, or none yet
+  core::RunUid run_;                     // of the frame before
+  std::uint64_t* rows_ = nullptr;        // of that run; null: not wanted, or none yet
+  std::int64_t* newest_time_ = nullptr;  // beside rows_
   bool seen_ = false;
   ingest::JsonScalarDecoder json_;
   Judgement judgement_;

@@ -87,6 +87,7 @@ bool is_own(const rules::RuleSettings& rule) { return rules::find_rule(rule.type
 /// Of a rule of one's own in YAML.
 std::string own_type(const std::string& parameter) {
   if (parameter == "for" || parameter == "clear_after") return "integer";
+  if (parameter == "window") return "string";
   return parameter == "within" || parameter == kLimit ? "number" : "text";
 }
 
@@ -167,8 +168,26 @@ core::Result<std::optional<std::size_t>> steps_of(std::string& range) {
   return std::optional<std::size_t>(static_cast<std::size_t>(*steps));
 }
 
+/// Switches and words stand one by one.
+core::Result<std::vector<core::Value>> words_of(const std::string& text, bool switches) {
+  std::vector<core::Value> out;
+  for (const std::string& one : parts(text, ',')) {
+    if (!switches) {
+      out.emplace_back(one);
+    } else if (one == "true" || one == "false") {
+      out.emplace_back(one == "true");
+    } else {
+      return wrong("\"" + one + "\" is neither true nor false");
+    }
+  }
+  if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
+  return out;
+}
+
 /// As they stand in the configuration of the rule.
-core::Result<std::vector<core::Value>> values_of(std::string text, bool whole) {
+core::Result<std::vector<core::Value>> values_of(std::string text, const std::string& type) {
+  if (type == "boolean" || type == "string") return words_of(text, type == "boolean");
+  const bool whole = type == "integer";
   std::vector<core::Value> out;
   const auto add = [&](double value) {
     if (whole) value = std::round(value);
@@ -307,11 +326,13 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   if (!rule) return rule.error();
   const rules::RuleSettings base = **rule;
   const std::string type = is_own(base) ? own_type(ask->parameter) : type_of(base, ask->parameter);
-  if (type != "integer" && type != "number" && type != "duration") {
+  static const std::array<std::string_view, 5> kSwept{"integer", "number", "duration", "boolean",
+                                                      "string"};
+  if (std::find(kSwept.begin(), kSwept.end(), type) == kSwept.end()) {
     return wrong(base.name + "." + ask->parameter + " is a " + type +
-                 ": only numbers and durations are swept");
+                 ": only numbers, durations, switches and words are swept");
   }
-  const auto values = values_of(ask->values, type == "integer");
+  const auto values = values_of(ask->values, type);
   if (!values) return values.error();
   Sweep out{base.name, ask->parameter, {}};
   rules::RulesConfig varied;

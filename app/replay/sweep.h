@@ -20,14 +20,16 @@ struct Sweep {
   std::vector<SweepValue> values;
 };
 
-/// "[RULE.]PARAMETER=LOW..HIGH[:STEPS]" or "…=A,B,C": numbers or durations. A span of a factor of
+/// "[RULE.]PARAMETER=LOW..HIGH[:STEPS]" or "…=A,B,C": numbers or durations; switches (true,false) and
+/// words one by one. A span of a factor of
 /// ten or more is cut in equal ratios, one value per decade unless STEPS says otherwise; a smaller
 /// one in equal parts. `rules` becomes that rule once per value, alone; it must be a built-in one.
 /// Without RULE the parameter must belong to one rule only. invalid_argument: no such rule or
 /// parameter (with the nearest), a value that the rule refuses.
 core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rules);
 
-/// A table per run, and one over all runs where there are several.
+/// A table per run, and one over all runs where there are several: what stopping at the first issue
+/// would have spared of runs that did not complete, and how many stops would have ended one that did.
 std::string sweep_text(const Sweep& sweep, const Judgement& judgement);
 core::Value sweep_value(const Sweep& sweep, const Judgement& judgement);
 

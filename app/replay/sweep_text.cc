@@ -1,5 +1,9 @@
 // What a sweep found, for people and for programs.
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ratio>
 #include <utility>
 
 #include "app/printable.h"
@@ -33,6 +37,40 @@ Firings firings_of(const std::vector<IssueStory>& stories, const std::string& ru
   return out;
 }
 
+/// What stopping at the first issue would have spared, in hours of all workers together.
+double hours_behind(const Firings& firings, const RunJudgement& run) {
+  if (firings.first == nullptr) return 0;
+  const std::chrono::duration<double, std::ratio<3600>> left = run.newest - firings.first->time;
+  return std::max(left.count(), 0.0) * std::max<std::uint32_t>(run.world_size, 1);
+}
+bool completed(const RunJudgement& run) { return run.outcome == "completed"; }
+
+/// What stopping at each first issue of a value comes to over all runs.
+struct Stops {
+  double hours_saved = 0;         // of runs that did not complete
+  std::uint64_t false_stops = 0;  // runs that completed
+};
+Stops stops_of(const std::vector<IssueStory>& stories, const std::string& rule,
+               const Judgement& judgement) {
+  Stops out;
+  for (const auto& [key, run] : judgement.runs) {
+    const Firings one = firings_of(stories, rule, &key.first, key.second);
+    if (one.first == nullptr) continue;
+    if (completed(run)) {
+      ++out.false_stops;
+    } else {
+      out.hours_saved += hours_behind(one, run);
+    }
+  }
+  return out;
+}
+
+std::string hours_text(double hours) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", hours);
+  return text.data();
+}
+
 std::string step_text(const Firings& firings) {
   if (firings.first == nullptr || !firings.first->step) return "–";
   return std::to_string(*firings.first->step);
@@ -55,23 +93,26 @@ std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
                     std::to_string(sweep.values.size()) + " values\n";
   const std::string head = upper(sweep.parameter);
   if (judgement.runs.size() > 1) {
-    std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES"}};
+    std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES", "HOURS SAVED", "FALSE STOPS"}};
     for (const SweepValue& value : sweep.values) {
       const Firings all = firings_of(stories, value.rule, nullptr, 0);
+      const Stops stops = stops_of(stories, value.rule, judgement);
       rows.push_back({value.text,
                       std::to_string(all.runs) + " of " + std::to_string(judgement.runs.size()),
-                      std::to_string(all.issues)});
+                      std::to_string(all.issues), hours_text(stops.hours_saved),
+                      std::to_string(stops.false_stops)});
     }
     out += text_table(rows);
   }
   std::size_t quiet = 0;  // runs in which no value fires
   for (const auto& [key, run] : judgement.runs) {
-    std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES"}};
+    std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES", "HOURS LEFT"}};
     bool fired = judgement.runs.size() == 1;
     for (const SweepValue& value : sweep.values) {
       const Firings one = firings_of(stories, value.rule, &key.first, key.second);
       fired = fired || one.issues > 0;
-      rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues)});
+      rows.push_back({value.text, step_text(one), time_text(one), std::to_string(one.issues),
+                      one.first == nullptr ? "–" : hours_text(hours_behind(one, run))});
     }
     quiet += fired ? 0 : 1;
     if (!fired) continue;
@@ -100,11 +141,26 @@ core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
           {"first_step", stepped ? core::Value(*one.first->step) : core::Value()},
           {"first_time",
            one.first == nullptr ? core::Value() : core::Value(core::to_rfc3339(one.first->time))},
-          {"issues", one.issues}});
+          {"issues", one.issues},
+          {"outcome", run.outcome.empty() ? core::Value() : core::Value(run.outcome)},
+          {"hours_left",
+           one.first == nullptr ? core::Value() : core::Value(hours_behind(one, run))}});
     }
   }
-  return core::ValueMap{
-      {"rule", sweep.rule}, {"parameter", sweep.parameter}, {"rows", std::move(rows)}};
+  core::ValueList values;
+  for (const SweepValue& value : sweep.values) {
+    const Firings all = firings_of(stories, value.rule, nullptr, 0);
+    const Stops stops = stops_of(stories, value.rule, judgement);
+    values.push_back(core::ValueMap{{"value", value.text},
+                                    {"runs_fired", all.runs},
+                                    {"issues", all.issues},
+                                    {"hours_saved", stops.hours_saved},
+                                    {"false_stops", stops.false_stops}});
+  }
+  return core::ValueMap{{"rule", sweep.rule},
+                        {"parameter", sweep.parameter},
+                        {"values", std::move(values)},
+                        {"rows", std::move(rows)}};
 }
 
 }  // namespace tocsin::app

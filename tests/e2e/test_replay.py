@@ -114,7 +114,7 @@ def test_a_span_is_cut_at_its_times_and_offsets(hour):
     (["--sweep", "min_hits=1..3:1"], 2, "STEPS must be"),
     (["--sweep", "min_hits=0,1"], 2, "min_hits"),
     (["--sweep", "min_hits=a"], 2, "neither a number nor a duration"),
-    (["--sweep", "tensor_regex=1..3"], 2, "only numbers and durations are swept"),
+    (["--sweep", "tensor_regex=1..3"], 2, "only numbers, durations, switches and words are swept"),
     (["--frm", "2h"], 2, 'did you mean "--from"?'),
 ])
 def test_what_is_wrong_is_said(hour, arguments, code, words):
@@ -139,7 +139,7 @@ def test_rules_of_ones_own_are_swept_too(hour, tmp_path):
     assert swept("later.for=1..3") == {"1": 5, "2": 6, "3": 7}
     assert swept("then.within=1,5") == {"1": 10, "5": 10}  # what hits at step 9 goes on hitting until then
     assert swept("then.within=30s,90s") == {"30s": None, "90s": 10}  # a minute per step
-    for what, word in (("product.limit=1,2", "stands by itself"), ("later.select=1,2", "only numbers and durations")):
+    for what, word in (("product.limit=1,2", "stands by itself"), ("later.select=1,2", "only numbers, durations")):
         code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", what)
         assert code == 2 and word in err, err
 
@@ -148,12 +148,24 @@ def test_a_sweep_tables_when_each_value_would_have_fired(hour):
     code, out, err = run_cli("evaluate", "--from", hour, "--rules", "exploding_tensor", "--sweep", "min_hits=1..3")
     assert code == 0, err
     lines = [line.split() for line in out.splitlines()]
-    assert ["MIN_HITS", "RUNS", "FIRED", "ISSUES"] in lines
-    assert ["1", "2", "of", "2", "2"] in lines and ["2", "0", "of", "2", "0"] in lines
+    assert ["MIN_HITS", "RUNS", "FIRED", "ISSUES", "HOURS", "SAVED", "FALSE", "STOPS"] in lines
+    # From minutes 10 and 40 to minute 59, of runs whose end was not recorded.
+    assert ["1", "2", "of", "2", "2", "1.13", "0"] in lines and ["2", "0", "of", "2", "0", "0.00", "0"] in lines
     assert any(line[:2] == ["1", "10"] for line in lines) and any(line[:2] == ["1", "40"] for line in lines), out
-    assert ["3", "–", "–", "0"] in lines, out
+    assert ["3", "–", "–", "0", "–"] in lines, out
     code, out, err = run_cli("evaluate", "--from", hour, "--rules", "exploding_tensor,loss_spike", "--sweep", "min_hits=1,2")
     assert code == 2 and "several rules have a parameter" in err and "exploding_tensor.min_hits=1,2" in err
+
+
+def test_a_sweep_counts_completed_runs_as_false_stops(tmp_path):
+    """A run whose loss is NaN for four steps, and that completed; switches are swept as well."""
+    train(tmp_path / "hook", "exploding")
+    code, out, err = run_cli("evaluate", "--from", tmp_path / "hook", "--rules", "exploding_tensor", "--sweep", "only_nan=true,false", "--format", "json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert [one["value"] for one in answer["values"]] == ["true", "false"]
+    assert all((one["runs_fired"], one["false_stops"], one["hours_saved"]) == (1, 1, 0) for one in answer["values"]), answer
+    assert all(row["outcome"] == "completed" and 0 <= row["hours_left"] < 1 for row in answer["rows"]), answer
 
 
 def test_a_sweep_over_decades_and_of_a_rule_with_parameters(hour, tmp_path):

@@ -79,6 +79,14 @@ TEST(Sweep, IsCutInRatiosOverDecadesAndInEqualPartsElse) {
   EXPECT_EQ(swept("min_hits=1..3", {"overfit"}), "overfit.min_hits: 1 2 3");
   EXPECT_EQ(swept("min_hits=1..3:5", {"overfit"}), "overfit.min_hits: 1 2 3");  // whole numbers
   EXPECT_EQ(swept("cooldown=10s..30s:3", {"overfit"}), "overfit.cooldown: 10s 20s 30s");
+  EXPECT_EQ(swept("only_nan=true,false", {"exploding_tensor"}),
+            "exploding_tensor.only_nan: true false");
+  EXPECT_EQ(swept("only_nan=yes", {"exploding_tensor"}),
+            "--sweep: \"yes\" is neither true nor false");
+  EXPECT_EQ(swept("cpu_aggregate=any_core,mean", {"cpu_bottleneck"}),
+            "cpu_bottleneck.cpu_aggregate: any_core mean");
+  EXPECT_NE(swept("cpu_aggregate=median", {"cpu_bottleneck"}).find("cpu_bottleneck@median"),
+            std::string::npos);
 }
 
 TEST(Sweep, NamesOneRuleAndOneOfItsParameters) {
@@ -95,7 +103,8 @@ TEST(Sweep, NamesOneRuleAndOneOfItsParameters) {
   says("overfit.min_hits=2..1", "the smaller one first");
   says("overfit.min_hits=1..3:0", "STEPS must be a whole number from 2 to 200");
   says("overfit.min_hits=-1,1", "overfit@-1");
-  says("overfit.severity=1,2", "is a string: only numbers and durations are swept");
+  says("overfit.severity=1,2", "overfit@1");
+  says("overfit.tensor_regex=a,b", "only numbers, durations, switches and words are swept");
 }
 
 GoldenIssue issue(const std::string& unit, std::int64_t step) {
