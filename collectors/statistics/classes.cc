@@ -141,11 +141,15 @@ class ClassCounts final : public TensorStatistic {
       if (are_shares(values, extent)) return largest_along(values, shape, shape.size() - 1);
       if (!whole || before.shape == shape) return std::nullopt;
     }
+    // A loss with a score per class numbers them from 0: what is below is its ignore_index. Without
+    // scores −1 may be a class, of two or of three.
+    const bool numbered =
+        before.values.size() > values.size() && before.values.size() % values.size() == 0;
     Classes out(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!is_whole(values[i]) || values[i] >= kMostClasses) return std::nullopt;
       const double whole = std::round(values[i]);
-      if (whole < 0 && whole != kUnused) return std::nullopt;
+      if (whole < 0 && whole != kUnused && !numbered) return std::nullopt;
       out[i] = whole < 0 ? kNone : static_cast<int>(whole);
     }
     return out;

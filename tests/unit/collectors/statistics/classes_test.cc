@@ -51,6 +51,18 @@ TEST(Classes, TheLargestLogitIsThePrediction) {
   EXPECT_THAT(given.at(VectorStat::confusion), ElementsAre(0, 0, 1, 0, 1, 1, 1, 1, 1));
 }
 
+TEST(Classes, BesideScoresOfClassesANegativeLabelIsLeftOut) {
+  // Taken for 1, 1, 0; the second is an ignore_index of −1.
+  const auto given = both(predictions({0, 9, 1, -1, 3, 2, 5, 1, 1}, {3, 3}), labels({1, -1, 0}));
+  EXPECT_THAT(given.at(VectorStat::class_counts), ElementsAre(1, 1));
+  EXPECT_THAT(given.at(VectorStat::class_correct), ElementsAre(1, 1));
+  EXPECT_TRUE(both(predictions({0, 9, 1, -1}, {2, 2}), labels({-1, -1})).empty())
+      << "nothing is left";
+  EXPECT_TRUE(both(predictions({0.2F, -3.5F}), labels({-1, 1})).empty())
+      << "one score per sample: of a hinge loss, where −1 is a class";
+  EXPECT_TRUE(measure(*statistic_of("classes"), labels({-1, 0, 1})).empty());
+}
+
 TEST(Classes, OfPixelsTheClassesAreOnAxisOne) {
   // One image, two classes, 1 × 3 pixels: taken for 0, 1, 1.
   const auto given =
