@@ -3,6 +3,7 @@
 // Reads   system samples hw.gpu.utilization{hw.id=…} and
 //         system.cpu.utilization{cpu.logical_number=…,cpu.mode=…} of a node. A core is busy for
 //         1 − idle − iowait; where idle is not sent, for the sum of its other modes.
+//         For evidence: spans of the workers on the node, phases of steps and operators.
 // Window  snapshots (samples within 20 ms) since the start, or the last `window`; judged once per
 //         evaluation period of event time.
 // Fires   100 · B / N > threshold, N > patience, where B counts snapshots with some GPU below
@@ -58,9 +59,11 @@ struct CpuBottleneck {
     return state.observe(cfg, snapshot, cores.size(), busy);
   }
 
+  static ActiveSpans& spans(State& state) { return state.active(); }
+
   static void judge(const Config& cfg, const State& state, SampleReport& report) {
     report.evaluated({}, state.judge(cfg), [&](const Subject& subject, unsigned) {
-      Finding finding = state.finding(cfg);
+      Finding finding = state.finding(cfg, report.scope());
       finding
           .says(sentence("On {} the GPU waits for the processor in {} % of {} snapshots (limit {} "
                          "%): a GPU below {} % while {} above {} %.",

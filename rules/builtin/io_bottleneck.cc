@@ -2,6 +2,7 @@
 //
 // Reads   system samples hw.gpu.utilization{hw.id=…} and
 //         system.cpu.utilization{cpu.logical_number=…,cpu.mode=iowait} of a node.
+//         For evidence: spans of the workers on the node, phases of steps and operators.
 // Window  snapshots (samples within 20 ms) since the start, or the last `window`; judged once per
 //         evaluation period of event time.
 // Fires   100 · B / N > threshold, N > patience, where B counts snapshots with some GPU below
@@ -42,9 +43,11 @@ struct IoBottleneck {
     return state.observe(cfg, snapshot, cores.size(), static_cast<std::uint32_t>(waiting));
   }
 
+  static ActiveSpans& spans(State& state) { return state.active(); }
+
   static void judge(const Config& cfg, const State& state, SampleReport& report) {
     report.evaluated({}, state.judge(cfg), [&](const Subject& subject, unsigned) {
-      Finding finding = state.finding(cfg);
+      Finding finding = state.finding(cfg, report.scope());
       finding
           .says(sentence("On {} the GPU waits for I/O in {} % of {} snapshots (limit {} %): a GPU "
                          "below {} % while a core waits for I/O for more than {} % of its time.",

@@ -52,6 +52,7 @@ class Bottleneck {
     if (here) {
       gpus_ = std::max(gpus_, low);
       others_ = std::max(others_, beyond);
+      active_.moment(snapshot.time);
     }
     push(cfg.horizon.window, here);
     ++snapshots_;
@@ -71,7 +72,8 @@ class Bottleneck {
   [[nodiscard]] double share(const BottleneckConfig& cfg) const {
     return 100.0 * static_cast<double>(bottlenecks_) / static_cast<double>(judged(cfg));
   }
-  [[nodiscard]] Finding finding(const BottleneckConfig& cfg) const {
+  [[nodiscard]] ActiveSpans& active() noexcept { return active_; }
+  [[nodiscard]] Finding finding(const BottleneckConfig& cfg, const Scope& scope) const {
     Finding out = Finding::that("bottleneck_percent", share(cfg));
     out.is(">", "threshold", cfg.threshold)
         .with("bottlenecks", bottlenecks_)
@@ -80,13 +82,14 @@ class Bottleneck {
         .with("gpus", std::uint64_t{gpus_})
         .with("cores", std::uint64_t{others_});
     out.points = judged(cfg);
+    active_.tell(scope, out);
     return out;
   }
 
   template <typename A>
   friend void io(A& a, Bottleneck& b) {
     io_all(a, b.snapshots_, b.bottlenecks_, b.low_gpu_, b.first_time_, b.last_time_, b.gpus_,
-           b.others_, b.window_);
+           b.others_, b.window_, b.active_);
   }
 
  private:
@@ -108,6 +111,7 @@ class Bottleneck {
   std::uint32_t gpus_ = 0;    // most GPUs below the limit in one bottleneck
   std::uint32_t others_ = 0;  // most of the others beyond theirs
   std::vector<std::uint8_t> window_;
+  ActiveSpans active_;  // at the bottlenecks since the start
 };
 
 }  // namespace tocsin::rules

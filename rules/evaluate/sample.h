@@ -11,7 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/identity.h"
 #include "core/time.h"
+#include "rules/evaluate/active_spans.h"
 #include "rules/evaluate/evaluator.h"
 
 namespace tocsin::rules {
@@ -32,6 +34,7 @@ class SampleReport {
 
   /// Of the node as a whole (`device` empty), or of one device or process of it.
   void evaluated(std::string_view device, Verdict verdict, Explain explain);
+  [[nodiscard]] const Scope& scope() const noexcept { return scope_; }
 
  private:
   Scope& scope_;
@@ -60,6 +63,12 @@ struct NodeMemory {
   }
 };
 
+/// Whether a rule wants spans beside samples.
+template <typename Rule>
+inline constexpr bool kWantsSpans = requires(typename Rule::State& state) {
+  Rule::spans(state);
+};
+
 template <typename Rule>
 class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMemory<Rule>>> {
  public:
@@ -78,6 +87,18 @@ class SampleEvaluator final : public EvaluatorOf<std::map<std::uint64_t, NodeMem
     }
     if (node.end == INT64_MIN || snapshot.next < node.end) return;
     judge(node, scope, snapshot.next != INT64_MAX);
+  }
+  /// `Rule` may have spans(state), an ActiveSpans: those of workers on a node that has sent samples.
+  void on_spans(std::uint32_t worker, const core::FrameView& frame, Scope& scope) override {
+    if constexpr (kWantsSpans<Rule>) {
+      const auto node = this->state.find(core::name_hash(scope.node(worker)));
+      if (node == this->state.end()) return;
+      auto& spans = Rule::spans(node->second.state);
+      for (std::size_t i = 0; i < frame.rows(); ++i) {
+        const core::SpanRow span = frame.span(i);
+        if (ActiveSpans::wants(span)) spans.span(span);
+      }
+    }
   }
   /// `Rule` may have summary(nodes), the nodes by the hash of their names: told at the end of the run;
   /// and interim(nodes, node, period_end), behind each judgement of a node while the run goes on: what
@@ -119,7 +140,9 @@ template <typename Rule>
 class SampleProgramOf final : public Program {
  public:
   typename Rule::Config config;  // derives from SampleConfig
-  [[nodiscard]] std::uint32_t inputs() const noexcept override { return input::kSnapshots; }
+  [[nodiscard]] std::uint32_t inputs() const noexcept override {
+    return input::kSnapshots | (kWantsSpans<Rule> ? input::kSpans : 0U);
+  }
   [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override {
     return std::make_unique<SampleEvaluator<Rule>>(config);
   }

@@ -47,6 +47,48 @@ TEST(CpuBottleneck, HitsInEveryEvaluationWhenNearlyEverySnapshotQualifies) {
   EXPECT_EQ(issues[0].evidence.observed.value, 100);
 }
 
+// Steps of a second: 0.6 s wait for data, 0.4 s forward. Their spans come when the step is over, behind
+// its samples.
+TEST(CpuBottleneck, SaysWhatWasUnderWayAtTheBottlenecks) {
+  GpuAndCore node("{patience: 0, cooldown: 0s}");
+  FakeWorker worker;
+  FakeWorker elsewhere("digits", "exploding", 1, 2);
+  node.rule.feed(worker.start(R"(,"node":"node-7")"));
+  node.rule.feed(elsewhere.start(R"(,"node":"node-8")"));
+  node.rule.feed(worker.dictionary({{core::DictionaryType::track, "phase"},
+                                    {core::DictionaryType::track, "op.cpu"},
+                                    {core::DictionaryType::span_name, "data_wait"},
+                                    {core::DictionaryType::span_name, "forward"},
+                                    {core::DictionaryType::span_name, "decode"},
+                                    {core::DictionaryType::span_name, "optimizer"}}));
+  for (std::int64_t step = 0; step < 130; ++step) {
+    const std::int64_t begin = node.time;
+    worker.header.time = elsewhere.header.time = begin;
+    node.sweep({{kGpu, 0.0}, {kUserTime, 0.95}});                        // in the wait
+    node.sweep({{kGpu, 0.0}, {kUserTime, step % 4 == 0 ? 0.2 : 0.95}});  // 0.5 s later, in it too
+    node.time = begin + 7 * kSecond / 10;
+    node.sweep({{kGpu, 0.9}, {kUserTime, 0.1}});  // forward: no bottleneck
+    node.time = begin + kSecond;
+    node.rule.feed(worker.spans(core::Mode::train, step,
+                                {{"data_wait", 0.6}, {"forward", 0.4, "phase", 0.6}}));
+    node.rule.feed(worker.spans(core::Mode::train, step, {{"decode", 0.3, "op.cpu"}}));
+    node.rule.feed(elsewhere.spans(core::Mode::train, step, {{"optimizer", 1.0}}));
+  }
+  const auto issues = node.rule.firing();
+  ASSERT_FALSE(issues.empty());
+  const core::ValueMap& values = issues.back().evidence.values;
+  EXPECT_EQ(core::to_json(*core::find(values, "active_phases")), R"({"data_wait":100})");
+  EXPECT_EQ(core::to_json(*core::find(values, "active_operators")), R"({"decode":100})");
+}
+
+TEST(CpuBottleneck, WithoutSpansNothingIsSaidOfThem) {
+  GpuAndCore node("{patience: 0}");
+  for (int i = 0; i < 130; ++i) node.sweep({{kGpu, 0.0}, {kUserTime, 0.95}});
+  const auto issues = node.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(core::find(issues[0].evidence.values, "active_phases"), nullptr);
+}
+
 TEST(CpuBottleneck, WaitsForPatience) {
   GpuAndCore node("{patience: 120, scan_interval_us: 1000000}");
   for (int i = 0; i < 122; ++i) node.sweep({{kGpu, 0.0}, {kUserTime, 0.95}});
