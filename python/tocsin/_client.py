@@ -37,7 +37,7 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
     "bool": "bool", "complex64": "c64", "complex128": "c128",
 }.items()}
 # Flags of a row (docs/wire.md, meta).
-FLAG_APPROXIMATE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 18, 1 << 20, 1 << 22
+FLAG_APPROXIMATE, FLAG_SPARSE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 22
 
 # Nanoseconds, and how many: what a step that lasts long may hold back until it ends.
 SHORT_TIME, MOST_TIMES = 20_000_000, 32

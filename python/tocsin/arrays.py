@@ -38,6 +38,7 @@ def describe(identity: int, value: Any) -> Optional[Tuple[_client.Tensor, Any]]:
     if hasattr(value, "data_ptr"):
         if getattr(value, "is_sparse", False):
             value = value.coalesce().values()
+            tensor.flags = _client.FLAG_SPARSE  # of stored rows alone
         if hasattr(value, "is_neg") and value.is_neg():
             value = value.resolve_neg()  # its elements have the other sign than its memory
         dtype = dtype_code(value.dtype)

@@ -262,7 +262,7 @@ class Sink:
             raise TypeError(f"{name}: a {type(value).__name__} of {detached.dtype} has no memory that "
                             "can be read")
         tensor, keep = described
-        tensor.flags = _client.TENSOR_RAW if raw else 0
+        tensor.flags |= _client.TENSOR_RAW if raw else 0
         self.publish_lent(ctypes.byref(tensor), 1)
         del keep
 

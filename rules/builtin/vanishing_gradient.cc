@@ -41,6 +41,7 @@ struct VanishingGradient {
     double zero_share = 0;
     double loss_scale = 1;
     std::uint64_t count = 0;
+    std::uint64_t sparse = 0;  // 1: of stored rows
   };
 
   static Defaults defaults(Preset) {
@@ -72,6 +73,7 @@ struct VanishingGradient {
     state.zero_share = static_cast<double>(row.zero()) / static_cast<double>(count);
     state.loss_scale = scale;
     state.count = count;
+    state.sparse = (row.meta() & core::meta::kSparse) != 0 ? 1 : 0;
     return hit();
   }
 
@@ -86,8 +88,8 @@ struct VanishingGradient {
 
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch*,
                          const Subject& subject, unsigned) {
-    return Finding::that("abs_mean", state.abs_mean)
-        .is("<", "threshold", cfg.threshold)
+    Finding out = Finding::that("abs_mean", state.abs_mean);
+    out.is("<", "threshold", cfg.threshold)
         .says(sentence("The gradient of {} has all but vanished: mean magnitude {} (limit {}) at "
                        "{}, where {} of {} gradients are that small.",
                        parameter_of(subject.name), state.abs_mean, cfg.threshold, subject.place(),
@@ -104,6 +106,8 @@ struct VanishingGradient {
         .with("position", static_cast<std::uint64_t>(subject.position))
         .with("share_of_tensors",
               static_cast<double>(subject.hit) / static_cast<double>(subject.evaluated));
+    if (state.sparse != 0) out.with("sparse", true);
+    return out;
   }
 };
 

@@ -44,6 +44,26 @@ def test_statistics_of_gradients_and_weights_are_numpys(out):
         assert_row(rows["gradient/" + name], gradients[name].numpy())
 
 
+def test_sparse_gradients_are_of_stored_rows_and_say_so(out):
+    embedding, head = torch.nn.Embedding(10, 3, sparse=True), torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    hook = tocsin.watch(torch.nn.Sequential(embedding, head), optimizer, out=out, capture={"every": "1 step"})
+    for rows in ([1, 1, 4], [2]):
+        optimizer.zero_grad()
+        head(embedding(torch.tensor(rows))).sum().backward()
+        optimizer.step()
+    hook.emit("mine", torch.sparse_coo_tensor([[0, 3]], [1.0, -2.0], (9,)))
+    hook.step()
+    hook.close()
+    telemetry = Telemetry(out)
+    for step, count in ((0, 6), (1, 3)):
+        rows = telemetry.summaries(step=step)
+        assert rows["gradient/0.weight"]["count"] == count and rows["gradient/0.weight"]["meta"] & 1 << 17
+        assert not any(row["meta"] & 1 << 17 for name, row in rows.items() if name not in ("gradient/0.weight", "mine"))
+    mine = telemetry.summaries()["mine"]
+    assert mine["count"] == 2 and mine["meta"] & 1 << 17
+
+
 def test_names_carry_role_dtype_shape_and_collection(out):
     model, optimizer = make()
     hook = tocsin.watch(model, optimizer, out=out, job="digits", labels={"team": "nlp"})

@@ -73,6 +73,8 @@ class Capture:
                 here = _client.FLAG_EMPTY_HERE if weight.numel() == 0 else 0  # as _mark() says
                 on_device.append((slot.weight_id, weight, here))
                 if gradient is not None or here:
+                    if gradient is not None and gradient.is_sparse:
+                        here |= _client.FLAG_SPARSE  # its statistics are of stored rows
                     on_device.append((slot.gradient_id, weight if gradient is None else gradient, flags | here))
                 continue
             filled = True
@@ -128,6 +130,7 @@ class Capture:
                 gradient = gradient.detach() / divisor
                 kept.append(gradient)
             self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
+            _mark_sparse(slot, gradient.is_sparse)
             slot.gradient_pointer = -1
             return
         pointer = gradient.data_ptr()
@@ -139,6 +142,7 @@ class Capture:
             slot.gradient.data = pointer
         else:
             self._point(slot, 0, slot.gradient, slot.gradient_id, gradient, kept)
+            _mark_sparse(slot, False)
         slot.gradient_pointer = pointer
 
     def _point(self, slot: _Slot, which: int, descriptor: _client.Tensor, identity: int,
@@ -150,6 +154,12 @@ class Capture:
         strides = None if tensor.is_contiguous() else tuple(tensor.stride())
         slot.keep[which] = fill(descriptor, identity, tensor.data_ptr(),
                                 dtype_code(tensor.dtype) or 0, tuple(tensor.shape), strides)
+
+
+def _mark_sparse(slot: _Slot, sparse: bool) -> None:
+    """The statistics of a sparse gradient are of its stored rows; whoever reads them is told so."""
+    others = slot.gradient.flags & ~_client.FLAG_SPARSE
+    slot.gradient.flags = others | _client.FLAG_SPARSE if sparse else others
 
 
 def on_host(tensor: Any) -> bool:

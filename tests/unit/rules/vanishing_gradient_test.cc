@@ -26,6 +26,17 @@ TEST(VanishingGradient, OneTensorIsEnoughForTheOriginal) {
   EXPECT_DOUBLE_EQ(rule.firing()[0].evidence.observed.value, 9e-8);
 }
 
+TEST(VanishingGradient, SaysWhereOnlyStoredRowsWereMeasured) {
+  const auto evidence = [](std::uint64_t flags) {
+    RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
+    FakeWorker worker;
+    rule.feed(worker.summary(Mode::train, 0, {small_gradient("a", 9e-8, flags)}));
+    return rule.firing().at(0).evidence.values;
+  };
+  ASSERT_NE(core::find(evidence(core::meta::kSparse), "sparse"), nullptr);
+  EXPECT_EQ(core::find(evidence(0), "sparse"), nullptr);
+}
+
 TEST(VanishingGradient, AcceptsAMeanExactlyAtTheThreshold) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{threshold: 0.5}", "original");
   FakeWorker worker;
