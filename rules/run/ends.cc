@@ -50,6 +50,7 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   if (worker->gone && (!open_end || (!code && !stopped))) return;  // it has said goodbye itself
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
   ctx_.part->cut.touch_worker(run, number);
+  run.pulse.beats = true;  // a process, even if neither its start nor a heartbeat arrived
   // Its own last word was that it does not know, or how the end looked from inside.
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
@@ -242,6 +243,9 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   }
   fresh.job.name = run.job.name;  // until the new attempt's start says otherwise
   fresh.job.labels = run.job.labels;
+  // Who launches a run with a hook again does it with a hook. If its start is lost, and every
+  // heartbeat too, the attempt before would count as alive for ever.
+  fresh.pulse.beats = run.job.started || run.pulse.beats;
   fresh.names = std::move(run.names);
   ++fresh.names.version;
   run = std::move(fresh);
