@@ -3,14 +3,39 @@
 #include <algorithm>
 
 namespace tocsin::app {
+namespace {
+
+constexpr core::Duration kNotYet{-1};
+
+}  // namespace
+
+void LoopPartition::saw(std::string_view stream, core::Duration steady) noexcept {
+  for (std::size_t i = 0; i < committed.size(); ++i) {
+    if (committed.size() == 1 || committed[i].where.stream == stream) fresh_at[i] = steady;
+  }
+}
+
+core::Duration LoopPartition::fresh() const noexcept {
+  const auto oldest = std::min_element(fresh_at.begin(), fresh_at.end());
+  return oldest == fresh_at.end() ? kNotYet : *oldest;
+}
+
+void LoopPartition::forget(const core::StreamPartition& stream) {
+  for (std::size_t i = committed.size(); i-- > 0;) {
+    if (committed[i].where != stream) continue;
+    committed.erase(committed.begin() + static_cast<std::ptrdiff_t>(i));
+    fresh_at.erase(fresh_at.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
 
 void PartitionTable::assign(std::span<const core::Position> committed, core::Duration steady) {
   for (const auto& position : committed) {
     LoopPartition& one = partitions_[position.where.partition];
     one.phase = LoopPartition::Phase::assigned;
     one.since = steady;
-    std::erase_if(one.committed, [&](const auto& known) { return known.where == position.where; });
+    one.forget(position.where);
     one.committed.push_back(position);
+    one.fresh_at.push_back(kNotYet);
   }
 }
 
@@ -18,7 +43,7 @@ void PartitionTable::take(std::span<const core::StreamPartition> partitions) {
   for (const auto& gone : partitions) {
     const auto found = partitions_.find(gone.partition);
     if (found == partitions_.end()) continue;
-    std::erase_if(found->second.committed, [&](const auto& known) { return known.where == gone; });
+    found->second.forget(gone);
     if (found->second.committed.empty()) partitions_.erase(found);
   }
 }
@@ -31,7 +56,7 @@ LoopPartition* PartitionTable::find(std::int32_t number) {
 bool PartitionTable::live(std::int32_t number, core::Duration steady) const {
   const auto found = partitions_.find(number);
   return found != partitions_.end() && found->second.phase == LoopPartition::Phase::live &&
-         found->second.fresh_at.count() >= 0 && steady - found->second.fresh_at <= kFresh;
+         found->second.fresh() != kNotYet && steady - found->second.fresh() <= kFresh;
 }
 
 bool PartitionTable::all_live() const {

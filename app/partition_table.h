@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/record.h"
@@ -19,7 +20,14 @@ struct LoopPartition {
   std::vector<core::Position> committed;   // per stream; −1: never committed
   std::set<core::StreamPartition> passed;  // handed out beyond `committed` while replaying
   core::Duration since{};                  // steady: of the assignment
-  core::Duration fresh_at{-1};             // steady: its newest record, or its end, was seen then
+  /// Steady, per stream as in `committed`: its newest record, or its end, was seen then. One for each:
+  /// a new command says nothing of answers that are still to be read.
+  std::vector<core::Duration> fresh_at;
+
+  void saw(std::string_view stream, core::Duration steady) noexcept;
+  /// When the stream that is furthest behind was up to date; negative: not yet.
+  [[nodiscard]] core::Duration fresh() const noexcept;
+  void forget(const core::StreamPartition& stream);
 };
 
 /// Partitions by number, in the order of numbers.

@@ -18,7 +18,7 @@ std::optional<Refusal> RecordHandling::hand(const core::RecordView& record,
   }
   const core::Duration age = now_->wall - core::wall_time(record.timestamp);
   if (age <= PartitionTable::kFresh && -age <= PartitionTable::kFresh) {
-    partition.fresh_at = now_->steady;
+    partition.saw(record.stream, now_->steady);
   }
   std::optional<Refusal> refusal;
   try {

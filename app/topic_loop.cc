@@ -227,10 +227,10 @@ void TopicLoop::Impl::look_for_ends(core::Duration steady) {
   std::size_t behind = 0;
   const bool asked = std::exchange(polled_, false);
   for (auto& [number, partition] : partitions_) {
-    if (asked && partition.phase == Phase::live &&
-        std::all_of(partition.committed.begin(), partition.committed.end(),
-                    [this](const auto& one) { return source_->at_end(one.where); })) {
-      partition.fresh_at = steady;
+    for (const auto& one : partition.committed) {
+      if (asked && partition.phase == Phase::live && source_->at_end(one.where)) {
+        partition.saw(one.where.stream, steady);
+      }
     }
     if (!partitions_.live(number, steady)) ++behind;
   }
