@@ -20,12 +20,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 60s;
+constexpr auto kViewPatience = 60s;
 constexpr std::size_t kMaxIssue = 1U << 20;
 
 core::Status look(const ViewOptions& options, Looking& looking, TopicView& view) {
   if (auto opened = looking.open(options.config_file, options.out); !opened) return opened;
-  return read_view(looking.transport(), view, kPatience);
+  return read_view(looking.transport(), view, kViewPatience);
 }
 
 core::Value issue_value(const core::Issue& issue) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kBackoffVersion = 0x02020000;  // fetch.queue.backoff.ms exists from 2.2
 
-std::optional<std::string_view> header_of(const void* native, std::string_view name) {
+std::optional<std::string_view> kafka_header(const void* native, std::string_view name) {
   const auto* message = static_cast<const rd_kafka_message_t*>(native);
   rd_kafka_headers_t* headers = nullptr;
   if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return {};
@@ -82,7 +82,7 @@ core::RecordView record_view(const KafkaContext& context, const rd_kafka_message
     view.value = {static_cast<const std::byte*>(message.payload), message.len};
   }
   view.native = &message;
-  view.find_header = header_of;
+  view.find_header = kafka_header;
   return view;
 }
 

@@ -18,7 +18,7 @@ struct SequenceConfig {
   Links links;
 };
 
-using StepOf = std::pair<std::uint8_t, std::int64_t>;  // mode, its step
+using ModeStep = std::pair<std::uint8_t, std::int64_t>;  // mode, its step
 
 /// Hits of one unit. Workers come in any order: what is kept does not depend on it.
 struct Hits {
@@ -47,8 +47,8 @@ using UnitLabels = std::vector<std::string>;
 
 struct SequenceMemory {
   StepAxis axis;
-  std::map<StepOf, Moment> ends;                         // steps that are not settled
-  std::map<StepOf, std::map<UnitLabels, Hits>> waiting;  // for their step to be settled
+  std::map<ModeStep, Moment> ends;                         // steps that are not settled
+  std::map<ModeStep, std::map<UnitLabels, Hits>> waiting;  // for their step to be settled
   std::map<UnitLabels, Chain> chains;
   Moment newest;  // settled
 
@@ -245,7 +245,7 @@ class SequenceEvaluator final : public EvaluatorOf<SequenceMemory> {
   }
 
   const SequenceConfig& config_;  // of the program, which outlives it
-  SpareNodes<std::map<StepOf, Moment>, 64> nodes_;
+  SpareNodes<std::map<ModeStep, Moment>, 64> nodes_;
 };
 
 class SequenceProgram final : public Program {
