@@ -32,11 +32,10 @@ modes = _modes.ModeKeys
 CollectionKeys = type("CollectionKeys", (), {name.upper(): name for name in COLLECTIONS})
 
 
-def __getattr__(name: str) -> Any:
-    if name == "create_trial":  # a training process needs none
-        from .trials import create_trial
-        return create_trial
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def create_trial(*args: Any, **kwargs: Any) -> Any:
+    """:func:`tocsin.trials.create_trial`; only loaded when it is called, as a training process needs none."""
+    from .trials import create_trial as create
+    return create(*args, **kwargs)
 
 
 def create_from_json_file(json_file_path: Optional[str] = None) -> Optional[Any]:

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from tests.support.hook_support import wait_for
-from tests.support.program import BINARY, BUILD, ROOT, run_cli
+from tests.support.program import BUILD, ROOT, run_cli
 from tests.support.telemetry import journal_events, kafka_events
 
 # Nothing here stops by itself: the only stops are those of the test.
