@@ -90,6 +90,14 @@ bool is_stale(const IssueState& state, const Issue& report) {
   return earlier_attempt(report, state.issue);
 }
 
+/// Who has lost what it knew (the engine says `state_incomplete`) counts from the beginning again: a
+/// smaller number, of a later time. A report that is read late has an earlier one.
+bool counts_anew(const IssueState& state, const Issue& report) {
+  const auto seen = state.sequences.find(report.source);
+  return report.sequence != 0 && seen != state.sequences.end() && report.sequence < seen->second &&
+         report.time > state.issue.time;
+}
+
 /// A firing report without an end times out, unless its producer promised to resolve it. A timeout
 /// never shortens an end that a producer named.
 void set_expiry(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
@@ -194,6 +202,10 @@ Issue normalized(Issue issue, WallTime now, core::Duration max_future, bool& cla
 Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resolve_timeout) {
   // A producer that has forgotten the attempt before may count from the beginning again.
   if (earlier_attempt(state.issue, report)) state.sequences.erase(report.source);
+  if (counts_anew(state, report)) {
+    state.sequences.erase(report.source);
+    state.issue.sequence = 0;
+  }
   if (is_stale(state, report)) return Effect::stale;
   const std::string source = report.source;
   const std::uint64_t sequence = report.sequence;

@@ -26,6 +26,35 @@ TEST_F(IssueLife, AFiringAfterAResolveIsTheNextEpisode) {
   EXPECT_TRUE(view(kLiving).firing);
 }
 
+// The engine's state was lost (`state_incomplete`), and with it the count of its reports.
+TEST_F(IssueLife, WhoCountsFromTheBeginningAgainIsHeard) {
+  core::Issue fired = h.issue(kLiving, IssueStatus::firing);
+  fired.sequence = 41;
+  h.report(fired);
+  h.at(1s);
+  core::Issue resolved = h.issue(kLiving, IssueStatus::resolved);
+  resolved.sequence = 42;
+  h.report(resolved);
+
+  h.at(30s);
+  core::Issue late = h.issue(kLiving, IssueStatus::firing);
+  late.sequence = 40;
+  late.time = late.starts_at = kStart - 1s;
+  h.report(late);
+  EXPECT_FALSE(view(kLiving).firing);  // read late, and not new
+
+  core::Issue anew = h.issue(kLiving, IssueStatus::firing);
+  anew.sequence = 1;
+  h.report(anew);
+  EXPECT_TRUE(view(kLiving).firing);
+  h.at(31s);
+  core::Issue over = h.issue(kLiving, IssueStatus::resolved);
+  over.sequence = 2;
+  h.report(over);
+  EXPECT_THAT(history(),
+              ElementsAre("1 firing", "1 resolved recovered", "2 firing", "2 resolved recovered"));
+}
+
 TEST_F(IssueLife, SeverityIsNoPartOfWhatTheIssueIs) {
   h.fire(kLiving);
   core::Labels worse = kLiving;
