@@ -6,11 +6,13 @@
 //         num_steps the earliest saved step at most so many back, of the latest 256.
 // Fires   r = |W_s − W_p| / (|W_p| + epsilon) > large_threshold, +Inf included (`too_large`;
 //         `from_zero` when |W_p| < epsilon), or < small_threshold (`too_small`). Preset tocsin:
-//         r / (s − p), and for too_small divided by learning rate / largest learning rate so far.
+//         r / (s − p), and for too_small divided by learning rate / largest learning rate so far:
+//         the smaller share of those at p and s, since at s a schedule may have started anew.
 // Quiet   at the first saved step, after a change of shape, for parameters that are not trainable,
 //         and where only norms are known and they do not prove an excess. Preset tocsin: too_small
-//         where the learning rate is 0 but was not always; from_zero, since layers are set to zero
-//         on purpose and no ratio to nothing means anything.
+//         where the learning rate is 0 but was not always, and where it is so small that rounding
+//         takes an update of the usual size, for a tenth of the run at most; from_zero, since
+//         layers are set to zero on purpose and no ratio to nothing means anything.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
 
@@ -24,6 +26,26 @@
 namespace tocsin::rules {
 namespace {
 
+// From 1 to the next larger number of the type: what is less than half of it is lost when it is
+// added to 1, and nowhere is it more than that of the sum. float32 where the type is not known.
+double resolution(core::Dtype dtype) {
+  switch (dtype) {
+    case core::Dtype::f64:
+    case core::Dtype::c128:
+      return 0x1p-52;
+    case core::Dtype::f16:
+      return 0x1p-10;
+    case core::Dtype::bf16:
+      return 0x1p-7;
+    case core::Dtype::f8_e4m3:
+      return 0x1p-3;
+    case core::Dtype::f8_e5m2:
+      return 0x1p-2;
+    default:
+      return 0x1p-23;
+  }
+}
+
 constexpr std::string_view kUpdateKinds[] = {"too_large", "too_small", "from_zero"};
 struct WeightUpdateRatio {
   enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
@@ -31,6 +53,16 @@ struct WeightUpdateRatio {
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
   static constexpr std::int64_t kMost = 256;  // saved steps that are remembered
   static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
+  // An update of fewer resolutions than this, of the norm and per step, may be lost to rounding: a
+  // half of one is where all of it is. The rest is for gradients that differ between saves.
+  static constexpr double kRounding = 4;
+  // Up to this share of the largest rate. Above it an update is less than a bit shorter than at the
+  // full rate: if that is lost the type is too coarse, and the schedule explains nothing.
+  static constexpr double kMuchLess = 0.5;
+  // Of the steps so far, those that a tensor may lie still for rounding. A cosine is below a share
+  // s of its rate in its last 2 √s / π: where float32 takes updates of 1e-5 at the full rate, 5 %.
+  // A rate that has died for longer is a fault.
+  static constexpr double kStill = 0.1;
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -42,12 +74,16 @@ struct WeightUpdateRatio {
   struct Item {
     std::int64_t step = 0;
     double l2 = 0;
+    double share = std::nan("");  // learning rate by the largest so far, then
   };
   struct State {
     Latest saved;
     std::uint64_t count = 0;  // of the newest saved value, with a hash of its shape
     std::uint64_t shape = 0;
     double rate = std::nan("");   // the learning rate then
+    double older = std::nan("");  // its share where the way begins
+    double usual = 0;             // ratio per step and share when it last moved
+    std::int64_t still = -1;      // where it came to lie still; -1: it moves
     double ratio = 0;             // as compared with the thresholds
     double share = std::nan("");  // learning rate by the largest so far; NaN: not judged by it
     double delta = 0;
@@ -98,7 +134,36 @@ struct WeightUpdateRatio {
     return unsure ? nullptr : found;
   }
 
-  static Verdict judge(const Config& cfg, State& state, const RowBatch& batch) {
+  // Whether a tensor that moved as usual would have moved by no more than rounding takes, which
+  // ends soon in a schedule that comes to its end, or starts anew.
+  static bool rounded(const State& state, core::Dtype dtype) {
+    const auto lain = static_cast<double>(distance(state.step, state.still));
+    return state.usual > 0 && state.share <= kMuchLess &&
+           state.usual * state.share < kRounding * resolution(dtype) &&
+           lain <= kStill * static_cast<double>(state.step);
+  }
+
+  // too_small with the learning rate known: relative to the largest so far.
+  static Verdict judge_rated(const Config& cfg, State& state, const RowBatch& batch, double steps,
+                             core::Dtype dtype) {
+    const bool never = batch.max_learning_rate == 0 && batch.step >= kWarmUp;
+    if (never) return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
+    // The update of a single step was made with the rate that stood when its start was saved.
+    if (batch.learning_rate == 0 || (steps == 1 && state.rate == 0)) return kInsufficient;
+    const double share = std::fmin(state.older, batch.learning_rate / batch.max_learning_rate);
+    if (share == 0) return kInsufficient;
+    state.share = share;
+    state.ratio /= share;
+    if (state.ratio < cfg.small_threshold) {
+      if (state.still < 0) state.still = state.from;
+      return rounded(state, dtype) ? kInsufficient : hit(kTooSmall);
+    }
+    state.usual = state.ratio;
+    state.still = -1;
+    return kOk;
+  }
+
+  static Verdict judge(const Config& cfg, State& state, const RowBatch& batch, core::Dtype dtype) {
     const double steps = cfg.per_step ? static_cast<double>(distance(batch.step, state.from)) : 1.0;
     // A lower bound that is far from too large says nothing; most are, and need no division.
     const double limit = cfg.large_threshold * (state.before + cfg.epsilon) * steps;
@@ -114,12 +179,7 @@ struct WeightUpdateRatio {
     }
     if (!state.proven) return kInsufficient;  // the norms are only a lower bound
     if (cfg.per_step && std::isfinite(batch.learning_rate)) {
-      // The update of a single step was made with the rate that stood when its start was saved.
-      const bool never = batch.max_learning_rate == 0 && batch.step >= kWarmUp;
-      if (never) return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
-      if (batch.learning_rate == 0 || (steps == 1 && state.rate == 0)) return kInsufficient;
-      state.share = batch.learning_rate / batch.max_learning_rate;
-      state.ratio = ratio / state.share;
+      return judge_rated(cfg, state, batch, steps, dtype);
     }
     return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
   }
@@ -148,6 +208,9 @@ struct WeightUpdateRatio {
   static bool measure(const Config& cfg, State& state, std::span<Item> items, double l2,
                       const Row& row, const RowBatch& batch) {
     const Item* older = partner(cfg, state, items, batch.step);
+    // The update was made between the two: at a restart of the schedule with the rate before. In a
+    // first warm-up the share is 1 at both ends. fmin takes what is known.
+    state.older = older == nullptr ? std::nan("") : older->share;
     state.proven = !batch.sparse.empty() && measured(cfg, state, older, row, batch);
     if (state.proven) return true;
     if (older == nullptr) return false;
@@ -165,14 +228,16 @@ struct WeightUpdateRatio {
     const bool other = count != state.count || shape != state.shape;
     if (state.saved.size > 0 && (other || state.saved.at(items, 0).step >= batch.step)) {
       state.saved.clear();  // another shape, or the run went back to an earlier step
+      state.usual = 0;
+      state.still = -1;
     }
     const double l2 = row.l2();
     const bool known = measure(cfg, state, items, l2, row, batch);
-    const Verdict verdict = known ? judge(cfg, state, batch) : kInsufficient;
+    const Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
     state.count = count;
     state.shape = shape;
     state.rate = batch.learning_rate;
-    state.saved.push(items, Item{batch.step, l2});
+    state.saved.push(items, Item{batch.step, l2, batch.learning_rate / batch.max_learning_rate});
     return verdict;
   }
 
@@ -216,6 +281,7 @@ struct WeightUpdateRatio {
         .with("from_step", state.from)
         .with("steps", distance(state.step, state.from));
     if (scheduled) finding.with("learning_rate_share", state.share);
+    if (kind == kTooSmall && state.usual > 0) finding.with("usual_ratio", state.usual);
     if (!state.proven) finding.with("lower_bound", true);
     return finding;
   }
@@ -232,10 +298,11 @@ RuleDescriptor weight_update_ratio() {
           .presets =
               "tocsin judges the update per step with small_threshold 1e-6, so that the save "
               "interval does not matter, and relative to the learning rate, so that a schedule "
-              "that decays to zero is no fault; original judges the whole interval with 1e-8.",
+              "that decays to zero is no fault, nor updates that rounding takes at its end; "
+              "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
-          .version = "3",
+          .version = "4",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

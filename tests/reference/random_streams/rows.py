@@ -114,7 +114,9 @@ def weight_update_ratio(chance):
     if chance.random() < 0.4:
         parameters["num_steps"] = chance.choice((1, 2, 3, 5, 10, 40))
     rules = [{"use": "weight_update_ratio", "preset": chance.choice(("tocsin", "original")), "with": parameters}]
-    rates = chance.choice((None, None, [1e-3] * 100, [1e-3 * 0.5 ** i for i in range(100)]))
+    rates = chance.choice((None, None, [1e-3] * 100, [1e-3 * 0.5 ** i for i in range(100)], [1e-3 * 0.1 ** (i % 7) for i in range(100)],
+                           [1e-3 * max(0, 1 - i % 8 / 7) for i in range(100)]))
+    dtype = chance.choice(("f32", "f32", "f64", "f16", "bf16", "unknown"))
     measured = chance.choice((1.0, 1.0, 0.7, 0.0))
     weights = {}  # (rank, mode, name) -> (step, values)
     frozen = chance.random() < 0.1
@@ -137,7 +139,7 @@ def weight_update_ratio(chance):
         if chance.random() < 0.03:
             values[0] = chance.choice(common.SPECIAL)
         made = columns.of(values)
-        tensor = {"name": f"layer{i}.weight", "role": "weight", "columns": made, "flags": 1 << 21 if frozen and i else 0}
+        tensor = {"name": f"layer{i}.weight", "role": "weight", "dtype": dtype, "columns": made, "flags": 1 << 21 if frozen and i else 0}
         if before and len(before[1]) == len(values) and chance.random() < measured:
             difference = columns.of([new - old for new, old in zip(values, before[1])])
             tensor["statistics"] = {"delta_l2": columns.l2(difference), "prev_l2": columns.l2(columns.of(before[1])),

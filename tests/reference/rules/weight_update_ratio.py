@@ -1,7 +1,8 @@
 """1.6 WeightUpdateRatio: r = ‖W_s − W_p‖ / (‖W_p‖ + epsilon) between two saved values of one (tensor, worker, mode).
 
 Two plain norms bound r from below only: they may prove `too_large`, never anything else. Preset tocsin: r per step, and
-`too_small` relative to the learning rate.
+`too_small` relative to the learning rate by the largest so far, the smaller share of both ends. An update that a tensor which moved as it
+last did would lose to rounding is not judged at half the largest rate and less, for a tenth of the steps so far.
 """
 import math
 
@@ -11,6 +12,17 @@ from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAI
 DEFAULTS = {"num_steps": None, "large_threshold": 10.0, "small_threshold": 1e-8, "epsilon": 1e-9}
 TOCSIN = {"small_threshold": 1e-6}
 NOT_TRAINABLE = 21
+RESOLUTION = {"f64": 2.0 ** -52, "c128": 2.0 ** -52, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "f8_e4m3": 2.0 ** -3, "f8_e5m2": 2.0 ** -2}
+FLOAT32 = 2.0 ** -23
+
+
+class Tensor:
+    """What is known of one unit, since its shape is as it is."""
+
+    def __init__(self):
+        self.saved = []
+        self.still = None  # the step from which on it has not moved
+        self.usual = None  # relative update per step at the largest rate, where it last was not too small
 
 
 def shape(row):
@@ -33,8 +45,16 @@ def previous(p, saved, row):
     return saved[-1].step if saved else None
 
 
-def judge(p, saved, row):
-    """(outcome, kinds). `saved`: earlier rows of the same shape."""
+def smaller_share(p, saved, row, older):
+    """Of the learning rate by the largest so far at both ends of the way, where it is known; without num_steps the older end is
+    the last save that arrived."""
+    ends = [one for one in saved if one.step == older] if p["num_steps"] is not None else saved
+    return min(one.learning_rate / one.largest_rate for one in (row, *ends[-1:]) if one.largest_rate)
+
+
+def judge(p, tensor, row):
+    """(outcome, kinds)"""
+    saved = tensor.saved
     if row.columns["count"] == 0 or row.flag(NOT_TRAINABLE):
         return NOT_APPLICABLE, ()
     older = previous(p, saved, row)
@@ -64,20 +84,30 @@ def judge(p, saved, row):
             return INSUFFICIENT, ()  # nothing was to move
         if saved and saved[-1].step == older == row.step - 1 and saved[-1].learning_rate == 0:
             return INSUFFICIENT, ()  # the one update between was made with a rate of 0
-        r /= row.learning_rate / row.largest_rate
+        share = smaller_share(p, saved, row, older)
+        if share == 0:
+            return INSUFFICIENT, ()  # a restart
+        r /= share
+        if r >= p["small_threshold"]:
+            tensor.usual, tensor.still = r, None
+            return OK, ()
+        tensor.still = older if tensor.still is None else tensor.still
+        lost = tensor.usual and tensor.usual * share < 4 * RESOLUTION.get(row.dtype, FLOAT32)
+        if lost and share <= 0.5 and row.step - tensor.still <= 0.1 * row.step:
+            return INSUFFICIENT, ()  # rounding explains it
     return (HIT, ("too_small",)) if r < p["small_threshold"] else (OK, ())
 
 
 def evaluate(p, history):
-    saved, out = {}, []
+    tensors, out = {}, []
     for row in history.rows:
         if row.scalar or not selects(p, row, roles={"weight"}) or not wants(p, row, TRAINING):
             continue
-        before = saved.setdefault(row_unit(row), [])
-        if before and shape(before[-1]) != shape(row):
-            before.clear()  # another shape starts anew
-        outcome, kinds = judge(p, before, row)
+        tensor = tensors.setdefault(row_unit(row), Tensor())
+        if tensor.saved and shape(tensor.saved[-1]) != shape(row):
+            tensor = tensors[row_unit(row)] = Tensor()  # another shape starts anew
+        outcome, kinds = judge(p, tensor, row)
         out.append(Evaluation(row_unit(row), outcome, row.step, kinds))
         if outcome != NOT_APPLICABLE:
-            before.append(row)
+            tensor.saved.append(row)
     return out

@@ -107,18 +107,27 @@ struct UpdateSaves {
   std::uint64_t count = 10;
   double rate = std::nan("");
   double most = std::nan("");
+  core::Dtype dtype = core::Dtype::f32;
   explicit UpdateSaves(const std::string& with = "{}", const std::string& preset = "original")
       : rule("weight_update_ratio", with, preset) {}
 
-  std::string norm(std::int64_t step, double l2) {
-    return rule.judge(step, row_of("w", Role::weight, count, l2, l2), context());
-  }
+  std::string norm(std::int64_t step, double l2) { return rule.judge(step, row(l2), context()); }
   std::string moved(std::int64_t step, std::int64_t from, double delta, double before = 1) {
     RowContext with = context();
     with.sparse = {{SparseStat::delta_l2, delta},
                    {SparseStat::prev_l2, before},
                    {SparseStat::delta_from_step, static_cast<double>(from)}};
-    return rule.judge(step, row_of("w", Role::weight, count, before, before), with);
+    return rule.judge(step, row(before), with);
+  }
+  /// The same when `now` is the rate that is logged.
+  std::string moved_at(double now, std::int64_t step, std::int64_t from, double delta) {
+    rate = now;
+    return moved(step, from, delta);
+  }
+  [[nodiscard]] core::SummaryRow row(double l2) const {
+    core::SummaryRow made = row_of("w", Role::weight, count, l2, l2);
+    made.meta = core::meta::make(dtype, Role::weight);
+    return made;
   }
   [[nodiscard]] RowContext context() const {
     RowContext with;
@@ -190,13 +199,132 @@ TEST(WeightUpdateRatio, ADecayingScheduleIsNoFault) {
   w.rate = 1e-3;
   w.norm(0, 1);
   EXPECT_EQ(w.moved(1, 0, 1e-4), "ok");
-  w.rate = 1e-6;
-  EXPECT_EQ(w.moved(2, 1, 1e-7), "ok") << "1e-7 at a thousandth of the rate is 1e-4";
-  EXPECT_EQ(w.moved(3, 2, 1e-10), "hit too_small") << "1e-10 is not";
+  w.rate = 1e-5;
+  EXPECT_EQ(w.moved(2, 1, 1e-6), "ok") << "1e-6 at a hundredth of the rate is 1e-4";
+  EXPECT_EQ(w.moved(3, 2, 1e-9), "hit too_small") << "1e-9 is not";
   EXPECT_NEAR(w.rule.finding->observed.value, 1e-7, 1e-12);
   w.rate = 0;
   EXPECT_EQ(w.moved(4, 3, 0), "insufficient_data") << "nothing was to move";
   EXPECT_EQ(w.moved(5, 4, 50), "hit too_large") << "which has nothing to do with it";
+}
+
+TEST(WeightUpdateRatio, AtARestartTheRateBeforeIsTheOneThatMadeTheUpdate) {
+  UpdateSaves w("{}", "tocsin");
+  w.rate = w.most = 0.1;
+  w.norm(0, 1);
+  EXPECT_EQ(w.moved(10, 0, 1e-2), "ok");
+  EXPECT_EQ(w.moved_at(1e-3, 990, 10, 1), "ok");
+  EXPECT_EQ(w.moved_at(0.1, 1000, 990, 1e-6), "ok") << "1e-7 per step at a hundredth of the rate";
+  EXPECT_EQ(w.moved_at(0.1, 1010, 1000, 1e-6), "hit too_small") << "the same at the full rate";
+  EXPECT_EQ(w.moved_at(0, 1020, 1010, 1e-3), "insufficient_data");
+  EXPECT_EQ(w.moved_at(0.1, 1030, 1020, 1e-9), "insufficient_data") << "anew from a rate of 0";
+  EXPECT_EQ(w.moved_at(0.1, 1040, 1030, 1e-9), "hit too_small");
+}
+
+TEST(WeightUpdateRatio, WithNumStepsTheRateOfTheStepThatItComparesWithCounts) {
+  UpdateSaves w("{num_steps: 20}", "tocsin");
+  w.most = 0.1;
+  w.rate = 1e-3;
+  w.norm(0, 1);
+  w.rate = 0.1;
+  w.norm(10, 1);
+  EXPECT_EQ(w.moved_at(0.1, 20, 0, 1e-6), "ok") << "5e-8 per step at a hundredth of the rate";
+  EXPECT_EQ(w.moved_at(0.1, 30, 10, 1e-6), "hit too_small") << "both ends at the full rate";
+}
+
+TEST(WeightUpdateRatio, InAFirstWarmUpTheUpdateIsSeenRelativeToTheRateNow) {
+  UpdateSaves w("{}", "tocsin");
+  w.rate = w.most = 1e-5;
+  w.norm(0, 1);
+  w.most = 1e-3;
+  EXPECT_EQ(w.moved_at(1e-3, 10, 0, 1e-6), "hit too_small") << "not of a hundredth of it";
+}
+
+TEST(WeightUpdateRatio, UpdatesThatRoundingTakesAreNoFault) {
+  // By 1e-4 of its norm at the full rate. Four float32 steps (1.2e-7) are 4.8e-7.
+  UpdateSaves w("{}", "tocsin");
+  w.rate = w.most = 0.1;
+  w.norm(100, 1);
+  EXPECT_EQ(w.moved(101, 100, 1e-4), "ok");
+  EXPECT_EQ(w.moved_at(1e-3, 102, 101, 0), "hit too_small") << "1e-6 was to be expected";
+  EXPECT_EQ(w.moved_at(4e-4, 103, 102, 0), "insufficient_data") << "4e-7 was";
+  EXPECT_EQ(w.moved_at(4e-4, 104, 103, 4e-7), "ok") << "what moves has moved";
+  EXPECT_EQ(w.moved_at(0.1, 105, 104, 0), "insufficient_data") << "made at the rate before";
+  EXPECT_EQ(w.moved_at(0.1, 106, 105, 0), "hit too_small") << "the full rate explains nothing";
+}
+
+TEST(WeightUpdateRatio, ARateThatHasDiedForATenthOfTheRunIsAFault) {
+  UpdateSaves w("{}", "tocsin");
+  w.rate = w.most = 0.1;
+  w.norm(800, 1);
+  EXPECT_EQ(w.moved(900, 800, 1e-2), "ok");
+  EXPECT_EQ(w.moved_at(1e-7, 950, 900, 0), "insufficient_data");
+  EXPECT_EQ(w.moved_at(1e-7, 1000, 950, 0), "insufficient_data") << "100 steps of 1000";
+  EXPECT_EQ(w.moved_at(1e-7, 1001, 1000, 0), "hit too_small") << "101 of 1001";
+  EXPECT_EQ(w.moved_at(1e-7, 1050, 1001, 1e-9), "ok") << "2e-5 at the full rate";
+  EXPECT_EQ(w.moved_at(1e-7, 1100, 1050, 0), "insufficient_data") << "anew";
+  UpdateSaves early("{}", "tocsin");
+  early.rate = early.most = 0.1;
+  early.norm(0, 1);
+  EXPECT_EQ(early.moved(10, 0, 1e-3), "ok");
+  EXPECT_EQ(early.moved_at(1e-7, 20, 10, 0), "hit too_small") << "half of the run so far";
+}
+
+TEST(WeightUpdateRatio, WhatNeverMovedIsNotExplainedByRounding) {
+  UpdateSaves w("{}", "tocsin");
+  w.rate = w.most = 0.1;
+  w.norm(100, 1);
+  EXPECT_EQ(w.moved(101, 100, 0), "hit too_small");
+  EXPECT_EQ(w.moved_at(1e-7, 102, 101, 0), "hit too_small") << "no usual update is known";
+  EXPECT_EQ(w.moved_at(1e-7, 103, 102, 1e-9), "ok") << "1e-3 at the full rate";
+  EXPECT_EQ(w.moved_at(1e-7, 104, 103, 0), "insufficient_data");
+  w.count = 20;  // another tensor by the same name
+  w.norm(105, 1);
+  EXPECT_EQ(w.moved_at(1e-7, 106, 105, 0), "hit too_small");
+}
+
+TEST(WeightUpdateRatio, RoundingIsThatOfTheWeightsType) {
+  const auto at_a_hundredth = [](core::Dtype dtype) {  // of a rate that moves it by 1e-2
+    UpdateSaves w("{}", "tocsin");
+    w.dtype = dtype;
+    w.rate = w.most = 0.1;
+    w.norm(100, 1);
+    EXPECT_EQ(w.moved(101, 100, 1e-2), "ok");
+    return w.moved_at(1e-3, 102, 101, 0);
+  };
+  EXPECT_EQ(at_a_hundredth(core::Dtype::f32), "hit too_small");
+  EXPECT_EQ(at_a_hundredth(core::Dtype::unknown), "hit too_small") << "taken for float32";
+  EXPECT_EQ(at_a_hundredth(core::Dtype::f16), "insufficient_data") << "1e-4, of 3.9e-3";
+  EXPECT_EQ(at_a_hundredth(core::Dtype::bf16), "insufficient_data") << "1e-4, of 3.1e-2";
+  EXPECT_EQ(at_a_hundredth(core::Dtype::f8_e4m3), "insufficient_data");
+  UpdateSaves fine("{}", "tocsin");
+  fine.dtype = core::Dtype::f64;
+  fine.rate = fine.most = 0.1;
+  fine.norm(100, 1);
+  EXPECT_EQ(fine.moved(101, 100, 1e-4), "ok");
+  EXPECT_EQ(fine.moved_at(1e-5, 102, 101, 0), "hit too_small") << "1e-8 is much to float64";
+  EXPECT_EQ(fine.moved_at(1e-13, 103, 102, 0), "insufficient_data");
+}
+
+TEST(WeightUpdateRatio, ATypeThatIsTooCoarseForMoreThanHalfTheRateIsAFault) {
+  UpdateSaves w("{}", "tocsin");
+  w.dtype = core::Dtype::bf16;
+  w.rate = w.most = 0.1;
+  w.norm(100, 1);
+  EXPECT_EQ(w.moved(101, 100, 1e-3), "ok");
+  EXPECT_EQ(w.moved(102, 101, 0), "hit too_small") << "at the full rate";
+  EXPECT_EQ(w.moved_at(0.06, 103, 102, 0), "hit too_small");
+  EXPECT_EQ(w.moved_at(0.04, 104, 103, 0), "insufficient_data");
+}
+
+TEST(WeightUpdateRatio, OriginalLooksAtNoRateAndNoRounding) {
+  UpdateSaves w;
+  w.rate = w.most = 0.1;
+  w.norm(0, 1);
+  EXPECT_EQ(w.moved(1, 0, 1e-4), "ok");
+  EXPECT_EQ(w.moved_at(1e-7, 2, 1, 0), "hit too_small");
+  EXPECT_EQ(w.moved_at(0, 3, 2, 0), "hit too_small");
+  EXPECT_EQ(w.moved_at(0.1, 4, 3, 1e-9), "hit too_small");
 }
 
 TEST(WeightUpdateRatio, AWarmUpFromZeroIsNoFault) {
