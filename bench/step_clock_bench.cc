@@ -236,7 +236,7 @@ int main() {
   for (const std::uint32_t ranks : {10U, 100U, 1000U, 10'000U}) {
     const double cost = tocsin::rules::joined_ns(ranks);
     const std::string name = "11 rules over ranks: frame of one of " + std::to_string(ranks);
-    tocsin::bench::figure(name.c_str(), cost, "ns");
+    tocsin::bench::figure(name, cost, "ns");
     if (ranks == 10'000) {
       tocsin::bench::judged("11 rules over ranks: ratio 10 000 : 1", cost / one, "ratio", 4, false);
     }
