@@ -154,10 +154,10 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
 
 Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (state.firing) {
-    if (*report.ends_at < state.issue.starts_at || !newer_or_same(report, state.issue)) {
-      return Effect::stale;
-    }
-    const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+    // A start after what was said of it since is one of a clock that has been put right.
+    const WallTime began = std::min(state.issue.starts_at, state.issue.time);
+    if (*report.ends_at < began || !newer_or_same(report, state.issue)) return Effect::stale;
+    const WallTime starts_at = std::min({state.issue.starts_at, report.starts_at, *report.ends_at});
     replace(state.issue, std::move(report));
     state.issue.starts_at = starts_at;
     if (state.issue.resolution == core::Resolution::none) {

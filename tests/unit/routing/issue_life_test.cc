@@ -55,6 +55,28 @@ TEST_F(IssueLife, WhoCountsFromTheBeginningAgainIsHeard) {
               ElementsAre("1 firing", "1 resolved recovered", "2 firing", "2 resolved recovered"));
 }
 
+// It began on a clock that was ahead, and the router was started again on one that is right.
+TEST_F(IssueLife, AnEndEndsWhatBeganOnAClockThatWasAhead) {
+  core::Issue fired = h.issue(kLiving, IssueStatus::firing);
+  fired.sequence = 8;
+  fired.time = fired.starts_at = kStart + 80s;
+  h.report(fired);
+  h.at(4s);
+  fired.sequence = 9;
+  fired.event_id = "iss_again";
+  fired.time = kStart + 4s;
+  h.report(fired);
+  h.at(5s);
+  core::Issue over = h.issue(kLiving, IssueStatus::resolved);
+  over.sequence = 11;
+  over.time = kStart + 5s;
+  over.starts_at = kStart + 2s;
+  over.ends_at = kStart + 5s;
+  h.report(over);
+  EXPECT_THAT(history(), ElementsAre("1 firing", "1 resolved recovered"));
+  EXPECT_LE(view(kLiving).issue.starts_at, *view(kLiving).issue.ends_at);
+}
+
 TEST_F(IssueLife, SeverityIsNoPartOfWhatTheIssueIs) {
   h.fire(kLiving);
   core::Labels worse = kLiving;
