@@ -36,10 +36,20 @@ class Corpus:
             "transport": {"kafka": {"bootstrap.servers": kafka}}, "topics": {"prefix": prefix, "partitions": 3},
             "http": {"listen": "127.0.0.1:0"}, "rules": self.items})
 
+    @staticmethod
+    def cut(records, at):
+        """Not within a step of several ranks: whoever is a pause late with it is judged without, by the clock, kill or no kill."""
+        def step(record):
+            return record["mode"], record["step"]
+        several = len({record["rank"] for record in records}) > 1
+        while several and 0 < at < len(records) and step(records[at]) == step(records[at - 1]):
+            at += 1
+        return at
+
     def produce(self, kafka, topic, folder, part):
         """One of PARTS of every run, so that a kill between two of them is in the middle of each."""
         for number, (uid, records) in enumerate(self.runs.items()):
-            begin, end = (len(records) * (part + i) // PARTS for i in (0, 1))
+            begin, end = (self.cut(records, len(records) * (part + i) // PARTS) for i in (0, 1))
             if begin < end:
                 produce(kafka, topic, uid, folder / f"{part}-{number}", records[begin:end])
 
