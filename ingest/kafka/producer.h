@@ -73,14 +73,15 @@ class KafkaProducer {
   const KafkaContext& context_;
   core::Counter& delivered_;
   core::Counter& failed_;
-  std::mutex mutex_;  // guards all below but client_
+  // Before the topics: their handles go first, for each writes into its client when it goes.
+  std::unique_ptr<KafkaClient> client_;
+  std::mutex mutex_;  // guards all below
   std::map<std::string, Topic, std::less<>> topics_;
   std::map<std::string, std::int32_t, std::less<>> known_partitions_;
   std::optional<core::Error> failure_;
   // A record is of the round in which it was queued; deliver() begins a new one and waits for the old.
   std::size_t round_ = 0;
   std::array<std::size_t, 2> on_the_way_{};  // records per round
-  std::unique_ptr<KafkaClient> client_;
 };
 
 }  // namespace tocsin::ingest
