@@ -13,6 +13,7 @@
 #include "app/place_options.h"
 #include "app/replay/golden.h"
 #include "app/replay/replay_command.h"
+#include "app/report/report_command.h"
 #include "app/run_command.h"
 #include "app/steering_options.h"
 #include "app/suggest.h"
@@ -137,6 +138,36 @@ void add_replay(CLI::App& app, Invocation& out) {
       "2026-11-22T15:00:00Z\n  tocsin replay --rules vanishing_gradient --from 24h --sweep "
       "threshold=1e-9..1e-5");
   command->callback([&out, options] { out.run = [options] { return replay_command(*options); }; });
+}
+
+void add_report(CLI::App& app, Invocation& out) {
+  auto options = std::make_shared<ReportOptions>();
+  auto* command =
+      app.add_subcommand("report", "what rules found of a run, and what they sum up, as one page");
+  command->add_option("run", options->run,
+                      "uid of the run or its beginning, its job, or with --job the run's own name "
+                      "(default: the only one)");
+  command->add_option("--job", options->job, "job of the run");
+  add_place(*command, *options);
+  command->add_option("--html", options->html,
+                      "write a page into this file, which needs nothing else; -: to stdout");
+  auto* from = command->add_option("--from", options->from,
+                                   "judge this journal directory now, instead of what was told");
+  add_rule_choice(*command, options->rules);
+  for (const char* name : {"--rules", "--preset"}) command->get_option(name)->needs(from);
+  command->footer(
+      "Without --html the report is written as text. Time, machines and bottlenecks are told by "
+      "the "
+      "rule\nprofiler_report, an XGBoost training by create_xgboost_report: name them in the "
+      "configuration.\n\n"
+      "Examples:\n  tocsin report digits --html digits.html\n  tocsin report --from ./run1 --html "
+      "run1.html");
+  command->callback([&out, options] {
+    out.run = [options] {
+      options->rules.config_file = options->config_file;
+      return report_command(*options);
+    };
+  });
 }
 
 void add_test(CLI::App& app, Invocation& out) {
@@ -320,6 +351,7 @@ int run(int argc, char** argv) {
   add_rule_worker(app, call);
   add_replay(app, call);
   add_test(app, call);
+  add_report(app, call);
   add_serving(app, "route", "the router and its deliveries: issues in, notifications out",
               {false, false, true}, call);
 

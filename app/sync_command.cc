@@ -28,7 +28,7 @@ constexpr const char* kLock = "synced.lock";
 constexpr std::size_t kMaxPositions = 1U << 20;
 constexpr std::uint64_t kBatchBytes = 8U << 20;  // between two positions
 constexpr std::uint64_t kBatchRecords = 5'000;
-constexpr seconds kPatience{30};
+constexpr seconds kSyncPatience{30};
 
 int refuse(int code, const std::string& message) {
   std::cerr << "tocsin: " << message << "\n";
@@ -114,7 +114,7 @@ class Sending {
     if (is_json(record.text())) out.timestamp = record.timestamp;
     status_ = publisher_.publish(out);
     if (!status_ && status_.error().code == core::Code::resource_exhausted) {
-      if ((status_ = publisher_.flush(kPatience))) status_ = publisher_.publish(out);
+      if ((status_ = publisher_.flush(kSyncPatience))) status_ = publisher_.publish(out);
     }
     if (!status_) return;
     next_ = record.offset + 1;
@@ -125,7 +125,7 @@ class Sending {
   }
   void confirm() {
     if (!status_ || batch_records_ == 0) return;
-    if ((status_ = publisher_.flush(kPatience))) status_ = so_far_.keep(next_);
+    if ((status_ = publisher_.flush(kSyncPatience))) status_ = so_far_.keep(next_);
     batch_bytes_ = batch_records_ = 0;
   }
   [[nodiscard]] const core::Status& status() const noexcept { return status_; }
@@ -163,7 +163,7 @@ int sync_command(const SyncOptions& options) {
   if (!lock.held()) return refuse(kUsage, options.directory + " is being synced already");
   auto to = ingest::Transport::open(settings->transport, settings->topics, log, telemetry);
   if (!to) return refuse(kConfiguration, to.error().message);
-  if (auto answered = (*to)->ping(kPatience); !answered) {
+  if (auto answered = (*to)->ping(kSyncPatience); !answered) {
     return refuse(kUnreachable, answered.error().message);
   }
   if (auto topics = (*to)->ensure_topics(); !topics) {

@@ -120,6 +120,8 @@ void Judge::note(rules::Event& event) {
   } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
     RunJudgement& of = run_judgement(job->run);
     if (job->step) of.step = job->step;
+    if (job->started_at) of.started = job->started_at;
+    if (job->phase == core::JobPhase::started && !of.started) of.started = job->time;
     of.world_size = std::max(of.world_size, job->world_size);
     of.newest = std::max(of.newest, job->time);
     if (job->phase == core::JobPhase::ended) of.outcome = job->outcome;

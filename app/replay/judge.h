@@ -27,6 +27,7 @@ struct RunJudgement {
   core::RunRef run;
   bool told = false;    // an event speaks of this attempt
   std::string outcome;  // how it ended; empty: the recording has no end of it
+  std::optional<core::WallTime> started;
   std::optional<std::int64_t> step;
   std::uint32_t world_size = 0;                        // workers; 0: not known
   core::WallTime newest{};                             // of what was recorded of it

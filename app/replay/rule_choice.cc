@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "app/app_config.h"
@@ -76,7 +77,7 @@ int read_config(const RuleChoice& choice, ChosenRules& out) {
 
 }  // namespace
 
-int choose_rules(const RuleChoice& choice, ChosenRules& out) {
+int choose_rules(const RuleChoice& choice, ChosenRules& out, const char* otherwise) {
   if (const int code = read_config(choice, out); code != kOk) return code;
   const auto preset = choice.preset == "original" ? rules::Preset::original : rules::Preset::tocsin;
   const bool file = names_a_file(choice.rules);
@@ -87,9 +88,11 @@ int choose_rules(const RuleChoice& choice, ChosenRules& out) {
   if (file) return rules_of_file(choice.rules, out);
   if (of_file) return kOk;
   out.rules = {};
-  out.from = choice.rules.empty() ? "group default" : choice.rules;
+  const bool group = choice.rules.empty() && std::string_view(otherwise) == "default";
+  const std::string named = choice.rules.empty() ? otherwise : choice.rules;
+  out.from = group ? "group default" : named;
   if (!choice.preset.empty()) out.from += ", preset " + choice.preset;
-  return named_rules(choice.rules.empty() ? "default" : choice.rules, preset, out.rules);
+  return named_rules(named, preset, out.rules);
 }
 
 }  // namespace tocsin::app

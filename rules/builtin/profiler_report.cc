@@ -176,7 +176,9 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
 
   [[nodiscard]] core::ValueMap run(const Scope& scope) const {
     const RunTimes times = scope.times();
-    const std::int64_t start = times.started != 0 ? times.started : state.first_time;
+    // A loop that begins before its first record is a part of the run.
+    std::int64_t start = times.started != 0 ? times.started : state.first_time;
+    if (state.first_step != 0) start = std::min(start, state.first_step);
     const std::int64_t end = std::max({times.ended, times.newest, state.last_step});
     const auto seconds = [](std::int64_t from, std::int64_t to) {
       return static_cast<double>(std::max<std::int64_t>(distance(to, from), 0)) / kSecond;

@@ -1,0 +1,150 @@
+#include <algorithm>
+
+#include "app/report/run_report.h"
+#include "app/report/sections.h"
+#include "core/json.h"
+#include "core/labels.h"
+#include "ingest/ingest.h"
+#include "rules/rules.h"
+
+namespace tocsin::app::report {
+namespace {
+
+constexpr std::size_t kMaxIssue = 1U << 20;
+
+std::string title_of(const RunReport& report) {
+  return "Training report: " +
+         (report.run.job.empty() ? core::to_text(report.run.uid) : report.run.job);
+}
+
+/// Summaries of rules that have no section of their own.
+std::vector<Section> other_sections(const RunReport& report) {
+  static constexpr std::string_view kOwn[] = {"profiler_report", "create_xgboost_report",
+                                              "overall_system_usage", "overall_framework_metrics"};
+  std::vector<Section> out;
+  for (const auto& rule : report.rules) {
+    if (rule.summary.empty()) continue;
+    if (std::find(std::begin(kOwn), std::end(kOwn), rule.rule_type) != std::end(kOwn)) continue;
+    Section section{"What " + rule.rule + " sums up", {}};
+    tell(rule.summary, section);
+    out.push_back(std::move(section));
+  }
+  return out;
+}
+
+/// What this report could have shown, and why it does not.
+Section missing_section(const RunReport& report) {
+  Section out{"What this report lacks", {}};
+  Table table;
+  for (const std::string_view type : {"profiler_report", "create_xgboost_report"}) {
+    const auto rule = std::find_if(report.rules.begin(), report.rules.end(),
+                                   [&](const auto& one) { return one.rule_type == type; });
+    const bool xgboost = type == "create_xgboost_report";
+    const std::string about = xgboost ? "an XGBoost training" : "time, machines and bottlenecks";
+    if (rule == report.rules.end()) {
+      table.rows.push_back({about, "the rule " + std::string(type) + " did not judge this run"});
+    } else if (rule->summary.empty() && report.outcome.empty()) {
+      table.rows.push_back({about, rule->rule + " tells it when the run has ended"});
+    } else if (rule->summary.empty() || rule->status == core::RuleState::no_data) {
+      table.rows.push_back(
+          {about, rule->rule + ": " + (rule->reason.empty() ? "no data" : rule->reason)});
+    }
+  }
+  if (report.gaps > 0) {
+    table.rows.push_back({"records", "missing in " + std::to_string(report.gaps) + " places"});
+  }
+  if (!table.rows.empty()) out.add(std::move(table));
+  return out;
+}
+
+core::Value parsed(const std::string& json) {
+  const auto value = core::parse_json(json, kMaxIssue);
+  return value ? *value : core::Value();
+}
+
+}  // namespace
+
+const core::ValueMap* summary_of(const RunReport& report, std::string_view rule_type) {
+  for (const auto& rule : report.rules) {
+    if (rule.rule_type == rule_type && !rule.summary.empty()) return &rule.summary;
+  }
+  return nullptr;
+}
+
+Page compose(const RunReport& report, const std::string& version, core::WallTime made) {
+  Page page;
+  page.title = title_of(report);
+  const auto fact = [&](const char* name, const std::string& value) {
+    if (!value.empty()) page.facts.emplace_back(name, value);
+  };
+  fact("run", core::to_text(report.run.uid));
+  fact("attempt", std::to_string(report.run.attempt));
+  fact("state", report.outcome.empty() ? "not over, as far as is known: this is told so far"
+                                       : report.outcome);
+  fact("started", report.started ? core::to_rfc3339(*report.started) : "");
+  fact("last heard of", report.newest ? core::to_rfc3339(*report.newest) : "");
+  fact("step", report.step ? std::to_string(*report.step) : "");
+  fact("workers", report.world_size > 0 ? std::to_string(report.world_size) : "");
+  fact("issues", std::to_string(report.issues.size()));
+  fact("read from", report.source);
+  fact("judged by", report.judged_by);
+  fact("report made", core::to_rfc3339(made) + " by " + version);
+  const auto add = [&](Section section) {
+    if (!section.blocks.empty()) page.sections.push_back(std::move(section));
+  };
+  add(issue_section(report));
+  for (Section& one : profiler_sections(report)) add(std::move(one));
+  if (const auto* xgboost = summary_of(report, "create_xgboost_report")) {
+    for (Section& one : xgboost_sections(*xgboost)) add(std::move(one));
+  }
+  for (Section& one : other_sections(report)) add(std::move(one));
+  add(rule_section(report));
+  add(missing_section(report));
+  page.note =
+      "Recommendations are for information: whether they fit is for the people of the job to say. "
+      "Nothing in this page is loaded from anywhere, and nobody is told that it was opened.";
+  return page;
+}
+
+std::string report_json(const RunReport& report) {
+  core::ValueList issues;
+  for (const IssueTold& told : report.issues) {
+    issues.emplace_back(core::ValueMap{{"first", parsed(ingest::issue_json(told.first))},
+                                       {"last", parsed(ingest::issue_json(told.last))},
+                                       {"reports", told.reports}});
+  }
+  core::ValueList rules;
+  for (const auto& rule : report.rules) {
+    core::ValueMap evaluations;
+    for (const auto& [outcome, count] : rule.evaluations) evaluations.emplace_back(outcome, count);
+    core::ValueList missing(rule.missing.begin(), rule.missing.end());
+    rules.emplace_back(core::ValueMap{{"rule", rule.rule},
+                                      {"type", rule.rule_type},
+                                      {"version", rule.rule_version},
+                                      {"status", std::string(core::to_string(rule.status))},
+                                      {"reason", rule.reason},
+                                      {"missing", std::move(missing)},
+                                      {"evaluations", std::move(evaluations)},
+                                      {"summary", rule.summary}});
+  }
+  const auto time = [](const std::optional<core::WallTime>& one) {
+    return one ? core::Value(core::to_rfc3339(*one)) : core::Value();
+  };
+  return core::to_json(core::ValueMap{
+      {"run", core::to_text(report.run.uid)},
+      {"job", report.run.job},
+      {"attempt", std::int64_t{report.run.attempt}},
+      {"outcome", report.outcome.empty() ? core::Value() : core::Value(report.outcome)},
+      {"started", time(report.started)},
+      {"last_heard_of", time(report.newest)},
+      {"step", report.step ? core::Value(*report.step) : core::Value()},
+      {"workers",
+       report.world_size > 0 ? core::Value(std::int64_t{report.world_size}) : core::Value()},
+      {"source", report.source},
+      {"judged_by", report.judged_by},
+      {"gaps", report.gaps},
+      {"issues", std::move(issues)},
+      {"rules", std::move(rules)}});
+}
+
+}  // namespace tocsin::app::report

@@ -1,0 +1,42 @@
+// What is known of one attempt of a run, and the report that is made of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/report/page.h"
+#include "core/issue.h"
+
+namespace tocsin::app::report {
+
+/// One issue from its first report to its last.
+struct IssueTold {
+  core::Issue first;
+  core::Issue last;
+  std::uint64_t reports = 0;
+};
+
+struct RunReport {
+  core::RunRef run;
+  std::string source;                        // where this was read: "journal ./run1"
+  std::string judged_by;                     // which rules
+  std::string outcome;                       // how the attempt ended; empty: no end of it is known
+  std::optional<core::WallTime> started;     // if it was told
+  std::optional<core::WallTime> newest;      // the newest that was heard of it
+  std::optional<std::int64_t> step;          // newest
+  std::uint32_t world_size = 0;              // workers; 0: not known
+  std::vector<IssueTold> issues;             // in the order in which they began
+  std::vector<core::RuleStatusEvent> rules;  // the newest status of each
+  std::uint64_t gaps = 0;                    // places where records are missing
+};
+
+/// Summary of the run, its issues, and what the rules sum up that do (docs/report.md). `made`: when
+/// the report is.
+Page compose(const RunReport& report, const std::string& version, core::WallTime made);
+/// The same for programs: the issues and the summaries as they are.
+std::string report_json(const RunReport& report);
+
+}  // namespace tocsin::app::report
