@@ -39,6 +39,8 @@ struct Lifecycle {
 
   // heartbeat
   std::optional<std::int64_t> step;
+  /// The loop's own word: seconds within which it will be heard of again; 0: not promised any more.
+  std::optional<double> expect_next_in;
 
   // preflight
   Value findings;  // list of {kind, model, count, names}

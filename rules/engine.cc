@@ -40,6 +40,9 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
                                                                ctx.options.config.max_clock_skew)));
   }
   if (is_progress(header.kind)) arrivals.progress(*run, run->workers[number], header);
+  if (life != nullptr && life->expect_next_in) {
+    arrivals.promise(*run, run->workers[number], header, *life->expect_next_in);
+  }
   handle(*run, number, frame, body);
   if (ctx.current < run->workers.size()) run->workers.sync(ctx.current);
   ctx.current = kNoRoster;

@@ -323,31 +323,6 @@ class SeriesProgramOf final : public SeriesProgram {
   }
 };
 
-// --------------------------------------------------------------------------------------- clock
-
-/// A silence that lasts.
-struct Silence {
-  std::int64_t last_message =
-      0;  // when the newest progress frame arrived, UTC ns, or the run began
-  std::int64_t now = 0;
-  std::int64_t heard = 0;   // the newest sign of life of any kind, UTC ns
-  std::uint64_t nodes = 0;  // on which a process of the run has started
-};
-
-class ClockProgram : public Program {
- public:
-  core::Duration threshold{};
-  bool per_worker = false;
-  /// Measured from the start of the run, and only until its first step; longer than the threshold.
-  bool until_first_step = false;
-  /// When a silence that began at `since` is long enough.
-  [[nodiscard]] std::int64_t due_at(std::int64_t since) const noexcept {
-    return add(since, threshold + core::Duration(until_first_step ? 1 : 0));
-  }
-  [[nodiscard]] bool step_clock() const noexcept override { return false; }
-  [[nodiscard]] virtual Finding explain(const Silence& silence, const Subject& subject) const = 0;
-};
-
 // ------------------------------------------------------------------------------------ describe
 
 /// A rule as it is with these parameters, and what is wrong with them.

@@ -105,8 +105,14 @@ int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length)
       self.session().preflight(findings_of(given.value("findings", Json::array())));
       return TOCSIN_OK;
     }
+    if (event == "heartbeat") {
+      const double seconds = given.value("expect_next_in", 0.0);
+      if (!(seconds >= 0)) return fail(TOCSIN_INVALID, "tocsin_lifecycle: expect_next_in < 0");
+      self.session().progress(seconds);
+      return TOCSIN_OK;
+    }
     if (event != "start") {
-      return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start, leave or preflight");
+      return fail(TOCSIN_INVALID, "tocsin_lifecycle: event start, heartbeat, leave or preflight");
     }
     const Json steps = given.value("steps", Json::object());
     std::array<std::int64_t, 4> counts{};

@@ -82,12 +82,22 @@ void Announcer::tell_gaps() {
   }
 }
 
+void Announcer::look_at_calls(core::Duration since) {
+  const auto found = cadence_.look(frames_.scalar_rows(), steps_.global_step(),
+                                   std::chrono::duration<double>(since).count());
+  if (found.kind.empty()) return;
+  wrong_calls_ = found.kind;
+  preflight(
+      core::ValueList{core::ValueMap{{"kind", std::string(found.kind)}, {"count", found.count}}});
+}
+
 core::Duration Announcer::tick() {
   const core::Duration now = clock_.monotonic();
   if (ended_) return kHeartbeat;
   if (!started_ && now - opened_ >= kMayWait) ensure_started();
   frames_.flush_if_due(now);
   if (started_ && now - last_heartbeat_ >= kHeartbeat) {
+    look_at_calls(now - last_heartbeat_);
     last_heartbeat_ = now;
     Lifecycle heartbeat;
     heartbeat.event = LifecycleEvent::heartbeat;
@@ -169,6 +179,16 @@ void Announcer::preflight(core::Value findings) {
   preflight.event = LifecycleEvent::preflight;
   preflight.findings = std::move(findings);
   frames_.lifecycle(preflight);
+}
+
+void Announcer::progress(double expect_next_in) {
+  ensure_started();
+  Lifecycle heartbeat;
+  heartbeat.event = LifecycleEvent::heartbeat;
+  heartbeat.step = steps_.step();
+  heartbeat.launch = options_.identity.launch;
+  heartbeat.expect_next_in = expect_next_in;
+  frames_.lifecycle(heartbeat);
 }
 
 void Announcer::leave(std::string_view reason) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/client/cadence.h"
 #include "app/client/frame_batcher.h"
 #include "core/command.h"
 #include "core/labels.h"
@@ -52,12 +53,17 @@ class Announcer {
   void answered(core::Ack ack);
   void ack(core::Ack ack);
   void preflight(core::Value findings);
+  /// The loop's own word: it goes on, and will be heard of again in so many seconds (0: no promise).
+  void progress(double expect_next_in);
+  /// What the loop was found to do wrong by its calls (Cadence); empty: nothing.
+  [[nodiscard]] std::string_view wrong_calls() const noexcept { return wrong_calls_; }
   void leave(std::string_view reason);
   /// The last record.
   void end(const core::Lifecycle& end);
 
  private:
   void tell_gaps();
+  void look_at_calls(core::Duration since);
 
   const SessionOptions& options_;
   const CapturePlan& plan_;
@@ -69,6 +75,8 @@ class Announcer {
   core::Duration last_heartbeat_;
   core::Duration last_dictionary_;
   std::int64_t ticked_at_ = 0;  // global step at the last tick()
+  Cadence cadence_;
+  std::string_view wrong_calls_;
   bool started_ = false;
   std::optional<std::int64_t> continues_from_;
   bool ended_ = false;

@@ -271,6 +271,7 @@ std::string Client::counters() const {
   out.emplace_back("commands_refused_total", board_.refused());
   out.emplace_back("transport_errors_total", trouble_->count());
   out.emplace_back("error", trouble_->text());
+  out.emplace_back("wrong_calls", std::string(session_.wrong_calls()));
   core::ValueMap raw = raw_queue_.counters();
   raw.emplace_back("error", raw_sender_.trouble());
   out.emplace_back("raw", std::move(raw));

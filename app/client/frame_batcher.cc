@@ -168,6 +168,7 @@ void FrameBatcher::flush_scalars() {
   if (waiting_.scalars.empty()) return;
   const core::ScalarRow& last = waiting_.scalars.back();
   writer_.scalars(header(last.step, last.global_step), waiting_.scalars);
+  scalar_rows_ += waiting_.scalars.size();
   send(Precedence::scalars, waiting_.scalars.size(), waiting_.scalars.front().step, last.step);
   waiting_.scalars.clear();
 }

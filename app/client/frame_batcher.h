@@ -68,6 +68,8 @@ class FrameBatcher {
   [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }
   [[nodiscard]] std::uint64_t frames() const noexcept { return sequence_ - 1; }
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
+  /// Scalars in frames so far.
+  [[nodiscard]] std::uint64_t scalar_rows() const noexcept { return scalar_rows_; }
 
  private:
   /// Rows of the present step that wait, by kind.
@@ -101,6 +103,7 @@ class FrameBatcher {
   core::Duration looked_{-kPace};  // monotonic; when flush_if_due() last had something to do
   std::uint64_t sequence_ = 1;
   std::uint64_t rows_ = 0;
+  std::uint64_t scalar_rows_ = 0;
   std::uint64_t errors_ = 0;
   bool published_ = false;  // a frame of the present step that is not control is on its way
   bool degraded_ = false;

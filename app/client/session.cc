@@ -335,6 +335,16 @@ void Session::preflight(core::Value findings) {
   announcer_.preflight(std::move(findings));
 }
 
+void Session::progress(double expect_next_in) {
+  const std::lock_guard lock(mutex_);
+  if (!announcer_.ended()) announcer_.progress(expect_next_in);
+}
+
+std::string_view Session::wrong_calls() const {
+  const std::lock_guard lock(mutex_);
+  return announcer_.wrong_calls();
+}
+
 void Session::leave(std::string_view reason) {
   const std::lock_guard lock(mutex_);
   if (!announcer_.ended()) announcer_.leave(reason);

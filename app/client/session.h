@@ -79,6 +79,10 @@ class Session {
   core::Status define(const std::vector<CollectionConfig>& collections);
   /// What looks wrong in the first steps: a list of {kind, model, count, names} (docs/wire.md).
   void preflight(core::Value findings);
+  /// Announcer::progress().
+  void progress(double expect_next_in);
+  /// Announcer::wrong_calls().
+  [[nodiscard]] std::string_view wrong_calls() const;
   /// Counters of a resumed run; sent again with `continues_from`.
   void resume(const StepCounter::Steps& steps, std::int64_t global_step,
               std::optional<std::int64_t> continues_from);

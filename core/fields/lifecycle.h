@@ -45,6 +45,10 @@ void fields(A& io, Of<A, Lifecycle>& life) {
   if (when(Event::start, Event::heartbeat)) {
     io.field("launch", life.launch, "what the ranks of one launch share", kOptional);
   }
+  if (when(Event::heartbeat)) {
+    io.field("expect_next_in", life.expect_next_in,
+             "seconds within which the loop promises to be heard of again", kOptional);
+  }
   const bool died = life.event == Event::died;
   if (!died && when(Event::start)) {
     io.field("worker", life.worker_name, "name of the worker", kOptional);

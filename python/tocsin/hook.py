@@ -359,6 +359,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
             self.sink.close()
             commands.checkpoint_done()
             self._final = self._client.counters()
+            self.say_wrong_calls(self._final)
             for text in self._collections.told(self._final.get("dry_run", False)) if self.rank == 0 else ():
                 say(text)
         except Exception as problem:  # noqa: BLE001

@@ -9,7 +9,7 @@
 // Source  Amazon SageMaker Debugger, MaxInitializationTime; docs/rules/max_initialization_time.md.
 //         Minutes, as the parameter says, although its report speaks of a share of the whole time.
 
-#include "rules/rule.h"
+#include "rules/clock_rule.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {

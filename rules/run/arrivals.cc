@@ -98,12 +98,31 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
     worker.mode = header.mode;
     worker.pass = header.pass;
   }
-  // The issues of a clock rule end with the silence they speak of.
+  end_silences(run, worker, header, last, false);
+}
+
+void Arrivals::promise(Run& run, Worker& worker, const core::FrameHeader& header, double seconds) {
+  constexpr double kMost = 30.0 * 24 * 3600;
+  const double within = seconds > 0 ? std::min(seconds, kMost) : 0;  // NaN is no promise either
+  worker.promise = {ctx_.now, static_cast<std::int64_t>(within * 1e9)};
+  worker.last_arrival = ctx_.now;
+  if (worker.agent) return;
+  run.course.promise = worker.promise;
+  const std::int64_t last = std::exchange(run.course.last_arrival, ctx_.now);
+  end_silences(run, worker, header, last, true);
+}
+
+// The issues of a clock rule end with the silence they speak of. `promised`: by the loop's own word,
+// which takes no first step.
+void Arrivals::end_silences(Run& run, Worker& worker, const core::FrameHeader& header,
+                            std::int64_t last, bool promised) {
   for (const auto& clock : ctx_.rules->clocks) {
-    // While the run as a whole was silent no worker was: those that still are, are so ctx_.now.
+    if (promised && !clock.program->grace) continue;
+    // While the run as a whole was silent no worker was: those that still are, are so now.
     const bool was_silent = add(last, clock.program->threshold) <= ctx_.now;
-    ctx_.next_check =
-        std::min(ctx_.next_check, was_silent ? ctx_.now : add(ctx_.now, clock.program->threshold));
+    const std::int64_t next = std::min(clock.program->over_at(ctx_.now, run.course.promise),
+                                       clock.program->over_at(ctx_.now, worker.promise));
+    ctx_.next_check = std::min(ctx_.next_check, was_silent ? ctx_.now : next);
     const auto number = run.workers.number_of(worker);
     for (const std::uint32_t who : {kNoRoster, number}) {
       const auto found = run.issues.clocks.find({clock.rule, who});

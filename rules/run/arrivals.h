@@ -19,8 +19,13 @@ class Arrivals {
   /// False: a duplicate, or of an earlier process.
   bool accept(Run& run, Worker& worker, const core::FrameHeader& header);
   void progress(Run& run, Worker& worker, const core::FrameHeader& header);
+  /// The loop's own word that it goes on, and will be heard of again within so many seconds.
+  void promise(Run& run, Worker& worker, const core::FrameHeader& header, double seconds);
 
  private:
+  void end_silences(Run& run, Worker& worker, const core::FrameHeader& header, std::int64_t last,
+                    bool promised);
+
   Context& ctx_;
   IssueBook& book_;
   Intake& intake_;

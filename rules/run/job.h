@@ -12,6 +12,7 @@
 #include "core/codes.h"
 #include "core/value.h"
 #include "rules/archive.h"
+#include "rules/promise.h"
 #include "rules/run/moments.h"
 
 namespace tocsin::rules {
@@ -67,6 +68,7 @@ struct Course {
   std::int64_t first_train_arrival = kNever;  // engine time: the grace starts here
   std::int64_t first_seen = 0;                // engine time
   std::int64_t last_arrival = 0;              // engine time, of progress
+  Promise promise;                            // the newest of any worker
   std::int64_t last_any = 0;                  // engine time, of any sign of life of its processes
   std::int64_t last_step = kNever;
   std::int64_t last_global_step = 0;

@@ -46,6 +46,16 @@ std::string sentence_of(const Value& finding) {
            " that the model does not have" + listed(finding, count) + ".";
   }
   if (kind == "eval_mode") return model + " is trained in its eval state.";
+  if (kind == "no_step_end") {
+    return std::to_string(count) +
+           " values were logged in one step that nobody ends: call hook.step() once per "
+           "update, or give watch() the optimizer.";
+  }
+  if (kind == "empty_steps") {
+    return std::to_string(count) +
+           " steps are ended per second, and nearly nothing is said in them: "
+           "hook.step() belongs once per update.";
+  }
   return {};
 }
 

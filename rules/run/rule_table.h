@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/clock_rule.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/rules.h"
 #include "rules/run/operational.h"

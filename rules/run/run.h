@@ -122,8 +122,8 @@ void io(A& a, Run& r) {
   Course& c = r.course;
   io_all(a, j.started, j.ended, j.lost, p.beats, c.grace_over, j.outcome, j.exit_code, j.name,
          j.platform, j.platform_ref, j.labels, j.captured, j.started_at, j.ended_at,
-         c.first_train_arrival, c.first_seen, c.last_arrival, c.last_any, p.last_heartbeat,
-         p.told_step, p.changed, j.launch, p.step_times, p.steps_timed, p.ends);
+         c.first_train_arrival, c.first_seen, c.last_arrival, c.last_any, c.promise,
+         p.last_heartbeat, p.told_step, p.changed, j.launch, p.step_times, p.steps_timed, p.ends);
   io_all(a, r.launches, c.last_step, c.last_global_step, c.last_time, c.last_mode, c.last_mode_step,
          p.heartbeats);
   io_all(a, r.steps.closed, r.steps.told_closed, c.seen_modes, r.steps.pending, r.steps.partial);

@@ -6,8 +6,8 @@ namespace tocsin::rules {
 
 void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
   for (const auto& clock : ctx_.rules->clocks) {
-    const auto check = [&](std::uint32_t who, std::int64_t last) {
-      const std::int64_t deadline = clock.program->due_at(last);
+    const auto check = [&](std::uint32_t who, std::int64_t last, const Promise& promise) {
+      const std::int64_t deadline = clock.program->due_at(last, promise);
       const auto known = run.issues.clocks.find({clock.rule, who});
       if (known != run.issues.clocks.end() && known->second.fired) return;
       if (deadline > time) {
@@ -24,17 +24,18 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
       }
     };
     if (clock.program->until_first_step) {
-      if (run.course.seen_modes == 0 && run.id.shard == 0) check(kNoRoster, run.course.first_seen);
+      if (run.course.seen_modes == 0 && run.id.shard == 0)
+        check(kNoRoster, run.course.first_seen, {});
       continue;
     }
     if (!clock.program->per_worker) {
-      check(kNoRoster, run.course.last_arrival);
+      check(kNoRoster, run.course.last_arrival, run.course.promise);
       continue;
     }
-    const bool alive = add(run.course.last_arrival, clock.program->threshold) > time;
+    const bool alive = clock.program->over_at(run.course.last_arrival, run.course.promise) > time;
     for (std::uint32_t i = 0; i < run.workers.size() && alive; ++i) {
       const Worker& worker = run.workers[i];
-      if (!worker.gone && !worker.agent) check(i, worker.last_arrival);
+      if (!worker.gone && !worker.agent) check(i, worker.last_arrival, worker.promise);
     }
   }
 }
@@ -60,10 +61,15 @@ void SilenceWatch::fire(Run& run, const Entry& entry) {
     const bool one = entry.worker < run.workers.size();
     const bool from_start = clock.program->until_first_step;
     std::int64_t last = one ? run.workers[entry.worker].last_arrival : run.course.last_arrival;
-    if (from_start) last = run.course.first_seen;
+    Promise promise = one ? run.workers[entry.worker].promise : run.course.promise;
+    if (from_start) {
+      last = run.course.first_seen;
+      promise = {};
+    }
+    const std::int64_t over = clock.program->over_at(last, promise);
     Place place;
     place.step_clock = false;
-    place.time = add(last, clock.program->threshold);
+    place.time = over;
     if (state.last_window != kNever) place.time = std::max(place.time, state.last_window + 1);
     state.last_window = place.time;
     if (!from_start) place.mode = run.course.last_mode;
@@ -81,9 +87,11 @@ void SilenceWatch::fire(Run& run, const Entry& entry) {
       subject.worker = who;
       subject.mode = run.course.last_mode;
       subject.step = place.step;
-      return {clock.program->explain({last, entry.now, run.course.last_any, run.job.launch.size()},
-                                     subject),
-              {}};
+      Silence silence{last, over - last, clock.program->grace ? promise.within : 0};
+      silence.now = entry.now;
+      silence.heard = run.course.last_any;
+      silence.nodes = run.job.launch.size();
+      return {clock.program->explain(silence, subject), {}};
     };
     Life life;
     Unit unit{{clock.rule, kNoRoster, entry.worker, 0xFF, 0}, entry.worker, labels};

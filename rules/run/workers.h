@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rules/archive.h"
+#include "rules/promise.h"
 #include "rules/rule.h"
 #include "rules/run/flat_index.h"
 #include "rules/run/moments.h"
@@ -37,6 +38,7 @@ struct Worker {
   std::int64_t last_arrival = 0;   // of progress, engine time
   std::int64_t last_progress = 0;  // of progress, record time
   std::int64_t last_time = 0;      // of measurement, of its newest progress
+  Promise promise;                 // its newest
   std::array<std::int64_t, kModes> mark{kNever, kNever, kNever, kNever};  // last ended step
   std::array<std::int64_t, kModes> seen{kNever, kNever, kNever, kNever};  // last step with data
   std::uint32_t pass = 0;   // of its newest frame in an evaluation
@@ -55,9 +57,9 @@ struct Worker {
   friend void io(A& a, Worker& w) {
     io_all(a, w.name_hash, w.rank, w.name, w.node, w.named, w.incarnation, w.sequence,
            w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.skewed, w.gap, w.last_arrival,
-           w.last_progress, w.last_time, w.mark, w.seen, w.pass, w.active, w.mode, w.loss_scale,
-           w.learning_rate, w.max_learning_rate, w.step_times, w.steps_timed, w.gap_life,
-           w.gap_frames);
+           w.last_progress, w.last_time, w.promise, w.mark, w.seen, w.pass, w.active, w.mode,
+           w.loss_scale, w.learning_rate, w.max_learning_rate, w.step_times, w.steps_timed,
+           w.gap_life, w.gap_frames);
   }
 };
 

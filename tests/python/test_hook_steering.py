@@ -1,4 +1,7 @@
-"""What a script takes back: a model, or all of them, are not watched any more."""
+"""What a script tells of its own course: promises, and what is not to be watched any more."""
+import warnings
+
+import pytest
 from tests.support.hook_support import Telemetry
 from tests.support.small_model import backward, make
 
@@ -8,6 +11,26 @@ import tocsin
 def update(hook, model, optimizer):
     hook.log(loss=backward(model, optimizer))
     optimizer.step()
+
+
+def test_a_promise_is_a_heartbeat_of_the_loop(out):
+    hook = tocsin.watch(out=out)
+    hook.report_progress(expect_next_in=3600)
+    hook.report_progress()
+    hook.close()
+    said = [beat["expect_next_in"] for beat in Telemetry(out).lifecycles("heartbeat") if "expect_next_in" in beat]
+    assert said == [3600, 0]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), "soon"])
+def test_what_is_no_time_is_no_promise(out, wrong):
+    hook = tocsin.watch(out=out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hook.report_progress(expect_next_in=wrong)
+    assert hook.stats()["hook_errors_total"] == {"report_progress": 1}
+    hook.close()
+    assert not [beat for beat in Telemetry(out).lifecycles("heartbeat") if "expect_next_in" in beat]
 
 
 def test_one_model_of_two_is_let_go(out):
@@ -48,3 +71,12 @@ def test_all_are_let_go_and_watched_again(out):
 def test_without_a_hook_nothing_is_let_go():
     assert tocsin.get_hook() is None
     tocsin.unwatch()
+
+
+def test_wrong_calls_are_said_at_the_end(out, capfd, monkeypatch):
+    monkeypatch.delenv("TOCSIN_QUIET", raising=False)
+    hook = tocsin.watch(out=out)
+    assert hook.stats()["wrong_calls"] == ""
+    hook.say_wrong_calls({"wrong_calls": "no_step_end"})
+    hook.close()
+    assert "in one step that nobody ended" in capfd.readouterr().err

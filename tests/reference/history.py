@@ -71,7 +71,7 @@ class History:
         self.names, self.rows, self.ends, self.samples = {}, [], [], []
         self.end_places = []  # (rank, mode, step, place of the record) of ended steps
         self.spans = []  # (rank, mode, name, track, start, duration, step)
-        self.progress, self.records = [], []
+        self.progress, self.promises, self.records = [], [], []
         self.present, self.left = set(), {}  # ranks heard of; of those that said goodbye when
         self.over = math.inf                 # place of that record among all
         self.ended_at = None                 # arrival of the record with which the last of all workers did
@@ -96,6 +96,8 @@ class History:
                 self.present.add(rank)
             if kind in ("summary", "scalars", "step_end") and not agent:
                 self.progress.append((arrival, rank, record))
+            if kind == "lifecycle" and "expect_next_in" in record["body"] and not agent:
+                self.promises.append((arrival, rank, record["body"]["expect_next_in"]))
             if kind == "dictionary":
                 for entry in record["names"]:
                     self._learn(entry)

@@ -37,8 +37,8 @@ class Worker:
     def start(self, **more):
         return self.add("lifecycle", body={"event": "start", "job": "reference", "pid": 4711, "host": "here", **more})
 
-    def heartbeat(self):
-        return self.add("lifecycle", body={"event": "heartbeat"})
+    def heartbeat(self, **more):
+        return self.add("lifecycle", body={"event": "heartbeat", **more})
 
     def end(self, outcome="completed"):
         return self.add("lifecycle", body={"event": "end", "outcome": outcome, "exit_code": 0})

@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).parent / "tables"
 FLAGS = {"unscaled": 18, "skipped": 20, "not_trainable": 21}
 KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "tells", "open", "refused"}
 ENTRY = re.compile(r"(?P<other>other )?(?:worker (?P<rank>\d+) )?"
-                   r"(?:(?P<mode>train|eval|predict|global) (?P<step>\d+)(?: to (?P<last>\d+))?|(?P<life>heartbeat|end))"
+                   r"(?:(?P<mode>train|eval|predict|global) (?P<step>\d+)(?: to (?P<last>\d+))?|(?P<life>heartbeat|end)(?: for (?P<within>[\d.]+))?)"
                    r"(?: at (?P<at>[\d.]+))?(?P<open> open)?$")
 
 
@@ -90,7 +90,7 @@ class _Cast:
             worker.now = story.START + int(float(found["at"]) * story.SECOND)
             worker.tick = 0
         if found["life"]:
-            getattr(worker, found["life"])()
+            getattr(worker, found["life"])(**({"expect_next_in": float(found["within"])} if found["within"] else {}))
         else:
             for step in range(int(found["step"]), int(found["last"] or found["step"]) + 1):
                 worker.enter(found["mode"], step)

@@ -86,7 +86,9 @@ OwnedFrame FakeWorker::start(std::string_view extra) {
                    std::string(extra) + "}");
 }
 
-OwnedFrame FakeWorker::heartbeat() { return lifecycle(R"({"event":"heartbeat"})"); }
+OwnedFrame FakeWorker::heartbeat(std::string_view extra) {
+  return lifecycle(R"({"event":"heartbeat")" + std::string(extra) + "}");
+}
 
 OwnedFrame FakeWorker::end(std::string_view outcome) {
   return lifecycle(R"({"event":"end","outcome":")" + std::string(outcome) + R"(","exit_code":0})");

@@ -97,7 +97,7 @@ class FakeWorker {
                       std::uint32_t rank = 0, std::uint32_t world = 1);
 
   OwnedFrame start(std::string_view extra = {});
-  OwnedFrame heartbeat();
+  OwnedFrame heartbeat(std::string_view extra = {});
   OwnedFrame end(std::string_view outcome = "completed");
   OwnedFrame summary(core::Mode mode, std::int64_t step, const std::vector<core::SummaryRow>& rows,
                      const std::vector<Statistic>& statistics = {},

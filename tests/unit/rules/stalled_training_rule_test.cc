@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/rule_harness.h"
+#include "tests/unit/rules/state_topic.h"
 
 namespace tocsin::rules {
 namespace {
@@ -107,6 +108,51 @@ TEST(StalledTrainingRule, CanWatchEachWorker) {
   rule.tick(two.header.time);
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_EQ(rule.firing()[0].labels.get("worker"), "worker_0");
+}
+
+TEST(StalledTrainingRule, WhatTheLoopPromisedIsTheLimitWithItsGrace) {
+  RuleHarness rule = RuleHarness::of("stalled_training_rule", "{threshold: 60, grace: 10}");
+  FakeWorker worker;
+  rule.feed(worker.step_end(Mode::train, 0));
+  rule.feed(worker.heartbeat(R"(,"expect_next_in":600)"));
+  const std::int64_t said = worker.header.time;
+  worker.header.time = said + 600 * kSecond;
+  rule.feed(worker.heartbeat());  // its process lives, and that is no progress
+  rule.tick(said + 609 * kSecond);
+  EXPECT_TRUE(rule.firing().empty());
+  rule.tick(said + 610 * kSecond);
+  ASSERT_EQ(rule.firing().size(), 1U);
+  EXPECT_EQ(rule.firing()[0].summary,
+            "The training has made no progress for 610 s (limit 610 s, it had promised 600 s); the "
+            "last step seen was train step 0.");
+}
+
+TEST(StalledTrainingRule, APromiseIsPartOfTheState) {
+  constexpr const char* kRule = "  - {use: stalled_training_rule, with: {grace: 0}}";
+  stories::StateTopic topic(kRule);
+  FakeWorker worker;
+  topic.feed(worker.start());
+  topic.feed(worker.heartbeat(R"(,"expect_next_in":30)"));
+  while (topic.piece(stories::kWhole)) topic.commit();
+  topic.commit();
+  RuleHarness after(kRule);
+  for (const auto& [key, value] : topic.state()) {
+    ASSERT_TRUE(after.engine().restore(3, key, value));
+  }
+  ASSERT_TRUE(after.engine().finish_restore(3, {}));
+  after.engine().go_live(3, core::wall_time(worker.header.time));
+  after.tick(worker.header.time + 30 * kSecond);
+  ASSERT_EQ(after.firing().size(), 1U);
+  EXPECT_EQ(after.firing()[0].rule, "stalled_training_rule");
+}
+
+TEST(StalledTrainingRule, AWordOfTheLoopIsNoFirstStep) {
+  RuleHarness rule = RuleHarness::of("max_initialization_time", "{threshold: 1}");
+  FakeWorker worker;
+  rule.feed(worker.start());
+  rule.feed(worker.heartbeat(R"(,"expect_next_in":600)"));
+  rule.tick(worker.header.time + 61 * kSecond);
+  EXPECT_EQ(rule.firing().size(), 1U);
 }
 
 }  // namespace

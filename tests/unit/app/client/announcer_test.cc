@@ -110,5 +110,73 @@ TEST_F(AnnouncerTest, NothingIsSaidAfterTheEnd) {
   EXPECT_TRUE(Drained(queue_).frames.empty());
 }
 
+TEST_F(AnnouncerTest, TheLoopsOwnWordIsAHeartbeatOfItsOwn) {
+  announcer_.progress(600);
+  const auto lives = Drained(queue_).of(FrameKind::lifecycle);
+  ASSERT_EQ(lives.size(), 2U);  // start
+  EXPECT_EQ(lives[1].lifecycle().event, LifecycleEvent::heartbeat);
+  EXPECT_EQ(lives[1].lifecycle().expect_next_in, 600);
+  announcer_.progress(0);
+  EXPECT_EQ(Drained(queue_).of(FrameKind::lifecycle).at(0).lifecycle().expect_next_in, 0);
+}
+
+TEST_F(AnnouncerTest, AStepThatNobodyEndsIsAPreflightRecordOnce) {
+  announcer_.ensure_started();
+  NameInfo info;
+  info.type = core::DictionaryType::scalar;
+  const Name& loss = *names_.find(names_.put("loss", info, plan_));
+  std::vector<std::string> found;
+  for (int look = 0; look < 4; ++look) {
+    for (int value = 0; value < 60; ++value) frames_.add_scalar(loss, 1);
+    frames_.flush();
+    clock_.advance(Announcer::kHeartbeat);
+    announcer_.tick();
+    for (const auto& one : Drained(queue_).lifecycles(LifecycleEvent::preflight)) {
+      found.push_back(core::to_json(one.findings));
+    }
+  }
+  EXPECT_THAT(found, ::testing::ElementsAre(R"([{"kind":"no_step_end","count":120}])"));
+  EXPECT_EQ(announcer_.wrong_calls(), "no_step_end");
+}
+
+TEST(Cadence, ValuesOfAStepThatNobodyEndsAreToldOnce) {
+  Cadence cadence;
+  EXPECT_TRUE(cadence.look(60, 0, 5).kind.empty());  // a burst
+  const auto found = cadence.look(120, 0, 5);
+  EXPECT_EQ(found.kind, "no_step_end");
+  EXPECT_EQ(found.count, 120);
+  EXPECT_TRUE(cadence.look(240, 0, 5).kind.empty());
+}
+
+TEST(Cadence, ALongStepAndABurstOfValuesAreNothingWrong) {
+  Cadence cadence;
+  EXPECT_TRUE(cadence.look(1000, 0, 5).kind.empty());
+  for (int look = 0; look < 100; ++look) {
+    EXPECT_TRUE(cadence.look(1000, 0, 5).kind.empty());  // nothing more is said in it
+  }
+  EXPECT_TRUE(cadence.look(1100, 1, 5).kind.empty());
+  for (int step = 2; step < 100; ++step) {  // a step of five seconds with many values
+    EXPECT_TRUE(cadence.look(1100 + 100U * static_cast<unsigned>(step), step, 5).kind.empty());
+  }
+}
+
+TEST(Cadence, ThousandsOfEmptyStepsASecondAreToldOnce) {
+  Cadence cadence;
+  EXPECT_TRUE(cadence.look(0, 10'000, 5).kind.empty());
+  const auto found = cadence.look(0, 20'000, 5);
+  EXPECT_EQ(found.kind, "empty_steps");
+  EXPECT_EQ(found.count, 2'000);
+  EXPECT_TRUE(cadence.look(0, 40'000, 5).kind.empty());
+}
+
+TEST(Cadence, AFastLoopThatSaysSomethingIsNothingWrong) {
+  Cadence cadence;
+  std::uint64_t logged = 0;
+  for (std::int64_t steps = 20'000; steps < 400'000; steps += 20'000) {
+    logged += 20'000;  // each step its loss
+    EXPECT_TRUE(cadence.look(logged, steps, 5).kind.empty());
+  }
+}
+
 }  // namespace
 }  // namespace tocsin::app::client
