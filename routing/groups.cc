@@ -42,7 +42,9 @@ void Groups::route(IssueState& state, WallTime now, bool new_episode) {
       member.strayed = false;
       change(group);
     }
-    if ((fresh || new_episode) && turns_.hurry(group, state, now)) touch(group);
+    if (!fresh && !new_episode) continue;
+    const auto wait = haste(group, state);
+    if (wait && turns_.hurry(group, *wait, now)) touch(group);
   }
   // Labels changed: groups it no longer belongs to are left, unless somebody was told there; those
   // hear of it until it resolves.
@@ -56,6 +58,24 @@ void Groups::route(IssueState& state, WallTime now, bool new_episode) {
       change(*group);
     }
   }
+}
+
+/// How soon the route wants to be told of this news, where that is not its grid. What is worse than
+/// what it followed from would be told after group_wait in a group of its own: being gathered with its
+/// causes must not delay it.
+std::optional<core::Duration> Groups::haste(const Group& group, const IssueState& state) const {
+  const Route& route = *group.route;
+  if (route.immediate_on && route.immediate_on->matches(state.issue.labels)) {
+    return route.urgent_wait;
+  }
+  const auto& causes = state.issue.caused_by;
+  if (causes.empty() || group.overflow || route.beside) return std::nullopt;
+  if (group.labels == route.group_labels(state.issue.labels)) return std::nullopt;
+  const bool worse = std::all_of(causes.begin(), causes.end(), [&](const core::Cause& cause) {
+    const IssueState* found = issues_.state_of(cause.issue_key);
+    return found == nullptr || !found->firing || found->issue.severity < state.issue.severity;
+  });
+  return worse ? std::optional(route.group_wait) : std::nullopt;
 }
 
 bool Groups::route_resolved(IssueState& state, WallTime now) {

@@ -2,6 +2,7 @@
 // Groups). When its turn comes: turns.h; how many there may be: capacity.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -83,6 +84,8 @@ class Groups {
   Group& group_for(IssueState& state, const Route& route, const core::Labels& labels,
                    core::WallTime now);
   [[nodiscard]] Group* group_of_cause(const IssueState& state, const Route& route) const;
+  [[nodiscard]] std::optional<core::Duration> haste(const Group& group,
+                                                    const IssueState& state) const;
   void activate(Group& group, const IssueState& first, core::WallTime now);
   void join(Group& group, IssueState& state);
   void follow_tree(IssueState& state) const;

@@ -47,11 +47,9 @@ void Turns::no_later_than(Group& group, WallTime at) {
   arrange(group);
 }
 
-bool Turns::hurry(Group& group, const IssueState& state, WallTime now) {
-  const Route& route = *group.route;
-  if (!route.immediate_on || !route.immediate_on->matches(state.issue.labels)) return false;
-  WallTime at = now + route.urgent_wait;
-  if (group.last_urgent) at = std::max(at, *group.last_urgent + route.urgent_min_gap);
+bool Turns::hurry(Group& group, Duration wait, WallTime now) {
+  WallTime at = now + wait;
+  if (group.last_urgent) at = std::max(at, *group.last_urgent + group.route->urgent_min_gap);
   if (group.next_flush() && at >= *group.next_flush()) return false;
   group.urgent_at = at;
   if (at <= now) at_once_.push_back(group.hash);

@@ -22,8 +22,9 @@ class Turns {
   void begin(Group& group, const IssueState& first, core::WallTime now);
   /// Its next turn on the grid is at `at` or before.
   void no_later_than(Group& group, core::WallTime at);
-  /// The issue is news for which the route wants to be told soon. False: that changes nothing.
-  bool hurry(Group& group, const IssueState& state, core::WallTime now);
+  /// Its next turn comes within `wait`, off the grid, but not sooner after the last such turn than the
+  /// route allows. False: that changes nothing.
+  bool hurry(Group& group, core::Duration wait, core::WallTime now);
   /// The tick that is told when `due` has come: missed ones collapse into the newest. nullopt: that
   /// one is on the agenda, behind what is due before it.
   std::optional<core::WallTime> tick_for(Group& group, core::WallTime due, core::WallTime now);

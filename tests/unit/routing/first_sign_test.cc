@@ -100,6 +100,39 @@ TEST_F(FirstSign, WorseThanItsCauseIsNewsOfItsOwn) {
   EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 2/0"));
 }
 
+TEST_F(FirstSign, WorseThanItsCauseIsToldAfterGroupWaitAndNotAtTheNextInterval) {
+  h.open();
+  h.fire(of("loss", "warning"));
+  h.at(40s);
+  h.said();
+  fire(of("gradient", "error"), {of("loss", "warning")});
+  fire(of("weight", "warning"), {of("loss", "warning")});
+  h.at(40s + 29s);
+  EXPECT_THAT(h.said(), IsEmpty());
+  h.at(40s + 30s);
+  EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 3/0"));
+  // One after the other keeps the least gap between messages off the grid, and the grid stays.
+  fire(of("update", "critical"), {of("gradient", "error"), of("loss", "warning")});
+  h.at(40s + 60s);
+  EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 4/0"));
+  fire(of("input", "error"), {of("gradient", "error")});  // as bad as its cause: evidence
+  h.at(5min + 30s);
+  EXPECT_THAT(h.said(), IsEmpty());
+}
+
+TEST_F(FirstSign, InItsOwnGroupWhatIsWorseWaitsForTheInterval) {
+  h.tree.group_by = {"job"};
+  h.open();
+  h.fire(of("loss", "warning"));
+  h.at(40s);
+  h.said();
+  fire(of("gradient", "error"), {of("loss", "warning")});
+  h.at(5min);
+  EXPECT_THAT(h.said(), IsEmpty());
+  h.at(5min + 30s);
+  EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 2/0"));
+}
+
 TEST_F(FirstSign, ACauseThatNobodyIsToldOfHidesNothing) {
   h.silenced = {{"rule", "loss"}};
   h.open();
