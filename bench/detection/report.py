@@ -4,7 +4,7 @@ import math
 import pathlib
 import statistics
 
-from bench.detection.record import NOTES, is_tuning, job_names
+from bench.detection.record import NOTES, is_tuning, job_names, onset_of
 
 ORIGINAL = "@original"
 # Their findings come from the machine that recorded: on healthy runs they count, as catches they do not.
@@ -20,6 +20,9 @@ class Run:
         self.issues = issues
         if self.job in job_names():
             self.tuning = is_tuning(self.job)  # it may have been looked at since
+            share, slow = onset_of(self.job, self.fault)
+            if self.slow and not slow:  # a rule sees it at once since
+                self.slow, self.onset = False, int(share * self.steps)
 
     @property
     def came_about(self):

@@ -193,7 +193,8 @@ class StepSets {
 
 /// `Rule` has: Config; State, with io(), one per mode (and worker); kPerWorker; kSent, the
 /// statistics beside the columns that it reads; judge(config, state, set, report); perhaps takes(config,
-/// rows, scope): false of rows that nothing can follow from, which are then not kept.
+/// rows, scope): false of rows that nothing can follow from, which are then not kept; perhaps kJoinsModes:
+/// one State for all modes.
 template <typename Rule>
 struct StepSetMemory {
   StepSets sets;
@@ -282,7 +283,9 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     SetReport report(scope, place, set);
     const auto unit = who(key.worker, set.mode);
     this->state.judged[unit] = key.step;
-    Rule::judge(config_, this->state.states[unit], set, report);
+    auto owner = unit;
+    if constexpr (requires { Rule::kJoinsModes; }) owner.second = UINT8_MAX;
+    Rule::judge(config_, this->state.states[owner], set, report);
     this->state.sets.recycle(std::move(waiting.rows));
   }
 

@@ -261,7 +261,7 @@ def unshuffled(recipe, random):
     recipe.shuffle = False
 
 
-@fault("classes", "binary", "tokens", without=("tuned", "whole"), slow=True)
+@fault("classes", "binary", "tokens", without=("tuned", "whole"))
 def batch_repeated(recipe, random):
     """The loader gives one batch again and again."""
     kept = []

@@ -87,6 +87,36 @@ def chance_level(chance):
     return item(chance, "chance_level", parameters), play(chance, fill, length=(3, 40))
 
 
+def repeated_batch(chance):
+    parameters = common.shared(chance, ("global", "train", "eval"), steps=False)
+    if chance.random() < 0.3:
+        parameters["repeats"] = chance.choice((2, 4))
+    every, still = chance.choice((1, 1, 2, 3)), chance.choice((0.2, 0.7, 1.0))
+    logs, goes_round, kinds = chance.random() < 0.8, chance.random() < 0.3, chance.choice((1, 3))
+    own = [chance.gauss(0, 0.2) for _ in range(every)]
+    newest = {}
+
+    def fill(worker, mode, step):
+        if logs and mode != "eval" and chance.random() < 0.98:
+            level = 2 - 0.01 * step + (own[step % every] if goes_round else chance.gauss(0, chance.choice((0.001, 0.1))))
+            worker.scalars(("loss", level, "loss"), *([("val_loss", 5.0, "loss")] if chance.random() < 0.1 else []))
+        if step % every or chance.random() < 0.05:
+            return
+        if mode == "eval":
+            values = [float(i % 2 if kinds == 1 else i) for i in range(chance.choice((4, 8, 10)))]
+        elif worker.rank in newest and chance.random() < still:
+            values = newest[worker.rank]
+        else:
+            values = [0.0, 1.0, 0.0, 1.0] if kinds == 1 else [float(chance.randint(0, 9)) for _ in range(4)]
+        newest[worker.rank] = values if mode != "eval" else newest.get(worker.rank, values)
+        if chance.random() < 0.03:
+            values = [math.nan, *values[1:]]
+        worker.tensors({"name": "x", "role": "input", "dtype": "f32", "values": values},
+                       *([{"name": "mask", "role": "input", "dtype": "i64", "values": [1.0, 0.0]}] if chance.random() < 0.9 else []))
+
+    return item(chance, "repeated_batch", parameters), play(chance, fill)
+
+
 def class_imbalance(chance):
     parameters = {"samples": chance.choice((50, 200)), **common.shared(chance, steps=False)}
     size = chance.randint(1, 3)
