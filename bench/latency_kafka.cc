@@ -2,7 +2,8 @@
 // on a real Kafka, in both guarantees, at light load and at half of what the machine takes: p50,
 // p90 and p99, each beside its floor, the ratio with its 90 % interval. The floor is a chain of
 // bare librdkafka loops with the same guarantees (latency_floor.h), on the same broker and at the
-// same load, in turns of two seconds with the product.
+// same load, in turns of two seconds with the product. Product and floor run on one half of the cores,
+// who makes the load and who looks on the other (cores.h); the broker has all.
 // usage: latency_kafka [bootstrap] [samples] [guarantee]
 //   (default $KAFKA_BOOTSTRAP_SERVERS, 2000 at least once and half of that exactly once, both)
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "app/logging.h"
 #include "app/system_clock.h"
 #include "bench/bench_report.h"
+#include "bench/cores.h"
 #include "bench/latency_floor.h"
 #include "bench/latency_frames.h"
 #include "bench/latency_watch.h"
@@ -101,6 +103,7 @@ class Bench {
     auto opened = ingest::Transport::open(config->transport, config->topics, *log_, telemetry_);
     if (!opened) return std::cerr << opened.error().message << "\n", false;
     side.topics = std::move(*opened);
+    bench::stay_on(bench::Half::world);
     if (const auto status = side.topics->ensure_topics(); !status)
       return std::cerr << status.error().message << "\n", false;
     side.watch = std::make_unique<LatencyWatch>(*side.topics, product);
@@ -138,17 +141,21 @@ class Bench {
                                  topics = config->topics](core::Telemetry& telemetry) {
       return ingest::Transport::open(transport, topics, *log_, telemetry);
     };
+    bench::stay_on(bench::Half::contender);
     auto started = app::App::start(std::move(*config), options, open_transport, clock_, *log_, 30s);
     if (!started) return std::cerr << started.error().message << "\n", false;
+    bench::stay_on(bench::Half::world);
     app_ = std::move(*started);
     while (!app_->ready()) std::this_thread::sleep_for(10ms);
     return true;
   }
 
   void start_floor() {
+    bench::stay_on(bench::Half::contender);
     bare_ = std::make_unique<bench::Floor>(
         bench::FloorOptions{bootstrap_, floor_.prefix, delivery_ == "exactly_once",
                             core::to_text(load_run_), product_.watch->sizes()});
+    bench::stay_on(bench::Half::world);
     while (!bare_->ready()) std::this_thread::sleep_for(10ms);
   }
 
