@@ -10,6 +10,8 @@ using core::WallTime;
 namespace {
 
 constexpr core::Duration kKept = std::chrono::hours(7 * 24);  // as long as the topic
+// All that is kept is walked through no more often than this, not with every command.
+constexpr core::Duration kForgetEvery = std::chrono::hours(1);
 /// Between clocks of two machines, and between ranks of one launch.
 constexpr core::Duration kOpensLater = std::chrono::seconds(10);  // as engine.join_grace
 
@@ -126,6 +128,8 @@ std::optional<Command> StopLedger::put_off(Command later) {
 }
 
 void StopLedger::forget_old(WallTime now) {
+  if (now - forgotten_at_ < kForgetEvery && forgotten_at_ - now < kForgetEvery) return;
+  forgotten_at_ = now;
   std::erase_if(slots_,
                 [&](const auto& one) { return now - one.second.command.issued_at > kKept; });
   std::erase_if(asked_, [&](const auto& one) { return now - one.second > kKept; });

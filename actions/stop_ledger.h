@@ -70,6 +70,7 @@ class StopLedger {
   std::mutex mutex_;  // guards everything below
   std::map<core::RunUid, Slot> slots_;
   std::map<std::string, core::WallTime> asked_;  // by the router: command id → issued at
+  core::WallTime forgotten_at_{};                // when all of it was last walked through
 };
 
 }  // namespace tocsin::actions

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kPieceBytes = 512U << 10;
 // Without transactions an issue waits for nobody: so many frames take less than a millisecond.
 constexpr std::size_t kTakeEvery = 32;
+constexpr core::Duration kCountEvery = std::chrono::seconds(1);
 // Of the keys of state that belongs to the engine of one hosted rule.
 constexpr std::string_view kHostedState = "hosted/";
 
@@ -72,6 +73,7 @@ core::Status EvaluateStage::open(const Instant& now) {
   piece_taken_ = piece_committing_ = ending_ = false;
   comparisons_.start_over();
   stats_.start_over();
+  counted_at_.reset();
 
   return core::ok();
 }
@@ -168,7 +170,11 @@ std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
     };
     more = comparisons_.feed(partition, tick.now.steady, learn) || more;
   }
-  stats_.update(engine_->stats(), tick.now.wall);
+  // Units and open issues are counted run by run: nobody reads them ten times a second.
+  if (!counted_at_ || tick.now.steady - *counted_at_ >= kCountEvery) {
+    counted_at_ = tick.now.steady;
+    stats_.update(engine_->stats(), tick.now.wall);
+  }
   bool pieces = false;
   for (const auto& [partition, snapshot] : live_) pieces = pieces || snapshot.running;
   if ((pieces && !piece_waits()) || more) return tick.now.steady;

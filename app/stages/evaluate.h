@@ -85,6 +85,7 @@ class EvaluateStage final : public Stage {
   std::string state_prefix_;  // of its keys among those of other engines; empty: none
   core::Log& log_;
   CounterTable<rules::EngineStats> stats_;
+  std::optional<core::Duration> counted_at_;  // steady; when stats_ was last brought up to date
   std::string telemetry_topic_;
   std::string source_;  // CloudEvents source of commands
   bool at_least_once_ = false;
