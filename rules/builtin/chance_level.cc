@@ -3,15 +3,16 @@
 //
 // Reads   statistic confusion of labels (labels by predictions); of a squared error (MSELoss) the
 //         mean and variance of the targets; the training loss; the learning rate. Of all workers.
-// Window  per mode the fewest latest steps with labels, at least `steps` (7), that hold `labels` (100)
-//         of them, since the learning rate was larger than ever; where that tells nothing one with twice
+// Window  per mode the fewest latest steps with labels, at least `steps` (5; of a squared error
+//         `quantity_steps`, 7), that hold `labels` (100) of them, since the learning rate was larger than ever; where that tells nothing one with twice
 //         as many labels, and so on. Judged when nobody can add to the step.
 // Fires   when the loss does not fall: half of the window against the other, by two errors and
 //         0.3 % of it, and
 //           classes   of n labels fewer are right, by two deviations, than chance and `share` (0.1) of
 //                     what chance leaves (Cohen's kappa)
 //           quantity  the loss is more, by two errors, than 1 − share of the targets' variance
-//         min_hits is 2.
+//         How far the number of right labels strays by chance is known; the variance of a loss is itself
+//         only estimated, so that asks for more steps.
 // Quiet   until the window is full; where the classes are far from equally frequent (the entropy of
 //         the labels is less than four fifths of the most possible): there one answer is a good one;
 //         without a training loss or with several; where a squared error is more than three variances:
@@ -48,7 +49,8 @@ struct ChanceLevel {
   static constexpr double kMostVariances = 3;
 
   struct Config {
-    std::uint32_t steps = 7;
+    std::uint32_t steps = 5;
+    std::uint32_t quantity_steps = 7;
     std::uint32_t labels = 100;
     double share = 0.1;
   };
@@ -93,11 +95,14 @@ struct ChanceLevel {
     double variance = 0;
   };
 
-  static Defaults defaults(Preset) { return {.modes = kTrainModes, .min_hits = 2}; }
+  static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("steps", cfg.steps,
                 config::between(std::uint32_t{2}, static_cast<std::uint32_t>(kMostSteps)),
                 "saved steps with labels that are judged together");
+    in.optional("quantity_steps", cfg.quantity_steps,
+                config::between(std::uint32_t{2}, static_cast<std::uint32_t>(kMostSteps)),
+                "the same of a squared error");
     in.optional("labels", cfg.labels, config::at_least(1U), "labels that they hold at least");
     in.optional("share", cfg.share, config::between(0.0, 1.0),
                 "of what one answer for all gets wrong, the part that must be told right");
@@ -198,10 +203,14 @@ struct ChanceLevel {
 
   // ------------------------------------------------------------------------------ judgement
 
+  static std::size_t steps_of(const Config& cfg, const State& state) {
+    return state.recent.back().cells.empty() ? cfg.quantity_steps : cfg.steps;
+  }
   static Seen look(const Config& cfg, const State& state, double most) {
+    const std::size_t steps = steps_of(cfg, state);
     Seen out;
     out.from = state.recent.size();
-    while (out.from > 0 && (state.recent.size() - out.from < cfg.steps || out.labels < most)) {
+    while (out.from > 0 && (state.recent.size() - out.from < steps || out.labels < most)) {
       out.labels += state.recent[--out.from].labels;
     }
     const std::size_t middle = out.from + (state.recent.size() - out.from) / 2;
@@ -237,7 +246,8 @@ struct ChanceLevel {
   }
 
   static Verdict compare(const Config& cfg, const State& state, const Seen& seen, double most) {
-    const bool full = state.recent.size() - seen.from >= cfg.steps && seen.labels >= most;
+    const bool full =
+        state.recent.size() - seen.from >= steps_of(cfg, state) && seen.labels >= most;
     if (!full || seen.earlier.n < 2 || seen.later.n < 2) return kInsufficient;
     const bool classes = seen.classes > 0;
     if (classes && (seen.classes < 2 || seen.entropy < kEven * std::log(seen.classes))) {
@@ -299,6 +309,7 @@ RuleDescriptor chance_level() {
           .needs = "collections labels and predictions with statistic classes, and losses",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ChanceLevel>};
 }

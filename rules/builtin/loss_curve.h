@@ -14,7 +14,7 @@
 namespace tocsin::rules {
 
 /// Kinds of loss_not_decreasing, in the order of their names there.
-enum LossKind : unsigned { kPlateau, kIncrease, kStuck, kEarly, kRise, kLost };
+enum LossKind : unsigned { kPlateau, kIncrease, kStuck, kEarly, kRise, kLost, kJump };
 
 struct LossPoint {
   std::int64_t step = 0;

@@ -15,6 +15,8 @@
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
+//           jump   each of the newest 5 values lies above all of the 20 before, by jump_margin (a quarter) of
+//                  the range of those (loss_jump.h)
 //         noise_factor: early, rise and lost ask besides that the change is more than the scatter of
 //         single losses explains (loss_noise.h); stuck is also said of a series that is one number from
 //         the start on, for five points, where the step has an evaluation set's value too
@@ -34,6 +36,7 @@
 
 #include "rules/builtin/loss_curve.h"
 #include "rules/builtin/loss_interval.h"
+#include "rules/builtin/loss_jump.h"
 #include "rules/builtin/metric_name.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
@@ -41,12 +44,13 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kLossKinds[] = {"plateau", "increase", "stuck", "early", "rise", "lost"};
+constexpr std::string_view kLossKinds[] = {"plateau", "increase", "stuck", "early",
+                                           "rise",    "lost",     "jump"};
 
 struct LossNotDecreasing {
   static constexpr std::span<const std::string_view> kKinds = kLossKinds;
   static constexpr std::string_view kExtensions[] = {"flat_evaluations", "noise_factor",
-                                                     "train_set"};
+                                                     "jump_margin", "train_set"};
   static constexpr std::size_t kTail = 20;
 
   struct Config : LossLimits {
@@ -54,6 +58,7 @@ struct LossNotDecreasing {
     bool use_losses_collection = true;
     std::optional<std::string> mode;
     double noise_factor = 1;
+    double jump_margin = 0.25;
     std::string train_set;
     bool chosen = false;  // the user says which series
   };
@@ -68,6 +73,7 @@ struct LossNotDecreasing {
   };
   static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
+    LossJump jump;
     // evidence
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
@@ -94,6 +100,10 @@ struct LossNotDecreasing {
     in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
                 "tocsin: how much the scatter of the losses counts; 0 = they are judged as if they "
                 "had none");
+    in.optional(
+        "jump_margin", cfg.jump_margin, config::at_least(0.0),
+        "tocsin: share of the range of the 20 losses before by which the newest 5 must all lie "
+        "above them; 0 = off");
     read_train_set(in, cfg.train_set);
     if (!cfg.mode) return;
     std::string lower = *cfg.mode;
@@ -208,6 +218,7 @@ struct LossNotDecreasing {
         verdict = kNotApplicable;                // it is no share: percents, for example
       } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
         verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
+        if (state->jump.take(loss, cfg.jump_margin)) verdict = with_jump(verdict);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {
@@ -215,6 +226,12 @@ struct LossNotDecreasing {
       };
       report.evaluated(key, one.value->text, *verdict, point, why);
     }
+  }
+
+  static Verdict with_jump(const std::optional<Verdict>& verdict) {
+    const bool hits = verdict && verdict->outcome == EvaluationOutcome::hit;
+    const unsigned others = hits ? verdict->kinds : 0U;
+    return {EvaluationOutcome::hit, static_cast<std::uint8_t>(others | 1U << kJump)};
   }
 
   static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
@@ -306,6 +323,15 @@ struct LossNotDecreasing {
             .says(sentence("{} has risen far above its best: {} at step {}, best {} at step {}.",
                            loss, state.now.loss, state.now.step, state.best, state.best_step));
         break;
+      case kJump:
+        finding.observed = {"least_of_the_newest", state.jump.least};
+        finding.is(">", "largest_before", state.jump.most)
+            .says(sentence(
+                "{} has jumped: its newest {} values are {} and more up to step {}, and none "
+                "of the {} before was above {}.",
+                loss, LossJump::kNew, state.jump.least, state.tail.back().step, LossJump::kOld,
+                state.jump.most));
+        break;
       default:
         finding.is(">", "limit", state.best + 0.5 * (state.first - state.best))
             .says(sentence("{} has lost more than half of what it had gained: first {}, best {} at "
@@ -329,10 +355,10 @@ RuleDescriptor loss_not_decreasing() {
           .needs = "collection losses",
           .presets =
               "tocsin smooths the train loss and asks for clear signs (stuck from the start, "
-              "doubled, far above its best, half of the gain lost); original compares two "
+              "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "5",
+          .version = "6",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

@@ -50,7 +50,7 @@ def confusion(chance):
 
 
 def chance_level(chance):
-    parameters = {"steps": chance.choice((2, 3, 5)), "labels": chance.choice((20, 60)), **common.shared(chance, steps=False)}
+    parameters = {"steps": chance.choice((2, 3, 5)), "quantity_steps": chance.choice((2, 3, 5)), "labels": chance.choice((20, 60)), **common.shared(chance, steps=False)}
     if chance.random() < 0.3:
         parameters["share"] = chance.choice((0.0, 0.3))
     size = chance.randint(1, 4)

@@ -8,7 +8,7 @@ import statistics
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants
 from tests.reference.words import is_train
 
-DEFAULTS = {"min_hits": 2, "steps": 7, "labels": 100, "share": 0.1}
+DEFAULTS = {"steps": 5, "quantity_steps": 7, "labels": 100, "share": 0.1}
 TOCSIN = {}
 NEW = True
 UNIT = ("tensor", "mode")
@@ -37,12 +37,13 @@ def judge_window(p, steps, targets, most):
     """`steps`: (cells, number of labels, losses since the step before), latest last; `targets`: of a
     squared error (number of values, their sum, their squared deviations from their mean) of all steps."""
     window, held = [], 0
+    enough = p["steps"] if steps[-1][0] else p["quantity_steps"]
     for step in reversed(steps):
-        if len(window) >= p["steps"] and held >= most:
+        if len(window) >= enough and held >= most:
             break
         window.insert(0, step)
         held += step[1]
-    if len(window) < p["steps"] or held < most:
+    if len(window) < enough or held < most:
         return INSUFFICIENT, ()
     half = len(window) // 2
     earlier = [loss for _, _, losses in window[:half] for loss in losses]

@@ -12,7 +12,7 @@ from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAI
 DEFAULTS = {"use_losses_collection": True, "num_steps": 10, "diff_percent": 0.1, "increase_threshold_percent": 5,
             "mode": None, "flat_evaluations": 0}
 # An allowance for noise is the implementation's own; here there is none.
-TOCSIN = {"noise_factor": 0}
+TOCSIN = {"noise_factor": 0, "jump_margin": 0.25}
 ORDER = ("eval", "train", "global")
 
 
@@ -110,7 +110,15 @@ def evaluate_original(p, history):
 # --- tocsin ------------------------------------------------------------------------------------
 
 
-def curve(values):
+def jumps(p, values):
+    """Each of the newest five lies above all of the twenty before, by a share of their range."""
+    before, newest = values[-25:-5], values[-5:]
+    if len(before) < 20 or p["jump_margin"] == 0:
+        return False
+    return min(newest) > max(before) + p["jump_margin"] * max(max(before) - min(before), 0.01 * abs(max(before)))
+
+
+def curve(p, values):
     """(outcome, kinds) at the last of these values, the points of a series."""
     if not math.isfinite(values[-1]):
         return INSUFFICIENT, ()
@@ -126,6 +134,8 @@ def curve(values):
             kinds.append("rise")
         if all(lost(values, medians, i) for i in (0, 1)):
             kinds.append("lost")
+    if jumps(p, values):
+        kinds.append("jump")
     if kinds:
         return HIT, tuple(kinds)
     return (OK if medians else INSUFFICIENT), ()
@@ -180,12 +190,12 @@ def evaluate_tocsin(p, history):
                  (meant or words.data_set(name) and (mode == "global" or place in evaluated))]
         for i, (step, now, place) in enumerate(alone):
             before = [1 - one for _, one, _ in alone[:i + 1] if not one > 1]
-            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(before)
+            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(p, before)
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     for (name, mode), points in found.items():
         for i, (step, _, place) in enumerate(points):
             several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1 and place not in evaluated
-            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve([one for _, one, _ in points[:i + 1]])
+            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve(p, [one for _, one, _ in points[:i + 1]])
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     return [one for _, one in sorted(out, key=lambda pair: pair[0])]
 

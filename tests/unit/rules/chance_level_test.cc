@@ -14,7 +14,7 @@ using core::Role;
 const char kTarget[] = "MSELoss_input_1";
 
 struct Guesses : SteppedJob {
-  explicit Guesses(const std::string& with = "{steps: 2, min_hits: 1}")
+  explicit Guesses(const std::string& with = "{steps: 2, quantity_steps: 2}")
       : SteppedJob{RuleHarness::of("chance_level", with)} {
     rule.feed(worker.dictionary({{core::DictionaryType::tensor, "y", Role::label},
                                  {core::DictionaryType::tensor, kTarget, Role::label},
@@ -63,13 +63,17 @@ TEST(ChanceLevel, FiresWhenAsManyAreRightAsByChance) {
             "1000 would be by chance; the loss does not fall.");
 }
 
-TEST(ChanceLevel, WaitsForTheSecondHit) {
-  Guesses job("{steps: 2}");
-  job.labels(250, 250);
-  job.labels(250, 250);
-  EXPECT_TRUE(job.rule.firing().empty());
-  job.labels(250, 250);
-  EXPECT_EQ(job.rule.firing().size(), 1U);
+TEST(ChanceLevel, QuantitiesAskForMoreStepsThanClasses) {
+  const auto told_at = [](bool classes) {
+    Guesses job("{}");
+    for (int i = 1; i <= 9; ++i) {
+      classes ? job.labels(250, 250) : job.targets(2, 4);
+      if (!job.rule.firing().empty()) return i;
+    }
+    return 0;
+  };
+  EXPECT_EQ(told_at(true), 5);
+  EXPECT_EQ(told_at(false), 7);
 }
 
 // Of 2000 labels 1000 are right by chance, give or take 22.4: 1055 + 44.7 < 1100 holds, 1056 + 44.7 does not.

@@ -184,5 +184,66 @@ TEST(LossNotDecreasing, SeveralMetricsOfASetAreNoAdversaries) {
   EXPECT_GE(told(true), 2U);
 }
 
+// 0.9, 1.0, 1.1 in turn: a range of 0.2, of which a quarter is 0.05.
+struct Level {
+  SeriesBench rule{"loss_not_decreasing"};
+  std::int64_t step = 0;
+  double usual() const { return 0.9 + 0.1 * static_cast<double>(step % 3); }
+  bool log(double loss) {
+    return rule.step(Mode::train, step++, {{"loss", loss}}).find("jump") != std::string::npos;
+  }
+  void stay(int steps) {
+    while (steps-- > 0) log(usual());
+  }
+};
+
+TEST(LossNotDecreasing, FiveLossesAboveAllOfTheTwentyBeforeAreAJump) {
+  Level loss;
+  loss.stay(20);
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(loss.log(1.1501 + 0.1 * i)) << i;
+  EXPECT_TRUE(loss.log(1.2));
+  const auto& told = loss.rule.told.back();
+  EXPECT_EQ(told.kind, "jump");
+  EXPECT_DOUBLE_EQ(told.finding.observed.value, 1.1501);
+  EXPECT_NE(told.finding.summary.find("its newest 5 values are 1.15 and more up to step 24"),
+            std::string::npos)
+      << told.finding.summary;
+  Level short_of_it;
+  short_of_it.stay(20);
+  for (int i = 0; i < 12; ++i) EXPECT_FALSE(short_of_it.log(1.1499)) << i;
+}
+
+TEST(LossNotDecreasing, FourBadBatchesAreNoJump) {
+  Level loss;
+  loss.stay(30);
+  for (int i = 0; i < 4; ++i) loss.log(1.3);
+  loss.stay(30);
+  for (int i = 0; i < 4; ++i) loss.log(1.3);
+  EXPECT_TRUE(loss.rule.told.empty());
+}
+
+// A rate that grows too fast takes the loss along: each step is above all before, and none is a jump.
+TEST(LossNotDecreasing, ASlowRiseIsNoJump) {
+  Level loss;
+  for (int i = 0; i < 60; ++i) EXPECT_FALSE(loss.log(1 + 0.001 * i)) << i;
+}
+
+TEST(LossNotDecreasing, AdversariesMayJump) {
+  SeriesBench rule("loss_not_decreasing");
+  for (std::int64_t i = 0; i < 40; ++i) {
+    const double loss = i < 30 ? 1 : 5;
+    rule.step(Mode::train, i, {{"judge/loss", loss}, {"generator/loss", loss}});
+  }
+  EXPECT_TRUE(rule.told.empty());
+}
+
+TEST(LossNotDecreasing, JumpsCanBeLeftOut) {
+  SeriesBench rule("loss_not_decreasing", "{jump_margin: 0}");
+  for (std::int64_t i = 0; i < 25; ++i) {
+    EXPECT_EQ(rule.step(Mode::train, i, {{"loss", i < 20 ? 1 : 1.4}}).find("jump"),
+              std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace tocsin::rules
