@@ -212,7 +212,7 @@ Section residual_section(const core::ValueMap& summary) {
     };
     if (core::find(residuals, "p05") != nullptr) {
       out.add(BoxChart{"prediction less label",
-                       {{"residuals", at("min"), at("p05"), at("median"), at("p95"), at("max")}}});
+                       {{"residuals", at("min"), at("p05"), at("p50"), at("p95"), at("max")}}});
     }
     tell(residuals, out);
   }

@@ -15,8 +15,10 @@ TREE_COLUMNS = ("Tree", *(name for name, _ in (*_OF_NODES, *_OF_SPLITS)))
 
 def hyperparameters(config: str) -> Dict[str, float]:
     """``hyperparameters/<name>`` of all numbers in what ``Booster.save_config()`` gives; of a name that stands there twice the first.
-    Texts (the objective) are none."""
+    Texts are none, but for the objective, which stands in a name: ``hyperparameters/objective/binary:logistic`` is 1."""
     found: Dict[str, float] = {}
+    if objective(config):
+        found[f"hyperparameters/objective/{objective(config)}"] = 1.0
     for name, value in _leaves(json.loads(config).get("learner", {})):
         try:
             number = float(value)
@@ -25,6 +27,12 @@ def hyperparameters(config: str) -> Dict[str, float]:
         if math.isfinite(number):
             found.setdefault(f"hyperparameters/{name}", number)
     return found
+
+
+def objective(config: str) -> str:
+    """``binary:logistic``; empty where the booster does not say."""
+    name = json.loads(config).get("learner", {}).get("objective", {}).get("name")
+    return name if isinstance(name, str) else ""
 
 
 def _leaves(node: Any, name: str = "") -> Iterator[Tuple[str, Any]]:

@@ -16,7 +16,7 @@ from xgboost.callback import TrainingCallback
 from ._callback import Watcher
 from ._commands import StopRequest
 from ._scoring import scored
-from ._trees import TREE_COLUMNS, contributions, hyperparameters, tree_columns
+from ._trees import TREE_COLUMNS, contributions, hyperparameters, objective, tree_columns
 
 _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
                     "recall"])
@@ -46,6 +46,7 @@ class TocsinCallback(TrainingCallback):
         self._shap = validation if shap is None else shap
         self._begun = False  # of this training
         self._scored: Dict[str, float] = {}  # of the present round
+        self._objective = ""
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -108,7 +109,9 @@ class TocsinCallback(TrainingCallback):
         self._begun = True
         watcher = self._watcher
         with watcher.hook.sink.guard("xgboost"):
-            found = hyperparameters(model.save_config())
+            config = model.save_config()
+            self._objective = objective(config)
+            found = hyperparameters(config)
             watcher.log_metrics(found, dict.fromkeys(found, "hyperparameter"))
 
     def _tensors(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
@@ -143,7 +146,7 @@ class TocsinCallback(TrainingCallback):
                 sink.wants_tensor(name, role) for name, role in _VALIDATED):
             return
         predictions, labels = model.predict(self._validation), self._validation.get_label()
-        self._scored = scored(predictions, labels)
+        self._scored = scored(predictions, labels, self._objective)
         yield "predictions", predictions, "prediction"
         yield "labels", labels, "label"
 

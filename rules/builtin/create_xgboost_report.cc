@@ -10,7 +10,8 @@
 //         and underfitting, importance of the features, depth of the trees, distribution of labels
 //         and predictions, confusion matrix with precision, recall and F1, accuracy per class over the
 //         rounds; of two classes the receiver operating characteristic, of quantities the residuals,
-//         as the hook computes them (roc/, residual/); and what could not be told, with the reason.
+//         as the hook computes them (roc/, residual/), and the absolute error
+//         per tenth of the labels' range; and what could not be told, with the reason.
 // Quiet   always. Without any of its inputs it has no data.
 // Source  Amazon SageMaker Debugger, CreateXgboostReport; docs/rules/create_xgboost_report.md.
 
@@ -32,6 +33,10 @@ namespace {
 constexpr std::string_view kImportancePrefix = "feature_importance/";
 constexpr std::string_view kRocPrefix = "roc/";
 constexpr std::string_view kResidualPrefix = "residual/";
+constexpr std::string_view kErrorPrefix =
+    "residual/abs/";  // and the number of the label's interval
+constexpr std::string_view kObjectivePrefix = "hyperparameters/objective/";
+constexpr std::uint32_t kMostIntervals = 10;
 constexpr std::size_t kMostCurves = 64;
 constexpr std::size_t kMostFeatures = 10'000;   // of a type of importance
 constexpr std::uint32_t kMostClassCurves = 64;  // classes whose accuracy is followed
@@ -91,10 +96,17 @@ struct CreateXgboostReport {
     if (const std::size_t at = name.find(kImportancePrefix); at != std::string::npos) {
       return take_importance(state, set, name.substr(at + kImportancePrefix.size()), value);
     }
+    if (name.starts_with(kErrorPrefix)) {
+      return take_error(state, set, name.substr(kErrorPrefix.size()), value);
+    }
     for (auto [prefix, kept] :
          {std::pair{kRocPrefix, &state.roc}, std::pair{kResidualPrefix, &state.residuals}}) {
       if (!name.starts_with(prefix)) continue;
       kept->take(set.step, name.substr(prefix.size()), value);
+      return true;
+    }
+    if (name.starts_with(kObjectivePrefix)) {  // a text: it stands in the name
+      state.objective = name.substr(kObjectivePrefix.size());
       return true;
     }
     if (row.role() == core::Role::hyperparameter) {
@@ -104,6 +116,17 @@ struct CreateXgboostReport {
     auto& [sum, workers] = metrics[name];
     sum += value;
     ++workers;
+    return true;
+  }
+
+  // Of several workers the first by rank, as of the other residuals.
+  static bool take_error(State& state, const StepSet& set, const std::string& interval,
+                         double value) {
+    if (interval.size() != 1 || interval[0] < '0' || interval[0] > '9') return false;
+    const auto number = static_cast<std::uint32_t>(interval[0] - '0');
+    if (number >= kMostIntervals) return false;
+    RoundCurve& curve = state.errors.try_emplace(number, false).first->second;
+    if (curve.count() == 0 || curve.last_round() != set.step) curve.take(set.step, value);
     return true;
   }
 
@@ -199,6 +222,7 @@ core::ValueMap CreateXgboostReport::summary(const States& states, const Scope&) 
   }
   if (state == nullptr) return {};
   core::ValueMap out{{"task", task_of(*state)}, {"rounds", state->rounds}};
+  if (!state->objective.empty()) out.emplace_back("objective", state->objective);
   core::ValueMap missing;
   if (!state->hyperparameters.empty()) {
     core::ValueMap all;

@@ -87,12 +87,14 @@ struct XgboostState {
   std::map<std::uint32_t, RoundCurve> accuracy;  // share of a class that is predicted right
   LatestValues roc;  // of labels and predictions together, as the hook computes it
   LatestValues residuals;
+  std::map<std::uint32_t, RoundCurve> errors;  // mean absolute error, by interval of the label
+  std::string objective;
 
   template <typename A>
   friend void io(A& a, XgboostState& s) {
     io_all(a, s.rounds, s.hyperparameters, s.metrics, s.curves_left_out, s.depth, s.importance,
            s.labels, s.predictions, s.classes_round, s.class_counts, s.confusion_round, s.confusion,
-           s.accuracy, s.roc, s.residuals);
+           s.accuracy, s.roc, s.residuals, s.errors, s.objective);
   }
 };
 

@@ -140,12 +140,45 @@ inline void tell_classes(const XgboostState& state, core::ValueMap& out, core::V
   if (!accuracy.empty()) out.emplace_back("class_accuracy", std::move(accuracy));
 }
 
+/// What the objective says; empty: it says nothing, or is not known.
+inline std::string_view task_of_objective(std::string_view objective) {
+  static constexpr std::pair<std::string_view, std::string_view> kTasks[] = {
+      {"binary:", "binary"},    {"multi:", "multi-class"},   {"reg:", "regression"},
+      {"count:", "regression"}, {"survival:", "regression"}, {"rank:", "ranking"}};
+  for (const auto& [prefix, task] : kTasks) {
+    if (objective.starts_with(prefix)) return task;
+  }
+  return {};
+}
+
 inline std::string task_of(const XgboostState& state) {
+  if (const std::string_view task = task_of_objective(state.objective); !task.empty()) {
+    return std::string(task);
+  }
   const ClassScores scores(state.confusion);
   const std::size_t classes = std::max<std::size_t>(
       scores.classes.empty() ? 0 : *scores.classes.rbegin() + 1, state.class_counts.size());
   if (classes > 0) return classes <= 2 ? "binary" : "multi-class";
   return state.labels.count > 0 ? "regression" : "unknown";
+}
+
+/// Mean absolute errors over rounds, by the bounds of the label's interval: ten equal ones from the
+/// smallest label to the largest.
+inline core::ValueMap told_errors(const XgboostState& state) {
+  const auto at = [&](const char* name) {
+    const auto found = state.residuals.values.find(name);
+    return found == state.residuals.values.end() ? NAN : found->second;
+  };
+  const double low = at("label_min");
+  const double width = (at("label_max") - low) / 10;
+  core::ValueMap out;
+  for (const auto& [number, curve] : state.errors) {
+    const std::string name = std::isfinite(width) ? sentence("{} to {}", low + number * width,
+                                                             low + (number + 1) * width)
+                                                  : "interval " + std::to_string(number + 1);
+    out.emplace_back(name, told_curve(curve));
+  }
+  return out;
 }
 
 /// What only labels and predictions side by side say: the hook computes it where it has both.
@@ -185,6 +218,11 @@ inline void tell_pairs(const XgboostState& state, const std::string& task, core:
     core::ValueMap residuals{{"round", state.residuals.round}};
     for (const auto& [name, value] : state.residuals.values) residuals.emplace_back(name, value);
     out.emplace_back("residuals", std::move(residuals));
+    if (core::ValueMap errors = told_errors(state); !errors.empty()) {
+      out.emplace_back("error_by_label", std::move(errors));
+    } else {
+      missing.emplace_back("error_by_label", "the hook sent no residual/abs/<interval>");
+    }
   }
 }
 

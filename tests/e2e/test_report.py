@@ -178,9 +178,10 @@ def test_the_sections_of_a_boosting(cases, tmp_path):
                 assert all(f"{cell:.6g}" in lines for cell in row)
             if "roc" in summary:
                 assert f"area {summary['roc']['area']:.6g}" in lines
+            assert all(name in lines for name in summary.get("error_by_label", {}))
             for name, value in summary.get("residuals", {}).items():
                 assert f"{value:.6g}" in lines, name
-    assert shown >= {"metrics", "feature_importance", "confusion", "class_accuracy", "trees", "hyperparameters"}
+    assert shown >= {"metrics", "feature_importance", "confusion", "roc", "residuals", "error_by_label", "class_accuracy", "trees", "hyperparameters"}
 
 
 def test_the_sections_of_the_profiler(cases, tmp_path):

@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 from tocsin._scoring import scored
+from tocsin._trees import hyperparameters, objective
 
 
 def test_a_characteristic_by_hand():
@@ -42,3 +43,29 @@ def test_residuals_are_prediction_less_label():
 ])
 def test_nothing_of_what_is_neither(predictions, labels):
     assert scored(predictions, labels) == {}
+
+
+def test_the_error_of_each_tenth_of_the_labels():
+    labels = numpy.array([0.5, 1.0, 9.5, 10.5])  # tenths of 1: the first two in the first, the last two at both ends of the last
+    told = scored(labels + [1, -3, 2, 4], labels)
+    assert (told["residual/label_min"], told["residual/label_max"]) == (0.5, 10.5)
+    errors = {name: value for name, value in told.items() if name.startswith("residual/abs/")}
+    assert errors == {"residual/abs/0": pytest.approx(2), "residual/abs/9": pytest.approx(3)}
+    one = scored(numpy.array([1.0, 2.0]), numpy.array([1.5, 1.5]))
+    assert not [name for name in one if name.startswith("residual/abs/")], "labels without a range"
+
+
+def test_the_objective_says_whether_whole_numbers_are_quantities():
+    labels, predictions = numpy.array([0.0, 1.0, 2.0, 3.0]), numpy.array([0.5, 1.0, 2.0, 2.0])
+    assert scored(predictions, labels) == {}
+    assert scored(predictions, labels, "count:poisson")["residual/abs/9"] == pytest.approx(1)
+    assert "roc/area" in scored(predictions[:2], labels[:2], "binary:logistic")
+    assert "residual/mean" in scored(predictions[:2], labels[:2], "reg:squarederror")
+
+
+def test_the_objective_stands_in_the_name_of_a_hyperparameter():
+    config = '{"learner": {"objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}}}'
+    assert hyperparameters(config) == {"hyperparameters/objective/reg:squarederror": 1.0, "hyperparameters/scale_pos_weight": 1.0}
+    assert objective(config) == "reg:squarederror"
+    assert hyperparameters('{"learner": {"objective": {"name": 7}}}') == {"hyperparameters/name": 7.0}
+    assert objective("{}") == ""

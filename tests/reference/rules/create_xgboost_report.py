@@ -13,7 +13,8 @@ QUANTILES = {"p05": "p05", "p25": "p25", "median": "p50", "p75": "p75", "p95": "
 
 
 def selected(row):
-    return row.known.role in ROLES or "feature_importance/" in row.name or "trees/depth" in row.name
+    return (row.known.role in ROLES or "feature_importance/" in row.name or "trees/depth" in row.name
+            or row.name.startswith(("roc/", "residual/")))
 
 
 def rounds(history):
@@ -101,6 +102,7 @@ def scores(cells):
 
 
 def tells(p, history):
+    pairs, errors, objective = {}, {}, None
     series, up, importance, depth, hyper, matrix, counts, accuracy, spreads, last = {}, {}, {}, [], {}, {}, None, {}, {}, -1
     for _, step, rows in rounds(history):
         if taken(rows):
@@ -117,6 +119,15 @@ def tells(p, history):
                     if importance.get(kind, (None,))[0] != step:
                         importance[kind] = (step, {})
                     importance[kind][1][feature] = of[-1].columns["sum"]
+            elif name.startswith("residual/abs/"):
+                errors.setdefault(name.rsplit("/", 1)[1], []).append((step, of[0].columns["sum"]))
+            elif name.startswith(("roc/", "residual/")):
+                kind, _, rest = name.partition("/")
+                if pairs.get(kind, (None,))[0] != step:
+                    pairs[kind] = (step, {})
+                pairs[kind][1][rest] = of[0].columns["sum"]
+            elif name.startswith("hyperparameters/objective/"):
+                objective = name.split("/", 2)[2]
             elif of[0].role == "hyperparameter":
                 hyper[name] = of[-1].columns["sum"]
             elif name.endswith("trees/depth"):
@@ -160,4 +171,36 @@ def tells(p, history):
         size = 1 + max(max(cell) for cell in matrix[1])
         out["confusion"] = {"round": matrix[0], "matrix": [[matrix[1].get((y, z), 0) for z in range(size)] for y in range(size)]}
         out["scores"] = scores(matrix[1])
+    if objective:
+        out["objective"] = objective
+    out["task"] = task = task_of(objective, matrix, counts, spreads)
+    if task == "binary" and "roc" in pairs:
+        step, found = pairs["roc"]
+        out["roc"] = {"round": step, "true_positive_rate_at": {name[4:]: value for name, value in found.items() if name != "area"}}
+        out["roc"].update({name: value for name, value in found.items() if name == "area"})
+    if task == "regression" and "residual" in pairs:
+        step, found = pairs["residual"]
+        out["residuals"] = {"round": step, **found}
+        if errors:
+            out["error_by_label"] = {interval(int(number), found): curve(points, False) for number, points in sorted(errors.items())}
     return out
+
+
+def task_of(objective, matrix, counts, spreads):
+    """The objective decides; else the number of classes, if the labels were any."""
+    for prefix, task in {"binary": "binary", "multi": "multi-class", "reg": "regression", "count": "regression",
+                         "survival": "regression", "rank": "ranking"}.items():
+        if objective and objective.split(":")[0] == prefix and ":" in objective:
+            return task
+    classes = max([0] + [1 + max(cell) for cell in (matrix[1] if matrix else {})] + ([len(counts[1])] if counts else []))
+    if classes:
+        return "binary" if classes <= 2 else "multi-class"
+    return "regression" if spreads.get("labels", {}).get("count") else "unknown"
+
+
+def interval(number, found):
+    """Ten equal ones from the smallest label to the largest."""
+    if not {"label_min", "label_max"} <= set(found):
+        return f"interval {number + 1}"
+    low, high = found["label_min"], found["label_max"]
+    return f"{low + number * (high - low) / 10:.6g} to {low + (number + 1) * (high - low) / 10:.6g}"
