@@ -266,15 +266,18 @@ int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
   });
 }
 
-int32_t tocsin_step_next(tocsin_client* handle, uint32_t flags, const tocsin_time* times,
-                         size_t count) {
+int32_t tocsin_step_next(tocsin_client* handle, uint32_t flags, const tocsin_scalar* scalars,
+                         size_t scalar_count, const tocsin_time* times, size_t time_count) {
+  static_assert(sizeof(tocsin_scalar) == sizeof(client::ScalarValue));
   static_assert(sizeof(tocsin_time) == sizeof(client::PhaseTime));
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    if (times == nullptr && count > 0) return fail(TOCSIN_INVALID, "no times");
-    const auto* all = reinterpret_cast<const client::PhaseTime*>(times);
-    const bool ask =
-        self.session().step_next({all, count}, (flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
-                                 std::max<std::uint32_t>(flags >> 16, 1));
+    if (scalars == nullptr && scalar_count > 0) return fail(TOCSIN_INVALID, "no values");
+    if (times == nullptr && time_count > 0) return fail(TOCSIN_INVALID, "no times");
+    const auto* values = reinterpret_cast<const client::ScalarValue*>(scalars);
+    const auto* spans = reinterpret_cast<const client::PhaseTime*>(times);
+    const bool ask = self.session().step_next({values, scalar_count}, {spans, time_count},
+                                              (flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
+                                              std::max<std::uint32_t>(flags >> 16, 1));
     return ask ? TOCSIN_OK : TOCSIN_NOT_DUE;
   });
 }

@@ -208,10 +208,12 @@ void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double
   const std::lock_guard lock(mutex_);
   if (!capture_.scalars_due(steps_.step())) return;
   announcer_.ensure_started();
-  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) {
-    if (const Name* name = known(ids[i])) frames_.add_scalar(*name, values[i]);
-  }
+  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) add_scalar(ids[i], values[i]);
   steps_.touch();
+}
+
+void Session::add_scalar(std::uint64_t name, double value) {
+  if (const Name* found = known(name)) frames_.add_scalar(*found, value);
 }
 
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
@@ -242,9 +244,13 @@ void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
   finish_step(optimizer_skipped, micro_steps);
 }
 
-bool Session::step_next(std::span<const PhaseTime> times, bool optimizer_skipped,
-                        std::uint32_t micro_steps) {
+bool Session::step_next(std::span<const ScalarValue> scalars, std::span<const PhaseTime> times,
+                        bool optimizer_skipped, std::uint32_t micro_steps) {
   const std::lock_guard lock(mutex_);
+  if (!scalars.empty() && capture_.scalars_due(steps_.step())) {
+    announcer_.ensure_started();
+    for (const ScalarValue& scalar : scalars) add_scalar(scalar.name, scalar.value);
+  }
   for (const PhaseTime& time : times) {
     if (time.duration < -1) {
       frames_.count_error();

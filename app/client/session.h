@@ -22,6 +22,11 @@
 
 namespace tocsin::app::client {
 
+struct ScalarValue {
+  std::uint64_t name = 0;
+  double value = 0;
+};
+
 /// A span of the track "phase": UTC nanoseconds; duration -1: an instant.
 struct PhaseTime {
   std::uint64_t name = 0;
@@ -67,11 +72,11 @@ class Session {
   void span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
             std::uint64_t args);
   void step_end(bool optimizer_skipped, std::uint32_t micro_steps);
-  /// Spans of the present step, and its end; those that end before they start count as errors. False:
+  /// Scalars and spans of the present step, and its end; those that end before they start count as errors. False:
   /// nothing is due at the step that begins, whatever is asked, unless names, collections, mode or
   /// counters change in it.
-  bool step_next(std::span<const PhaseTime> times, bool optimizer_skipped,
-                 std::uint32_t micro_steps);
+  bool step_next(std::span<const ScalarValue> scalars, std::span<const PhaseTime> times,
+                 bool optimizer_skipped, std::uint32_t micro_steps);
   /// Collections of the plan with their settings and the tensors that belong to them, as a map.
   [[nodiscard]] core::ValueMap collections() const;
   /// The script's own word on collections, before the first step. Errors: failed_precondition (too
@@ -113,6 +118,7 @@ class Session {
   [[nodiscard]] core::ValueMap counters() const;
 
  private:
+  void add_scalar(std::uint64_t name, double value);
   void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
                 std::uint64_t args);
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);

@@ -133,6 +133,11 @@ typedef struct tocsin_row {
 } tocsin_row;
 
 /* A span of the track "phase", as tocsin_span() takes it. */
+typedef struct tocsin_scalar {
+  uint64_t name;
+  double value;
+} tocsin_scalar;
+
 typedef struct tocsin_time {
   uint64_t name;
   int64_t start, duration;
@@ -201,11 +206,12 @@ TOCSIN_API int32_t tocsin_scalars(tocsin_client* client, const uint64_t* ids, co
 TOCSIN_API int32_t tocsin_span(tocsin_client* client, uint64_t name, uint64_t track, int64_t start,
                                int64_t duration, uint64_t args);
 TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
-/* The same and, before it, times of the step's phases, in one call: for callers whose calls are dear. TOCSIN_OK: ask
+/* The same and, before it, scalars and times of the step's phases, in one call: for callers whose calls are dear. TOCSIN_OK: ask
  * tocsin_due() at the step that begins. TOCSIN_NOT_DUE: nothing of it is captured, so there is no need to, until the step
  * ends or one of tocsin_name(), _define(), _set_mode(), _lifecycle() is called. */
-TOCSIN_API int32_t tocsin_step_next(tocsin_client* client, uint32_t flags, const tocsin_time* times,
-                                    size_t count);
+TOCSIN_API int32_t tocsin_step_next(tocsin_client* client, uint32_t flags,
+                                    const tocsin_scalar* scalars, size_t scalar_count,
+                                    const tocsin_time* times, size_t time_count);
 /* TOCSIN_WANTS_… bits, 0 when nothing is wanted (or on any error); two atomic operations. A stop of
  * many ranks names the train step at whose end all of them leave: it is wanted from then on. Whoever
  * asks says with it where it stands: a command that comes later for that step is too late. */

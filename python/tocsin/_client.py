@@ -1,21 +1,16 @@
-"""ctypes bindings of libtocsin_client.so.0 (app/client/tocsin_client.h, ABI version 1).
-
-Two handles on one library: ``fast`` keeps the interpreter's lock (calls of well under a
-microsecond), ``slow`` releases it (reductions, flush, close).
-"""
+"""The open client of this process, and the codes and flags of its interface (app/client/tocsin_client.h)."""
 
 import ctypes
 import functools
-import glob
 import json
-import os
 import struct
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from time import time_ns
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _vocabulary
+from ._library import NameInfo, Options, Row, Tensor, int64_array, library
 
-ABI_VERSION = 1
-LIBRARY = "libtocsin_client.so.0"
+__all__ = ["Client", "NameInfo", "Options", "Row", "Tensor", "int64_array", "library"]
 
 OK, DROPPED, NOT_DUE, DISABLED, TIMEOUT, NOT_FOUND = 0, 1, 2, 3, 4, 5
 TOO_SMALL = -4
@@ -39,180 +34,13 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
 # Flags of a row (docs/wire.md, meta).
 FLAG_APPROXIMATE, FLAG_SPARSE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 22
 
-# Nanoseconds, and how many: what a step that lasts long may hold back until it ends.
+# Nanoseconds, and how many: what may be held back until the step ends.
 SHORT_TIME, MOST_TIMES = 20_000_000, 32
 _COUNTS = [ctypes.c_size_t(count) for count in range(MOST_TIMES + 1)]
-_PACKED = [struct.Struct("=" + "Qqq" * count) for count in range(MOST_TIMES + 1)]
+_PACKED_TIMES = [struct.Struct("=" + "Qqq" * count) for count in range(MOST_TIMES + 1)]
+_PACKED_VALUES = [struct.Struct("=" + "Qd" * count) for count in range(MOST_TIMES + 1)]
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
-
-
-class Options(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_uint64),
-        ("run", ctypes.c_char_p),
-        ("job", ctypes.c_char_p),
-        ("worker", ctypes.c_char_p),
-        ("out", ctypes.c_char_p),
-        ("config", ctypes.c_char_p),
-        ("capture", ctypes.c_char_p),
-        ("labels", ctypes.c_char_p),
-        ("framework", ctypes.c_char_p),
-        ("script", ctypes.c_char_p),
-        ("rank", ctypes.c_int32),
-        ("world_size", ctypes.c_int32),
-        ("attempt", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("queue_bytes", ctypes.c_uint64),
-        ("rules", ctypes.c_char_p),
-        ("stop", ctypes.c_char_p),
-    ]
-
-
-class NameInfo(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_uint64),
-        ("dtype", ctypes.c_int32),
-        ("role", ctypes.c_int32),
-        ("ndim", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("dims", _c_int64_p),
-        ("attrs", ctypes.c_char_p),
-        ("collection", ctypes.c_char_p),
-    ]
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_uint64),
-        ("id", ctypes.c_uint64),
-        ("data", ctypes.c_void_p),
-        ("shape", _c_int64_p),
-        ("strides", _c_int64_p),
-        ("ndim", ctypes.c_uint32),
-        ("dtype", ctypes.c_int32),
-        ("flags", ctypes.c_uint64),
-    ]
-
-
-class Row(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("sum", ctypes.c_double),
-        ("sumsq", ctypes.c_double),
-        ("m2", ctypes.c_double),
-        ("abs_sum", ctypes.c_double),
-        ("min", ctypes.c_double),
-        ("max", ctypes.c_double),
-        ("nan", ctypes.c_uint64),
-        ("posinf", ctypes.c_uint64),
-        ("neginf", ctypes.c_uint64),
-        ("zero", ctypes.c_uint64),
-        ("negative", ctypes.c_uint64),
-        ("meta", ctypes.c_uint64),
-    ]
-
-
-def int64_array(values: List[int]) -> ctypes.Array:
-    return (ctypes.c_int64 * max(len(values), 1))(*values)
-
-
-def _candidates() -> Iterator[str]:
-    given = os.environ.get("TOCSIN_LIBRARY")
-    if given:
-        yield given  # the user's word is final: nothing else is tried
-        return
-    here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(here, LIBRARY)  # a wheel
-    yield os.path.normpath(os.path.join(here, *[".."] * 3, LIBRARY))  # an installation's lib/python3/dist-packages
-    root = os.path.dirname(os.path.dirname(here))
-    builds = glob.glob(os.path.join(root, "build", "*", "app", "client", LIBRARY))
-    yield from sorted(builds, key=lambda path: "release" not in path)
-    yield LIBRARY  # the system's search path
-
-
-class Library:
-    """The loaded library; ``OSError`` when there is none or it speaks another ABI."""
-
-    def __init__(self) -> None:
-        tried = []
-        path: Optional[str] = None
-        for candidate in _candidates():
-            if os.sep in candidate and not os.path.exists(candidate):
-                tried.append(candidate)
-                continue
-            try:
-                self.slow = ctypes.CDLL(candidate)
-                path = candidate
-                break
-            except OSError as error:
-                tried.append(f"{candidate} ({error})")
-        if path is None:
-            raise OSError(f"{LIBRARY} not found; set TOCSIN_LIBRARY. Tried: {', '.join(tried)}")
-        self.path = path
-        self.fast = ctypes.PyDLL(path)
-        self._declare()
-        version = self.fast.tocsin_abi_version()
-        if version != ABI_VERSION:
-            raise OSError(f"{path} has ABI version {version}, this package needs {ABI_VERSION}")
-
-    def last_error(self) -> str:
-        return self.fast.tocsin_last_error().decode("utf-8", "replace")
-
-    def _declare(self) -> None:
-        p, i32, u32, u64, i64 = (ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64,
-                                 ctypes.c_int64)
-        text, size = ctypes.c_char_p, ctypes.c_size_t
-        length = ctypes.POINTER(ctypes.c_size_t)
-        signatures = {
-            "tocsin_abi_version": [],
-            "tocsin_open": [ctypes.POINTER(Options), ctypes.POINTER(p)],
-            "tocsin_name": [p, i32, text, size, ctypes.POINTER(NameInfo), ctypes.POINTER(u64)],
-            "tocsin_wanted": [p, text, size, i32],
-            "tocsin_plan_changes": [p],
-            "tocsin_set_mode": [p, i32],
-            "tocsin_due": [p, u64],
-            "tocsin_due_at": [p, u64, u32],
-            "tocsin_due_of": [p, ctypes.POINTER(u64), size, u32, ctypes.POINTER(ctypes.c_uint8)],
-            "tocsin_tensors": [p, p, size],
-            "tocsin_statistics": [p, p, size],
-            "tocsin_span": [p, u64, u64, i64, i64, u64],
-            "tocsin_stop_requested": [p],
-            "tocsin_command": [p, text, text, size, length],
-            "tocsin_ack": [p, text, size],
-            "tocsin_lifecycle": [p, text, size],
-            "tocsin_counters": [p, text, size, length],
-            "tocsin_collections": [p, text, size, length],
-            "tocsin_define": [p, text, size],
-            "tocsin_issues": [p, u64, text, size, length],
-            "tocsin_wait_issues": [p, u64, u32],
-            "tocsin_wake": [p],
-            "tocsin_flush": [p, u32],
-            "tocsin_close": [p, text, u32],
-            "tocsin_close_at_exit": [p, text, u32],
-            "tocsin_closed": [text, size, length],
-            "tocsin_after_fork": [p],
-            "tocsin_reduce": [ctypes.POINTER(Tensor), ctypes.POINTER(ctypes.c_double), i32],
-        }
-        for library in (self.fast, self.slow):
-            for name, arguments in signatures.items():
-                function = getattr(library, name)
-                function.argtypes = arguments
-                function.restype = i32
-            library.tocsin_last_error.argtypes = []
-            library.tocsin_last_error.restype = text
-
-
-_library: Optional[Library] = None
-
-
-def library() -> Library:
-    """Loads the library at the first call."""
-    global _library
-    if _library is None:
-        _library = Library()
-    return _library
 
 
 def encoded(value: Optional[str]) -> Optional[bytes]:
@@ -234,8 +62,15 @@ class Client:
         # True: nothing is due at the present step, so that nobody needs to ask. The end of a step says so; what may
         # change it takes it back.
         self.quiet = False
-        # Times of phases that go out with the end of the step: name, start, duration, and again.
+        # What goes out with the end of the step: times of phases (name, start, duration, and again), scalars (name,
+        # value, and again). A call into the library, or another one of Python, is dear in a loop: it is the first in
+        # milliseconds, and what it touches comes from memory, not from a cache.
         self.times: List[int] = []
+        self.values: List[Any] = []
+        self._first_value = 0  # when the step had its first scalar; 0: it had none
+        self._prompt = False  # the last step that had some ended soon after the first
+        self._one_id, self._one_value = (ctypes.c_uint64 * 1)(), (ctypes.c_double * 1)()
+        self._one = (*(ctypes.c_void_p(ctypes.addressof(one)) for one in (self._one_id, self._one_value)), _COUNTS[1])
         self._bind()
 
     def _bind(self) -> None:
@@ -245,12 +80,11 @@ class Client:
         self.due: Callable[[int], int] = bind(fast.tocsin_due, handle)
         self.due_at: Callable[[int, int], int] = bind(fast.tocsin_due_at, handle)
         self.due_of: Callable[..., int] = bind(fast.tocsin_due_of, handle)
-        self.tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
-        self.statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
-        # The calls of every step take ctypes objects that were made before: nothing is looked up to convert them. In a
-        # loop such a call is the first in milliseconds, and what it touches comes from memory, not from a cache.
+        self._tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
+        self._statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
+        # The calls of every step take ctypes objects that were made before: nothing is looked up to convert them.
         ready = ctypes.c_void_p(handle)
-        self.scalars: Callable[..., int] = bind(fast["tocsin_scalars"], ready)
+        self._scalars: Callable[..., int] = bind(fast["tocsin_scalars"], ready)
         self.span: Callable[..., int] = bind(fast.tocsin_span, handle)
         self._step_next: Callable[..., int] = bind(fast["tocsin_step_next"], ready)
         self._set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
@@ -262,18 +96,46 @@ class Client:
         return self._handle is not None
 
     def step_end(self, flags: int) -> None:
-        """Ends the step, with what was timed in it."""
-        times = self.times
+        """Ends the step, with what was timed and logged in it."""
+        if self._first_value:
+            self._prompt = time_ns() - self._first_value < SHORT_TIME
+            self._first_value = 0
+        values, times = self.values[:], self.times[:]  # another thread may add to them
+        packed_values = packed_times = None
+        if values:
+            del self.values[:len(values)]
+            packed_values = _PACKED_VALUES[len(values) // 2].pack(*values)
         if times:
-            count = len(times) // 3
-            packed = _PACKED[count].pack(*times)
-            times.clear()
-            self.quiet = self._step_next(flags, packed, _COUNTS[count]) == NOT_DUE
+            del self.times[:len(times)]
+            packed_times = _PACKED_TIMES[len(times) // 3].pack(*times)
+        self.quiet = self._step_next(flags, packed_values, _COUNTS[len(values) // 2],
+                                     packed_times, _COUNTS[len(times) // 3]) == NOT_DUE
+
+    def scalar(self, name: int, value: float) -> None:
+        """A scalar of the present step. It goes out with the step's end where nothing else is captured at this step and
+        the step before ended within SHORT_TIME of its first one; else at once."""
+        if not self._first_value:
+            self._first_value = time_ns()
+        if self.quiet and self._prompt and len(self.values) < 2 * MOST_TIMES:
+            self.values += (name, value)
         else:
-            self.quiet = self._step_next(flags, None, _COUNTS[0]) == NOT_DUE
+            if self.values:
+                self.tell_held()
+            self._one_id[0], self._one_value[0] = name, value
+            self._scalars(*self._one)
+
+    def tensors(self, tensors: Any, count: int) -> int:
+        if self.values:  # whoever judges a row on arrival sees the loss before what it comes from
+            self.tell_held()
+        return self._tensors(tensors, count)
+
+    def statistics(self, rows: Any, count: int) -> int:
+        if self.values:
+            self.tell_held()
+        return self._statistics(rows, count)
 
     def set_mode(self, mode: int) -> None:
-        self.tell_times()
+        self.tell_held()
         self.quiet = False
         self._set_mode(mode)
 
@@ -283,12 +145,16 @@ class Client:
         if duration < SHORT_TIME and len(times) < 3 * MOST_TIMES:
             times += (name, start, duration)
         else:
-            self.tell_times()
+            self.tell_held()
             self.span(name, 0, start, duration, 0)
 
-    def tell_times(self) -> None:
+    def tell_held(self) -> None:
         """What waits for the end of the step goes out now."""
-        times, self.times[:] = self.times[:], ()
+        values, times = self.values[:], self.times[:]
+        del self.values[:len(values)], self.times[:len(times)]
+        for at in range(0, len(values), 2):
+            self._one_id[0], self._one_value[0] = values[at], values[at + 1]
+            self._scalars(*self._one)
         for at in range(0, len(times), 3):
             self.span(times[at], 0, times[at + 1], times[at + 2], 0)
 
@@ -325,6 +191,7 @@ class Client:
         self._library.fast.tocsin_ack(self._handle, data, len(data))
 
     def lifecycle(self, event: Dict[str, Any]) -> None:
+        self.tell_held()
         self.quiet = False
         data = json.dumps(event).encode("utf-8")
         self._library.fast.tocsin_lifecycle(self._handle, data, len(data))
@@ -362,22 +229,23 @@ class Client:
         return _json_of(lambda *place: self._library.fast.tocsin_closed(*place)) or {}
 
     def flush(self, milliseconds: int) -> bool:
-        self.tell_times()
+        self.tell_held()
         return self._library.slow.tocsin_flush(self._handle, max(milliseconds, 0)) == OK
 
     def close(self, ending: Dict[str, Any], milliseconds: int) -> None:
-        self.tell_times()
+        self.tell_held()
         self._library.slow.tocsin_close(self._taken(), json.dumps(ending).encode("utf-8"),
                                         max(milliseconds, 0))
 
     def close_at_exit(self, ending: Dict[str, Any], milliseconds: int) -> None:
-        self.tell_times()
+        self.tell_held()
         self._library.fast.tocsin_close_at_exit(self._taken(), json.dumps(ending).encode("utf-8"),
                                                 milliseconds)
 
     def forget(self) -> None:
         """In a forked child: the client is the parent's. Frees nothing."""
         self.times.clear()
+        self.values.clear()
         self._library.fast.tocsin_after_fork(self._taken())
 
     def _taken(self) -> Optional[int]:

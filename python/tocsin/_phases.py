@@ -1,7 +1,8 @@
 """Times of the phases of a step, cheap enough for every step."""
 
+from functools import partial
 from time import time_ns
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List
 
 from . import _client
 from ._contain import Errors
@@ -23,16 +24,9 @@ class Phase:
         self._began.append(time_ns())
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        try:  # as add(), without the call
+        try:
             begin = self._began.pop()
             self._client.time(self.id, begin, time_ns() - begin)
-        except Exception as problem:  # noqa: BLE001
-            self._errors.add("phase", problem)
-
-    def add(self, start: int, duration: int) -> None:
-        """The same of times that somebody has taken. Never raises: what is off stays off."""
-        try:
-            self._client.time(self.id, start, duration)
         except Exception as problem:  # noqa: BLE001
             self._errors.add("phase", problem)
 
@@ -66,6 +60,11 @@ class Phases:
             found = self._known[name] = Phase(self._client, self._errors,
                                               self._client.name(_client.NAME_SPAN, name))
         return found
+
+    def of(self, name: str) -> Callable[[int, int], None]:
+        """``add(start, duration)`` of times that somebody takes himself, for calls of every step: without a
+        call between it and the client. May raise as any call of the client."""
+        return partial(self._client.time, self.get(name).id)
 
     def waiting_for(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches; the time until each of them is there is ``data_wait``."""

@@ -59,7 +59,7 @@ class StepClock:
         self._skipped: Optional[Callable[[], bool]] = None
         self._queue = queue
         self._client = client
-        self._model: Callable[[], Any] = _nobody
+        self.model: Callable[[], Any] = _nobody  # the one that is followed
         # Told how the model's flag `training` stood in a step: when it changes, and in every step in
         # which it does not fit the mode.
         self.tell_training: Callable[[bool], None] = _nothing_of
@@ -120,13 +120,13 @@ class StepClock:
 
     def follow_model(self, model: Any, state_matters: bool = True) -> None:
         """The flag ``training`` of the first model is the mode; when it is gone, of the next one."""
-        if self._model() is None:
-            self._model = weakref.ref(model)
+        if self.model() is None:
+            self.model = weakref.ref(model)
             self._state_matters = state_matters
 
     def follow(self) -> None:
         """Takes over the mode of the model that is followed."""
-        model = self._model()
+        model = self.model()
         if model is None or not self.follows:
             return
         mode = "train" if model.training else "eval"
@@ -149,10 +149,10 @@ class StepClock:
         elif self.state is not OPEN:
             self.state = LOGGED
 
-    def begin_update(self, driver: Any = None) -> None:
+    def begin_update(self, driver: Any = None) -> bool:
         """An update of the parameters begins: the mode is ``train``, a step that was held open for
         its log() ends. Gradients and weights are read between here and the update. ``driver``: who
-        updates, where several do."""
+        updates, where several do. True: nothing is due at this step, as ``quiet()`` says."""
         if self._queue.waiting:
             self._queue.drain()
         if driver is not None and id(driver) not in self._known:
@@ -163,13 +163,14 @@ class StepClock:
             self._go_on(driver)
         # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
         # about modes.
-        model = self._model()
+        model = self.model()
         if model is not None:
-            self._training = model.training
-            if not model.training:
+            self._training = training = model.training
+            if not training:
                 self.follows = False
         if self.mode != "train":
             self.change_mode("train")
+        return self._client.quiet and self.simple and not self.ahead
 
     def end_update(self, driver: Any = None, skipped: Optional[Callable[[], bool]] = None,
                    after: Optional[Any] = None) -> None:
@@ -272,7 +273,10 @@ class StepClock:
 
     def _end(self, flags: int) -> None:
         self.state = FRESH
-        self._look_at_training()
+        if self._training is True and self._told is _TRAINING_IN_TRAIN and self.mode == "train":
+            self._training = None
+        else:
+            self._look_at_training()
         self.number += 1
         if self._updated or self._logged_names:
             self._updated.clear()
@@ -286,16 +290,15 @@ class StepClock:
 
     def _look_at_training(self) -> None:
         training, self._training = self._training, None
-        if not self._state_matters or (training is True and self._told == _TRAINING_IN_TRAIN
-                                       and self.mode == "train"):
+        if not self._state_matters:
             return
         if training is None:
-            model = self._model()
+            model = self.model()
             if model is None:
                 return
             training = model.training
         if training != (self.mode == "train") or self._told != (self.mode, training):
-            self._told = self.mode, training
+            self._told = _TRAINING_IN_TRAIN if training and self.mode == "train" else (self.mode, training)
             self.tell_training(training)
 
     def _end_late(self, flags: int, skipped: Optional[Callable[[], bool]]) -> None:

@@ -39,7 +39,7 @@ from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
 from ._phases import Phases
 from ._process import say
-from ._steps import FIRST, StepClock
+from ._steps import FIRST, FRESH, LOGGED, StepClock
 from ._turns import Turns
 from .arrays import describe, dtype_code
 
@@ -71,8 +71,6 @@ class Sink:
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
         self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
-        self._one_id, self._one_value = (ctypes.c_uint64 * 1)(), (ctypes.c_double * 1)()
-        self._one = (*(ctypes.c_void_p(ctypes.addressof(one)) for one in (self._one_id, self._one_value)), ctypes.c_size_t(1))
 
     # ---- adapters
 
@@ -206,7 +204,9 @@ class Sink:
         """What the script or its framework logs: scalars that belong to the update before or after
         them. A value that cannot be used is counted, and the others are published."""
         clock = self.clock
-        clock.follow()
+        model = clock.model()
+        if model is not None and not (model.training and clock.mode == "train"):
+            clock.follow()
         if self.queue.waiting:
             self.queue.drain()
         if not clock.simple:
@@ -216,14 +216,16 @@ class Sink:
                 self.publish_scalar(name, value)
             except Exception as error:  # noqa: BLE001
                 self.errors.add("log", error)
-        clock.logged()
+        if clock.state is FRESH:  # logged(), without the call
+            clock.state = LOGGED
+        else:
+            clock.logged()
 
     def publish_scalar(self, name: str, value: Any) -> None:
-        """A number, numpy scalar or tensor of one element; ``TypeError`` or ``ValueError`` for
-        others. A value on a device is not waited for."""
+        """A number, numpy scalar or tensor of one element; ``TypeError`` or ``ValueError`` for others. What is on a device is not waited for."""
         scalar, event = self._scalars.get(name), None
         if scalar is None or type(value) is not float:
-            if not isinstance(name, str):
+            if scalar is None and not isinstance(name, str):
                 raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
             if getattr(value, "is_cuda", False):
                 from .adapters.torch_device import capturing, copy_of_scalar
@@ -240,8 +242,7 @@ class Sink:
         if event is not None or self.queue.waiting:
             self.queue.put(self._scalar_late, scalar, value, after=event)
             return
-        self._one_id[0], self._one_value[0] = scalar, value
-        self._client.scalars(*self._one)
+        self._client.scalar(scalar, value)
 
     def publish_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *,
                        role: Optional[str] = None, op_type: Optional[str] = None, raw: bool = False) -> None:
@@ -384,8 +385,7 @@ class Sink:
                 self.publish_rows(*rows)
 
     def _scalar_late(self, scalar: int, value: Any) -> None:
-        self._one_id[0], self._one_value[0] = scalar, float(value)
-        self._client.scalars(*self._one)
+        self._client.scalar(scalar, float(value))
 
     def _collection(self, name: str) -> int:
         found = self._collections.get(name)

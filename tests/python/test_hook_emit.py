@@ -78,7 +78,7 @@ def spans(out):
 def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
     hook = tocsin.watch(out=out)
     short, long, most = 1000, _client.SHORT_TIME, _client.MOST_TIMES
-    wait = hook.sink.phases.get("data_wait").add
+    wait = hook.sink.phases.of("data_wait")
     wait(1, short)
     wait(2, short)
     hook.set_mode("eval")  # what came before it is of the mode before
@@ -97,6 +97,80 @@ def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
         (wire.EVAL, begin, 1) for begin in range(6, 6 + most + 3)]
     named = [entry["name"] for frame in telemetry.frames for entry in frame.entries]
     assert named.count("phase") == 1  # told once, not with every frame of times
+
+
+def test_scalars_go_out_with_their_step_where_steps_are_short(out, monkeypatch):
+    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+    hook = tocsin.watch(out=out, capture={"every": "1000 steps"})
+    client = hook._client
+    for step in range(3):
+        hook.log(loss=float(step))
+        assert client.values == ([] if step == 0 else [hook.sink.scalars["loss"], float(step)])
+        hook.step()
+        assert client.values == []
+    monkeypatch.setattr(_client, "SHORT_TIME", 0)
+    hook.log(loss=3.0)
+    assert client.values
+    hook.step()  # it took longer than that
+    hook.log(loss=4.0)
+    assert client.values == [], "nobody knows how long this step takes"
+    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+    hook.step()
+    hook.log(loss=5.0)
+    assert client.values, "the step before was short again"
+    hook.close()
+    assert [(step, value) for _, step, value in Telemetry(out).scalars("loss")] == [(step, float(step)) for step in range(6)]
+
+
+@pytest.mark.parametrize("then", ["set_mode", "save_tensor", "flush", "close", "load_state_dict", "a phase that lasts", "many"])
+def test_scalars_that_wait_for_their_step_are_never_lost(out, monkeypatch, then):
+    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+    hook = tocsin.watch(out=out, capture={"every": "1000 steps"})
+    for step in range(3):
+        hook.log(loss=float(step))
+        if step < 2:
+            hook.step()
+    assert hook._client.values
+    if then == "set_mode":
+        hook.set_mode("eval")
+    elif then == "save_tensor":
+        hook.save_tensor("x", torch.ones(2))
+    elif then == "flush":
+        assert hook.flush(5)
+    elif then == "load_state_dict":
+        hook.load_state_dict({"steps": {"train": 7}, "global_step": 7})
+    elif then == "a phase that lasts":
+        hook.sink.phases.of("evaluation")(1, 10**18)
+    elif then == "many":
+        hook.log({f"metric{number}": 1.0 for number in range(_client.MOST_TIMES)})
+        hook.log({f"metric{number}": 2.0 for number in range(_client.MOST_TIMES)})
+        assert len(hook._client.values) <= 2 * _client.MOST_TIMES
+    if then not in ("close", "many"):
+        assert hook._client.values == []
+    hook.close()
+    telemetry = Telemetry(out)
+    assert [(step, value) for _, step, value in telemetry.scalars("loss")] == [(step, float(step)) for step in range(3)]
+    for number in range(_client.MOST_TIMES if then == "many" else 0):
+        assert [value for _, _, value in telemetry.scalars(f"metric{number}")] == [1.0, 2.0]
+
+
+def test_at_a_step_that_is_captured_the_loss_goes_before_the_tensors(out, monkeypatch):
+    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "2 steps", "overhead": "100%"})
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 4)).square().mean()
+        loss.backward()
+        hook.log(loss=loss)
+        optimizer.step()
+    hook.close()
+    rows = [(frame.kind, row["step"] if "step" in row else frame.header["step"])
+            for frame in Telemetry(out).frames for row in frame.rows if frame.kind in (wire.SCALAR, wire.SUMMARY)]
+    assert {step for kind, step in rows if kind == wire.SUMMARY} == {0, 2, 4}
+    for step in (0, 2, 4):
+        assert rows.index((wire.SCALAR, step)) < rows.index((wire.SUMMARY, step))
 
 
 def test_phases_of_a_loop(out):

@@ -9,6 +9,7 @@ from time import time_ns
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
+from . import torch_capture
 from .torch_capture import Capture
 from .torch_device import warm
 from .torch_hooks import Closure, install
@@ -60,6 +61,8 @@ class TorchAdapter:
             self._passes = Passes(sink, model)
             self._undo.append(self._passes.detach)
         self._update_began = 0
+        self._add_update = sink.phases.of("optimizer")
+        self._on_device = False  # one of the parameters was, when it began
         self._in_graph = False  # the last update was captured in a CUDA graph
         self._first = first
         sink.attach(self, ends_steps=optimizer is not None, name=name or "")
@@ -122,25 +125,30 @@ class TorchAdapter:
         sink = self._sink
         if not sink.active:
             return None
-        self._in_graph = capturing()
-        if self._in_graph:  # it is not done now, but whenever the graph is replayed
-            sink.device_counts.skip("graph_capture", self._count())
-            return None
-        try:
-            if self._passes is not None:
-                self._passes.end_backward()
-            sink.begin_update(self)
+        quiet = False
+        try:  # few calls of Python here and in after_update(): in a loop each is the first in milliseconds
             optimizer = self._optimizer()
-            rate = optimizer.param_groups[0].get("lr")
+            group = optimizer.param_groups[0]
+            parameters = group["params"]
+            self._in_graph = (self._on_device or (bool(parameters) and parameters[0].is_cuda)) and capturing()
+            if self._in_graph:  # it is not done now, but whenever the graph is replayed
+                sink.device_counts.skip("graph_capture", self._count())
+                return None
+            if self._passes is not None and self._passes.backward:
+                self._passes.end_backward()
+            quiet = sink.begin_update(self)
+            rate = group.get("lr")
             if rate is not self._rate:
                 self._say_rate(rate)
+                quiet = False
             self._scaling = self._scaling_of_deepspeed() if self._deepspeed else scaling_of(optimizer)
             if self._scaling is not None:
                 self._say_scale(self._scaling)
+                quiet = False
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
         if closure is None:
-            if self._preflight is not None or not sink.clock.quiet():
+            if self._preflight is not None or not quiet:
                 self._read()
             self._update_began = time_ns()
             return None
@@ -185,7 +193,7 @@ class TorchAdapter:
         try:
             began, self._update_began = self._update_began, 0
             if began:
-                sink.phases.get("optimizer").add(began, time_ns() - began)
+                self._add_update(began, time_ns() - began)
             scaling, self._scaling = self._scaling, None
             if scaling is None:
                 sink.end_update(self)
@@ -253,6 +261,7 @@ class TorchAdapter:
 
     def _warm(self) -> None:
         parameters = [parameter for _, parameter in self._named_parameters()]
+        self._on_device = not all(torch_capture.on_host(parameter) for parameter in parameters)
         if parameters and self._sink.publishes(is_sharded(self._model(), parameters)):
             warm(parameters, self._sink.device_counts)
 

@@ -166,21 +166,29 @@ TEST_F(SessionTest, TheEndOfAStepSaysWhetherAnybodyNeedsToAsk) {
   NameInfo info;
   info.type = core::DictionaryType::span_name;
   const std::uint64_t update = session.name("optimizer", info);
+  const std::uint64_t loss = session.name("loss", scalar_info());
   std::vector<bool> ask;
   std::vector<bool> due;
   for (int step = 0; step < 6; ++step) {
-    ask.push_back(session.step_next(std::array{PhaseTime{update, 1000, 10}}, false, 1));
+    ask.push_back(session.step_next(std::array{ScalarValue{loss, 0.5 + step}},
+                                    std::array{PhaseTime{update, 1000, 10}}, false, 1));
     due.push_back(session.due(0));
   }
   EXPECT_THAT(ask, ElementsAre(false, false, true, false, false, true));
   EXPECT_EQ(ask, due);
   session.flush();
-  const auto spans = Drained(*queue_).of(FrameKind::span);
+  const Drained drained(*queue_);
+  const auto spans = drained.of(FrameKind::span);
   ASSERT_EQ(spans.size(), 1U);
   EXPECT_EQ(spans[0].view().rows(), 6U);
+  const auto scalars = drained.of(FrameKind::scalar);
+  ASSERT_EQ(scalars.size(), 1U);
+  ASSERT_EQ(scalars[0].view().rows(), 6U);
+  EXPECT_EQ(scalars[0].view().scalar(4).step, 4);  // of the step that they are told with
+  EXPECT_EQ(scalars[0].view().scalar(4).value, 4.5);
   // Nobody knows beforehand when a grid in time is due.
   Session timed = open("{every: 10s}");
-  EXPECT_TRUE(timed.step_next({}, false, 1));
+  EXPECT_TRUE(timed.step_next({}, {}, false, 1));
   timed.flush();
   EXPECT_TRUE(Drained(*queue_).of(FrameKind::span).empty());
 }
