@@ -104,6 +104,7 @@ struct Traits {
   // The far side keeps an incident open until it is told otherwise: one that routing loses sight of
   // is closed there, and a resolve is not put off while the issue is suppressed.
   bool stateful = true;
+  bool stops = false;  // it ends runs: a silence may hold back that alone
   // An attempt reads the issues themselves, not only the message as it was rendered.
   bool reads_issues = false;
 };

@@ -116,6 +116,8 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.enabled = configured.common.enabled;
     integration.shadow = configured.common.shadow;
     integration.stateful = configured.traits.stateful;
+    if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
+    if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

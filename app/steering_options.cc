@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/place_options.h"
+#include "app/silence_commands.h"
 #include "app/stop_run.h"
 #include "core/time.h"
 
@@ -61,6 +62,40 @@ void add_stop(CLI::App& app, Invocation& out) {
       "Examples:\n  tocsin stop digits --reason \"wrong learning rate\"\n  tocsin stop 4e3046d4 "
       "--mode stop --force --wait 0s");
   stop->callback([&out, options] { out.run = [options] { return stop_run(*options); }; });
+}
+
+void add_silence(CLI::App& app, Invocation& out) {
+  auto* silence = app.add_subcommand(
+      "silence", "for a time nobody is told of issues that match, and no run stopped for them");
+  silence->require_subcommand(1);
+  const auto options = std::make_shared<SilenceOptions>();
+  auto* add = silence->add_subcommand("add", "begin one");
+  add->add_option("matchers", options->matchers,
+                  "label=\"value\", with =, !=, =~ or !~; all of them hold (docs/routing.md)");
+  add->add_option("--run", options->run, "this run: uid or its beginning, job, or name with --job");
+  add->add_option("--job", options->job, "this job, all its runs");
+  add_duration(*add, "--for", options->lasts, "how long (default: 1h)");
+  add->add_option("--comment", options->comment, "why")->required();
+  add_duration(*add, "--in", options->begins, "begins after so long (default: at once)");
+  add->add_option("--author", options->author, "who asks (default: user@host)");
+  add->add_option("--actions", options->actions,
+                  "notify | stop_training: hold back that alone (default: both)")
+      ->check(CLI::IsMember({"notify", "stop_training"}));
+  add->add_flag("--dry-run", options->dry_run, "show which open issues match, and write nothing");
+  add_place(*add, *options);
+  add->callback([&out, options] { out.run = [options] { return silence_add(*options); }; });
+  auto* list = silence->add_subcommand("list", "those in force and to come");
+  list->add_flag("--all", options->all, "those that ended within five days, too");
+  add_place(*list, *options);
+  list->callback([&out, options] { out.run = [options] { return silence_list(*options); }; });
+  auto* expire = silence->add_subcommand("expire", "end one now");
+  expire->add_option("id", options->id, "id from the list; its beginning is enough")->required();
+  add_place(*expire, *options);
+  expire->callback([&out, options] { out.run = [options] { return silence_expire(*options); }; });
+  silence->footer(
+      "Examples:\n  tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
+      "  tocsin silence add 'rule=\"overfit\"' --actions stop_training --comment \"let them "
+      "run\"\n  tocsin silence expire sil_4f2k");
 }
 
 }  // namespace tocsin::app

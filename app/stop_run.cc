@@ -1,7 +1,5 @@
 #include "app/stop_run.h"
 
-#include <pwd.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -12,6 +10,7 @@
 #include "app/commands.h"
 #include "app/log_console.h"
 #include "app/looking.h"
+#include "app/person.h"
 #include "app/printable.h"
 #include "app/stop_progress.h"
 #include "app/system_clock.h"
@@ -31,15 +30,6 @@ constexpr auto kWritten = 10s;        // until the command is durable
 constexpr auto kPaceComes = 10s;      // ranks that have just started tell it by then
 constexpr auto kAnswersUsually = 5s;  // a loop that asks answers sooner
 constexpr auto kEndIsTold = 2s;       // by the engine, after the last rank's word
-
-// "ada@node-7"
-std::string this_person() {
-  std::string name;
-  if (const passwd* entry = getpwuid(getuid()); entry != nullptr) name = entry->pw_name;
-  if (name.empty()) name = "uid " + std::to_string(getuid());
-  utsname host{};
-  return uname(&host) == 0 ? name + "@" + host.nodename : name;
-}
 
 actions::CurrentRun current(const core::JobEvent& run) {
   actions::CurrentRun out;

@@ -11,12 +11,14 @@ using namespace std::chrono_literals;
 const std::vector<std::string>& TopicView::topics() {
   static const std::vector<std::string> kTopics{
       core::topic::kRegistry, core::topic::kIssues,           core::topic::kCommands,
-      core::topic::kAcks,     core::topic::kRouterDeliveries, core::topic::kDlq};
+      core::topic::kAcks,     core::topic::kRouterDeliveries, core::topic::kRouterControl,
+      core::topic::kDlq};
   return kTopics;
 }
 
 void TopicView::apply(const core::RecordView& record) {
   if (record.topic == core::topic::kCommands) return apply_command(record);
+  if (record.topic == core::topic::kRouterControl) return apply_control(record);
   if (record.tombstone) return;
   if (record.topic == core::topic::kRegistry || record.topic == core::topic::kIssues)
     return apply_event(record);
@@ -90,6 +92,18 @@ void TopicView::apply_ack(core::Ack ack) {
     stop->second.newest = ack;
   }
   early_acks_[ack.command_id] = std::move(ack);
+}
+
+void TopicView::apply_control(const core::RecordView& record) {
+  constexpr std::string_view kSilence = "silence/";
+  const std::string_view key = record.key.value_or("");
+  if (!key.starts_with(kSilence)) return;
+  const std::string id(key.substr(kSilence.size()));
+  if (record.tombstone) {
+    silences_.erase(id);
+  } else if (auto silence = routing::read_silence(record.text())) {
+    silences_[id] = std::move(*silence);
+  }
 }
 
 void TopicView::close_ended() {

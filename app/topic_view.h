@@ -14,6 +14,7 @@
 #include "core/notification.h"
 #include "core/record_source.h"
 #include "ingest/ingest.h"
+#include "routing/routing.h"
 
 namespace tocsin::app {
 
@@ -57,6 +58,10 @@ class TopicView {
       const {
     return rules_;
   }
+  /// By id: silences that are in the topic, ended ones too.
+  [[nodiscard]] const std::map<std::string, routing::Silence>& silences() const {
+    return silences_;
+  }
   [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
@@ -65,6 +70,7 @@ class TopicView {
   void apply_job(const core::JobEvent& event);
   void apply_command(const core::RecordView& record);
   void apply_ack(core::Ack ack);
+  void apply_control(const core::RecordView& record);
 
   std::map<core::RunUid, core::JobEvent> runs_;
   std::map<std::string, SeenIssue> issues_;
@@ -72,6 +78,7 @@ class TopicView {
   std::map<std::string, core::Ack> early_acks_;  // by command id: the command is read later
   std::map<std::string, core::Delivery> deliveries_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
+  std::map<std::string, routing::Silence> silences_;
   Refused refused_;
 };
 

@@ -131,7 +131,7 @@ int issues_list(const ViewOptions& options) {
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   } else {
     const SystemClock clock;
-    std::cout << (found.empty() ? "no open issues\n" : issues_text(found, clock.now()));
+    std::cout << (found.empty() ? "no open issues\n" : issues_text(found, view, clock.now()));
   }
   return kOk;
 }

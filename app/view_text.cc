@@ -112,6 +112,28 @@ std::vector<const TopicView::SeenIssue*> open_issues(const TopicView& view) {
   return out;
 }
 
+std::vector<const routing::Silence*> in_force(const TopicView& view, core::WallTime now) {
+  std::vector<const routing::Silence*> out;
+  for (const auto& [id, silence] : view.silences()) {
+    if (routing::in_force(silence, now)) out.push_back(&silence);
+  }
+  return out;
+}
+
+// "silenced: " where nobody is told of it, or what else is held back.
+std::string silenced(const TopicView& view, const core::Issue& issue, core::WallTime now) {
+  bool untold = false;
+  bool unstopped = false;
+  for (const auto* silence : in_force(view, now)) {
+    const auto matchers = routing::Matchers::parse(silence->matchers);
+    if (!matchers || !matchers->matches(issue.labels)) continue;
+    untold = untold || silence->actions != "stop_training";
+    unstopped = unstopped || silence->actions != "notify";
+  }
+  if (untold) return unstopped ? "silenced: " : "silenced (notify): ";
+  return unstopped ? "silenced (stop_training): " : "";
+}
+
 std::string stop_phase(const TopicView::SeenStop& stop) {
   if (stop.command.dry_run) return "dry run";
   return stop.newest ? printable(stop.newest->phase) : "asked, no answer yet";
@@ -150,7 +172,7 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
            summary_line(rule->summary, kMostOfASummary) + "\n";
   }
   const auto open = open_issues(view);
-  out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, now));
+  out += heading("open issues", open.size()) + (open.empty() ? "" : issues_text(open, view, now));
   rows = {{"JOB", "RUN", "STATE", "ASKED", "BY", "WHY"}};
   for (const auto& [run, stop] : view.stops()) {
     rows.push_back({job_of(view, run), short_run(run), stop_phase(stop),
@@ -158,6 +180,13 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
                     printable(stop.command.reason.summary)});
   }
   out += heading("stops", rows.size() - 1) + (rows.size() > 1 ? text_table(rows) : "");
+  rows = {{"ID", "UNTIL", "BY", "MATCHERS", "COMMENT"}};
+  for (const auto* silence : in_force(view, now)) {
+    rows.push_back({silence->id.substr(0, kIdLength), core::to_rfc3339(silence->ends_at),
+                    printable(silence->created_by), printable(silence->matchers),
+                    printable(silence->comment)});
+  }
+  if (rows.size() > 1) out += heading("silences", rows.size() - 1) + text_table(rows);
   const auto bad = unhealthy(view, now);
   out += heading("unhealthy", bad.size());
   for (const std::string& sentence : bad) out += "  " + sentence + "\n";
@@ -196,6 +225,10 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                                        {"rule", rule->rule},
                                        {"summary", rule->summary}});
   }
+  core::ValueList silences;
+  for (const auto* silence : in_force(view, now)) {
+    silences.push_back(parsed(silence_json(*silence)));
+  }
   core::ValueList bad;
   for (std::string& sentence : unhealthy(view, now)) bad.emplace_back(std::move(sentence));
   return core::to_json(core::ValueMap{{"transport", transport},
@@ -203,11 +236,12 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                                       {"issues", std::move(issues)},
                                       {"stops", std::move(stops)},
                                       {"summaries", std::move(summaries)},
+                                      {"silences", std::move(silences)},
                                       {"unhealthy", std::move(bad)}});
 }
 
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
-                        core::WallTime now) {
+                        const TopicView& view, core::WallTime now) {
   std::vector<Row> rows{{"ID", "SEVERITY", "RULE", "JOB", "SINCE", "WHAT"}};
   for (const auto* seen : issues) {
     const core::Issue& issue = seen->newest;
@@ -215,7 +249,7 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
     rows.push_back({short_id(issue), std::string(core::to_string(issue.severity)),
                     printable(issue.rule) + (issue.shadow ? " (shadow)" : ""),
                     printable(issue.run.job), ago(seen->since, now),
-                    (open ? "" : "resolved: ") + printable(issue.summary)});
+                    (open ? silenced(view, issue, now) : "resolved: ") + printable(issue.summary)});
   }
   return text_table(rows);
 }

@@ -11,10 +11,13 @@ namespace tocsin::app {
 
 /// Runs, open issues, stops, and what is not well; several lines.
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now);
-/// The same for programs: {"transport", "runs", "issues", "stops", "summaries", "unhealthy"}.
+/// The same for programs: {"transport", "runs", "issues", "stops", "summaries", "silences",
+/// "unhealthy"}.
 std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now);
 /// A table; each row ends in an id that `issues show` takes.
-std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues, core::WallTime now);
+/// Open ones that a silence of the view holds back say so.
+std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
+                        const TopicView& view, core::WallTime now);
 /// Everything that a person asks of one issue.
 std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now);
 /// One line, as the log on a terminal has it.

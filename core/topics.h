@@ -23,6 +23,7 @@ inline constexpr const char* kRulesState = "rules-state";
 inline constexpr const char* kComparisons = "comparisons";
 inline constexpr const char* kRouterLease = "router-lease";
 inline constexpr const char* kRouterState = "router-state";
+inline constexpr const char* kRouterControl = "router-control";
 inline constexpr const char* kRouterOutbox = "router-outbox";
 inline constexpr const char* kRouterDeliveries = "router-deliveries";
 inline constexpr const char* kMetrics = "metrics";

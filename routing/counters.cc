@@ -53,6 +53,7 @@ constexpr std::array kGauges{
          &Stats::owed},
     Item{"tocsin_router_undelivered", "messages decided and not yet delivered or given up",
          &Stats::undelivered},
+    Item{"tocsin_router_silences", "silences in force", &Stats::silences},
     Item{"tocsin_router_held_back", "flushes and expiries that wait for the end of a catch-up",
          &Stats::waiting},
 };

@@ -67,7 +67,7 @@ class Sorter {
 
   void add(const FlushMember& member) {
     const IssueState& issue = *member.state;
-    const bool visible = member.reasons.empty();
+    const bool visible = member.visible_to(context_.integration);
     const bool belongs = !member.strayed || knows(log_, issue);
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
       decision_.firing.push_back({&issue, issue.episode, true});

@@ -1,6 +1,7 @@
 // One flush of one group: what each integration must be told (docs/routing.md).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,13 @@ struct FlushMember {
   const IssueState* state = nullptr;
   bool firing = false;               // not resolved at or before the tick
   bool strayed = false;              // its labels lead elsewhere now: only who was told still hears
-  std::vector<std::string> reasons;  // why it is suppressed; empty = visible
+  std::vector<Suppression> reasons;  // why it is suppressed; empty = visible to all
+
+  [[nodiscard]] bool visible_to(const Integration& integration) const {
+    return std::none_of(reasons.begin(), reasons.end(), [&](const Suppression& one) {
+      return one.holds_back(integration.purpose);
+    });
+  }
 };
 
 /// A line of a message.

@@ -30,6 +30,10 @@ void Router::on_job(const core::JobEvent& event, WallTime now) { impl_->on_job(e
 void Router::on_delivery(const core::Delivery& delivery, WallTime now) {
   impl_->on_delivery(delivery, now);
 }
+core::Status Router::on_control(std::string_view key, std::optional<std::string_view> value,
+                                WallTime now) {
+  return impl_->on_control(key, value, now);
+}
 std::optional<RunView> Router::find_run(const core::RunUid& uid) const {
   return impl_->find_run(uid);
 }
@@ -49,9 +53,18 @@ Explanation Router::explain(const core::Labels& labels) const {
   return impl_->tree().explain(labels);
 }
 
+namespace {
+
+RouterOptions with(RouterOptions options, std::shared_ptr<const Suppressor> suppressor) {
+  options.suppressors.push_back(std::move(suppressor));
+  return options;
+}
+
+}  // namespace
+
 Router::Impl::Impl(RouteTree tree, RouterOptions options)
     : tree_(std::move(tree)),
-      options_(std::move(options)),
+      options_(with(std::move(options), silences_)),
       dedup_(options_.limits.dedup_window, options_.limits.dedup_max),
       runs_(options_.limits, agenda_),
       issues_(options_.limits, agenda_),

@@ -68,11 +68,23 @@ void Router::Impl::carry_out(const Agenda::Entry& due, WallTime now) {
   }
 }
 
+/// What people ask of the router: at present silences.
+core::Status Router::Impl::on_control(std::string_view key, std::optional<std::string_view> value,
+                                      WallTime now) {
+  constexpr std::string_view kSilence = "silence/";
+  if (!key.starts_with(kSilence)) {
+    return core::invalid_argument("unknown key: expected silence/<id>");
+  }
+  return silences_->apply(key.substr(kSilence.size()), value, now);
+}
+
 bool Router::Impl::tick(WallTime now) {
   if (!restored_) return false;
   (void)turns_.take_at_once();  // they are on the agenda as well
   teller_.begin_turn();
   dedup_.forget(now);
+  silences_->forget(now);
+  stats_.silences = silences_->count_in_force(now);
   if (catchup_.begin_round(now)) release();
   const WallTime until = catchup_.until(now);
   while (auto due = agenda_.pop(until)) {

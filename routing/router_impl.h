@@ -23,6 +23,7 @@
 #include "routing/route_tree.h"
 #include "routing/routing.h"
 #include "routing/runs.h"
+#include "routing/suppress/silences.h"
 #include "routing/teller.h"
 #include "routing/turns.h"
 
@@ -40,6 +41,9 @@ class Router::Impl {
   void on_delivery(const core::Delivery& delivery, core::WallTime now) {
     intake_.on_delivery(delivery, now);
   }
+
+  core::Status on_control(std::string_view key, std::optional<std::string_view> value,
+                          core::WallTime now);
 
   // When what may happen (router_flow.cc).
   void set_behind(bool behind, core::WallTime now);
@@ -72,6 +76,7 @@ class Router::Impl {
   void close_unrouted(core::WallTime now);
 
   RouteTree tree_;
+  std::shared_ptr<Silences> silences_ = std::make_shared<Silences>();
   RouterOptions options_;
   Agenda agenda_;
   Dedup dedup_;

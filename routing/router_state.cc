@@ -25,6 +25,8 @@ Status Router::Impl::restore(std::string_view key, std::string_view value) {
     read = log_.restore(rest, value);
   } else if (kind == "run") {
     read = runs_.restore(rest, value);
+  } else if (kind == "silence") {
+    read = silences_->restore(rest, value);
   } else if (kind == "seen") {
     read = dedup_.restore(rest, value);
   }
@@ -81,6 +83,7 @@ Output Router::Impl::take() {
   old_members_.take(out.state);
   runs_.take(out.state);
   dedup_.take(out.state);
+  silences_->take(out.state);
   return out;
 }
 
@@ -91,6 +94,7 @@ std::vector<StateRecord> Router::Impl::snapshot() const {
   log_.snapshot(out);
   runs_.snapshot(out);
   dedup_.snapshot(out);
+  silences_->snapshot(out);
   return out;
 }
 

@@ -71,6 +71,30 @@ class Matchers {
 /// `name OP "value"` as canonical() writes it.
 std::string to_text(const Matchers::Term& term);
 
+/// For a time nobody is told of issues whose labels match. A record of `router-control`, key
+/// `silence/<id>`; a null value takes it back.
+struct Silence {
+  std::string id;        // sil_…
+  std::string matchers;  // as Matchers::parse reads them
+  core::WallTime starts_at{};
+  core::WallTime ends_at{};
+  core::WallTime created_at{};
+  std::string created_by;
+  std::string comment;
+  std::string actions;  // what it holds back: notify, stop_training; empty: both
+};
+/// Every issue that it matches is looked at with all of them; one more is refused.
+inline constexpr std::size_t kMaxSilences = 1000;
+/// How long one is kept after its end.
+inline constexpr core::Duration kSilenceKept = std::chrono::hours(120);
+[[nodiscard]] bool in_force(const Silence& silence, core::WallTime at) noexcept;
+std::string silence_json(const Silence& silence);
+/// invalid_argument: it is none, or check() says why it is not to be.
+core::Result<Silence> read_silence(std::string_view json);
+/// invalid_argument: matchers that do not parse, or that all hold where their label is missing, or an
+/// end that is not after the begin.
+core::Status check(const Silence& silence);
+
 /// One action config of one receiver, as far as deciding needs it; filled from `receivers`.
 struct Integration {
   std::string id;        // stable; unique
@@ -87,6 +111,7 @@ struct Integration {
   /// there, and a resolve is told although the issue is suppressed. Else that resolve is owed until
   /// the suppression ends.
   bool stateful = true;
+  Purpose purpose = Purpose::notify;  // what of it a suppression holds back
 };
 
 /// One rung of a repeat ladder: `every`, as long as the oldest firing member is younger than
@@ -217,6 +242,7 @@ struct Stats {
   std::uint64_t owed = 0;
   std::uint64_t undelivered = 0;                     // messages without a final state
   std::uint64_t waiting = 0;                         // held back while the input is behind
+  std::uint64_t silences = 0;                        // in force at the newest tick
   std::optional<core::WallTime> oldest_undelivered;  // when it was decided
   std::optional<core::WallTime> next_due;            // what tick() would do first
 };
@@ -307,6 +333,10 @@ class Router {
   void on_job(const core::JobEvent& event, core::WallTime now);
   /// The notification log follows: what never arrived is not told any more.
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
+  /// A record of `router-control`: key, and its value (nullopt: taken back). invalid_argument: it
+  /// asks for nothing that the router knows.
+  core::Status on_control(std::string_view key, std::optional<std::string_view> value,
+                          core::WallTime now);
   /// While true (some input is not read to its end), the backlog goes before telling: old issues,
   /// repeats, ends and expiries wait until it is false, or catchup_hold_max is over; then all that
   /// is due is told once, and the next catchup_hold_max begins. Fresh issues (of the last seconds)

@@ -93,8 +93,7 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick) {
     member.firing = state->firing || untold || *state->issue.ends_at > tick;
     member.strayed = joined.strayed;
     for (const auto& suppressor : options_.suppressors) {
-      if (auto reason = suppressor->reason(state->issue, issues_, tick))
-        member.reasons.push_back(std::move(*reason));
+      suppressor->reasons(state->issue, issues_, tick, member.reasons);
     }
     counted_.suppressed += member.reasons.size();
     members.push_back(std::move(member));

@@ -62,7 +62,8 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
   wiring_.name = "route";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-router";
-  wiring_.topics = {core::topic::kIssues, core::topic::kRouterDeliveries};
+  wiring_.topics = {core::topic::kIssues, core::topic::kRouterDeliveries,
+                    core::topic::kRouterControl};
   wiring_.transactional_id = options_.topic_prefix + "-router";
   wiring_.writer = "router";
   wiring_.state_topic = core::topic::kRouterState;
@@ -139,6 +140,12 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
     const auto delivery = ingest::decode_delivery(record);
     if (!delivery) return Refusal{"bad_delivery", delivery.error().message};
     router_->on_delivery(*delivery, now);
+    return std::nullopt;
+  }
+  if (record.topic == core::topic::kRouterControl) {
+    const auto value = record.tombstone ? std::nullopt : std::optional(record.text());
+    const auto taken = router_->on_control(record.key.value_or(""), value, now);
+    if (!taken) return Refusal{"bad_control", taken.error().message};
     return std::nullopt;
   }
   auto decoded = ingest::decode_event(record);

@@ -2,9 +2,10 @@
 // Each kind is a file here; the flush asks them all and collects their reasons.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/function_ref.h"
 #include "core/issue.h"
@@ -23,15 +24,33 @@ class KnownIssues {
   virtual void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const = 0;
 };
 
+/// What an integration does with an issue.
+enum class Purpose : std::uint8_t {
+  notify,  // people or programs hear of it
+  stop,    // its run is stopped
+  show,    // its state is shown, and stays true whatever is suppressed
+};
+/// Whom a suppression holds back.
+enum class Reach : std::uint8_t { all, notify, stop };
+
+/// Why an issue must not be told ("silence:<id>", "inhibition:<name>"), and whom.
+struct Suppression {
+  std::string reason;
+  Reach reach = Reach::all;
+
+  [[nodiscard]] bool holds_back(Purpose purpose) const noexcept {
+    if (purpose == Purpose::show) return false;
+    return reach == Reach::all || (reach == Reach::stop) == (purpose == Purpose::stop);
+  }
+};
+
 /// One kind of suppression. Lives on the router's thread.
 class Suppressor {
  public:
   virtual ~Suppressor() = default;
-  /// Why the issue must not be told at `tick` ("silence:<id>", "inhibition:<name>"); nothing: it
-  /// may be.
-  [[nodiscard]] virtual std::optional<std::string> reason(const core::Issue& issue,
-                                                          const KnownIssues& others,
-                                                          core::WallTime tick) const = 0;
+  /// Adds why the issue must not be told at `tick`; nothing: it may be.
+  virtual void reasons(const core::Issue& issue, const KnownIssues& others, core::WallTime tick,
+                       std::vector<Suppression>& out) const = 0;
   /// May an answer for some issue of the group with these labels be another one at `now` than it
   /// was at `since`, although nothing has happened to the group itself? While not, a group with no
   /// news is passed over.

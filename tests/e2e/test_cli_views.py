@@ -45,7 +45,7 @@ def looks_right(config):
     assert "stops: none" in out and "unhealthy: none" in out
     code, out, _ = run_cli("status", "-c", config, "--output", "json")
     seen = json.loads(out)
-    assert code == 0 and set(seen) == {"transport", "runs", "issues", "summaries", "stops", "unhealthy"}
+    assert code == 0 and set(seen) == {"transport", "runs", "issues", "silences", "summaries", "stops", "unhealthy"}
     assert [issue["rule"] for issue in seen["issues"]] == ["exploding_tensor"]
 
     code, out, _ = run_cli("issues", "list", "-c", config)

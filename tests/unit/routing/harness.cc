@@ -23,12 +23,11 @@ class Silencer final : public Suppressor {
  public:
   explicit Silencer(const std::vector<std::pair<std::string, std::string>>& labels)
       : labels_(labels) {}
-  [[nodiscard]] std::optional<std::string> reason(const Issue& issue, const KnownIssues& /*others*/,
-                                                  core::WallTime /*tick*/) const override {
+  void reasons(const Issue& issue, const KnownIssues& /*others*/, core::WallTime /*tick*/,
+               std::vector<Suppression>& out) const override {
     for (const auto& [name, value] : labels_) {
-      if (issue.labels.get(name) == value) return "silence:" + name;
+      if (issue.labels.get(name) == value) out.push_back({"silence:" + name, Reach::all});
     }
-    return std::nullopt;
   }
   [[nodiscard]] bool may_differ(const core::Labels& /*group*/, core::WallTime /*since*/,
                                 core::WallTime /*now*/) const override {

@@ -17,17 +17,16 @@ const core::Labels kEffect{{"rule", "slow"}, {"job", "digits"}, {"severity", "wa
 /// What is less than critical is held back while something critical of the job fires.
 class Inhibition final : public Suppressor {
  public:
-  [[nodiscard]] std::optional<std::string> reason(const core::Issue& issue,
-                                                  const KnownIssues& others,
-                                                  core::WallTime /*tick*/) const override {
+  void reasons(const core::Issue& issue, const KnownIssues& others, core::WallTime /*tick*/,
+               std::vector<Suppression>& out) const override {
     bool held = false;
-    if (issue.severity == core::Severity::critical) return std::nullopt;
+    if (issue.severity == core::Severity::critical) return;
     others.for_each_firing([&](const core::Issue& other) {
       held = held || (other.severity == core::Severity::critical &&
                       other.labels.get("job") == issue.labels.get("job"));
     });
-    if (!held || others.find(core::issue_key(kCause)) == nullptr) return std::nullopt;
-    return "inhibition:job";
+    if (!held || others.find(core::issue_key(kCause)) == nullptr) return;
+    out.push_back({"inhibition:job", Reach::all});
   }
   [[nodiscard]] bool may_differ(const core::Labels& group_labels, core::WallTime since,
                                 core::WallTime now) const override {
