@@ -14,7 +14,7 @@ import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, jobs, partial, training, warm
 
-for part in ("modern", "fresh", "third", "more_faults", "long"):
+for part in ("modern", "fresh", "third", "fourth", "more_faults", "fourth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"

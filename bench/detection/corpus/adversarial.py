@@ -9,7 +9,7 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": False}
+TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": False, "gan_relative": False}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}
@@ -36,6 +36,8 @@ def _losses(job):
         square = nn.MSELoss()
         return (lambda real, made: square(real, torch.ones_like(real)) + square(made, torch.zeros_like(made)),
                 lambda made: square(made, torch.ones_like(made)))
+    if job == "gan_relative":
+        return (lambda real, made: say(real - made, torch.ones_like(real)), lambda made: say(made, torch.ones_like(made)))
     if job == "gan_penalty":
         return (lambda real, made: made.mean() - real.mean(), lambda made: -made.mean())
     return (lambda real, made: (1 - real).relu().mean() + (1 + made).relu().mean(), lambda made: -made.mean())

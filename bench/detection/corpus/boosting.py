@@ -12,9 +12,10 @@ import tocsin
 
 TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": True, "boost_many": True, "boost_table": True,
           "boost_rank": True, "boost_wrapper": True, "light_binary": True, "light_table": True, "light_rank": True, "boost_counts": True,
-          "light_auc": False, "boost_dart": False}
+          "light_auc": False, "boost_dart": False, "boost_pairs": False, "boost_few": False}
 NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm", "light_rank": "lightgbm",
-         "boost_counts": "xgboost", "light_auc": "lightgbm", "boost_dart": "xgboost"}
+         "boost_counts": "xgboost", "light_auc": "lightgbm", "boost_dart": "xgboost",
+         "boost_pairs": "xgboost", "boost_few": "xgboost"}
 TABLES = ("boost_table", "boost_wrapper", "light_table")  # a made-up table, most of whose columns matter
 SLOW = ("overfits", "held_differs")
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "leak": 0.0, "input_constant": 0.0,
@@ -28,6 +29,12 @@ def job_names():
 
 
 def _data(job, seed):
+    if job == "boost_pairs":
+        x, y = sklearn.datasets.make_friedman1(1200, 10, noise=1.0, random_state=seed)
+        return x, numpy.digitize(y, numpy.quantile(y, (0.4, 0.7, 0.9))) * 3.0  # _grouped divides by three
+    if job == "boost_few":
+        x, y = sklearn.datasets.make_friedman2(900, noise=80.0, random_state=seed)
+        return x, (y - y.mean()) / y.std()
     if job == "boost_counts":
         x, y = sklearn.datasets.make_friedman1(1000, 8, noise=0.0, random_state=seed)
         return x, numpy.random.default_rng(seed).poisson(numpy.exp((y - y.mean()) / y.std() * 0.8)).astype(float)
@@ -48,7 +55,7 @@ def _data(job, seed):
 
 def _settings(job, seed):
     chance = random.Random(f"{job}/{seed}")
-    rounds = {"boost_many": 120, "boost_rank": 60, "light_table": 80, "light_auc": 40}.get(job, chance.choice((25, 40)))
+    rounds = {"boost_few": 12, "boost_pairs": 30, "boost_many": 120, "boost_rank": 60, "light_table": 80, "light_auc": 40}.get(job, chance.choice((25, 40)))
     return {"rounds": rounds, "rate": chance.uniform(0.03, 0.1) if job == "boost_many" else chance.uniform(0.05, 0.3),
             "depth": chance.choice((2, 3)), "rows": chance.uniform(0.6, 1.0)}
 
@@ -119,7 +126,8 @@ def _xgboost(job, made, x, y, held, seed, options):
     squared = ("reg:squarederror", "rmse")
     kind = {"boost_regression": squared, "boost_table": squared, "boost_binary": ("binary:logistic", ["logloss", "auc", "error"]),
             "boost_rank": ("rank:ndcg", "ndcg"), "boost_counts": ("count:poisson", "poisson-nloglik"),
-            "boost_dart": ("multi:softprob", "mlogloss")}
+            "boost_dart": ("multi:softprob", "mlogloss"), "boost_few": squared,
+            "boost_pairs": ("rank:pairwise", ["ndcg", "ndcg@5"])}
     objective, metric = kind.get(job, ("multi:softprob", ["mlogloss", "merror"]))
     settings = {"objective": objective, "eval_metric": metric, "eta": made["rate"], "max_depth": made["depth"],
                 "subsample": made["rows"], "seed": seed, "nthread": 1, "min_child_weight": made.get("child", 1)}
@@ -127,13 +135,13 @@ def _xgboost(job, made, x, y, held, seed, options):
         settings["num_class"] = 4 if job == "boost_dart" else 10
     if job == "boost_dart":
         settings.update(booster="dart", rate_drop=0.1)
-    matrix = _grouped if job == "boost_rank" else xgboost.DMatrix
+    matrix = _grouped if job in ("boost_rank", "boost_pairs") else xgboost.DMatrix
     first, second = matrix(x[:-held], y[:-held]), matrix(x[-held:], y[-held:])
     seen, told = [], {}
     xgboost.train(settings, first, made["rounds"], evals=[(first, "train"), (second, "validation")], verbose_eval=False,
                   evals_result=told, callbacks=[_kept(seen), TocsinCallback(**options)])
     values = told["validation"][metric if isinstance(metric, str) else metric[0]]
-    return seen[0], [-one for one in values] if job == "boost_rank" else values
+    return seen[0], [-one for one in values] if job in ("boost_rank", "boost_pairs") else values
 
 
 def _wrapper(job, made, x, y, held, seed, options):

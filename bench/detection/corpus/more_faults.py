@@ -1,4 +1,4 @@
-"""Faults that only the third set of jobs has: what the others do not show."""
+"""Faults that only the third and the fourth set of jobs have: what the others do not show."""
 import copy
 
 import torch
@@ -11,20 +11,20 @@ def _late(recipe):
     return int(LATE * recipe.steps)
 
 
-@fault("third", onset=0.05)
+@fault("third", "fourth", onset=0.05)
 def rate_dies(recipe, random):
     """The scheduler that was meant for epochs steps at each batch: the rate is gone before anything was learned."""
     recipe.schedule = lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
 
 
-@fault("third", onset=0.1)
+@fault("third", "fourth", onset=0.1)
 def warmup_overshoots(recipe, random):
     """The rate grows from step to step up to two hundred times what it should be."""
     top = 0.1 * recipe.steps
     recipe.schedule = lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: 200 ** min(1.0, at / top))
 
 
-@fault("third", onset=LATE)
+@fault("third", "fourth", onset=LATE)
 def weight_flips(recipe, random):
     """One bit of one weight, as a bad memory cell flips it."""
     at = _late(recipe)
@@ -38,7 +38,7 @@ def weight_flips(recipe, random):
     recipe.before_update.append(change)
 
 
-@fault("third")
+@fault("third", "fourth")
 def gradients_noise(recipe, random):
     """Gradients that tell nothing of the loss: of their size, and of no direction."""
     def change(step, model, optimizer):
@@ -50,7 +50,7 @@ def gradients_noise(recipe, random):
     recipe.before_update.append(change)
 
 
-@fault("third", onset=LATE)
+@fault("third", "fourth", onset=LATE)
 def loader_stuck(recipe, random):
     """From the middle of the run on the loader gives the same eight samples again and again."""
     at, kept = _late(recipe), []
@@ -64,7 +64,7 @@ def loader_stuck(recipe, random):
     recipe.on_batch.append(change)
 
 
-@fault("third", onset=LATE)
+@fault("third", "fourth", onset=LATE)
 def target_lost(recipe, random):
     """The targets of later batches are those of others."""
     at = _late(recipe)
@@ -74,7 +74,7 @@ def target_lost(recipe, random):
     recipe.on_batch.append(change)
 
 
-@fault("third", without=("pair",))
+@fault("third", "fourth", without=("pair",))
 def optimizer_of_a_copy(recipe, random):
     """The optimizer was made before the model was copied to where it is trained."""
     recipe.prepare.append(lambda made, optimizer: setattr(made, "model", copy.deepcopy(made.model)))
@@ -90,7 +90,7 @@ def drops_nearly_all(recipe, random):
         one.p = 0.98
 
 
-@fault("third", without=("pair", "tuned"), onset=LATE)
+@fault("third", "fourth", without=("pair", "tuned"), onset=LATE)
 def resumed_small(recipe, random):
     """Resumed from a checkpoint that was stored in eight bits and never scaled back: all weights a hundredth of what they were."""
     at = _late(recipe)
