@@ -1,16 +1,19 @@
 // Fires when a weight matrix is thrown about: a third of its norm at every step, all of it at once,
-// or all of it after it had hardly moved; and when next to nothing of it is left.
+// or all of it after it had hardly moved; and when next to nothing of it is left, or it goes that way.
 //
 // Reads   statistics delta_l2, prev_l2 and delta_from_step of tensors with role weight and two
 //         dimensions or more, and their norms.
 // Window  two saved values of one (tensor, worker, mode), and how far it moved between those before;
-//         its largest norm so far.
+//         its norm at the save before, and
+//         the largest so far.
 // Fires   from step warmup_steps (2) on, r = |W_s − W_p| / |W_p|:
 //           r > threshold (0.3) · (s − p), `updates` (2) times in a row
 //           r > once (1) · (s − p), where the elements of W_p are 0.005 on average or more
 //           r > replaced (0.9), where r had been below a quarter of that for four saves or longer
 //           |W_s| < withered (0.1) · its largest norm so far, for 16 elements or more: single numbers
 //           pass through zero, many do not at once unless something takes them there
+//           |W| fell by `shrinks` (0.005) per step or faster, in 4 saves in a row, and by a fifth in these; of 16
+//           elements or more: at that pace two thirds are gone in 200 steps, and no step is remembered for longer
 // Quiet   for parameters that are not trained, empty tensors, and but for the last without the
 //         statistics.
 // Source  our own; docs/rules/update_large.md. weight_update_ratio's limit of ten times the norm is
@@ -18,6 +21,7 @@
 //         that was not read shows in the weights before it does in the loss.
 
 #include <cmath>
+#include <utility>
 
 #include "rules/rule.h"
 #include "rules/sentence.h"
@@ -35,7 +39,9 @@ struct UpdateLarge {
   static constexpr double kStandsOut = 4;
   static constexpr std::uint32_t kKnown = 4;
   static constexpr std::uint64_t kMany = 16;  // elements whose norm tells something
-  enum class Sign : std::uint8_t { none, again, once, replaced, withered };
+  static constexpr std::uint32_t kFalls = 4;  // saves in a row that a norm must fall
+  static constexpr double kLeft = 0.8;        // of the norm, after these
+  enum class Sign : std::uint8_t { none, again, once, replaced, withered, shrinks };
 
   struct Config {
     double threshold = 0.3;
@@ -43,6 +49,7 @@ struct UpdateLarge {
     double once = 1;
     double replaced = 0.9;
     double withered = 0.1;
+    double shrinks = 0.005;
     std::int64_t warmup_steps = 2;
   };
   struct State {
@@ -58,6 +65,11 @@ struct UpdateLarge {
     double norm = 0;
     double largest = 0;  // norm so far
     std::int64_t largest_at = 0;
+    double latest = 0;  // norm, of the save before
+    std::int64_t latest_at = 0;
+    double fell_from = 0;  // norm before it began to fall
+    std::int64_t fell_since = 0;
+    std::uint64_t falls = 0;  // saves in a row
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -74,6 +86,8 @@ struct UpdateLarge {
                 "moved before; 0 = off");
     in.optional("withered", cfg.withered, config::between(0.0, 1.0),
                 "share of its largest norm so far below which a matrix has withered; 0 = off");
+    in.optional("shrinks", cfg.shrinks, config::between(0.0, 1.0),
+                "share of its norm per step that it must not lose in four saves in a row; 0 = off");
     in.optional("warmup_steps", cfg.warmup_steps, config::at_least(std::int64_t{0}),
                 "first steps, which are not judged");
   }
@@ -85,10 +99,10 @@ struct UpdateLarge {
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     if (row.count() == 0 || (row.meta() & core::meta::kNotTrainable) != 0) return kNotApplicable;
     const Verdict moved = move(cfg, state, row, batch);
-    if (!withers(cfg, state, row, batch.step) || moved.outcome == EvaluationOutcome::hit) {
-      return moved;
-    }
-    state.sign = Sign::withered;
+    const bool withered = withers(cfg, state, row, batch.step);
+    const bool shrinks = falls(cfg, state, row, batch.step);
+    if (moved.outcome == EvaluationOutcome::hit || !(withered || shrinks)) return moved;
+    state.sign = withered ? Sign::withered : Sign::shrinks;
     return hit();
   }
 
@@ -101,6 +115,22 @@ struct UpdateLarge {
       state.largest_at = step;
     }
     return state.norm < cfg.withered * state.largest;
+  }
+
+  /// Whether its norm falls from save to save at a pace that leaves nothing of it.
+  static bool falls(const Config& cfg, State& state, const Row& row, std::int64_t step) {
+    if (cfg.shrinks == 0 || !std::isfinite(state.norm) || row.count() < kMany) return false;
+    const double before = std::exchange(state.latest, state.norm);
+    const std::int64_t since = std::exchange(state.latest_at, step);
+    const bool fell =
+        state.norm < before &&
+        state.norm < before * std::pow(1 - cfg.shrinks, static_cast<double>(distance(step, since)));
+    if (fell && state.falls == 0) {
+      state.fell_from = before;
+      state.fell_since = since;
+    }
+    state.falls = fell ? state.falls + 1 : 0;
+    return state.falls >= kFalls && state.norm < kLeft * state.fell_from;
   }
 
   static Verdict move(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
@@ -148,6 +178,7 @@ struct UpdateLarge {
                          const Subject& subject, unsigned) {
     if (state.sign == Sign::replaced) return explain_replaced(cfg, state, batch, subject);
     if (state.sign == Sign::withered) return explain_withered(cfg, state, subject);
+    if (state.sign == Sign::shrinks) return explain_shrinks(state, subject);
     const bool once = state.sign == Sign::once;
     const double limit = once ? cfg.once : cfg.threshold;
     return Finding::that("update_per_step", state.ratio)
@@ -199,6 +230,22 @@ struct UpdateLarge {
         .with("norm", state.norm)
         .with("largest_norm", state.largest);
   }
+
+  static Finding explain_shrinks(const State& state, const Subject& subject) {
+    return Finding::that("share_of_norm", state.norm / state.fell_from)
+        .is("<", "left", kLeft)
+        .says(sentence(
+            "{} shrinks away: its norm is {} at {}, {} % of the {} that it had at step {}, "
+            "and has fallen in each of {} saves.",
+            subject.name, state.norm, subject.place(), 100 * state.norm / state.fell_from,
+            state.fell_from, state.fell_since, state.falls))
+        .advises(
+            "Lower the weight decay: what it takes per step is the learning rate times the decay; "
+            "or lower the learning rate, and look at what pulls all weights towards zero.")
+        .since(state.fell_since, state.falls + 1)
+        .with("norm", state.norm)
+        .with("norm_before", state.fell_from);
+  }
 };
 
 }  // namespace
@@ -214,7 +261,7 @@ RuleDescriptor update_large() {
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "3",
+      .version = "4",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

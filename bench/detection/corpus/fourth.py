@@ -1,5 +1,5 @@
-"""The fourth set of jobs: written when the rules were fixed, recorded and judged once. Whoever looks at what is said of their single runs makes
-them tuning jobs, and writes others."""
+"""The fourth set of jobs: written without a look at what the rules say of them, recorded while the last conditions were found on the sets before,
+and judged once, when the rules were fixed. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import math
 
 import numpy
@@ -182,7 +182,7 @@ def separable(seed, chance):
                   32, schedule=chance.choice((one_cycle(steps), polynomial(steps))), autocast=chance.random() < 0.5)
 
 
-@job("regression", "adam", "linear", "fourth", tuning=False)
+@job("regression", "adam", "linear", "several", "fourth", tuning=False)
 def quantiles(seed, chance):
     """Three quantiles of a skewed target by a loss of their own."""
     random, steps = numpy.random.default_rng(seed), 260
@@ -216,7 +216,7 @@ def rotation(count):
     return torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
 
 
-@job("regression", "sgd", "fourth", tuning=False)
+@job("regression", "sgd", "several", "fourth", tuning=False)
 def turns(seed, chance):
     """What a point is after some turns and a shift: a small network with momentum, and a target without noise."""
     random, steps = torch.Generator().manual_seed(seed + 20_000), 240

@@ -203,9 +203,10 @@ def update_large(chance):
     if chance.random() < 0.3:
         parameters["updates"] = chance.choice((1, 3))
     if chance.random() < 0.2:
-        parameters[chance.choice(("once", "replaced", "withered"))] = 0
+        parameters[chance.choice(("once", "replaced", "withered", "shrinks"))] = 0
     saved = {}
     start = [1.0, -2.0, 0.5, 1.0] * chance.choice((1, 4))
+    pace = chance.choice((0, 0, 0.9))
     moves = chance.choice(((0.01, 0.2), (0.01, 0.5, 0.5, 0.5), (0.01,) * 12 + (0.2, 1.1)))
 
     def fill(worker, mode, step):
@@ -215,7 +216,9 @@ def update_large(chance):
     def one(key, step, i):
         before = saved.get(key)
         values = [x + chance.choice(moves) * columns.l2(columns.of(before[1])) / 2 for x in before[1]] if before else start
-        if before and chance.random() < 0.1:
+        if before and chance.random() < pace:
+            values = [chance.choice((0.95, 0.9)) * x for x in before[1]]
+        if before and chance.random() < 0.1 * (1 - pace):
             values = [chance.choice((0.02, 0.5)) * x for x in before[1]]
         tensor = {"name": f"w{i}", "role": "bias" if i == 2 else "weight", "shape": [len(values)] if i == 1 else [2, len(values) // 2],
                   "values": values}

@@ -2,13 +2,14 @@
 row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once,
 where its elements are 0.005 on average (a layer that starts at nothing grows many times over), and by more than 0.9 of its norm
 between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it. And
-where 16 elements or more have less than a tenth of the largest norm that they ever had, whatever else is known."""
+where 16 elements or more have less than a tenth of the largest norm that they ever had, or have lost 0.5 % of it per step between saves four
+times in a row and a fifth in all, whatever else is known."""
 import math
 
 from tests.reference import columns
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, row_unit, selects, wants
 
-DEFAULTS = {"threshold": 0.3, "updates": 2, "once": 1, "replaced": 0.9, "withered": 0.1, "warmup_steps": 2}
+DEFAULTS = {"threshold": 0.3, "updates": 2, "once": 1, "replaced": 0.9, "withered": 0.1, "shrinks": 0.005, "warmup_steps": 2}
 TOCSIN = {}
 NEW = True  # no counterpart in the original
 
@@ -31,19 +32,27 @@ def moves(history):
     return [delta / before for delta, before, _ in history if before != 0 and math.isfinite(delta / before)]
 
 
-def withered(p, norms, row):
-    """`norms`: of the tensor so far; this row's is added."""
+def goes(p, norms, row):
+    """`norms`: (step, norm) of the tensor so far; this row's is added. Whether next to nothing of it is left, or it goes that way."""
     norm = columns.l2(row.columns)
     if not math.isfinite(norm) or row.columns["count"] < 16:
         return False
-    norms.append(norm)
-    return norm < p["withered"] * max(norms)
+    norms.append((row.step, norm))
+    if norm < p["withered"] * max(one for _, one in norms):
+        return True
+    falls = 0
+    while p["shrinks"] > 0 and falls < len(norms) - 1:
+        (since, before), (step, after) = norms[-falls - 2], norms[-falls - 1]
+        if not after < before * (1 - p["shrinks"]) ** (step - since):
+            break
+        falls += 1
+    return falls >= 4 and norm < 0.8 * norms[-falls - 1][1]
 
 
 def judge(p, known, norms, row):
     """What the moves come to, and what is left of the tensor."""
     outcome = moved(p, known, row)
-    return HIT if outcome != NOT_APPLICABLE and withered(p, norms, row) else outcome
+    return HIT if outcome != NOT_APPLICABLE and goes(p, norms, row) else outcome
 
 
 def moved(p, known, row):

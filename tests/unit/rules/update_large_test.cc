@@ -97,6 +97,40 @@ TEST(UpdateLarge, AMatrixOfWhichNextToNothingIsLeftHasWithered) {
   }
 }
 
+TEST(UpdateLarge, AMatrixThatLosesHalfAPercentPerStepShrinksAway) {
+  RowBench rule("update_large");
+  rule.knows("fc.weight", {4, 5});
+  std::int64_t step = 0;
+  const auto saved = [&](double l2, std::uint64_t count = 20) {
+    return rule.judge(step += 10, row_of("fc.weight", Role::weight, count, l2, l2));
+  };
+  // Ten steps of 0.5 % leave 0.951.
+  double norm = 10;
+  EXPECT_EQ(saved(norm), "insufficient_data");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(saved(norm *= 0.95), "insufficient_data") << i;
+  EXPECT_EQ(saved(norm *= 0.95), "hit") << "0.815 were left of it after four, 0.774 after five";
+  EXPECT_NEAR(rule.finding->observed.value, 0.7738, 1e-4);
+  EXPECT_EQ(rule.finding->first_step, 10);
+  EXPECT_EQ(saved(norm *= 0.96), "insufficient_data") << "slower";
+  EXPECT_EQ(saved(norm *= 0.5), "insufficient_data") << "in four saves in a row";
+  for (int i = 0; i < 2; ++i) saved(norm *= 0.9);
+  EXPECT_EQ(saved(norm *= 0.9), "hit");
+}
+
+TEST(UpdateLarge, FewElementsMayShrinkAndItCanBeLeftOut) {
+  for (const auto& [with, count] :
+       {std::pair<const char*, std::uint64_t>{"{}", 15}, {"{shrinks: 0}", 20}}) {
+    RowBench rule("update_large", with);
+    rule.knows("fc.weight", {4, 5});
+    double norm = 10;
+    for (std::int64_t i = 1; i < 9; ++i) {
+      EXPECT_EQ(rule.judge(i, row_of("fc.weight", Role::weight, count, norm, norm)),
+                "insufficient_data");
+      norm *= 0.9;
+    }
+  }
+}
+
 TEST(UpdateLarge, CountsPerStep) {
   Matrix w;
   EXPECT_EQ(w.moved(20, 10, 31, 10), "ok");
