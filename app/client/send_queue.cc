@@ -43,24 +43,28 @@ void SendQueue::count(const QueuedRecord& record) {
   ++dropped_[index(record.precedence)];
 }
 
-// Makes room from the lowest precedence upwards, oldest first, an eighth of the queue at a time so
-// that a full queue is not walked for every record.
+// Makes room from the lowest precedence upwards, oldest first, and no more than is needed: the
+// caller is the training thread.
 bool SendQueue::make_room(Precedence above, std::uint64_t bytes) {
-  const std::uint64_t goal = capacity_ - std::min(capacity_, std::max(bytes, capacity_ / 8));
-  for (std::size_t precedence = kPrecedences - 1; precedence > index(above) && bytes_ > goal;
-       --precedence) {
-    std::deque<QueuedRecord> kept;
-    for (QueuedRecord& item : records_) {
-      if (index(item.precedence) == precedence && bytes_ > goal) {
-        bytes_ -= size_of(item);
-        count(item);
-      } else {
-        kept.push_back(std::move(item));
-      }
+  for (std::size_t lane = kPrecedences - 1; lane > index(above); --lane) {
+    std::deque<QueuedRecord>& records = lanes_[lane];
+    while (bytes_ + bytes > capacity_ && !records.empty()) {
+      bytes_ -= size_of(records.front());
+      count(records.front());
+      records.pop_front();
     }
-    records_.swap(kept);
   }
   return bytes_ + bytes <= capacity_;
+}
+
+// The lane whose first record is next; null when there is none.
+std::deque<QueuedRecord>* SendQueue::oldest() {
+  std::deque<QueuedRecord>* found = nullptr;
+  for (std::deque<QueuedRecord>& lane : lanes_) {
+    if (lane.empty()) continue;
+    if (found == nullptr || lane.front().place < found->front().place) found = &lane;
+  }
+  return found;
 }
 
 bool SendQueue::push(QueuedRecord record) {
@@ -76,7 +80,8 @@ bool SendQueue::push(QueuedRecord record) {
     }
     much = bytes_ <= capacity_ / 8 && bytes_ + bytes > capacity_ / 8;
     bytes_ += bytes;
-    records_.push_back(std::move(record));
+    record.place = next_place_++;
+    lanes_[index(record.precedence)].push_back(std::move(record));
   }
   if (much || idle_.load()) {
     ++wakes_;
@@ -87,9 +92,10 @@ bool SendQueue::push(QueuedRecord record) {
 
 std::optional<QueuedRecord> SendQueue::pop() {
   const std::lock_guard lock(mutex_);
-  if (records_.empty()) return std::nullopt;
-  QueuedRecord record = std::move(records_.front());
-  records_.pop_front();
+  std::deque<QueuedRecord>* lane = oldest();
+  if (lane == nullptr) return std::nullopt;
+  QueuedRecord record = std::move(lane->front());
+  lane->pop_front();
   bytes_ -= size_of(record);
   return record;
 }
@@ -97,12 +103,13 @@ std::optional<QueuedRecord> SendQueue::pop() {
 void SendQueue::put_back(QueuedRecord record) {
   const std::lock_guard lock(mutex_);
   bytes_ += size_of(record);
-  records_.push_front(std::move(record));
+  record.place = --first_place_;
+  lanes_[index(record.precedence)].push_front(std::move(record));
 }
 
 void SendQueue::wait(std::chrono::nanoseconds timeout, bool only_wake) {
   std::unique_lock lock(mutex_);
-  filled_.wait_for(lock, timeout, [&] { return woken_ || (!only_wake && !records_.empty()); });
+  filled_.wait_for(lock, timeout, [&] { return woken_ || (!only_wake && oldest() != nullptr); });
   woken_ = false;
 }
 
@@ -127,9 +134,12 @@ std::vector<Gap> SendQueue::take_gaps() {
 
 std::uint64_t SendQueue::purge() {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t purged = records_.size();
-  for (const QueuedRecord& item : records_) count(item);
-  records_.clear();
+  std::uint64_t purged = 0;
+  for (std::deque<QueuedRecord>& lane : lanes_) {
+    purged += lane.size();
+    for (const QueuedRecord& item : lane) count(item);
+    lane.clear();
+  }
   bytes_ = 0;
   return purged;
 }
@@ -146,7 +156,9 @@ std::uint64_t SendQueue::bytes() const {
 
 std::size_t SendQueue::size() const {
   const std::lock_guard lock(mutex_);
-  return records_.size();
+  std::size_t size = 0;
+  for (const std::deque<QueuedRecord>& lane : lanes_) size += lane.size();
+  return size;
 }
 
 std::array<std::uint64_t, kPrecedences> SendQueue::dropped() const {

@@ -31,6 +31,7 @@ struct QueuedRecord {
   std::uint32_t rows = 0;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
+  std::int64_t place = 0;  // the queue's own
 };
 
 /// What was dropped from one precedence and not reported yet.
@@ -87,11 +88,15 @@ class SendQueue {
  private:
   void count(const QueuedRecord& record);
   bool make_room(Precedence above, std::uint64_t bytes);
+  [[nodiscard]] std::deque<QueuedRecord>* oldest();
 
   std::function<void(const core::OutRecord&)> tap_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
-  std::deque<QueuedRecord> records_;
+  // One per precedence, so that what is dropped is found at once; `place` is the order over all.
+  std::array<std::deque<QueuedRecord>, kPrecedences> lanes_;
+  std::int64_t next_place_ = 0;
+  std::int64_t first_place_ = 0;
   std::uint64_t capacity_;
   std::uint64_t bytes_ = 0;
   bool woken_ = false;

@@ -45,6 +45,24 @@ TEST(SendQueue, LowestLaneMakesRoomOldestFirst) {
   EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
 }
 
+// A queue that is full stays so for as long as an outage lasts: what a push() costs then is what every
+// step of the training costs.
+TEST(SendQueue, ARecordDropsNoMoreThanTheRoomItTakes) {
+  SendQueue queue(12'000);
+  std::int64_t step = 0;
+  while (queue.push(record(Precedence::raw, step))) ++step;
+  const std::size_t held = queue.size();
+  for (std::uint64_t dropped = 1; dropped <= 3; ++dropped) {
+    EXPECT_TRUE(queue.push(record(Precedence::control, step++)));
+    EXPECT_EQ(queue.dropped()[3], 1 + dropped);  // the one that found no room before
+    EXPECT_EQ(queue.size(), held);
+  }
+  queue.put_back(*queue.pop());
+  const auto kept = drain(queue);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+  EXPECT_EQ(kept.front(), 3);
+}
+
 TEST(SendQueue, NothingAboveItsOwnLaneIsDroppedForARecord) {
   SendQueue queue(5'000);
   while (queue.push(record(Precedence::scalars, 1))) {
