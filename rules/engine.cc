@@ -27,6 +27,7 @@ void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody&
   if (number == kNoRoster) return;
   ctx.part->cut.touch_worker(*run, number);
   if (!arrivals.accept(*run, run->workers[number], header)) return;
+  if (header.shard_count > run->course.shards) reports.spread(*run, header.shard_count);
   if (run->job.lost && !agent) ends.revive(*run, header.time);
   if (!agent) {
     ctx.current = number;

@@ -20,6 +20,10 @@ std::string_view to_string(EvaluationOutcome outcome) noexcept {
 Program::Program() = default;
 Program::~Program() = default;
 std::unique_ptr<Evaluator> Program::evaluator() const { return nullptr; }
+TensorUse Program::tensor_use() const noexcept {
+  return (inputs() & input::kRows) != 0 ? TensorUse::several : TensorUse::none;
+}
+
 Match Program::selects(const Candidate& candidate) const {
   return selection.matches(candidate.role, candidate.name);
 }

@@ -88,6 +88,14 @@ struct Candidate {
 };
 
 /// A rule with its parameters. Immutable; shared by all engines.
+/// What a rule sees of tensors. The tensors of a run may be spread over several shards, each judged by
+/// itself (docs/wire.md); all workers' rows of one tensor are in one of them.
+enum class TensorUse : std::uint8_t {
+  none,    // scalars, samples, spans, times: all of them are in the first shard
+  one,     // each verdict is of rows of one tensor
+  several  // a verdict may need several, or a scalar beside them
+};
+
 class Program {
  public:
   Program();
@@ -101,6 +109,9 @@ class Program {
   [[nodiscard]] virtual std::unique_ptr<Evaluator> evaluator() const;
   /// Whether its issues stand at steps; false: at times.
   [[nodiscard]] virtual bool step_clock() const noexcept { return true; }
+
+  /// Rules that use several are given none of a run that is spread over shards, and say so.
+  [[nodiscard]] virtual TensorUse tensor_use() const noexcept;
 
   /// Rules that come with it, as they are then configured (complete(), rules.h).
   [[nodiscard]] virtual std::span<const RuleSettings> brings() const noexcept { return {}; }
@@ -131,6 +142,7 @@ struct RowHit {
 
 class RowProgram : public Program {
  public:
+  [[nodiscard]] TensorUse tensor_use() const noexcept override { return TensorUse::one; }
   [[nodiscard]] virtual std::size_t state_bytes() const noexcept = 0;
   virtual void init(std::byte* state) const = 0;
   /// Judges these rows of the batch (numbers, ascending, at least one; each has a unit). `states`, `lives`: per
@@ -181,6 +193,10 @@ class RowProgramOf final : public RowProgram {
   static_assert(std::is_trivially_copyable_v<State>);
   typename Rule::Config config;
 
+  [[nodiscard]] TensorUse tensor_use() const noexcept override {
+    if constexpr (requires { Rule::kTensorUse; }) return Rule::kTensorUse;
+    return TensorUse::one;
+  }
   [[nodiscard]] std::size_t state_bytes() const noexcept override { return sizeof(State); }
   void init(std::byte* state) const override { new (state) State{}; }
   void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,

@@ -12,7 +12,7 @@ struct Item {
   std::uint64_t EngineStats::*value;
 };
 
-constexpr std::array<Item, 29> kCounters{{
+constexpr std::array<Item, 30> kCounters{{
     {"tocsin_rules_frames_total", "telemetry frames handled", &EngineStats::frames},
     {"tocsin_rules_rows_total", "telemetry rows judged", &EngineStats::rows},
     {"tocsin_rules_duplicate_frames_total", "frames whose sequence was not new",
@@ -29,6 +29,9 @@ constexpr std::array<Item, 29> kCounters{{
     {"tocsin_rules_missing_frames_total", "frames that never came", &EngineStats::missing_frames},
     {"tocsin_rules_refused_units_total", "rows of units beyond max_units_per_run",
      &EngineStats::refused_units},
+    {"tocsin_rules_withheld_units_total",
+     "units of runs over several shards that a rule that joins tensors was not given",
+     &EngineStats::withheld_units},
     {"tocsin_rules_refused_runs_total", "frames of runs beyond max_runs",
      &EngineStats::refused_runs},
     {"tocsin_rules_evicted_runs_total", "ended runs that made room for others",

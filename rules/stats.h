@@ -20,6 +20,7 @@ struct EngineStats {
   std::uint64_t late_rows = 0;          // their step was already judged
   std::uint64_t missing_frames = 0;     // gaps in sequences
   std::uint64_t refused_units = 0;      // beyond max_units_per_run
+  std::uint64_t withheld_units = 0;     // of runs over several shards, from rules that join tensors
   std::uint64_t refused_runs = 0;       // frames of runs beyond max_runs
   std::uint64_t evicted_runs = 0;       // ended runs that made room for others
   std::uint64_t discarded_samples = 0;  // NaN, negative or far-future system samples

@@ -46,6 +46,10 @@ class WindowedRowProgram final : public RowProgram {
   static_assert(sizeof(State) % 8 == 0 && sizeof(Item) % 8 == 0, "states stand side by side");
   typename Rule::Config config;
 
+  [[nodiscard]] TensorUse tensor_use() const noexcept override {
+    if constexpr (requires { Rule::kTensorUse; }) return Rule::kTensorUse;
+    return TensorUse::one;
+  }
   [[nodiscard]] std::size_t state_bytes() const noexcept override {
     return sizeof(State) + Rule::window(config) * sizeof(Item);
   }

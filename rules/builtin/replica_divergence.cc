@@ -18,6 +18,7 @@ namespace {
 
 struct ReplicaDivergence {
   static constexpr std::span<const std::string_view> kKinds{};
+  static constexpr TensorUse kTensorUse = TensorUse::one;
   static constexpr bool kPerWorker = false;
   static constexpr Sent kSent[] = {core::SparseStat::digest};
   static constexpr std::size_t kTold = 10;  // ranks in the evidence

@@ -27,6 +27,7 @@ std::string_view parameter_of(std::string_view gradient) {
 }
 
 struct VanishingGradient {
+  static constexpr TensorUse kTensorUse = TensorUse::several;  // shares, and the scalar loss_scale
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
 

@@ -51,7 +51,8 @@ struct WeightUpdateRatio {
   enum Kind : unsigned { kTooLarge, kTooSmall, kFromZero };
 
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
-  static constexpr std::int64_t kMost = 256;  // saved steps that are remembered
+  static constexpr TensorUse kTensorUse = TensorUse::several;  // the scalar learning_rate
+  static constexpr std::int64_t kMost = 256;                   // saved steps that are remembered
   static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
   // An update of fewer resolutions than this, of the norm and per step, may be lost to rounding: a
   // half of one is where all of it is. The rest is for gradients that differ between saves.

@@ -19,6 +19,10 @@ class FoldedRows final : public StepSetProgramOf<FoldRule<PerWorker>> {
   [[nodiscard]] Match selects(const Candidate& candidate) const override {
     return choice_.matches(candidate);
   }
+  [[nodiscard]] TensorUse tensor_use() const noexcept override {
+    const bool alone = !this->config.folds_names && this->config.rule.formula.hearings.empty();
+    return alone ? TensorUse::one : TensorUse::several;
+  }
   [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override {
     return std::make_unique<FoldEvaluator<PerWorker>>(this->config, this->common);
   }

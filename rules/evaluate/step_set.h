@@ -297,6 +297,10 @@ template <typename Rule>
 class StepSetProgramOf : public Program {
  public:
   typename Rule::Config config;
+  [[nodiscard]] TensorUse tensor_use() const noexcept override {
+    if constexpr (requires { Rule::kTensorUse; }) return Rule::kTensorUse;
+    return TensorUse::several;
+  }
   [[nodiscard]] std::uint32_t inputs() const noexcept override {
     return input::kRows | input::kStepEnds | (Rule::kPerWorker ? 0 : input::kClosedSteps);
   }

@@ -14,6 +14,10 @@ std::string name_of(const Run& run, std::uint64_t hash) {
   return core::hex(bytes);
 }
 
+bool withholds_tensors(const Run& run, const Program& program) {
+  return run.course.shards > 1 && program.tensor_use() == TensorUse::several;
+}
+
 bool wants_worker(const Common& common, const Worker& worker) {
   return common.workers.empty() || std::find(common.workers.begin(), common.workers.end(),
                                              worker.name) != common.workers.end();

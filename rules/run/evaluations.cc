@@ -177,7 +177,9 @@ void Evaluations::choose(Run& run, Roster& roster) {
     const Program& program = *ctx_.rules->evaluated[wanting[w]].program;
     std::vector<Match>& chosen = roster.chosen[w];
     chosen.resize(roster.slots.size(), Match::unknown);
-    const bool looks = program.common.wants_mode(roster.mode) &&
+    const bool withheld = withholds_tensors(run, program) && !roster.scalars;
+    if (withheld) ctx_.stats.withheld_units += roster.slots.size() - first;
+    const bool looks = !withheld && program.common.wants_mode(roster.mode) &&
                        wants_worker(program.common, run.workers[roster.worker]);
     for (std::size_t i = first; i < roster.slots.size(); ++i) {
       if (chosen[i] != Match::unknown) continue;

@@ -76,6 +76,7 @@ struct Course {
   core::Mode last_mode = core::Mode::global;  // of the newest progress,
   std::int64_t last_mode_step = 0;            // and its step in that mode
   std::uint8_t seen_modes = 0;
+  std::uint16_t shards = 1;  // over which its tensors are spread
 };
 
 }  // namespace tocsin::rules

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "rules/run/describe.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -18,6 +20,19 @@ std::string window_end(const Open& open, const Place& place) {
                                   [](const auto& label) { return label.first == "mode"; });
   const std::string step = "s" + std::to_string(place.step);
   return joins && place.mode ? std::string(core::to_string(*place.mode)) + ':' + step : step;
+}
+
+// The first shard alone has statuses.
+std::string spread_words(const Run& run, const Program& program, core::RuleState state) {
+  const std::string shards = std::to_string(run.course.shards) + " shards";
+  if (withholds_tensors(run, program)) {
+    return "the tensors of this run are spread over " + shards +
+           ", and a rule that joins several is given none of them";
+  }
+  const bool nothing =
+      state == core::RuleState::no_data || state == core::RuleState::no_issues_found;
+  if (!nothing || program.tensor_use() == TensorUse::none) return {};
+  return "said of the first of " + shards + " alone: what is found in the others, issues say";
 }
 
 }  // namespace
@@ -45,6 +60,16 @@ void Reports::tell_reports(Run& run, const core::Issue& issue) {
   }
 }
 
+void Reports::spread(Run& run, std::uint16_t shards) {
+  run.course.shards = shards;
+  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+    if (run.issues.progress[rule].state != core::RuleState::no_data) continue;
+    if (withholds_tensors(run, *ctx_.rules->settings(rule).program)) {
+      status(run, rule, core::RuleState::no_data);
+    }
+  }
+}
+
 void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason,
                      core::ValueMap summary, std::optional<std::int64_t> as_of) {
   RuleProgress& progress = run.issues.progress[rule];
@@ -59,6 +84,10 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   event.status = state;
   event.previous = previous;
   event.reason = std::move(reason);
+  if (run.course.shards > 1) {
+    const std::string more = spread_words(run, *which.program, state);
+    event.reason += (event.reason.empty() || more.empty() ? "" : "; ") + more;
+  }
   if (state == core::RuleState::no_data) {
     for (const Need& need : which.program->needs) {
       std::string text = "collection " + need.collection;

@@ -18,6 +18,9 @@ class Reports {
   void emit(Event event);
   /// An identified one, with its number.
   void send(Run& run, std::uint32_t rule, core::Issue issue);
+  /// The tensors of the run are spread over so many shards: rules that join several say that they are
+  /// given none.
+  void spread(Run& run, std::uint16_t shards);
   /// A rule of the user's stands at `state` from now on; `as_of`, UTC ns: what its summary speaks of,
   /// else as far as the run has come.
   void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {},

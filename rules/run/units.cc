@@ -83,6 +83,10 @@ void Units::resolve(Run& run, Roster& roster) {
           !wants_worker(program.common, run.workers[roster.worker])) {
         continue;
       }
+      if (withholds_tensors(run, program) && !roster.scalars) {
+        ++ctx_.stats.withheld_units;
+        continue;
+      }
       Block& block = roster.blocks[r];
       if (block.applies.size() < first || block.lives.size() < first) {
         ctx_.part->cut.touch_slots(run, roster_number);  // older units get what they had no use for
