@@ -118,16 +118,23 @@ CommitQueue::Progress CommitQueue::settle(const core::Status& status, core::Dura
 
 void CommitQueue::put_back() {
   auto records = committer_->take_back();
-  // What went ahead may be lost too. Of one topic it stands before what waited for the commit.
-  std::vector<StageRecord> all = std::exchange(ahead_under_way_, {});
-  all.reserve(all.size() + records.size() + ahead_.size() + pending_.size());
-  for (const StageRecord& one : all) pending_bytes_ += bytes_of(one.record);
+  // What went ahead may be lost too. Of one topic it stands before what waited for the commit: it goes
+  // ahead again, so that the commit stays what it was (its transaction may still go through); only
+  // where that is refused does it lead the commit.
+  std::vector<StageRecord> ahead = std::exchange(ahead_under_way_, {});
+  for (const StageRecord& one : ahead) pending_bytes_ += bytes_of(one.record);
+  std::move(ahead_.begin(), ahead_.end(), std::back_inserter(ahead));
+  ahead_.clear();
+  std::vector<StageRecord> all;
+  all.reserve(ahead.size() + records.size() + pending_.size());
+  for (StageRecord& one : ahead) {
+    const bool again = all.empty() && committer_->write_ahead(one.record);
+    (again ? ahead_ : all).push_back(std::move(one));
+  }
   for (std::size_t i = 0; i < records.size(); ++i) {
     pending_bytes_ += bytes_of(records[i]);
     all.push_back({owners_[i], std::move(records[i])});
   }
-  std::move(ahead_.begin(), ahead_.end(), std::back_inserter(all));
-  ahead_.clear();
   std::move(pending_.begin(), pending_.end(), std::back_inserter(all));
   pending_ = std::move(all);
   held_under_way_.clear();

@@ -37,6 +37,7 @@ struct StageWiring {
   std::string group;                // empty: group-less; reads all from the beginning, commits none
   std::vector<std::string> topics;  // short names
   std::string transactional_id;     // empty: plain producer, at least once
+  bool ahead = false;               // StageRecord::ahead is heeded beside a transactional id
   std::string writer;               // of the publisher: client id
   std::string state_topic;          // compacted; empty with StateScope::none
   StateScope state = StateScope::none;

@@ -51,6 +51,7 @@ core::Status TopicLoop::Impl::open() {
   publisher.durable = true;
   publisher.linger = 0ms;  // what goes ahead of its commit is not flushed
   publisher.transactional_id = wiring_.transactional_id;
+  publisher.ahead = wiring_.ahead;
   auto made = ports_.transport->publisher(std::move(publisher));
   if (!made) return made.error();
   if (const auto status = state_.open(**made); !status) return status;

@@ -76,6 +76,9 @@ struct PublisherOptions {
   /// Kafka: stable per engine thread. Empty: a plain idempotent producer, whose commit() is
   /// at-least-once (flush, then store the positions). Ignored by the journal.
   std::string transactional_id;
+  /// Kafka, beside a transactional id: write_ahead() writes outside of the transactions. What it wrote
+  /// may be there again after a crash; records and positions of commit() are still one unit, and fenced.
+  bool ahead = false;
   /// Whose positions commit() takes; must outlive the publisher. Null: commit() takes none.
   core::RecordSource* source = nullptr;
   bool durable = false;  // journal: a commit is synced to the disk before it counts

@@ -33,11 +33,10 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
   wiring_.group = options_.topic_prefix + "-rules";
   wiring_.topics = {core::topic::kTelemetry};
   at_least_once_ = options_.engine.delivery != "exactly_once";
-  if (at_least_once_) {
-    wiring_.take_every = kTakeEvery;
-  } else {
-    wiring_.transactional_id = options_.topic_prefix + "-rules-" + options_.instance;
-  }
+  wiring_.ahead = at_least_once_;
+  if (at_least_once_) wiring_.take_every = kTakeEvery;
+  // At least once too: of a state, a part is worth nothing, and a process that was replaced must not write over it.
+  wiring_.transactional_id = options_.topic_prefix + "-rules-" + options_.instance;
   wiring_.writer = "engine";
   wiring_.state_topic = core::topic::kRulesState;
   wiring_.state = StateScope::input_partition;
@@ -48,10 +47,8 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
   wiring_.name += "-" + options_.hosted;
   wiring_.group += "-" + options_.hosted;
   wiring_.writer += "-" + options_.hosted;
-  if (!wiring_.transactional_id.empty()) {
-    wiring_.transactional_id =
-        options_.topic_prefix + "-rules-" + options_.hosted + "-" + options_.instance;
-  }
+  wiring_.transactional_id =
+      options_.topic_prefix + "-rules-" + options_.hosted + "-" + options_.instance;
   state_prefix_ = std::string(kHostedState) + options_.hosted + "/";
 }
 

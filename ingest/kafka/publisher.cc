@@ -90,11 +90,12 @@ core::Status KafkaPublisher::commit(std::span<const core::OutRecord> records,
                                     std::span<const core::Position> positions) {
   const bool plain = options_.transactional_id.empty();
   // Of a plain producer something may be on its way.
-  if (records.empty() && positions.empty() && !plain) return core::ok();
+  if (records.empty() && positions.empty() && !plain && !options_.ahead) return core::ok();
   const auto start = Clock::now();
   const auto deadline = start + options_.commit_timeout;
-  auto status = plain ? commit_at_least_once(records, positions, deadline)
-                      : commit_transaction(records, positions, deadline);
+  auto status = plain            ? commit_at_least_once(records, positions, deadline)
+                : options_.ahead ? commit_behind(records, positions, deadline)
+                                 : commit_transaction(records, positions, deadline);
   duration_.observe(std::chrono::duration<double>(Clock::now() - start).count());
   (status ? committed_ : failed_).add();
   return status;
@@ -133,7 +134,7 @@ core::Status KafkaPublisher::produce_all(KafkaProducer& producer,
 
 /// Of a topic that was never written to, the commit asks the cluster first.
 bool KafkaPublisher::write_ahead(const core::OutRecord& record) {
-  if (!options_.transactional_id.empty()) return false;
+  if (!options_.transactional_id.empty() && !options_.ahead) return false;
   auto producer = plain();
   return producer && (*producer)->knows(record.topic) &&
          (*producer)->produce_unserved(record).has_value();
@@ -153,6 +154,20 @@ core::Status KafkaPublisher::commit_at_least_once(std::span<const core::OutRecor
   if (auto status = produce_all(**producer, records, deadline); !status) return status;
   if (auto status = (*producer)->deliver(deadline); !status) return status;
   return store_positions(positions, deadline);
+}
+
+/// What went ahead has to be there before the transaction that remembers having said it.
+core::Status KafkaPublisher::commit_behind(std::span<const core::OutRecord> records,
+                                           std::span<const core::Position> positions,
+                                           Deadline deadline) {
+  auto producer = plain();
+  if (!producer) return producer.error();
+  for (const auto& record : records) {  // the next one of that topic may go ahead
+    (void)(*producer)->partitions(record.topic, at_most(kMetadataTimeout, deadline));
+  }
+  if (auto status = (*producer)->deliver(deadline); !status) return status;
+  if (records.empty() && positions.empty()) return core::ok();
+  return commit_transaction(records, positions, deadline);
 }
 
 /// The library's own synchronous commit has no deadline.

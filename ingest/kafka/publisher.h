@@ -57,6 +57,8 @@ class KafkaPublisher final : public core::RecordPublisher {
                                  std::span<const core::Position> positions, Deadline deadline);
   core::Status commit_at_least_once(std::span<const core::OutRecord> records,
                                     std::span<const core::Position> positions, Deadline deadline);
+  core::Status commit_behind(std::span<const core::OutRecord> records,
+                             std::span<const core::Position> positions, Deadline deadline);
   core::Status store_positions(std::span<const core::Position> positions, Deadline deadline);
   core::Status make_ready(Deadline deadline);
   core::Status produce_all(KafkaProducer& producer, std::span<const core::OutRecord> records,

@@ -235,6 +235,41 @@ TEST(KafkaGroup, NothingIsWrittenAheadOfATransaction) {
   EXPECT_FALSE(committer->write_ahead(record("issues", "k", "2")));
 }
 
+TEST(KafkaGroup, BesideATransactionOnlyWhatMayGoesAheadAndTheRestIsFenced) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto source = backend->member({"telemetry"});
+  ingest::PublisherOptions options;
+  options.source = source.get();
+  options.transactional_id = unique_name("ahead");
+  options.ahead = true;
+  options.linger = milliseconds{0};
+  auto opened = backend->transport().publisher(options);
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto& committer = **opened;
+  ASSERT_TRUE(committer.commit(std::vector{record("issues", "k", "1")}, {}));
+  ASSERT_TRUE(committer.write_ahead(record("issues", "k", "2")));
+  auto reader = backend->observer({"issues"});
+  const auto early = read_records(*reader, 2);
+  ASSERT_TRUE(early) << early.error().message;
+  ASSERT_THAT(*early, SizeIs(2));
+  EXPECT_EQ(early->back().value, "2");
+  ASSERT_TRUE(committer.commit({}, {}));  // nothing but what is on its way
+  ASSERT_TRUE(committer.commit(std::vector{record("issues", "k", "3")}, {}));
+  // A newer process has the id: what was replaced can still say something, but commit nothing.
+  auto successor = backend->transport().publisher(options);
+  ASSERT_TRUE(successor) << successor.error().message;
+  const auto fenced = committer.commit(std::vector{record("issues", "k", "4")}, {});
+  ASSERT_FALSE(fenced);
+  EXPECT_EQ(fenced.error().code, core::Code::failed_precondition) << fenced.error().message;
+  ASSERT_TRUE((*successor)->commit(std::vector{record("issues", "k", "5")}, {}));
+  const auto late = read_records(*reader, 2);
+  ASSERT_TRUE(late) << late.error().message;
+  ASSERT_THAT(*late, SizeIs(2));
+  EXPECT_EQ(late->front().value, "3");
+  EXPECT_EQ(late->back().value, "5");
+}
+
 TEST(KafkaPositions, APositionThatRetentionTookIsAGapAndReadingGoesOn) {
   auto backend = open_kafka_backend();
   ASSERT_NE(backend, nullptr);

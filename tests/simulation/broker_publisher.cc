@@ -1,6 +1,7 @@
 // Writing to the broker in memory, and leases on it.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tests/simulation/broker_state.h"
 
@@ -51,6 +52,8 @@ class Publisher final : public core::RecordPublisher {
       if (auto status = state_->check(record); !status) return status;
     }
     if (options_.transactional_id.empty()) return commit_plainly(records, positions, fault);
+    if (lost_ahead_) return *std::exchange(lost_ahead_, std::nullopt);
+    if (options_.ahead && records.empty() && positions.empty()) return core::ok();
     if (state_->options.fences && epoch_ != state_->producers[options_.transactional_id].epoch) {
       return core::Error{
           core::Code::failed_precondition,
@@ -76,7 +79,7 @@ class Publisher final : public core::RecordPublisher {
   }
 
   bool write_ahead(const core::OutRecord& record) override {
-    if (!options_.transactional_id.empty()) return false;
+    if (!options_.transactional_id.empty() && !options_.ahead) return false;
     const std::lock_guard lock(state_->mutex);
     const auto fault = state_->fault(*client_, Call::write_ahead);
     if (fault.kind == Fault::Kind::refused || !state_->check(record)) return false;
@@ -190,6 +193,8 @@ class Publisher final : public core::RecordPublisher {
   /// At least once: the records, and only then the positions.
   core::Status commit_plainly(std::span<const core::OutRecord> records,
                               std::span<const core::Position> positions, const Fault& fault) {
+    const bool halfway = fault.kind != Fault::Kind::none && state_->random() % 2 == 0;
+    if (halfway || fault.kind == Fault::Kind::late) return write_some(records, fault);
     for (const auto& record : records) state_->store(record, 0);
     if (lost_ahead_) return *std::exchange(lost_ahead_, std::nullopt);
     if (fault.kind == Fault::Kind::hangs) return fault.error;
@@ -204,6 +209,27 @@ class Publisher final : public core::RecordPublisher {
       }
     }
     return fault.kind == Fault::Kind::none ? core::ok() : core::Status(fault.error);
+  }
+
+  /// Without a transaction each partition takes for itself what reaches it, in the order in which it
+  /// was sent; what is late arrives whoever owns the partitions then: nothing fences it.
+  core::Status write_some(std::span<const core::OutRecord> records, const Fault& fault) {
+    const auto request = std::make_shared<Request>();
+    std::set<core::StreamPartition> cut;
+    for (const auto& record : records) {
+      const core::StreamPartition where{record.topic, *state_->partition_of(record)};
+      if (state_->random() % 4 == 0) cut.insert(where);
+      if (!cut.contains(where)) {
+        state_->store(record, 0);
+      } else {
+        request->records.push_back(record);
+      }
+    }
+    if (fault.kind == Fault::Kind::late) {
+      request->arrives = state_->steady() + fault.arrives;
+      state_->late.push_back(request);
+    }
+    return fault.error;
   }
 
   std::shared_ptr<MemoryBroker::State> state_;

@@ -68,6 +68,7 @@ struct MemoryBroker::State {
   /// What becomes of a call; a dead client's calls are refused.
   Fault fault(Client& client, Call call);
   [[nodiscard]] core::Status check(const core::OutRecord& record) const;
+  [[nodiscard]] core::Result<std::int32_t> partition_of(const core::OutRecord& record) const;
   void store(core::OutRecord record, std::uint64_t transaction);
   /// Sessions, transactions and hanging commits whose time has come.
   void advance();
@@ -95,9 +96,6 @@ struct MemoryBroker::State {
   FaultHook hook;
   std::int64_t now = 0;
   std::mt19937_64 random;
-
- private:
-  [[nodiscard]] core::Result<std::int32_t> partition_of(const core::OutRecord& record) const;
 };
 
 std::unique_ptr<core::RecordSource> make_source(std::shared_ptr<MemoryBroker::State> state,

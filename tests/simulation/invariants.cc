@@ -82,6 +82,8 @@ class Checker {
         causes_[issue_key_of(*issue)].insert(cause.issue_key);
       }
       const auto [first, fresh] = committed.emplace(issue->event_id, *issue);
+      // At least once: after a fault it may be said again, with the same id.
+      if (world_.scenario().at_least_once) continue;
       if (!fresh && !of_two_launches(first->second, *issue)) {
         twice.emplace_back(issue->run.uid,
                            "there twice, now at " + std::to_string(stored.partition) + "@" +

@@ -21,6 +21,8 @@ std::string_view to_string(Mutation mutation) noexcept {
       return "skip_snapshot_piece";
     case Mutation::resolve_twice:
       return "resolve_twice";
+    case Mutation::forget_ahead:
+      return "forget_ahead";
   }
   return "";
 }
@@ -39,7 +41,10 @@ class BadPublisher final : public core::RecordPublisher {
 
   core::Status publish(const core::OutRecord& record) override { return inner_->publish(record); }
   core::Status flush(std::chrono::milliseconds timeout) override { return inner_->flush(timeout); }
-  bool write_ahead(const core::OutRecord& record) override { return inner_->write_ahead(record); }
+  bool write_ahead(const core::OutRecord& record) override {
+    if (mutation_ == Mutation::forget_ahead && ++ahead_ % 3 == 0) return true;
+    return inner_->write_ahead(record);
+  }
   core::Result<std::int32_t> partitions(std::string_view topic) override {
     return inner_->partitions(topic);
   }
@@ -71,6 +76,7 @@ class BadPublisher final : public core::RecordPublisher {
   Mutation mutation_;
   std::unique_ptr<core::RecordPublisher> inner_;
   std::vector<core::OutRecord> again_;
+  int ahead_ = 0;
 };
 
 class BadTransport final : public ingest::Transport {
@@ -146,8 +152,8 @@ class Forgetful final : public app::Stage {
 }  // namespace
 
 std::unique_ptr<ingest::Transport> mutate(Mutation mutation, ingest::Transport& inner) {
-  if (mutation != Mutation::positions_before_records && mutation != Mutation::skip_snapshot_piece &&
-      mutation != Mutation::resolve_twice) {
+  if (mutation == Mutation::none || mutation == Mutation::drop_fence ||
+      mutation == Mutation::forget_finished) {
     return nullptr;
   }
   return std::make_unique<BadTransport>(mutation, inner);

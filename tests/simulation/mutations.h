@@ -16,10 +16,12 @@ enum class Mutation {
   forget_finished,           // the deliverer does not read back what it has finished
   skip_snapshot_piece,       // one record of a snapshot is not written
   resolve_twice,             // what was resolved is resolved again
+  forget_ahead,              // of what went ahead of a commit, some is never there
 };
-inline constexpr Mutation kMutations[] = {Mutation::drop_fence, Mutation::positions_before_records,
-                                          Mutation::forget_finished, Mutation::skip_snapshot_piece,
-                                          Mutation::resolve_twice};
+inline constexpr Mutation kMutations[] = {
+    Mutation::drop_fence,      Mutation::positions_before_records,
+    Mutation::forget_finished, Mutation::skip_snapshot_piece,
+    Mutation::resolve_twice,   Mutation::forget_ahead};
 std::string_view to_string(Mutation mutation) noexcept;
 
 /// The transport with the mistake around `inner`; null when this mistake is not one of transports.

@@ -124,6 +124,8 @@ Scenario scenario_of(std::uint64_t seed) {
   Random later(Random(seed ^ 0x51D0A6E27ULL).next());
   out.agent = later.chance(0.4);
   out.faults.retention = later.chance(0.25) ? later.real() * 0.02 : 0;
+  out.at_least_once = later.chance(0.2);
+  if (out.at_least_once) out.engine.delivery = "at_least_once";
   return out;
 }
 
@@ -136,6 +138,7 @@ std::string describe(const Scenario& scenario) {
                      core::to_text(std::chrono::round<std::chrono::seconds>(scenario.length)) +
                      (scenario.timeless ? ", grace periods out of reach" : "") +
                      (scenario.eager ? ", eager rebalances" : "") +
+                     (scenario.at_least_once ? ", at least once" : "") +
                      (scenario.agent ? ", an agent that sees processes end" : "");
   text += ", snapshot every " + core::to_text(scenario.engine.snapshot_interval);
   text += ", commit every " + core::to_text(scenario.engine.commit_interval);

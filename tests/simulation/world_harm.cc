@@ -23,6 +23,21 @@ Fault World::fault(std::string_view client, Call call) {
   } else if (call == Call::read_all && harm_.chance(rates.read)) {
     trace_.fault("state_unreadable", client, "");
     fault.kind = harm_.chance(0.5) ? Fault::Kind::refused : Fault::Kind::halfway;
+  } else if (call == Call::write_ahead && harm_.chance(rates.commit / 10)) {
+    switch (harm_.between(0, 2)) {
+      case 0:
+        trace_.fault("ahead_refused", client, "");
+        fault.kind = Fault::Kind::refused;
+        break;
+      case 1:
+        trace_.fault("ahead_lost", client, "");
+        fault.kind = Fault::Kind::lost;
+        break;
+      default:
+        trace_.fault("dies_after_ahead", client, "");
+        fault.dies = true;
+        break;
+    }
   } else if (call == Call::commit && harm_.chance(rates.commit)) {
     switch (harm_.between(0, 7)) {
       case 0:
