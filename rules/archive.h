@@ -1,5 +1,6 @@
 // Bytes of snapshots: one io() function per structure both writes and reads it, so that the two
-// directions cannot drift apart. Little-endian host order, no padding between fields.
+// directions cannot drift apart. Little-endian host order, no padding between fields; the padding
+// within a structure that is written as it lies in memory is zero.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,15 @@
 
 namespace tocsin::rules {
 
+template <typename T>
+void clear_padding([[maybe_unused]] T& value) noexcept {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&value);
+#endif
+#endif
+}
+
 class Writer {
  public:
   static constexpr bool kReading = false;
@@ -25,6 +35,22 @@ class Writer {
   void raw(const void* data, std::size_t size) {
     if (size == 0) return;  // an empty vector has no address
     out_.append(static_cast<const char*>(data), size);
+  }
+  /// As they lie in memory. What stood in their padding before belongs to nobody's snapshot.
+  template <typename T>
+  void flat(const T* items, std::size_t count) {
+    if constexpr (std::is_scalar_v<T> || std::has_unique_object_representations_v<T>) {
+      raw(items, count * sizeof(T));
+    } else {
+      const std::size_t from = out_.size();
+      out_.resize(from + count * sizeof(T));
+      for (std::size_t i = 0; i < count; ++i) {
+        T item;
+        std::memcpy(&item, items + i, sizeof item);
+        clear_padding(item);
+        std::memcpy(out_.data() + from + i * sizeof item, &item, sizeof item);
+      }
+    }
   }
 
  private:
@@ -38,6 +64,10 @@ class Loader {
   static constexpr bool kReading = true;
   static constexpr bool kLayout = false;
   explicit Loader(std::string_view in) : in_(in) {}
+  template <typename T>
+  void flat(T* items, std::size_t count) {
+    raw(items, count * sizeof(T));
+  }
   void raw(void* data, std::size_t size) {
     if (size == 0) return;
     if (size > in_.size()) {
@@ -75,7 +105,7 @@ void io(A& archive, T& value) {
   if constexpr (A::kLayout) {
     archive.template leaf<T>();
   } else {
-    archive.raw(&value, sizeof value);
+    archive.flat(&value, 1);
   }
 }
 
@@ -125,7 +155,7 @@ void io(A& archive, std::vector<T>& value) {
   const std::size_t size = io_size(archive, value.size(), kFlat ? sizeof(T) : 1);
   if constexpr (A::kReading) value.resize(size);
   if constexpr (kFlat) {
-    archive.raw(value.data(), size * sizeof(T));
+    archive.flat(value.data(), size);
   } else {
     for (T& item : value) io(archive, item);
   }
@@ -171,7 +201,7 @@ void io_slice(A& archive, std::vector<T>& value, std::size_t from, std::size_t t
   }
   if (size == 0) return;
   if constexpr (kFlat) {
-    archive.raw(value.data() + from, size * sizeof(T));
+    archive.flat(value.data() + from, size);
   } else {
     for (std::size_t i = 0; i < size; ++i) io(archive, value[from + i]);
   }

@@ -25,6 +25,10 @@ class LayoutArchive {
   }
   void open(char kind) { text_ += kind; }
   void raw(const void*, std::size_t size) { text_ += "#" + std::to_string(size) + ";"; }
+  template <typename T>
+  void flat(const T*, std::size_t count) {
+    raw(nullptr, count * sizeof(T));
+  }
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
