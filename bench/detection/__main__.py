@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from bench.detection import judge, report
+from bench.detection import judge, report, visible
 from bench.detection.record import NOTES, job_names, known
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,9 +66,19 @@ def _report(chosen):
         _page(tables)
 
 
+def _visible(chosen):
+    verdicts = json.loads((pathlib.Path(chosen.out) / "verdicts.json").read_text())
+    runs = [run for run in report.load(chosen.out, verdicts) if run.job in chosen.jobs]
+    body, (alarmed, whole) = visible.visible(pathlib.Path(chosen.out), runs, judge.default_group())
+    body += f"\n\nOf {whole} healthy runs the statistics of {alarmed} leave those of the others by as much in their first {visible.WINDOW} saved steps."
+    print(body)
+    if chosen.page:
+        _page({"visible": body})
+
+
 def main():
     parser = argparse.ArgumentParser(prog="bench/detection/run", description=__doc__)
-    parser.add_argument("step", nargs="?", default="all", choices=("record", "judge", "report", "all"))
+    parser.add_argument("step", nargs="?", default="all", choices=("record", "judge", "report", "visible", "all"))
     parser.add_argument("--out", default=str(ROOT / "build" / "detection"), help="folder of the recorded runs; what is there is kept")
     parser.add_argument("--seeds", type=int, default=5, help="faulty runs per fault and job")
     parser.add_argument("--healthy", type=int, default=20, help="healthy runs per job")
@@ -83,6 +93,8 @@ def main():
         _judge(chosen, [name for name in chosen.jobs if known(pathlib.Path(chosen.out) / name)])
     if chosen.step in ("judge", "report", "all"):
         _report(chosen)
+    if chosen.step == "visible":
+        _visible(chosen)
 
 
 if __name__ == "__main__":

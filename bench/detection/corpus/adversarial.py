@@ -9,7 +9,7 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": False, "gan_relative": False}
+TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": True, "gan_relative": False}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}

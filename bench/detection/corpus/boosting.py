@@ -12,7 +12,7 @@ import tocsin
 
 TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": True, "boost_many": True, "boost_table": True,
           "boost_rank": True, "boost_wrapper": True, "light_binary": True, "light_table": True, "light_rank": True, "boost_counts": True,
-          "light_auc": False, "boost_dart": False, "boost_pairs": False, "boost_few": False}
+          "light_auc": True, "boost_dart": True, "boost_pairs": False, "boost_few": False}
 NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm", "light_rank": "lightgbm",
          "boost_counts": "xgboost", "light_auc": "lightgbm", "boost_dart": "xgboost",
          "boost_pairs": "xgboost", "boost_few": "xgboost"}

@@ -11,7 +11,7 @@ import tocsin
 
 from .training import CAPTURE
 
-TUNING = {"warm_trees": False, "warm_forest": False}
+TUNING = {"warm_trees": True, "warm_forest": True}
 # Name of the fault, share of the run before it.
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "input_constant": 0.0, "held_differs": 0.0}
 SLOW = ("overfits", "held_differs")
