@@ -59,9 +59,10 @@ def at_most(bad, total):
     if total == 0 or bad >= total:
         return 1.0
     low, high = bad / total, 1.0
+    ways = [math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) for k in range(bad + 1)]
     for _ in range(60):
         middle = (low + high) / 2
-        chance = sum(math.comb(total, k) * middle**k * (1 - middle) ** (total - k) for k in range(bad + 1))
+        chance = sum(math.exp(ways[k] + k * math.log(middle) + (total - k) * math.log1p(-middle)) for k in range(bad + 1))
         low, high = (middle, high) if chance > 0.05 else (low, middle)
     return high
 
@@ -181,10 +182,11 @@ def per_fault(runs, default):
             figures = Figures(part, preset, chosen)
             row.append(f"{len(figures.caught)} of {len(figures.faulty)}")
         figures = Figures(part, "tocsin", default)
+        row.append(figures.quick)
         row.append(f"{statistics.median(figures.delays):.0f}" if figures.delays else "–")
         row.append(", ".join(sorted({run.job for run in Figures(part, "tocsin", None).missed})) or "–")
         rows.append(row)
-    return table(["Fault", "group `default`", "all rules", "`original`, all", "median delay (default)", "jobs where all rules miss it"], rows)
+    return table(["Fault", "group `default`", "all rules", "`original`, all", "in time (default)", "median delay (default)", "jobs where all rules miss it"], rows)
 
 
 def per_job(runs, default):
