@@ -367,6 +367,7 @@ int run(int argc, char** argv) {
   add_views(app, call);
   add_stop(app, call);
   add_silence(app, call);
+  add_capture(app, call);
   add_topics(app, call);
   add_journal(app, call);
   add_rules(app, call);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "app/capture_run.h"
 #include "app/place_options.h"
 #include "app/silence_commands.h"
 #include "app/stop_run.h"
@@ -96,6 +97,42 @@ void add_silence(CLI::App& app, Invocation& out) {
       "Examples:\n  tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
       "  tocsin silence add 'rule=\"overfit\"' --actions stop_training --comment \"let them "
       "run\"\n  tocsin silence expire sil_4f2k");
+}
+
+void add_capture(CLI::App& app, Invocation& out) {
+  auto* capture =
+      app.add_subcommand("capture", "ask a run that goes on to capture more, and see its answer");
+  const auto options = std::make_shared<CaptureRunOptions>();
+  add_run_of(*capture, *options);
+  auto* collections = capture->add_option("--collection", options->collections,
+                                          "a collection that is built in (docs/collections.md)");
+  capture->add_option("--statistic", options->statistics,
+                      "beside the base columns (docs/statistics.md)");
+  capture->add_flag("--raw", options->raw, "the elements, too (docs/raw-tensors.md)");
+  capture->add_option("--every", options->every, "each so many steps (default: 1)")
+      ->check(CLI::PositiveNumber);
+  capture->add_option("--steps", options->steps, "for so many steps from now on (default: 100)")
+      ->check(CLI::PositiveNumber);
+  capture->add_option("--reason", options->reason, "why: stands in the command");
+  capture->add_flag("--end", options->end, "withdraw what you have asked for")
+      ->excludes(collections);
+  add_duration(*capture, "--wait", options->wait,
+               "how long to wait for answers; 0s: not at all (default: 30s)");
+  capture->add_flag("--dry-run", options->dry_run, "say what would be asked, and write nothing");
+  add_place(*capture, *options);
+  capture->footer(
+      "Captures of several askers unite in the run. The exit code is 0 when every rank captures "
+      "it, "
+      "1 when there is\nno such run or a rank refuses, 75 when not every rank has answered within "
+      "--wait; what was asked then stands.\n\n"
+      "Examples:\n  tocsin capture digits --collection gradients --statistic quantiles --steps "
+      "200\n  tocsin capture digits --end");
+  capture->callback([&out, options] {
+    if (!options->end && options->collections.empty()) {
+      throw CLI::ValidationError("--collection", "name what to capture, or give --end");
+    }
+    out.run = [options] { return capture_run(*options); };
+  });
 }
 
 }  // namespace tocsin::app

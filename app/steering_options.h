@@ -9,5 +9,6 @@ namespace tocsin::app {
 
 void add_stop(CLI::App& app, Invocation& out);
 void add_silence(CLI::App& app, Invocation& out);
+void add_capture(CLI::App& app, Invocation& out);
 
 }  // namespace tocsin::app

@@ -1,0 +1,222 @@
+#include "app/capture_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "app/commands.h"
+#include "app/looking.h"
+#include "app/person.h"
+#include "app/printable.h"
+#include "app/system_clock.h"
+#include "app/topic_view.h"
+#include "app/view_text.h"
+#include "app/which_run.h"
+#include "core/json.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 60s;  // for reading what is there
+constexpr auto kWritten = 10s;   // until the command is durable
+
+// Each person's own, beside those of engine and rule workers; captures of all slots unite.
+std::string slot_of(const std::string& person) {
+  std::string name = person.substr(0, person.find('@'));
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain) c = '_';
+  }
+  return "capture/by-" + name;
+}
+
+// Where the run is by now, from the step and the pace that it has told.
+std::int64_t step_now(const core::JobEvent& run, core::WallTime now) {
+  const std::int64_t known = std::max<std::int64_t>(0, run.step.value_or(0));
+  if (!run.step_seconds || *run.step_seconds <= 0 || now <= run.time) return known;
+  const double since = std::chrono::duration<double>(now - run.time).count();
+  return known + static_cast<std::int64_t>(std::min(since, 60.0) / *run.step_seconds);
+}
+
+class CaptureRun {
+ public:
+  explicit CaptureRun(const CaptureRunOptions& options)
+      : options_(options), person_(this_person()) {}
+
+  int run() {
+    if (auto opened = looking_.open(options_.config_file, options_.out); !opened) {
+      return refuse(opened.error());
+    }
+    auto source = view_source(looking_.transport());
+    if (!source) return refuse(source.error());
+    source_ = std::move(*source);
+    const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
+    if (auto read = read_to_end(*source_, apply, kPatience); !read) return refuse(read.error());
+    auto chosen = which_run(view_.runs(), options_.run, options_.job);
+    if (!chosen) return refuse(chosen.error());
+    run_ = std::move(*chosen);
+    if (run_.phase == core::JobPhase::ended) return report("ended", who() + " has ended", kFailed);
+    return options_.end ? withdraw() : ask();
+  }
+
+ private:
+  [[nodiscard]] std::string who() const {
+    return (run_.run.job.empty() ? "" : printable(run_.run.job) + ", ") + "run " +
+           core::to_text(run_.run.uid) + ", attempt " + std::to_string(run_.run.attempt);
+  }
+
+  core::Status publish(core::OutRecord record) {
+    ingest::PublisherOptions publishing;
+    publishing.writer = "capture-" + std::to_string(getpid());
+    publishing.durable = true;
+    auto publisher = looking_.transport().publisher(publishing);
+    if (!publisher) return publisher.error();
+    if (auto sent = (*publisher)->publish(std::move(record)); !sent) return sent;
+    return (*publisher)->flush(kWritten);
+  }
+
+  int withdraw() {
+    if (options_.dry_run) return report("dry_run", "nothing was written", kOk);
+    const auto written = publish(ingest::withdraw_command(run_.run.uid, slot_of(person_)));
+    if (!written) return refuse(written.error());
+    return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
+  }
+
+  void compose() {
+    core::ValueMap collections;
+    for (const std::string& name : options_.collections) {
+      core::ValueMap body;
+      core::ValueList statistics;
+      for (const std::string& one : options_.statistics) statistics.emplace_back(one);
+      if (!statistics.empty()) body.emplace_back("statistics", std::move(statistics));
+      if (options_.raw) body.emplace_back("raw", true);
+      collections.emplace_back(name, std::move(body));
+    }
+    const core::Value plan = core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
+                                            {"collections", std::move(collections)}};
+    command_.issued_at = clock_.now();
+    until_ = step_now(run_, command_.issued_at) + options_.steps;
+    const std::string version = core::params_hash(core::to_json(plan, true));
+    command_.action = slot_of(person_);
+    // Asked for again it is another command, with an end of its own.
+    command_.command_id =
+        core::command_id(run_.run.uid, run_.run.attempt, command_.action,
+                         version + std::to_string(core::nanoseconds(command_.issued_at)));
+    // Grows per slot, also after a withdrawal, of which the topic keeps nothing and the hook does.
+    command_.revision =
+        static_cast<std::uint64_t>(core::nanoseconds(command_.issued_at) / 1'000'000);
+    command_.run = run_.run.uid;
+    command_.attempt = run_.run.attempt;
+    command_.launch = run_.launch;
+    command_.requested_by = person_;
+    command_.reason.summary = options_.reason;
+    command_.args = core::ValueMap{
+        {"version", version}, {"plans", core::ValueList{plan}}, {"until_step", until_}};
+  }
+
+  int ask() {
+    compose();
+    const std::string what = who() + ", until step " + std::to_string(until_);
+    if (options_.dry_run) return report("dry_run", "would ask " + what, kOk);
+    const std::string source = "/" + looking_.cluster() + "/cli";
+    if (auto sent = publish(ingest::encode_command(command_, source)); !sent) {
+      return refuse(sent.error());
+    }
+    if (!options_.json) std::cout << "asked " << what << std::endl;
+    return follow();
+  }
+
+  [[nodiscard]] std::size_t ranks() const { return std::max<std::size_t>(1, run_.world_size); }
+
+  void hear(const core::RecordView& record) {
+    if (record.tombstone) return;
+    if (record.topic == core::topic::kAcks) {
+      auto ack = ingest::decode_ack(record);
+      if (!ack || ack->command_id != command_.command_id || ack->phase == "received") return;
+      if (!options_.json) {
+        std::cout << "rank " << ack->rank << ": " << printable(ack->phase)
+                  << (ack->effective_step ? " from step " + std::to_string(*ack->effective_step)
+                                          : "")
+                  << (ack->reason.empty() ? "" : ": " + printable(ack->reason)) << std::endl;
+      }
+      // `ended` says nothing of what was, or was not, given.
+      if (ack->phase != "ended") answers_[ack->rank] = std::move(*ack);
+    } else if (const auto event = ingest::decode_event(record)) {
+      const auto* job = std::get_if<core::JobEvent>(&event->event);
+      if (job == nullptr || job->run.uid != run_.run.uid) return;
+      over_ = over_ || job->phase == core::JobPhase::ended || job->run.attempt > run_.run.attempt;
+    }
+  }
+
+  int follow() {
+    follow_until_signalled();
+    const core::Duration until = clock_.monotonic() + options_.wait;
+    while (goes_on() && !over_ && answers_.size() < ranks() && clock_.monotonic() < until) {
+      const auto read =
+          source_->poll(200ms, 256, [this](const core::RecordView& record) { hear(record); });
+      const bool passes =
+          read || read.error().retryable() || read.error().code == core::Code::data_loss;
+      if (!passes) return refuse(read.error());
+    }
+    const auto given = static_cast<std::size_t>(
+        std::count_if(answers_.begin(), answers_.end(),
+                      [](const auto& one) { return one.second.phase == "applied"; }));
+    const std::string share = std::to_string(given) + " of " + std::to_string(ranks()) + " ranks ";
+    if (given < answers_.size()) return report("refused", share + "capture it", kFailed);
+    if (given >= ranks()) return report("applied", share + "capture it", kOk);
+    if (over_) return report("ended", share + "captured it; the run has ended", kFailed);
+    if (options_.wait <= core::Duration::zero()) return report("asked", "", kOk);
+    return report("open", share + "capture it so far: they take it up at their next step",
+                  kTemporary);
+  }
+
+  int report(const char* state, const std::string& sentence, int code) {
+    if (!options_.json) {
+      (code == kFailed ? std::cerr << "tocsin: " : std::cout) << sentence << "\n";
+      return code;
+    }
+    core::ValueList acks;
+    for (const auto& [rank, ack] : answers_) {
+      acks.push_back(
+          core::ValueMap{{"rank", std::int64_t{rank}},
+                         {"phase", ack.phase},
+                         {"reason", ack.reason},
+                         {"effective_step",
+                          ack.effective_step ? core::Value(*ack.effective_step) : core::Value()}});
+    }
+    std::cout << core::to_json(core::ValueMap{{"run", core::to_text(run_.run.uid)},
+                                              {"job", run_.run.job},
+                                              {"attempt", std::int64_t{run_.run.attempt}},
+                                              {"state", state},
+                                              {"detail", sentence},
+                                              {"command_id", command_.command_id},
+                                              {"until_step", until_},
+                                              {"acks", std::move(acks)}})
+              << "\n";
+    return code;
+  }
+
+  const CaptureRunOptions& options_;
+  std::string person_;
+  SystemClock clock_;
+  Looking looking_;
+  std::unique_ptr<core::RecordSource> source_;
+  TopicView view_;
+  core::JobEvent run_;
+  core::Command command_;
+  std::int64_t until_ = 0;
+  std::map<std::uint32_t, core::Ack> answers_;  // by rank
+  bool over_ = false;
+};
+
+}  // namespace
+
+int capture_run(const CaptureRunOptions& options) { return CaptureRun(options).run(); }
+
+}  // namespace tocsin::app
