@@ -203,7 +203,7 @@ class _Translator:
             self.warnings.append(f"s3_output_path {given.s3_output_path} is not used: telemetry goes to `out` of watch()")
         for key in ("export_tensorboard", "tensorboard_dir"):
             if hook.get(key) not in (None, False):
-                self.warnings.append(f"{key} is not honoured: nothing is written for TensorBoard")
+                self.warnings.append(f"{key} is not honoured: python3 -m tocsin.tensorboard exports what was written, afterwards")
         collections: Dict[str, Any] = {}
         for one in given.collection_configs:
             name, parameters = self._named(one)

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import struct
 import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -49,8 +50,9 @@ class Tensors:
     def get(self, name: Optional[str] = None, step: Optional[int] = None,
             run: Optional[str] = None) -> List[Dict[str, Any]]:
         """Values in the order in which they were written: ``name``, ``role``, ``step``, ``mode``,
-        ``rank``, ``run``, and ``value`` of a scalar or the statistics of a tensor (``count``, ``mean``,
-        ``std``, ``min``, ``max``, ``l2``, the columns of docs/statistics.md). None: all of them."""
+        ``rank``, ``run``, ``time`` (seconds since 1970, UTC), and ``value`` of a scalar or the statistics of a tensor (``count``, ``mean``,
+        ``std``, ``min``, ``max``, ``l2``, the columns of docs/statistics.md, and where captured ``histogram``: for ``positive`` and ``negative``
+        values the number of the first bucket, and counts; bucket i holds 2^(i/8) < \|x\| ≤ 2^((i+1)/8)). None: all of them."""
         self._read()
         out = []
         for hash_, row in self._rows:
@@ -109,8 +111,9 @@ def _rows(frame: Any) -> Iterator[Dict[str, Any]]:
     head = frame.header
     extra = [(stat, values) for stat, _, values in frame.sparse_columns()] \
         if frame.kind == wire.SUMMARY else []
+    histograms = dict(_histograms(frame)) if frame.kind == wire.SUMMARY else {}
     for number, row in enumerate(frame.rows):
-        out = {"hash": row["name"], "role": _ROLES.get(row["meta"] >> 8 & 0xff, "other"),
+        out = {"hash": row["name"], "time": row.get("time", head["time"]) / 1e9, "role": _ROLES.get(row["meta"] >> 8 & 0xff, "other"),
                "step": row.get("step", head["step"]), "mode": MODES[head["mode"]],
                "rank": head["rank"], "run": str(head["run"])}
         if frame.kind == wire.SCALAR:
@@ -118,9 +121,19 @@ def _rows(frame: Any) -> Iterator[Dict[str, Any]]:
         else:
             out.update({column: row[column] for column in row if column not in ("name", "meta")})
             out.update(_derived(row))
+            if number in histograms:
+                out["histogram"] = histograms[number]
             out.update({_STATISTICS.get(stat, str(stat)): values[number] for stat, values in extra
                         if number in values})
         yield out
+
+
+def _histograms(frame: Any) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    for tag, payload in frame.extensions:
+        if tag == 3:
+            row, above, positive, below, negative, _ = struct.unpack_from("<IiIiII", payload)
+            counts = list(struct.unpack_from(f"<{positive + negative}Q", payload, 24))
+            yield row, {"positive": (above, counts[:positive]), "negative": (below, counts[positive:])}
 
 
 def _time(head: Dict[str, Any], row: Dict[str, Any]) -> Dict[str, Any]:

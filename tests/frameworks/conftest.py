@@ -8,7 +8,7 @@ from tests.e2e import conftest as e2e
 
 server = e2e.server
 _WANTED = ("transformers", "accelerate", "lightning", "xgboost", "lightgbm", "sklearn", "jax", "optax", "keras", "tensorflow",
-           "deepspeed")
+           "deepspeed", "tensorboard")
 if any(importlib.util.find_spec(name) is None for name in _WANTED):
     collect_ignore_glob = ["test_*.py"]
 
