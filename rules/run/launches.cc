@@ -72,6 +72,15 @@ const Launches::Attempt* Launches::older_with(std::uint32_t key) const {
   return nullptr;
 }
 
+// Whoever never told its key has that of the attempt in which it was heard. If that was wrong, it being
+// an early process of the launch to come, its next heartbeat says so.
+std::uint32_t Launches::key_of(const Process& process) const {
+  if (process.key != 0) return process.key;
+  const auto its = std::find_if(attempts_.begin(), attempts_.end(),
+                                [&](const Attempt& one) { return one.number == process.attempt; });
+  return its == attempts_.end() ? 0 : its->key;
+}
+
 void Launches::add_attempt(std::uint32_t header, std::uint32_t key, bool started) {
   const std::uint32_t next = attempts_.empty() ? 1 : attempt() + 1;
   attempts_.push_back({std::max(header, next), key, started});
@@ -173,7 +182,7 @@ Launches::Standing Launches::frame(const ProcessId& process, std::uint32_t heade
       its.accepted = true;
       return Standing::current;
     }
-    if (ended || !agree(its.key, attempts_.back().key) || replaced(process)) {
+    if (ended || !agree(key_of(its), attempts_.back().key) || replaced(process)) {
       return Standing::stale;
     }
     its.attempt = attempt();

@@ -86,6 +86,7 @@ class Launches {
   [[nodiscard]] bool another_in(const ProcessId& process, const Attempt& attempt) const;
   [[nodiscard]] bool replaced(const ProcessId& process) const;
   [[nodiscard]] std::optional<ProcessId> newest_of(const ProcessId& process) const;
+  [[nodiscard]] std::uint32_t key_of(const Process& process) const;
   [[nodiscard]] const Attempt* older_with(std::uint32_t key) const;
   Standing open(const ProcessId& process, std::uint32_t key, std::uint32_t header, bool started);
   Standing join(const ProcessId& process, std::uint32_t key, bool started);

@@ -55,6 +55,30 @@ constexpr auto kBeat = Step::What::heartbeat;
 constexpr auto kFrame = Step::What::frame;
 constexpr auto kJson = Step::What::json;
 
+TEST(Launches, WhoNeverToldItsKeyHasThatOfTheAttemptInWhichItWasHeard) {
+  // Rank 2's start and heartbeats are lost: what it finds must not stop the next launch.
+  play({{kStarts, 0, 10, "a", 1, V::opened, 1},
+        {kFrame, 2, 12, "", 1, V::current, 1},
+        {kStarts, 0, 20, "b", 1, V::opened, 2},
+        {kFrame, 2, 12, "", 1, V::stale, 2}});
+  // The next launch has the same key, or none: it may be one of its ranks.
+  for (const char* key : {"a", ""}) {
+    play({{kStarts, 0, 10, "a", 1, V::opened, 1},
+          {kFrame, 2, 12, "", 1, V::current, 1},
+          {kStarts, 0, 20, key, 1, V::opened, 2},
+          {kFrame, 2, 12, "", 1, V::moved, 2}});
+  }
+}
+
+TEST(Launches, AnEarlyRankOfTheNextLaunchIsOfItAsSoonAsItTellsItsKey) {
+  play({{kStarts, 0, 10, "a", 1, V::opened, 1},
+        {kFrame, 2, 22, "", 1, V::current, 1},
+        {kStarts, 0, 20, "b", 1, V::opened, 2},
+        {kFrame, 2, 22, "", 1, V::stale, 2},
+        {kBeat, 2, 22, "b", 1, V::moved, 2},
+        {kFrame, 2, 22, "", 1, V::current, 2}});
+}
+
 TEST(Launches, ANamedRunLaunchedAgainWithTheSameHeaderIsTheNextAttempt) {
   play({{kStarts, 0, 10, "", 1, V::opened, 1},
         {kFrame, 0, 10, "", 1, V::current, 1},
