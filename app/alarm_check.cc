@@ -159,6 +159,7 @@ void check_alarms(const config::Reader& root, const AppConfig& config) {
   check_receivers(root, config);
   check_stops(root, config);
   check_names(root, config);
+  check_sample_windows(root, config);
 }
 
 }  // namespace tocsin::app

@@ -16,6 +16,10 @@ void check_alarms(const config::Reader& root, const AppConfig& config);
 /// node that a rule judges and no collector of this file gathers.
 void check_names(const config::Reader& root, const AppConfig& config);
 
+/// How long rules that count samples of a node wait at the pace of this file's `collect`; a warning
+/// where seconds are given that this pace makes others.
+void check_sample_windows(const config::Reader& root, const AppConfig& config);
+
 /// Says of each unknown key that is known elsewhere where that is.
 void explain_misplaced(const config::Document& document, config::Diagnostics& diagnostics);
 

@@ -99,10 +99,19 @@ struct ClassImbalance {
     in.optional("samples", cfg.classes.samples, config::at_least(1U),
                 "labels before the first judgement");
     in.optional("argmax", cfg.argmax, "accepted: the hook takes the largest entry by itself");
+    if (cfg.argmax) {
+      in.warning("argmax",
+                 "has no effect: predictions are compared by the hook, which takes the "
+                 "largest entry by itself");
+    }
     in.optional("labels_regex", cfg.labels_regex, config::not_empty(),
                 "labels are tensors with this in their name, or with role label");
     in.optional("predictions_regex", cfg.predictions_regex, config::not_empty(),
                 "accepted: predictions are counted by the hook, beside the labels");
+    if (cfg.predictions_regex != Config().predictions_regex) {
+      in.warning("predictions_regex",
+                 "has no effect: predictions are counted by the hook, beside the labels");
+    }
     in.optional("num_classes", cfg.classes.num_classes,
                 config::if_given(config::between(2U, std::uint32_t{kMostClasses})),
                 "number of classes: one that was never seen is then a class too");

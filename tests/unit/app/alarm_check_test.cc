@@ -234,5 +234,31 @@ TEST_F(AlarmCheck, MindsWhoMayReadACredential) {
   EXPECT_THAT(findings(file, fs::perms(0644)), IsEmpty());
 }
 
+TEST_F(AlarmCheck, SaysHowLongWindowsOfSamplesLast) {
+  EXPECT_THAT(
+      findings("rules: [batch_size, low_gpu_utilization]\n" + kTold),
+      Contains(HasSubstr("batch_size, low_gpu_utilization judge after 1000 samples: 8m20s at "
+                         "collect.interval 500ms")));
+  EXPECT_THAT(
+      findings("collect: {interval: 2s}\nrules: [{use: batch_size, with: {patience: 60}}]\n" +
+               kTold),
+      Contains(HasSubstr("batch_size judges after 60 samples: 2m at collect.interval 2s")));
+  EXPECT_THAT(
+      findings("collect: {interval: 2s}\nrules: [{use: batch_size, with: {window_seconds: 60}}]\n" +
+               kTold),
+      Contains(HasSubstr("batch_size: window_seconds counts two samples a second, and there is one "
+                         "in 2s: give window in samples")));
+  EXPECT_THAT(findings("rules: [exploding_tensor]\n" + kTold), Not(Contains(HasSubstr("samples"))));
+}
+
+TEST_F(AlarmCheck, SaysWhichParameterOfTheOriginalHasNoEffect) {
+  const auto with = [&](const std::string& parameters) {
+    return findings("rules: [{use: class_imbalance, with: {" + parameters + "}}]\n" + kTold);
+  };
+  EXPECT_THAT(with("argmax: true"), Contains(HasSubstr("warning: has no effect")));
+  EXPECT_THAT(with("predictions_regex: '.*scores'"), Contains(HasSubstr("has no effect")));
+  EXPECT_THAT(with("argmax: false"), Not(Contains(HasSubstr("has no effect"))));
+}
+
 }  // namespace
 }  // namespace tocsin::app
