@@ -185,7 +185,8 @@ void judge_rows(const RowBatch& batch, std::span<const std::uint32_t> rows, cons
 /// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*). And
 /// perhaps quiet(config, states, batch, from, count) → bool: judges so many rows of the batch from
 /// one on together, with the states of their units, if each of them is surely ok; false: it has done
-/// nothing.
+/// nothing. Or quiet(config, batch, from, count), where ok leaves the state as it is: it is also asked
+/// about rows that stand between those to be judged.
 template <typename Rule>
 class RowProgramOf final : public RowProgram {
  public:
@@ -199,11 +200,21 @@ class RowProgramOf final : public RowProgram {
   }
   [[nodiscard]] std::size_t state_bytes() const noexcept override { return sizeof(State); }
   void init(std::byte* state) const override { new (state) State{}; }
+  // Rows are looked at together where at least one in so many is to be judged.
+  static constexpr std::size_t kBetween = 4;
   void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
              const Life* lives, std::vector<RowHit>& noted,
              EvaluationCounts& counts) const override {
     auto* all = reinterpret_cast<State*>(states);
-    if constexpr (requires { Rule::quiet(config, all, batch, 0, 0); }) {
+    if constexpr (requires { Rule::quiet(config, batch, 0, 0); }) {
+      const std::size_t span = rows.back() - rows.front() + 1;
+      if (batch.first != RowBatch::kSkip && span <= kBetween * rows.size() &&
+          !any_active(lives + batch.first + rows.front(), span) &&
+          Rule::quiet(config, batch, rows.front(), span)) {
+        counts[static_cast<std::size_t>(EvaluationOutcome::ok)] += rows.size();
+        return;
+      }
+    } else if constexpr (requires { Rule::quiet(config, all, batch, 0, 0); }) {
       const bool side_by_side =
           batch.first != RowBatch::kSkip && rows.back() - rows.front() + 1 == rows.size();
       const std::size_t unit = std::size_t{batch.first} + rows.front();

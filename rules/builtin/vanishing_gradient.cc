@@ -12,8 +12,11 @@
 //         fraction of the default preset is our own: a bias in front of a normalisation layer has
 //         zero gradient by construction.
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
+#include "rules/exact_double.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -83,6 +86,25 @@ struct VanishingGradient {
   static bool far_above(double threshold, double scale, double abs_sum, double count) {
     const double least = threshold * scale;
     return scale >= 1 && least > 1e-290 && abs_sum < 1e290 && abs_sum > 2 * least * count;
+  }
+
+  // Where all is far above the limit, as update() would find it. Without branches, so that several rows
+  // are looked at in one instruction.
+  static bool quiet(const Config& cfg, const RowBatch& batch, std::size_t from, std::size_t count) {
+    const double least = cfg.threshold * batch.loss_scale;
+    if (!(batch.loss_scale >= 1 && cfg.threshold > 1e-290)) return false;
+    constexpr auto kLargest = std::bit_cast<std::uint64_t>(1e290);
+    const auto counts = batch.column<std::uint64_t>(core::summary_column::count, from);
+    const auto sums = batch.column<double>(core::summary_column::abs_sum, from);
+    std::uint64_t below = 0;  // its sign: one of them is not
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t n = counts[i];
+      const auto sum = std::bit_cast<std::uint64_t>(sums[i]);
+      below |= (n - 1) | (kExactDouble - 1 - n);  // none, or too many
+      below |= sum | (kLargest - sum);            // negative, too large, or no finite number
+      below |= std::bit_cast<std::uint64_t>(sums[i] - 2 * least * exact_double(n));
+    }
+    return below >> 63 == 0;
   }
 
   static double badness(const Config&, const State& state, const Row*) { return -state.abs_mean; }

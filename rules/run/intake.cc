@@ -97,16 +97,20 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
   const std::uint32_t first = here.slots[0].name == names[0] ? 0 : here.index.find(names[0]);
   if (first == FlatIndex::kNone || rows > here.slots.size() - first) return false;
   Slot* const units = here.slots.data() + first;
+  if (step < 0) return false;
+  // Without comparisons, so that several units are looked at in one instruction: what an earlier step
+  // lacks is below 0. (Of kNever it need not be, then they are found row by row once.)
   std::uint64_t others = 0;
-  std::int64_t newest = kNever;
+  std::uint64_t earlier = ~std::uint64_t{0};  // its sign: all of them
   for (std::size_t i = 0; i < rows; ++i) {
     others |= units[i].name ^ names[i];
-    newest = std::max(newest, units[i].last_step);
+    earlier &= static_cast<std::uint64_t>(units[i].last_step) - static_cast<std::uint64_t>(step);
   }
-  if (others != 0 || newest >= step) return false;
+  if (others != 0 || (earlier >> 63) == 0) return false;
   const auto end = static_cast<std::uint32_t>(first + rows);
   ctx_.part->cut.touch_slots(run, run.rosters.number_of(here), first, end);
   for (std::size_t i = 0; i < rows; ++i) units[i].last_step = step;
+  if (first_slot_ == first && slots_.size() == rows) return true;  // they stand there already
   slots_.resize(rows);
   std::iota(slots_.begin(), slots_.end(), first);
   first_slot_ = first;

@@ -48,6 +48,7 @@ class Frame {
     core::SummaryRow out;
     out.name = number + 1;
     out.count = 1 + random_() % 100;
+    out.zero = random_() % (out.count / 3 + 1);
     out.sum = noise(random_);
     out.abs_sum = std::fabs(noise(random_));
     out.sumsq = out.m2 = std::fabs(noise(random_));
@@ -56,7 +57,7 @@ class Frame {
     core::Dtype dtype = core::Dtype::f32;
     std::uint64_t flags = 0;
     if (trouble) {
-      switch (random_() % 9) {
+      switch (random_() % 15) {
         case 0:
           out.nan = out.count;
           out.min = out.max = std::nan("");
@@ -82,6 +83,24 @@ class Frame {
           break;
         case 7:
           out.min = std::nan("");
+          break;
+        case 8:
+          out.abs_sum = one_in(2) ? std::nan("") : -std::nan("");
+          break;
+        case 9:
+          out.abs_sum = one_in(2) ? HUGE_VAL : 1e300;
+          break;
+        case 10:
+          out.abs_sum = one_in(2) ? 0 : -0.0;
+          break;
+        case 11:
+          out.abs_sum = 1e-13;
+          break;
+        case 12:
+          out.count = std::uint64_t{1} << (52 + random_() % 12);
+          break;
+        case 13:
+          out.zero = std::uint64_t{1} << (52 + random_() % 12);
           break;
         default:
           out.neginf = out.count;
@@ -116,6 +135,7 @@ Answer judged(const RowProgram& rule, const Frame& frame, std::int64_t step,
   batch.first = side_by_side ? kBefore : RowBatch::kSkip;
   batch.mode = core::Mode::train;
   batch.step = step;
+  if (step % 3 == 0) batch.loss_scale = step % 2 == 0 ? 65536 : 0.5;
   std::vector<RowHit> noted;
   Answer out;
   out.states = std::move(states);
@@ -165,7 +185,9 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, RowsTogether,
     testing::Values(std::pair{"exploding_tensor", "{}"},
                     std::pair{"exploding_tensor", "{only_nan: true, ignore_skipped_steps: false}"},
-                    std::pair{"all_zero", "{tensor_regex: '.*', threshold: 50}"}),
+                    std::pair{"vanishing_gradient", "{threshold: 0.000001, min_fraction: 0}"},
+                    std::pair{"all_zero", "{tensor_regex: '.*', threshold: 50}"},
+                    std::pair{"all_zero", "{tensor_regex: '.*'}"}),
     [](const auto& one) { return std::to_string(one.index); });
 
 // ── Which rows ─────────────────────────────────────────────────────────────────────────────────
