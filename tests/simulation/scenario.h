@@ -75,7 +75,7 @@ struct Scenario {
   bool agent = false;       // the node's agent sweeps, and tells of processes that end
   bool eager = false;
   bool markers = true;
-  bool at_least_once = false;  // evaluators commit without transactions
+  bool at_least_once = false;                        // evaluators commit without transactions
   core::Duration length = std::chrono::seconds(60);  // faults end then
   std::vector<RunPlan> runs;
   std::string rules;  // YAML list
