@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "app/report/sections.h"
 #include "rules/rules.h"
@@ -88,15 +89,28 @@ Group details_of(const IssueTold& told) {
   return {place(told.first) + "  " + issue.rule + ": " + issue.summary, std::move(inner.blocks)};
 }
 
-/// By step, where the issues have one.
-Timeline timeline_of(const RunReport& report) {
+using Clock = std::optional<core::Mode>;
+
+/// Steps of training and of evaluation are counted apart: one axis shows those of which most is told.
+Clock main_clock(const RunReport& report) {
+  std::map<Clock, std::size_t> told;
+  for (const IssueTold& one : report.issues) {
+    if (one.first.step) ++told[one.first.mode];
+  }
+  const auto most = std::max_element(
+      told.begin(), told.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == told.end() ? Clock{} : most->first;
+}
+
+/// By step, where the issues have one of this clock.
+Timeline timeline_of(const RunReport& report, const Clock& clock) {
   Timeline out;
-  out.x = "step";
+  out.x = clock ? std::string(core::to_string(*clock)) + " step" : "step";
   std::map<std::string, Timeline::Lane> lanes;
   bool any = false;
   double newest = 0;
   for (const IssueTold& told : report.issues) {
-    if (!told.first.step) continue;
+    if (!told.first.step || told.first.mode != clock) continue;
     const auto from = static_cast<double>(*told.first.step);
     const auto to = static_cast<double>(told.last.step.value_or(*told.first.step));
     newest = std::max({newest, from, to});
@@ -111,7 +125,8 @@ Timeline timeline_of(const RunReport& report) {
                                   told.first.summary});
   }
   if (!any) return {};
-  out.to = std::max(newest, report.step ? static_cast<double>(*report.step) : 0.0);
+  const bool of_training = !clock || *clock == core::Mode::train || *clock == core::Mode::global;
+  out.to = std::max(newest, of_training && report.step ? static_cast<double>(*report.step) : 0.0);
   for (auto& [name, lane] : lanes) out.lanes.push_back(std::move(lane));
   return out;
 }
@@ -137,8 +152,16 @@ Section issue_section(const RunReport& report) {
       out.add(Paragraph{"→ " + first->first.recommendation});
     }
   }
-  if (Timeline timeline = timeline_of(report); !timeline.lanes.empty()) {
+  const Clock clock = main_clock(report);
+  if (Timeline timeline = timeline_of(report, clock); !timeline.lanes.empty()) {
     out.add(std::move(timeline));
+    const auto apart =
+        std::count_if(report.issues.begin(), report.issues.end(),
+                      [&](const auto& one) { return one.first.step && one.first.mode != clock; });
+    if (apart > 0) {
+      out.add(Paragraph{std::to_string(apart) +
+                        " of other modes count other steps and stand in the table only."});
+    }
   }
   Table table{{"step", "severity", "rule", "then", "of", "what"}, {}};
   for (const IssueTold& told : report.issues) {

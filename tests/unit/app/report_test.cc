@@ -126,6 +126,26 @@ TEST(Report, SaysWhatItLacks) {
               HasSubstr("profiler_report tells it when the run has ended"));
 }
 
+TEST(Report, TheLanesCountTheStepsOfOneModeAndSayWhatStandsApart) {
+  RunReport report;
+  const auto found = [&](std::string rule, core::Mode mode, std::int64_t step) {
+    IssueTold told;
+    told.first.rule = std::move(rule);
+    told.first.mode = mode;
+    told.first.step = step;
+    told.first.summary = "at " + std::to_string(step);
+    told.last = told.first;
+    report.issues.push_back(told);
+  };
+  found("exploding_tensor", core::Mode::train, 190);
+  found("exploding_tensor", core::Mode::train, 191);
+  found("overfit", core::Mode::eval, 8);
+  const std::string text = page_text(compose(report, "", core::WallTime{}));
+  EXPECT_THAT(text, HasSubstr("1 of other modes count other steps"));
+  const std::string html = page_html(compose(report, "", core::WallTime{}));
+  EXPECT_THAT(html, HasSubstr("train step"));
+}
+
 TEST(Report, TheOperatingCharacteristicIsACurveFromCornerToCorner) {
   const std::string html = html_of_report(with_summary(
       "create_xgboost_report",
