@@ -71,13 +71,13 @@ class CaptureRun {
            core::to_text(run_.run.uid) + ", attempt " + std::to_string(run_.run.attempt);
   }
 
-  core::Status publish(core::OutRecord record) {
+  core::Status publish(const core::OutRecord& record) {
     ingest::PublisherOptions publishing;
     publishing.writer = "capture-" + std::to_string(getpid());
     publishing.durable = true;
     auto publisher = looking_.transport().publisher(publishing);
     if (!publisher) return publisher.error();
-    if (auto sent = (*publisher)->publish(std::move(record)); !sent) return sent;
+    if (auto sent = (*publisher)->publish(record); !sent) return sent;
     return (*publisher)->flush(kWritten);
   }
 

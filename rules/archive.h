@@ -18,12 +18,17 @@
 
 namespace tocsin::rules {
 
-template <typename T>
-void clear_padding([[maybe_unused]] T& value) noexcept {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-  __builtin_clear_padding(&value);
+#define TOCSIN_CLEARS_PADDING 1
 #endif
+#endif
+
+/// Nothing where the compiler cannot (Clang before 20).
+template <typename T>
+void clear_padding([[maybe_unused]] T& value) noexcept {
+#if defined(TOCSIN_CLEARS_PADDING)
+  __builtin_clear_padding(&value);
 #endif
 }
 

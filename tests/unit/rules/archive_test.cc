@@ -31,6 +31,9 @@ Padded* over_old_memory(std::byte* memory) {
 }
 
 TEST(Archive, NothingOfWhatStoodInThePaddingIsWritten) {
+#if !defined(TOCSIN_CLEARS_PADDING)
+  GTEST_SKIP() << "this compiler cannot clear padding";
+#endif
   alignas(Padded) std::array<std::byte, sizeof(Padded)> memory{};
   Padded* one = over_old_memory(memory.data());
   std::string alone;
