@@ -1,4 +1,4 @@
-/* C interface of the training hook, libtocsin_client.so.0 (ABI version 1).
+/* C interface of the training hook, libtocsin_client.so.0 (ABI version 2).
  *
  * Rules of the line: handles are opaque; every struct begins with its size, so that later versions
  * may add fields at the end; results are int32_t: 0 ok, > 0 nothing was done and that is fine
@@ -7,6 +7,11 @@
  * no call blocks except flush and close, which are bounded by their argument. Texts are UTF-8.
  * All functions may be called from any thread. After fork() every handle of the parent is disabled
  * in the child: calls on it return TOCSIN_DISABLED and touch nothing.
+ *
+ * Versions: a function that is added raises none; one whose arguments or whose meaning change raises TOCSIN_ABI_VERSION
+ * and gets a node of that number in tocsin_client.map, so that a program which was linked with the former one is refused
+ * by the loader. Who looks functions up by name compares tocsin_abi_version() with the version it was written for.
+ * 2: tocsin_step_next() takes scalars besides times.
  */
 #ifndef TOCSIN_CLIENT_H
 #define TOCSIN_CLIENT_H
@@ -20,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TOCSIN_ABI_VERSION 1
+#define TOCSIN_ABI_VERSION 2
 
 #if defined(__GNUC__)
 #define TOCSIN_API __attribute__((visibility("default")))
@@ -167,7 +172,7 @@ typedef struct tocsin_raw_value {
 
 typedef struct tocsin_raw tocsin_raw;
 
-/* The library's ABI version; a caller refuses another major than its own. */
+/* The library's ABI version; a caller refuses another one than its own. */
 TOCSIN_API int32_t tocsin_abi_version(void);
 /* What went wrong in this thread's last call with a negative result; never null. */
 TOCSIN_API const char* tocsin_last_error(void);

@@ -1,4 +1,4 @@
-"""libtocsin_client.so.0 (app/client/tocsin_client.h, ABI version 1): its structs, and how it is found and loaded.
+"""libtocsin_client.so.0 (app/client/tocsin_client.h, ABI version 2): its structs, and how it is found and loaded.
 
 Two handles on one library: ``fast`` keeps the interpreter's lock (calls of well under a
 microsecond), ``slow`` releases it (reductions, flush, close).
@@ -9,7 +9,7 @@ import glob
 import os
 from typing import Iterator, List, Optional
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 LIBRARY = "libtocsin_client.so.0"
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
@@ -120,13 +120,19 @@ class Library:
             raise OSError(f"{LIBRARY} not found; set TOCSIN_LIBRARY. Tried: {', '.join(tried)}")
         self.path = path
         self.fast = ctypes.PyDLL(path)
+        self._refuse_another_version(path)
         self._declare()
-        version = self.fast.tocsin_abi_version()
-        if version != ABI_VERSION:
-            raise OSError(f"{path} has ABI version {version}, this package needs {ABI_VERSION}")
 
     def last_error(self) -> str:
         return self.fast.tocsin_last_error().decode("utf-8", "replace")
+
+    def _refuse_another_version(self, path: str) -> None:
+        """Before anything else is looked up: another version may lack functions, or take other arguments."""
+        version = getattr(self.fast, "tocsin_abi_version", lambda: None)()
+        if version != ABI_VERSION:
+            has = "no version of the hook's interface" if version is None else f"version {version} of the hook's interface"
+            raise OSError(f"{path} has {has}, this package ({os.path.dirname(os.path.abspath(__file__))}) needs {ABI_VERSION}: "
+                          "take library and package from one release")
 
     def _declare(self) -> None:
         p, i32, u32, u64, i64 = (ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64,
@@ -134,7 +140,6 @@ class Library:
         text, size = ctypes.c_char_p, ctypes.c_size_t
         length = ctypes.POINTER(ctypes.c_size_t)
         signatures = {
-            "tocsin_abi_version": [],
             "tocsin_open": [ctypes.POINTER(Options), ctypes.POINTER(p)],
             "tocsin_name": [p, i32, text, size, ctypes.POINTER(NameInfo), ctypes.POINTER(u64)],
             "tocsin_wanted": [p, text, size, i32],

@@ -22,7 +22,7 @@ print([row["value"] for row in tocsin.reading.Tensors("data").get("loss")])
 TRAINER = """
 #include <tocsin_client.h>
 #include <tocsin_rule.h>
-int main(void) { return tocsin_abi_version() == 1 ? 0 : 1; }
+int main(void) { return tocsin_abi_version() == TOCSIN_ABI_VERSION ? 0 : 1; }
 """
 BASH = """source {script}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _tocsin; echo "${{COMPREPLY[@]}}" """
 

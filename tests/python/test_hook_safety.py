@@ -265,6 +265,18 @@ def test_a_missing_library_is_one_warning_and_no_hook(tmp_path):
     assert result.stderr.count("tocsin is off") == 1
 
 
+@pytest.mark.parametrize("version, has", [("1", "has version 1 of"), ("3", "has version 3 of"), (None, "has no version of")])
+def test_a_library_of_another_version_is_refused_before_it_is_used(tmp_path, version, has):
+    """It may have a function of the same name with other arguments, whose values would be lost without a word."""
+    (tmp_path / "other.c").write_text("int tocsin_other;" if version is None else f"int tocsin_abi_version(void) {{ return {version}; }}")
+    subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "other.c", "-o", tmp_path / "other.so"], check=True)
+    result = run_script(script('hook = tocsin.watch(model, optimizer)\ntrain(hook, 2)\nassert not hook.enabled'), tmp_path,
+                        TOCSIN_LIBRARY=str(tmp_path / "other.so"))
+    assert result.returncode == 0, result.stderr
+    said = [line for line in result.stderr.splitlines() if "tocsin is off" in line]
+    assert len(said) == 1 and str(tmp_path / "other.so") in said[0] and has in said[0] and "needs 2" in said[0], result.stderr
+
+
 def test_threads_have_names_and_block_signals(tmp_path):
     result = run_script(script("""
 import os
