@@ -35,6 +35,18 @@ void Groups::dissolve(Group& group, WallTime at) {
   forget_later(group, at);
 }
 
+void Groups::let_go(Group& group, WallTime now) {
+  if (!group.active()) return;
+  const auto members = group.members;
+  for (const auto& [key, member] : members) {
+    const IssueState& issue = *member.state;
+    const bool over = !issue.firing && issue.issue.ends_at && *issue.issue.ends_at <= now;
+    if (over && !told_in(*group.logs, key)) leave(group, *member.state);
+  }
+  if (group.members.empty()) dissolve(group, now);
+  turns_.arrange(group);
+}
+
 void Groups::forget(const Agenda::Entry& due) {
   Group& group = table_.at(due.key);
   if (!group.members.empty() || !group.absent_since) return;

@@ -47,6 +47,9 @@ class Groups {
   /// The far side has not heard that these are over: they are members until it has.
   void tell_again(Group& group, const std::string& integration,
                   const std::vector<std::string>& issue_keys, core::WallTime now);
+  /// An action declined on purpose (its job has ended, a guard) what nobody else was told of: what is
+  /// over of that is not asked for again.
+  void let_go(Group& group, core::WallTime now);
   /// What a flush would decide may be another thing now.
   void change(Group& group);
   void change_all_of(const IssueState& state);

@@ -198,6 +198,9 @@ void Intake::on_delivery(const core::Delivery& delivery, WallTime now) {
   if (!settled) return;
   stats_.untold += settled->forgotten;
   groups_.tell_again(*group, delivery.integration, settled->open_again, now);
+  if (delivery.state == core::DeliveryState::cancelled && settled->forgotten > 0) {
+    groups_.let_go(*group, now);
+  }
   if (settled->changed && group->active()) groups_.change(*group);
   tell_overflows();
 }

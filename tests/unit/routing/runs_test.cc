@@ -121,6 +121,26 @@ TEST_F(Runs, AnIssueThatWaitedWhileItsRunWentOnReachesNoActionOfItsRule) {
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "all_resolved close oncall 0/1 over"));
 }
 
+TEST_F(Runs, WhatAnActionDeclinedOfAJobThatIsOverIsNotAskedForAgain) {
+  h.integrations = {webhook("oncall"), webhook("stop")};
+  h.rule_actions = {{"nan", {"stop"}}};
+  h.open();
+  tell(event(JobPhase::started, 1));
+  h.report(of_attempt(1));
+  h.at(1s);
+  tell(event(JobPhase::ended, 1));
+  int asked = 0;
+  for (int minutes = 1; minutes < 60; minutes += 5) {
+    h.at(std::chrono::minutes(minutes));
+    for (const core::Notification& sent : std::exchange(h.sent, {})) {
+      const bool stop = sent.receiver == "stop";
+      asked += stop ? 1 : 0;
+      h.deliver(sent, stop ? core::DeliveryState::cancelled : core::DeliveryState::delivered);
+    }
+  }
+  EXPECT_EQ(asked, 1);
+}
+
 TEST_F(Runs, AnIssueWithoutAnAttemptIsOfNoneInParticular) {
   h.open();
   tell(event(JobPhase::started, 2));
