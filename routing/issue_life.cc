@@ -90,6 +90,12 @@ bool is_stale(const IssueState& state, const Issue& report) {
   return earlier_attempt(report, state.issue);
 }
 
+/// Its producer says so by number: whatever the clocks were, it came after what is known.
+bool surely_later(const IssueState& state, const Issue& report) {
+  const auto seen = state.sequences.find(report.source);
+  return report.sequence != 0 && seen != state.sequences.end() && report.sequence > seen->second;
+}
+
 /// Who has lost what it knew (the engine says `state_incomplete`) counts from the beginning again: a
 /// smaller number, of a later time. A report that is read late has an earlier one.
 bool counts_anew(const IssueState& state, const Issue& report) {
@@ -156,7 +162,8 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (state.firing) {
     // A start after what was said of it since is one of a clock that has been put right.
     const WallTime began = std::min(state.issue.starts_at, state.issue.time);
-    if (*report.ends_at < began || !newer_or_same(report, state.issue)) return Effect::stale;
+    const bool earlier = *report.ends_at < began || !newer_or_same(report, state.issue);
+    if (earlier && !surely_later(state, report)) return Effect::stale;
     const WallTime starts_at = std::min({state.issue.starts_at, report.starts_at, *report.ends_at});
     replace(state.issue, std::move(report));
     state.issue.starts_at = starts_at;

@@ -44,7 +44,7 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
     turns_.arrange(group);
     return;
   }
-  const std::vector<FlushMember> members = freeze(group, now - tick > kLate ? now : tick);
+  const std::vector<FlushMember> members = freeze(group, now - tick > kLate ? now : tick, now);
   examined_ += members.size() * std::max<std::size_t>(1, group.route->integrations.size());
   for (const Integration* integration : group.route->integrations) {
     tell(group, *integration, members, tick, now);
@@ -82,7 +82,7 @@ bool Teller::passed_quietly(const Group& group, WallTime now) const {
   return nothing_to_decide(group, last_on_grid(*group.next_tick, group.route->group_interval, now));
 }
 
-std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick) {
+std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallTime now) {
   std::vector<FlushMember> members;
   members.reserve(group.members.size());
   for (const auto& [key, joined] : group.members) {
@@ -90,7 +90,11 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick) {
     FlushMember member;
     member.state = state;
     const bool untold = ended_with_its_job(group, *state) && !told_in(*group.logs, key);
-    member.firing = state->firing || untold || *state->issue.ends_at > tick;
+    // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
+    // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
+    const bool ended_since =
+        !state->firing && *state->issue.ends_at > tick && *state->issue.ends_at <= now;
+    member.firing = state->firing || untold || ended_since;
     member.strayed = joined.strayed;
     for (const auto& suppressor : options_.suppressors) {
       suppressor->reasons(state->issue, issues_, tick, member.reasons);

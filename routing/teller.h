@@ -48,7 +48,7 @@ class Teller {
 
  private:
   [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick) const;
-  std::vector<FlushMember> freeze(const Group& group, core::WallTime tick);
+  std::vector<FlushMember> freeze(const Group& group, core::WallTime tick, core::WallTime now);
   void tell(const Group& group, const Integration& integration,
             const std::vector<FlushMember>& members, core::WallTime tick, core::WallTime now);
   void send(TellLog& log, FlushDecision& decision, core::Notification notification);

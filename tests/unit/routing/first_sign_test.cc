@@ -44,6 +44,29 @@ TEST_F(FirstSign, OneCauseIsOneMessageWhateverTheGroupsAre) {
   EXPECT_THAT(note.issues.at(1).issue.caused_by, ::testing::SizeIs(1));
 }
 
+class ClockGoesBack : public FirstSign, public ::testing::WithParamInterface<core::Duration> {};
+
+TEST_P(ClockGoesBack, AnEndIsToldAndNothingStaysBehindIt) {
+  h.tree.group_interval = 1min;
+  h.open();
+  h.at(1h);
+  h.fire(loss);
+  h.at(1h + 30s);
+  h.said();
+  fire(gradient, {loss});
+  h.stop_until(1h - GetParam());
+  h.crash();
+  core::Issue over = h.issue(loss, IssueStatus::resolved);
+  over.starts_at = kStart + 1h;
+  over.ends_at = kStart + 1h + 1min;  // by the clock of its producer
+  h.report(over);
+  h.at(1h - GetParam() + 90s);
+  EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 1/1"));
+}
+
+/// Less and more than `max_future`, within which another's clock is believed.
+INSTANTIATE_TEST_SUITE_P(FirstSign, ClockGoesBack, ::testing::Values(4min, 50min));
+
 TEST_F(FirstSign, WhatFollowsLaterIsNoNewsAndStandsInTheNextMessage) {
   h.open();
   h.fire(loss);
