@@ -47,6 +47,11 @@ bool Group::may_commit(std::uint64_t id) const {
   return it != members_.end() && it->second.generation == generation_;
 }
 
+std::uint64_t Group::generation_of(std::uint64_t id) const {
+  const auto it = members_.find(id);
+  return it == members_.end() ? 0 : it->second.generation;
+}
+
 Group::Step Group::advance(std::uint64_t id, core::Duration now, bool eager,
                            const std::map<std::string, std::int32_t>& all) {
   const auto it = members_.find(id);

@@ -53,6 +53,8 @@ class Group {
 
   /// May this member commit positions? (KIP-447: by generation, not by partition.)
   [[nodiscard]] bool may_commit(std::uint64_t id) const;
+  /// The one a member has learnt; 0 for a stranger.
+  [[nodiscard]] std::uint64_t generation_of(std::uint64_t id) const;
 
   std::map<core::StreamPartition, std::int64_t> committed;
   std::map<core::StreamPartition, int> undecided;  // positions in transactions that are open

@@ -152,6 +152,7 @@ class Publisher final : public core::RecordPublisher {
           [&group = group](const core::Position& at) { return at.next >= 0 && !group.empty(); });
       request->transaction.group = group;
       request->member = member;
+      request->generation = state_->groups[group].generation_of(member);
     }
     if (state_->options.say) say(records, request->transaction.positions, fault);
     if (fault.kind == Fault::Kind::late) {

@@ -64,7 +64,11 @@ core::Status MemoryBroker::State::admit(const Request& request) {
         core::Code::failed_precondition,
         "transactional id " + transaction.transactional_id + " was taken over by a newer process"};
   }
-  if (!transaction.positions.empty() && !groups[transaction.group].may_commit(request.member)) {
+  if (transaction.positions.empty()) return core::ok();
+  const Group& group = groups[transaction.group];
+  // A commit that was long on the way is one of the generation in which it was sent.
+  if (!group.may_commit(request.member) ||
+      group.generation_of(request.member) != request.generation) {
     return core::Error{core::Code::failed_precondition,
                        "no longer a member of the group's present generation"};
   }

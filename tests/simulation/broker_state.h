@@ -37,8 +37,9 @@ struct Transaction {
 /// A commit as it reaches the broker.
 struct Request {
   Transaction transaction;
-  std::uint64_t epoch = 0;   // of the transactional id, as the writer knows it
-  std::uint64_t member = 0;  // of the group whose positions it takes
+  std::uint64_t epoch = 0;       // of the transactional id, as the writer knows it
+  std::uint64_t member = 0;      // of the group whose positions it takes
+  std::uint64_t generation = 0;  // of that group, as the writer knew it when it was sent
   std::vector<core::OutRecord> records;
   enum class State { on_the_way, committed, refused } state = State::on_the_way;
   core::Duration arrives{};

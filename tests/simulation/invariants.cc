@@ -107,9 +107,20 @@ class Checker {
       if (from == sent_by_.end()) return std::nullopt;
       return from->second;
     };
+    if (one.starts_at != two.starts_at && mingled(one.run.uid)) return true;
     const auto first = launch(one);
     const auto second = launch(two);
     return first && second && *first != *second;
+  }
+
+  /// Some launch of the run went on beside a later one, as one with it.
+  [[nodiscard]] bool mingled(const core::RunUid& run) const {
+    for (const auto& [earlier, began] : opening_) {
+      for (auto later = earlier.second + 1; opening_.contains({run, later}); ++later) {
+        if (earlier.first == run && one_launch(run, earlier.second, later)) return true;
+      }
+    }
+    return false;
   }
 
   void compare(const std::map<std::string, core::Issue>& committed, const Reference& expected) {
