@@ -239,6 +239,27 @@ TEST_F(BrokerTest, ASuccessorWaitsUntilThePositionsAreDecided) {
   EXPECT_THAT(issues(), ElementsAre("in the air"));
 }
 
+TEST_F(BrokerTest, ACommitThatArrivesInALaterGenerationIsRefused) {
+  fill(4);
+  Owner owner(broker_, "a");
+  ASSERT_TRUE(owner.poll());
+  fail_commits(fault(Fault::Kind::late, 5s));
+  ASSERT_FALSE(owner.commit("of the generation before"));
+  broker_.heal();
+  Owner other(broker_, "b");
+  for (int i = 0; i < 8; ++i) {
+    clock_.advance(500ms);
+    (void)owner.poll();
+    (void)other.poll();
+  }
+  ASSERT_THAT(other.owned, SizeIs(2));
+  clock_.advance(2s);
+  (void)owner.poll();
+  EXPECT_THAT(issues(), IsEmpty());
+  EXPECT_TRUE(other.commit("of this one"));
+  EXPECT_THAT(issues(), ElementsAre("of this one"));
+}
+
 TEST_F(BrokerTest, OnlyOneHoldsALeaseAndTheDeadHoldItForASession) {
   auto process = broker_.connect("one");
   auto first = *process->lease("router-lease");
