@@ -59,7 +59,7 @@ def functions_without_caller(objects, root):
     spoken = {names[one] for one in used}
     called_by_python = set()
     for path in (root / "python").rglob("*.py"):
-        called_by_python.update(re.findall(r'(?:\.|\[")(tocsin_\w+)', path.read_text()))
+        called_by_python.update(re.findall(r'(?:\.|\["|getattr\([\w.]+, ")(tocsin_\w+)', path.read_text()))
     uncalled = {names[one] for one in defined} - spoken - called_by_python
     overloads = {}
     for name in {names[one] for one in defined}:
