@@ -265,8 +265,15 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._commands.on_command(action_or_name, function, bounds)
 
     def checkpointing(self) -> ContextManager[None]:
-        """Around writing a checkpoint for a stop: says that it has begun, and how it went."""
-        return self._commands.checkpointing()
+        """Around writing a checkpoint: its time is the phase ``checkpoint``, and a stop that was accepted hears
+        that it has begun, and how it went."""
+        return self._checkpointing()
+
+    @contextmanager
+    def _checkpointing(self) -> Iterator[None]:
+        phase = self.phase("checkpoint")
+        with NOTHING if getattr(phase, "goes_on", False) else phase, self._commands.checkpointing():
+            yield
 
     @contained()
     def acknowledge_stop(self, checkpoint: Optional[str] = None,

@@ -9,6 +9,7 @@ and what the module logs, and ends training when a rule asks for it.
 
 import os
 import sys
+from time import time_ns
 from typing import Any, Dict, List, Optional, Set
 
 from ._callback import Watcher, loss_of, scalars
@@ -28,7 +29,10 @@ class TocsinCallback(Callback):
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
-        self._watcher = Watcher(options)
+        self._timed = bool(options.pop("phases", True))
+        # Of the module's own forward() a Trainer on one device calls only what training_step() calls.
+        self._watcher = Watcher({**options, "phases": False})
+        self._since: Dict[str, int] = {}  # phase that goes on -> when it began
         self._losses: List[Any] = []  # of the micro-batches since the last update
         self._updates = 0
         self._resumed: Dict[str, Any] = {}
@@ -76,6 +80,32 @@ class TocsinCallback(Callback):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         self._resumed = dict(state_dict)
 
+    # ---- times of phases
+
+    def _begin(self, phase: str) -> None:
+        if self._timed:
+            self._since[phase] = time_ns()
+
+    def _end(self, phase: str) -> None:
+        began = self._since.pop(phase, 0)
+        if began and self._watcher.active:
+            sink = self._watcher.hook.sink
+            with sink.guard("lightning"):
+                sink.phases.of(phase)(began, time_ns() - began)
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        self._begin("forward")
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
+        self._end("forward")
+        self._begin("backward")
+
+    def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
+        self._end("backward")
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        self._begin("evaluation")
+
     # ---- steps
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any,
@@ -116,6 +146,7 @@ class TocsinCallback(Callback):
             self._watcher.evaluated(loss_of(outputs))
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        self._end("evaluation")
         if not trainer.sanity_checking:
             metrics = scalars(trainer.callback_metrics, self._of_training)
             self._of_validation.update(metrics)

@@ -166,3 +166,14 @@ def test_the_entry_point_adds_a_callback_only_where_the_environment_names_a_plac
                                 enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
     trainer.fit(Module(), torch.utils.data.DataLoader(torch.randn(8, 6), batch_size=4))
     assert len(Telemetry(out).lifecycles("start")) == 1 and tocsin.get_hook() is None
+
+
+def test_phases_are_timed(out):
+    callback = TocsinCallback(out=out)
+    trainer = lightning.Trainer(max_steps=3, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+                                accelerator="cpu", callbacks=[callback], val_check_interval=3)
+    data = torch.utils.data.DataLoader(torch.randn(24, 6), batch_size=4)
+    trainer.fit(Module(), data, data)
+    telemetry = Telemetry(out)
+    told = [(telemetry.names[row["name"]], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
+    assert [name for name, _ in told] == ["forward", "backward"] * 3 + ["evaluation"] and min(duration for _, duration in told) > 0

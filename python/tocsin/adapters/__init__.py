@@ -7,7 +7,7 @@ from ..sink import Sink
 
 
 def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None,
-           phases: bool = False) -> None:
+           phases: bool = True) -> None:
     """What ``watch()`` was given; the same again attaches nothing. A framework that the script has
     not imported is not imported for this."""
     if (model is None and optimizer is None and loss is None) or "torch" not in sys.modules:

@@ -15,7 +15,7 @@ from .torch_device import warm
 from .torch_hooks import Closure, install
 from .torch_modules import Modules, path_of
 from .torch_names import is_sharded, is_wrapped, plain_name
-from .torch_phases import Passes
+from .torch_phases import Passes, can_be_timed
 from .torch_preflight import Preflight
 from .torch_scaling import Scaling, scaling_of
 from .torch_staging import capturing
@@ -27,7 +27,7 @@ class TorchAdapter:
     """Watches one model and its optimizer. All errors go to the sink's containment."""
 
     def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None,
-                 name: Optional[str] = None, phases: bool = False) -> None:
+                 name: Optional[str] = None, phases: bool = True) -> None:
         """``name``: prefix of all names; None: what keeps them apart from those of the loop's others.
         ``phases``: the model's passes are timed."""
         self._sink = sink
@@ -57,11 +57,13 @@ class TorchAdapter:
         self._modules = Modules(sink, model if first else None, loss, self._prefix)
         self._undo.append(self._modules.detach)
         self._passes: Optional[Passes] = None
-        if phases and first and model is not None:
-            self._passes = Passes(sink, model)
-            self._undo.append(self._passes.detach)
+        if phases and first and can_be_timed(model):
+            with sink.guard("phases"):
+                self._passes = Passes(sink, model)
+                self._undo.append(self._passes.detach)
         self._update_began = 0
         self._add_update = sink.phases.of("optimizer")
+        sink.phases.automatic(self)
         self._on_device = False  # one of the parameters was, when it began
         self._in_graph = False  # the last update was captured in a CUDA graph
         self._first = first
@@ -81,6 +83,11 @@ class TorchAdapter:
             undo()
         self._undo = []
         self._capture = None
+
+    def by_hand(self, phase: str) -> None:
+        """The script times this phase itself."""
+        if phase == "optimizer":
+            self._add_update = lambda begin, duration: None
 
     # ---- names
 

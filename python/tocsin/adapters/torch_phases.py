@@ -1,59 +1,73 @@
-"""Times of the forward and the backward pass of a PyTorch model, where they were asked for.
+"""Times of the forward and the backward pass of a PyTorch model, and of its evaluations: two hooks on the root module.
 
-A hook on the model is traced by a compiler, so there is none without ``watch(..., phases=True)``.
+A model that is watched may be compiled, scripted, copied and pickled as one that is not: a compiler that traces the hooks
+finds nothing in them, scripting takes them out, and a copy has some that do nothing and know nothing of this package.
 """
 
+import functools
+import sys
+import weakref
 from collections import OrderedDict
+from contextlib import nullcontext
 from time import time_ns
-from typing import Any, List
+from typing import Any, Callable, List, Optional
 
 from ..sink import Sink
 
+_SCRIPTED = "__prepare_scriptable__"  # asked by torch.jit.script
+
+
+def can_be_timed(model: Any) -> bool:
+    """A module that takes hooks: a scripted one does not."""
+    return hasattr(model, "register_forward_pre_hook") and not isinstance(model, sys.modules["torch"].jit.ScriptModule)
+
 
 class Passes:
-    """Of one model. The backward pass lasts from the gradient of the model's output to the update, or
-    to the next forward pass: with micro-batches, to that of the next one."""
+    """Of one model. The backward pass lasts from the gradient of the model's output to the update, or to the next forward
+    pass: with micro-batches, to that of the next one. Passes in the eval state are an evaluation, from the first of them to
+    the last; those without gradients in training are nobody's. What the script times itself is not timed here."""
 
     def __init__(self, sink: Sink, model: Any) -> None:
-        self._sink = sink
-        self._forward: List[int] = []  # when it began; a model may be applied inside of itself
+        self.sink = sink
+        self.clock = sink.clock
+        self.forward: List[int] = []  # when it began; a model may be applied inside of itself
         self.backward = 0  # when it began; 0: none goes on
-        self._add_forward, self._add_backward = sink.phases.of("forward"), sink.phases.of("backward")
-        self._handles = [model.register_forward_pre_hook(self._begin),
-                         model.register_forward_hook(self._end)]
+        self.add_forward, self.add_backward = sink.phases.of("forward"), sink.phases.of("backward")
+        self._add_evaluation = sink.phases.of("evaluation")
+        self.pending = True  # something ends with the next forward pass of training
+        self._opened = sink.phases.take_opened()
+        self.evaluated = (0, 0)  # begin of the first pass, end of the last one
+        torch = sys.modules["torch"]
+        # Constant where a compiler traces, so that there is nothing of ours in what it makes; torch 1 has none.
+        compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+        self._handles = [model.register_forward_pre_hook(_Begin(self, compiling, torch.is_grad_enabled)),
+                         model.register_forward_hook(_End(self, compiling))]
+        self._model = weakref.ref(model)
+        if not hasattr(type(model), _SCRIPTED):
+            setattr(model, _SCRIPTED, _Scripted(model))
+        sink.phases.automatic(self)
 
     def detach(self) -> None:
+        if self.evaluated[0]:
+            self.end_pending()
         for handle in self._handles:
             handle.remove()
+        model = self._model()
+        if model is not None:
+            model.__dict__.pop(_SCRIPTED, None)
 
-    def _begin(self, module: Any, inputs: Any) -> None:
-        del inputs
-        if not self._sink.active or not module.training:
-            return
-        try:  # guard() by hand, here and below: these are calls of every step
-            if self.backward:
-                self.end_backward()
-            self._sink.clock.begin_forward()
-            self._forward.append(time_ns())
-        except Exception as error:  # noqa: BLE001
-            self._sink.failed("phases", error)
+    def by_hand(self, name: str) -> None:
+        """The script times this phase itself."""
+        if name == "forward":
+            self.add_forward = _nothing
+        elif name == "backward":
+            self.add_backward = _nothing
+        elif name == "evaluation":
+            self._add_evaluation = _nothing
+        elif name == "initialization":
+            self._opened = 0
 
-    def _end(self, module: Any, inputs: Any, output: Any) -> None:
-        del inputs
-        forward = self._forward
-        if not forward or not module.training:
-            return
-        try:
-            began = forward.pop()
-            self._add_forward(began, time_ns() - began)
-            if not forward:
-                tensor = _first_with_gradient(output)
-                if tensor is not None:
-                    _call_with_gradient(tensor, self._begin_backward)
-        except Exception as error:  # noqa: BLE001
-            self._sink.failed("phases", error)
-
-    def _begin_backward(self, gradient: Any) -> None:
+    def begin_backward(self, gradient: Any) -> None:
         del gradient
         self.backward = self.backward or time_ns()
 
@@ -61,12 +75,104 @@ class Passes:
         """The update begins, or the next forward pass."""
         began, self.backward = self.backward, 0
         if began:
-            self._add_backward(began, time_ns() - began)
+            self.add_backward(began, time_ns() - began)
+
+    def end_pending(self) -> None:
+        """Training goes on: what was evaluated, or initialized, is done."""
+        self.pending = False
+        opened, self._opened = self._opened, 0
+        (began, ended), self.evaluated = self.evaluated, (0, 0)
+        if began:
+            self._add_evaluation(began, max(0, ended - began))
+        if opened and not self.clock.begun():
+            self.sink.phases.of("initialization")(opened, time_ns() - opened)
+        self.clock.follow()  # what follows is of training
+
+
+class _Hook:
+    """Of a copy of the model, or a pickled one: a function of the standard library that does nothing."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return getattr, (nullcontext(), "__exit__")
+
+
+class _Begin(_Hook):
+    __slots__ = ("_passes", "_compiling", "_with_gradients")
+
+    def __init__(self, passes: Passes, compiling: Optional[Callable[[], bool]], with_gradients: Callable[[], bool]) -> None:
+        self._passes, self._compiling, self._with_gradients = passes, compiling, with_gradients
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        if self._compiling is not None and self._compiling():
+            return
+        passes = self._passes
+        if not passes.sink.active:
+            return
+        try:  # guard() by hand, here and below: these are calls of every step
+            if not module.training:
+                if not passes.evaluated[0]:
+                    passes.evaluated, passes.pending = (time_ns(), 0), True
+            elif self._with_gradients():
+                if passes.backward:
+                    passes.end_backward()
+                passes.clock.begin_forward()
+                if passes.pending:
+                    passes.end_pending()
+                passes.forward.append(time_ns())
+        except Exception as error:  # noqa: BLE001
+            passes.sink.failed("phases", error)
+
+
+class _End(_Hook):
+    __slots__ = ("_passes", "_compiling")
+
+    def __init__(self, passes: Passes, compiling: Optional[Callable[[], bool]]) -> None:
+        self._passes, self._compiling = passes, compiling
+
+    def __call__(self, module: Any, inputs: Any, output: Any) -> None:
+        if self._compiling is not None and self._compiling():
+            return
+        passes = self._passes
+        forward = passes.forward
+        try:
+            if not module.training:
+                passes.evaluated = (passes.evaluated[0], time_ns())
+            elif forward:
+                began = forward.pop()
+                passes.add_forward(began, time_ns() - began)
+                if not forward:
+                    tensor = output if getattr(output, "requires_grad", False) else _first_with_gradient(output)
+                    if tensor is not None:
+                        _call_with_gradient(tensor, passes.begin_backward)
+        except Exception as error:  # noqa: BLE001
+            passes.sink.failed("phases", error)
+
+
+class _Scripted:
+    """``torch.jit.script`` compiles hooks: it gets the model, or its copy, without ours, which stay away."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = weakref.ref(model)
+
+    def __call__(self) -> Any:
+        model = self._model()
+        for hooks in (model._forward_pre_hooks, model._forward_hooks):
+            for key, hook in list(hooks.items()):
+                if isinstance(hook, _Hook) or isinstance(getattr(hook, "__self__", None), nullcontext):
+                    del hooks[key]
+        model.__dict__.pop(_SCRIPTED, None)
+        return model
+
+    def __deepcopy__(self, memo: Any) -> "_Scripted":
+        return _Scripted(memo.get(id(self._model()), self._model()))
+
+    def __reduce__(self) -> Any:
+        return functools.partial, (self._model().get_submodule, "")  # gives the copy itself
 
 
 def _first_with_gradient(output: Any) -> Any:
-    if getattr(output, "requires_grad", False):
-        return output
     values = list(output.values()) if isinstance(output, dict) else output
     if not isinstance(values, (list, tuple)):
         return None
@@ -83,3 +189,7 @@ def _call_with_gradient(tensor: Any, function: Any) -> None:
     # No id of torch's own handles is negative, and whoever registers another hook adds it to this dictionary.
     tensor._backward_hooks = OrderedDict(((-1, function),))
     made_by._register_hook_dict(tensor)
+
+
+def _nothing(begin: int, duration: int) -> None:
+    del begin, duration

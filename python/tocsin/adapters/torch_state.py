@@ -16,7 +16,7 @@ def state_matters(model: Any) -> bool:
 def _differs(module: Any) -> bool:
     kind = type(module)
     if not kind.__module__.startswith(_OWN):
-        code = getattr(kind.forward, "__code__", None)
+        code = getattr(getattr(kind, "forward", None), "__code__", None)
         return code is not None and "training" in code.co_names
     if getattr(module, "track_running_stats", False) or kind.__name__ == "RReLU":
         return True
