@@ -52,7 +52,7 @@ class Tensors:
         """Values in the order in which they were written: ``name``, ``role``, ``step``, ``mode``,
         ``rank``, ``run``, ``time`` (seconds since 1970, UTC), and ``value`` of a scalar or the statistics of a tensor (``count``, ``mean``,
         ``std``, ``min``, ``max``, ``l2``, the columns of docs/statistics.md, and where captured ``histogram``: for ``positive`` and ``negative``
-        values the number of the first bucket, and counts; bucket i holds 2^(i/8) < \|x\| ≤ 2^((i+1)/8)). None: all of them."""
+        values the number of the first bucket, and counts; bucket i holds 2^(i/8) < |x| ≤ 2^((i+1)/8)). None: all of them."""
         self._read()
         out = []
         for hash_, row in self._rows:
