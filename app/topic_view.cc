@@ -8,6 +8,12 @@ namespace tocsin::app {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool obeys(const core::Ack& ack) { return ack.phase != "received" && ack.phase != "refused"; }
+
+}  // namespace
+
 const std::vector<std::string>& TopicView::topics() {
   static const std::vector<std::string> kTopics{
       core::topic::kRegistry, core::topic::kIssues,           core::topic::kCommands,
@@ -87,6 +93,12 @@ void TopicView::apply_command(const core::RecordView& record) {
 
 void TopicView::apply_ack(core::Ack ack) {
   if (ack.action != "stop") return;
+  const auto early = early_acks_.find(ack.command_id);
+  // Who is started again refuses what was meant for the launch before, and has not undone it.
+  if (early != early_acks_.end() && obeys(early->second) && !obeys(ack) &&
+      ack.revision <= early->second.revision) {
+    return;
+  }
   const auto stop = stops_.find(ack.run);
   if (stop != stops_.end() && stop->second.command.command_id == ack.command_id) {
     stop->second.newest = ack;

@@ -27,7 +27,7 @@ class TopicView {
   };
   struct SeenStop {
     core::Command command;
-    std::optional<core::Ack> newest;  // the answer that came last
+    std::optional<core::Ack> newest;  // the answer that came last; of who obeys, where one does
   };
   struct Refused {
     std::uint64_t records = 0;  // dead letters that are still in the topic

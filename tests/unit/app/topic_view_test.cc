@@ -54,5 +54,37 @@ TEST(TopicView, AnIssueOfAnAttemptBeforeTheNewestIsOver) {
   EXPECT_EQ(view.issues().begin()->second.newest.resolution, core::Resolution::superseded);
 }
 
+core::Ack answer_to_stop(const std::string& phase, std::uint32_t attempt,
+                         std::uint64_t revision = 1) {
+  core::Ack out;
+  out.command_id = "cmd_1";
+  out.action = "stop";
+  out.run = kSeen;
+  out.phase = phase;
+  out.attempt = attempt;
+  out.revision = revision;
+  return out;
+}
+
+std::string stop_after(const std::vector<core::Ack>& answers) {
+  core::Command command;
+  command.command_id = "cmd_1";
+  command.action = "stop";
+  command.run = kSeen;
+  TopicView view;
+  view.apply(ingest::fixture::view_of(ingest::encode_command(command, "test")));
+  for (const auto& one : answers)
+    view.apply(ingest::fixture::view_of(ingest::encode_ack(one, "c")));
+  return view.stops().begin()->second.newest->phase;
+}
+
+TEST(TopicView, ARelaunchThatRefusesTheStopBeforeItHasNotUndoneIt) {
+  EXPECT_EQ(stop_after({answer_to_stop("stopped", 1), answer_to_stop("refused", 2)}), "stopped");
+  EXPECT_EQ(stop_after({answer_to_stop("accepted", 1), answer_to_stop("received", 1)}), "accepted");
+  EXPECT_EQ(stop_after({answer_to_stop("received", 1), answer_to_stop("refused", 1)}), "refused");
+  EXPECT_EQ(stop_after({answer_to_stop("stopping", 1), answer_to_stop("refused", 1, 2)}),
+            "refused");
+}
+
 }  // namespace
 }  // namespace tocsin::app
