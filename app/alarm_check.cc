@@ -73,7 +73,8 @@ class Audience {
   const AppConfig& config_;
 };
 
-// Items that could not be read are not among the settings, so they are found by their name.
+}  // namespace
+
 std::string path_of_rule(const config::Reader& root, const RuleSettings& rule) {
   for (std::size_t i = 0;; ++i) {
     const std::string item = "rules[" + std::to_string(i) + "]";
@@ -88,6 +89,8 @@ std::string path_of_rule(const config::Reader& root, const RuleSettings& rule) {
     if (*text == rule.name || (known != nullptr && known->name == rule.name)) return item;
   }
 }
+
+namespace {
 
 void check_rules(const config::Reader& root, const AppConfig& config) {
   if (config.rules.rules.empty()) {

@@ -12,6 +12,10 @@ namespace tocsin::app {
 /// can make true. Reports at the place of what it speaks of; call after everything was read.
 void check_alarms(const config::Reader& root, const AppConfig& config);
 
+/// Its item, such as "rules[2]", by its name: items that could not be read are not among the
+/// settings. "rules" for a rule that comes from a group.
+std::string path_of_rule(const config::Reader& root, const rules::RuleSettings& rule);
+
 /// Names in matchers, `group_by`, `capture.collections` and rules' `collection_names`; metrics of a
 /// node that a rule judges and no collector of this file gathers.
 void check_names(const config::Reader& root, const AppConfig& config);

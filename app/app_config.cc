@@ -19,14 +19,17 @@ bool known(const std::vector<std::string>& names, const std::string& name) {
 
 void check_rule_receivers(const config::Reader& root, const AppConfig& config) {
   for (const auto& rule : config.rules.rules) {
-    for (const auto& receiver : rule.actions) {
+    for (std::size_t i = 0; i < rule.actions.size(); ++i) {
+      const std::string& receiver = rule.actions[i];
       if (known(config.receivers.names, receiver)) continue;
       std::string message =
           "rule \"" + rule.name + "\" names receiver \"" + receiver + "\", which does not exist";
       if (const auto near = core::nearest(receiver, config.receivers.names); !near.empty()) {
         message += "; did you mean \"" + near + "\"?";
       }
-      root.error("rules", std::move(message));
+      const std::string list = path_of_rule(root, rule) + ".actions";
+      const std::string item = list + "[" + std::to_string(i) + "]";
+      root.error(root.value(item) ? item : list, std::move(message));
     }
   }
 }

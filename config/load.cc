@@ -10,6 +10,7 @@
 
 #include "config/node.h"
 #include "config/tree.h"
+#include "core/text.h"
 
 namespace tocsin::config {
 namespace {
@@ -76,6 +77,9 @@ struct Converter {
         continue;
       }
       out.entries.push_back({key, key_location, convert(pair.second, depth + 1)});
+      // A value that is not there stands, to the YAML library, at what comes next.
+      Node& value = out.entries.back().value;
+      if (pair.second.IsNull()) value.location = key_location;
     }
   }
 };
@@ -95,6 +99,13 @@ std::optional<Location> tab_before(std::string_view text, const Location& end) {
     ++at.line;
   }
   return std::nullopt;
+}
+
+Location location_at(const std::string& file, std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte);
+  const std::size_t line = before.rfind('\n');
+  return {file, 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+          static_cast<int>(line == std::string_view::npos ? byte : byte - line - 1) + 1};
 }
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -244,6 +255,11 @@ const Entry* Node::find(std::string_view key) const {
 
 std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
                                Diagnostics& diagnostics) {
+  if (const auto byte = core::first_invalid_utf8(text)) {
+    diagnostics.add({location_at(name, text, *byte), Grade::error, "",
+                     "not UTF-8: save the file in this encoding"});
+    return std::nullopt;
+  }
   try {
     const auto documents = YAML::LoadAll(std::string(text));
     if (documents.size() > 1) {

@@ -8,6 +8,17 @@
 
 namespace tocsin::ingest {
 
+namespace {
+
+// "transport.kafka.acks: …" → "kafka.acks", where it stands.
+std::string property_of(const std::string& message) {
+  constexpr std::string_view kSection = "transport.";
+  if (!message.starts_with(kSection)) return "kafka";
+  return message.substr(kSection.size(), message.find(": ") - kSection.size());
+}
+
+}  // namespace
+
 void read(config::Reader& in, TransportConfig& cfg) {
   in.any("kafka", cfg.kafka,
          "librdkafka properties by their own names (bootstrap.servers, security.protocol, …); "
@@ -27,7 +38,7 @@ void read(config::Reader& in, TransportConfig& cfg) {
   if (in.describing() || cfg.kafka.is_null()) return;
   for (const auto role : {KafkaRole::consumer, KafkaRole::producer}) {
     if (auto conf = make_kafka_conf(cfg.kafka, role, {}); !conf) {
-      in.error("kafka", conf.error().message);
+      in.error(property_of(conf.error().message), conf.error().message);
       return;
     }
   }

@@ -29,9 +29,8 @@ std::vector<std::string> texts_of(const config::Reader& in, std::string_view key
     if (const auto* text = core::as<std::string>(item)) {
       out.push_back(*text);
     } else {
-      in.error(key,
-               "item " + std::to_string(out.size() + 1) +
-                   ": expected a matcher such as severity=\"error\" (put it in single quotes)");
+      in.error(std::string(key) + "[" + std::to_string(out.size()) + "]",
+               "expected a matcher such as severity=\"error\" (put it in single quotes)");
       return {};
     }
   }
@@ -48,9 +47,8 @@ void read_matchers(config::Reader& in, RouteConfig& route) {
   for (std::size_t i = 0; i < route.matchers.size(); ++i) {
     const auto parsed = Matchers::parse(route.matchers[i]);
     if (parsed) continue;
-    const std::string item =
-        route.matchers.size() > 1 ? "item " + std::to_string(i + 1) + ": " : "";
-    in.error("matchers", item + parsed.error().message);
+    const std::string item = "matchers[" + std::to_string(i) + "]";
+    in.error(in.value(item) ? item : "matchers", parsed.error().message);
   }
 }
 

@@ -179,6 +179,7 @@ void read_item(config::Reader& item, bool libraries, RulesConfig& out) {
   for (const RuleSettings& other : out.rules) {
     if (other.name == rule.name) {
       item.error("name", "two rules are called " + rule.name + ": give one of them a name");
+      break;
     }
   }
   if (rule.program) out.rules.push_back(std::move(rule));

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "config/config.h"
+#include "core/text.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -31,13 +32,24 @@ std::string to_property(const core::Value& value) {
   return core::to_json(value);
 }
 
+/// "; did you mean …?", of the properties that librdkafka has; empty where none is near.
+std::string nearest_property(rd_kafka_conf_t* conf, const std::string& name) {
+  std::vector<std::string> known{"bootstrap.servers"};  // an alias, which the dump leaves out
+  std::size_t count = 0;
+  const char** all = rd_kafka_conf_dump(conf, &count);
+  for (std::size_t i = 0; i + 1 < count; i += 2) known.emplace_back(all[i]);
+  rd_kafka_conf_dump_free(all, count);
+  const std::string near = core::nearest(name, known);
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
+
 core::Status set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value) {
   std::array<char, 512> text{};
-  if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), text.data(), text.size()) ==
-      RD_KAFKA_CONF_OK) {
-    return core::ok();
-  }
-  return core::invalid_argument("transport.kafka." + name + ": " + text.data());
+  const auto done = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), text.data(), text.size());
+  if (done == RD_KAFKA_CONF_OK) return core::ok();
+  return core::invalid_argument(
+      "transport.kafka." + name + ": " + text.data() +
+      (done == RD_KAFKA_CONF_UNKNOWN ? nearest_property(conf, name) : ""));
 }
 
 core::Status set_user(rd_kafka_conf_t* conf, const std::string& key, const core::Value& value) {

@@ -57,6 +57,11 @@ def test_a_good_file_is_ok(tmp_path):
     ("transport: {kafka: {bootstrap.servers: x, no.such.property: 1}}\n", "t.yaml:1:", "no.such.property"),
     ("transport: {kafka: {bootstrap.servers: x}, journal: d}\n", "t.yaml:1:", "exactly one of"),
     ("a: [1, 2\n", "t.yaml:", "not valid YAML"),
+    ("rules:\n  - {use: exploding_tensor, actions: [page, stp]}\nreceivers: {page: {mqtt: {host: h}}, stop: {stop_training: {}}}\n",
+     "t.yaml:2:45", 'did you mean "stop"?'),
+    ("route:\n  receiver: a\n  routes:\n    - matchers: ['job=a', 'job=b\"']\nreceivers: {a: {publish_metric: {}}}\n", "t.yaml:4:27", "character"),
+    ("transport:\n  kafka:\n    bootstrap.server: x\n", "t.yaml:3:23", 'did you mean "bootstrap.servers"?'),
+    ("rules:\n  - use:\n\nlog: {}\n", "t.yaml:2:5", "use must be the name of a rule"),
     ("include: nowhere.yaml\n", "t.yaml:1:10", "no file matches"),
 ])
 def test_each_error_names_place_and_remedy(tmp_path, text, where, words):

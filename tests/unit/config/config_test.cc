@@ -49,6 +49,11 @@ std::vector<std::string> problems(
   return texts;
 }
 
+TEST(Config, AFileInAnotherEncodingIsRefusedAtItsFirstByteThatIsNotUtf8) {
+  EXPECT_THAT(problems("ratio: 2.5\nmode: stop # gr\xFC\xDF\n"),
+              ElementsAre("t.yaml:2:16: error: not UTF-8: save the file in this encoding"));
+}
+
 TEST(Config, FillsTheStructAndKeepsDefaultsForAbsentKeys) {
   Sample sample;
   EXPECT_THAT(problems("ratio: 2.5\nevery: 1m30s\nnames: [a, b]\nlimit: 64MiB\n", &sample),

@@ -148,6 +148,8 @@ TEST(TransportSection, SaysWhatLibrdkafkaSaysAboutAWrongProperty) {
   ASSERT_THAT(parsed.problems, testing::SizeIs(1));
   EXPECT_THAT(parsed.problems[0],
               HasSubstr("transport.kafka.fetch.wait.max.mss: No such configuration property"));
+  EXPECT_THAT(parsed.problems[0], HasSubstr("did you mean \"fetch.wait.max.ms\"?"));
+  EXPECT_THAT(parsed.problems[0], HasSubstr(":1:67:")) << "where the property stands";
 }
 
 TEST(TransportSection, RefusesWhatItsGuaranteesRestOn) {

@@ -143,7 +143,7 @@ route:
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:9:"), HasSubstr("regular expression"))));
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:9:"), HasSubstr("greater than zero"))));
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:9:"), HasSubstr("expected a label name"))));
-  EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:10:"), HasSubstr("item 2: expected one of"))));
+  EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:10:"), HasSubstr("expected one of"))));
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:10:"), HasSubstr("cannot be mixed"))));
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:10:"), HasSubstr("until must be greater"))));
   EXPECT_THAT(all, Contains(AllOf(HasSubstr("t.yaml:11:"), HasSubstr("did you mean 'every'?"))));
