@@ -19,6 +19,15 @@
 namespace tocsin::app {
 namespace {
 
+auto reader_of(ingest::Transport* transport, const char* topic) {
+  return [transport, topic] {
+    ingest::SourceOptions source;
+    source.topics = {topic};
+    source.start = ingest::Start::beginning;
+    return transport->source(std::move(source));
+  };
+}
+
 class Maker {
  public:
   Maker(const AppConfig& config, const AppOptions& options, LoopPorts ports, RoleParts& parts)
@@ -75,13 +84,9 @@ core::Status Maker::evaluate() {
         config_.labels, prefix,         options_.host + "-" + std::to_string(slot->number())};
     parts_.slots.push_back(std::move(*slot));
     if (ports_.transport->is_kafka()) {
-      stage.comparisons = [transport = ports_.transport] {
-        ingest::SourceOptions source;
-        source.topics = {core::topic::kComparisons};
-        source.start = ingest::Start::beginning;
-        return transport->source(std::move(source));
-      };
+      stage.comparisons = reader_of(ports_.transport, core::topic::kComparisons);
     }
+    stage.registry = reader_of(ports_.transport, core::topic::kRegistry);
     auto engine = std::make_unique<EvaluateStage>(std::move(stage), *ports_.log, *ports_.telemetry);
     parts_.engines.push_back(engine.get());
     add("engine", std::move(engine));
@@ -101,6 +106,7 @@ core::Status Maker::hosted() {
                           config_.cluster, config_.labels,
                           prefix,          options_.host + "-" + std::to_string(slot->number())};
     stage.hosted = rule.name;
+    stage.registry = reader_of(ports_.transport, core::topic::kRegistry);
     stage.asks = !options_.roles.evaluate;
     if (stage.asks) askers.insert(rule.name);
     PluginsConfig plugins = config_.plugins;

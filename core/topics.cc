@@ -36,7 +36,7 @@ constexpr Topic kTopics[] = {
      "run uid",
      "the present launch of each run: who, where, how to be ended",
      "`evaluate`",
-     "`collect`, `runs`, `stops`, `status`"},
+     "`collect`, `runs`, `stops`, `status`, `evaluate` for runs of several shards"},
     {topic::kRulesState,
      tocsin,
      keyed,

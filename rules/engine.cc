@@ -178,6 +178,21 @@ void Engine::learn(std::int32_t partition, const Comparison& record, core::WallT
   if (auto entry = impl_->comparisons.news(record)) impl_->decisions.decide(std::move(*entry));
 }
 
+std::vector<core::RunUid> Engine::further_shards(std::int32_t partition) const {
+  const auto found = impl_->ctx.partitions.find(partition);
+  if (found == impl_->ctx.partitions.end()) return {};
+  return FurtherShards::runs_of(found->second);
+}
+
+void Engine::settle(std::int32_t partition, const core::JobEvent& event, core::WallTime now,
+                    bool live) {
+  const auto found = impl_->ctx.partitions.find(partition);
+  if (found == impl_->ctx.partitions.end() || found->second.silent) return;
+  impl_->ctx.enter(found->second);
+  impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
+  for (Entry& entry : impl_->further.news(event, live)) impl_->decisions.decide(std::move(entry));
+}
+
 Output Engine::take(std::int32_t partition) {
   const auto found = impl_->ctx.partitions.find(partition);
   if (found == impl_->ctx.partitions.end()) return {};

@@ -9,6 +9,7 @@
 #include "rules/run/context.h"
 #include "rules/run/decisions.h"
 #include "rules/run/dictionaries.h"
+#include "rules/run/further_shards.h"
 #include "rules/run/lifecycle_frames.h"
 #include "rules/run/timers.h"
 #include "rules/state/restore.h"
@@ -32,7 +33,8 @@ struct Engine::Impl {
   Ends ends{ctx, reports, book, own, evaluations, rows, steps, samples, jobs, silence};
   LifecycleFrames lifecycle{ctx, own, steps, jobs, ends};
   Reload reload{ctx, reports, book, jobs};
-  Decisions decisions{ctx, book, own, steps, silence, ends, reload, comparisons};
+  FurtherShards further{ctx, ends};
+  Decisions decisions{ctx, book, own, steps, silence, ends, reload, comparisons, further};
   Timers timers{ctx, silence, decisions};
   Attempts attempts{ctx, own, ends, decisions};
   Arrivals arrivals{ctx, book, intake};

@@ -219,6 +219,13 @@ class Engine {
   /// logged entry; whatever its own records say of that run wins.
   void learn(std::int32_t partition, const Comparison& record, core::WallTime now);
 
+  /// Runs of this live partition of which a further shard lies here: what the engine of their first
+  /// shard says of them (topic `registry`) is for settle().
+  [[nodiscard]] std::vector<core::RunUid> further_shards(std::int32_t partition) const;
+  /// The newest such event of one of these runs. Call it again while it stands: an end counts when the
+  /// shard has nothing more to say. What is new becomes a logged entry. `live`: as in tick().
+  void settle(std::int32_t partition, const core::JobEvent& event, core::WallTime now, bool live);
+
   /// Takes everything that this partition decided so far.
   Output take(std::int32_t partition);
   /// Partitions for which take() would give something.

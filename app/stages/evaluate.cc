@@ -27,7 +27,8 @@ EvaluateStage::EvaluateStage(EvaluateOptions options, core::Log& log, core::Tele
       stats_(telemetry),
       telemetry_topic_(ingest::full_topic_name(options_.topic_prefix, core::topic::kTelemetry)),
       source_("/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + "engine"),
-      comparisons_(options_.comparisons, log) {
+      comparisons_(options_.comparisons, log),
+      registry_(options_.registry, log) {
   wiring_.name = "evaluate";
   wiring_.part = "rules";
   wiring_.group = options_.topic_prefix + "-rules";
@@ -69,6 +70,7 @@ core::Status EvaluateStage::open(const Instant& now) {
   unreported_.clear();
   piece_taken_ = piece_committing_ = ending_ = false;
   comparisons_.start_over();
+  registry_.start_over();
   stats_.start_over();
   counted_at_.reset();
 
@@ -156,9 +158,27 @@ void EvaluateStage::adopt_rules(const Instant& now) {
   }
 }
 
+// Further shards of runs see no launches and no ends of their own.
+void EvaluateStage::settle_shards(const StageTick& tick) {
+  bool read = false;
+  for (const auto& [partition, snapshot] : live_) {
+    const std::vector<core::RunUid> runs = engine_->further_shards(partition);
+    if (runs.empty()) continue;
+    read = read || registry_.read(tick.now.steady);
+    if (!read) return;
+    for (const core::RunUid& run : runs) {
+      const core::JobEvent* newest = registry_.find(run);
+      if (newest != nullptr) {
+        engine_->settle(partition, *newest, tick.now.wall, tick.live(partition));
+      }
+    }
+  }
+}
+
 std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   adopt_rules(tick.now);
   engine_->tick(tick.now.wall, tick.live);
+  settle_shards(tick);
   bool more = false;  // of comparisons
   for (const auto& [partition, snapshot] : live_) {
     if (!engine_->compares(partition)) continue;

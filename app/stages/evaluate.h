@@ -11,6 +11,7 @@
 
 #include "app/comparison_reader.h"
 #include "app/counter_table.h"
+#include "app/registry_reader.h"
 #include "app/stage.h"
 #include "app/unreported.h"
 #include "core/log.h"
@@ -35,6 +36,9 @@ struct EvaluateOptions {
   std::function<std::shared_ptr<rules::StepHost>()> host = {};  // made anew with each engine
   /// Opens a reader of `comparisons` from its beginning. Null: all runs lie in one partition.
   std::function<core::Result<std::unique_ptr<core::RecordSource>>()> comparisons = {};
+  /// Opens a reader of `registry` from its beginning, for runs of several shards. Null: none are
+  /// looked for.
+  std::function<core::Result<std::unique_ptr<core::RecordSource>>()> registry = {};
 };
 
 class EvaluateStage final : public Stage {
@@ -76,6 +80,7 @@ class EvaluateStage final : public Stage {
   [[nodiscard]] bool tells(const rules::Event& event) const;
   [[nodiscard]] bool piece_waits() const { return !ending_ && (piece_taken_ || piece_committing_); }
   void adopt_rules(const Instant& now);
+  void settle_shards(const StageTick& tick);
   void write(std::int32_t partition, const rules::Event& event, bool ahead, StageOutput& out) const;
 
   EvaluateOptions options_;
@@ -91,6 +96,7 @@ class EvaluateStage final : public Stage {
   bool at_least_once_ = false;
   std::unique_ptr<rules::Engine> engine_;
   ComparisonReader comparisons_;  // what other partitions say of runs that ours are compared with
+  RegistryReader registry_;       // what the first shards of runs came to
   ingest::JsonScalarDecoder json_;
   std::map<std::int32_t, Snapshot> live_;
   // One piece of a snapshot per commit: an issue never waits behind more than one of them.

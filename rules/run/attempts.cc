@@ -61,7 +61,11 @@ bool Attempts::enter(Run& run, const core::FrameView& frame, const core::Lifecyc
   const ProcessId process{header.worker, header.rank, header.incarnation};
   const bool first = run.launches.attempt() == 0;
   Launches::Standing standing = Launches::Standing::current;
-  if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
+  if (run.id.shard != 0 && over && is_progress(header.kind) && header.time > run.job.ended_at) {
+    // Nobody sends behind the end: it is the next launch, of which the registry will say the same.
+    (void)run.launches.stated(header.attempt, over);
+    ends_.supersede(run, std::max(run.attempt + 1, header.attempt), std::nullopt);
+  } else if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
     // Shards beyond the first see no starts: they go by what the frames state.
     standing = run.launches.stated(header.attempt, over);
   } else if (body != nullptr && body->event == core::LifecycleEvent::start) {
@@ -78,7 +82,7 @@ bool Attempts::enter(Run& run, const core::FrameView& frame, const core::Lifecyc
     case Launches::Standing::opened:
       if (first) {
         run.attempt = run.launches.attempt();
-      } else {
+      } else if (run.launches.attempt() > run.attempt) {  // else the registry has said so already
         ends_.supersede(run, run.launches.attempt(),
                         body == nullptr ? std::nullopt : body->continues_from);
       }

@@ -42,6 +42,7 @@ void Decisions::apply(const Entry& entry) {
 void Decisions::carry_out(const Entry& entry) {
   if (entry.what == Entry::What::reload) return reload_.apply(ctx_.table_of(entry.rules));
   if (entry.what == Entry::What::learn) return comparisons_.apply(entry);
+  if (entry.what == Entry::What::settle) return further_.apply(entry);
   if (entry.what == Entry::What::refuse) {
     if (ctx_.part->refused.size() >= kMaxRefused)
       ctx_.part->refused.erase(ctx_.part->refused.begin());
@@ -102,6 +103,7 @@ void Decisions::apply_run(const Entry& entry, Run& run) {
     case Entry::What::admit:
     case Entry::What::reload:
     case Entry::What::learn:
+    case Entry::What::settle:
       return;
   }
 }

@@ -7,6 +7,7 @@
 #include "rules/run/comparisons.h"
 #include "rules/run/context.h"
 #include "rules/run/ends.h"
+#include "rules/run/further_shards.h"
 #include "rules/run/issue_book.h"
 #include "rules/run/own_issues.h"
 #include "rules/run/reload.h"
@@ -18,7 +19,7 @@ namespace tocsin::rules {
 class Decisions {
  public:
   Decisions(Context& ctx, IssueBook& book, OwnIssues& own, StepBook& steps, SilenceWatch& silence,
-            Ends& ends, Reload& reload, Comparisons& comparisons)
+            Ends& ends, Reload& reload, Comparisons& comparisons, FurtherShards& further)
       : ctx_(ctx),
         book_(book),
         own_(own),
@@ -26,7 +27,8 @@ class Decisions {
         silence_(silence),
         ends_(ends),
         reload_(reload),
-        comparisons_(comparisons) {}
+        comparisons_(comparisons),
+        further_(further) {}
 
   void decide(Entry entry);
   /// The partition that is being worked on goes on with the configured rules.
@@ -53,6 +55,7 @@ class Decisions {
   Ends& ends_;
   Reload& reload_;
   Comparisons& comparisons_;
+  FurtherShards& further_;
 };
 
 }  // namespace tocsin::rules

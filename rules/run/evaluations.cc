@@ -217,6 +217,8 @@ void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
     // A rule of rows that has seen none has nothing to end.
     const bool of_rows = (ctx_.rules->evaluated[number].program->inputs() & input::kRows) != 0;
     if (of_rows && !has_evaluator(run, number)) continue;
+    // Every shard is told of steps' ends; what goes by these alone is judged once.
+    if (!of_rows && run.id.shard != 0) continue;
     feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
   }
   tell_others(run);

@@ -32,6 +32,7 @@ struct Entry {
     admit,
     reload,
     learn,
+    settle,
   };
   What what = What::grace_over;
   RunId run;
@@ -41,7 +42,8 @@ struct Entry {
   std::int64_t now = 0;
   std::map<std::string, std::int64_t> next;  // positions at which it was made
   /// By what rules are found again, whatever their numbers: the line of `rule` (silence), or the
-  /// lines of all that judge from here on (reload). Of learn: the record's bytes (Comparisons).
+  /// lines of all that judge from here on (reload). Of learn: the record's bytes (Comparisons); of
+  /// settle: what was settled (FurtherShards).
   std::string rules = {};
 
   /// Made while the record at `next` was handled, and after that had made its run and worker known;

@@ -5,6 +5,7 @@
 namespace tocsin::rules {
 
 void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
+  if (run.id.shard != 0) return;  // every step end is in the first, which judges the run
   for (const auto& clock : ctx_.rules->clocks) {
     const auto check = [&](std::uint32_t who, std::int64_t last, const Promise& promise) {
       const std::int64_t deadline = clock.program->due_at(last, promise);
@@ -24,8 +25,7 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
       }
     };
     if (clock.program->until_first_step) {
-      if (run.course.seen_modes == 0 && run.id.shard == 0)
-        check(kNoRoster, run.course.first_seen, {});
+      if (run.course.seen_modes == 0) check(kNoRoster, run.course.first_seen, {});
       continue;
     }
     if (!clock.program->per_worker) {

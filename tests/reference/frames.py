@@ -61,7 +61,8 @@ def encode(record, run):
     if "run" in record:
         run = str(wire.run_uid("reference", record["run"]))
     header = wire.header(run, worker=record.get("worker") or f"worker_{record['rank']}", mode=_vocabulary.MODES[record["mode"]],
-                         rank=record["rank"], world_size=record["world"], step=record["step"], global_step=record["global"],
+                         rank=record["rank"], world_size=record["world"], shard=record.get("shard", 0),
+                         shard_count=record.get("shards", 1), step=record["step"], global_step=record["global"],
                          time=record["time"], sequence=record["seq"], incarnation=1, pass_=record["pass"])
     kind = record["kind"]
     if kind == "lifecycle":

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from tests.reference import compare, engine, judging, known, random_streams, story
+from tests.reference import compare, engine, judging, known, random_streams, shards, story
 
 ORDERS = {"ids/" + family: rule for family, (rule, _) in random_streams.FAMILIES.items()
           if not getattr(judging.module(rule), "CLOCK", False)
@@ -56,6 +56,25 @@ def test_a_restart_changes_nothing(judge, name):
         for _ in range(chance.randint(1, 3)):
             broken.insert(chance.randrange(1, len(broken) + 1), {"kind": "restart", "budget": chance.choice((200, 1 << 20))})
         assert judge.judge(rules, broken) == judge.judge(rules, records), f"seed {seed}"
+
+
+SHARDS = {"shards/" + family: rule for family, (rule, _) in random_streams.FAMILIES.items()}
+
+
+def events_of_rules(answer):
+    """Ids; what the engine itself says of lost frames it says of each shard."""
+    return sorted(issue["id"] for issue in answer["issues"] if issue["rule"] != "telemetry_gap")
+
+
+@pytest.mark.parametrize("name", known.parameters(SHARDS))
+def test_a_run_over_four_shards_has_the_events_of_a_run_of_one(judge, name):
+    """But for rules that join tensors: they judge none of it, and say so."""
+    for seed in range(20):
+        rules, records = random_streams.make(name.partition("/")[2], seed)
+        whole, spread = judge.judge(rules, records), judge.judge(rules, shards.spread(records, 4))
+        if any("spread over 4 shards" in one["reason"] for one in spread["statuses"]):
+            continue
+        assert events_of_rules(spread) == events_of_rules(whole), f"seed {seed}"
 
 
 JSON = {f"json/{family}": random_streams.FAMILIES[family][0]
@@ -196,6 +215,6 @@ def test_a_spike_is_told_from_noise_and_from_what_passes(judge, name):
 
 def test_all_known_faults_are_tests():
     from tests.reference import tables
-    names = {*tables.load(), *(f"random/{family}" for family in random_streams.FAMILIES), *ORDERS, *IDS, *RESTARTS, *JSON, *FEW, *SPIKES, GAP,
+    names = {*tables.load(), *(f"random/{family}" for family in random_streams.FAMILIES), *ORDERS, *IDS, *RESTARTS, *SHARDS, *JSON, *FEW, *SPIKES, GAP,
              "message/the last step stands with its own mode"}
     assert set(known.faults()) <= names

@@ -65,12 +65,22 @@ void Host::gather() {
       statuses.push_back(told(*status));
     }
   }
+  for (rules::Event& event : output.events) {
+    if (auto* job = std::get_if<core::JobEvent>(&event)) runs_[job->run.uid] = std::move(*job);
+  }
   for (rules::StateRecord& record : output.log) {
     if (record.value) {
       state_[record.key] = std::move(*record.value);
     } else {
       state_.erase(record.key);
     }
+  }
+}
+
+void Host::settle(core::WallTime now) {
+  for (const core::RunUid& run : engine_->further_shards(kPartition)) {
+    const auto known = runs_.find(run);
+    if (known != runs_.end()) engine_->settle(kPartition, known->second, now, true);
   }
 }
 

@@ -23,6 +23,8 @@ class Host {
   [[nodiscard]] rules::Engine& engine() { return *engine_; }
   /// Takes what was decided: events to the answer, state to the topic.
   void gather();
+  /// What was said of the runs goes to their further shards, which have nothing more to say.
+  void settle(core::WallTime now);
   /// A snapshot in pieces of `budget` bytes, then a new engine that restores it. `next`: offset of
   /// the record to come. The snapshot stands at that offset, so nothing is replayed.
   void restart(std::size_t budget, std::int64_t next, core::WallTime now);
@@ -37,6 +39,7 @@ class Host {
   rules::EngineOptions options_;
   std::unique_ptr<rules::Engine> engine_;
   std::map<std::string, std::string> state_;
+  std::map<core::RunUid, core::JobEvent> runs_;  // the topic `registry`
 };
 
 }  // namespace tocsin::reference

@@ -49,8 +49,10 @@ core::ValueMap judge(const core::Value& input) {
     for (const core::Value& record : *records) {
       feeder.feed(record);
       host.gather();
+      host.settle(feeder.now());
     }
   }
+  host.settle(feeder.now() + std::chrono::hours(1));
   host.engine().end_of_input();
   host.gather();
   return {{"issues", std::move(host.issues)}, {"statuses", std::move(host.statuses)}};

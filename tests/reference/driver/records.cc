@@ -154,6 +154,8 @@ core::FrameHeader Feeder::header(const core::Value& record) {
   out.world_size = static_cast<std::uint32_t>(integer_at(record, "world", 1));
   const std::string mode = core::text_at(record, "mode");
   out.mode = mode.empty() ? core::Mode::global : code(core::mode_from(mode), mode);
+  out.shard = static_cast<std::uint16_t>(integer_at(record, "shard", 0));
+  out.shard_count = static_cast<std::uint16_t>(integer_at(record, "shards", 1));
   out.step = integer_at(record, "step", 0);
   out.global_step = integer_at(record, "global", 0);
   out.time = integer_at(record, "time", 0);

@@ -24,6 +24,8 @@ class Feeder {
   /// "dictionary" (frames), "json" (a record of another producer), "tick" (of the clock) or
   /// "restart" (of the process, with its state).
   void feed(const core::Value& record);
+  /// When the newest record arrived.
+  [[nodiscard]] core::WallTime now() const { return core::wall_time(timestamp_); }
 
  private:
   core::FrameHeader header(const core::Value& record);

@@ -52,6 +52,19 @@ struct Spread {
   void end() {
     for (auto& both : ranks) rule.feed(both[0].end());
   }
+  /// What the first shard's engine said last of the run.
+  core::JobEvent newest() {
+    core::JobEvent out;
+    for (const Event& event : rule.events()) {
+      if (const auto* job = std::get_if<core::JobEvent>(&event)) out = *job;
+    }
+    return out;
+  }
+  /// It comes to the further shard so many seconds after its last record.
+  void settle(const core::JobEvent& event, std::int64_t seconds, bool live = true) {
+    rule.engine().settle(3, event, core::wall_time(ranks[0][0].header.time + seconds * kSecond),
+                         live);
+  }
   /// Of all statuses of the rule, the reasons.
   std::vector<std::string> reasons(const std::string& name) {
     std::vector<std::string> out;
@@ -141,6 +154,82 @@ TEST(Shards, OwnRulesOverWorkersAreJudgedAndThoseOverTensorsAreNot) {
   EXPECT_EQ(run.rule.firing()[0].rule, "ranks");
   EXPECT_EQ(run.rule.firing()[0].labels.get("tensor"), "gradient/b");
   EXPECT_EQ(run.rule.rule_state("layers"), "NoData");
+}
+
+// Every shard is told of the ends of steps: what goes by these alone would be found once in each.
+TEST(Shards, WhatGoesByStepsAloneIsJudgedOnce) {
+  Spread run(" [straggler]", 3);
+  run.ranks[1][0].step_time = run.ranks[1][1].step_time = kSecond;
+  for (int i = 0; i < 60; ++i) run.step(i, {{0, gradient("a", 1)}, {1, gradient("b", 1)}});
+  ASSERT_EQ(run.rule.firing().size(), 1U);
+}
+
+TEST(Shards, ASilenceIsHeardByTheFirst) {
+  Spread run(" [{use: stalled_training_rule, with: {threshold: 60}}]");
+  run.step(0, {{0, gradient("a", 1)}, {1, gradient("b", 1)}});
+  run.rule.tick(run.ranks[0][0].header.time + 200 * kSecond);
+  EXPECT_EQ(run.rule.firing().size(), 1U);
+}
+
+TEST(Shards, AFurtherOneEndsWithTheRunOnceItIsQuiet) {
+  Spread run(" [exploding_tensor]");
+  run.step(0, {{1, gradient("b", NAN)}});
+  run.end();
+  EXPECT_TRUE(run.rule.resolved().empty()) << "the end stands in the first shard";
+  ASSERT_EQ(run.rule.engine().further_shards(3).size(), 1U);
+  const core::JobEvent ended = run.newest();
+  ASSERT_EQ(ended.phase, core::JobPhase::ended);
+  run.settle(ended, 60, false);
+  EXPECT_TRUE(run.rule.resolved().empty()) << "more may stand in its partition";
+  run.settle(ended, 1);
+  EXPECT_TRUE(run.rule.resolved().empty()) << "more may be on its way";
+  run.settle(ended, 60);
+  ASSERT_EQ(run.rule.resolved().size(), 1U);
+  EXPECT_EQ(run.rule.resolved()[0].resolution, core::Resolution::job_ended);
+  run.settle(ended, 120);
+  EXPECT_EQ(run.rule.resolved().size(), 1U);
+}
+
+TEST(Shards, AFurtherOneKnowsTheJobItIsOf) {
+  Spread run(" [exploding_tensor]");
+  run.settle(run.newest(), 0);
+  run.step(0, {{1, gradient("b", NAN)}});
+  ASSERT_EQ(run.rule.firing().size(), 1U);
+  EXPECT_EQ(run.rule.firing()[0].labels.get("job"), "digits");
+}
+
+TEST(Shards, ANewLaunchBeginsAnewInEveryShard) {
+  Spread run(" [exploding_tensor]");
+  run.step(0, {{1, gradient("b", NAN)}});
+  core::JobEvent second = run.newest();
+  second.phase = core::JobPhase::started;
+  second.run.attempt = 2;
+  run.settle(second, 0);
+  ASSERT_EQ(run.rule.resolved().size(), 1U);
+  EXPECT_EQ(run.rule.resolved()[0].resolution, core::Resolution::superseded);
+  run.step(1, {{1, gradient("b", NAN)}});
+  ASSERT_EQ(run.rule.firing().size(), 2U);
+  EXPECT_EQ(run.rule.firing()[1].run.attempt, 2U);
+  core::JobEvent old = second;
+  old.run.attempt = 1;
+  old.phase = core::JobPhase::ended;
+  run.settle(old, 60);
+  EXPECT_EQ(run.rule.resolved().size(), 1U) << "of a launch that is over";
+}
+
+// Its first records may come before the registry speaks of it.
+TEST(Shards, WhatComesBehindTheEndIsTheNextLaunch) {
+  Spread run(" [exploding_tensor]");
+  run.step(0, {{1, gradient("b", NAN)}});
+  run.end();
+  run.settle(run.newest(), 60);
+  ASSERT_EQ(run.rule.resolved().size(), 1U);
+  FakeWorker& worker = run.ranks[0][1];
+  worker.header.time += 100 * kSecond;
+  ++worker.header.incarnation;
+  run.rule.feed(worker.tensors(Mode::train, 0, {gradient("b", NAN)}));
+  ASSERT_EQ(run.rule.firing().size(), 2U);
+  EXPECT_EQ(run.rule.firing()[1].run.attempt, 2U);
 }
 
 }  // namespace
