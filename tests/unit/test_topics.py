@@ -9,7 +9,7 @@ ROOMS = ("core", "config", "ingest", "rules", "routing", "actions", "collectors"
 NAMES = re.compile(r'inline constexpr const char\* (k\w+) = "([\w-]+)";')
 # How records get their topic, and how a reader says what it reads.
 WRITES = r"\.topic = (?:core::)?topic::{0};|record\((?:core::)?topic::{0},|OutRecord \w+\{{(?:core::)?topic::{0},"
-READS = r"topics = \{{[^}}]*topic::{0}\b|kTopics\{{[^}}]*topic::{0}\b|state_topic = core::topic::{0};|lease\(core::topic::{0}\)"
+READS = r"topics = \{{[^}}]*topic::{0}\b|kTopics\{{[^}}]*topic::{0}\b|state_topic = core::topic::{0};|lease\(core::topic::{0}\)|reader_of\([^;]*topic::{0}\)"
 # What is nobody's to write, or for other programs to read: as the table says.
 NOTHING_WRITES = {"router-lease"}
 OTHERS_READ = {"metrics"}
