@@ -53,8 +53,9 @@ class Checker {
         if (job->phase == core::JobPhase::ended) {
           ended_.insert({job->run.uid, job->run.attempt});
           revived_.erase(job->run.uid);
-        } else {
-          revived_.insert(job->run.uid);
+          ended_at_[job->run.uid] = job->time;
+        } else if (job->time > ended_at_[job->run.uid]) {
+          revived_.insert(job->run.uid);  // not by what was only late on the way
         }
         if (job->outcome == "lost") lost_.insert(job->run.uid);
       }
@@ -395,6 +396,7 @@ class Checker {
   std::set<std::pair<core::RunUid, std::uint32_t>> ended_;
   std::set<core::RunUid> stalled_;  // made no progress, at some time
   std::set<core::RunUid> revived_;  // their newest word is not an end
+  std::map<core::RunUid, core::WallTime> ended_at_;
   std::map<std::string, core::Issue> by_id_;
   std::map<std::string, core::Issue> newest_;            // by issue key, in the order of the topic
   std::map<std::string, std::set<std::string>> causes_;  // that any of its reports named
