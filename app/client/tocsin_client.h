@@ -217,6 +217,10 @@ TOCSIN_API int32_t tocsin_step_end(tocsin_client* client, uint32_t flags);
 TOCSIN_API int32_t tocsin_step_next(tocsin_client* client, uint32_t flags,
                                     const tocsin_scalar* scalars, size_t scalar_count,
                                     const tocsin_time* times, size_t time_count);
+/* For the Python package, in a thread that holds the interpreter's lock: a new reference to a dictionary of functions
+ * (app/client/abi_python.cc), through which the calls of every step go without ctypes between. Null: this process has no
+ * CPython whose functions can be seen, or the handle is of another process. */
+TOCSIN_API void* tocsin_python(tocsin_client* client);
 /* TOCSIN_WANTS_… bits, 0 when nothing is wanted (or on any error); two atomic operations. A stop of
  * many ranks names the train step at whose end all of them leave: it is wanted from then on. Whoever
  * asks says with it where it stands: a command that comes later for that step is too late. */

@@ -3,11 +3,9 @@
 import ctypes
 import functools
 import json
-import struct
-from time import time_ns
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _vocabulary
+from . import _lane, _vocabulary
 from ._library import NameInfo, Options, Row, Tensor, int64_array, library
 
 __all__ = ["Client", "NameInfo", "Options", "Row", "Tensor", "int64_array", "library"]
@@ -34,12 +32,6 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
 # Flags of a row (docs/wire.md, meta).
 FLAG_APPROXIMATE, FLAG_SPARSE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 22
 
-# Nanoseconds, and how many: what may be held back until the step ends.
-SHORT_TIME, MOST_TIMES = 20_000_000, 32
-_COUNTS = [ctypes.c_size_t(count) for count in range(MOST_TIMES + 1)]
-_PACKED_TIMES = [struct.Struct("=" + "Qqq" * count) for count in range(MOST_TIMES + 1)]
-_PACKED_VALUES = [struct.Struct("=" + "Qd" * count) for count in range(MOST_TIMES + 1)]
-
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 
 
@@ -59,19 +51,12 @@ class Client:
         if result < 0:
             raise RuntimeError(self._library.last_error())
         self._handle: Optional[int] = handle.value
-        # True: nothing is due at the present step, so that nobody needs to ask. The end of a step says so; what may
-        # change it takes it back.
+        # True: nothing is due at the present step, so that nobody needs to ask. step_end() says so; what may change it
+        # takes it back.
         self.quiet = False
-        # What goes out with the end of the step: times of phases (name, start, duration, and again), scalars (name,
-        # value, and again). A call into the library, or another one of Python, is dear in a loop: it is the first in
-        # milliseconds, and what it touches comes from memory, not from a cache.
-        self.times: List[int] = []
-        self.values: List[Any] = []
-        self._first_value = 0  # when the step had its first scalar; 0: it had none
-        self._prompt = False  # the last step that had some ended soon after the first
-        self._one_id, self._one_value = (ctypes.c_uint64 * 1)(), (ctypes.c_double * 1)()
-        self._one = (*(ctypes.c_void_p(ctypes.addressof(one)) for one in (self._one_id, self._one_value)), _COUNTS[1])
+        self._lane = _lane.functions(self._library, handle.value) if handle.value else {}
         self._bind()
+        self._bind_lane()
 
     def _bind(self) -> None:
         """The calls of every step, bound to the handle once: that is quicker than passing it."""
@@ -82,81 +67,38 @@ class Client:
         self.due_of: Callable[..., int] = bind(fast.tocsin_due_of, handle)
         self._tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
         self._statistics: Callable[..., int] = bind(fast.tocsin_statistics, handle)
-        # The calls of every step take ctypes objects that were made before: nothing is looked up to convert them.
-        ready = ctypes.c_void_p(handle)
-        self._scalars: Callable[..., int] = bind(fast["tocsin_scalars"], ready)
         self.span: Callable[..., int] = bind(fast.tocsin_span, handle)
-        self._step_next: Callable[..., int] = bind(fast["tocsin_step_next"], ready)
         self._set_mode: Callable[[int], int] = bind(fast.tocsin_set_mode, handle)
         self.plan_changes: Callable[[], int] = bind(fast.tocsin_plan_changes, handle)
-        self.stop_requested: Callable[[int], int] = bind(fast["tocsin_stop_requested_at"], ready)
+
+    def _bind_lane(self) -> None:
+        """Those of _lane.py. ``step_end(flags)`` gives what is then ``quiet``."""
+        lane = self._lane
+        self.scalar: Callable[[int, float, bool], None] = lane.get("scalar", _nothing)
+        self.phase: Callable[[int], Dict[str, Callable[..., None]]] = lane.get("phase", _nothing)
+        self.tell_held: Callable[[], None] = lane.get("tell_held", _nothing)
+        self.held: Callable[[], Any] = lane.get("held", _nothing)
+        self.set_short: Callable[[int], None] = lane.get("set_short", _nothing)
+        self.stop_requested: Callable[[int], int] = lane.get("stop_requested", _nothing)
+        self.step_end: Callable[[int], bool] = lane.get("step_end", _nothing)
+        self._tell_values: Callable[[], None] = lane.get("tell_values", _nothing)
 
     @property
     def open(self) -> bool:
         return self._handle is not None
 
-    def step_end(self, flags: int) -> None:
-        """Ends the step, with what was timed and logged in it."""
-        if self._first_value:
-            self._prompt = time_ns() - self._first_value < SHORT_TIME
-            self._first_value = 0
-        values, times = self.values[:], self.times[:]  # another thread may add to them
-        packed_values = packed_times = None
-        if values:
-            del self.values[:len(values)]
-            packed_values = _PACKED_VALUES[len(values) // 2].pack(*values)
-        if times:
-            del self.times[:len(times)]
-            packed_times = _PACKED_TIMES[len(times) // 3].pack(*times)
-        self.quiet = self._step_next(flags, packed_values, _COUNTS[len(values) // 2],
-                                     packed_times, _COUNTS[len(times) // 3]) == NOT_DUE
-
-    def scalar(self, name: int, value: float) -> None:
-        """A scalar of the present step. It goes out with the step's end where nothing else is captured at this step and
-        the step before ended within SHORT_TIME of its first one; else at once."""
-        if not self._first_value:
-            self._first_value = time_ns()
-        if self.quiet and self._prompt and len(self.values) < 2 * MOST_TIMES:
-            self.values += (name, value)
-        else:
-            if self.values:
-                self.tell_held()
-            self._one_id[0], self._one_value[0] = name, value
-            self._scalars(*self._one)
-
     def tensors(self, tensors: Any, count: int) -> int:
-        if self.values:  # whoever judges a row on arrival sees the loss before what it comes from
-            self.tell_held()
+        self._tell_values()
         return self._tensors(tensors, count)
 
     def statistics(self, rows: Any, count: int) -> int:
-        if self.values:
-            self.tell_held()
+        self._tell_values()
         return self._statistics(rows, count)
 
     def set_mode(self, mode: int) -> None:
         self.tell_held()
         self.quiet = False
         self._set_mode(mode)
-
-    def time(self, name: int, start: int, duration: int) -> None:
-        """A span of the track ``phase``: a short one goes out with the end of the step, others at once."""
-        times = self.times
-        if duration < SHORT_TIME and len(times) < 3 * MOST_TIMES:
-            times += (name, start, duration)
-        else:
-            self.tell_held()
-            self.span(name, 0, start, duration, 0)
-
-    def tell_held(self) -> None:
-        """What waits for the end of the step goes out now."""
-        values, times = self.values[:], self.times[:]
-        del self.values[:len(values)], self.times[:len(times)]
-        for at in range(0, len(values), 2):
-            self._one_id[0], self._one_value[0] = values[at], values[at + 1]
-            self._scalars(*self._one)
-        for at in range(0, len(times), 3):
-            self.span(times[at], 0, times[at + 1], times[at + 2], 0)
 
     def name(self, kind: int, text: str, *, dtype: int = 0, role: int = -1,
              dims: Optional[List[int]] = None, collection: Optional[str] = None,
@@ -244,15 +186,18 @@ class Client:
 
     def forget(self) -> None:
         """In a forked child: the client is the parent's. Frees nothing."""
-        self.times.clear()
-        self.values.clear()
         self._library.fast.tocsin_after_fork(self._taken())
 
     def _taken(self) -> Optional[int]:
         taken, self._handle = self._handle, None
+        self._lane.get("close", _nothing)()
         self.quiet = False
         self._bind()
         return taken
+
+
+def _nothing(*_: Any) -> Any:
+    return 0
 
 
 def _json_of(call: Callable[..., int]) -> Any:

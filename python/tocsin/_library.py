@@ -151,7 +151,6 @@ class Library:
             "tocsin_tensors": [p, p, size],
             "tocsin_statistics": [p, p, size],
             "tocsin_span": [p, u64, u64, i64, i64, u64],
-            "tocsin_stop_requested": [p],
             "tocsin_command": [p, text, text, size, length],
             "tocsin_ack": [p, text, size],
             "tocsin_lifecycle": [p, text, size],

@@ -1,40 +1,31 @@
 """Times of the phases of a step, cheap enough for every step."""
 
 import weakref
-from functools import partial
 from time import time_ns
-from typing import Any, Callable, Dict, Iterable, Iterator, List
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator
 
 from . import _client
-from ._contain import Errors
 
 PHASES = ("data_wait", "forward", "backward", "optimizer", "communication", "evaluation",
           "checkpoint", "initialization", "finalization")
 
 
 class Phase:
-    """``with phase: …``; may be entered again inside itself."""
+    """What is known of a phase. ``enter()`` and ``leave()`` stand around it, also inside itself; ``add(start,
+    duration)`` is for times that somebody takes himself."""
 
-    __slots__ = ("_client", "_errors", "id", "_began")
+    __slots__ = ("id", "enter", "leave", "add", "manager")
 
-    def __init__(self, client: _client.Client, errors: Errors, name: int) -> None:
-        self._client, self._errors, self.id = client, errors, name
-        self._began: List[int] = []
-
-    @property
-    def goes_on(self) -> bool:
-        """Somebody is inside."""
-        return bool(self._began)
-
-    def __enter__(self) -> None:
-        self._began.append(time_ns())
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        try:
-            begin = self._began.pop()
-            self._client.time(self.id, begin, time_ns() - begin)
-        except Exception as problem:  # noqa: BLE001
-            self._errors.add("phase", problem)
+    def __init__(self, client: _client.Client, name: int) -> None:
+        self.id = name
+        found = client.phase(name)
+        self.enter, self.leave, self.add = found["enter"], found["leave"], found["add"]
+        depth = found["depth"]
+        # Of a class of its own, whose methods are functions that want no object: `with` calls them and nothing else.
+        # `goes_on`: somebody is inside.
+        self.manager: ContextManager[None] = type("Phase", (), {
+            "__slots__": (), "__enter__": staticmethod(self.enter), "__exit__": staticmethod(self.leave),
+            "goes_on": property(lambda _: depth() > 0)})()
 
 
 class _Nothing:
@@ -51,9 +42,8 @@ NOTHING = _Nothing()
 class Phases:
     """Of one hook. The track is ``phase``, as of its spans. What a script marks itself counts, and nothing beside it."""
 
-    def __init__(self, client: _client.Client, errors: Errors) -> None:
+    def __init__(self, client: _client.Client) -> None:
         self._client = client
-        self._errors = errors
         self._known: Dict[str, Phase] = {}
         self._by_hand: Dict[str, Phase] = {}
         self._automatic: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -69,9 +59,8 @@ class Phases:
         return found
 
     def of(self, name: str) -> Callable[[int, int], None]:
-        """``add(start, duration)`` of times that somebody takes himself, for calls of every step: without a
-        call between it and the client. May raise as any call of the client."""
-        return partial(self._client.time, self._phase(name).id)
+        """``add(start, duration)`` of times that somebody takes himself, for calls of every step."""
+        return self._phase(name).add
 
     def automatic(self, owner: Any) -> None:
         """``owner`` times phases unasked; ``owner.by_hand(name)`` is called when the script times one itself, also when
@@ -91,13 +80,12 @@ class Phases:
             if name not in PHASES:
                 raise ValueError(f"{name!r} is no phase ({', '.join(PHASES)}): "
                                  "hook.span() takes any name")
-            found = self._known[name] = Phase(self._client, self._errors,
-                                              self._client.name(_client.NAME_SPAN, name))
+            found = self._known[name] = Phase(self._client, self._client.name(_client.NAME_SPAN, name))
         return found
 
     def waiting_for(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same batches; the time until each of them is there is ``data_wait``."""
-        wait = self.get("data_wait")
+        wait = self.get("data_wait").manager
         source = iter(batches)
         while True:
             with wait:

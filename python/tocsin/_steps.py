@@ -286,7 +286,8 @@ class StepClock:
             self.ahead += 1
             self._queue.put(self._end_late, flags, skipped)
         else:
-            self._client.step_end(flags if skipped is None else _with(flags, skipped))
+            client = self._client
+            client.quiet = client.step_end(flags if skipped is None else _with(flags, skipped))
 
     def _look_at_training(self) -> None:
         training, self._training = self._training, None
@@ -303,7 +304,7 @@ class StepClock:
 
     def _end_late(self, flags: int, skipped: Optional[Callable[[], bool]]) -> None:
         self.ahead -= 1
-        self._client.step_end(flags if skipped is None else _with(flags, skipped))
+        self._client.quiet = self._client.step_end(flags if skipped is None else _with(flags, skipped))
 
 
 def _with(flags: int, skipped: Callable[[], bool]) -> int:

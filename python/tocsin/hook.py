@@ -222,7 +222,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         if not self.enabled:
             return NOTHING
         try:
-            return self.sink.phases.get(name)
+            return self.sink.phases.get(name).manager
         except Exception as error:  # noqa: BLE001
             self.errors.add("phase", error)
             return NOTHING

@@ -54,19 +54,17 @@ class Sink:
 
     def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str,
                  step_by: str = FIRST) -> None:
-        self.active = True
-        self.rank = rank
-        self.errors = errors
+        self.active, self.rank, self.errors = True, rank, errors
         self.queue = DeviceQueue()
         self.device_counts = DeviceCounts()
-        self.phases = Phases(client, errors)
+        self.phases = Phases(client)
         self.clock = clock = StepClock(client, self.queue, step_by)
+        self.host_tensor: Any = None  # a class whose tensors are on no device
         self._turns = Turns()
         self.begin_update, self.end_update = clock.begin_update, clock.end_update
         self.end_step = clock.end_step
         clock.tell_training = self._tell_training
-        self._client = client
-        self._workers = workers
+        self._client, self._workers = client, workers
         self._scalars: Dict[str, int] = {}
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
@@ -227,7 +225,9 @@ class Sink:
         if scalar is None or type(value) is not float:
             if scalar is None and not isinstance(name, str):
                 raise TypeError(f"the name of a scalar is a text, not {type(name).__name__}")
-            if getattr(value, "is_cuda", False):
+            if type(value) is self.host_tensor:
+                value = float(value.item())
+            elif getattr(value, "is_cuda", False):
                 from .adapters.torch_device import capturing, copy_of_scalar
                 if capturing():
                     self.device_counts.skip("graph_capture")
@@ -242,7 +242,7 @@ class Sink:
         if event is not None or self.queue.waiting:
             self.queue.put(self._scalar_late, scalar, value, after=event)
             return
-        self._client.scalar(scalar, value)
+        self._client.scalar(scalar, value, self._client.quiet)
 
     def publish_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *,
                        role: Optional[str] = None, op_type: Optional[str] = None, raw: bool = False) -> None:
@@ -385,7 +385,7 @@ class Sink:
                 self.publish_rows(*rows)
 
     def _scalar_late(self, scalar: int, value: Any) -> None:
-        self._client.scalar(scalar, float(value))
+        self._client.scalar(scalar, float(value), False)
 
     def _collection(self, name: str) -> int:
         found = self._collections.get(name)

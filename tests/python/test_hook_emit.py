@@ -8,7 +8,7 @@ import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin import _client
+from tocsin import _lane
 
 SUMS = {"count": 4, "sum": 2.0, "sumsq": 14.0, "m2": 13.0, "abs_sum": 6.0, "min": -2.0, "max": 3.0, "zero": 1, "negative": 1}
 
@@ -75,9 +75,19 @@ def spans(out):
     return [(telemetry.names[row["name"]], row["step"], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
 
 
-def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
+@pytest.fixture(params=["the library's functions", "Python's"])
+def lane(request, monkeypatch):
+    """The calls of every step, as the library has them, and as they are where it cannot see the interpreter."""
+    if request.param == "Python's":
+        monkeypatch.setattr(_lane, "native", lambda library, handle: None)
+    else:
+        native = _lane.native
+        monkeypatch.setattr(_lane, "native", lambda library, handle: native(library, handle) or pytest.fail("not seen"))
+
+
+def test_times_of_phases_go_out_with_their_step_and_are_never_lost(lane, out):
     hook = tocsin.watch(out=out)
-    short, long, most = 1000, _client.SHORT_TIME, _client.MOST_TIMES
+    short, long, most = 1000, _lane.SHORT_TIME, _lane.MOST_TIMES
     wait = hook.sink.phases.of("data_wait")
     wait(1, short)
     wait(2, short)
@@ -88,8 +98,7 @@ def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
     hook.step()
     for begin in range(6, 6 + most + 3):
         wait(begin, short)
-    name = hook.phase("data_wait").id
-    assert hook._client.times == [name, 4 + most + 3, short, name, 5 + most + 3, short]
+    assert hook._client.held() == (0, 2), "of the many the last two"
     hook.close()
     telemetry = Telemetry(out)
     found = [(frame.header["mode"], row["start"], row["step"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
@@ -99,38 +108,38 @@ def test_times_of_phases_go_out_with_their_step_and_are_never_lost(out):
     assert named.count("phase") == 1  # told once, not with every frame of times
 
 
-def test_scalars_go_out_with_their_step_where_steps_are_short(out, monkeypatch):
-    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+def test_scalars_go_out_with_their_step_where_steps_are_short(lane, out):
     hook = tocsin.watch(out=out, capture={"every": "1000 steps"})
     client = hook._client
+    client.set_short(10**18)
     for step in range(3):
         hook.log(loss=float(step))
-        assert client.values == ([] if step == 0 else [hook.sink.scalars["loss"], float(step)])
+        assert client.held() == (0 if step == 0 else 1, 0)
         hook.step()
-        assert client.values == []
-    monkeypatch.setattr(_client, "SHORT_TIME", 0)
+        assert client.held() == (0, 0)
+    client.set_short(0)
     hook.log(loss=3.0)
-    assert client.values
+    assert client.held() == (1, 0)
     hook.step()  # it took longer than that
     hook.log(loss=4.0)
-    assert client.values == [], "nobody knows how long this step takes"
-    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+    assert client.held() == (0, 0), "nobody knows how long this step takes"
+    client.set_short(10**18)
     hook.step()
     hook.log(loss=5.0)
-    assert client.values, "the step before was short again"
+    assert client.held() == (1, 0), "the step before was short again"
     hook.close()
     assert [(step, value) for _, step, value in Telemetry(out).scalars("loss")] == [(step, float(step)) for step in range(6)]
 
 
 @pytest.mark.parametrize("then", ["set_mode", "save_tensor", "flush", "close", "load_state_dict", "a phase that lasts", "many"])
-def test_scalars_that_wait_for_their_step_are_never_lost(out, monkeypatch, then):
-    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+def test_scalars_that_wait_for_their_step_are_never_lost(lane, out, then):
     hook = tocsin.watch(out=out, capture={"every": "1000 steps"})
+    hook._client.set_short(10**17)
     for step in range(3):
         hook.log(loss=float(step))
         if step < 2:
             hook.step()
-    assert hook._client.values
+    assert hook._client.held() == (1, 0)
     if then == "set_mode":
         hook.set_mode("eval")
     elif then == "save_tensor":
@@ -142,23 +151,23 @@ def test_scalars_that_wait_for_their_step_are_never_lost(out, monkeypatch, then)
     elif then == "a phase that lasts":
         hook.sink.phases.of("evaluation")(1, 10**18)
     elif then == "many":
-        hook.log({f"metric{number}": 1.0 for number in range(_client.MOST_TIMES)})
-        hook.log({f"metric{number}": 2.0 for number in range(_client.MOST_TIMES)})
-        assert len(hook._client.values) <= 2 * _client.MOST_TIMES
+        hook.log({f"metric{number}": 1.0 for number in range(_lane.MOST_TIMES)})
+        hook.log({f"metric{number}": 2.0 for number in range(_lane.MOST_TIMES)})
+        assert hook._client.held()[0] <= _lane.MOST_TIMES
     if then not in ("close", "many"):
-        assert hook._client.values == []
+        assert hook._client.held() == (0, 0)
     hook.close()
     telemetry = Telemetry(out)
     assert [(step, value) for _, step, value in telemetry.scalars("loss")] == [(step, float(step)) for step in range(3)]
-    for number in range(_client.MOST_TIMES if then == "many" else 0):
+    for number in range(_lane.MOST_TIMES if then == "many" else 0):
         assert [value for _, _, value in telemetry.scalars(f"metric{number}")] == [1.0, 2.0]
 
 
-def test_at_a_step_that_is_captured_the_loss_goes_before_the_tensors(out, monkeypatch):
-    monkeypatch.setattr(_client, "SHORT_TIME", 10**18)
+def test_at_a_step_that_is_captured_the_loss_goes_before_the_tensors(lane, out):
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     hook = tocsin.watch(model, optimizer, out=out, capture={"every": "2 steps", "overhead": "100%"})
+    hook._client.set_short(10**18)
     for _ in range(6):
         optimizer.zero_grad()
         loss = model(torch.ones(2, 4)).square().mean()
@@ -171,6 +180,28 @@ def test_at_a_step_that_is_captured_the_loss_goes_before_the_tensors(out, monkey
     assert {step for kind, step in rows if kind == wire.SUMMARY} == {0, 2, 4}
     for step in (0, 2, 4):
         assert rows.index((wire.SCALAR, step)) < rows.index((wire.SUMMARY, step))
+
+
+def test_a_phase_ends_whatever_happens_in_it_and_what_cannot_be_used_is_an_error_of_python(lane, out):
+    hook = tocsin.watch(out=out)
+    phase, wait = hook.phase("checkpoint"), hook.sink.phases.get("data_wait")
+    with pytest.raises(ZeroDivisionError):
+        with phase, phase:
+            1 / 0
+    wait.leave()  # never entered
+    for _ in range(200):
+        wait.enter()  # never left
+    wait.leave()
+    for wrong in (lambda: wait.add("now", 1), lambda: wait.add(1), lambda: hook._client.scalar(1, None, False)):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            wrong()
+    hook.log(loss=1.0)
+    hook.step()
+    hook.close()
+    assert [name for name, _, _ in spans(out)] == ["checkpoint", "checkpoint", "data_wait"]
+    with phase:  # somebody has kept it
+        wait.add(1, 2)
+    assert hook._client.stop_requested(0) == 0 and not hook._client.step_end(0)
 
 
 def test_what_was_written_is_read_back(out):

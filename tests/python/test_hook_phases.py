@@ -185,3 +185,33 @@ def test_a_compiler_finds_nothing_in_them(out, how):
     hook.close()
     assert phases(out, 2) == (STEP if how in ("before", "exported") else ["optimizer"])
     assert hook.stats()["hook_errors_total"] == {}
+
+
+def test_a_model_that_raised_in_its_forward_pass_is_timed_at_the_next_step(out):
+    model, optimizer = perceptron()
+    hook = tocsin.watch(model, optimizer, out=out)
+    for width in (4, 3, 4):
+        try:
+            model(torch.ones(2, width)).square().mean().backward()
+        except RuntimeError:
+            pass
+        optimizer.step()
+    hook.close()
+    assert phases(out, 2) == STEP
+
+
+def test_other_hooks_of_the_models_output_stay_and_are_of_that_output_alone(out):
+    model, optimizer = perceptron()
+    hook = tocsin.watch(model, optimizer, out=out)
+    seen = []
+    for step in range(4):
+        output = model(torch.ones(2, 4))
+        if step == 1:
+            output.register_hook(lambda gradient: seen.append(step))
+        if step == 2:
+            output.register_hook(lambda gradient: seen.append("never")).remove()
+        output.square().mean().backward()
+        optimizer.step()
+    hook.close()
+    assert seen == [1]
+    assert [name for name, _, _ in phases(out)].count("backward") == 4

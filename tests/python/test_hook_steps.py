@@ -16,7 +16,7 @@ class Said:
 
     def step_end(self, flags):
         self.words.append(("end", flags))
-        self.quiet = self.still
+        return self.still
 
     def set_mode(self, mode):
         self.words.append(("mode", mode))

@@ -4,6 +4,7 @@ torch is never imported by us. The optimizer and the loss module keep the adapte
 the adapter holds the model and the optimizer weakly.
 """
 
+import sys
 import weakref
 from time import time_ns
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -64,6 +65,9 @@ class TorchAdapter:
         self._update_began = 0
         self._add_update = sink.phases.of("optimizer")
         sink.phases.automatic(self)
+        self._devices = devices()  # of this torch
+        if not self._devices:
+            sink.host_tensor = sys.modules["torch"].Tensor
         self._on_device = False  # one of the parameters was, when it began
         self._in_graph = False  # the last update was captured in a CUDA graph
         self._first = first
@@ -137,12 +141,12 @@ class TorchAdapter:
             optimizer = self._optimizer()
             group = optimizer.param_groups[0]
             parameters = group["params"]
-            self._in_graph = (self._on_device or (bool(parameters) and parameters[0].is_cuda)) and capturing()
+            self._in_graph = (self._on_device or (self._devices and bool(parameters) and parameters[0].is_cuda)) and capturing()
             if self._in_graph:  # it is not done now, but whenever the graph is replayed
                 sink.device_counts.skip("graph_capture", self._count())
                 return None
-            if self._passes is not None and self._passes.backward:
-                self._passes.end_backward()
+            if self._passes is not None:
+                self._passes.begin_update()
             quiet = sink.begin_update(self)
             rate = group.get("lr")
             if rate is not self._rate:
@@ -295,6 +299,12 @@ class TorchAdapter:
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
         self._capture.sample(scaling, flags)
+
+
+def devices() -> bool:
+    """Whether this torch can have tensors on a GPU that the hook reads there."""
+    version = sys.modules["torch"].version
+    return bool(getattr(version, "cuda", None) or getattr(version, "hip", None))
 
 
 def _free(kind: type, number: int, taken: Any) -> str:

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from time import time_ns
 from typing import Any, Callable, List, Optional
 
+from .._steps import HELD
 from ..sink import Sink
 
 _SCRIPTED = "__prepare_scriptable__"  # asked by torch.jit.script
@@ -42,6 +43,7 @@ class Passes:
         compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         self._handles = [model.register_forward_pre_hook(_Begin(self, compiling, torch.is_grad_enabled)),
                          model.register_forward_hook(_End(self, compiling))]
+        self._hooks: "OrderedDict[int, Any]" = OrderedDict()
         self._model = weakref.ref(model)
         if not hasattr(type(model), _SCRIPTED):
             setattr(model, _SCRIPTED, _Scripted(model))
@@ -67,9 +69,31 @@ class Passes:
         elif name == "initialization":
             self._opened = 0
 
+    def call_with_gradient(self, tensor: Any) -> None:
+        """``tensor.register_hook(self.begin_backward)`` without its handle, which nobody keeps: after a forward pass, which
+        has pushed everything of ours out of the caches, making that takes longer than all else here."""
+        made_by = tensor.grad_fn
+        register = getattr(made_by, "_register_hook_dict", None)
+        if register is None or tensor._backward_hooks is not None:
+            tensor.register_hook(self.begin_backward)
+            return
+        # No id of torch's own handles is negative, and whoever registers another hook of this tensor adds it to this
+        # dictionary, which is then left to it.
+        if len(self._hooks) != 1:
+            self._hooks = OrderedDict(((-1, self.begin_backward),))
+        tensor._backward_hooks = self._hooks
+        register(tensor)
+
     def begin_backward(self, gradient: Any) -> None:
         del gradient
         self.backward = self.backward or time_ns()
+
+    def begin_update(self) -> None:
+        """No pass goes on: of what is left here the model has raised something."""
+        if self.backward:
+            self.end_backward()
+        if self.forward:
+            self.forward.clear()
 
     def end_backward(self) -> None:
         """The update begins, or the next forward pass."""
@@ -117,7 +141,8 @@ class _Begin(_Hook):
             elif self._with_gradients():
                 if passes.backward:
                     passes.end_backward()
-                passes.clock.begin_forward()
+                if passes.clock.state is HELD:
+                    passes.clock.begin_forward()
                 if passes.pending:
                     passes.end_pending()
                 passes.forward.append(time_ns())
@@ -145,7 +170,7 @@ class _End(_Hook):
                 if not forward:
                     tensor = output if getattr(output, "requires_grad", False) else _first_with_gradient(output)
                     if tensor is not None:
-                        _call_with_gradient(tensor, passes.begin_backward)
+                        passes.call_with_gradient(tensor)
         except Exception as error:  # noqa: BLE001
             passes.sink.failed("phases", error)
 
@@ -177,18 +202,6 @@ def _first_with_gradient(output: Any) -> Any:
     if not isinstance(values, (list, tuple)):
         return None
     return next((value for value in values if getattr(value, "requires_grad", False)), None)
-
-
-def _call_with_gradient(tensor: Any, function: Any) -> None:
-    """``tensor.register_hook(function)`` without its handle, which nobody keeps: after a forward pass, which has
-    pushed everything of ours out of the caches, making that takes longer than all else here."""
-    made_by = tensor.grad_fn
-    if made_by is None or tensor._backward_hooks is not None or not hasattr(made_by, "_register_hook_dict"):
-        tensor.register_hook(function)
-        return
-    # No id of torch's own handles is negative, and whoever registers another hook adds it to this dictionary.
-    tensor._backward_hooks = OrderedDict(((-1, function),))
-    made_by._register_hook_dict(tensor)
 
 
 def _nothing(begin: int, duration: int) -> None:

@@ -1,0 +1,39 @@
+#include "app/client/python_calls.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+
+namespace tocsin::app::client {
+namespace {
+
+template <typename T>
+bool find(const char* name, T*& out) {
+  out = reinterpret_cast<T*>(dlsym(RTLD_DEFAULT, name));
+  return out != nullptr;
+}
+
+std::optional<PythonCalls> look_up() {
+  PythonCalls out;
+  const bool all =
+      find("PyCFunction_NewEx", out.new_function) && find("PyCapsule_New", out.new_capsule) &&
+      find("PyCapsule_GetPointer", out.capsule_pointer) && find("PyDict_New", out.new_dict) &&
+      find("PyDict_SetItemString", out.dict_set) && find("PyLong_FromLong", out.new_long) &&
+      find("PyBool_FromLong", out.new_bool) && find("Py_BuildValue", out.build) &&
+      find("PyLong_AsUnsignedLongLong", out.as_u64) && find("PyLong_AsLongLong", out.as_i64) &&
+      find("PyFloat_AsDouble", out.as_double) && find("PyErr_Occurred", out.error_occurred) &&
+      find("Py_IncRef", out.increase) && find("Py_DecRef", out.decrease) &&
+      find("PyErr_SetString", out.set_error) && find("_Py_NoneStruct", out.none) &&
+      find("PyExc_TypeError", out.type_error);
+  if (!all) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+const PythonCalls* python_calls() {
+  static const std::optional<PythonCalls> found = look_up();
+  return found ? &*found : nullptr;
+}
+
+}  // namespace tocsin::app::client

@@ -1,0 +1,48 @@
+// What is used of CPython's stable ABI, looked up in the process at run time: the library is one for every version of
+// Python, and for processes without one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tocsin::app::client {
+
+struct PyObject;  // theirs; nothing of it is looked into
+
+/// Their `PyMethodDef`.
+struct PyMethod {
+  const char* name;
+  void* function;
+  int flags;
+  const char* doc;
+};
+
+/// Their calling conventions, as the stable ABI fixes them.
+constexpr int kPyNoArguments = 0x0004;
+constexpr int kPyOneArgument = 0x0008;
+constexpr int kPyArguments = 0x0080;  // an array and its length
+
+struct PythonCalls {
+  PyObject* (*new_function)(PyMethod*, PyObject* self, PyObject* module) = nullptr;
+  PyObject* (*new_capsule)(void*, const char*, void (*destroy)(PyObject*)) = nullptr;
+  void* (*capsule_pointer)(PyObject*, const char*) = nullptr;
+  PyObject* (*new_dict)() = nullptr;
+  int (*dict_set)(PyObject*, const char*, PyObject*) = nullptr;
+  PyObject* (*new_long)(long) = nullptr;
+  PyObject* (*new_bool)(long) = nullptr;
+  PyObject* (*build)(const char*, ...) = nullptr;
+  unsigned long long (*as_u64)(PyObject*) = nullptr;
+  long long (*as_i64)(PyObject*) = nullptr;
+  double (*as_double)(PyObject*) = nullptr;
+  PyObject* (*error_occurred)() = nullptr;
+  void (*increase)(PyObject*) = nullptr;
+  void (*decrease)(PyObject*) = nullptr;
+  void (*set_error)(PyObject* type, const char*) = nullptr;
+  PyObject* none = nullptr;
+  PyObject** type_error = nullptr;
+};
+
+/// Null: this process has no CPython whose functions can be seen.
+const PythonCalls* python_calls();
+
+}  // namespace tocsin::app::client
