@@ -72,6 +72,14 @@ std::vector<core::StreamPartition> KafkaAssignments::names() const {
   return out;
 }
 
+std::vector<core::StreamPartition> KafkaAssignments::next_names(std::size_t most) {
+  std::vector<core::StreamPartition> out;
+  for (std::size_t i = 0; i < std::min(most, all_.size()); ++i) {
+    out.push_back(all_[++last_named_ % all_.size()].where);
+  }
+  return out;
+}
+
 bool KafkaAssignments::all_at_end() const {
   return std::all_of(all_.begin(), all_.end(), [](const KafkaAssigned& one) { return one.at_end; });
 }

@@ -35,6 +35,8 @@ class KafkaAssignments {
   std::vector<core::StreamPartition> set_paused(std::span<const core::StreamPartition> partitions,
                                                 bool paused);
   [[nodiscard]] std::vector<core::StreamPartition> names() const;
+  /// So many of them at most, other ones each time.
+  [[nodiscard]] std::vector<core::StreamPartition> next_names(std::size_t most);
   [[nodiscard]] bool all_at_end() const;
   [[nodiscard]] bool at_end(const core::StreamPartition& where) const;
 
@@ -53,6 +55,7 @@ class KafkaAssignments {
   const KafkaContext& context_;
   std::vector<KafkaAssigned> all_;
   std::size_t last_found_ = 0;
+  std::size_t last_named_ = 0;
 };
 
 /// Where the group stands at these positions' partitions; −1: nothing was committed.

@@ -2,10 +2,10 @@
 
 #include <optional>
 
+#include "ingest/kafka/prefetch.h"
+
 namespace tocsin::ingest {
 namespace {
-
-constexpr int kBackoffVersion = 0x02020000;  // fetch.queue.backoff.ms exists from 2.2
 
 std::optional<std::string_view> kafka_header(const void* native, std::string_view name) {
   const auto* message = static_cast<const rd_kafka_message_t*>(native);
@@ -24,7 +24,7 @@ std::optional<std::string_view> kafka_header(const void* native, std::string_vie
 }  // namespace
 
 ConsumerSettings consumer_settings(const std::string& group, const std::string& client_id,
-                                   bool small, std::chrono::milliseconds fetch_wait) {
+                                   std::chrono::milliseconds fetch_wait) {
   ConsumerSettings settings = {
       {"group.id", group},
       {"client.id", client_id},
@@ -45,14 +45,9 @@ ConsumerSettings consumer_settings(const std::string& group, const std::string& 
       {"fetch.wait.max.ms", std::to_string(fetch_wait.count())},
       {"fetch.error.backoff.ms", "100"},
       {"queued.min.messages", "1000000"},
+      {"queued.max.messages.kbytes", std::to_string(kPrefetchKiB)},
   };
-  if (rd_kafka_version() >= kBackoffVersion) {
-    settings.emplace_back("fetch.queue.backoff.ms", "10");
-    settings.emplace_back("queued.max.messages.kbytes", small ? "16384" : "65536");
-  } else {
-    // Until 2.2 a full queue means a pause of a whole second: room for two seconds' worth.
-    settings.emplace_back("queued.max.messages.kbytes", small ? "16384" : "524288");
-  }
+  if (has_queue_backoff()) settings.emplace_back("fetch.queue.backoff.ms", "10");
   return settings;
 }
 

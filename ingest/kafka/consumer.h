@@ -15,10 +15,9 @@ namespace tocsin::ingest {
 
 using ConsumerSettings = std::vector<std::pair<std::string_view, std::string>>;
 
-/// docs/transports.md. `small`: reads one partition; `fetch_wait`: how long a broker may hold an
-/// empty answer back.
+/// docs/transports.md. `fetch_wait`: how long a broker may hold an empty answer back.
 ConsumerSettings consumer_settings(const std::string& group, const std::string& client_id,
-                                   bool small, std::chrono::milliseconds fetch_wait);
+                                   std::chrono::milliseconds fetch_wait);
 
 /// With the full names of the topics.
 Kafka<rd_kafka_topic_partition_list_t> partition_list(

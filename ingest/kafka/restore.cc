@@ -26,7 +26,7 @@ bool unknown(rd_kafka_resp_err_t error) {
 core::Result<rd_kafka_t*> KafkaRestore::client() {
   if (client_) return client_->get();
   const auto settings =
-      consumer_settings("tocsin-restore", kafka_client_id("restore"), false, milliseconds{10});
+      consumer_settings("tocsin-restore", kafka_client_id("restore"), milliseconds{10});
   auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   auto client = KafkaClient::start(std::move(*conf), KafkaRole::consumer, this, context_.log);
@@ -93,6 +93,9 @@ core::Status KafkaRestore::read_to_end(rd_kafka_t* client, const core::StreamPar
       continue;
     }
     deadline = Clock::now() + kRestorePatience;
+    if (prefetch_.wants(*message)) {
+      prefetch_.ask(client, *partition_list(context_, {&where, 1}));
+    }
     handler(record_view(context_, *message));
   }
 }

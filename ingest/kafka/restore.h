@@ -8,6 +8,7 @@
 
 #include "core/record_source.h"
 #include "ingest/kafka/config.h"
+#include "ingest/kafka/prefetch.h"
 
 namespace tocsin::ingest {
 
@@ -31,6 +32,7 @@ class KafkaRestore {
 
   const KafkaContext& context_;
   std::unique_ptr<KafkaClient> client_;
+  KafkaPrefetch prefetch_;
 };
 
 }  // namespace tocsin::ingest

@@ -42,9 +42,8 @@ core::Status KafkaSource::start_client() {
   const bool grouped = !options_.group.empty();
   // The library wants a group even from those who never join one.
   const std::string group = grouped ? options_.group : "tocsin-reader";
-  const auto settings =
-      consumer_settings(group, kafka_client_id(grouped ? options_.group : "reader"),
-                        options_.partition.has_value(), options_.fetch_wait);
+  const auto settings = consumer_settings(
+      group, kafka_client_id(grouped ? options_.group : "reader"), options_.fetch_wait);
   auto conf = make_kafka_conf(context_.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   rd_kafka_conf_set_rebalance_cb(conf->get(), on_rebalance);
@@ -101,6 +100,7 @@ bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler)
     take_error(message);
     return false;
   }
+  if (prefetch_.wants(message)) read_on();
   KafkaAssigned* one = assigned_.find(message);
   // 2.0.2 repeats records after a resume; and what was assigned may be gone by now.
   if (one == nullptr || message.offset < one->next) return false;
@@ -108,6 +108,11 @@ bool KafkaSource::take(rd_kafka_message_t& message, core::RecordHandler handler)
   one->at_end = false;
   handler(record_view(context_, message));
   return true;
+}
+
+void KafkaSource::read_on() {
+  const auto some = partition_list(context_, assigned_.next_names(KafkaPrefetch::kPartitions));
+  prefetch_.ask(client_->get(), *some);
 }
 
 void KafkaSource::take_error(const rd_kafka_message_t& message) {

@@ -11,6 +11,7 @@
 #include "core/record_source.h"
 #include "ingest/kafka/assigned.h"
 #include "ingest/kafka/config.h"
+#include "ingest/kafka/prefetch.h"
 #include "ingest/kafka/pulse.h"
 #include "ingest/kafka/restore.h"
 #include "ingest/kafka/wake.h"
@@ -63,6 +64,7 @@ class KafkaSource final : public core::RecordSource {
 
   /// True when the message was handed out.
   bool take(rd_kafka_message_t& message, core::RecordHandler handler);
+  void read_on();
   void take_error(const rd_kafka_message_t& message);
   void report_gap(KafkaAssigned& partition, const rd_kafka_message_t& message);
 
@@ -72,6 +74,7 @@ class KafkaSource final : public core::RecordSource {
   core::Counter& rebalances_;
   std::unique_ptr<KafkaClient> client_;
   KafkaWake wake_;  // of client_
+  KafkaPrefetch prefetch_;
   KafkaRestore restore_;
   std::unique_ptr<KafkaPulse> pulse_;  // of a member: behind client_, it ends first
   KafkaAssignments assigned_;

@@ -299,6 +299,44 @@ TEST(KafkaPositions, APositionThatRetentionTookIsAGapAndReadingGoesOn) {
   EXPECT_THAT(again, ElementsAre("0", "1", "2", "3", "4"));
 }
 
+TEST(KafkaPositions, ABacklogOfSeveralQueuesIsReadInOrderToItsEnd) {
+  auto backend = open_kafka_backend();
+  ASSERT_NE(backend, nullptr);
+  auto producer = backend->producer();
+  // Several times what a reader has read ahead.
+  constexpr std::size_t kBytes = 256 << 10;
+  constexpr int kRecords = 300;
+  for (int i = 0; i < kRecords; ++i) {
+    std::string text = std::to_string(i);
+    text.resize(kBytes, '.');
+    while (!producer->publish(record("telemetry", "run", text))) {
+      ASSERT_TRUE(producer->flush(seconds{20}));
+    }
+  }
+  ASSERT_TRUE(producer->flush(seconds{60}));
+  const auto expect_all = [&](core::RecordSource& source, const auto& read) {
+    int next = 0;
+    std::int32_t partition = -1;
+    const auto check = [&](const core::RecordView& view) {
+      EXPECT_EQ(view.value.size(), kBytes);
+      EXPECT_EQ(std::stoi(std::string(view.text().substr(0, 8))), next++);
+      partition = view.partition;
+    };
+    const auto deadline = Clock::now() + seconds{60};
+    while (next < kRecords && Clock::now() < deadline && read(source, check)) continue;
+    EXPECT_EQ(next, kRecords);
+    return partition;
+  };
+  auto source = backend->observer({"telemetry"});
+  const std::int32_t partition =
+      expect_all(*source, [](core::RecordSource& from, core::RecordHandler handler) {
+        return from.poll(milliseconds{100}, 100, handler).has_value();
+      });
+  expect_all(*source, [&](core::RecordSource& from, core::RecordHandler handler) {
+    return static_cast<bool>(from.read_all("telemetry", partition, std::nullopt, handler));
+  });
+}
+
 TEST(KafkaTopics, WhatIsMissingIsNamedWhenItMayNotBeCreated) {
   const auto servers = kafka_bootstrap_servers();
   ASSERT_TRUE(servers) << servers.error().message;
