@@ -245,6 +245,16 @@ PyObject* stop_requested(PyObject* self, PyObject* given) noexcept {
                                                     static_cast<std::uint32_t>(ahead)));
 }
 
+PyObject* due(PyObject* self, PyObject* given) noexcept {
+  std::uint64_t collection = 0;
+  if (!number(given, collection)) return nullptr;
+  const bool answer = self_of<LaneRef>(self)->with(
+      false, [&](client::StepLane& /*lane*/, client::Session& session) {
+        return session.due(collection);
+      });
+  return python().new_bool(answer ? 1 : 0);
+}
+
 PyObject* held(PyObject* self, PyObject* /*unused*/) noexcept {
   const auto [values, times] = self_of<LaneRef>(self)->with(
       std::pair<long, long>(0, 0), [](client::StepLane& lane, client::Session& /*session*/) {
@@ -274,6 +284,7 @@ PyMethod lane_methods[] = {
     {"phase", untyped(phase), client::kPyOneArgument, nullptr},
     {"tell_held", untyped(tell_held), client::kPyNoArguments, nullptr},
     {"tell_values", untyped(tell_values), client::kPyNoArguments, nullptr},
+    {"due", untyped(due), client::kPyOneArgument, nullptr},
     {"step_end", untyped(step_end), client::kPyOneArgument, nullptr},
     {"stop_requested", untyped(stop_requested), client::kPyOneArgument, nullptr},
     {"held", untyped(held), client::kPyNoArguments, nullptr},

@@ -54,7 +54,7 @@ class Client:
         # True: nothing is due at the present step, so that nobody needs to ask. step_end() says so; what may change it
         # takes it back.
         self.quiet = False
-        self._lane = _lane.functions(self._library, handle.value) if handle.value else {}
+        self._lane: _lane.Functions = _lane.functions(self._library, handle.value) if handle.value else {}
         self._bind()
         self._bind_lane()
 
@@ -62,7 +62,6 @@ class Client:
         """The calls of every step, bound to the handle once: that is quicker than passing it."""
         fast, slow = self._library.fast, self._library.slow
         bind, handle = functools.partial, self._handle
-        self.due: Callable[[int], int] = bind(fast.tocsin_due, handle)
         self.due_at: Callable[[int, int], int] = bind(fast.tocsin_due_at, handle)
         self.due_of: Callable[..., int] = bind(fast.tocsin_due_of, handle)
         self._tensors: Callable[..., int] = bind(slow.tocsin_tensors, handle)
@@ -80,6 +79,7 @@ class Client:
         self.held: Callable[[], Any] = lane.get("held", _nothing)
         self.set_short: Callable[[int], None] = lane.get("set_short", _nothing)
         self.stop_requested: Callable[[int], int] = lane.get("stop_requested", _nothing)
+        self.due: Callable[[int], bool] = lane.get("due", _nothing)
         self.step_end: Callable[[int], bool] = lane.get("step_end", _nothing)
         self._tell_values: Callable[[], None] = lane.get("tell_values", _nothing)
 

@@ -12,22 +12,21 @@ from typing import Any, Callable, Dict, List, Optional
 
 # Nanoseconds, and how many: what may be held back until the step ends.
 SHORT_TIME, MOST_TIMES = 20_000_000, 32
-NOT_DUE = 2
+OK, NOT_DUE = 0, 2
 _COUNTS = [ctypes.c_size_t(count) for count in range(MOST_TIMES + 1)]
 _PACKED_TIMES = [struct.Struct("=" + "Qqq" * count) for count in range(MOST_TIMES + 1)]
 _PACKED_VALUES = [struct.Struct("=" + "Qd" * count) for count in range(MOST_TIMES + 1)]
 
 Functions = Dict[str, Callable[..., Any]]
+NAMES = ("scalar", "phase", "tell_held", "tell_values", "step_end", "stop_requested", "due", "held", "set_short", "close")
 
 
 def functions(library: Any, handle: int) -> Functions:
-    """By name: ``scalar``, ``phase``, ``tell_held``, ``tell_values``, ``step_end``, ``stop_requested``, ``held``, ``set_short``,
-    ``close``."""
+    """By name, all of NAMES."""
     found = native(library, handle)
-    if found is None:
+    if found is None or not all(name in found for name in NAMES):  # of a library that has fewer
         lane = Lane(library, handle)
-        found = {name: getattr(lane, name) for name in ("scalar", "phase", "tell_held", "tell_values", "step_end",
-                                                        "stop_requested", "held", "set_short", "close")}
+        found = {name: getattr(lane, name) for name in NAMES}
     return found
 
 
@@ -50,6 +49,8 @@ class Lane:
         self._ready = ready
         self._scalars, self._step_next = fast["tocsin_scalars"], fast["tocsin_step_next"]
         self._span, self._stop_requested = fast["tocsin_span"], fast["tocsin_stop_requested_at"]
+        self._due = fast["tocsin_due"]
+        self._due.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self._span.argtypes = [ctypes.c_void_p] + [ctypes.c_uint64] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_uint64]
         self._short = SHORT_TIME
         # Times of phases (name, start, duration, and again), scalars (name, value, and again).
@@ -131,6 +132,10 @@ class Lane:
             packed_times = _PACKED_TIMES[len(times) // 3].pack(*times)
         return bool(self._step_next(self._ready, flags, packed_values, _COUNTS[len(values) // 2],
                                     packed_times, _COUNTS[len(times) // 3]) == NOT_DUE)
+
+    def due(self, collection: int) -> bool:
+        """Whether the collection (0: any) is captured at the present step."""
+        return bool(self._due(self._ready, collection) == OK)
 
     def stop_requested(self, ahead: int) -> int:
         return int(self._stop_requested(self._ready, ahead))

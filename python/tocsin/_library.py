@@ -145,7 +145,6 @@ class Library:
             "tocsin_wanted": [p, text, size, i32],
             "tocsin_plan_changes": [p],
             "tocsin_set_mode": [p, i32],
-            "tocsin_due": [p, u64],
             "tocsin_due_at": [p, u64, u32],
             "tocsin_due_of": [p, ctypes.POINTER(u64), size, u32, ctypes.POINTER(ctypes.c_uint8)],
             "tocsin_tensors": [p, p, size],

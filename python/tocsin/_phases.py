@@ -2,7 +2,7 @@
 
 import weakref
 from time import time_ns
-from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, Tuple
 
 from . import _client
 
@@ -61,6 +61,11 @@ class Phases:
     def of(self, name: str) -> Callable[[int, int], None]:
         """``add(start, duration)`` of times that somebody takes himself, for calls of every step."""
         return self._phase(name).add
+
+    def around(self, name: str) -> Tuple[Callable[[], None], Callable[[], None]]:
+        """(``enter()``, ``leave()``), for calls of every step."""
+        phase = self._phase(name)
+        return phase.enter, phase.leave
 
     def automatic(self, owner: Any) -> None:
         """``owner`` times phases unasked; ``owner.by_hand(name)`` is called when the script times one itself, also when

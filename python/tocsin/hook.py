@@ -24,7 +24,7 @@ from ._process import say
 from ._reading_back import ReadsBack
 from ._spans import Spans
 from ._steering import Steering
-from ._steps import FIRST
+from ._steps import FIRST, HELD
 from .sink import Sink
 
 EXIT_STOPPED = _lifetime.EXIT_STOPPED
@@ -249,7 +249,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         """
         if not self.enabled:
             return None
-        wanted = self._client.stop_requested(self.sink.clock.ended_ahead())
+        clock = self.sink.clock
+        wanted = self._client.stop_requested(clock.ahead if clock.state is not HELD else clock.ended_ahead())
         return None if wanted == 0 else self._answer(wanted)
 
     @contained()

@@ -61,10 +61,8 @@ class Sink:
         self.clock = clock = StepClock(client, self.queue, step_by)
         self.host_tensor: Any = None  # a class whose tensors are on no device
         self._turns = Turns()
-        self.begin_update, self.end_update = clock.begin_update, clock.end_update
-        self.end_step = clock.end_step
-        clock.tell_training = self._tell_training
-        self._client, self._workers = client, workers
+        self.begin_update, self.end_update, self.end_step = clock.begin_update, clock.end_update, clock.end_step
+        clock.tell_training, self._client, self._workers = self._tell_training, client, workers
         self._scalars: Dict[str, int] = {}
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
@@ -135,7 +133,7 @@ class Sink:
             return False
         if self.clock.ahead:
             return self._client.due_at(which, self.clock.ahead) == _client.OK
-        return self._client.due(which) == _client.OK
+        return self._client.due(which)
 
     def due_of(self, identities: Sequence[int]) -> Sequence[int]:
         """Which of these tensors (ids of ``tensor()``) any of their collections captures at the present
@@ -209,9 +207,13 @@ class Sink:
             self.queue.drain()
         if not clock.simple:
             clock.will_log(values)
+        known, host, client = self._scalars, self.host_tensor, self._client
         for name, value in values.items():
             try:
-                self.publish_scalar(name, value)
+                if type(value) is not host or name not in known or self.queue.waiting:
+                    self.publish_scalar(name, value)
+                else:  # the same without the call
+                    client.scalar(known[name], value.item(), client.quiet)
             except Exception as error:  # noqa: BLE001
                 self.errors.add("log", error)
         if clock.state is FRESH:  # logged(), without the call
@@ -336,8 +338,6 @@ class Sink:
             self._client.lifecycle({"event": "preflight", "findings": findings})
         for text in words:
             say(text)
-
-    # ---- the hook's own
 
     def close(self) -> None:
         """The hook ends: adapters let go, what waits for a device is waited for."""

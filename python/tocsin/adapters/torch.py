@@ -6,7 +6,6 @@ the adapter holds the model and the optimizer weakly.
 
 import sys
 import weakref
-from time import time_ns
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
@@ -62,8 +61,8 @@ class TorchAdapter:
             with sink.guard("phases"):
                 self._passes = Passes(sink, model)
                 self._undo.append(self._passes.detach)
-        self._update_began = 0
-        self._add_update = sink.phases.of("optimizer")
+        self._updating = False
+        self._enter_update, self._leave_update = sink.phases.around("optimizer")
         sink.phases.automatic(self)
         self._devices = devices()  # of this torch
         if not self._devices:
@@ -91,7 +90,7 @@ class TorchAdapter:
     def by_hand(self, phase: str) -> None:
         """The script times this phase itself."""
         if phase == "optimizer":
-            self._add_update = lambda begin, duration: None
+            self._enter_update = self._leave_update = lambda: None
 
     # ---- names
 
@@ -161,9 +160,10 @@ class TorchAdapter:
         if closure is None:
             if self._preflight is not None or not quiet:
                 self._read()
-            self._update_began = time_ns()
+            self._updating = True
+            self._enter_update()
             return None
-        self._update_began = 0  # what a closure computes is no update
+        self._updating = False  # what a closure computes is no update
         read = [self._read]  # a line search calls it again and again, and moves the weights
 
         def instead(*args: Any, **kwargs: Any) -> Any:
@@ -202,9 +202,9 @@ class TorchAdapter:
         if not sink.active or self._in_graph:
             return
         try:
-            began, self._update_began = self._update_began, 0
-            if began:
-                self._add_update(began, time_ns() - began)
+            if self._updating:
+                self._updating = False
+                self._leave_update()
             scaling, self._scaling = self._scaling, None
             if scaling is None:
                 sink.end_update(self)

@@ -90,8 +90,10 @@ class Passes:
 
     def begin_update(self) -> None:
         """No pass goes on: of what is left here the model has raised something."""
-        if self.backward:
-            self.end_backward()
+        began = self.backward
+        if began:  # end_backward(), without the call
+            self.backward = 0
+            self.add_backward(began, time_ns() - began)
         if self.forward:
             self.forward.clear()
 
