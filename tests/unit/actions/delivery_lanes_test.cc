@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <string>
+
 #include "tests/unit/actions/lanes.h"
 
 namespace tocsin::actions {
@@ -316,21 +319,25 @@ TEST(DeliveryLanes, HandsOnWhatPeopleMustBeTold) {
   EXPECT_TRUE(lanes.lanes.take().issues.empty());
 }
 
-// Each call looks at what is due, not at all that waits: with a scan per call this takes minutes.
-TEST(DeliveryLanes, ManyGroupsCostNoMoreEachThanFew) {
+/// Processor time that each of so many groups costs.
+double seconds_each(int groups) {
   Lanes lanes;
-  constexpr int kGroups = 40'000;
-  for (int i = 0; i < kGroups; ++i) {
+  for (int i = 0; i < groups; ++i) {
     lanes.enqueue("n" + std::to_string(i), NotificationKind::open, "g" + std::to_string(i));
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   int sent = 0;
   while (!lanes.step().empty()) {
     ++sent;
     (void)lanes.lanes.next_deadline(lanes.now);
   }
-  EXPECT_EQ(sent, kGroups);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  EXPECT_EQ(sent, groups);
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / groups;
+}
+
+// Each call looks at what is due, not at all that waits: with a scan per call it is forty times.
+TEST(DeliveryLanes, ManyGroupsCostNoMoreEachThanFew) {
+  EXPECT_LT(seconds_each(40'000), 15 * seconds_each(1'000));
 }
 
 TEST(DeliveryLanes, TheSameRecordTwiceIsOneMessage) {
