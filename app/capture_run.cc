@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "app/commands.h"
@@ -25,6 +26,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kPatience = 60s;  // for reading what is there
 constexpr auto kWritten = 10s;   // until the command is durable
+constexpr auto kPaceComes = 10s;
+// A trace begins so many seconds ahead, as steps.
+constexpr double kAhead = 3;
+constexpr int kMostTries = 4;  // each three times as far ahead
+constexpr std::int64_t kLeastAhead = 5;
+constexpr std::int64_t kMostAhead = 100'000;
 
 // Each person's own, beside those of engine and rule workers; captures of all slots unite.
 std::string slot_of(const std::string& person) {
@@ -88,7 +95,19 @@ class CaptureRun {
     return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
   }
 
-  void compose() {
+  [[nodiscard]] bool profiles() const { return options_.stacks || options_.trace > 0; }
+
+  // The same steps on all ranks: far enough ahead that each hears of it before.
+  core::Value profile() {
+    if (options_.stacks) return core::ValueMap{{"kind", "stacks"}};
+    const double ahead = ahead_ / std::max(run_.step_seconds.value_or(1), 1e-6);
+    from_ = step_now(run_, command_.issued_at) +
+            std::clamp(static_cast<std::int64_t>(ahead), kLeastAhead, kMostAhead);
+    until_ = from_ + options_.trace;
+    return core::ValueMap{{"kind", "trace"}, {"from_step", from_}, {"steps", options_.trace}};
+  }
+
+  core::Value plan() {
     core::ValueMap collections;
     for (const std::string& name : options_.collections) {
       core::ValueMap body;
@@ -98,12 +117,16 @@ class CaptureRun {
       if (options_.raw) body.emplace_back("raw", true);
       collections.emplace_back(name, std::move(body));
     }
-    const core::Value plan = core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
-                                            {"collections", std::move(collections)}};
-    command_.issued_at = clock_.now();
     until_ = step_now(run_, command_.issued_at) + options_.steps;
-    const std::string version = core::params_hash(core::to_json(plan, true));
-    command_.action = slot_of(person_);
+    return core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
+                          {"collections", std::move(collections)}};
+  }
+
+  void compose() {
+    command_.issued_at = clock_.now();
+    const core::Value wanted = profiles() ? profile() : plan();
+    const std::string version = core::params_hash(core::to_json(wanted, true));
+    command_.action = profiles() ? "profile" : slot_of(person_);
     // Asked for again it is another command, with an end of its own.
     command_.command_id =
         core::command_id(run_.run.uid, run_.run.attempt, command_.action,
@@ -113,23 +136,59 @@ class CaptureRun {
         static_cast<std::uint64_t>(core::nanoseconds(command_.issued_at) / 1'000'000);
     command_.run = run_.run.uid;
     command_.attempt = run_.run.attempt;
-    command_.launch = run_.launch;
     command_.requested_by = person_;
     command_.reason.summary = options_.reason;
-    command_.args = core::ValueMap{
-        {"version", version}, {"plans", core::ValueList{plan}}, {"until_step", until_}};
+    if (profiles()) {  // without a launch: every rank may answer, also one that opened a moment ago
+      // Who hears of it later is not to begin then.
+      command_.expires_at = command_.issued_at + std::max<core::Duration>(options_.wait, 30s);
+      command_.args = wanted;
+    } else {
+      command_.launch = run_.launch;
+      command_.args = core::ValueMap{
+          {"version", version}, {"plans", core::ValueList{wanted}}, {"until_step", until_}};
+    }
+  }
+
+  // The step from which all trace is reckoned from their pace.
+  void wait_for_pace() {
+    const core::Duration until = clock_.monotonic() + kPaceComes;
+    while (!run_.step_seconds && clock_.monotonic() < until) {
+      const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
+      if (!source_->poll(200ms, 256, apply)) return;
+      run_ = view_.runs().at(run_.run.uid);
+    }
   }
 
   int ask() {
+    if (options_.trace > 0) wait_for_pace();
+    if (const int failed = write(); failed != kOk || options_.dry_run) return failed;
+    return follow();
+  }
+
+  int write() {
     compose();
-    const std::string what = who() + ", until step " + std::to_string(until_);
+    std::string what = who();
+    if (!options_.stacks) what += ", until step " + std::to_string(until_);
+    if (options_.trace > 0) what += ", from step " + std::to_string(from_);
     if (options_.dry_run) return report("dry_run", "would ask " + what, kOk);
     const std::string source = "/" + looking_.cluster() + "/cli";
     if (auto sent = publish(ingest::encode_command(command_, source)); !sent) {
       return refuse(sent.error());
     }
     if (!options_.json) std::cout << "asked " << what << std::endl;
-    return follow();
+    return kOk;
+  }
+
+  // A rank has passed the step: asked again for a later one, by what it says of where it is.
+  bool too_late(const core::Ack& ack) {
+    if (options_.trace == 0 || ack.phase != "refused" || !ack.reason.starts_with("too_late") ||
+        tries_ >= kMostTries) {
+      return false;
+    }
+    run_.step = std::max<std::int64_t>(run_.step.value_or(0), ack.step);
+    run_.time = clock_.now();
+    again_ = true;
+    return true;
   }
 
   [[nodiscard]] std::size_t ranks() const { return std::max<std::size_t>(1, run_.world_size); }
@@ -139,19 +198,27 @@ class CaptureRun {
     if (record.topic == core::topic::kAcks) {
       auto ack = ingest::decode_ack(record);
       if (!ack || ack->command_id != command_.command_id || ack->phase == "received") return;
-      if (!options_.json) {
-        std::cout << "rank " << ack->rank << ": " << printable(ack->phase)
-                  << (ack->effective_step ? " from step " + std::to_string(*ack->effective_step)
-                                          : "")
-                  << (ack->reason.empty() ? "" : ": " + printable(ack->reason)) << std::endl;
-      }
-      // `ended` says nothing of what was, or was not, given.
-      if (ack->phase != "ended") answers_[ack->rank] = std::move(*ack);
+      if (!options_.json) tell(*ack);
+      if (too_late(*ack)) return;
+      // `ended` says nothing of what was, or was not, given; a trace is there only then.
+      const bool final = ack->phase == "refused" || (ack->phase == "ended") == (options_.trace > 0);
+      if (final) answers_[ack->rank] = std::move(*ack);
     } else if (const auto event = ingest::decode_event(record)) {
       const auto* job = std::get_if<core::JobEvent>(&event->event);
       if (job == nullptr || job->run.uid != run_.run.uid) return;
       over_ = over_ || job->phase == core::JobPhase::ended || job->run.attempt > run_.run.attempt;
     }
+  }
+
+  void tell(const core::Ack& ack) const {
+    std::cout << "rank " << ack.rank << ": " << printable(ack.phase)
+              << (ack.effective_step ? " from step " + std::to_string(*ack.effective_step) : "");
+    std::istringstream lines(ack.reason);
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::cout << (number++ == 0 ? ": " : "\n  ") << printable(line);
+    }
+    std::cout << std::endl;
   }
 
   int follow() {
@@ -163,17 +230,32 @@ class CaptureRun {
       const bool passes =
           read || read.error().retryable() || read.error().code == core::Code::data_loss;
       if (!passes) return refuse(read.error());
+      if (std::exchange(again_, false)) {
+        ++tries_;
+        ahead_ *= 3;
+        answers_.clear();
+        if (const int failed = write(); failed != kOk) return failed;
+      }
+    }
+    // Answered by all, or too late: a launch to come is not asked.
+    if (profiles() && options_.wait > core::Duration::zero()) {
+      if (auto gone = publish(ingest::withdraw_command(run_.run.uid, command_.action)); !gone) {
+        return refuse(gone.error());
+      }
     }
     const auto given = static_cast<std::size_t>(
         std::count_if(answers_.begin(), answers_.end(),
-                      [](const auto& one) { return one.second.phase == "applied"; }));
+                      [](const auto& one) { return one.second.phase != "refused"; }));
     const std::string share = std::to_string(given) + " of " + std::to_string(ranks()) + " ranks ";
-    if (given < answers_.size()) return report("refused", share + "capture it", kFailed);
-    if (given >= ranks()) return report("applied", share + "capture it", kOk);
-    if (over_) return report("ended", share + "captured it; the run has ended", kFailed);
+    const std::string done = profiles() ? "have sent it" : "capture it";
+    if (given < answers_.size()) return report("refused", share + done, kFailed);
+    if (given >= ranks()) return report("applied", share + done, kOk);
+    if (over_) return report("ended", share + done + "; the run has ended", kFailed);
     if (options_.wait <= core::Duration::zero()) return report("asked", "", kOk);
-    return report("open", share + "capture it so far: they take it up at their next step",
-                  kTemporary);
+    return report(
+        "open",
+        share + done + (profiles() ? " so far" : " so far: they take it up at their next step"),
+        kTemporary);
   }
 
   int report(const char* state, const std::string& sentence, int code) {
@@ -210,6 +292,10 @@ class CaptureRun {
   TopicView view_;
   core::JobEvent run_;
   core::Command command_;
+  std::int64_t from_ = 0;
+  double ahead_ = kAhead;
+  int tries_ = 1;
+  bool again_ = false;
   std::int64_t until_ = 0;
   std::map<std::uint32_t, core::Ack> answers_;  // by rank
   bool over_ = false;

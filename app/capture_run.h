@@ -21,13 +21,15 @@ struct CaptureRunOptions {
   std::int64_t every = 1;               // steps
   std::int64_t steps = 100;             // for so many
   std::string reason;
+  bool stacks = false;                             // instead: where its ranks stand
+  std::int64_t trace = 0;                          // instead: PyTorch's profiler, so many steps
   bool end = false;                                // withdraws what this person has asked for
   core::Duration wait = std::chrono::seconds(30);  // for the answers; zero: none
   bool dry_run = false;
   bool json = false;
 };
 
-/// 0: every rank has applied it (with `wait` zero or a dry run: it was, or would be, asked); 1: no
+/// 0: every rank has applied it, has said where it stands, or has sent its trace (with `wait` zero or a dry run: it was, or would be, asked); 1: no
 /// such run, it has ended, or a rank has refused; 4: broker or journal unreachable; 75: not all have
 /// answered within `wait`.
 int capture_run(const CaptureRunOptions& options);

@@ -113,9 +113,18 @@ void add_capture(CLI::App& app, Invocation& out) {
       ->check(CLI::PositiveNumber);
   capture->add_option("--steps", options->steps, "for so many steps from now on (default: 100)")
       ->check(CLI::PositiveNumber);
+  auto* stacks = capture->add_flag("--stacks", options->stacks,
+                                   "instead: where each rank stands, its threads' stacks, at once");
+  auto* trace = capture->add_option("--trace", options->trace,
+                                    "instead: a trace of PyTorch's profiler of so many steps, the "
+                                    "same on all ranks (docs/capture-by-hand.md)");
+  trace->check(CLI::Range(1, 10000))->excludes(stacks)->excludes(collections);
+  stacks->excludes(collections);
   capture->add_option("--reason", options->reason, "why: stands in the command");
   capture->add_flag("--end", options->end, "withdraw what you have asked for")
-      ->excludes(collections);
+      ->excludes(collections)
+      ->excludes(stacks)
+      ->excludes(trace);
   add_duration(*capture, "--wait", options->wait,
                "how long to wait for answers; 0s: not at all (default: 30s)");
   capture->add_flag("--dry-run", options->dry_run, "say what would be asked, and write nothing");
@@ -126,10 +135,12 @@ void add_capture(CLI::App& app, Invocation& out) {
       "1 when there is\nno such run or a rank refuses, 75 when not every rank has answered within "
       "--wait; what was asked then stands.\n\n"
       "Examples:\n  tocsin capture digits --collection gradients --statistic quantiles --steps "
-      "200\n  tocsin capture digits --end");
+      "200\n  tocsin capture digits --stacks\n  tocsin capture digits --end");
   capture->callback([&out, options] {
-    if (!options->end && options->collections.empty()) {
-      throw CLI::ValidationError("--collection", "name what to capture, or give --end");
+    const bool named = !options->collections.empty() || options->stacks || options->trace > 0;
+    if (!options->end && !named) {
+      throw CLI::ValidationError("--collection",
+                                 "name what to capture, or give --stacks, --trace or --end");
     }
     out.run = [options] { return capture_run(*options); };
   });

@@ -48,6 +48,23 @@ std::shared_ptr<client::Client> client_of(const tocsin_client* handle) {
   return handle != nullptr && process().open == handle ? handle->client : nullptr;
 }
 
+// Where a process stands: its threads, each with the places on its stack.
+core::Value threads_of(const Json& given) {
+  constexpr std::size_t kMaxThreads = 64;
+  constexpr std::size_t kMaxFrames = 64;
+  core::ValueList out;
+  for (const Json& thread : given) {
+    if (out.size() == kMaxThreads) break;
+    core::ValueList frames;
+    for (const Json& frame : thread.value("frames", Json::array())) {
+      if (frames.size() < kMaxFrames) frames.emplace_back(frame.get<std::string>());
+    }
+    out.emplace_back(
+        core::ValueMap{{"name", thread.value("name", "")}, {"frames", std::move(frames)}});
+  }
+  return out;
+}
+
 core::Value findings_of(const Json& given) {
   constexpr std::size_t kMaxNames = 20;
   core::ValueList out;
@@ -56,10 +73,15 @@ core::Value findings_of(const Json& given) {
     for (const Json& name : finding.value("names", Json::array())) {
       if (names.size() < kMaxNames) names.emplace_back(name.get<std::string>());
     }
-    out.emplace_back(core::ValueMap{{"kind", finding.value("kind", "")},
-                                    {"model", finding.value("model", "")},
-                                    {"count", finding.value("count", std::int64_t{0})},
-                                    {"names", std::move(names)}});
+    core::ValueMap one{{"kind", finding.value("kind", "")},
+                       {"model", finding.value("model", "")},
+                       {"count", finding.value("count", std::int64_t{0})},
+                       {"names", std::move(names)}};
+    if (finding.contains("threads")) one.emplace_back("threads", threads_of(finding["threads"]));
+    if (finding.contains("collectives")) {
+      one.emplace_back("collectives", finding["collectives"].get<std::string>());
+    }
+    out.emplace_back(std::move(one));
   }
   return out;
 }

@@ -16,6 +16,7 @@ using core::Command;
 
 constexpr std::string_view kStop = "stop";
 constexpr std::string_view kCapture = "capture";
+constexpr std::string_view kProfile = "profile";
 constexpr std::string_view kCaptureFor = "capture/";  // an asker beside the engine
 constexpr std::size_t kMostSlots = 64;
 constexpr std::string_view kAdjust = "adjust/";
@@ -55,7 +56,8 @@ void CommandBoard::refuse(const Command& command, std::string_view reason) {
 // to: the writer knew of a worker on this node, on this boot, that opened no earlier than we did.
 // Clocks of two machines are never compared.
 bool CommandBoard::for_this_launch(const Command& command) const {
-  const bool harmless = captures(command.action);  // what it asks for, every launch may give
+  // What it asks for, every launch may give.
+  const bool harmless = captures(command.action) || command.action == kProfile;
   if (harmless && command.launch.empty()) return true;
   const Identity& me = session_.identity();
   const auto mark = command.launch.find(me.host);

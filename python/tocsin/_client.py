@@ -138,6 +138,11 @@ class Client:
         data = json.dumps(event).encode("utf-8")
         self._library.fast.tocsin_lifecycle(self._handle, data, len(data))
 
+    def report(self, event: Dict[str, Any]) -> None:
+        """lifecycle() from another thread: what the training thread holds back stays where it is."""
+        data = json.dumps(event).encode("utf-8")
+        self._library.fast.tocsin_lifecycle(self._handle, data, len(data))
+
     def counters(self) -> Dict[str, Any]:
         return _json_of(lambda *place: self._library.fast.tocsin_counters(self._handle, *place)) or {}
 

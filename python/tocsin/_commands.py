@@ -85,6 +85,10 @@ class Commands:
                 continue
             self._ack(identity, slot, "applied")
 
+    def takes_profile(self) -> bool:
+        """The script answers commands of the slot ``profile`` itself."""
+        return "profile" in self._functions
+
     def on_command(self, action_or_name: str, function: Callable[[Any], Any],
                    bounds: Optional[Any] = None) -> None:
         """See :meth:`tocsin.Hook.on_command`."""

@@ -24,6 +24,7 @@ class Steering:
         seconds = 0.0 if expect_next_in is None else float(expect_next_in)
         if not seconds >= 0 or (expect_next_in is not None and seconds == 0):
             raise ValueError(f"expect_next_in is {expect_next_in!r}: expected seconds, more than 0, or None")
+        self.standing.promised(seconds)  # type: ignore[attr-defined]
         self._client.lifecycle({"event": "heartbeat", "expect_next_in": seconds})  # type: ignore[attr-defined]
 
     @contained()

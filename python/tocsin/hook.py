@@ -23,6 +23,7 @@ from ._phases import NOTHING
 from ._process import say
 from ._reading_back import ReadsBack
 from ._spans import Spans
+from ._standing import Standing
 from ._steering import Steering
 from ._steps import FIRST, HELD
 from .sink import Sink
@@ -79,6 +80,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
         self._collections = Collections(client, self.errors, self.sink.adapters)
+        self.standing = Standing(client, self.errors, self.sink, self._commands.takes_profile)
         self._out = str(counters.get("out", ""))
         self.enabled = True
         for text in counters.get("capture_warnings", ()):
@@ -364,6 +366,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
             self.sink.active = False  # of two threads that close, one does
         commands = self._commands
         try:
+            self.standing.stop()
             self.sink.close()
             commands.checkpoint_done()
             self._final = self._client.counters()

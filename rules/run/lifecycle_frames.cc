@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rules/run/preflight.h"
+#include "rules/run/standing.h"
 
 namespace tocsin::rules {
 
@@ -27,6 +28,11 @@ void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::F
       steps_.advance(run);
       return ends_.check_end(run);
     case core::LifecycleEvent::preflight:
+      if (auto standing = standing_of(body, worker.name)) {
+        constexpr auto kWhich = Operational::worker_stands_still;
+        if (standing->goes_on) return own_.lower(run, kWhich, number, header.time);
+        return own_.raise(run, kWhich, number, header.time, std::move(standing->finding));
+      }
       if (auto finding = preflight_finding(body)) {
         own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));
       }

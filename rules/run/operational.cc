@@ -31,6 +31,10 @@ constexpr std::array<OperationalRule, static_cast<std::size_t>(Operational::coun
      "Such a part does not train, and nothing else will say so. Compare what the optimizer was "
      "given "
      "with the model's parameters, and look which of them the loss depends on."},
+    {"worker_stands_still", Severity::info, false, false,
+     "Compare where the workers of the run stand: those in a collective operation wait for the one "
+     "that is somewhere else. A long evaluation or compilation is no fault: "
+     "hook.report_progress(expect_next_in=...) promises it."},
 }};
 static_assert(!kRules.back().name.empty(), "an issue without a row");
 

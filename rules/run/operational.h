@@ -18,6 +18,7 @@ enum class Operational : std::uint8_t {
   clock_skew,
   state_incomplete,
   training_preflight,
+  worker_stands_still,
   count,
 };
 

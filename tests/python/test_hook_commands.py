@@ -87,7 +87,7 @@ def test_a_stop_for_a_later_step_waits_for_it(hook, tmp_path):
 
 @pytest.mark.parametrize("change, reason", [
     ({"expires_at": support.rfc3339(time.time() - 60)}, "expired"),
-    ({"action": "profile", "args": {}}, "unsupported"),
+    ({"action": "agent", "args": {}}, "unsupported"),
     ({"action": "adjust/lr", "args": {"name": "lr", "value": 0.1}}, "not_registered"),
 ])
 def test_what_cannot_be_done_is_refused_with_the_reason(hook, tmp_path, change, reason):

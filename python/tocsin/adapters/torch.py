@@ -87,6 +87,10 @@ class TorchAdapter:
         self._undo = []
         self._capture = None
 
+    def moved(self) -> Any:
+        """Something else than before when the model was applied in between."""
+        return self._passes is not None and (self._passes.evaluated, len(self._passes.forward), self._passes.backward)
+
     def by_hand(self, phase: str) -> None:
         """The script times this phase itself."""
         if phase == "optimizer":

@@ -137,6 +137,19 @@ TEST_F(CommandsTest, EachAskerOfCapturesHasASlot) {
   EXPECT_THAT(answers(), ElementsAre("refused stale")) << "no asker, so no slot of captures";
 }
 
+TEST_F(CommandsTest, WhereAProcessStandsIsAskedOfEveryLaunch) {
+  core::Command command = stop();
+  command.action = "profile";
+  command.launch.clear();
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("refused unsupported"));
+  board_.register_slot("profile");
+  ++command.revision;
+  take(command);
+  EXPECT_THAT(answers(), ElementsAre("received"));
+  EXPECT_THAT(board_.unseen(), ElementsAre("profile"));
+}
+
 TEST_F(CommandsTest, AskersOfCapturesAreLimited) {
   core::Command command = stop();
   command.launch.clear();
