@@ -2,7 +2,8 @@
 """What the training hook costs of a loop's processor time, beside the loop without it and beside how people watch today.
 
 On a transformer, a convolutional network and a perceptron, one thread each, every row in the same process on the same model
-(bench/interleaved.py: blocks of ten steps in turns, medians over rounds with their 95 % interval):
+(bench/interleaved.py: blocks of steps in turns, medians over rounds with their 95 % interval). A block has ten steps or as many tens as
+last 0.2 s: the hook's sending thread looks so often, and what it does then is counted once per block:
 
   tocsin, every 10th step     the default and phases: statistics of every gradient and weight, deltas of weights, the loss at
                               every step; times of forward, backward and data at every step (target <= 1 %)
@@ -27,6 +28,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "python"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -39,7 +41,16 @@ from training_loops import Installed  # noqa: E402
 import tocsin  # noqa: E402
 
 GRID = 10
-STEPS = GRID  # of a block: the hook captures one of them, whichever it is
+PACE = 0.2  # seconds between two looks of the sending thread, which is asked for one at the end of each block
+
+
+def steps_of(loop):
+    """Of a block: tens, so that the hook captures as many of them as of a long training, wherever the block begins."""
+    bare = Bare(loop)
+    bare.block(GRID)
+    begin = time.perf_counter()
+    bare.block(GRID)
+    return GRID * max(1, round(PACE / (time.perf_counter() - begin)))
 
 
 class Bare:
@@ -48,8 +59,8 @@ class Bare:
     def __init__(self, loop):
         self.loop = loop
 
-    def block(self):
-        for step in range(STEPS):
+    def block(self, steps=None):
+        for step in range(steps or self.loop.steps):
             self.step(step)
 
     def step(self, step):
@@ -83,9 +94,9 @@ class Tocsin(Bare):
         self._installed = Installed(loop)
         self._installed.take()
 
-    def block(self):
+    def block(self, steps=None):
         self._installed.put()
-        super().block()
+        super().block(steps)
         self._installed.take()
 
     def step(self, step):
@@ -175,6 +186,8 @@ def has_smdebug():
 def measure(name, make, out, rounds, peers):
     """True when a target is missed."""
     loop = make()
+    loop.steps = steps_of(loop)
+    rounds = max(12, rounds * GRID // loop.steps)
     missed = False
     for every, others in ((GRID, peers), (1, False)):
         kinds = {"tocsin": Tocsin(loop, os.path.join(out, f"{name}{every}") if "://" not in out else out, every)}
@@ -182,19 +195,21 @@ def measure(name, make, out, rounds, peers):
             kinds.update({"empty callbacks": Empty(loop), "item(), every 10th step": Items(loop),
                           "histograms, every 10th step": Histograms(loop)})
             if peers == "smdebug":
-                kinds["smdebug, every 10th step"] = Smdebug(make(), os.path.join(out, name + "-smdebug"))
-        # Its sending thread looks every 200 ms, which would be in a block of another kind.
+                other = make()
+                other.steps = loop.steps
+                kinds["smdebug, every 10th step"] = Smdebug(other, os.path.join(out, name + "-smdebug"))
+        # Its sending thread would look in a block of another kind.
         shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}},
                         settle={"tocsin": kinds["tocsin"].hook.flush})
         shares.run(rounds)
         for one in kinds.values():
             one.close()
         for kind in [*kinds, AGAIN]:
-            missed = say(name, kind, shares, every) or missed
+            missed = say(name, kind, shares, every, loop.steps) or missed
     return missed
 
 
-def say(loop, kind, shares, every):
+def say(loop, kind, shares, every, steps):
     title, target = kind, None
     if kind == "tocsin":
         title = "tocsin, every step" if every == 1 else f"tocsin, every {every}th step"
@@ -202,7 +217,7 @@ def say(loop, kind, shares, every):
     (process, low, high), (thread, _, _) = shares.share(kind, "process"), shares.share(kind, "thread")
     missed = target is not None and process > target
     verdict = "" if target is None else f"  target <= {target:.0%}  {'miss' if missed else 'pass'}"
-    print(f"{loop} {1e3 * shares.bare() / STEPS:.2f} ms  {title:<28} {process:8.2%} [{low:.2%} … {high:.2%}]"
+    print(f"{loop} {1e3 * shares.bare() / steps:.2f} ms  {title:<28} {process:8.2%} [{low:.2%} … {high:.2%}]"
           f"  training thread {thread:7.2%}{verdict}", flush=True)
     return missed
 
