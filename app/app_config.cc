@@ -43,9 +43,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 13> kSections{
+constexpr std::array<std::string_view, 14> kSections{
     "transport", "topics", "cluster", "labels", "collect", "capture", "engine",
-    "receivers", "route",  "router",  "http",   "log",     "plugins"};
+    "receivers", "route",  "router",  "http",   "log",     "plugins", "reports"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -85,6 +85,8 @@ void read(config::Reader& root, AppConfig& out) {
   rules::read_engine(root, out.engine);
   root.section("plugins", "rules of your own that are programs",
                [&](config::Reader& in) { read(in, out.plugins); });
+  root.section("reports", "pages about runs that have ended",
+               [&](config::Reader& in) { read(in, out.reports); });
   actions::read_receivers(root, out.receivers);
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
   root.recurs("route.routes");

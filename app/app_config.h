@@ -9,6 +9,7 @@
 #include "app/client/capture.h"
 #include "app/http_server.h"
 #include "app/logging.h"
+#include "app/reports_config.h"
 #include "app/rule_processes.h"
 #include "collectors/collectors.h"
 #include "config/config.h"
@@ -28,6 +29,7 @@ struct AppConfig {
   rules::RulesConfig rules;
   rules::EngineConfig engine;
   PluginsConfig plugins;
+  ReportsConfig reports;
   routing::RouteConfig route;
   bool has_route = false;
   routing::Config router;

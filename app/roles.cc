@@ -6,10 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "app/commands.h"
 #include "app/stages/answers.h"
 #include "app/stages/collect.h"
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
+#include "app/stages/reports.h"
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
@@ -35,6 +37,7 @@ class Maker {
 
   core::Status evaluate();
   core::Status hosted();
+  core::Status reports();
   core::Status route();
   void collect();
   std::vector<RunningStage> take() { return std::move(stages_); }
@@ -122,6 +125,18 @@ core::Status Maker::hosted() {
     add("answers",
         std::make_unique<AnswersStage>(std::move(askers), *ports_.log, *ports_.telemetry));
   }
+  return core::ok();
+}
+
+core::Status Maker::reports() {
+  if (config_.reports.at_end == "none") return core::ok();
+  auto slot = InstanceSlot::acquire(config_.topics.prefix + "/reports");
+  if (!slot) return slot.error().in("reports");
+  ReportsOptions stage{config_.reports.dir, config_.cluster, config_.topics.prefix,
+                       options_.host + "-" + std::to_string(slot->number()), version_text()};
+  parts_.slots.push_back(std::move(*slot));
+  add("reports", std::make_unique<ReportsStage>(std::move(stage), gather_from(*ports_.transport),
+                                                *ports_.log, *ports_.telemetry));
   return core::ok();
 }
 
@@ -243,6 +258,7 @@ core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
   if (options.roles.collect) maker.collect();
   if (options.roles.evaluate) {
     if (const auto status = maker.evaluate(); !status) return status.error();
+    if (const auto status = maker.reports(); !status) return status.error();
   }
   if (options.roles.hosted) {
     if (const auto status = maker.hosted(); !status) return status.error();

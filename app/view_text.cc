@@ -22,12 +22,12 @@ constexpr std::size_t kIdLength = 10;         // enough of a fingerprint to be t
 
 std::string ago(core::WallTime then, core::WallTime now) {
   if (core::nanoseconds(then) == 0) return "";
-  const auto seconds =
+  const auto since =
       std::max<std::int64_t>(0, (core::nanoseconds(now) - core::nanoseconds(then)) / 1'000'000'000);
-  if (seconds < 120) return std::to_string(seconds) + " s ago";
-  if (seconds < 7200) return std::to_string(seconds / 60) + " min ago";
-  if (seconds < 172'800) return std::to_string(seconds / 3600) + " h ago";
-  return std::to_string(seconds / 86'400) + " d ago";
+  if (since < 120) return std::to_string(since) + " s ago";
+  if (since < 7200) return std::to_string(since / 60) + " min ago";
+  if (since < 172'800) return std::to_string(since / 3600) + " h ago";
+  return std::to_string(since / 86'400) + " d ago";
 }
 
 std::string short_run(const core::RunUid& run) { return core::to_text(run).substr(0, 8); }

@@ -53,6 +53,7 @@ void Gathering::take(const core::JobEvent& event) {
 }
 
 void Gathering::take(core::RuleStatusEvent event) {
+  if (event.rule == kReportRule) return;
   RunReport& of = attempt(event.run);
   const auto known = std::find_if(of.rules.begin(), of.rules.end(),
                                   [&](const auto& one) { return one.rule == event.rule; });

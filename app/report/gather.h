@@ -12,6 +12,9 @@
 
 namespace tocsin::app::report {
 
+/// Under this name the report of a run that has ended says that it was written; not part of one.
+inline constexpr const char* kReportRule = "run_report";
+
 /// Events in the order of their partition; what cannot be read is passed over.
 class Gathering {
  public:

@@ -1,7 +1,5 @@
 #include "app/report/report_command.h"
 
-#include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -11,6 +9,7 @@
 #include "app/replay/judge.h"
 #include "app/replay/recording.h"
 #include "app/report/gather.h"
+#include "app/report/page_file.h"
 #include "app/system_clock.h"
 #include "app/topic_view.h"
 #include "app/which_run.h"
@@ -77,18 +76,6 @@ core::Result<const RunReport*> chosen(const Gathering::Attempts& attempts,
   return &(--attempts.upper_bound({uid, UINT32_MAX}))->second;
 }
 
-/// A reader never sees half a page.
-bool write_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
-  {
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.flush();
-    if (!file) return false;
-  }
-  return std::rename(part.c_str(), path.c_str()) == 0;
-}
-
 int show(const Gathering::Attempts& attempts, const ReportOptions& options, std::string source,
          std::string judged_by, std::uint64_t gaps) {
   if (attempts.empty()) return say(kFailed, "nothing is known of any run in " + source);
@@ -101,7 +88,9 @@ int show(const Gathering::Attempts& attempts, const ReportOptions& options, std:
   if (!options.html.empty()) {
     const std::string page = page_html(compose(run, version_text(), SystemClock().now()));
     if (options.html != "-") {
-      if (!write_file(options.html, page)) return say(kFailed, options.html + " cannot be written");
+      if (const auto done = report::write_page(options.html, page); !done) {
+        return say(kFailed, done.error().message);
+      }
       std::cerr << options.html << ": " << run.issues.size()
                 << (run.issues.size() == 1 ? " issue, " : " issues, ") << page.size() << " bytes\n";
     } else {

@@ -1,0 +1,13 @@
+#include "app/reports_config.h"
+
+namespace tocsin::app {
+
+void read(config::Reader& in, ReportsConfig& out) {
+  in.optional("at_end", out.at_end, config::one_of({"none", "html"}),
+              "what is written of each run when it has ended: nothing, or the page of "
+              "`tocsin report --html`");
+  in.optional("dir", out.dir, config::not_empty(),
+              "folder of these pages, on the machine that writes them; made where it is not there");
+}
+
+}  // namespace tocsin::app

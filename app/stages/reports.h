@@ -1,0 +1,68 @@
+// The page of each run that has ended (`reports:`), written without being asked for. One process of a
+// cluster writes a run's: its partition of `issues` decides which.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "app/report/run_report.h"
+#include "app/stage.h"
+#include "core/log.h"
+#include "core/telemetry.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+
+struct ReportsOptions {
+  std::string dir;
+  std::string cluster;
+  std::string topic_prefix = "tocsin";
+  std::string instance = "0";  // of several processes: part of the transactional id
+  std::string version;         // of this program, as the page says it
+};
+
+class ReportsStage final : public Stage {
+ public:
+  /// What is told of an attempt, from the topics; may take some seconds.
+  using Gather = std::function<core::Result<report::RunReport>(const core::RunRef& run)>;
+
+  /// `log` and `telemetry` outlive the stage.
+  ReportsStage(ReportsOptions options, Gather gather, core::Log& log, core::Telemetry& telemetry);
+
+  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
+  core::Status open(const Instant& now) override;
+  std::optional<Refusal> handle(const core::RecordView& record,
+                                const StageContext& context) override;
+  std::optional<core::Duration> tick(const StageTick& tick) override;
+  StageOutput take(const Instant& now) override;
+  void revoked(std::span<const core::StreamPartition> partitions) override;
+  void lost(std::span<const core::StreamPartition> partitions) override { revoked(partitions); }
+
+ private:
+  struct Ended {
+    core::StreamPartition where;
+    std::int64_t offset = 0;
+    core::JobEvent event;
+    core::Duration due{};  // steady
+  };
+
+  core::RuleStatusEvent write(const core::JobEvent& event, core::WallTime now);
+
+  ReportsOptions options_;
+  Gather gather_;
+  core::Log& log_;
+  core::Counter& written_;
+  core::Counter& failed_;
+  core::Counter& skipped_;
+  StageWiring wiring_;
+  std::deque<Ended> ended_;                             // whose page is still to be written
+  std::map<core::StreamPartition, std::int64_t> next_;  // what was read
+};
+
+/// What the topics say of one attempt. deadline_exceeded: they were not read to their end in time.
+ReportsStage::Gather gather_from(ingest::Transport& transport);
+
+}  // namespace tocsin::app

@@ -1,0 +1,158 @@
+// The page of a run that has ended: when it is written, what is said of it, and what is read again after a crash.
+#include "app/stages/reports.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "app/metrics.h"
+#include "app/report/page_file.h"
+#include "core/log.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+core::RunRef digits() {
+  core::RunRef run;
+  run.uid = core::run_uid_v5("reports");
+  run.job = "digits/../<b>";
+  run.attempt = 2;
+  return run;
+}
+
+class ReportsStageTest : public testing::Test {
+ protected:
+  ReportsStageTest() : folder_(std::filesystem::path(testing::TempDir()) / "reports_stage") {
+    std::filesystem::remove_all(folder_);
+  }
+  ~ReportsStageTest() override { std::filesystem::remove_all(folder_); }
+
+  static Instant at(core::Duration since) {
+    return {core::wall_time(1767323045678000000) + since, since};
+  }
+  ReportsStage& stage(const std::string& dir = "pages") {
+    ReportsOptions options;
+    options.dir = folder_ / dir;
+    options.version = "tocsin test";
+    stage_ = std::make_unique<ReportsStage>(
+        options, [this](const core::RunRef& run) { return gather(run); }, log_, telemetry_);
+    EXPECT_TRUE(stage_->open(at(1h)));
+    return *stage_;
+  }
+  core::Result<report::RunReport> gather(const core::RunRef& run) {
+    if (!trouble_.empty()) return core::Error{core::Code::deadline_exceeded, trouble_};
+    report::RunReport out;
+    out.run = run;
+    out.outcome = "completed";
+    return out;
+  }
+  void event(core::JobPhase phase, std::int64_t offset, core::Duration appended = 1h) {
+    core::JobEvent job;
+    job.phase = phase;
+    job.run = digits();
+    job.time = at(1h).wall;
+    job.outcome = phase == core::JobPhase::ended ? "completed" : "";
+    const core::OutRecord record = ingest::encode_job(job, "default");
+    core::RecordView view;
+    view.topic = view.stream = "issues";
+    view.partition = 3;
+    view.offset = offset;
+    view.timestamp = core::nanoseconds(at(appended).wall);
+    view.key = record.key;
+    view.value = std::as_bytes(std::span(*record.value));
+    view.native = &record;
+    view.find_header = [](const void* native,
+                          std::string_view name) -> std::optional<std::string_view> {
+      for (const auto& [key, value] : static_cast<const core::OutRecord*>(native)->headers) {
+        if (key == name) return value;
+      }
+      return std::nullopt;
+    };
+    EXPECT_FALSE(stage_->handle(view, {at(1h), false}));
+  }
+  [[nodiscard]] std::string page() const {
+    std::ifstream file(folder_ / "pages" / report::page_name(digits()));
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path folder_;
+  std::string trouble_;
+  core::NullLog log_;
+  PrometheusTelemetry telemetry_;
+  std::unique_ptr<ReportsStage> stage_;
+};
+
+TEST_F(ReportsStageTest, WritesThePageWhenTheLastWordsAreSaid) {
+  stage();
+  event(core::JobPhase::started, 10);
+  event(core::JobPhase::ended, 11);
+  StageOutput early = stage_->take(at(1h + 2s));
+  EXPECT_TRUE(early.records.empty());
+  ASSERT_EQ(early.positions->size(), 1U);
+  EXPECT_EQ(early.positions->front().next, 11) << "after a crash the end is read again";
+  const StageOutput out = stage_->take(at(1h + 6s));
+  ASSERT_EQ(out.records.size(), 1U);
+  EXPECT_EQ(out.records[0].partition, 3);
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr(report::page_name(digits())));
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr("NoIssuesFound"));
+  EXPECT_EQ(out.positions->front().next, 12);
+  EXPECT_THAT(page(), HasSubstr("</html>"));
+  EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"written\"} 1"));
+}
+
+TEST_F(ReportsStageTest, APageThatCannotBeWrittenIsAnErrorThatIsSaid) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "pages") << "a file where the folder should be";
+  stage();
+  event(core::JobPhase::ended, 11);
+  const StageOutput out = stage_->take(at(2h));
+  ASSERT_EQ(out.records.size(), 1U);
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr("\"Error\""));
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr("cannot be written"));
+  EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"failed\"} 1"));
+}
+
+TEST_F(ReportsStageTest, SoAreTopicsThatAreNotReadInTime) {
+  stage();
+  trouble_ = "the topics were not read";
+  event(core::JobPhase::ended, 11);
+  const StageOutput out = stage_->take(at(2h));
+  ASSERT_EQ(out.records.size(), 1U);
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr(trouble_));
+}
+
+TEST_F(ReportsStageTest, OfOldEndsThereIsNone) {
+  stage();
+  event(core::JobPhase::ended, 11, 1h - 25h);
+  EXPECT_TRUE(stage_->take(at(2h)).records.empty());
+  EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"too_old\"} 1"));
+}
+
+TEST_F(ReportsStageTest, WhatIsTakenAwayIsAnothersToWrite) {
+  stage();
+  event(core::JobPhase::ended, 11);
+  const core::StreamPartition gone{"issues", 3};
+  stage_->revoked(std::span(&gone, 1));
+  EXPECT_TRUE(stage_->take(at(2h)).records.empty());
+  EXPECT_TRUE(page().empty());
+}
+
+TEST(PageName, KeepsToTheFolder) {
+  const std::string uid = core::to_text(digits().uid).substr(0, 8);
+  EXPECT_EQ(report::page_name(digits()), "digits_____b_-" + uid + "-2.html");
+  core::RunRef nameless = digits();
+  nameless.job.clear();
+  EXPECT_EQ(report::page_name(nameless), "run-" + uid + "-2.html");
+}
+
+}  // namespace
+}  // namespace tocsin::app
