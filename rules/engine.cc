@@ -68,7 +68,7 @@ void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView&
       return samples.on_system(run, number, frame);
     case core::FrameKind::dictionary:
       if (const auto* names = std::get_if<core::Dictionary>(&body))
-        dictionaries.on_dictionary(run, *names);
+        dictionaries.on_dictionary(run, number, *names);
       return;
     case core::FrameKind::span:
       return evaluations.feed_all(run, input::kSpans, [&](Evaluator& one, Scope& scope) {

@@ -19,6 +19,7 @@ namespace tocsin::rules {
 
 struct Name;
 class NameTable;
+struct Worker;
 
 /// Tells one shape of a tensor from another; 0: not known, or it is nullptr.
 std::uint64_t shape_hash(const Name* name);
@@ -108,6 +109,7 @@ struct RowBatch {
   double learning_rate = std::numeric_limits<double>::quiet_NaN();
   double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
   const NameTable* names = nullptr;  // what the run's dictionaries say
+  const Worker* worker = nullptr;    // whose rows these are; it may know better
 
   /// A column from one row on, for rules that look at several rows at once.
   template <typename T>

@@ -8,6 +8,7 @@
 #include "core/identity.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/run/names.h"
+#include "rules/run/workers.h"
 
 namespace tocsin::rules {
 
@@ -119,7 +120,8 @@ std::optional<double> RowBatch::count_of(double value, std::size_t row) const {
 }
 
 const Name* RowBatch::about(const Row& row) const {
-  return names == nullptr ? nullptr : names->find(row.name());
+  if (names == nullptr) return nullptr;
+  return worker == nullptr ? names->find(row.name()) : worker->about(row.name(), *names);
 }
 
 std::uint64_t shape_hash(const Name* name) {

@@ -39,6 +39,7 @@ struct Name {
   core::Role role = core::Role::other;
   std::optional<core::Direction> direction = {};  // attrs.direction
   std::string op_type = {};                       // attrs.op_type: what made an activation
+  friend bool operator==(const Name&, const Name&) = default;
 };
 
 constexpr std::uint32_t role_bit(core::Role role) noexcept {

@@ -59,7 +59,7 @@ Candidate candidate_of(const Run& run, std::uint32_t number) {
 
 Candidate candidate_of(const Run& run, const Roster& roster, std::size_t number) {
   Candidate out = candidate_of(run, roster.worker);
-  out.name = run.names.table.find(roster.slots[number].name);
+  out.name = run.workers[roster.worker].about(roster.slots[number].name, run.names.table);
   out.role = static_cast<core::Role>(roster.types[number] >> 8);
   if (out.role == core::Role::other && out.name != nullptr) out.role = out.name->role;
   out.dtype = static_cast<core::Dtype>(roster.types[number] & 0xFF);

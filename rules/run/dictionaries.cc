@@ -4,22 +4,9 @@
 #include <cstring>
 
 namespace tocsin::rules {
+namespace {
 
-void Dictionaries::on_dictionary(Run& run, const core::Dictionary& names) {
-  for (const core::NamedEntry& entry : names) {
-    const Name* known = run.names.table.find(entry.hash);
-    if (known != nullptr && known->text == entry.name) continue;
-    if (run.names.table.size() >= 2 * std::size_t{ctx_.options.config.max_units_per_run}) return;
-    learn(run, entry);
-  }
-}
-
-void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
-  if (entry.attrs_wrong) ++ctx_.stats.bad_attrs;
-  // JSON producers have no start record: job and labels come with their worker's name.
-  if (run.job.name.empty()) run.job.name = entry.attrs.job;
-  if (!run.job.started && !entry.attrs.labels.empty())
-    run.job.labels = entry.attrs.labels.entries();
+Name named(const core::NamedEntry& entry) {
   Name name;
   name.text = entry.name;
   name.dtype = entry.dtype;
@@ -31,6 +18,44 @@ void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
   if (!name.shape.empty()) {
     std::memcpy(name.shape.data(), entry.dims_bytes.data(), entry.dims_bytes.size());
   }
+  return name;
+}
+
+}  // namespace
+
+void Dictionaries::on_dictionary(Run& run, std::uint32_t worker, const core::Dictionary& names) {
+  for (const core::NamedEntry& entry : names) {
+    const Name* known = run.names.table.find(entry.hash);
+    if (known != nullptr && known->text == entry.name) {
+      if (entry.type == core::DictionaryType::tensor) learn_own(run, worker, *known, entry);
+      continue;
+    }
+    if (run.names.table.size() >= 2 * std::size_t{ctx_.options.config.max_units_per_run}) return;
+    learn(run, entry);
+  }
+}
+
+// Workers may hold tensors of one name that differ, such as parts of a sharded one: each goes by its
+// own word, so that nothing depends on who spoke first. A tensor may also change.
+void Dictionaries::learn_own(Run& run, std::uint32_t worker, const Name& known,
+                             const core::NamedEntry& entry) {
+  const Name name = named(entry);
+  std::map<std::uint64_t, Name>& own = run.workers[worker].own_names;
+  const auto found = own.find(entry.hash);
+  if ((found == own.end() ? known : found->second) == name) return;
+  if (found == own.end() && own.size() >= ctx_.options.config.max_units_per_run) return;
+  ctx_.part->cut.touch_worker(run, worker);
+  own[entry.hash] = name;
+  ++run.names.version;
+}
+
+void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
+  if (entry.attrs_wrong) ++ctx_.stats.bad_attrs;
+  // JSON producers have no start record: job and labels come with their worker's name.
+  if (run.job.name.empty()) run.job.name = entry.attrs.job;
+  if (!run.job.started && !entry.attrs.labels.empty())
+    run.job.labels = entry.attrs.labels.entries();
+  Name name = named(entry);
   if (entry.type == core::DictionaryType::worker || entry.type == core::DictionaryType::node) {
     for (std::uint32_t w = 0; w < run.workers.size(); ++w) {
       Worker& worker = run.workers[w];

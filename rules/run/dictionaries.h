@@ -11,9 +11,10 @@ class Dictionaries {
  public:
   explicit Dictionaries(Context& ctx) : ctx_(ctx) {}
 
-  void on_dictionary(Run& run, const core::Dictionary& names);
+  void on_dictionary(Run& run, std::uint32_t worker, const core::Dictionary& names);
 
  private:
+  void learn_own(Run& run, std::uint32_t worker, const Name& known, const core::NamedEntry& entry);
   void learn(Run& run, const core::NamedEntry& entry);
 
   Context& ctx_;

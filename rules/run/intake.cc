@@ -70,6 +70,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.learning_rate = run.workers[worker].learning_rate;
   batch.max_learning_rate = run.workers[worker].max_learning_rate;
   batch.names = &run.names.table;
+  batch.worker = &run.workers[worker];
   batch.sparse = sparse_;
   batch.vectors = vectors_;
   Place place = at_step(header.mode, header.step, header.global_step, header.time);

@@ -144,7 +144,9 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
         const core::Collection* collection = core::collection_of(*extra.role);
         if (collection != nullptr) tensor.collection = collection->name;
         tensor.dtype = subject.dtype;
-        if (const Name* known = run.names.table.find(name)) tensor.shape = known->shape;
+        if (const Name* known = run.workers[worker].about(name, run.names.table)) {
+          tensor.shape = known->shape;
+        }
         extra.tensor = std::move(tensor);
       }
       return {program.explain(state, row ? &*row : nullptr, batch, subject, kind),

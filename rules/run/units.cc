@@ -54,7 +54,8 @@ std::span<const std::uint64_t> Units::shapes(const Run& run, Roster& roster) {
   roster.shapes_version = run.names.version;
   roster.shapes.clear();
   for (const Slot& slot : roster.slots) {
-    roster.shapes.push_back(shape_hash(run.names.table.find(slot.name)));
+    roster.shapes.push_back(
+        shape_hash(run.workers[roster.worker].about(slot.name, run.names.table)));
   }
   return roster.shapes;
 }

@@ -14,6 +14,7 @@
 #include "rules/rule.h"
 #include "rules/run/flat_index.h"
 #include "rules/run/moments.h"
+#include "rules/run/names.h"
 #include "rules/run/part_mark.h"
 #include "rules/run/step_clock.h"
 
@@ -52,6 +53,15 @@ struct Worker {
   std::uint32_t steps_timed = 0;
   Life gap_life;
   std::uint64_t gap_frames = 0;  // missing since the last report
+  /// Of tensors of which this worker says something else than the run's dictionaries.
+  std::map<std::uint64_t, Name> own_names;
+
+  /// What is known of a tensor of this worker's; nullptr: no dictionary named it.
+  [[nodiscard]] const Name* about(std::uint64_t tensor, const NameTable& names) const {
+    if (own_names.empty()) return names.find(tensor);
+    const auto own = own_names.find(tensor);
+    return own == own_names.end() ? names.find(tensor) : &own->second;
+  }
 
   template <typename A>
   friend void io(A& a, Worker& w) {
@@ -59,7 +69,7 @@ struct Worker {
            w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.skewed, w.gap, w.last_arrival,
            w.last_progress, w.last_time, w.promise, w.mark, w.seen, w.pass, w.active, w.mode,
            w.loss_scale, w.learning_rate, w.max_learning_rate, w.step_times, w.steps_timed,
-           w.gap_life, w.gap_frames);
+           w.gap_life, w.gap_frames, w.own_names);
   }
 };
 

@@ -12,7 +12,7 @@ from tests.reference import columns
 
 @dataclasses.dataclass
 class Name:
-    """What a dictionary says of a name; the newest entry counts."""
+    """What a dictionary says of a name: to a worker its own newest entry counts, else whose came first."""
     role: str = "other"
     dtype: str = "unknown"
     shape: tuple = ()
@@ -68,7 +68,7 @@ class History:
         others = [record for record in numbered if "run" in record]
         self.other = History([{name: value for name, value in record.items() if name != "run"} for record in others]) if others else None
         records = [record for record in numbered if "run" not in record]
-        self.names, self.rows, self.ends, self.samples = {}, [], [], []
+        self.names, self.own, self.rows, self.ends, self.samples = {}, {}, [], [], []
         self.end_places = []  # (rank, mode, step, place of the record) of ended steps
         self.spans = []  # (rank, mode, name, track, start, duration, step)
         self.progress, self.promises, self.records = [], [], []
@@ -100,7 +100,7 @@ class History:
                 self.promises.append((arrival, rank, record["body"]["expect_next_in"]))
             if kind == "dictionary":
                 for entry in record["names"]:
-                    self._learn(entry)
+                    self._learn(entry, rank)
             elif kind == "lifecycle" and record["body"]["event"] in ("end", "leave"):
                 self.left.setdefault(rank, arrival)
                 if len(self.left) == len(self.present) >= record.get("world", 1):
@@ -129,11 +129,13 @@ class History:
                     row.learning_rate, row.largest_rate = rate.get(rank), largest.get(rank)
                     self.rows.append(row)
 
-    def _learn(self, entry):
+    def _learn(self, entry, rank):
         attrs = entry.get("attrs", {})
-        self.names[entry["name"]] = Name(entry.get("role", "other"), entry.get("dtype", "unknown"),
-                                         tuple(entry.get("shape", ())), tuple(attrs.get("collections", ())),
-                                         attrs.get("direction"), attrs.get("op_type"))
+        said = Name(entry.get("role", "other"), entry.get("dtype", "unknown"), tuple(entry.get("shape", ())),
+                    tuple(attrs.get("collections", ())), attrs.get("direction"), attrs.get("op_type"))
+        if entry["type"] == "tensor":
+            self.own[rank, entry["name"]] = said
+        self.names.setdefault(entry["name"], said)
 
     def _rows_of(self, record):
         scalar = record["kind"] == "scalars"
@@ -141,7 +143,8 @@ class History:
             if scalar:
                 name, role, step, global_step, value = row
                 yield Row(name, record["rank"], record["mode"], step, global_step, True, "f64", role, 0,
-                          columns.of([float(value)]), {}, {}, record["pass"], 1.0, None, None, self._name(name, role))
+                          columns.of([float(value)]), {}, {}, record["pass"], 1.0, None, None,
+                          self._name(name, role, record["rank"]))
                 continue
             name, dtype, role, flags, *numbers = row
             statistics = {(stat, tuple(parameters)): values[rows.index(at)]
@@ -150,10 +153,10 @@ class History:
                        for stat, which, parameters, values in record.get("vectors", ()) if which == at}
             yield Row(name, record["rank"], record["mode"], record["step"], record["global"], False, dtype, role, flags,
                       dict(zip(columns.NAMES, numbers)), statistics, vectors, record["pass"], 1.0, None, None,
-                      self._name(name, role))
+                      self._name(name, role, record["rank"]))
 
-    def _name(self, name, role):
-        known = self.names.get(name, Name())
+    def _name(self, name, role, rank):
+        known = self.own.get((rank, name)) or self.names.get(name, Name())
         return dataclasses.replace(known, role=role if role != "other" else known.role)
 
     # --- steps ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/support/rule_harness.h"
 #include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {
@@ -147,6 +148,36 @@ TEST(SaturatedActivation, AddsStepsUpUntilThereAreEnoughSamples) {
   EXPECT_EQ(rule.judge(2, inputs(std::vector<double>(6, 11))), "insufficient_data");
   EXPECT_EQ(rule.judge(3, inputs(std::vector<double>(6, 1))), "insufficient_data")
       << "half of all samples inside: all units or none are at 50 %";
+}
+
+// Four units of one sample each are told apart by extremes and sums; of one unit with four they say
+// nothing.
+TEST(SaturatedActivation, EachWorkerHasItsOwnShapeWhoeverSpokeFirst) {
+  const std::string name = "gate.sigmoid_input";
+  for (const bool swapped : {false, true}) {
+    RuleHarness rule = RuleHarness::of("saturated_activation", "{min_hits: 1}", "original");
+    FakeWorker one("digits", "shapes", 0, 2);
+    FakeWorker four("digits", "shapes", 1, 2);
+    const auto names = [&](FakeWorker& worker, std::int64_t units) {
+      rule.feed(worker.dictionary({{core::DictionaryType::tensor,
+                                    name,
+                                    Role::activation_in,
+                                    core::Dtype::f32,
+                                    {1, units}}}));
+    };
+    rule.feed(one.start()).feed(four.start());
+    if (swapped) names(four, 4);
+    names(one, 1);
+    if (!swapped) names(four, 4);
+    for (FakeWorker* worker : {&one, &four}) {
+      rule.feed(worker->tensors(core::Mode::train, 0, {inputs({-46, 34, 34, 29}, name.c_str())}));
+    }
+    ASSERT_EQ(rule.firing().size(), 1U) << swapped;
+    EXPECT_EQ(rule.firing()[0].labels.get("worker"), "worker_1");
+    names(one, 4);  // its tensor is another from here on
+    rule.feed(one.tensors(core::Mode::train, 1, {inputs({-46, 34, 34, 29}, name.c_str())}));
+    EXPECT_EQ(rule.firing().size(), 2U) << swapped;
+  }
 }
 
 TEST(SaturatedActivation, RefusesBoundsThatCross) {
