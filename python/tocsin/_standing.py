@@ -9,15 +9,15 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import _client, _stacks
 from ._contain import Errors
 from ._traces import Traces
 
 PERIOD = 1.0  # seconds
-AFTER = 300.0  # seconds of standstill, unless TOCSIN_STACKS_AFTER says otherwise
-SLOWER = 20  # and this many times the longest step so far
+# Seconds of standstill, and how many times the longest pause so far, unless TOCSIN_STACKS_AFTER gives seconds.
+AFTER, SLOWER = 300.0, 20
 SLOT = "profile"
 
 Answer = Callable[..., None]
@@ -38,9 +38,10 @@ class Standing:
         self._jobs: Dict[str, Callable[[Dict[str, Any], Dict[str, Any], Answer], None]] = {
             "stacks": self._asked, "trace": self._traces.ordered}
         # In a notebook nothing moves while its reader thinks.
-        self._after = 0.0 if "ipykernel" in sys.modules else _after()
+        self._after, self._slower = (0.0, 0) if "ipykernel" in sys.modules else _after()
         self._watchdog = _Watchdog(self._after) if self._after else None
         client.name(_client.NAME_COMMAND, SLOT)
+        self._first = time.monotonic(), self._moved()
         self._thread = threading.Thread(target=self._run, name="tocsin-stacks", daemon=True)
         self._thread.start()
 
@@ -66,7 +67,7 @@ class Standing:
                 [one.moved() for one in self._sink.adapters() if hasattr(one, "moved")])
 
     def _run(self) -> None:
-        since, longest, told, moved = time.monotonic(), 0.0, False, self._moved()
+        longest, told, (since, moved) = 0.0, False, self._first
         while not self._end.wait(PERIOD):
             try:
                 now = time.monotonic()
@@ -79,7 +80,7 @@ class Standing:
                     if told:
                         told = False
                         self._say({"kind": "goes_on"})
-                elif self._after and not told and now > self._promised and now - since >= max(self._after, SLOWER * longest):
+                elif self._after and not told and now > self._promised and now - since >= max(self._after, self._slower * longest):
                     told = True
                     self.tell(int(now - since))
             except Exception as error:  # noqa: BLE001
@@ -155,12 +156,12 @@ class _Watchdog:
             self._file = None
 
 
-def _after() -> float:
-    """Seconds; 0: never unasked."""
+def _after() -> Tuple[float, int]:
+    """(seconds, times the longest pause); 0 seconds: never unasked."""
     given = os.environ.get("TOCSIN_STACKS_AFTER", "")
     if given.lower() in ("off", "0"):
-        return 0.0
+        return 0.0, 0
     try:
-        return max(float(given), 1.0) if given else AFTER
+        return (max(float(given), 1.0), 0) if given else (AFTER, SLOWER)
     except ValueError:
-        return AFTER
+        return AFTER, SLOWER

@@ -75,7 +75,13 @@ def issues(tmp_path, status="firing"):
 
 def test_a_hang_says_where_each_rank_stands(hanging, tmp_path):
     one, config = hanging("2")
-    told = wait_for(lambda: issues(tmp_path) if len(issues(tmp_path)) == 2 else None, 60)
+
+    def hang():
+        """Of both, once they have come to where they hang; a slow start may have been told before."""
+        found = issues(tmp_path)
+        return found if len(found) == 2 and all("all_reduce" in json.dumps(data) or "waits_for" in json.dumps(data) for data in found.values()) else None
+
+    told = wait_for(hang, 60)
     assert set(told) == {"worker_0", "worker_1"}
     assert ": in waits_for_a_lock (" in told["worker_1"]["annotations"]["summary"]
     assert "all_reduce (distributed/distributed_c10d.py:" in json.dumps(told["worker_0"]["evidence"])

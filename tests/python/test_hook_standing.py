@@ -13,7 +13,6 @@ from tocsin import _stacks, _standing
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(_standing, "PERIOD", 0.01)
-    monkeypatch.setattr(_standing, "SLOWER", 0)
 
 
 def findings(out, kind):
@@ -71,9 +70,13 @@ def test_a_loop_that_stands_still_says_so_once_and_that_it_goes_on(out, monkeypa
     assert not [thread for thread in threading.enumerate() if thread.name == "tocsin-stacks"]
 
 
-@pytest.mark.parametrize("why", ["off", "promised", "a notebook"])
+@pytest.mark.parametrize("why", ["off", "promised", "a notebook", "slow steps"])
 def test_nothing_is_said_unasked(out, monkeypatch, why):
-    monkeypatch.setenv("TOCSIN_STACKS_AFTER", "off" if why == "off" else "1")
+    if why == "slow steps":  # without a word it waits for many times the longest pause, too
+        monkeypatch.setattr(_standing, "AFTER", 1.0)
+        monkeypatch.setattr(_standing, "SLOWER", 10**6)
+    else:
+        monkeypatch.setenv("TOCSIN_STACKS_AFTER", "off" if why == "off" else "1")
     if why == "a notebook":
         monkeypatch.setitem(__import__("sys").modules, "ipykernel", os)
     hook = tocsin.watch(out=out)
