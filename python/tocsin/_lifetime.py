@@ -22,9 +22,14 @@ def hook_of(run: Optional[str], job: Optional[str]) -> Optional[Any]:
     wanted = hook.job if job is None else str(job)
     if wanted == hook.job and (run is None or _uid(wanted, str(run)) == hook.run):
         return hook
+    end_former(hook)
+    return None
+
+
+def end_former(hook: Any) -> None:
+    """Closes it as what was raised since it was opened says."""
     error = _raised()
     hook.close(**ending_of(None if error is None else type(error), error))
-    return None
 
 
 def open_hook() -> Optional[Any]:

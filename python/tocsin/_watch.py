@@ -14,7 +14,8 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
           phases: bool = True, rules: Rules = None, stop: Stop = None) -> Hook:
     """Starts watching; called again it gives the same hook and attaches what is new. With another
     ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
-    in the meantime, and lets its optimizers go.
+    in the meantime, and lets its optimizers go. The same happens, in a run of one process, where all that the former
+    watched has updated and is gone: a cell that is run again, the next of a sweep. What is not said then is as it was.
 
     ``name``: prefix of the tensors of this model and optimizer, where a loop has several. Without it a
     model whose parameters are named like those of one before gets the name of its class.
@@ -28,10 +29,16 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
     ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of
     rules, or True for ``error`` and above. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
     """
+    said = {"run": run, "job": job, "labels": labels, "out": out, "capture": capture, "config": config, "rules": rules,
+            "stop": stop}
     hook = _lifetime.hook_of(run, job)
+    if hook is not None and (model is not None or optimizer is not None) and hook.sink.deserted():
+        said = {key: value if value is not None else hook.said.get(key) for key, value in said.items()}
+        _lifetime.end_former(hook)
+        hook = None
     if hook is None:
-        hook = Hook(run=run, job=job, labels=labels, out=out, capture=capture, config=config,
-                    rules=rules, stop=stop)
+        hook = Hook(**said)
+        hook.said = said
         _lifetime.keep(hook)
     elif rules and hook.judge is None:
         hook.errors.add("watch", ValueError("rules= comes with the first watch() of a run"))

@@ -52,6 +52,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._commands = Commands(None, self.errors)
         self._collections = Collections(None, self.errors)
         self._final: Dict[str, Any] = {}
+        self.said: Dict[str, Any] = {}  # to the watch() that opened it
         self._lock = threading.Lock()
         self.judge: Optional[Judge] = None
         for switch in ("TOCSIN_DISABLED", "TOCSIN_DISABLE"):

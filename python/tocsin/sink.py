@@ -29,6 +29,7 @@ that a device still computes: they follow in order when the device is done, and 
 """
 
 import ctypes
+import gc
 import json
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -67,6 +68,7 @@ class Sink:
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
         self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self._watched: List["weakref.ref[Any]"] = []  # models, or optimizers that were watched without one
 
     # ---- adapters
 
@@ -83,11 +85,26 @@ class Sink:
         """What it watches is not watched any more."""
         adapter.detach()
         self._adapters.discard(adapter)
+        self._watched = []  # the script says what it lets go: its run goes on
         self.clock.let_go(adapter)
 
     def adapters(self) -> List[Any]:
         """Those whose loops are still there."""
         return list(self._adapters)
+
+    def watched(self, what: Any) -> None:
+        """A model, or an optimizer without one, is what this hook is about."""
+        self._watched = [one for one in self._watched if one() is not None and one() is not what]
+        self._watched.append(weakref.ref(what))
+
+    def deserted(self) -> bool:
+        """Whether steps have ended here and all that was watched is gone: what is watched next is another training. Only
+        in a run of one process: the ranks of a run cannot ask each other what was let go."""
+        if not self._watched or self.clock.number == 0 or self._client.counters().get("world_size", 1) > 1:
+            return False
+        if any(one() is not None for one in self._watched):
+            gc.collect()  # a model that hooks of its own refer to is a cycle
+        return all(one() is None for one in self._watched)
 
     def follow(self, model: Any, state_matters: bool = True) -> None:
         """``model.training`` sets the mode, unless the script does or another model is followed.

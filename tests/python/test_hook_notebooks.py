@@ -5,6 +5,12 @@ from tests.support.small_model import backward, make
 import tocsin
 
 
+def trained(model, optimizer, hook, steps=2):
+    for _ in range(steps):
+        hook.log(loss=backward(model, optimizer))
+        optimizer.step()
+
+
 def test_models_are_held_weakly_so_that_twenty_sweeps_leave_one(out):
     import gc
     import weakref
@@ -13,8 +19,7 @@ def test_models_are_held_weakly_so_that_twenty_sweeps_leave_one(out):
     for _ in range(20):
         model, optimizer = make()
         hook = tocsin.watch(model, optimizer, out=out)
-        hook.log(loss=backward(model, optimizer))
-        optimizer.step()
+        trained(model, optimizer, hook, 1)
         models.append(weakref.ref(model))
         models += [weakref.ref(parameter) for parameter in model.parameters()]
     del model, optimizer
@@ -23,7 +28,65 @@ def test_models_are_held_weakly_so_that_twenty_sweeps_leave_one(out):
     hook.log(loss=1.0)  # nothing ends the steps any more: hook.step() counts
     hook.step()
     hook.close()
-    assert Telemetry(out).steps() == list(range(21))
+    telemetry = Telemetry(out)
+    assert len(telemetry.lifecycles("start")) == 20 and [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] * 20
+
+
+def test_a_cell_that_is_run_again_is_another_training_from_step_0(out):
+    """Its loss begins anew: in the same run this was a jump."""
+    model, optimizer = make()
+    first = tocsin.watch(model, optimizer, out=out, job="nb", labels={"team": "a"})
+    trained(model, optimizer, first, 3)
+    model.itself = [model]  # a cycle, as hooks on a module make one
+    model, optimizer = make()
+    second = tocsin.watch(model, optimizer)  # what is not said is as it was
+    assert second is not first and not first.enabled and second.run != first.run and second.job == "nb"
+    assert second.step_number == 0
+    trained(model, optimizer, second, 2)
+    second.close()
+    telemetry = Telemetry(out)
+    assert [start["labels"] for start in telemetry.lifecycles("start")] == [{"team": "a"}] * 2
+    assert telemetry.steps() == [0, 1, 2, 0, 1]
+
+
+def test_a_named_run_whose_cell_is_run_again_is_started_again(out):
+    model, optimizer = make()
+    first = tocsin.watch(model, optimizer, out=out, run="exp1")
+    trained(model, optimizer, first)
+    model, optimizer = make()
+    second = tocsin.watch(model, optimizer, out=out, run="exp1")
+    assert second is not first and second.run == first.run and second.step_number == 0
+    second.close()
+
+
+def test_what_goes_on_is_the_same_run(out):
+    """Another optimizer of the same model, a second model, a model that the script lets go and watches again."""
+    model, optimizer = make()
+    hook = tocsin.watch(model, optimizer, out=out)
+    trained(model, optimizer, hook)
+    optimizer = type(optimizer)(model.parameters(), lr=0.01)  # the first one is gone, its model is not
+    assert tocsin.watch(model, optimizer) is hook
+    second, second_optimizer = make()
+    assert tocsin.watch(second, second_optimizer) is hook
+    del second, second_optimizer
+    hook.unwatch()
+    del model, optimizer
+    model, optimizer = make()
+    assert tocsin.watch(model, optimizer) is hook
+    hook.close()
+
+
+def test_several_ranks_go_on(out, monkeypatch):
+    """One rank's collector may have been faster than another's: none of them begins a run alone."""
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    model, optimizer = make()
+    hook = tocsin.watch(model, optimizer, out=out, run="both")
+    trained(model, optimizer, hook)
+    model, optimizer = make()
+    assert tocsin.watch(model, optimizer, run="both") is hook
+    hook.close()
 
 
 def test_another_job_ends_the_former_run_and_lets_its_optimizers_go(out):

@@ -20,5 +20,7 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
     TorchAdapter(sink, model, optimizer, loss, name, phases)
+    if model is not None or optimizer is not None:
+        sink.watched(optimizer if model is None else model)
     if model is not None:
         sink.follow(model, state_matters(model))
