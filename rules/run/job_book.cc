@@ -7,6 +7,9 @@ namespace {
 
 constexpr std::int64_t kHeartbeatEvery = 10'000'000'000;  // event time between job heartbeats,
 constexpr std::int64_t kHeartbeatSoon = 1'000'000'000;    // while what they say changes
+// A process has joined: a stop that was decided without it leaves it alone in a collective. Times the
+// nodes of the launch, since each heartbeat names them all.
+constexpr std::int64_t kHeartbeatJoined = 20'000'000;
 
 // Stands among the statistics of a need and of a captured collection: elements of the tensors.
 constexpr std::string_view kElements = "raw";
@@ -88,12 +91,17 @@ void JobBook::heartbeat(Run& run, std::int64_t time, bool due) {
       run.pulse.last_heartbeat == kNever ? kForever : distance(time, run.pulse.last_heartbeat);
   const bool changed = run.pulse.changed || run.pulse.told_step != run.course.last_step;
   const bool back = since < -ctx_.options.config.max_clock_skew.count();
-  if (!back && since < (due && !changed ? kHeartbeatEvery : kHeartbeatSoon)) return;
+  const auto nodes = static_cast<std::int64_t>(std::min<std::size_t>(run.job.launch.size(), 50));
+  const bool joined = run.pulse.changed &&
+                      (since >= nodes * kHeartbeatJoined || since <= -nodes * kHeartbeatJoined);
+  if (!back && !joined && since < (due && !changed ? kHeartbeatEvery : kHeartbeatSoon)) return;
   if (!changed && !due) return;
-  run.pulse.last_heartbeat = time;
+  // Of two ranks one's clock is behind, and who reads takes the newest.
+  const std::int64_t at = back ? time : std::max(time, run.pulse.last_heartbeat);
+  run.pulse.last_heartbeat = at;
   run.pulse.told_step = run.course.last_step;
   run.pulse.changed = false;
-  reports_.emit(reports_.job_event(run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, time));
+  reports_.emit(reports_.job_event(run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, at));
 }
 
 void JobBook::request_capture(Run& run, std::int64_t time) {

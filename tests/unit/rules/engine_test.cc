@@ -112,6 +112,18 @@ TEST(Engine, TellsOfTheJobFromStartToEnd) {
   EXPECT_EQ(rule.resolved()[0].labels.get("team"), "nlp");
 }
 
+TEST(Engine, ARankThatJoinsIsToldAtOnceSoThatNoStopLeavesItAlone) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker("digits", "exploding", 0, 2);
+  FakeWorker other("digits", "exploding", 1, 2);
+  rule.feed(worker.start(R"(,"node":"n1","boot_id":"0123456789ab","opened":500)"));
+  rule.feed(worker.step_end(Mode::train, 0)).feed(worker.step_end(Mode::train, 1));  // a heartbeat
+  rule.feed(other.start(R"(,"node":"n1","boot_id":"0123456789ab","opened":700)"));
+  rule.feed(worker.step_end(Mode::train, 2)).feed(worker.step_end(Mode::train, 3));
+  EXPECT_EQ(jobs(rule).back().launch, (std::map<std::string, std::string>{{"n1", "01234567/700"}}))
+      << "within a second";
+}
+
 TEST(Engine, EndsAJobWhenAllItsWorkersHaveEnded) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker one("digits", "exploding", 0, 2);
