@@ -25,7 +25,10 @@ core::Status Looking::open(const std::string& config_file, const std::string& ou
   cluster_ = settings->cluster;
   const ingest::TransportConfig& cfg = settings->transport;
   std::error_code error;
-  if (cfg.kafka.is_null() && !std::filesystem::is_directory(cfg.journal, error)) {
+  const auto has = [&](const char* name) {
+    return std::filesystem::exists(std::filesystem::path(cfg.journal) / name, error);
+  };
+  if (cfg.kafka.is_null() && !has("control.db") && !has("telemetry.db")) {
     return core::unavailable("there is no journal " + cfg.journal +
                              ": nothing has written to it yet");
   }

@@ -145,7 +145,7 @@ void add_report(CLI::App& app, Invocation& out) {
   auto* command =
       app.add_subcommand("report", "what rules found of a run, and what they sum up, as one page");
   command->add_option("run", options->run,
-                      "uid of the run or its beginning, its job, or with --job the run's own name "
+                      "uid of the run or its beginning, its job, or the run's own name "
                       "(default: the only one)");
   command->add_option("--job", options->job, "job of the run");
   add_place(*command, *options);

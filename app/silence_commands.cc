@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "actions/actions.h"
 #include "app/commands.h"
 #include "app/looking.h"
 #include "app/person.h"
@@ -15,8 +16,10 @@
 #include "app/view_text.h"
 #include "app/which_run.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "core/topics.h"
 #include "routing/routing.h"
+#include "rules/rules.h"
 
 namespace tocsin::app {
 namespace {
@@ -89,6 +92,40 @@ core::Result<std::string> matchers_of(const SilenceOptions& options, const Topic
   return parsed->canonical();
 }
 
+// Names and values that nothing here has: most likely misspelt, and then nobody is silenced. Not
+// refused, since what is to come may have them.
+void say_unknown(const routing::Matchers& matchers, const TopicView& view) {
+  std::vector<std::string> labels(rules::issue_labels().begin(), rules::issue_labels().end());
+  std::vector<std::string> rules;
+  std::vector<std::string> jobs;
+  for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+    for (const core::OwnIssue& issue : own) rules.emplace_back(issue.name);
+  }
+  for (const auto& rule : rules::builtin_rules()) rules.emplace_back(rule.name);
+  for (const auto& [key, seen] : view.issues()) {
+    rules.push_back(seen.newest.rule);
+    for (const auto& [name, value] : seen.newest.labels.entries()) labels.push_back(name);
+  }
+  for (const auto& [uid, event] : view.runs()) {
+    jobs.push_back(event.run.job);
+    for (const auto& [name, value] : event.labels.entries()) labels.push_back(name);
+    for (const std::string& rule : event.rules) rules.push_back(rule);
+  }
+  const auto look_for = [](const std::string& what, const std::string& name,
+                           const std::vector<std::string>& known) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string near = core::nearest(name, known);
+    std::cerr << "tocsin: " << what << " \"" << printable(name) << "\" so far"
+              << (near.empty() ? "" : "; did you mean \"" + printable(near) + "\"?") << "\n";
+  };
+  for (const auto& term : matchers.terms()) {
+    look_for("no issue has a label", term.name, labels);
+    if (term.op != routing::MatchOperator::equal) continue;
+    if (term.name == "rule") look_for("there is no rule", term.value, rules);
+    if (term.name == "job") look_for("there is no job", term.value, jobs);
+  }
+}
+
 std::string state_of(const Silence& silence, core::WallTime now) {
   if (silence.ends_at <= now) return "expired";
   return silence.starts_at > now ? "pending" : "active";
@@ -126,6 +163,7 @@ int silence_add(const SilenceOptions& options) {
     return kOk;
   }
   const auto parsed = routing::Matchers::parse(silence.matchers);
+  say_unknown(*parsed, view);
   std::vector<const TopicView::SeenIssue*> open;
   for (const auto& [key, seen] : view.issues()) {
     if (matches(*parsed, seen)) open.push_back(&seen);

@@ -16,8 +16,8 @@ template <typename Options>
 void add_run_of(CLI::App& command, Options& out) {
   command
       .add_option("run", out.run,
-                  "uid of the run or its beginning, its job where one run of it goes on, or with "
-                  "--job the run's own name")
+                  "uid of the run or its beginning, its job where one run of it goes on, or the "
+                  "run's own name")
       ->required();
   command.add_option("--job", out.job, "job of the run");
 }

@@ -1,6 +1,7 @@
 #include "app/which_run.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "app/printable.h"
@@ -52,6 +53,18 @@ Found of_job(const Runs& runs, const std::string& job) {
                             [](const auto* a, const auto* b) { return a->time < b->time; })};
 }
 
+// A run's own name makes its uid together with its job's.
+Found of_name(const Runs& runs, const std::string& name) {
+  std::set<std::string> jobs;
+  for (const auto& [uid, event] : runs) jobs.insert(event.run.job);
+  Found out;
+  for (const std::string& job : jobs) {
+    const auto named = runs.find(core::run_uid_for(job, name));
+    if (named != runs.end() && named->second.run.job == job) out.push_back(&named->second);
+  }
+  return out;
+}
+
 }  // namespace
 
 core::Result<core::JobEvent> which_run(const Runs& runs, const std::string& run,
@@ -68,6 +81,7 @@ core::Result<core::JobEvent> which_run(const Runs& runs, const std::string& run,
     }
   }
   if (found.empty() && job.empty()) found = of_job(runs, run);
+  if (found.empty() && job.empty()) found = of_name(runs, run);
   if (found.empty()) return unknown(runs, said, run);
   if (found.size() > 1) return several(said, found);
   return *found.front();

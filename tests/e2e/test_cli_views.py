@@ -124,6 +124,9 @@ def test_where_nothing_is_nothing_is_made(tmp_path):
         code, _, err = run_cli(*command, "--out", tmp_path / "nowhere")
         assert code == 4 and "there is no journal" in err
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "another").mkdir()  # a folder of something else gets no files of ours
+    code, _, err = run_cli("status", "--out", tmp_path / "another")
+    assert code == 4 and "there is no journal" in err and list((tmp_path / "another").iterdir()) == []
 
 
 def test_init_writes_what_check_accepts_and_overwrites_nothing(tmp_path):

@@ -94,3 +94,7 @@ def test_what_is_refused(server, tmp_path):
     code, _, err = run_cli("silence", "add", "--run", "nobody", "--comment", "why", "-c", config)
     assert code == 1 and 'no run "nobody"' in err, err
     assert run_cli("silence", "list", "-c", config)[1] == "no silences\n"
+    code, _, err = run_cli("silence", "add", 'severty="error"', 'rule="overfitt"', "--job", "nobody", "--comment", "why", "--dry-run", "-c", config)
+    assert code == 0 and 'label "severty" so far; did you mean "severity"?' in err and 'rule "overfitt" so far; did you mean "overfit"?' in err
+    assert 'there is no job "nobody" so far\n' in err
+    assert run_cli("silence", "add", 'rule="overfit"', 'severity="error"', "--comment", "why", "--dry-run", "-c", config)[2] == ""

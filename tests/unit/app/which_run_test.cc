@@ -30,6 +30,14 @@ std::string uid(const std::string& job, const std::string& name) {
   return core::to_text(core::run_uid_for(job, name));
 }
 
+TEST(WhichRun, ByItsNameAloneWhereOneJobHasARunOfThatName) {
+  const Runs runs = runs_of({run_of("digits", "a"), run_of("other", "a"), run_of("other", "b")});
+  EXPECT_EQ(core::to_text(which_run(runs, "b", "")->run.uid), uid("other", "b"));
+  const auto both = which_run(runs, "a", "");
+  ASSERT_FALSE(both);
+  EXPECT_THAT(both.error().message, HasSubstr("2 runs"));
+}
+
 TEST(WhichRun, ByUidByItsBeginningAndByName) {
   const Runs runs = runs_of({run_of("digits", "a"), run_of("other", "a")});
   const std::string wanted = uid("digits", "a");
