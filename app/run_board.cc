@@ -1,6 +1,14 @@
 #include "app/run_board.h"
 
 namespace tocsin::app {
+namespace {
+
+// Every event comes twice, in `issues` and in `registry`, and of a run that ranks join several come at
+// once: another pace is told where the run has gone on.
+constexpr std::int64_t kFurther = 4;  // steps
+constexpr auto kLater = std::chrono::seconds(1);
+
+}  // namespace
 
 void RunBoard::note(const core::JobEvent& event) {
   const std::lock_guard lock(mutex_);
@@ -19,7 +27,12 @@ void RunBoard::note(const core::JobEvent& event) {
   }
   if (event.step_seconds) {
     known.run.step_seconds = event.step_seconds;
-    ++known.run.paces;
+    const bool further = event.step.value_or(0) >= known.paced_step + kFurther;
+    if (known.run.paces == 0 || further || event.time >= known.paced_at + kLater) {
+      ++known.run.paces;
+      known.paced_at = event.time;
+      known.paced_step = event.step.value_or(0);
+    }
   }
 }
 

@@ -28,6 +28,8 @@ class RunBoard {
   struct Known {
     actions::CurrentRun run;
     core::WallTime time{};
+    core::WallTime paced_at{};  // of the pace that was counted last
+    std::int64_t paced_step = 0;
   };
   mutable std::mutex mutex_;  // guards runs_
   std::map<core::RunUid, Known> runs_;

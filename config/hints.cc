@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "core/units.h"
@@ -99,6 +100,12 @@ std::string exposure(const Node& node, bool file) {
   if (!fs::exists(status)) {
     if (!file) return {};  // the text came from no file
     return "there is no file " + path + ": until there is one, every use of this secret fails";
+  }
+  if (file && fs::is_directory(status)) {
+    return path + " is a folder: every use of this secret fails";
+  }
+  if (file && fs::is_regular_file(status) && !std::ifstream(path)) {
+    return path + " may not be read by who runs this check: as this user every use of it fails";
   }
   if ((status.permissions() & fs::perms::others_read) == fs::perms::none) return {};
   if (file) return "everybody on this machine may read " + path + "; chmod 600 closes it";

@@ -36,6 +36,7 @@ class Watcher:
         self.stopped = self.checkpoint = None
         self.agreed = False
         self._metrics.clear()
+        self.hook = None  # of a training before this one, and closed: an estimator may be fitted again
         for optimizer in optimizers:
             self.hook = watch(model, optimizer, **self._options)
         if self.hook is None:

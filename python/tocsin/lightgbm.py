@@ -27,6 +27,7 @@ class callback:  # noqa: N801 - lightgbm's own are functions with small names
     """
 
     before_iteration = False
+    _begun: Optional[Watcher] = None  # last, by any of them: early stopping ends the rounds and tells nobody
 
     def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 5, *,
                  trees: bool = True, **options: Any) -> None:
@@ -41,6 +42,9 @@ class callback:  # noqa: N801 - lightgbm's own are functions with small names
     def __call__(self, env: Any) -> None:
         watcher = self._watcher
         if env.iteration == env.begin_iteration:
+            former, callback._begun = callback._begun, watcher
+            if former is not None:
+                former.end()
             watcher.open(None, [], env.begin_iteration)
         results = env.evaluation_result_list or []
         # (data, metric, value, higher is better, …); of a cross-validation the value is a mean.

@@ -81,6 +81,17 @@ def test_lightgbm_logs_every_metric_of_every_round(out):
     assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] and tocsin.get_hook() is None
 
 
+def test_a_training_after_one_that_early_stopping_ended_is_another_run(out):
+    callback = tocsin.lightgbm.callback(out=out)
+    for _ in range(2):
+        booster = train_lightgbm(callback, rounds=300, callbacks=[lightgbm.early_stopping(1, verbose=False)], learning_rate=1.0)
+        assert booster.current_iteration() < 300
+    train_lightgbm(tocsin.lightgbm.callback(out=out), rounds=2)
+    telemetry = Telemetry(out)
+    assert len(telemetry.lifecycles("start")) == 3 and telemetry.steps().count(0) == 3
+    assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"] * 3
+
+
 def test_lightgbm_tells_leaves_and_what_the_trees_use(out):
     booster = train_lightgbm(tocsin.lightgbm.callback(out=out, importance=("gain", "split")))
     telemetry = Telemetry(out)

@@ -132,3 +132,12 @@ def test_nobody_predicts_what_nobody_wants(boosting, out):
     callback = boosting.TocsinCallback(out=out, validation=Validation(), capture={"overhead": "100%"})
     errors, _ = train(callback, [[LEAF]], Booster([], None))
     assert not errors and Telemetry(out).of_kind(wire.SUMMARY) == []
+
+
+def test_an_estimator_that_is_fitted_again_is_watched_again(boosting, out):
+    """Its callbacks are those that it was made with."""
+    callback = boosting.TocsinCallback(out=out)
+    for _ in range(3):
+        train(callback, [[LEAF]] * 2)
+    telemetry = Telemetry(out)
+    assert len(telemetry.lifecycles("start")) == 3 and telemetry.steps() == [0, 1] * 3

@@ -145,6 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
              "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
              "'http://x', secret_file: /nowhere/at/all}}}\n",
              "t.yaml:3:57: warning", "there is no file /nowhere/at/all"},
+        Case{"SecretInAFolder",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
+             "'http://x', secret_file: /}}}\n",
+             "t.yaml:3:57: warning", "/ is a folder: every use of this secret fails"},
         Case{"ListenAddress", "rules: [overfit]\nhttp: {listen: 'localhost:port'}\n" + kTold,
              "t.yaml:2:16: error", "IP:PORT such as 127.0.0.1:9760"},
         Case{"Tab", "rules:\n\t- overfit\n", "t.yaml:2:1: error", "a tab indents this line"},

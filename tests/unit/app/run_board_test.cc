@@ -58,5 +58,25 @@ TEST(RunBoard, HeartbeatsMoveTheStepOn) {
   EXPECT_EQ(board.find(kRun)->paces, 1U);
 }
 
+TEST(RunBoard, APaceIsCountedOnceThoughItsEventComesInTwoTopics) {
+  RunBoard board;
+  auto beat = job(core::JobPhase::heartbeat, 1, 2);
+  beat.step = 1;
+  beat.step_seconds = 0.5;
+  board.note(beat);
+  board.note(beat);
+  beat.time += std::chrono::milliseconds(20);  // a rank has joined
+  beat.step = 2;
+  board.note(beat);
+  EXPECT_EQ(board.find(kRun)->paces, 1U) << "that of the first steps, which are slow";
+  beat.time += std::chrono::seconds(1);
+  board.note(beat);
+  EXPECT_EQ(board.find(kRun)->paces, 2U);
+  beat.time += std::chrono::milliseconds(1);
+  beat.step = 6;
+  board.note(beat);
+  EXPECT_EQ(board.find(kRun)->paces, 3U);
+}
+
 }  // namespace
 }  // namespace tocsin::app
