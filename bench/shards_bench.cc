@@ -62,7 +62,7 @@ struct Shard {
       }
     }
     RulesConfig rules;
-    for (const char* name : {"exploding_tensor", "all_zero", "straggler", "replica_divergence"}) {
+    for (const char* name : {"exploding_tensor", "straggler", "replica_divergence"}) {
       auto rule = make_rule(name);
       if (!rule) std::abort();
       rules.rules.push_back(std::move(*rule));

@@ -24,11 +24,12 @@ namespace tocsin::rules {
 #endif
 #endif
 
-/// Nothing where the compiler cannot (Clang before 20).
+/// Nothing where the compiler cannot (Clang before 20), or does it wrong: of a structure with bases that
+/// is larger than its buffer of 256 bytes, GCC 12 clears data.
 template <typename T>
 void clear_padding([[maybe_unused]] T& value) noexcept {
 #if defined(TOCSIN_CLEARS_PADDING)
-  __builtin_clear_padding(&value);
+  if constexpr (std::is_standard_layout_v<T> || sizeof(T) <= 256) __builtin_clear_padding(&value);
 #endif
 }
 

@@ -58,5 +58,42 @@ TEST(Archive, NothingOfWhatStoodInThePaddingIsWritten) {
   EXPECT_EQ(back[2].value, 2);
 }
 
+struct One {
+  double number = 1;
+  std::array<double, 64> many{};
+  std::uint32_t last = 2;
+};
+struct Other {
+  bool flag = true;
+  std::array<std::array<double, 2>, 64> many{};
+  std::array<double, 64> more{};
+  std::uint32_t last = 3;
+};
+struct Both : One, Other {
+  std::array<double, 8> tail{};
+  std::uint32_t size = 4;
+};
+
+// GCC 12 takes data of such a structure for padding.
+TEST(Archive, ALargeStructureWithBasesComesBackWhole) {
+  Both one;
+  one.One::many.fill(5);
+  for (auto& pair : one.Other::many) pair.fill(6);
+  one.more.fill(7);
+  one.tail.fill(8);
+  std::string out;
+  Writer writer(out);
+  io(writer, one);
+  Both back;
+  Loader loader(out);
+  io(loader, back);
+  ASSERT_TRUE(loader.ok());
+  EXPECT_EQ(back.One::many, one.One::many);
+  EXPECT_EQ(back.Other::many, one.Other::many);
+  EXPECT_EQ(back.more, one.more);
+  EXPECT_EQ(back.tail, one.tail);
+  EXPECT_EQ(back.size, 4U);
+}
+
 }  // namespace
 }  // namespace tocsin::rules
