@@ -7,8 +7,8 @@
 //         its norm at the save before, and
 //         the largest so far.
 // Fires   from step warmup_steps (2) on, r = |W_s − W_p| / |W_p|:
-//           r > threshold (0.3) · (s − p), `updates` (2) times in a row
-//           r > once (1) · (s − p), where the elements of W_p are 0.005 on average or more
+//           r > threshold (0.3) · (s − p), `updates` (2) times in a row; or
+//           r > once (1) · (s − p): both where the elements of W_p are 0.005 on average or more
 //           r > replaced (0.9), where r had been below a quarter of that for four saves or longer
 //           |W_s| < withered (0.1) · its largest norm so far, for 16 elements or more: single numbers
 //           pass through zero, many do not at once unless something takes them there
@@ -146,7 +146,7 @@ struct UpdateLarge {
     const auto steps = static_cast<double>(distance(batch.step, state.from));
     state.ratio = state.delta / state.before / steps;
     const double rms = state.before / std::sqrt(static_cast<double>(row.count()));
-    const bool above = state.delta > cfg.threshold * state.before * steps;
+    const bool above = rms >= kOrdinary && state.delta > cfg.threshold * state.before * steps;
     state.row = above ? state.row + 1 : 0;
     if (state.row == 1) state.since = state.from;
     state.sign = Sign::none;
@@ -261,7 +261,7 @@ RuleDescriptor update_large() {
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "4",
+      .version = "5",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

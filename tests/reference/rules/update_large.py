@@ -1,5 +1,5 @@
 """46 update_large (detection quality, section 3): a weight matrix moves by more than 0.3 of its norm per step, twice in a
-row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once,
+row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once, both
 where its elements are 0.005 on average (a layer that starts at nothing grows many times over), and by more than 0.9 of its norm
 between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it. And
 where 16 elements or more have less than a tenth of the largest norm that they ever had, or have lost 0.5 % of it per step between saves four
@@ -55,6 +55,10 @@ def judge(p, known, norms, row):
     return HIT if outcome != NOT_APPLICABLE and goes(p, norms, row) else outcome
 
 
+def starts_at_something(before, row):
+    return before / math.sqrt(row.columns["count"]) >= 0.005
+
+
 def moved(p, known, row):
     """`known`: what was measured of the tensor before, in order; this row is added."""
     now = measured(p, row)
@@ -64,11 +68,12 @@ def moved(p, known, row):
     earlier = moves(known)
     usual = max((share * 0.7 ** back for back, share in enumerate(reversed(earlier))), default=0)
     replaced = p["replaced"] > 0 and len(earlier) >= 4 and delta > p["replaced"] * before and 4 * usual * before < delta
-    ordinary = before / math.sqrt(row.columns["count"]) >= 0.005
+    ordinary = starts_at_something(before, row)
     once = p["once"] > 0 and ordinary and delta > p["once"] * before * steps
     known.append(now)
     newest = known[-p["updates"]:]
-    again = len(newest) == p["updates"] and all(d > p["threshold"] * b * s for d, b, s in newest)
+    again = len(newest) == p["updates"] and all(
+        starts_at_something(b, row) and d > p["threshold"] * b * s for d, b, s in newest)
     return HIT if replaced or once or again else OK
 
 

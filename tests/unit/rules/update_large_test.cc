@@ -53,6 +53,10 @@ TEST(UpdateLarge, MoreThanItsNormPerStepIsTooMuchAtOnce) {
   Matrix nothing;
   EXPECT_EQ(nothing.moved(12, 2, 5, 0.0158), "ok") << "it started next to nothing";
   EXPECT_EQ(nothing.moved(22, 12, 5, 0.0159), "hit") << "10 elements of 0.005";
+  Matrix adapter;  // B of LoRA starts at 0, and the rate warms up
+  EXPECT_EQ(adapter.moved(10, 0, 0.0126, 0), "ok");
+  EXPECT_EQ(adapter.moved(20, 10, 0.0440, 0.0126), "ok") << "0.35 of its norm per step";
+  EXPECT_EQ(adapter.moved(30, 20, 0.0500, 0.0500), "ok");
 }
 
 TEST(UpdateLarge, AMatrixThatHardlyMovedAndIsAnotherOneWasReplaced) {
@@ -163,7 +167,7 @@ TEST(UpdateLarge, InfinityIsLargeAndNaNIsNothing) {
   EXPECT_EQ(w.moved(5, 4, std::nan(""), 1), "insufficient_data");
   EXPECT_EQ(w.moved(6, 5, 1, std::nan("")), "insufficient_data");
   EXPECT_EQ(w.moved(7, 6, HUGE_VAL, 1), "hit");
-  EXPECT_EQ(w.moved(8, 7, 1, 0), "hit") << "a matrix that was zero, after one that was hit";
+  EXPECT_EQ(w.moved(8, 7, 1, 0), "ok") << "a matrix that was zero, after one that was hit";
   EXPECT_EQ(w.moved(9, 8, 0, 0), "ok") << "and one that stays so";
 }
 
