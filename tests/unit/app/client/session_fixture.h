@@ -21,7 +21,7 @@ class SessionTest : public ::testing::Test {
     SessionOptions options;
     options.identity = make_identity();
     options.incarnation = 42;
-    return Session(std::move(options), make_plan(capture), clock_, *queue_);
+    return {std::move(options), make_plan(capture), clock_, *queue_};
   }
   static NameInfo tensor_info() {
     NameInfo info;
