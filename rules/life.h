@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace tocsin::rules {
@@ -22,7 +23,11 @@ static_assert(sizeof(Life) == 8);
 inline bool any_active(const Life* lives, std::size_t count) noexcept {
   static_assert(std::is_trivially_copyable_v<Life>);
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < count; ++i) all |= std::bit_cast<std::uint64_t>(lives[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t one;  // by copying: then several are taken in one instruction
+    std::memcpy(&one, lives + i, sizeof one);
+    all |= one;
+  }
   return std::bit_cast<Life>(all).active();
 }
 

@@ -108,9 +108,15 @@ struct RowBatch {
   // What the worker last said of its learning rate, and the most it ever said; NaN: nothing.
   double learning_rate = std::numeric_limits<double>::quiet_NaN();
   double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
+  double learning_share = std::numeric_limits<double>::quiet_NaN();  // of the two, divided once
   const NameTable* names = nullptr;  // what the run's dictionaries say
   const Worker* worker = nullptr;    // whose rows these are; it may know better
 
+  void set_learning_rate(double rate, double most) noexcept {
+    learning_rate = rate;
+    max_learning_rate = most;
+    learning_share = rate / most;
+  }
   /// A column from one row on, for rules that look at several rows at once.
   template <typename T>
   [[nodiscard]] core::ColumnView<T> column(std::size_t number, std::size_t from) const noexcept {

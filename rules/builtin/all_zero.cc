@@ -12,6 +12,7 @@
 #include "rules/exact_double.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
+#include "rules/together.h"
 
 namespace tocsin::rules {
 namespace {
@@ -44,7 +45,8 @@ struct AllZero {
 
   // Where each share of zeros is below the threshold by more than rounding, which needs no division.
   // Without branches, so that several rows are looked at in one instruction.
-  static bool quiet(const Config& cfg, const RowBatch& batch, std::size_t from, std::size_t count) {
+  TOCSIN_TOGETHER static bool quiet(const Config& cfg, const RowBatch& batch, std::size_t from,
+                                    std::size_t count) {
     constexpr double kPercent = 100 * (1 + 1e-9);
     const auto counts = batch.column<std::uint64_t>(core::summary_column::count, from);
     const auto zeros = batch.column<std::uint64_t>(core::summary_column::zero, from);

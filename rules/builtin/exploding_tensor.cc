@@ -12,6 +12,7 @@
 
 #include "rules/rule.h"
 #include "rules/sentence.h"
+#include "rules/together.h"
 
 namespace tocsin::rules {
 namespace {
@@ -72,8 +73,8 @@ struct ExplodingTensor {
 
   // Where nothing is NaN or Inf, empty, an integer or of a step that was left out. One of these, and
   // row by row it is. Without branches, so that several rows are looked at in one instruction.
-  static bool quiet(const Config&, State* states, const RowBatch& batch, std::size_t from,
-                    std::size_t count) {
+  TOCSIN_TOGETHER static bool quiet(const Config&, State* states, const RowBatch& batch,
+                                    std::size_t from, std::size_t count) {
     constexpr std::uint64_t kFirst = static_cast<std::uint64_t>(core::Dtype::f32);
     constexpr std::uint64_t kLast = static_cast<std::uint64_t>(core::Dtype::f8_e5m2);
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63;

@@ -19,6 +19,7 @@
 #include "rules/exact_double.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
+#include "rules/together.h"
 
 namespace tocsin::rules {
 namespace {
@@ -90,7 +91,8 @@ struct VanishingGradient {
 
   // Where all is far above the limit, as update() would find it. Without branches, so that several rows
   // are looked at in one instruction.
-  static bool quiet(const Config& cfg, const RowBatch& batch, std::size_t from, std::size_t count) {
+  TOCSIN_TOGETHER static bool quiet(const Config& cfg, const RowBatch& batch, std::size_t from,
+                                    std::size_t count) {
     const double least = cfg.threshold * batch.loss_scale;
     if (!(batch.loss_scale >= 1 && cfg.threshold > 1e-290)) return false;
     constexpr auto kLargest = std::bit_cast<std::uint64_t>(1e290);

@@ -151,7 +151,7 @@ struct WeightUpdateRatio {
     if (never) return state.ratio < cfg.small_threshold ? hit(kTooSmall) : kOk;
     // The update of a single step was made with the rate that stood when its start was saved.
     if (batch.learning_rate == 0 || (steps == 1 && state.rate == 0)) return kInsufficient;
-    const double share = std::fmin(state.older, batch.learning_rate / batch.max_learning_rate);
+    const double share = std::fmin(state.older, batch.learning_share);
     if (share == 0) return kInsufficient;
     state.share = share;
     state.ratio /= share;
@@ -238,7 +238,7 @@ struct WeightUpdateRatio {
     state.count = count;
     state.shape = shape;
     state.rate = batch.learning_rate;
-    state.saved.push(items, Item{batch.step, l2, batch.learning_rate / batch.max_learning_rate});
+    state.saved.push(items, Item{batch.step, l2, batch.learning_share});
     return verdict;
   }
 

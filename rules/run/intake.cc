@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/collections.h"
+#include "rules/together.h"
 
 namespace tocsin::rules {
 namespace {
@@ -23,6 +24,19 @@ std::uint64_t learning_rate_hash() {
 // JSON has no passes.
 double epoch_of(const Worker& worker, const core::FrameHeader& header) {
   return worker.unsequenced ? std::numeric_limits<double>::quiet_NaN() : header.pass;
+}
+
+// Whether these units have these names, and were all last seen at an earlier step. Without comparisons:
+// what an earlier step lacks is below 0. (Of kNever it need not be, then they are found row by row once.)
+TOCSIN_TOGETHER bool are_next(const Slot* units, const core::ColumnView<std::uint64_t>& names,
+                              std::size_t rows, std::int64_t step) {
+  std::uint64_t others = 0;
+  std::uint64_t earlier = ~std::uint64_t{0};  // its sign: all of them
+  for (std::size_t i = 0; i < rows; ++i) {
+    others |= units[i].name ^ names[i];
+    earlier &= static_cast<std::uint64_t>(units[i].last_step) - static_cast<std::uint64_t>(step);
+  }
+  return others == 0 && earlier >> 63 != 0;
 }
 
 }  // namespace
@@ -67,8 +81,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.world_size = header.world_size;
   batch.epoch = epoch_of(run.workers[worker], header);
   batch.loss_scale = run.workers[worker].loss_scale;
-  batch.learning_rate = run.workers[worker].learning_rate;
-  batch.max_learning_rate = run.workers[worker].max_learning_rate;
+  batch.set_learning_rate(run.workers[worker].learning_rate, run.workers[worker].max_learning_rate);
   batch.names = &run.names.table;
   batch.worker = &run.workers[worker];
   batch.sparse = sparse_;
@@ -99,15 +112,7 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
   if (first == FlatIndex::kNone || rows > here.slots.size() - first) return false;
   Slot* const units = here.slots.data() + first;
   if (step < 0) return false;
-  // Without comparisons, so that several units are looked at in one instruction: what an earlier step
-  // lacks is below 0. (Of kNever it need not be, then they are found row by row once.)
-  std::uint64_t others = 0;
-  std::uint64_t earlier = ~std::uint64_t{0};  // its sign: all of them
-  for (std::size_t i = 0; i < rows; ++i) {
-    others |= units[i].name ^ names[i];
-    earlier &= static_cast<std::uint64_t>(units[i].last_step) - static_cast<std::uint64_t>(step);
-  }
-  if (others != 0 || (earlier >> 63) == 0) return false;
+  if (!are_next(units, names, rows, step)) return false;
   const auto end = static_cast<std::uint32_t>(first + rows);
   ctx_.part->cut.touch_slots(run, run.rosters.number_of(here), first, end);
   for (std::size_t i = 0; i < rows; ++i) units[i].last_step = step;

@@ -113,8 +113,7 @@ class RowBench {
     batch.loss_scale = with.loss_scale;
     batch.sparse = extensions.sparse;
     batch.vectors = extensions.vectors;
-    batch.learning_rate = with.learning_rate;
-    batch.max_learning_rate = with.max_learning_rate;
+    batch.set_learning_rate(with.learning_rate, with.max_learning_rate);
     batch.names = &names_;
     std::vector<RowHit> noted;
     EvaluationCounts counts{};
