@@ -45,6 +45,6 @@ def problems(path, shown, floor=FLOOR):
 
 
 def shown_by(version_script):
-    """The functions that a version script lists as global."""
-    listed = re.search(r"global:(.*?)local:", version_script, re.DOTALL)
-    return set(re.findall(r"\w+", listed.group(1))) if listed else set()
+    """The functions that a version script lists as global, in any of its versions."""
+    listed = re.findall(r"global:(.*?)(?:local:|})", version_script, re.DOTALL)
+    return set(re.findall(r"\w+", " ".join(listed)))
