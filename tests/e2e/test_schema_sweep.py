@@ -20,6 +20,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"give either receiver or receivers", r"two rules are called", r"is used twice", r"must not be above", r"is longer than",
     r"belongs to format", r"the hook decides at 0.5", r"one type of importance only", r"needs one number, or as many",
     # names that another section gives
+    r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
     r"no receiver is called", r"there is no receiver", r"use must be the name of a rule",
     # texts with a grammar of their own
     r"expected a URL", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
