@@ -193,7 +193,8 @@ class Story:
 
     def _issue_behind_the_stop(self):
         rule = next((r.get("rule") for r in self.stop.values() if r.get("rule")), None)
-        rule = rule or self.decided.get("stop_training", {}).get("rule")
+        decided = self.decided.get("stop_training", {})
+        rule = rule or decided.get("rule") or next(iter(re.findall(r'rule="(\w+)"', decided.get("group_key", ""))), None)
         candidates = [issue for issue in self.issues if rule in (None, issue.get("rule"))]
         timed = [issue for issue in candidates if nanoseconds(issue.get("evaluated_at"))]
         return min(timed, key=lambda issue: nanoseconds(issue["evaluated_at"]), default={})
