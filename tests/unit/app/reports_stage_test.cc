@@ -12,6 +12,7 @@
 #include "app/report/page_file.h"
 #include "core/log.h"
 #include "ingest/ingest.h"
+#include "tests/support/record_fixture.h"
 
 namespace tocsin::app {
 namespace {
@@ -60,21 +61,10 @@ class ReportsStageTest : public testing::Test {
     job.time = at(1h).wall;
     job.outcome = phase == core::JobPhase::ended ? "completed" : "";
     const core::OutRecord record = ingest::encode_job(job, "default");
-    core::RecordView view;
-    view.topic = view.stream = "issues";
+    core::RecordView view = ingest::fixture::view_of(record);
     view.partition = 3;
     view.offset = offset;
     view.timestamp = core::nanoseconds(at(appended).wall);
-    view.key = record.key;
-    view.value = std::as_bytes(std::span(*record.value));
-    view.native = &record;
-    view.find_header = [](const void* native,
-                          std::string_view name) -> std::optional<std::string_view> {
-      for (const auto& [key, value] : static_cast<const core::OutRecord*>(native)->headers) {
-        if (key == name) return value;
-      }
-      return std::nullopt;
-    };
     EXPECT_FALSE(stage_->handle(view, {at(1h), false}));
   }
   [[nodiscard]] std::string page() const {
