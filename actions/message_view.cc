@@ -120,6 +120,9 @@ Rows rows(const Issue& issue) {
                  (issue.run.job.empty() ? "" : ", job " + issue.run.job));
   if (issue.status == IssueStatus::firing) add("What to do", issue.recommendation);
   add("Runbook", issue.runbook_url);
+  for (const auto& [name, text] : issue.annotations) {
+    if (name == "report") add("Report", text);
+  }
   return out;
 }
 

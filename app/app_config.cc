@@ -43,9 +43,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 14> kSections{
-    "transport", "topics", "cluster", "labels", "collect", "capture", "engine",
-    "receivers", "route",  "router",  "http",   "log",     "plugins", "reports"};
+constexpr std::array<std::string_view, 15> kSections{
+    "transport", "topics", "cluster", "labels", "collect", "capture", "engine",  "receivers",
+    "route",     "router", "http",    "log",    "plugins", "reports", "evidence"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -87,6 +87,8 @@ void read(config::Reader& root, AppConfig& out) {
                [&](config::Reader& in) { read(in, out.plugins); });
   root.section("reports", "pages about runs that have ended",
                [&](config::Reader& in) { read(in, out.reports); });
+  root.section("evidence", "what issues were decided by, kept longer than the topics keep it",
+               [&](config::Reader& in) { read(in, out.evidence); });
   actions::read_receivers(root, out.receivers);
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
   root.recurs("route.routes");

@@ -7,6 +7,7 @@
 
 #include "actions/actions.h"
 #include "app/client/capture.h"
+#include "app/evidence_config.h"
 #include "app/http_server.h"
 #include "app/logging.h"
 #include "app/reports_config.h"
@@ -30,6 +31,7 @@ struct AppConfig {
   rules::EngineConfig engine;
   PluginsConfig plugins;
   ReportsConfig reports;
+  EvidenceConfig evidence;
   routing::RouteConfig route;
   bool has_route = false;
   routing::Config router;

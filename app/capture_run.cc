@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 60s;  // for reading what is there
 constexpr auto kWritten = 10s;   // until the command is durable
 constexpr auto kPaceComes = 10s;
+constexpr auto kNewcomer = 5s;  // until a run has told of a rank that has opened
 // A trace begins so many seconds ahead, as steps.
 constexpr double kAhead = 3;
 constexpr int kMostTries = 4;  // each three times as far ahead
@@ -42,6 +43,10 @@ std::string slot_of(const std::string& person) {
   }
   return "capture/by-" + name;
 }
+
+// Of a run, not of a person: whoever likes resumes it.
+constexpr const char* kPauseSlot = "capture/pause";
+constexpr std::int64_t kUsualSteps = 100;
 
 // Where the run is by now, from the step and the pace that it has told.
 std::int64_t step_now(const core::JobEvent& run, core::WallTime now) {
@@ -69,7 +74,7 @@ class CaptureRun {
     if (!chosen) return refuse(chosen.error());
     run_ = std::move(*chosen);
     if (run_.phase == core::JobPhase::ended) return report("ended", who() + " has ended", kFailed);
-    return options_.end ? withdraw() : ask();
+    return options_.end || options_.resume ? withdraw() : ask();
   }
 
  private:
@@ -90,9 +95,14 @@ class CaptureRun {
 
   int withdraw() {
     if (options_.dry_run) return report("dry_run", "nothing was written", kOk);
-    const auto written = publish(ingest::withdraw_command(run_.run.uid, slot_of(person_)));
+    const auto written = publish(ingest::withdraw_command(run_.run.uid, slot()));
     if (!written) return refuse(written.error());
+    if (options_.resume) return report("resumed", "captures go on: " + who(), kOk);
     return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
+  }
+
+  [[nodiscard]] std::string slot() const {
+    return options_.pause || options_.resume ? kPauseSlot : slot_of(person_);
   }
 
   [[nodiscard]] bool profiles() const { return options_.stacks || options_.trace > 0; }
@@ -108,6 +118,10 @@ class CaptureRun {
   }
 
   core::Value plan() {
+    const std::int64_t steps = options_.steps > 0 ? options_.steps : kUsualSteps;
+    const bool ends = !options_.pause || options_.steps > 0;
+    if (ends) until_ = step_now(run_, command_.issued_at) + steps;
+    if (options_.pause) return core::ValueMap{};
     core::ValueMap collections;
     for (const std::string& name : options_.collections) {
       core::ValueMap body;
@@ -117,7 +131,6 @@ class CaptureRun {
       if (options_.raw) body.emplace_back("raw", true);
       collections.emplace_back(name, std::move(body));
     }
-    until_ = step_now(run_, command_.issued_at) + options_.steps;
     return core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
                           {"collections", std::move(collections)}};
   }
@@ -126,7 +139,7 @@ class CaptureRun {
     command_.issued_at = clock_.now();
     const core::Value wanted = profiles() ? profile() : plan();
     const std::string version = core::params_hash(core::to_json(wanted, true));
-    command_.action = profiles() ? "profile" : slot_of(person_);
+    command_.action = profiles() ? "profile" : slot();
     // Asked for again it is another command, with an end of its own.
     command_.command_id =
         core::command_id(run_.run.uid, run_.run.attempt, command_.action,
@@ -144,8 +157,14 @@ class CaptureRun {
       command_.args = wanted;
     } else {
       command_.launch = run_.launch;
-      command_.args = core::ValueMap{
-          {"version", version}, {"plans", core::ValueList{wanted}}, {"until_step", until_}};
+      core::ValueMap args{{"version", version}};
+      if (options_.pause) {
+        args.emplace_back("pause", true);
+      } else {
+        args.emplace_back("plans", core::ValueList{wanted});
+      }
+      if (until_ > 0) args.emplace_back("until_step", until_);
+      command_.args = std::move(args);
     }
   }
 
@@ -168,7 +187,7 @@ class CaptureRun {
   int write() {
     compose();
     std::string what = who();
-    if (!options_.stacks) what += ", until step " + std::to_string(until_);
+    if (until_ > 0) what += ", until step " + std::to_string(until_);
     if (options_.trace > 0) what += ", from step " + std::to_string(from_);
     if (options_.dry_run) return report("dry_run", "would ask " + what, kOk);
     const std::string source = "/" + looking_.cluster() + "/cli";
@@ -191,15 +210,38 @@ class CaptureRun {
     return true;
   }
 
+  // A rank that has opened since the run last told of itself: asked again once the run has told of it.
+  bool unknown(const core::Ack& ack) {
+    if (profiles() || ack.phase != "refused" || ack.reason != "stale" || tries_ >= kMostTries) {
+      return false;
+    }
+    again_ = newcomer_ = true;
+    return true;
+  }
+
   [[nodiscard]] std::size_t ranks() const { return std::max<std::size_t>(1, run_.world_size); }
 
+  // True: the launch is another than when it was asked, or that takes too long.
+  bool known_again() {
+    if (!newcomer_) return true;
+    if (told_until_ == core::Duration::zero()) told_until_ = clock_.monotonic() + kNewcomer;
+    const auto now = view_.runs().find(run_.run.uid);
+    const bool another = now != view_.runs().end() && now->second.launch != run_.launch;
+    if (!another && clock_.monotonic() < told_until_) return false;
+    if (another) run_ = now->second;
+    newcomer_ = false;
+    told_until_ = core::Duration::zero();
+    return true;
+  }
+
   void hear(const core::RecordView& record) {
+    view_.apply(record);
     if (record.tombstone) return;
     if (record.topic == core::topic::kAcks) {
       auto ack = ingest::decode_ack(record);
       if (!ack || ack->command_id != command_.command_id || ack->phase == "received") return;
       if (!options_.json) tell(*ack);
-      if (too_late(*ack)) return;
+      if (too_late(*ack) || unknown(*ack)) return;
       // `ended` says nothing of what was, or was not, given; a trace is there only then.
       const bool final = ack->phase == "refused" || (ack->phase == "ended") == (options_.trace > 0);
       if (final) answers_[ack->rank] = std::move(*ack);
@@ -230,7 +272,8 @@ class CaptureRun {
       const bool passes =
           read || read.error().retryable() || read.error().code == core::Code::data_loss;
       if (!passes) return refuse(read.error());
-      if (std::exchange(again_, false)) {
+      if (again_ && known_again()) {
+        again_ = false;
         ++tries_;
         ahead_ *= 3;
         answers_.clear();
@@ -247,7 +290,9 @@ class CaptureRun {
         std::count_if(answers_.begin(), answers_.end(),
                       [](const auto& one) { return one.second.phase != "refused"; }));
     const std::string share = std::to_string(given) + " of " + std::to_string(ranks()) + " ranks ";
-    const std::string done = profiles() ? "have sent it" : "capture it";
+    const std::string done = options_.pause ? "have paused"
+                             : profiles()   ? "have sent it"
+                                            : "capture it";
     if (given < answers_.size()) return report("refused", share + done, kFailed);
     if (given >= ranks()) return report("applied", share + done, kOk);
     if (over_) return report("ended", share + done + "; the run has ended", kFailed);
@@ -296,6 +341,8 @@ class CaptureRun {
   double ahead_ = kAhead;
   int tries_ = 1;
   bool again_ = false;
+  bool newcomer_ = false;         // of `again_`: as soon as the run has told of it
+  core::Duration told_until_{0};  // that is waited for until then, at most
   std::int64_t until_ = 0;
   std::map<std::uint32_t, core::Ack> answers_;  // by rank
   bool over_ = false;

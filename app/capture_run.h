@@ -19,10 +19,12 @@ struct CaptureRunOptions {
   std::vector<std::string> statistics;  // of each of them, beside the base columns
   bool raw = false;                     // the elements, too
   std::int64_t every = 1;               // steps
-  std::int64_t steps = 100;             // for so many
+  std::int64_t steps = 0;               // for so many; 0: 100, of a pause until it is taken back
   std::string reason;
   bool stacks = false;                             // instead: where its ranks stand
   std::int64_t trace = 0;                          // instead: PyTorch's profiler, so many steps
+  bool pause = false;                              // instead: no tensors are captured
+  bool resume = false;                             // takes back such a pause, whoever asked for it
   bool end = false;                                // withdraws what this person has asked for
   core::Duration wait = std::chrono::seconds(30);  // for the answers; zero: none
   bool dry_run = false;

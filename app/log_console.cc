@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 25> kPhrases{{
+constexpr std::array<Phrase, 26> kPhrases{{
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,
@@ -46,6 +46,8 @@ constexpr std::array<Phrase, 25> kPhrases{{
      "{reason}]\t[  run {run}]"},
     {"stop_progress", "STOP ", kYellow,
      "{phase}[ at step {step}][, checkpoint {checkpoint}][: {reason}]\t[  {worker}][, run {run}]"},
+    {"capture_answered", "ASKED", kCyan,
+     "{action}: {phase}[ from step {effective_step}][: {reason}]\t[  {worker}][, run {run}]"},
     {"stop_state_changed", "STOP ", kYellow, "{from} → {to}[: {reason}]\t[  run {run}]"},
     {"started", "INFO ", "", "tocsin {version} listens on http://{http}"},
     {"ready", "INFO ", kGreen, "ready: {transport}\t  http://{http}/metrics"},

@@ -23,6 +23,7 @@ core::Status Looking::open(const std::string& config_file, const std::string& ou
   const auto settings = transport_settings(config_file, out);
   if (!settings) return settings.error();
   cluster_ = settings->cluster;
+  evidence_dir_ = settings->evidence_dir;
   const ingest::TransportConfig& cfg = settings->transport;
   std::error_code error;
   const auto has = [&](const char* name) {

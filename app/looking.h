@@ -22,11 +22,14 @@ class Looking {
   [[nodiscard]] ingest::Transport& transport() const { return *transport_; }
   /// Of the configuration, or its default.
   [[nodiscard]] const std::string& cluster() const noexcept { return cluster_; }
+  /// `evidence.dir`, the same.
+  [[nodiscard]] const std::string& evidence_dir() const noexcept { return evidence_dir_; }
 
  private:
   core::NullLog log_;
   core::NullTelemetry telemetry_;
   std::string cluster_;
+  std::string evidence_dir_;
   std::unique_ptr<ingest::Transport> transport_;
 };
 

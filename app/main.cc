@@ -13,6 +13,7 @@
 #include "app/place_options.h"
 #include "app/replay/golden.h"
 #include "app/replay/replay_command.h"
+#include "app/replay/reproduce_command.h"
 #include "app/report/report_command.h"
 #include "app/run_command.h"
 #include "app/steering_options.h"
@@ -275,6 +276,7 @@ void add_filters(CLI::App& command, ViewOptions& out) {
 void add_views(CLI::App& app, Invocation& out) {
   auto* status = app.add_subcommand("status", "runs, open issues, stops, and what is unhealthy");
   add_place(*status, out.view);
+  status->add_flag("--all", out.view.all, "every line, not only the first of each part");
   status->callback([&out] { out.run = [&out] { return status_command(out.view); }; });
 
   auto* issues = app.add_subcommand("issues", "what is wrong now, or was");
@@ -289,6 +291,14 @@ void add_views(CLI::App& app, Invocation& out) {
       ->required();
   add_place(*show, out.view);
   show->callback([&out] { out.run = [&out] { return issues_show(out.view); }; });
+
+  auto* reproduce = issues->add_subcommand("reproduce", "judge again what led to an issue");
+  const auto again = std::make_shared<ReproduceOptions>();
+  reproduce->add_option("id", again->id, "as with show")->required();
+  add_place(*reproduce, *again);
+  reproduce->add_option("--from", again->from, "telemetry of this directory, not of the topic");
+  reproduce->add_option("--save", again->save, "copy what was judged into this new directory");
+  reproduce->callback([&out, again] { out.run = [again] { return reproduce_command(*again); }; });
 
   auto* tail = app.add_subcommand("tail", "issues and jobs as they come, until Ctrl-C");
   add_place(*tail, out.view);

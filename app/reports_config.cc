@@ -8,6 +8,10 @@ void read(config::Reader& in, ReportsConfig& out) {
               "`tocsin report --html`");
   in.optional("dir", out.dir, config::not_empty(),
               "folder of these pages, on the machine that writes them; made where it is not there");
+  in.optional(
+      "url", out.url,
+      "address under which this folder can be read, if it can: messages about a run's issues "
+      "then name the page by it, else by its path");
 }
 
 }  // namespace tocsin::app

@@ -10,6 +10,7 @@ namespace tocsin::app {
 struct ReportsConfig {
   std::string at_end = "none";  // none | html
   std::string dir = "reports";  // made where it is not there
+  std::string url;              // under which `dir` can be read; empty: nowhere
 };
 
 void read(config::Reader& in, ReportsConfig& out);

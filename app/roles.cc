@@ -11,6 +11,7 @@
 #include "app/stages/collect.h"
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
+#include "app/stages/evidence.h"
 #include "app/stages/reports.h"
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
@@ -38,6 +39,7 @@ class Maker {
   core::Status evaluate();
   core::Status hosted();
   core::Status reports();
+  core::Status evidence();
   core::Status route();
   void collect();
   std::vector<RunningStage> take() { return std::move(stages_); }
@@ -132,11 +134,31 @@ core::Status Maker::reports() {
   if (config_.reports.at_end == "none") return core::ok();
   auto slot = InstanceSlot::acquire(config_.topics.prefix + "/reports");
   if (!slot) return slot.error().in("reports");
-  ReportsOptions stage{config_.reports.dir, config_.cluster, config_.topics.prefix,
-                       options_.host + "-" + std::to_string(slot->number()), version_text()};
+  ReportsOptions stage{config_.reports.dir,
+                       config_.reports.url,
+                       config_.cluster,
+                       config_.topics.prefix,
+                       options_.host + "-" + std::to_string(slot->number()),
+                       version_text()};
   parts_.slots.push_back(std::move(*slot));
   add("reports", std::make_unique<ReportsStage>(std::move(stage), gather_from(*ports_.transport),
                                                 *ports_.log, *ports_.telemetry));
+  return core::ok();
+}
+
+core::Status Maker::evidence() {
+  if (config_.evidence.keep == "none") return core::ok();
+  auto slot = InstanceSlot::acquire(config_.topics.prefix + "/evidence");
+  if (!slot) return slot.error().in("evidence");
+  EvidenceOptions stage{config_.evidence, config_.cluster, config_.topics.prefix,
+                        options_.host + "-" + std::to_string(slot->number())};
+  parts_.slots.push_back(std::move(*slot));
+  const auto copy = [transport = ports_.transport,
+                     config = config_.evidence](const core::Issue& issue) {
+    return copy_evidence(*transport, issue, config);
+  };
+  add("evidence",
+      std::make_unique<EvidenceStage>(std::move(stage), copy, *ports_.log, *ports_.telemetry));
   return core::ok();
 }
 
@@ -259,6 +281,7 @@ core::Result<std::vector<RunningStage>> make_stages(const AppConfig& config,
   if (options.roles.evaluate) {
     if (const auto status = maker.evaluate(); !status) return status.error();
     if (const auto status = maker.reports(); !status) return status.error();
+    if (const auto status = maker.evidence(); !status) return status.error();
   }
   if (options.roles.hosted) {
     if (const auto status = maker.hosted(); !status) return status.error();

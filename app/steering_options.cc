@@ -111,7 +111,9 @@ void add_capture(CLI::App& app, Invocation& out) {
   capture->add_flag("--raw", options->raw, "the elements, too (docs/raw-tensors.md)");
   capture->add_option("--every", options->every, "each so many steps (default: 1)")
       ->check(CLI::PositiveNumber);
-  capture->add_option("--steps", options->steps, "for so many steps from now on (default: 100)")
+  capture
+      ->add_option("--steps", options->steps,
+                   "for so many steps from now on (default: 100; of a pause: until --resume)")
       ->check(CLI::PositiveNumber);
   auto* stacks = capture->add_flag("--stacks", options->stacks,
                                    "instead: where each rank stands, its threads' stacks, at once");
@@ -120,11 +122,20 @@ void add_capture(CLI::App& app, Invocation& out) {
                                     "same on all ranks (docs/capture-by-hand.md)");
   trace->check(CLI::Range(1, 10000))->excludes(stacks)->excludes(collections);
   stacks->excludes(collections);
+  auto* pause = capture->add_flag("--pause", options->pause,
+                                  "instead: no tensors are captured, until --resume");
+  auto* resume = capture->add_flag("--resume", options->resume, "take back a pause");
+  for (CLI::Option* one : {pause, resume}) {
+    one->excludes(collections)->excludes(stacks)->excludes(trace);
+  }
+  resume->excludes(pause);
   capture->add_option("--reason", options->reason, "why: stands in the command");
   capture->add_flag("--end", options->end, "withdraw what you have asked for")
       ->excludes(collections)
       ->excludes(stacks)
-      ->excludes(trace);
+      ->excludes(trace)
+      ->excludes(pause)
+      ->excludes(resume);
   add_duration(*capture, "--wait", options->wait,
                "how long to wait for answers; 0s: not at all (default: 30s)");
   capture->add_flag("--dry-run", options->dry_run, "say what would be asked, and write nothing");
@@ -137,10 +148,13 @@ void add_capture(CLI::App& app, Invocation& out) {
       "Examples:\n  tocsin capture digits --collection gradients --statistic quantiles --steps "
       "200\n  tocsin capture digits --stacks\n  tocsin capture digits --end");
   capture->callback([&out, options] {
-    const bool named = !options->collections.empty() || options->stacks || options->trace > 0;
+    const bool named = !options->collections.empty() || options->stacks || options->trace > 0 ||
+                       options->pause || options->resume;
     if (!options->end && !named) {
-      throw CLI::ValidationError("--collection",
-                                 "name what to capture, or give --stacks, --trace or --end");
+      throw CLI::ValidationError(
+          "--collection",
+          "name what to capture, or give --stacks, --trace, --pause, --resume or "
+          "--end");
     }
     out.run = [options] { return capture_run(*options); };
   });

@@ -1,5 +1,7 @@
 #include "app/topic_view.h"
 
+#include <iterator>
+
 #include "actions/actions.h"
 #include "core/labels.h"
 #include "core/topics.h"
@@ -9,6 +11,16 @@ namespace tocsin::app {
 using namespace std::chrono_literals;
 
 namespace {
+
+bool ails(const core::RuleStatusEvent& rule) {
+  return rule.status == core::RuleState::error ||
+         (rule.status == core::RuleState::no_data && !rule.missing.empty());
+}
+
+bool over(const core::JobEvent& run, std::uint32_t attempt) {
+  return attempt < run.run.attempt ||
+         (attempt == run.run.attempt && run.phase == core::JobPhase::ended);
+}
 
 bool obeys(const core::Ack& ack) { return ack.phase != "received" && ack.phase != "refused"; }
 
@@ -48,7 +60,27 @@ void TopicView::apply_event(const core::RecordView& record) {
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     apply_job(*job);
   } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&decoded->event)) {
-    rules_[{rule->run.uid, rule->rule}] = *rule;
+    apply_rule(*rule);
+  }
+}
+
+void TopicView::apply_rule(const core::RuleStatusEvent& rule) {
+  const std::pair key{rule.run.uid, rule.rule};
+  const auto run = runs_.find(rule.run.uid);
+  const bool ended = run != runs_.end() && over(run->second, rule.run.attempt);
+  if (!rule.summary.empty() || (!ended && ails(rule))) {
+    rules_[key] = rule;
+  } else {
+    rules_.erase(key);
+  }
+}
+
+// What a rule lacked, or where it failed, is told of runs that go on.
+void TopicView::forget_ailing_rules(const core::JobEvent& run) {
+  auto rule = rules_.lower_bound({run.run.uid, ""});
+  while (rule != rules_.end() && rule->first.first == run.run.uid) {
+    const bool gone = rule->second.summary.empty() && over(run, rule->second.run.attempt);
+    rule = gone ? rules_.erase(rule) : std::next(rule);
   }
 }
 
@@ -75,10 +107,18 @@ void TopicView::apply_job(const core::JobEvent& event) {
     }
   }
   known = std::move(newest);
+  if (known.phase == core::JobPhase::ended) forget_ailing_rules(known);
 }
 
 void TopicView::apply_command(const core::RecordView& record) {
   auto decoded = ingest::decode_command(record);
+  if (decoded && decoded->action == "capture/pause") {
+    if (decoded->command) {
+      pauses_.insert_or_assign(decoded->run, std::move(*decoded->command));
+    } else {
+      pauses_.erase(decoded->run);
+    }
+  }
   if (!decoded || decoded->action != "stop") return;
   if (!decoded->command) {
     stops_.erase(decoded->run);

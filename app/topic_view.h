@@ -49,11 +49,15 @@ class TopicView {
   [[nodiscard]] const std::map<std::string, SeenIssue>& issues() const { return issues_; }
   /// By run: the newest stop that was not withdrawn.
   [[nodiscard]] const std::map<core::RunUid, SeenStop>& stops() const { return stops_; }
+  /// By run: the pause of its captures that was not taken back.
+  [[nodiscard]] const std::map<core::RunUid, core::Command>& pauses() const { return pauses_; }
   /// By integration: the delivery that came last.
   [[nodiscard]] const std::map<std::string, core::Delivery>& deliveries() const {
     return deliveries_;
   }
-  /// By run and rule: what the rule is doing.
+  /// By run and rule: what the rule is doing, of those that have summed something up, and of runs
+  /// that go on those that fail or lack their data. The others, fifty for each run of a year, are
+  /// not kept.
   [[nodiscard]] const std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent>& rules()
       const {
     return rules_;
@@ -68,10 +72,13 @@ class TopicView {
   void apply_event(const core::RecordView& record);
   void apply_issue(core::Issue issue);
   void apply_job(const core::JobEvent& event);
+  void apply_rule(const core::RuleStatusEvent& rule);
+  void forget_ailing_rules(const core::JobEvent& run);
   void apply_command(const core::RecordView& record);
   void apply_ack(core::Ack ack);
   void apply_control(const core::RecordView& record);
 
+  std::map<core::RunUid, core::Command> pauses_;
   std::map<core::RunUid, core::JobEvent> runs_;
   std::map<std::string, SeenIssue> issues_;
   std::map<core::RunUid, SeenStop> stops_;

@@ -16,14 +16,15 @@ core::Result<TransportSettings> transport_settings(const std::string& config_fil
   if (!out.empty() || (!named && !std::filesystem::exists(file, error))) {
     const auto settings = client::load_settings({out, "", "", ""}, client::this_process());
     if (!settings) return settings.error();
-    return TransportSettings{settings->transport, settings->topics, AppConfig().cluster};
+    return TransportSettings{settings->transport, settings->topics, AppConfig().cluster,
+                             AppConfig().evidence.dir};
   }
   config::Diagnostics diagnostics;
   const AppConfig config = load_config(file, config::process_environment(), diagnostics);
   if (diagnostics.has_errors()) {
     return core::invalid_argument(file + " has errors; see: tocsin check " + file);
   }
-  return TransportSettings{config.transport, config.topics, config.cluster};
+  return TransportSettings{config.transport, config.topics, config.cluster, config.evidence.dir};
 }
 
 std::string out_of(const ingest::TransportConfig& transport) {

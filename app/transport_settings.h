@@ -12,6 +12,7 @@ struct TransportSettings {
   ingest::TransportConfig transport;
   ingest::TopicsConfig topics;
   std::string cluster = "default";
+  std::string evidence_dir;  // where copies of issues' records are, if some are kept
 };
 
 /// Where `up` would read, or where the hook would write when there is no configuration. `out`

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <map>
 
 #include "app/commands.h"
 #include "app/log_console.h"
 #include "app/looking.h"
+#include "app/status_text.h"
 #include "app/system_clock.h"
 #include "app/topic_view.h"
 #include "app/view_text.h"
+#include "app/view_words.h"
 #include "core/json.h"
 #include "core/topics.h"
 
@@ -55,15 +58,6 @@ std::vector<const TopicView::SeenIssue*> chosen(const TopicView& view, const Vie
   return out;
 }
 
-bool begins(const std::string& text, const std::string& wanted) {
-  return !wanted.empty() && text.rfind(wanted, 0) == 0;
-}
-
-bool goes_by(const std::string& key, const core::Issue& issue, const std::string& id) {
-  return begins(key, id) || begins(issue.event_id, id) ||
-         begins(core::fingerprint(issue.labels), id);
-}
-
 /// What `tail` prints of each record.
 class Tail {
  public:
@@ -79,7 +73,8 @@ class Tail {
         return;
       std::cout << stop_line(*decoded->command, jobs_[decoded->run], colour_) << "\n";
     } else if (const auto ack = ingest::decode_ack(record)) {
-      if (ack->action == "stop" && heard(ack->run)) std::cout << ack_line(*ack, colour_) << "\n";
+      const bool told = ack->action == "stop" || ack->phase != "received";
+      if (told && heard(ack->run)) std::cout << ack_line(*ack, colour_) << "\n";
     }
   }
 
@@ -114,8 +109,10 @@ int status_command(const ViewOptions& options) {
   TopicView view;
   if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
   const SystemClock clock;
-  std::cout << (options.json ? status_json(view, looking.transport().describe(), clock.now()) + "\n"
-                             : status_text(view, looking.transport().describe(), clock.now()));
+  const std::string transport = looking.transport().describe();
+  const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() : kStatusLines;
+  std::cout << (options.json ? status_json(view, transport, clock.now()) + "\n"
+                             : status_text(view, transport, clock.now(), most));
   return kOk;
 }
 

@@ -9,7 +9,7 @@ struct ViewOptions {
   std::string config_file;  // empty: $TOCSIN_CONFIG, then ./tocsin.yaml
   std::string out;          // kafka://host:9092 or a directory, before any file
   bool json = false;
-  bool all = false;  // issues: resolved ones too; tail: from the beginning
+  bool all = false;  // status: every line; issues: resolved ones too; tail: from the beginning
   std::string job;   // issues, tail: only this one
   std::string rule;
   std::string id;  // issues show: any id or fingerprint of it, or the beginning of one

@@ -1,4 +1,4 @@
-// What `status`, `issues` and `tail` print.
+// What `issues` and `tail` print.
 #pragma once
 
 #include <string>
@@ -9,11 +9,6 @@
 
 namespace tocsin::app {
 
-/// Runs, open issues, stops, and what is not well; several lines.
-std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now);
-/// The same for programs: {"transport", "runs", "issues", "stops", "summaries", "silences",
-/// "unhealthy"}.
-std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now);
 /// A table; each row ends in an id that `issues show` takes.
 /// Open ones that a silence of the view holds back say so.
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,

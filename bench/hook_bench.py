@@ -2,8 +2,8 @@
 """What the training hook costs of a loop's processor time, beside the loop without it and beside how people watch today.
 
 On a transformer, a convolutional network and a perceptron, one thread each, every row in the same process on the same model
-(bench/interleaved.py: blocks of steps in turns, medians over rounds with their 95 % interval). A block has ten steps or as many tens as
-last 0.2 s: the hook's sending thread looks so often, and what it does then is counted once per block:
+(bench/interleaved.py: ten steps of each kind in turns, medians over rounds with their 95 % interval). What the hook's other threads do is
+counted in blocks of as many tens as last 0.5 s: its sending thread looks so often, and once more at each block's end:
 
   tocsin, every 10th step     the default and phases: statistics of every gradient and weight, deltas of weights, the loss at
                               every step; times of forward, backward and data at every step (target <= 1 %)
@@ -20,7 +20,7 @@ Judged is the processor time of the whole process, the hook's own threads includ
 thread alone. Where the hook is off, what it has installed is taken out of model and optimizer. Exits 1 when a target is missed.
 
 Usage: bench/hook_bench.py [--quick] [--alone] [--loops transformer,convolutional,perceptron] [--heap kept|shrinks]
-                           [--out kafka://host:port]
+                           [--out kafka://host:port] [--rounds N]
 """
 import argparse
 import importlib
@@ -41,16 +41,16 @@ from training_loops import Installed  # noqa: E402
 import tocsin  # noqa: E402
 
 GRID = 10
-PACE = 0.2  # seconds between two looks of the sending thread, which is asked for one at the end of each block
+PACE = 0.5  # seconds between two looks of the sending thread, which is asked for one at the end of each block
 
 
-def steps_of(loop):
-    """Of a block: tens, so that the hook captures as many of them as of a long training, wherever the block begins."""
+def tens_of(loop):
+    """How many tens of steps a block has."""
     bare = Bare(loop)
     bare.block(GRID)
     begin = time.perf_counter()
     bare.block(GRID)
-    return GRID * max(1, round(PACE / (time.perf_counter() - begin)))
+    return max(1, round(PACE / (time.perf_counter() - begin)))
 
 
 class Bare:
@@ -59,8 +59,8 @@ class Bare:
     def __init__(self, loop):
         self.loop = loop
 
-    def block(self, steps=None):
-        for step in range(steps or self.loop.steps):
+    def block(self, steps=GRID):
+        for step in range(steps):
             self.step(step)
 
     def step(self, step):
@@ -94,7 +94,7 @@ class Tocsin(Bare):
         self._installed = Installed(loop)
         self._installed.take()
 
-    def block(self, steps=None):
+    def block(self, steps=GRID):
         self._installed.put()
         super().block(steps)
         self._installed.take()
@@ -186,8 +186,7 @@ def has_smdebug():
 def measure(name, make, out, rounds, peers):
     """True when a target is missed."""
     loop = make()
-    loop.steps = steps_of(loop)
-    rounds = max(12, rounds * GRID // loop.steps)
+    tens = tens_of(loop)
     missed = False
     for every, others in ((GRID, peers), (1, False)):
         kinds = {"tocsin": Tocsin(loop, os.path.join(out, f"{name}{every}") if "://" not in out else out, every)}
@@ -196,28 +195,26 @@ def measure(name, make, out, rounds, peers):
                           "histograms, every 10th step": Histograms(loop)})
             if peers == "smdebug":
                 other = make()
-                other.steps = loop.steps
                 kinds["smdebug, every 10th step"] = Smdebug(other, os.path.join(out, name + "-smdebug"))
-        # Its sending thread would look in a block of another kind.
-        shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}},
+        shares = Shares({BARE: Bare(loop).block, **{kind: one.block for kind, one in kinds.items()}}, tens,
                         settle={"tocsin": kinds["tocsin"].hook.flush})
         shares.run(rounds)
         for one in kinds.values():
             one.close()
         for kind in [*kinds, AGAIN]:
-            missed = say(name, kind, shares, every, loop.steps) or missed
+            missed = say(name, kind, shares, every) or missed
     return missed
 
 
-def say(loop, kind, shares, every, steps):
+def say(loop, kind, shares, every):
     title, target = kind, None
     if kind == "tocsin":
         title = "tocsin, every step" if every == 1 else f"tocsin, every {every}th step"
         target = 0.05 if every == 1 else 0.01
-    (process, low, high), (thread, _, _) = shares.share(kind, "process"), shares.share(kind, "thread")
+    (process, low, high), (thread, _, _) = shares.process(kind), shares.thread(kind)
     missed = target is not None and process > target
     verdict = "" if target is None else f"  target <= {target:.0%}  {'miss' if missed else 'pass'}"
-    print(f"{loop} {1e3 * shares.bare() / steps:.2f} ms  {title:<28} {process:8.2%} [{low:.2%} … {high:.2%}]"
+    print(f"{loop} {1e3 * shares.bare() / GRID:.2f} ms  {title:<28} {process:8.2%} [{low:.2%} … {high:.2%}]"
           f"  training thread {thread:7.2%}{verdict}", flush=True)
     return missed
 
@@ -229,6 +226,7 @@ def main():
     parser.add_argument("--alone", action="store_true", help="without the peers")
     parser.add_argument("--out", help="kafka://host:port; default: a temporary journal")
     parser.add_argument("--heap", choices=("kept", "shrinks"), default="kept", help="see training_loops.keep_the_heap()")
+    parser.add_argument("--rounds", type=int, default=150, help="of ten steps of each kind")
     arguments = parser.parse_args()
     if arguments.heap == "kept":
         training_loops.keep_the_heap()
@@ -236,8 +234,8 @@ def main():
     peers = "" if arguments.alone else "smdebug" if has_smdebug() else "others"
     with tempfile.TemporaryDirectory() as directory:
         for name in arguments.loops.split(","):
-            missed = measure(name, getattr(training_loops, name), arguments.out or directory, 20 if arguments.quick else 100,
-                             peers) or missed
+            missed = measure(name, getattr(training_loops, name), arguments.out or directory,
+                             30 if arguments.quick else arguments.rounds, peers) or missed
     return 1 if missed else 0
 
 

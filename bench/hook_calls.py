@@ -7,7 +7,9 @@ Prints one line per figure and exits 1 when a target is missed:
                     empty Python callbacks timed in the same way in the same run (target <= 10 us above what timing costs)
   phase             one `with hook.phase(...)`, and what is timed unasked: forward (two hooks on the model, and the one on its output's
                     gradient laid), backward (that hook called, and the update begun); one after the other, without what PyTorch
-                    itself takes to call a hook (target < 1 us)
+                    itself takes to call a hook (target < 1 us); what is replaced in PyTorch for as long as the hook is open (the next
+                    batch of a loader, Work.wait, torch.save), above a function that does nothing (target < 1 us); and the average
+                    of gradients in a backward pass of DistributedDataParallel, by two calls out of autograd's engine (no target)
   p99 of a call     of each kind of call, in processes of their own that take turns, with a grid of ten steps: the largest ratio
                     of its 99th percentile in trouble to that of a healthy one (target <= 2):
     dead broker     nobody listens at the address of Kafka
@@ -58,7 +60,8 @@ class Calls:
         self.data = self.hook.phase("data_wait")
         self.spent = {}
         self._every, self._step = every, 0
-        adapter, timed = self.hook.sink.adapters()[0], self._timed
+        adapter = next(one for one in self.hook.sink.adapters() if hasattr(one, "before_update"))
+        timed = self._timed
         self.before, self.after = timed("before", adapter.before_update), timed("after", adapter.after_update)
         self.passes = [next(iter(hooks.values())) for hooks in (self.loop.model._forward_pre_hooks, self.loop.model._forward_hooks)]
         training_loops.Installed(self.loop).take()  # they are called by hand, between clocks
@@ -106,6 +109,10 @@ class Calls:
 
 
 def nothing():
+    return None
+
+
+def nothing_of(_):
     return None
 
 
@@ -274,6 +281,10 @@ def unsampled(steps):
         for name, each in passes(calls):
             missed = missed or each >= 1
             print(f"phase {name} {each:.2f} us one after the other  target < 1 us  {'miss' if each >= 1 else 'pass'}", flush=True)
+        for name, each in waits(calls):
+            missed = missed or each >= 1
+            print(f"phase {name} {each:.2f} us one after the other  target < 1 us  {'miss' if each >= 1 else 'pass'}", flush=True)
+        print(f"phase communication of a backward pass that averages gradients {reduces(calls):.2f} us", flush=True)
         calls.hook.close(timeout=5)
     return missed
 
@@ -285,7 +296,7 @@ def passes(calls):
     model, tell_held = calls.loop.model, calls.hook._client.tell_held
     begin, end = calls.passes
     timed = begin._passes
-    begun, ended = timed.begin_backward, timed.end_backward
+    begun, ended = next(iter(timed._hooks.values())), timed.begin_update
     start, clock = torch.ones(2, requires_grad=True), time.perf_counter_ns
     forward, backward = [], []
     for _ in range(400):
@@ -303,6 +314,47 @@ def passes(calls):
         backward.append(clock() - at)
         tell_held()
     return [(name, statistics.median(all_of) / 10 / 1e3) for name, all_of in (("forward", forward), ("backward", backward))]
+
+
+def waits(calls):
+    """(phase, microseconds) of what is replaced in PyTorch, above a function that does nothing: the median of batches."""
+    from tocsin.adapters.torch_waits import PLACES, Waits, _Timed
+
+    (waits_of,) = (one for one in calls.hook.sink.adapters() if isinstance(one, Waits))
+    found, clock = [], time.perf_counter_ns
+    for phase in PLACES:
+        timed, took = _Timed(waits_of, calls.hook.sink.phases.of(phase)).around(nothing_of), {True: [], False: []}
+        for number in range(800):
+            function = timed if number % 2 else nothing_of
+            at = clock()
+            for _ in range(10):
+                function(None)
+            took[number % 2 == 1].append(clock() - at)
+            calls.hook._client.tell_held()
+        found.append((phase, (statistics.median(took[True]) - statistics.median(took[False])) / 10 / 1e3))
+    return found
+
+
+def reduces(calls):
+    """Microseconds in a backward pass, above one whose hook does nothing: the median."""
+    import torch
+
+    from tocsin.adapters.torch_reduces import Reduces
+
+    class Averaging:
+        require_backward_grad_sync = True
+
+    model = Averaging()
+    ours, start, clock, took = Reduces(calls.hook.sink, model), torch.ones(2, requires_grad=True), time.perf_counter_ns, {True: [], False: []}
+    for number in range(4000):
+        loss = (start * 1).sum()
+        loss.register_hook((lambda _: ours.begin()) if number % 2 else nothing_of)
+        at = clock()
+        loss.backward()
+        took[number % 2 == 1].append(clock() - at)
+        if number % 16 == 15:
+            calls.hook._client.tell_held()
+    return (statistics.median(took[True]) - statistics.median(took[False])) / 1e3
 
 
 def main():

@@ -1,9 +1,11 @@
 """Kinds of work measured in turns, in one process: what each costs above the bare one, and how sure that is.
 
-A round runs every kind once, in an order of chance, each in a block of its own that ends with a pause, before which a kind may
-settle: what it has left to other threads is done there and counts as that block's. The figure of a kind is the median over rounds of its block's time less
-that of the bare kind's block of the same round, with the 95 % interval of that median (by order statistics: no assumption about
-the noise). `AGAIN` is the bare kind once more: what it seems to cost is what this machine cannot tell apart from nothing.
+A round runs one piece of every kind, in an order of chance. The figure of a kind on the training thread is the median over
+rounds of its piece's processor time less the mean of the two bare pieces of the same round, with the 95 % interval of that median (by
+order statistics: no assumption about the noise). Pieces are short, so that a machine that slows down hits all of a round.
+What a kind leaves to other threads is measured beside that, in blocks of as many pieces without a pause as are given, at whose ends it
+settles: the processor time of the whole process there less that of the training thread. `AGAIN` is the bare kind once more: what it
+seems to cost beside the other is what this machine cannot tell apart from nothing.
 """
 import math
 import random
@@ -12,52 +14,64 @@ import time
 
 BARE, AGAIN = "bare", "bare again"
 PAUSE = 0.03
-CLOCKS = ("wall", "thread", "process")
 
 
-def _now():
-    return time.perf_counter(), time.thread_time(), time.process_time()
-
-
-def block(work, settle=None):
-    """Seconds of `work()` by each clock; of the process's, with `settle()` and the pause behind it."""
-    wall, thread, process = _now()
-    work()
-    wall_end, thread_end, _ = _now()
-    if settle is not None:
-        settle()
+def others(work, pieces, settle):
+    """Seconds of all threads but this one, by piece, until all is settled."""
+    began = time.process_time() - time.thread_time()
+    for _ in range(pieces):
+        work()
+    settle()
     time.sleep(PAUSE)
-    return wall_end - wall, thread_end - thread, time.process_time() - process
+    return (time.process_time() - time.thread_time() - began) / pieces
 
 
 class Shares:
-    """Extra times of the kinds, block by block."""
+    """Extra times of the kinds, piece by piece."""
 
-    def __init__(self, kinds, seed=1, settle=None):
-        """`kinds`: name -> function that does a block's work; `BARE` is among them. `settle`: name -> function, of some of them."""
+    def __init__(self, kinds, pieces, seed=1, settle=None):
+        """`kinds`: name -> function that does a piece of work; `BARE` is among them. `pieces`: of a block. `settle`: name -> function,
+        of those that have other threads."""
         self._kinds = dict(kinds)
         self._kinds[AGAIN] = self._kinds[BARE]
-        self._settle = settle or {}
+        self._pieces, self._settle = pieces, settle or {}
         self._chance = random.Random(seed)
         self._rounds = []
+        self._others = {kind: [] for kind in self._settle}
 
-    def run(self, rounds, warm=2):
+    def run(self, rounds, warm=4):
         for number in range(rounds + warm):
             order = list(self._kinds)
             self._chance.shuffle(order)
-            times = {kind: block(self._kinds[kind], self._settle.get(kind)) for kind in order}
-            if number >= warm:  # the first rounds make names, pages and threads
-                self._rounds.append(times)
+            times = {kind: self._thread_time(self._kinds[kind]) for kind in order}
+            if number < warm:  # the first rounds make names, pages and threads
+                continue
+            self._rounds.append(times)
+            if (number - warm) % (2 * self._pieces) == 0:
+                for kind, settle in self._settle.items():
+                    settle()
+                    self._others[kind].append(others(self._kinds[kind], self._pieces, settle))
 
-    def bare(self, clock="thread"):
-        """Seconds of a bare block."""
-        return statistics.median(times[BARE][CLOCKS.index(clock)] for times in self._rounds)
+    @staticmethod
+    def _thread_time(work):
+        began = time.thread_time()
+        work()
+        return time.thread_time() - began
 
-    def share(self, kind, clock):
-        """(median, low, high) of what the kind adds to a bare block, as a share of it."""
-        at = CLOCKS.index(clock)
-        extra = [times[kind][at] - times[BARE][at] for times in self._rounds]
-        return tuple(value / self.bare(clock) for value in median_and_interval(extra))
+    def bare(self):
+        """Seconds of a bare piece."""
+        return statistics.median(times[BARE] for times in self._rounds)
+
+    def thread(self, kind):
+        """(median, low, high) of what the kind adds to the training thread, as a share of a bare piece."""
+        beside = (BARE,) if kind == AGAIN else (BARE, AGAIN)
+        extra = [times[kind] - sum(times[one] for one in beside) / len(beside) for times in self._rounds]
+        return tuple(value / self.bare() for value in median_and_interval(extra))
+
+    def process(self, kind):
+        """The same with the mean of its other threads."""
+        more = statistics.mean(self._others.get(kind) or [0.0]) / self.bare()
+        return tuple(value + more for value in self.thread(kind))
 
 
 def median_and_interval(values):

@@ -1,17 +1,26 @@
-// Framed telemetry through a real Kafka: rows per CPU-second of the engine's path (our source,
-// decode, state, rules) beside R, a bare librdkafka consumer that touches one byte per record, on
-// the same topic in the same run. usage: pipeline_kafka [bootstrap] (default
-// $KAFKA_BOOTSTRAP_SERVERS)
+// Telemetry through a real Kafka: rows per CPU-second of the engine's path (our source, decode, state,
+// rules) beside R, a bare librdkafka consumer with the same settings that touches one byte per record,
+// on the same topic in the same run. Frames of 100 rows, single records, and the same frames as other
+// producers lay them out. Each reading is a process of its own, so that none finds the heap as another
+// left it; they take turns, and a ratio is that of two neighbours, the median of all rounds.
+//
+//   pipeline_kafka [--only framed,single,layouts] [--rounds 5] [bootstrap]
+//                                                      (default $KAFKA_BOOTSTRAP_SERVERS)
+//   pipeline_kafka --read WHO PREFIX RECORDS ROWS BOOTSTRAP   one reading; prints its CPU seconds
 #include <librdkafka/rdkafka.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <memory>
-#include <random>
 
+#include "app/allocator.h"
 #include "bench/bench_report.h"
+#include "bench/pipeline_feed.h"
 #include "core/record.h"
 #include "ingest/ingest.h"
 #include "rules/rules.h"
@@ -21,12 +30,7 @@ namespace {
 using namespace tocsin;
 using namespace std::chrono_literals;
 
-constexpr int kRows = 100;        // per frame
-constexpr int kTensorFrames = 5;  // frames of one step: 500 tensors
-constexpr int kRuns = 8;
-constexpr int kSteps = 2000;
-constexpr int kFrames = kRuns * kSteps * kTensorFrames;
-constexpr int kRounds = 3;
+constexpr std::int32_t kPartitions = 4;
 
 double cpu_seconds() {
   rusage usage{};
@@ -37,95 +41,63 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+[[noreturn]] void fail(const std::string& message) {
+  std::cerr << "pipeline_kafka: " << message << "\n";
+  std::exit(2);
 }
 
-void produce(ingest::Transport& transport) {
-  ingest::PublisherOptions options;
-  options.writer = "bench";
-  options.linger = 20ms;
-  auto publisher = transport.publisher(options);
-  if (!publisher) std::exit((std::cerr << publisher.error().message << "\n", 1));
-  std::mt19937_64 random(1);
-  std::normal_distribution<double> noise(0, 1);
-  ingest::FrameWriter writer;
-  std::vector<core::SummaryRow> rows(kRows);
-  std::vector<std::uint64_t> sequence(kRuns, 0);
-  for (int step = 0; step < kSteps; ++step) {
-    for (int run = 0; run < kRuns; ++run) {
-      const core::RunUid uid = core::run_uid_v5("bench/" + std::to_string(run));
-      core::FrameHeader header;
-      header.run = uid;
-      header.world_size = 1;
-      header.mode = core::Mode::train;
-      header.step = header.global_step = step;
-      header.time = 1767323045678000000 + step * 1'000'000'000LL;
-      header.worker = core::name_hash("worker_0");
-      header.incarnation = 1;
-      const auto send = [&](const core::Result<std::span<const std::byte>>& frame) {
-        core::OutRecord record{
-            "telemetry", core::to_text(uid),
-            std::string(reinterpret_cast<const char*>(frame->data()), frame->size())};
-        while (!(*publisher)->publish(record)) (void)(*publisher)->flush(100ms);
-      };
-      for (int part = 0; part < kTensorFrames; ++part) {
-        for (int i = 0; i < kRows; ++i) {
-          const int tensor = part * kRows + i;
-          core::SummaryRow& row = rows[static_cast<std::size_t>(i)];
-          row = {};
-          row.name = core::name_hash("gradient/layer" + std::to_string(tensor) + ".weight");
-          row.count = 4096;
-          row.abs_sum = 40.96 * (1 + 0.1 * noise(random));
-          row.sum = noise(random);
-          row.sumsq = 4.1 * (1 + 0.1 * noise(random));
-          row.m2 = row.sumsq;
-          row.min = -0.1 * (1 + 0.1 * std::abs(noise(random)));
-          row.max = 0.1 * (1 + 0.1 * std::abs(noise(random)));
-          row.negative = 2048;
-          row.meta = core::meta::make(core::Dtype::f32,
-                                      tensor % 2 == 0 ? core::Role::gradient : core::Role::weight);
-        }
-        header.sequence = ++sequence[static_cast<std::size_t>(run)];
-        send(writer.summary(header, rows).finish());
-      }
-      const core::StepEndRow end{step, step, header.time - 1000000, header.time, 1, 0};
-      header.sequence = ++sequence[static_cast<std::size_t>(run)];
-      send(writer.step_ends(header, {&end, 1}).finish());
-    }
-  }
-  if (!(*publisher)->flush(60s))
-    std::exit((std::cerr << "the broker did not take the frames\n", 1));
+/// What reads; `bare` is R.
+const std::map<std::string, std::string>& rules_of() {
+  static const std::map<std::string, std::string> kRules = {
+      {"one", "rules: [vanishing_gradient]\n"},
+      {"declared",  // of bench/deployed.py and bench/peers/streams.py
+       "rules: [{name: weak, select: 'tensor(\".*\"){role=\"gradient\"}', window: last 10 steps, "
+       "when: "
+       "'mean(abs_mean) < 1e-4'}]\n"},
+      {"eight",
+       "rules: [exploding_tensor, vanishing_gradient, loss_not_decreasing, weight_update_ratio, "
+       "overfit,\n"
+       "        {use: all_zero, with: {collection_names: [gradients, weights]}}, "
+       "stalled_training_rule, cpu_bottleneck]\n"},
+      // Every rule that looks at tensors or losses of deep learning.
+      {"tensors",
+       "rules: ["
+       "exploding_tensor, vanishing_gradient, weight_update_ratio, update_large, "
+       "identical_parameters, "
+       "weight_saturation, dead_relu, saturated_activation, constant_input, input_range, "
+       "nlp_sequence_ratio, loss_not_decreasing, loss_spike, overfit, overtraining, "
+       "adversarial_imbalance, mode_mismatch, gradient_clipping, confusion, class_imbalance, "
+       "poor_weight_initialization, check_input_images, probabilities_into_loss, "
+       "replica_divergence, "
+       "{use: all_zero, with: {collection_names: [weights, gradients]}}, "
+       "{use: unchanged_tensor, with: {collection_names: [weights]}}, "
+       "{use: tensor_variance, with: {collection_names: [weights, gradients], max_threshold: "
+       "1e9}}]\n"}};
+  return kRules;
 }
 
-struct Cost {
-  double cpu = 0;
-  double wall = 0;
-  std::uint64_t records = 0;
-};
-
-// R: poll, touch one byte, destroy; the engine's own consumer settings.
-Cost bare(const std::string& bootstrap, const std::string& topic, std::int32_t partitions,
-          std::uint64_t total) {
-  char error[512];
+// Poll, touch one byte, destroy.
+double bare(const std::string& bootstrap, const std::string& topic, std::uint64_t total) {
+  std::array<char, 512> error{};
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   for (const auto& [key, value] :
        {std::pair<const char*, const char*>{"bootstrap.servers", bootstrap.c_str()},
         {"group.id", "bench-bare"},
         {"enable.auto.commit", "false"},
+        {"enable.auto.offset.store", "false"},
         {"isolation.level", "read_committed"},
         {"fetch.wait.max.ms", "20"},
         {"queued.min.messages", "1000000"},
-        {"queued.max.messages.kbytes", "1048576"},
+        {"queued.max.messages.kbytes", "16384"},
         {"socket.nagle.disable", "true"}}) {
-    rd_kafka_conf_set(conf, key, value, error, sizeof error);
+    rd_kafka_conf_set(conf, key, value, error.data(), error.size());
   }
-  rd_kafka_t* consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof error);
+  rd_kafka_t* consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error.data(), error.size());
   rd_kafka_poll_set_consumer(consumer);
-  auto* list = rd_kafka_topic_partition_list_new(partitions);
-  for (std::int32_t p = 0; p < partitions; ++p)
+  auto* list = rd_kafka_topic_partition_list_new(kPartitions);
+  for (std::int32_t p = 0; p < kPartitions; ++p)
     rd_kafka_topic_partition_list_add(list, topic.c_str(), p)->offset = 0;
-  const Cost start{cpu_seconds(), wall_seconds(), 0};
+  const double start = cpu_seconds();
   rd_kafka_assign(consumer, list);
   std::uint64_t seen = 0;
   std::uint64_t sink = 0;
@@ -138,7 +110,7 @@ Cost bare(const std::string& bootstrap, const std::string& topic, std::int32_t p
     }
     rd_kafka_message_destroy(message);
   }
-  const Cost cost{cpu_seconds() - start.cpu, wall_seconds() - start.wall, seen};
+  const double cost = cpu_seconds() - start;
   if (sink == 42) std::puts("");  // keeps the read
   rd_kafka_topic_partition_list_destroy(list);
   rd_kafka_consumer_close(consumer);
@@ -146,14 +118,15 @@ Cost bare(const std::string& bootstrap, const std::string& topic, std::int32_t p
   return cost;
 }
 
-Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t total) {
+double engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t total,
+              std::uint64_t rows) {
+  app::keep_freed_memory();  // as the program does
   rules::RulesConfig config;
   config::Diagnostics problems;
   const auto document =
       config::Document::parse(yaml, "bench", config::process_environment(), problems);
   document->read(problems, [&](config::Reader& root) { rules::read_rules(root, config); });
-  if (problems.has_errors())
-    std::exit((std::cerr << config::to_text(problems.items().front()) << "\n", 1));
+  if (problems.has_errors()) fail(config::to_text(problems.items().front()));
   rules::EngineOptions engine_options;
   engine_options.cluster = "bench";
   auto made = rules::Engine::create(std::move(config), engine_options);
@@ -161,9 +134,9 @@ Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t
   source_options.topics = {"telemetry"};
   source_options.start = ingest::Start::beginning;
   auto source = transport.source(source_options);
-  if (!made || !source) std::exit((std::cerr << "cannot open\n", 1));
+  if (!made || !source) fail("cannot open");
   ingest::JsonScalarDecoder json;
-  const Cost start{cpu_seconds(), wall_seconds(), 0};
+  const double start = cpu_seconds();
   std::uint64_t seen = 0;
   while (seen < total) {
     (void)(*source)->poll(1000ms, 2048, [&](const core::RecordView& record) {
@@ -177,84 +150,180 @@ Cost engine(ingest::Transport& transport, const std::string& yaml, std::uint64_t
     });
     for (const std::int32_t partition : (*made)->pending()) (void)(*made)->take(partition);
   }
-  const Cost cost{cpu_seconds() - start.cpu, wall_seconds() - start.wall, seen};
-  const auto stats = (*made)->stats();
-  if (stats.rows < static_cast<std::uint64_t>(kFrames) * kRows)
-    std::exit((std::cerr << "rows were lost\n", 1));
+  const double cost = cpu_seconds() - start;
+  if ((*made)->stats().rows < rows) fail("rows were lost");
   (*source)->close(1s);
   return cost;
 }
 
-double median_rate(const std::vector<Cost>& costs) {
-  std::vector<double> rates;
-  for (const auto& cost : costs)
-    rates.push_back(static_cast<double>(kFrames) * kRows / cost.cpu / 1e6);
-  return bench::quantile(rates, 0.5);
+ingest::TopicsConfig topics_at(const std::string& prefix) {
+  ingest::TopicsConfig topics;
+  topics.prefix = prefix;
+  topics.partitions = kPartitions;
+  return topics;
 }
+
+int read_once(const std::array<std::string, 5>& args) {
+  const auto& [who, prefix, records, rows, bootstrap] = args;
+  const std::uint64_t total = std::stoull(records);
+  double cost = 0;
+  if (who == "bare") {
+    cost = bare(bootstrap, ingest::full_topic_name(prefix, "telemetry"), total);
+  } else {
+    const auto transport = bench::open_topics(bootstrap, topics_at(prefix));
+    cost = engine(*transport, rules_of().at(who), total, std::stoull(rows));
+  }
+  std::printf("%.6f\n", cost);
+  return 0;
+}
+
+class Bench {
+ public:
+  Bench(std::string self, std::string bootstrap, int rounds)
+      : self_(std::move(self)), bootstrap_(std::move(bootstrap)), rounds_(rounds) {}
+
+  void framed() {
+    const bench::FeedOf what{.name = "framed"};
+    const auto prefix = fed(what);
+    const Rates rates =
+        in_turns({{"bare", prefix}, {"one", prefix}, {"eight", prefix}, {"tensors", prefix}}, what);
+    bench::figure("R: bare librdkafka, framed rows", median(rates[0]), "M rows/CPU-s");
+    judged("decode + state + 1 rule", median(rates[1]), "M rows/CPU-s", 12);
+    judged("decode + state + 1 rule / R", ratio(rates[1], rates[0]), "ratio", 0.75);
+    bench::figure("decode + state + all 8 rules", median(rates[2]), "M rows/CPU-s");
+    judged("decode + state + all 8 rules / R", ratio(rates[2], rates[0]), "ratio", 0.5);
+    bench::figure("decode + state + all 27 tensor rules", median(rates[3]), "M rows/CPU-s");
+    judged("decode + state + all 27 tensor rules / R", ratio(rates[3], rates[0]), "ratio", 0.25);
+  }
+
+  void single() {
+    const bench::FeedOf what{.name = "single", .rows = 1, .tensors = 100, .steps = 1000};
+    const auto prefix = fed(what);
+    const Rates rates = in_turns({{"bare", prefix}, {"one", prefix}, {"eight", prefix}}, what);
+    bench::figure("R: bare librdkafka, single records", median(rates[0]), "M rows/CPU-s");
+    bench::figure("single records, 1 rule", median(rates[1]), "M rows/CPU-s");
+    judged("single records, 1 rule / R", ratio(rates[1], rates[0]), "ratio", 0.92);
+    bench::figure("single records, all 8 rules / R", ratio(rates[2], rates[0]), "ratio");
+  }
+
+  void layouts() {
+    const core::ValueMap java{
+        {"compression.type", "none"}, {"batch.size", 16384}, {"linger.ms", 0}};
+    const core::ValueMap lz4{{"compression.type", "lz4"}, {"batch.size", 16384}, {"linger.ms", 0}};
+    const core::ValueMap large{{"compression.type", "none"}, {"batch.size", 262144}};
+    const core::ValueMap both{{"compression.type", "lz4"}, {"batch.size", 262144}};
+    std::vector<bench::FeedOf> all{{.name = "ours"},
+                                   {.name = "Java's defaults", .producer = java},
+                                   {.name = "Java's defaults and lz4", .producer = lz4},
+                                   {.name = "batches of 256 KiB", .producer = large},
+                                   {.name = "batches of 256 KiB and lz4", .producer = both}};
+    std::vector<Reading> readings;
+    for (bench::FeedOf& one : all) {
+      one.steps = 600;
+      const std::string prefix = fed(one);
+      readings.push_back({"one", prefix});
+      readings.push_back({"bare", prefix});
+    }
+    const Rates rates = in_turns(readings, all.front());
+    bench::figure("1 rule, frames as our producer lays them out", median(rates[0]), "M rows/CPU-s");
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      judged("  as " + all[i].name + " / ours", ratio(rates[2 * i], rates[0]), "ratio", 0.8);
+      bench::figure("  R of that / R of ours", ratio(rates[2 * i + 1], rates[1]), "ratio");
+    }
+  }
+
+  [[nodiscard]] bool missed() const { return missed_; }
+
+ private:
+  struct Reading {
+    std::string who;
+    std::string prefix;
+  };
+  using Rates = std::vector<std::vector<double>>;  // M rows per CPU-second: per reading, per round
+
+  std::string fed(const bench::FeedOf& what) {
+    static int number = 0;
+    const std::string prefix =
+        "bench" + std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) +
+        "-" + std::to_string(++number);
+    std::printf("producing %llu rows, %d to a record: %s …\n",
+                static_cast<unsigned long long>(what.total_rows()), what.rows, what.name.c_str());
+    std::fflush(stdout);
+    bench::feed(what, bootstrap_, topics_at(prefix));
+    return prefix;
+  }
+
+  Rates in_turns(const std::vector<Reading>& readings, const bench::FeedOf& what) {
+    Rates out(readings.size());
+    for (int round = 0; round < rounds_; ++round) {
+      for (std::size_t i = 0; i < readings.size(); ++i) {
+        const double cpu = run(readings[i], what);
+        out[i].push_back(static_cast<double>(what.total_rows()) / cpu / 1e6);
+      }
+    }
+    return out;
+  }
+
+  double run(const Reading& reading, const bench::FeedOf& what) {
+    const std::string command = "'" + self_ + "' --read " + reading.who + " " + reading.prefix +
+                                " " + std::to_string(what.total_records()) + " " +
+                                std::to_string(what.total_rows()) + " " + bootstrap_;
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) fail("no process");
+    double cpu = 0;
+    const bool told = std::fscanf(pipe, "%lf", &cpu) == 1;
+    if (::pclose(pipe) != 0 || !told || cpu <= 0) fail("a reading failed: " + command);
+    return cpu;
+  }
+
+  static double median(const std::vector<double>& values) { return bench::quantile(values, 0.5); }
+  static double ratio(const std::vector<double>& values, const std::vector<double>& base) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / base[i]);
+    return median(ratios);
+  }
+  void judged(const std::string& name, double value, const std::string& unit, double target) {
+    bench::judged(name, value, unit, target, true);
+    missed_ = missed_ || value < target;
+  }
+
+  std::string self_;
+  std::string bootstrap_;
+  int rounds_;
+  bool missed_ = false;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* given = argc > 1 ? argv[1] : std::getenv("KAFKA_BOOTSTRAP_SERVERS");
-  if (given == nullptr)
-    return std::cerr << "no broker: set KAFKA_BOOTSTRAP_SERVERS (tools/kafka start)\n", 2;
-  const std::string bootstrap = given;
-  ingest::TransportConfig transport_config;
-  transport_config.kafka = core::ValueMap{{"bootstrap.servers", bootstrap}};
-  ingest::TopicsConfig topics;
-  topics.prefix =
-      "bench" + std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
-  topics.partitions = 4;
-  core::NullLog log;
-  core::NullTelemetry telemetry;
-  auto transport = ingest::Transport::open(transport_config, topics, log, telemetry);
-  if (!transport) return std::cerr << transport.error().message << "\n", 1;
-  if (const auto status = (*transport)->ensure_topics(); !status)
-    return std::cerr << status.error().message << "\n", 1;
-  std::printf("producing %d frames of %d rows …\n", kFrames, kRows);
-  produce(**transport);
-
-  const std::uint64_t total = static_cast<std::uint64_t>(kFrames) + kRuns * kSteps;
-  const std::string topic = ingest::full_topic_name(topics.prefix, "telemetry");
-  const std::string one_rule = "rules: [vanishing_gradient]\n";
-  const std::string all_rules =
-      "rules: [exploding_tensor, vanishing_gradient, loss_not_decreasing, weight_update_ratio, "
-      "overfit,\n"
-      "        {use: all_zero, with: {collection_names: [gradients, weights]}}, "
-      "stalled_training_rule, cpu_bottleneck]\n";
-  // Every rule that looks at tensors or losses of deep learning.
-  const std::string tensor_rules =
-      "rules: ["
-      "exploding_tensor, vanishing_gradient, weight_update_ratio, update_large, "
-      "identical_parameters, "
-      "weight_saturation, dead_relu, saturated_activation, constant_input, input_range, "
-      "nlp_sequence_ratio, loss_not_decreasing, loss_spike, overfit, overtraining, "
-      "adversarial_imbalance, mode_mismatch, gradient_clipping, confusion, class_imbalance, "
-      "poor_weight_initialization, check_input_images, probabilities_into_loss, "
-      "replica_divergence, "
-      "{use: all_zero, with: {collection_names: [weights, gradients]}}, "
-      "{use: unchanged_tensor, with: {collection_names: [weights]}}, "
-      "{use: tensor_variance, with: {collection_names: [weights, gradients], max_threshold: "
-      "1e9}}]\n";
-  std::vector<Cost> r;
-  std::vector<Cost> one;
-  std::vector<Cost> eight;
-  std::vector<Cost> tensors;
-  for (int round = 0; round < kRounds;
-       ++round) {  // in turn, so that a drifting machine hits all alike
-    r.push_back(bare(bootstrap, topic, topics.partitions, total));
-    one.push_back(engine(**transport, one_rule, total));
-    eight.push_back(engine(**transport, all_rules, total));
-    tensors.push_back(engine(**transport, tensor_rules, total));
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.size() == 6 && args[0] == "--read") {
+    return read_once({args[1], args[2], args[3], args[4], args[5]});
   }
-  const double base = median_rate(r);
-  bench::figure("R: bare librdkafka, framed rows", base, "M rows/CPU-s");
-  bench::judged("decode + state + 1 rule", median_rate(one), "M rows/CPU-s", 12, true);
-  bench::judged("decode + state + 1 rule / R", median_rate(one) / base, "ratio", 0.5, true);
-  bench::judged("decode + state + all 8 rules", median_rate(eight), "M rows/CPU-s", 6, true);
-  bench::figure("decode + state + all 8 rules / R", median_rate(eight) / base, "ratio");
-  bench::figure("decode + state + all 27 tensor rules", median_rate(tensors), "M rows/CPU-s");
-  bench::judged("decode + state + all 27 tensor rules / R", median_rate(tensors) / base, "ratio",
-                0.25, true);
-  return 0;
+  std::string only = "framed,single,layouts";
+  int rounds = 5;
+  std::string bootstrap;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool more = i + 1 < args.size();
+    if (args[i] == "--only" && more) {
+      only = args[++i];
+    } else if (args[i] == "--rounds" && more) {
+      rounds = std::max(1, std::atoi(args[++i].c_str()));
+    } else {
+      bootstrap = args[i];
+    }
+  }
+  const char* const given = std::getenv("KAFKA_BOOTSTRAP_SERVERS");
+  if (bootstrap.empty() && given != nullptr) bootstrap = given;
+  if (bootstrap.empty()) fail("no broker: set KAFKA_BOOTSTRAP_SERVERS (tools/kafka start)");
+  std::array<char, 4096> self{};
+  if (::readlink("/proc/self/exe", self.data(), self.size() - 1) <= 0) fail("no name of its own");
+  Bench all(self.data(), bootstrap, rounds);
+  const auto wanted = [&](const char* name) {
+    return ("," + only + ",").find("," + std::string(name) + ",") != std::string::npos;
+  };
+  if (wanted("framed")) all.framed();
+  if (wanted("single")) all.single();
+  if (wanted("layouts")) all.layouts();
+  return all.missed() ? 1 : 0;
 }

@@ -1,7 +1,9 @@
 // Rows per second through the engine: frames of 100 summary rows in memory; one rule, eight, and all
 // tensor rules of a model of 200 tensors.
-// Also counts allocations per row in steady state (wanted: 0). Decoding is measured elsewhere.
+// Also counts allocations per row in steady state (wanted: 0). Decoding is measured elsewhere. Last, in
+// turns: what a rule in YAML costs beside the same rule in C++; exit code 1 when that is too much.
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -10,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_report.h"
+#include "bench/healthy_rows.h"
 #include "rules/rules.h"
 
 namespace {
@@ -53,29 +57,10 @@ struct Stream {
   static std::string body(std::size_t from) {
     std::vector<core::SummaryRow> rows;
     for (std::size_t i = from; i < from + kRows; ++i) {
-      core::SummaryRow row;
-      row.name = core::name_hash("layer" + std::to_string(i));
-      row.count = 4096;
-      row.sum = 1;
-      row.sumsq = 40.96;
-      row.m2 = 40;
-      row.abs_sum = 409.6;
-      row.min = -1;
-      row.max = 1;
-      row.zero = 3;
-      row.negative = 2000;
-      row.meta = core::meta::make(core::Dtype::f32,
-                                  i % 2 == 0 ? core::Role::gradient : core::Role::weight);
-      rows.push_back(row);
+      const core::Role role = i % 2 == 0 ? core::Role::gradient : core::Role::weight;
+      rows.push_back(bench::healthy_row("layer" + std::to_string(i), role));
     }
-    std::string out;
-    for (std::size_t k = 0; k < core::summary_column::columns; ++k) {
-      for (const core::SummaryRow& row : rows) {
-        out.append(reinterpret_cast<const char*>(&row) + k * core::kColumnBytes,
-                   core::kColumnBytes);
-      }
-    }
-    return out;
+    return bench::body_of(rows);
   }
 
   void feed(Engine& engine, core::FrameKind kind, std::uint32_t rows, std::size_t columns,
@@ -162,6 +147,12 @@ constexpr char kDeclaredWindow[] =
     "[{name: spike, select: 'tensor(\".*\")', window: last 50 steps, when: 'l2 > 10 * "
     "median(l2)'}]";
 
+// A window that slides and one that only grows.
+constexpr char kDeclaredMean[] =
+    "[{name: jump, select: 'tensor(\".*\")', window: last 10 steps, when: 'l2 > 10 * mean(l2)'}]";
+constexpr char kDeclaredStart[] =
+    "[{name: jump, select: 'tensor(\".*\")', window: since start, when: 'l2 > 10 * mean(l2)'}]";
+
 void rows(benchmark::State& state, const char* rules) {
   Stream stream(static_cast<std::size_t>(state.range(0)));
   const std::unique_ptr<Engine> engine = make_engine(rules);
@@ -184,10 +175,61 @@ void rows(benchmark::State& state, const char* rules) {
 BENCHMARK_CAPTURE(rows, one_rule, kOne)->Arg(100)->Arg(1000)->Arg(100000);
 BENCHMARK_CAPTURE(rows, declared_rule, kDeclared)->Arg(100)->Arg(1000)->Arg(100000);
 BENCHMARK_CAPTURE(rows, declared_window, kDeclaredWindow)->Arg(100)->Arg(1000);
+BENCHMARK_CAPTURE(rows, declared_mean, kDeclaredMean)->Arg(100)->Arg(1000);
+BENCHMARK_CAPTURE(rows, declared_start, kDeclaredStart)->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(rows, eight_rules, kEight)->Arg(100)->Arg(1000)->Arg(100000);
 BENCHMARK_CAPTURE(rows, tensor_rules, kTensorRules)->Arg(200)->Arg(1000);
+
+// ── A rule in YAML beside the same in C++ ──────────────────────────────────────────────────────
+
+double cpu_nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
+
+/// One rule over its own stream.
+struct Side {
+  Stream stream;
+  std::unique_ptr<Engine> engine;
+  std::vector<double> times = {};  // ns per row, round by round
+
+  Side(const char* rules, std::size_t tensors) : stream(tensors), engine(make_engine(rules)) {
+    for (int i = 0; i < 100; ++i) stream.step(*engine);
+  }
+  void round() {
+    constexpr int kSteps = 500;
+    const double begin = cpu_nanoseconds();
+    for (int i = 0; i < kSteps; ++i) stream.step(*engine);
+    times.push_back((cpu_nanoseconds() - begin) / kSteps / static_cast<double>(stream.tensors));
+  }
+};
+
+bool declared_beside_built_in() {
+  constexpr double kMost = 3;
+  constexpr int kRounds = 15;
+  bool met = true;
+  for (const std::size_t tensors : {100, 1000}) {
+    Side built_in(kOne, tensors);
+    Side declared(kDeclared, tensors);
+    for (int round = 0; round < kRounds; ++round) {
+      built_in.round();
+      declared.round();
+    }
+    met &= bench::beside("a rule in YAML, " + std::to_string(tensors) + " tensors; floor: in C++",
+                         bench::quantile(declared.times, 0.5), bench::quantile(built_in.times, 0.5),
+                         "ns", kMost);
+  }
+  return met;
+}
 
 }  // namespace
 }  // namespace tocsin::rules
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return tocsin::rules::declared_beside_built_in() ? 0 : 1;
+}

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/healthy_rows.h"
 #include "rules/rules.h"
 
 namespace tocsin::rules {
@@ -41,26 +42,10 @@ struct Shard {
       : number(its_number), of(shards), workers(count) {
     std::vector<core::SummaryRow> all;
     for (std::size_t i = 0; i < tensors(); ++i) {
-      core::SummaryRow row;
-      row.name = core::name_hash("layer" + std::to_string(number * tensors() + i));
-      row.count = 4096;
-      row.sum = 1;
-      row.sumsq = 40.96;
-      row.m2 = 40;
-      row.abs_sum = 409.6;
-      row.min = -1;
-      row.max = 1;
-      row.zero = 3;
-      row.negative = 2000;
-      row.meta = core::meta::make(core::Dtype::f32, core::Role::gradient);
-      all.push_back(row);
+      const std::string name = "layer" + std::to_string(number * tensors() + i);
+      all.push_back(bench::healthy_row(name, core::Role::gradient));
     }
-    for (std::size_t k = 0; k < core::summary_column::columns; ++k) {
-      for (const core::SummaryRow& row : all) {
-        rows.append(reinterpret_cast<const char*>(&row) + k * core::kColumnBytes,
-                    core::kColumnBytes);
-      }
-    }
+    rows = bench::body_of(all);
     RulesConfig rules;
     for (const char* name : {"exploding_tensor", "straggler", "replica_divergence"}) {
       auto rule = make_rule(name);

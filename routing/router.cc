@@ -27,6 +27,9 @@ core::Status Router::restore(std::string_view key, std::string_view value) {
 void Router::restored(WallTime now) { impl_->restored(now); }
 void Router::on_issue(Issue issue, WallTime now) { impl_->on_issue(std::move(issue), now); }
 void Router::on_job(const core::JobEvent& event, WallTime now) { impl_->on_job(event, now); }
+void Router::on_report(const core::RunRef& run, std::string where, WallTime now) {
+  impl_->on_report(run, std::move(where), now);
+}
 void Router::on_delivery(const core::Delivery& delivery, WallTime now) {
   impl_->on_delivery(delivery, now);
 }

@@ -38,6 +38,9 @@ class Router::Impl {
     tell_at_once(now);
   }
   void on_job(const core::JobEvent& event, core::WallTime now) { intake_.on_job(event, now); }
+  void on_report(const core::RunRef& run, std::string where, core::WallTime now) {
+    runs_.note_report(run, std::move(where), now);
+  }
   void on_delivery(const core::Delivery& delivery, core::WallTime now) {
     intake_.on_delivery(delivery, now);
   }
@@ -73,6 +76,7 @@ class Router::Impl {
   void tell_at_once(core::WallTime now);
 
   // router_state.cc
+  void name_report(core::Issue& issue) const;
   void close_unrouted(core::WallTime now);
 
   RouteTree tree_;

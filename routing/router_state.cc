@@ -73,9 +73,20 @@ void Router::Impl::restored(WallTime now) {
   catchup_.start();
 }
 
+void Router::Impl::name_report(core::Issue& issue) const {
+  const std::string* where = runs_.report_of(issue);
+  if (where == nullptr) return;
+  const bool told = std::any_of(issue.annotations.begin(), issue.annotations.end(),
+                                [](const auto& one) { return one.first == "report"; });
+  if (!told) issue.annotations.emplace_back("report", *where);  // else as its producer says
+}
+
 Output Router::Impl::take() {
   Output out;
   teller_.take(out);
+  for (core::Notification& notification : out.notifications) {
+    for (core::NotifiedIssue& one : notification.issues) name_report(one.issue);
+  }
   out.transitions = issues_.take_transitions();
   groups_.take(out.state);
   issues_.take(out.state);

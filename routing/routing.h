@@ -278,6 +278,7 @@ struct RunView {
   std::optional<double> step_seconds;         // median of one
   core::WallTime step_time{};
   std::string job;
+  std::string report;  // where its page lies
 };
 
 /// A leaf that given labels reach.
@@ -331,6 +332,9 @@ class Router {
   /// ended → the attempt's issues resolve (not those about the end itself); a higher attempt
   /// started → those of lower ones do.
   void on_job(const core::JobEvent& event, core::WallTime now);
+  /// Where the page about an attempt that has ended lies (docs/report.md). Messages about its issues
+  /// say it from then on, as the annotation `report`.
+  void on_report(const core::RunRef& run, std::string where, core::WallTime now);
   /// The notification log follows: what never arrived is not told any more.
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
   /// A record of `router-control`: key, and its value (nullopt: taken back). invalid_argument: it

@@ -40,6 +40,7 @@ void Runs::next_attempt(RunState& run, std::uint32_t attempt, WallTime at, RunEf
   run.step.reset();
   run.step_seconds.reset();
   run.step_time = {};
+  run.report.clear();
 }
 
 RunEffects Runs::note(const Issue& issue, WallTime now) {
@@ -127,6 +128,7 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   } else if (run.ended_at && time > *run.ended_at) {
     run.ended_at.reset();  // given up for lost, and heard of again
     run.outcome.clear();
+    run.report.clear();  // another follows at its end
     news = true;
   }
   const bool watched = limits_.job_lost_after > core::Duration::zero();
@@ -136,6 +138,21 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   watch(uid, run);
   table_.touch(uid);
   return out;
+}
+
+void Runs::note_report(const core::RunRef& of, std::string where, WallTime now) {
+  const std::string uid = core::to_text(of.uid);
+  RunState* found = of.uid.nil() ? nullptr : table_.find(uid);
+  if (found == nullptr || of.attempt != found->attempt || found->report == where) return;
+  found->report = std::move(where);
+  found->saved_at = now;
+  table_.touch(uid);
+}
+
+const std::string* Runs::report_of(const Issue& issue) const {
+  const RunState* run = table_.find(run_of(issue));
+  if (run == nullptr || run->report.empty()) return nullptr;
+  return issue.run.attempt == 0 || issue.run.attempt == run->attempt ? &run->report : nullptr;
 }
 
 RunEffects Runs::lose(const Agenda::Entry& due) {
@@ -164,7 +181,7 @@ std::optional<RunView> Runs::find(const core::RunUid& uid) const {
   if (found == nullptr) return std::nullopt;
   const RunState& run = *found;
   return RunView{run.attempt, run.launch,       run.ended_at,  run.lost, run.outcome,
-                 run.step,    run.step_seconds, run.step_time, run.job};
+                 run.step,    run.step_seconds, run.step_time, run.job,  run.report};
 }
 
 }  // namespace tocsin::routing

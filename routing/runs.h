@@ -48,6 +48,10 @@ class Runs {
   RunEffects note(const core::Issue& issue, core::WallTime now);
   /// True in `stale`: of an attempt before the newest; nothing was done.
   RunEffects note(const core::JobEvent& event, core::WallTime now, bool& stale);
+  /// Nothing of an attempt other than the newest.
+  void note_report(const core::RunRef& run, std::string where, core::WallTime now);
+  /// Where the page of its run lies; nullptr: there is none, or not yet.
+  [[nodiscard]] const std::string* report_of(const core::Issue& issue) const;
   /// Due::lose_run, Due::forget_run.
   RunEffects lose(const Agenda::Entry& due);
   void forget(const Agenda::Entry& due) { table_.erase(due.key); }

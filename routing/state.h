@@ -128,6 +128,7 @@ struct RunState {
   std::optional<std::int64_t> step;
   std::optional<double> step_seconds;
   core::WallTime step_time{};
+  std::string report;  // where the page lies that was written at its end
   // Not stored: when it was written last, so that heartbeats do not write every time.
   core::WallTime saved_at{};
 };

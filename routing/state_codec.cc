@@ -103,6 +103,7 @@ void fields(A& io, Of<A, RunState>& run) {
   io.field("step", run.step);
   io.field("step_seconds", run.step_seconds);
   io.field("step_time", Nanoseconds{run.step_time}, "", How::required);
+  io.field("report", run.report);
 }
 
 namespace {

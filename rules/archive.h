@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "rules/whole.h"
 
 namespace tocsin::rules {
 
@@ -24,12 +27,16 @@ namespace tocsin::rules {
 #endif
 #endif
 
-/// Nothing where the compiler cannot (Clang before 20), or does it wrong: of a structure with bases that
-/// is larger than its buffer of 256 bytes, GCC 12 clears data.
+/// Nothing where the compiler cannot (Clang before 20). Of a structure with bases that is larger than
+/// its buffer of 256 bytes, GCC 12 clears data: such a one may have no padding.
 template <typename T>
 void clear_padding([[maybe_unused]] T& value) noexcept {
 #if defined(TOCSIN_CLEARS_PADDING)
-  if constexpr (std::is_standard_layout_v<T> || sizeof(T) <= 256) __builtin_clear_padding(&value);
+  if constexpr (std::is_standard_layout_v<T> || sizeof(T) <= 256) {
+    __builtin_clear_padding(&value);
+  } else {
+    static_assert(Whole<T>, "name its gaps");
+  }
 #endif
 }
 
@@ -112,6 +119,22 @@ void io(A& archive, T& value) {
     archive.template leaf<T>();
   } else {
     archive.flat(&value, 1);
+  }
+}
+
+/// As it lies in memory, with zeros where it has no value.
+template <typename A, typename T>
+requires std::is_trivially_copyable_v<std::optional<T>>
+void io(A& archive, std::optional<T>& value) {
+  if constexpr (A::kLayout) {
+    archive.template leaf<std::optional<T>>();
+  } else if constexpr (A::kReading) {
+    archive.flat(&value, 1);
+  } else {
+    alignas(std::optional<T>) std::array<std::byte, sizeof(value)> bytes{};
+    auto* const copy = new (bytes.data()) std::optional<T>;
+    if (value) copy->emplace(*value);
+    archive.raw(bytes.data(), bytes.size());
   }
 }
 

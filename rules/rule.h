@@ -37,6 +37,7 @@
 #include "rules/row.h"
 #include "rules/rules.h"
 #include "rules/selection.h"
+#include "rules/whole.h"
 
 namespace tocsin::rules {
 
@@ -181,7 +182,7 @@ void judge_rows(const RowBatch& batch, std::span<const std::uint32_t> rows, cons
   }
 }
 
-/// `Rule` has: Config, State (trivially copyable), update(config, state, row, batch) → Verdict,
+/// `Rule` has: Config, State (trivially copyable, without padding), update(config, state, row, batch) → Verdict,
 /// explain(config, state, row*, batch*, subject, kind) → Finding, badness(config, state, row*). And
 /// perhaps quiet(config, states, batch, from, count) → bool: judges so many rows of the batch from
 /// one on together, with the states of their units, if each of them is surely ok; false: it has done
@@ -191,7 +192,7 @@ template <typename Rule>
 class RowProgramOf final : public RowProgram {
  public:
   using State = typename Rule::State;
-  static_assert(std::is_trivially_copyable_v<State>);
+  static_assert(std::is_trivially_copyable_v<State> && Whole<State>, "snapshots hold its bytes");
   typename Rule::Config config;
 
   [[nodiscard]] TensorUse tensor_use() const noexcept override {
@@ -273,7 +274,7 @@ struct SeriesKey {
 };
 
 /// State of one series rule in one run: one shared struct and one per series, all trivially
-/// copyable. Owned by the engine.
+/// copyable and without padding. Owned by the engine.
 class SeriesMemory {
  public:
   static constexpr std::size_t kMaxSeries = 4096;
@@ -305,7 +306,7 @@ class SeriesMemory {
  private:
   template <typename T>
   static T& as(std::vector<std::byte>& bytes) {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::is_trivially_copyable_v<T> && Whole<T>, "snapshots hold its bytes");
     if (bytes.size() != sizeof(T)) {
       bytes.assign(sizeof(T), std::byte{});
       new (bytes.data()) T{};

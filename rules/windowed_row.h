@@ -35,14 +35,17 @@ struct Latest {
   }
 };
 
-/// `Rule` has what RowProgramOf asks for, and: Item (trivially copyable), window(config) → how many
-/// of them; its update is update(config, state, items, row, batch).
+/// `Rule` has what RowProgramOf asks for, and: Item (as State), window(config) → how many
+/// of them; its update is update(config, state, items, row, batch). And perhaps Glance, made of (config,
+/// batch) once per frame: helps() → whether to ask it at all; settles(state, items, row, slot) → does what
+/// update would where that surely answers Glance::kAnswer, and is false, with nothing done, elsewhere.
 template <typename Rule>
 class WindowedRowProgram final : public RowProgram {
  public:
   using State = typename Rule::State;
   using Item = typename Rule::Item;
   static_assert(std::is_trivially_copyable_v<State> && std::is_trivially_copyable_v<Item>);
+  static_assert(Whole<State> && Whole<Item>, "snapshots hold their bytes");
   static_assert(sizeof(State) % 8 == 0 && sizeof(Item) % 8 == 0, "states stand side by side");
   typename Rule::Config config;
 
@@ -63,13 +66,28 @@ class WindowedRowProgram final : public RowProgram {
              EvaluationCounts& counts) const override {
     const std::size_t size = state_bytes();
     const std::size_t window = Rule::window(config);
-    judge_rows(batch, rows, lives, noted, counts,
-               [&](const Row& row, std::uint32_t slot, std::size_t at) {
-                 fetch_ahead(batch, rows, at, states, size);
-                 std::byte* own = states + slot * size;
-                 const std::span<Item> tail(reinterpret_cast<Item*>(own + sizeof(State)), window);
-                 return Rule::update(config, *reinterpret_cast<State*>(own), tail, row, batch);
-               });
+    const auto each = [&](auto&& update) {
+      judge_rows(batch, rows, lives, noted, counts,
+                 [&](const Row& row, std::uint32_t slot, std::size_t at) {
+                   fetch_ahead(batch, rows, at, states, size);
+                   std::byte* own = states + slot * size;
+                   const std::span<Item> tail(reinterpret_cast<Item*>(own + sizeof(State)), window);
+                   return update(*reinterpret_cast<State*>(own), tail, row, slot);
+                 });
+    };
+    const auto in_full = [&](State& state, std::span<Item> tail, const Row& row, std::uint32_t) {
+      return Rule::update(config, state, tail, row, batch);
+    };
+    if constexpr (requires { typename Rule::Glance; }) {
+      const typename Rule::Glance glance(config, batch);
+      if (glance.helps()) {
+        return each([&](State& state, std::span<Item> tail, const Row& row, std::uint32_t slot) {
+          return glance.settles(state, tail, row, slot) ? Rule::Glance::kAnswer
+                                                        : in_full(state, tail, row, slot);
+        });
+      }
+    }
+    each(in_full);
   }
   [[nodiscard]] Finding explain(const std::byte* state, const Row* row, const RowBatch* batch,
                                 const Subject& subject, unsigned kind) const override {

@@ -4,115 +4,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "app/client/abi_guard.h"
-#include "app/client/python_calls.h"
-#include "app/client/step_lane.h"
+#include "app/client/python_lane.h"
 
 namespace client = tocsin::app::client;
 
 namespace {
 
+using client::add;
+using client::Arguments;
+using client::capsule_of;
+using client::functions_of;
+using client::has;
+using client::Lane;
+using client::LaneRef;
+using client::none;
+using client::number;
 using client::PyMethod;
 using client::PyObject;
-using client::PythonCalls;
-
-// Of one client, shared by all functions that were made for it. After close() nothing is done any more.
-class Lane {
- public:
-  explicit Lane(tocsin_client* handle) : handle_(handle), lane_(client::process().clock) {}
-
-  // Runs `call(StepLane&, Session&)`; `otherwise` where the client is closed or another process's. Nothing of a parent is
-  // touched, not even its lock.
-  template <typename T, typename F>
-  T with(T otherwise, F&& call) noexcept {
-    if (!client::is_ours(handle_)) return otherwise;
-    T out = otherwise;
-    (void)client::guarded([&]() -> std::int32_t {
-      const std::lock_guard lock(mutex_);  // of a Python without its global lock
-      if (handle_ != nullptr) out = call(lane_, handle_->client->session());
-      return TOCSIN_OK;
-    });
-    return out;
-  }
-  [[nodiscard]] tocsin_client* handle() const noexcept { return handle_; }
-  [[nodiscard]] std::int64_t now() const { return lane_.now(); }
-  void close() noexcept {
-    if (!client::is_ours(handle_)) {
-      handle_ = nullptr;
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    handle_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  tocsin_client* handle_;
-  client::StepLane lane_;
-};
+using client::python;
+using client::self_of;
+using client::untyped;
 
 // A phase of it; may be entered again inside itself.
 struct Phase {
   std::shared_ptr<Lane> lane;
   std::uint64_t name = 0;
   std::vector<std::int64_t> began;
+  std::int64_t ended = 0;  // when it was left last
 };
 
 // A phase inside itself; of more, the outermost were entered and never left: something was raised in them.
 constexpr std::size_t kDeepest = 64;
-
-// Once a function below runs, they were found.
-const PythonCalls& python() { return *client::python_calls(); }
-
-template <typename T>
-T& self_of(PyObject* capsule) {
-  return *static_cast<T*>(python().capsule_pointer(capsule, nullptr));
-}
-
-template <typename T>
-void destroy(PyObject* capsule) {
-  delete static_cast<T*>(python().capsule_pointer(capsule, nullptr));
-}
-
-template <typename T>
-PyObject* capsule_of(T value) {
-  auto owned = std::make_unique<T>(std::move(value));
-  PyObject* out = python().new_capsule(owned.get(), nullptr, destroy<T>);
-  if (out != nullptr) (void)owned.release();
-  return out;
-}
-
-PyObject* none() {
-  python().increase(python().none);
-  return python().none;
-}
-
-// False: an error is set in Python.
-bool number(PyObject* given, std::uint64_t& out) {
-  out = python().as_u64(given);
-  return out != ~std::uint64_t{0} || python().error_occurred() == nullptr;
-}
-bool number(PyObject* given, std::int64_t& out) {
-  out = python().as_i64(given);
-  return out != -1 || python().error_occurred() == nullptr;
-}
-bool number(PyObject* given, double& out) {
-  out = python().as_double(given);
-  return out != -1 || python().error_occurred() == nullptr;
-}
-
-bool has(std::ptrdiff_t given, std::ptrdiff_t wanted, const char* signature) {
-  if (given == wanted) return true;
-  python().set_error(*python().type_error, signature);
-  return false;
-}
-
-using LaneRef = std::shared_ptr<Lane>;
-using Arguments = PyObject* const*;
 
 PyObject* scalar(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept {
   std::uint64_t name = 0;
@@ -127,13 +52,6 @@ PyObject* scalar(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept
     return 0;
   });
   return none();
-}
-
-void add(Lane& lane, const client::PhaseTime& time) {
-  lane.with(0, [&](client::StepLane& held, client::Session& session) {
-    held.time(session, time);
-    return 0;
-  });
 }
 
 PyObject* phase_add(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept {
@@ -161,42 +79,24 @@ PyObject* phase_leave(PyObject* self, Arguments /*given*/, std::ptrdiff_t /*coun
   if (phase.began.empty()) return none();
   const std::int64_t began = phase.began.back();
   phase.began.pop_back();
-  add(*phase.lane, {phase.name, began, phase.lane->now() - began});
+  phase.ended = phase.lane->now();
+  add(*phase.lane, {phase.name, began, phase.ended - began});
   return none();
-}
-
-template <typename F>
-void* untyped(F* function) {
-  return reinterpret_cast<void*>(function);
 }
 
 PyObject* phase_depth(PyObject* self, PyObject* /*unused*/) noexcept {
   return python().new_long(static_cast<long>(self_of<Phase>(self).began.size()));
 }
 
+PyObject* phase_ended(PyObject* self, PyObject* /*unused*/) noexcept {
+  return python().build("L", static_cast<long long>(self_of<Phase>(self).ended));
+}
+
 PyMethod phase_methods[] = {{"enter", untyped(phase_enter), client::kPyNoArguments, nullptr},
                             {"leave", untyped(phase_leave), client::kPyArguments, nullptr},
                             {"depth", untyped(phase_depth), client::kPyNoArguments, nullptr},
+                            {"ended", untyped(phase_ended), client::kPyNoArguments, nullptr},
                             {"add", untyped(phase_add), client::kPyArguments, nullptr}};
-
-// {name: function} over one object, whose reference is taken.
-template <std::size_t N>
-PyObject* functions_of(PyMethod (&methods)[N], PyObject* self) {
-  if (self == nullptr) return nullptr;
-  PyObject* out = python().new_dict();
-  bool whole = out != nullptr;
-  for (std::size_t i = 0; i < N && whole; ++i) {
-    PyObject* function = python().new_function(&methods[i], self, nullptr);
-    whole = function != nullptr && python().dict_set(out, methods[i].name, function) == 0;
-    if (function != nullptr) python().decrease(function);
-  }
-  python().decrease(self);
-  if (!whole && out != nullptr) {
-    python().decrease(out);
-    return nullptr;
-  }
-  return out;
-}
 
 PyObject* phase(PyObject* self, PyObject* name) noexcept {
   PyObject* out = nullptr;
@@ -282,6 +182,7 @@ PyObject* close(PyObject* self, PyObject* /*unused*/) noexcept {
 PyMethod lane_methods[] = {
     {"scalar", untyped(scalar), client::kPyArguments, nullptr},
     {"phase", untyped(phase), client::kPyOneArgument, nullptr},
+    {"passes", untyped(client::passes_of), client::kPyArguments, nullptr},
     {"tell_held", untyped(tell_held), client::kPyNoArguments, nullptr},
     {"tell_values", untyped(tell_values), client::kPyNoArguments, nullptr},
     {"due", untyped(due), client::kPyOneArgument, nullptr},

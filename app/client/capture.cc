@@ -342,6 +342,7 @@ void read(config::Reader& in, CaptureConfig& cfg) {
   in.optional("step_by", cfg.step_by,
               "whose updates are the steps of training, of several optimizers in one loop: "
               "first_optimizer, the name that one was watched by, or manual (hook.step())");
+  read_phases(in, cfg.phases);
   Value overhead;
   in.any("overhead", overhead, "share of the step time that the hook may take, `1%` or 0.01",
          R"({"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1},

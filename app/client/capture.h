@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/client/phases_config.h"
 #include "app/client/raw_config.h"
 #include "app/client/save_grid.h"
 #include "app/client/statistic_set.h"
@@ -44,8 +45,9 @@ struct CaptureConfig {
   Every every;
   ByMode<std::optional<Every>> every_in;  // of one mode, when given apart; predict: as eval
   Every scalars{1, core::Duration{0}, 0};
-  std::string workers = "auto";             // auto | one | all
-  std::string step_by = "first_optimizer";  // that, the name of a watched one, or manual
+  std::string workers = "auto";                    // auto | one | all
+  std::string step_by = "first_optimizer";         // that, the name of a watched one, or manual
+  std::vector<std::string> phases = all_phases();  // timed without being asked for
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
   bool dry_run = false;                       // measures and sends nothing

@@ -25,6 +25,11 @@ std::vector<Value> plans_of(const Value& args) {
   return {*plans};
 }
 
+bool pauses(const core::Command& command) {
+  const auto* said = core::as<bool>(core::find(command.args, "pause"));
+  return said != nullptr && *said;
+}
+
 core::Ack answer_to(const core::Command& command, std::string_view phase, std::string reason) {
   core::Ack ack;
   ack.command_id = command.command_id;
@@ -57,6 +62,7 @@ CollectionMask CaptureControl::mask_of(std::uint64_t collection) const {
 }
 
 CollectionMask CaptureControl::due(const StepCounter& steps) {
+  if (paused_) return 0;
   if (!due_) {
     due_ = plan_.due(steps.mode(), steps.step(), governor_.stretch(), clock_.monotonic());
   }
@@ -64,7 +70,7 @@ CollectionMask CaptureControl::due(const StepCounter& steps) {
 }
 
 CollectionMask CaptureControl::due_ahead(std::uint32_t ahead, const StepCounter& steps) {
-  if (ahead == 0) return due(steps);
+  if (ahead == 0 || paused_) return due(steps);
   const std::int64_t step = steps.step() + ahead;
   if (!due_ahead_ || due_ahead_->first != step) {
     due_ahead_.emplace(step,
@@ -139,7 +145,11 @@ CaptureChange CaptureControl::step_begins(std::int64_t step) {
   // The union is made anew: what two have asked for stays while one of them wants it.
   plan_.restore();
   std::vector<std::string> refused;
-  for (const auto& [slot, command] : active_) extend(command, refused);
+  paused_ = false;
+  for (const auto& [slot, command] : active_) {
+    extend(command, refused);
+    paused_ = paused_ || pauses(command);
+  }
   forget_due();
   return out;
 }

@@ -62,8 +62,10 @@ class CaptureControl {
   [[nodiscard]] core::Duration measuring_since() const;
   /// False: due() will say 0 for the present step, whenever it is asked. Asks nothing itself.
   [[nodiscard]] bool may_be_due(const StepCounter& steps) const {
-    return plan_.may_be_due(steps.mode(), steps.step(), governor_.stretch());
+    return !paused_ && plan_.may_be_due(steps.mode(), steps.step(), governor_.stretch());
   }
+  /// Somebody has asked for a pause: no tensor is due, whatever plans say. Scalars, steps and times go on.
+  [[nodiscard]] bool paused() const noexcept { return paused_; }
   /// Statistics were taken, from `since` to now.
   void measured(core::Duration since);
   /// Other threads worked so long on what was captured: it counts as capturing.
@@ -103,6 +105,7 @@ class CaptureControl {
   std::map<std::string, core::Command> asked_;   // by slot; not in effect yet
   std::map<std::string, core::Command> active_;  // by slot; part of the plan
   bool withdrawn_ = false;                       // something that was in effect
+  bool paused_ = false;                          // one of those in effect says so
   std::uint64_t sampled_steps_ = 0;
   core::Duration cost_{0};
 };

@@ -1,6 +1,7 @@
 #include "app/client/frame_batcher.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/identity.h"
@@ -71,6 +72,12 @@ void FrameBatcher::waits() {
   queue_.nudge();
 }
 
+// The sending thread sleeps for up to kPace, which is long for what ends a training.
+void FrameBatcher::hurry() {
+  if (!urgent_) queue_.wake();
+  urgent_ = true;
+}
+
 ExtensionRows& FrameBatcher::next_summary() {
   const std::size_t rows = waiting_.summary.size();
   const bool full =
@@ -84,6 +91,7 @@ void FrameBatcher::add(const core::SummaryRow& row) {
   if (waiting_.summary.size() == kFrameRows) flush();
   waiting_.summary.push_back(row);
   waits();
+  if (row.nan + row.posinf + row.neginf > 0) hurry();
 }
 
 void FrameBatcher::add_scalar(const Name& name, double value) {
@@ -92,6 +100,7 @@ void FrameBatcher::add_scalar(const Name& name, double value) {
                               core::nanoseconds(clock_.now()), value,
                               core::meta::make(core::Dtype::f64, name.role)});
   waits();
+  if (!std::isfinite(value)) hurry();
 }
 
 void FrameBatcher::add_span(std::uint64_t name, std::uint64_t track, std::int64_t start,
@@ -140,6 +149,7 @@ void FrameBatcher::flush() {
   flush_step_ends();
   flush_summary();
   waiting_.since = core::Duration{-1};
+  urgent_ = false;
 }
 
 void FrameBatcher::flush_if_due(core::Duration now) {
@@ -151,7 +161,8 @@ void FrameBatcher::flush_if_due(core::Duration now) {
 
 std::optional<core::Duration> FrameBatcher::due_in(core::Duration now) const {
   if (waiting_.since.count() < 0) return std::nullopt;
-  const core::Duration due = std::max(waiting_.since + kBatchTime, looked_ + kPace);
+  const core::Duration pace = urgent_ ? kUrgentPace : kPace;
+  const core::Duration due = std::max(waiting_.since + kBatchTime, looked_ + pace);
   return std::max(due - now, core::Duration{0});
 }
 

@@ -27,9 +27,11 @@ class FrameBatcher {
   static constexpr core::Duration kBatchTime = std::chrono::milliseconds(20);
   /// While they come all the time, the sending thread looks so often: each look costs a turn of its
   /// own and one of the transport.
-  static constexpr core::Duration kPace = std::chrono::milliseconds(200);
+  static constexpr core::Duration kPace = std::chrono::milliseconds(500);
+  /// The same where something that is no number is among them.
+  static constexpr core::Duration kUrgentPace = std::chrono::milliseconds(100);
   /// No row waits longer, also where the sending thread is held up.
-  static constexpr core::Duration kLongestWait = std::chrono::milliseconds(250);
+  static constexpr core::Duration kLongestWait = std::chrono::milliseconds(600);
 
   /// Borrows everything but the incarnation.
   FrameBatcher(const Identity& identity, std::uint64_t incarnation, NameTable& names,
@@ -86,6 +88,7 @@ class FrameBatcher {
   void send(Precedence precedence, std::size_t rows, std::int64_t first_step,
             std::int64_t last_step);
   void waits();
+  void hurry();
   void flush_summary();
   void flush_scalars();
   void flush_spans();
@@ -105,6 +108,7 @@ class FrameBatcher {
   std::uint64_t rows_ = 0;
   std::uint64_t scalar_rows_ = 0;
   std::uint64_t errors_ = 0;
+  bool urgent_ = false;     // among the rows that wait is one that must be heard of soon
   bool published_ = false;  // a frame of the present step that is not control is on its way
   bool degraded_ = false;
 };

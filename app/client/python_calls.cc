@@ -23,8 +23,11 @@ std::optional<PythonCalls> look_up() {
       find("PyLong_AsUnsignedLongLong", out.as_u64) && find("PyLong_AsLongLong", out.as_i64) &&
       find("PyFloat_AsDouble", out.as_double) && find("PyErr_Occurred", out.error_occurred) &&
       find("Py_IncRef", out.increase) && find("Py_DecRef", out.decrease) &&
-      find("PyErr_SetString", out.set_error) && find("_Py_NoneStruct", out.none) &&
-      find("PyExc_TypeError", out.type_error);
+      find("PyErr_SetString", out.set_error) && find("PyErr_Clear", out.clear_error) &&
+      find("PyObject_GetAttr", out.get_attribute) && find("PyObject_SetAttr", out.set_attribute) &&
+      find("PyObject_CallFunctionObjArgs", out.call) && find("PyObject_IsTrue", out.is_true) &&
+      find("PyObject_Size", out.size) && find("PyUnicode_InternFromString", out.intern) &&
+      find("_Py_NoneStruct", out.none) && find("PyExc_TypeError", out.type_error);
   if (!all) return std::nullopt;
   return out;
 }

@@ -38,6 +38,13 @@ struct PythonCalls {
   void (*increase)(PyObject*) = nullptr;
   void (*decrease)(PyObject*) = nullptr;
   void (*set_error)(PyObject* type, const char*) = nullptr;
+  void (*clear_error)() = nullptr;
+  PyObject* (*get_attribute)(PyObject*, PyObject* name) = nullptr;
+  int (*set_attribute)(PyObject*, PyObject* name, PyObject*) = nullptr;
+  PyObject* (*call)(PyObject*, ...) = nullptr;  // the arguments, and a null pointer
+  int (*is_true)(PyObject*) = nullptr;
+  std::ptrdiff_t (*size)(PyObject*) = nullptr;
+  PyObject* (*intern)(const char*) = nullptr;
   PyObject* none = nullptr;
   PyObject** type_error = nullptr;
 };

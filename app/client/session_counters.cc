@@ -15,6 +15,8 @@ ValueMap Session::counters() const {
   for (std::string& name : statistics_.left_out()) left_out.emplace_back(std::move(name));
   core::ValueList warnings;
   for (const std::string& text : capture_.plan().config().warnings) warnings.emplace_back(text);
+  core::ValueList phases;
+  for (const std::string& name : capture_.plan().config().phases) phases.emplace_back(name);
   return {
       {"run", core::to_text(options_.identity.run)},
       {"job", options_.identity.job},
@@ -24,8 +26,11 @@ ValueMap Session::counters() const {
       {"worker", options_.identity.worker},
       {"workers", capture_.plan().workers()},
       {"dry_run", capture_.plan().config().dry_run},
+      {"paused", capture_.paused()},
       {"capture_warnings", std::move(warnings)},
       {"step_by", capture_.plan().config().step_by},
+      {"phases", std::move(phases)},
+      {"step_ended", steps_.ended()},
       {"mode", std::string(core::to_string(steps_.mode()))},
       {"step", steps_.step()},
       {"global_step", steps_.global_step()},

@@ -33,6 +33,8 @@ class StepCounter {
   /// How often the present mode was entered before.
   [[nodiscard]] std::uint32_t pass() const noexcept { return passes_[index(mode_)]; }
   [[nodiscard]] const Moment& began() const noexcept { return began_; }
+  /// When the last step ended, UTC nanoseconds; 0: none has.
+  [[nodiscard]] std::int64_t ended() const noexcept { return ended_; }
   /// Something was published in the present step.
   [[nodiscard]] bool open() const noexcept { return open_; }
   void touch() noexcept { open_ = true; }
@@ -51,6 +53,7 @@ class StepCounter {
     ++steps_[index(mode_)];
     ++global_step_;
     began_ = now;
+    ended_ = now.wall;
     open_ = false;
   }
   /// Goes on where a checkpoint was; negative counts as 0.
@@ -68,6 +71,7 @@ class StepCounter {
   std::array<std::uint32_t, 4> entered_{};
   std::int64_t global_step_ = 0;
   Moment began_;
+  std::int64_t ended_ = 0;
   bool open_ = false;
 };
 

@@ -237,7 +237,7 @@ TOCSIN_API int32_t tocsin_command(tocsin_client* client, const char* slot, char*
 TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t length);
 /* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
  * run; {"event":"leave","reason":…}: this worker takes no further part; {"event":"preflight",
- * "findings":[{"kind","model","count","names"[,"threads","collectives"]}]}: what looks wrong (docs/wire.md);
+ * "findings":[{"kind","model","count","names"[,"threads","collectives","asked_by","command_id"]}]}: what looks wrong (docs/wire.md);
  * {"event":"heartbeat","expect_next_in":seconds}: the loop's own word that it goes on, and will be heard of
  * again within that time (0: it promises nothing any more). */
 TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, size_t length);

@@ -9,6 +9,7 @@
 #include <regex>
 #include <utility>
 
+#include "app/replay/rule_items.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -231,28 +232,9 @@ core::Result<std::vector<core::Value>> values_of(std::string text, const std::st
                "\" must be two numbers or two durations, the smaller one first");
 }
 
-std::string escaped(std::string json) {
-  for (std::size_t at = json.find("${"); at != std::string::npos; at = json.find("${", at + 3)) {
-    json.insert(at, "$");  // a text of the user's, and no variable
-  }
-  return json;
-}
-
-/// The first of these items of `rules:`.
-core::Result<rules::RuleSettings> read_first(core::ValueList items, const std::string& name) {
-  config::Diagnostics diagnostics;
-  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
-  const std::string text = escaped(core::to_json(core::ValueMap{{"rules", std::move(items)}}));
-  const auto document = config::Document::parse(text, "--sweep", nothing, diagnostics);
-  rules::RulesConfig made;
-  if (document) {
-    document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, made); });
-  }
-  for (const auto& problem : diagnostics.items()) {
-    if (problem.grade == config::Grade::error) return wrong(name + ": " + problem.message);
-  }
-  if (made.rules.empty()) return wrong(name + " cannot be made");
-  return std::move(made.rules.front());
+core::Result<rules::RuleSettings> sweep_rule(core::ValueList items, const std::string& name) {
+  auto rule = first_rule(std::move(items), "--sweep");
+  return rule ? std::move(rule) : wrong(name + ": " + rule.error().message);
 }
 
 /// Of a rule of one's own in YAML: `limit` is the first number in `when` that stands by itself right
@@ -302,7 +284,7 @@ core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
       items.emplace_back(
           core::ValueMap{{"name", other.name}, {"select", "step()"}, {"when", "true"}});
     }
-    return read_first(std::move(items), name);
+    return sweep_rule(std::move(items), name);
   }
   core::ValueMap with;
   for (const auto& one : rule.parameters) {
@@ -314,7 +296,7 @@ core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
                                           {"use", rule.type},
                                           {"preset", original ? "original" : "tocsin"},
                                           {"with", std::move(with)}};
-  return read_first(core::ValueList{item}, name);
+  return sweep_rule(core::ValueList{item}, name);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "app/stages/reports.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -50,15 +49,13 @@ ReportsStage::ReportsStage(ReportsOptions options, Gather gather, core::Log& log
 
 core::Status ReportsStage::open(const Instant& /*now*/) {
   ended_.clear();
-  next_.clear();
+  positions_.clear();
   return core::ok();
 }
 
 std::optional<Refusal> ReportsStage::handle(const core::RecordView& record,
                                             const StageContext& context) {
-  const core::StreamPartition where{std::string(record.stream), record.partition};
-  std::int64_t& next = next_[where];
-  next = std::max(next, record.offset + 1);
+  const core::StreamPartition where = positions_.read(record);
   if (record.tombstone || record.header("ce_type") != ingest::event_type::kJob) return std::nullopt;
   auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
@@ -98,6 +95,11 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event, core::Wal
             {{"run", core::to_text(event.run.uid)}, {"path", path}, {"issues", issues}});
   out.status = issues == 0 ? core::RuleState::no_issues_found : core::RuleState::issues_found;
   out.summary = {{"path", path}, {"issues", issues}};
+  if (!options_.url.empty()) {
+    const std::string_view slash = options_.url.ends_with('/') ? "" : "/";
+    out.summary.emplace_back("url",
+                             options_.url + std::string(slash) + report::page_name(event.run));
+  }
   return out;
 }
 
@@ -115,22 +117,15 @@ StageOutput ReportsStage::take(const Instant& now) {
                                                     write(one.event, now.wall), options_.cluster)});
   }
   // After a crash the ends are read again whose page is not written.
-  auto& positions = out.positions.emplace();
-  for (const auto& [where, next] : next_) {
-    std::int64_t from = next;
-    for (const Ended& one : ended_) {
-      if (one.where == where) from = std::min(from, one.offset);
-    }
-    positions.push_back({where, from});
-  }
+  out.positions = positions_.take(ended_);
   return out;
 }
 
 void ReportsStage::revoked(std::span<const core::StreamPartition> partitions) {
   for (const core::StreamPartition& gone : partitions) {
     std::erase_if(ended_, [&](const Ended& one) { return one.where == gone; });
-    next_.erase(gone);
   }
+  positions_.forget(partitions);
 }
 
 ReportsStage::Gather gather_from(ingest::Transport& transport) {

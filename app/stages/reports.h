@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <string>
 
 #include "app/report/run_report.h"
 #include "app/stage.h"
+#include "app/stages/input_positions.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
@@ -18,6 +18,7 @@ namespace tocsin::app {
 
 struct ReportsOptions {
   std::string dir;
+  std::string url;  // under which others read it; empty: nowhere
   std::string cluster;
   std::string topic_prefix = "tocsin";
   std::string instance = "0";  // of several processes: part of the transactional id
@@ -58,8 +59,8 @@ class ReportsStage final : public Stage {
   core::Counter& failed_;
   core::Counter& skipped_;
   StageWiring wiring_;
-  std::deque<Ended> ended_;                             // whose page is still to be written
-  std::map<core::StreamPartition, std::int64_t> next_;  // what was read
+  std::deque<Ended> ended_;  // whose page is still to be written
+  InputPositions positions_;
 };
 
 /// What the topics say of one attempt. deadline_exceeded: they were not read to their end in time.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/events_log.h"
+#include "app/report/gather.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 
@@ -12,6 +13,16 @@ namespace tocsin::app {
 namespace {
 
 constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
+
+// Of a page that was written: its address, else its path. Of one that could not be: nothing.
+std::string where_of(const core::RuleStatusEvent& written) {
+  for (const std::string_view key : {"url", "path"}) {
+    const core::Value* value = core::find(written.summary, key);
+    const auto* text = value == nullptr ? nullptr : core::as<std::string>(*value);
+    if (text != nullptr) return *text;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -157,6 +168,8 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     if (board_ != nullptr) board_->note(*job);
     router_->on_job(*job, now);
+  } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&decoded->event)) {
+    if (rule->rule == report::kReportRule) router_->on_report(rule->run, where_of(*rule), now);
   }
   return std::nullopt;
 }

@@ -10,7 +10,7 @@ ORIGINAL = "@original"  # behind a rule's name: judged with the original's thres
 # They refuse to start without a selection, which nobody can make for the user, or judge no training.
 LEFT_OUT = {"all_zero", "tensor_variance", "unchanged_tensor", "similar_across_runs", "declared"}
 ALWAYS = {"training_preflight", "job_failed", "job_lost", "telemetry_gap", "run_unwatched", "clock_skew", "state_incomplete",
-          "worker_stands_still"}
+          "worker_stands_still", "worker_place"}
 PATIENCE = {"lost_after": "1000h", "idle_after": "1000h", "forget_after": "2000h", "max_runs": 20000}
 
 

@@ -12,13 +12,13 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, faults, jobs, partial, training, warm
+from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
 
-for part in ("modern", "fresh", "third", "fourth", "more_faults", "fourth_faults", "long"):
+for part in ("modern", "fresh", "third", "fourth", "fifth", "more_faults", "fourth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
-OTHERS = {**{name: part for part in (adversarial, partial, warm) for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
+OTHERS = {**{name: part for part in (adversarial, partial, warm, fifth_loops) for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
 def job_names():

@@ -1,7 +1,8 @@
 // Gradients of eight training jobs on a Kafka topic, the same at every call: what
 // bench/peers/streams.py lets a Kafka Streams program and ours judge.
 //
-//   streams_feed BOOTSTRAP PREFIX STEPS ROWS    ROWS of a step's 200 gradients to a frame
+//   streams_feed BOOTSTRAP PREFIX STEPS ROWS [FROM TO]    ROWS of a step's 200 gradients to a frame;
+//                                                         of all STEPS those from FROM to before TO
 //
 // Makes the topics `PREFIX.telemetry.v1` and `PREFIX.issues.v1` (and our others). Every gradient has
 // a mean magnitude of about 0.01, but three of each job become a ten-thousandth of that for a while;
@@ -54,6 +55,12 @@ class Feed {
       entries.push_back(entry);
     }
     send(run, writer_.dictionary(header(run, 0), entries));
+  }
+
+  /// As if the steps before it had been sent.
+  void begin_at(int step) {
+    const std::size_t frames = static_cast<std::size_t>(kTensors) / rows_ + 1;
+    for (std::uint64_t& each : sequence_) each = 1 + static_cast<std::size_t>(step) * frames;
   }
 
   void step(int run, int step) {
@@ -129,8 +136,8 @@ class Feed {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fputs("usage: streams_feed BOOTSTRAP PREFIX STEPS ROWS\n", stderr);
+  if (argc != 5 && argc != 7) {
+    std::fputs("usage: streams_feed BOOTSTRAP PREFIX STEPS ROWS [FROM TO]\n", stderr);
     return 2;
   }
   ingest::TransportConfig config;
@@ -151,13 +158,16 @@ int main(int argc, char** argv) {
   if (!publisher) return std::cerr << publisher.error().message << "\n", 2;
   const int steps = std::atoi(argv[3]);
   Feed feed(**publisher, steps, std::atoi(argv[4]));
-  if (steps > 0) {
+  const int from = argc == 7 ? std::atoi(argv[5]) : 0;
+  const int to = argc == 7 ? std::atoi(argv[6]) : steps;
+  if (from > 0) feed.begin_at(from);
+  if (from == 0 && steps > 0) {
     for (int run = 0; run < kRuns; ++run) feed.dictionary(run);
   }
-  for (int step = 0; step < steps; ++step) {
+  for (int step = from; step < to; ++step) {
     for (int run = 0; run < kRuns; ++run) feed.step(run, step);
   }
   if (!(*publisher)->flush(60s)) return std::cerr << "the broker did not take the frames\n", 2;
-  std::printf("%lld\n", static_cast<long long>(steps) * kRuns * kTensors);  // rows
+  std::printf("%lld\n", static_cast<long long>(to - from) * kRuns * kTensors);  // rows
   return 0;
 }

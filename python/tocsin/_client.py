@@ -75,6 +75,7 @@ class Client:
         lane = self._lane
         self.scalar: Callable[[int, float, bool], None] = lane.get("scalar", _nothing)
         self.phase: Callable[[int], Dict[str, Callable[..., None]]] = lane.get("phase", _nothing)
+        self.passes: Callable[..., Any] = lane.get("passes", _nothing)  # 0: only in Python
         self.tell_held: Callable[[], None] = lane.get("tell_held", _nothing)
         self.held: Callable[[], Any] = lane.get("held", _nothing)
         self.set_short: Callable[[int], None] = lane.get("set_short", _nothing)

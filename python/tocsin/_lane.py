@@ -76,8 +76,9 @@ class Lane:
 
     def phase(self, name: int) -> Functions:
         """By name: ``enter`` and ``leave``, around a phase; ``depth``, how often it was entered and not left; ``add(start,
-        duration)`` of one that somebody timed himself."""
+        duration)`` of one that somebody timed himself; ``ended``, when it was left last (0: never)."""
         began: List[int] = []
+        ended = [0]
 
         def add(start: int, duration: int) -> None:
             self._time(name, start, duration)
@@ -88,9 +89,10 @@ class Lane:
         def leave(*_: Any) -> None:
             if began:
                 start = began.pop()
-                self._time(name, start, time_ns() - start)
+                ended[0] = time_ns()
+                self._time(name, start, ended[0] - start)
 
-        return {"enter": enter, "leave": leave, "depth": lambda: len(began), "add": add}
+        return {"enter": enter, "leave": leave, "depth": lambda: len(began), "add": add, "ended": lambda: ended[0]}
 
     def _time(self, name: int, start: int, duration: int) -> None:
         """A span of the track ``phase``: a short one goes out with the end of the step, others at once."""

@@ -9,6 +9,8 @@ import glob
 import os
 from typing import Iterator, List, Optional
 
+from ._other_copies import load_engine, mode_for
+
 ABI_VERSION = 2
 LIBRARY = "libtocsin_client.so.0"
 
@@ -111,7 +113,9 @@ class Library:
                 tried.append(candidate)
                 continue
             try:
-                self.slow = ctypes.CDLL(candidate)
+                mode = mode_for(candidate)
+                self.slow = ctypes.CDLL(candidate, mode=mode)
+                load_engine(candidate, mode)
                 path = candidate
                 break
             except OSError as error:

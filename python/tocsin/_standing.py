@@ -112,6 +112,9 @@ class Standing:
             answer("refused", reason=f"unsupported: {args.get('kind')} (this hook has {', '.join(sorted(self._jobs))})")
             return
         try:
+            if args.get("tell"):  # an issue has asked: to be read beside it
+                self._say({"kind": "place", "asked_by": str((command.get("reason") or {}).get("rule", ""))[:200], "command_id": identity,
+                           "threads": _stacks.stacks(self._main), "collectives": _stacks.collectives()})
             job(command, args, answer)
         except Exception as error:  # noqa: BLE001
             answer("refused", reason=f"{type(error).__name__}: {error}"[:200])

@@ -4,6 +4,7 @@ import warnings
 from typing import Any, Mapping, Optional
 
 from . import _lifetime, adapters
+from ._phases import Wanted
 from .hook import Capture, Hook, Rules, Stop
 
 
@@ -11,7 +12,7 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
           run: Optional[str] = None, job: Optional[str] = None,
           labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
           capture: Capture = None, config: Optional[str] = None, loss: Any = None,
-          phases: bool = True, rules: Rules = None, stop: Stop = None) -> Hook:
+          phases: Wanted = True, rules: Rules = None, stop: Stop = None) -> Hook:
     """Starts watching; called again it gives the same hook and attaches what is new. With another
     ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
     in the meantime, and lets its optimizers go. The same happens, in a run of one process, where all that the former
@@ -22,8 +23,8 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
 
     ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
     configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
-    ``loss``. ``phases``: forward, backward and evaluation of a PyTorch model are timed, by two hooks on it (the
-    update is timed anyway); False takes none. ``rules``: who judges in a thread of this process, with nothing else to
+    ``loss``. ``phases``: what is timed without being asked for (docs/hook.md): all of it, False for the update alone, or
+    names. ``rules``: who judges in a thread of this process, with nothing else to
     start: names of rules and groups (``"default"``), a list of them or of items as in a configuration,
     a YAML file, or True for those of the configuration. What they find is a line on stderr and stands in
     ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of

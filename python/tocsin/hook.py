@@ -19,7 +19,7 @@ from ._emit import emit, reach
 from ._judge import Judge
 from ._options import client_options
 from ._original import OriginalNames
-from ._phases import NOTHING
+from ._phases import NOTHING, PHASES
 from ._process import say
 from ._reading_back import ReadsBack
 from ._spans import Spans
@@ -77,7 +77,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self.run, self.job = counters["run"], counters["job"]
         self.attempt, self.rank = counters["attempt"], counters["rank"]
         self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"),
-                         counters.get("step_by", FIRST))
+                         counters.get("step_by", FIRST), counters.get("phases", PHASES))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
         self._collections = Collections(client, self.errors, self.sink.adapters)
@@ -368,6 +368,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         commands = self._commands
         try:
             self.standing.stop()
+            self.sink.finalize()
             self.sink.close()
             commands.checkpoint_done()
             self._final = self._client.counters()

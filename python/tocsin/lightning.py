@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Set
 
 from ._callback import Watcher, loss_of, scalars
 from ._commands import StopRequest
+from ._phases import PASSES, without_passes
 
 if "lightning.pytorch" in sys.modules or "pytorch_lightning" not in sys.modules:
     from lightning.pytorch.callbacks import Callback
@@ -29,9 +30,12 @@ class TocsinCallback(Callback):
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
-        self._timed = bool(options.pop("phases", True))
+        said = options.pop("phases", True)
+        mine = PASSES | {"optimizer"}
+        self._timed = frozenset(mine if said is True else () if said is False else mine.intersection(
+            [said] if isinstance(said, str) else said))
         # Of the module's own forward() a Trainer on one device calls only what training_step() calls.
-        self._watcher = Watcher({**options, "phases": False})
+        self._watcher = Watcher({**options, "phases": without_passes(said)})
         self._since: Dict[str, int] = {}  # phase that goes on -> when it began
         self._losses: List[Any] = []  # of the micro-batches since the last update
         self._updates = 0
@@ -57,6 +61,11 @@ class TocsinCallback(Callback):
             return
         self._updates = trainer.global_step
         self._watcher.open(pl_module, trainer.optimizers, int(self._resumed.get("train", 0)))
+        if self._watcher.active:
+            phases = self._watcher.hook.sink.phases
+            self._timed = phases.wanted(self._timed)
+            if "initialization" in self._timed:
+                self._since["initialization"] = phases.take_opened()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if self._watcher.active and self._watcher.wants_checkpoint():
@@ -83,7 +92,7 @@ class TocsinCallback(Callback):
     # ---- times of phases
 
     def _begin(self, phase: str) -> None:
-        if self._timed:
+        if phase in self._timed:
             self._since[phase] = time_ns()
 
     def _end(self, phase: str) -> None:
@@ -94,6 +103,7 @@ class TocsinCallback(Callback):
                 sink.phases.of(phase)(began, time_ns() - began)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        self._end("initialization")
         self._begin("forward")
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
@@ -103,6 +113,10 @@ class TocsinCallback(Callback):
     def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
         self._end("backward")
 
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        if pl_module.automatic_optimization:  # else one may follow another
+            self._begin("optimizer")
+
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         self._begin("evaluation")
 
@@ -110,6 +124,7 @@ class TocsinCallback(Callback):
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any,
                            batch_idx: int) -> None:
+        self._end("optimizer")
         if self._watcher.active:
             with self._watcher.hook.sink.guard("lightning"):
                 self._say(trainer, outputs)

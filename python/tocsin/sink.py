@@ -38,9 +38,9 @@ from . import _client
 from ._contain import Errors, Guard
 from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
-from ._phases import Phases
+from ._phases import PHASES, Phases
 from ._process import say
-from ._steps import FIRST, FRESH, LOGGED, StepClock
+from ._steps import FIRST, FRESH, HELD, LOGGED, OPEN, StepClock
 from ._turns import Turns
 from .arrays import describe, dtype_code
 
@@ -54,11 +54,11 @@ class Sink:
     without a call between: they stand in every step."""
 
     def __init__(self, client: _client.Client, errors: Errors, rank: int, workers: str,
-                 step_by: str = FIRST) -> None:
+                 step_by: str = FIRST, phases: Sequence[str] = PHASES) -> None:
         self.active, self.rank, self.errors = True, rank, errors
         self.queue = DeviceQueue()
         self.device_counts = DeviceCounts()
-        self.phases = Phases(client)
+        self.phases = Phases(client, phases)
         self.clock = clock = StepClock(client, self.queue, step_by)
         self.host_tensor: Any = None  # a class whose tensors are on no device
         self._turns = Turns()
@@ -355,6 +355,11 @@ class Sink:
             self._client.lifecycle({"event": "preflight", "findings": findings})
         for text in words:
             say(text)
+
+    def finalize(self) -> None:
+        """No more steps follow: says how long ago the last one ended."""
+        ended = int(self._client.counters().get("step_ended", 0))
+        self.phases.finalize(max(ended, self.phases.updated()) if self.clock.state in (OPEN, HELD) else ended)
 
     def close(self) -> None:
         """The hook ends: adapters let go, what waits for a device is waited for."""

@@ -27,7 +27,8 @@ class TocsinCallback(TrainingCallback):
     """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round
     as ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are
     left out. ``trees``: whether ``trees/depth`` is logged, the longest path from a root to a leaf among
-    the round's trees, in edges; linear boosters have none. ``validation``: a DMatrix whose ``labels``
+    the round's trees, in edges, with ``trees/leaves``, those of that tree, and ``trees/deepest``, its number where a
+    round has several; linear boosters have none. ``validation``: a DMatrix whose ``labels``
     and ``predictions`` are captured when a rule asks for them or ``capture`` names their collections; with them
     goes what only both together say: the receiver operating characteristic, or the residuals. ``shap``: a
     DMatrix (None: ``validation``) of which the contributions of the features are captured, and only then computed,
@@ -96,7 +97,13 @@ class TocsinCallback(TrainingCallback):
             return {}
         try:
             last = model.num_boosted_rounds() - 1
-            return {"trees/depth": float(max(map(_depth_of, model[last:last + 1].get_dump())))}
+            dumps = model[last:last + 1].get_dump()
+            depths = [_depth_of(dump) for dump in dumps]
+            deepest = depths.index(max(depths))
+            out = {"trees/depth": float(depths[deepest]), "trees/leaves": float(dumps[deepest].count(":leaf="))}
+            if len(dumps) > 1:
+                out["trees/deepest"] = float(deepest)
+            return out
         except Exception as error:  # noqa: BLE001
             self._trees = False  # a linear booster cannot be sliced, in any round
             self._watcher.hook.sink.failed("xgboost", error)

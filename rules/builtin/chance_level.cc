@@ -6,15 +6,18 @@
 // Window  per mode the fewest latest steps with labels, at least `steps` (5; of a squared error
 //         `quantity_steps`, 7), that hold `labels` (100) of them, since the learning rate was larger than ever; where that tells nothing one with twice
 //         as many labels, and so on. Judged when nobody can add to the step.
-// Fires   when the loss does not fall: half of the window against the other, by two errors and
+// Fires   when the loss does not fall: half of the window against the other, by 1.5 errors and
 //         0.3 % of it, and
 //           classes   of n labels fewer are right, by two deviations, than chance and `share` (0.1) of
 //                     what chance leaves (Cohen's kappa)
 //           quantity  the loss is more, by two errors, than 1 − share of the targets' variance
+//           entropy   of labels at each place (words of a text, points of an image): the loss is, by two
+//                     errors, 0.95 of the labels' entropy at least and 1.1 of it at most: what guessing
+//                     by frequency costs, however unequal the frequencies are
 //         How far the number of right labels strays by chance is known; the variance of a loss is itself
 //         only estimated, so that asks for more steps.
-// Quiet   until the window is full; where the classes are far from equally frequent (the entropy of
-//         the labels is less than four fifths of the most possible): there one answer is a good one;
+// Quiet   until the window is full; but for `entropy` where the classes are far from equally frequent (the
+//         entropy of the labels is less than four fifths of the most possible): there one answer is a good one;
 //         without a training loss or with several; where a squared error is more than three variances:
 //         that is no mean over the samples.
 // Source  our own; docs/rules/chance_level.md.
@@ -23,6 +26,7 @@
 #include <map>
 #include <utility>
 
+#include "rules/builtin/class_tally.h"
 #include "rules/builtin/classes.h"
 #include "rules/builtin/loss_noise.h"
 #include "rules/builtin/metric_name.h"
@@ -32,27 +36,31 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kChanceKinds[] = {"classes", "quantity"};
+constexpr std::string_view kChanceKinds[] = {"classes", "quantity", "entropy"};
 
 struct ChanceLevel {
   static constexpr std::span<const std::string_view> kKinds = kChanceKinds;
   static constexpr bool kPerWorker = false;
   static constexpr Sent kSent[] = {core::VectorStat::confusion};
-  enum Kind : unsigned { kClasses, kQuantity };
+  static constexpr std::string_view kExtensions[] = {"ignore_labels"};
+  enum Kind : unsigned { kClasses, kQuantity, kEntropy };
   static constexpr std::string_view kSquared = "MSELoss_input_1";  // the end of its target's name
   static constexpr std::string_view kRate = "learning_rate";
   static constexpr std::size_t kMostSteps = 64;
   static constexpr double kEven = 0.8;  // of the most possible entropy
   static constexpr double kDeviations = 2;
-  static constexpr double kFall = 2;  // errors by which a loss has surely fallen
+  static constexpr double kFall = 1.5;  // errors by which a loss has likely fallen
   static constexpr double kLeastFall = 0.003;
   static constexpr double kMostVariances = 3;
+  static constexpr double kLeastEntropy = 0.95;  // of the labels: a loss below tells of them,
+  static constexpr double kMostEntropy = 1.1;    // one above is another, or worse than a guess
 
   struct Config {
     std::uint32_t steps = 5;
     std::uint32_t quantity_steps = 7;
     std::uint32_t labels = 100;
     double share = 0.1;
+    Classes classes;
   };
   struct Cell {
     std::uint32_t label = 0;
@@ -93,6 +101,7 @@ struct ChanceLevel {
     LossBlock later;
     LossBlock all;
     double variance = 0;
+    bool dense = false;  // a label at each place of a sample
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -106,6 +115,7 @@ struct ChanceLevel {
     in.optional("labels", cfg.labels, config::at_least(1U), "labels that they hold at least");
     in.optional("share", cfg.share, config::between(0.0, 1.0),
                 "of what one answer for all gets wrong, the part that must be told right");
+    read_ignored(in, cfg.classes);
   }
   static std::vector<Need> needs(const Config&) {
     return {{"labels", {"classes"}}, {"predictions", {"classes"}}, {"losses"}};
@@ -120,7 +130,7 @@ struct ChanceLevel {
 
   // --------------------------------------------------------------------------- accumulation
 
-  static bool add(Sample& sample, const StepRow& row) {
+  static bool add(const Classes& classes, Sample& sample, const StepRow& row) {
     const std::vector<double>* triples = row.vector(core::VectorStat::confusion);
     if (triples == nullptr || triples->size() % 3 != 0 || !are_counts(*triples)) return false;
     for (std::size_t i = 0; i < triples->size(); i += 3) {
@@ -128,6 +138,7 @@ struct ChanceLevel {
     }
     for (std::size_t i = 0; i < triples->size(); i += 3) {
       if ((*triples)[i + 2] == 0) continue;
+      if (classes.ignores(static_cast<std::size_t>((*triples)[i]))) continue;
       sample.cells.push_back({static_cast<std::uint32_t>((*triples)[i]),
                               static_cast<std::uint32_t>((*triples)[i + 1]), (*triples)[i + 2]});
       sample.labels += (*triples)[i + 2];
@@ -158,6 +169,7 @@ struct ChanceLevel {
     double workers = 0;
     std::uint64_t name_of_loss = 0;
     bool several = false;
+    bool dense = false;
     for (const StepRow& row : set.rows) {
       const Name* name = report.scope().find(row.name());
       if (name == nullptr) continue;
@@ -173,7 +185,10 @@ struct ChanceLevel {
       } else if (!row.scalar && row.role() == core::Role::label) {
         const bool squared = name->text.ends_with(kSquared);
         if (labels != nullptr && labels->name() != row.name()) continue;
-        if (squared ? row.row.n() > 0 : add(sample, row)) labels = &row;
+        if (squared ? row.row.n() > 0 : add(cfg.classes, sample, row)) {
+          labels = &row;
+          dense = !squared && name->shape.size() > 1;
+        }
         if (squared) add_targets(state, sample, row);
       }
     }
@@ -185,10 +200,12 @@ struct ChanceLevel {
     state.recent.push_back(std::move(sample));
     if (state.recent.size() > kMostSteps) state.recent.erase(state.recent.begin());
     Seen seen = look(cfg, state, cfg.labels);
+    seen.dense = dense;
     Verdict verdict = compare(cfg, state, seen, cfg.labels);
     for (double most = 2.0 * cfg.labels; verdict.outcome != EvaluationOutcome::hit && seen.from > 0;
          most *= 2) {
-      const Seen wider = look(cfg, state, most);
+      Seen wider = look(cfg, state, most);
+      wider.dense = dense;
       const Verdict other = compare(cfg, state, wider, most);
       if (other.outcome == EvaluationOutcome::hit) verdict = other;
       if (other.outcome == EvaluationOutcome::hit || wider.from == 0) seen = wider;
@@ -250,9 +267,8 @@ struct ChanceLevel {
         state.recent.size() - seen.from >= steps_of(cfg, state) && seen.labels >= most;
     if (!full || seen.earlier.n < 2 || seen.later.n < 2) return kInsufficient;
     const bool classes = seen.classes > 0;
-    if (classes && (seen.classes < 2 || seen.entropy < kEven * std::log(seen.classes))) {
-      return kNotApplicable;
-    }
+    const bool even = seen.classes > 1 && seen.entropy >= kEven * std::log(seen.classes);
+    if (classes && !even && (!seen.dense || seen.classes < 2)) return kNotApplicable;
     if (!classes && seen.all.mean > kMostVariances * seen.variance) return kNotApplicable;
     if (falls(seen)) return kOk;
     if (!classes) {
@@ -263,8 +279,16 @@ struct ChanceLevel {
     }
     const double left = seen.labels - seen.by_chance;
     const double deviation = std::sqrt(seen.by_chance * left / seen.labels);
-    return seen.right + kDeviations * deviation < seen.by_chance + cfg.share * left ? hit(kClasses)
-                                                                                    : kOk;
+    const double enough = seen.by_chance + cfg.share * left;
+    if (even && seen.right + kDeviations * deviation < enough) return hit(kClasses);
+    return seen.dense && costs_a_guess(seen) ? hit(kEntropy) : kOk;
+  }
+
+  /// Guessing each label by how frequent it is costs the entropy of the labels, and no model that knows
+  /// them by nothing else comes below.
+  static bool costs_a_guess(const Seen& seen) {
+    return seen.all.mean - kDeviations * error_of(seen.all) >= kLeastEntropy * seen.entropy &&
+           seen.all.mean <= kMostEntropy * seen.entropy;
   }
 
   static Finding explain(const Config& cfg, const State& state, const Seen& seen,
@@ -278,6 +302,15 @@ struct ChanceLevel {
                        "would be by chance; the loss does not fall.",
                        subject.name, seen.labels, subject.place(), seen.right, seen.by_chance))
           .with("by_chance", seen.by_chance)
+          .with("classes", static_cast<std::int64_t>(seen.classes));
+    } else if (kind == kEntropy) {
+      finding = Finding::that("loss", seen.all.mean);
+      finding.is(">=", "limit", kLeastEntropy * seen.entropy)
+          .says(sentence(
+              "The model tells nothing of {}: its loss is {} up to {}, and guessing each of "
+              "{} classes by its frequency costs {}; the loss does not fall.",
+              subject.name, seen.all.mean, subject.place(), seen.classes, seen.entropy))
+          .with("entropy", seen.entropy)
           .with("classes", static_cast<std::int64_t>(seen.classes));
     } else {
       finding = Finding::that("loss", seen.all.mean);
@@ -309,7 +342,7 @@ RuleDescriptor chance_level() {
           .needs = "collections labels and predictions with statistic classes, and losses",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ChanceLevel>};
 }

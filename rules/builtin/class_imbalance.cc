@@ -17,14 +17,15 @@
 //         deviations (`deviations`), which can be told from 100 labels on; no misprediction
 // Quiet   at steps without labels; counts that are no counts are insufficient. Classes from
 //         num_classes on are an error. Preset tocsin: labels that are more than the model's inputs
-//         have samples (`dense` 0): words of a text, points of an image are unequal by nature.
+//         have samples, or than their own first dimension (`dense` 0): words of a text, points of an image
+//         are unequal by nature.
 // Source  Amazon SageMaker Debugger, ClassImbalance; docs/rules/class_imbalance.md.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "rules/builtin/class_order.h"
 #include "rules/builtin/class_tally.h"
 #include "rules/builtin/classes.h"
 #include "rules/evaluate/step_set.h"
@@ -46,9 +47,6 @@ struct ClassImbalance {
   static constexpr Sent kSent[] = {core::VectorStat::class_counts, core::VectorStat::class_correct};
   enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass, kSorted };
   static constexpr std::size_t kSortedSteps = 20;
-  static constexpr std::uint32_t kLeastSorted = 3;
-  static constexpr double kByChance = 0.05;  // that a step has one class only
-  static constexpr double kSure = 1e-6;
   static constexpr std::uint64_t kSingleSteps = 3;
 
   struct Config {
@@ -58,7 +56,6 @@ struct ClassImbalance {
     std::string labels_regex = ".*labels";
     std::string predictions_regex = ".*predictions";
     std::string misprediction_scope = "underrepresented";
-    std::vector<std::string> ignore_labels;
     Classes classes;
     std::uint32_t min_class_samples = 10;
     std::uint32_t single_class = 0;
@@ -76,10 +73,8 @@ struct ClassImbalance {
     std::size_t largest = 0;
     std::size_t smallest = 0;
     std::size_t classes = 0;
-    ClassCount worst;        // most often wrong among the classes in scope
-    std::uint32_t pure = 0;  // of the latest steps those of one class,
-    std::uint32_t told = 0;  // of so many of which that says something
-    bool sorted = false;
+    ClassCount worst;  // most often wrong among the classes in scope
+    ClassOrder order;  // of the latest steps
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -119,17 +114,7 @@ struct ClassImbalance {
                 config::one_of({"underrepresented", "all"}),
                 "classes whose predictions are judged: those at most half as frequent as the "
                 "largest, or all");
-    read_items(in, "ignore_labels", cfg.ignore_labels, "labels that are no classes, such as 255");
-    cfg.classes.ignored.clear();
-    for (const std::string& label : cfg.ignore_labels) {
-      std::int64_t number = 0;
-      const char* last = label.data() + label.size();
-      const auto [end, error] = std::from_chars(label.data(), last, number);
-      if (error != std::errc() || end != last) {
-        in.error("ignore_labels", "\"" + label + "\" is no whole number");
-      }
-      cfg.classes.ignored.push_back(number);
-    }
+    read_ignored(in, cfg.classes);
     in.optional("min_class_samples", cfg.min_class_samples, config::at_least(1U),
                 "samples below which a class is not judged");
     in.optional("single_class", cfg.single_class,
@@ -137,9 +122,8 @@ struct ClassImbalance {
     in.optional("deviations", cfg.deviations, config::at_least(0.0),
                 "by how many standard deviations the smallest class must be smaller than "
                 "threshold_imbalance allows");
-    in.optional(
-        "dense", cfg.dense,
-        "judge also where a step has more labels than its inputs have samples: words, points");
+    in.optional("dense", cfg.dense,
+                "judge also where a step has more labels than samples: words, points");
     in.optional("sorted", cfg.sorted, "tell of training steps that have labels of one class each");
     std::string error;
     cfg.labels.add_role(core::Role::label);
@@ -171,6 +155,17 @@ struct ClassImbalance {
     }
     return samples;
   }
+  // A label at each place of a sample, as its own shape says: one-hot labels have one per row.
+  static bool at_places(const StepRow& row, const Scope& scope) {
+    const Name* name = scope.find(row.name());
+    return name != nullptr && name->shape.size() > 1 &&
+           sum_of(row) > static_cast<double>(name->shape[0]);
+  }
+  static bool left_out(const Config& cfg, const StepRow& row, const Scope& scope,
+                       std::int64_t samples) {
+    return !cfg.dense &&
+           ((samples > 0 && sum_of(row) > static_cast<double>(samples)) || at_places(row, scope));
+  }
   static double sum_of(const StepRow& row) {
     const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
     double sum = 0;
@@ -188,7 +183,7 @@ struct ClassImbalance {
     const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
     for (const StepRow& row : set.rows) {
       if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
-      if (samples > 0 && sum_of(row) > static_cast<double>(samples)) continue;
+      if (left_out(cfg, row, report.scope(), samples)) continue;
       if (labels == nullptr) labels = &row;
       const ClassTally::Added what = state.add(cfg.classes, row, step);
       added = added || what == ClassTally::Added::labels;
@@ -223,7 +218,7 @@ struct ClassImbalance {
       const std::vector<double>* counts = row.vector(core::VectorStat::class_counts);
       if (counts == nullptr ||
           cfg.labels.matches(row.role(), scope.find(row.name())) != Match::yes ||
-          (samples > 0 && sum_of(row) > static_cast<double>(samples))) {
+          left_out(cfg, row, scope, samples)) {
         continue;
       }
       for (std::size_t i = 0; i < counts->size(); ++i) {
@@ -236,21 +231,6 @@ struct ClassImbalance {
     if (size == 0) return;
     if (state.sizes.size() >= kSortedSteps) state.sizes.erase(state.sizes.begin());
     state.sizes.push_back(several ? size : -size);
-  }
-
-  // Whether steps have labels of one class too often for steps that are drawn from all labels.
-  static void look_at_order(const State& state, Seen& seen) {
-    double chance = 1;
-    for (const double size : state.sizes) {
-      double one = 0;  // that all of a step's labels are of one class
-      for (const double count : state.labels) one += std::pow(count / seen.total, std::fabs(size));
-      if (one > kByChance) continue;
-      ++seen.told;
-      if (size > 0) continue;
-      ++seen.pure;
-      chance *= one;
-    }
-    seen.sorted = seen.pure >= kLeastSorted && 2 * seen.pure >= seen.told && chance < kSure;
   }
 
   static Seen look(const Config& cfg, const State& state) {
@@ -275,7 +255,7 @@ struct ClassImbalance {
       const bool counts = labels > 0 || (cfg.classes.num_classes && i < *cfg.classes.num_classes);
       if (counts && !cfg.classes.ignores(i)) take(i, labels);
     }
-    if (cfg.sorted && out.classes > 1) look_at_order(state, out);
+    if (cfg.sorted && out.classes > 1) out.order = order_of(state.sizes, state.labels, out.total);
     return out;
   }
 
@@ -290,7 +270,7 @@ struct ClassImbalance {
     if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {
       consider(state.steps >= kSingleSteps, kSingleClass);
     }
-    if (seen.sorted) consider(true, kSorted);
+    if (seen.order.sorted) consider(true, kSorted);
     if (seen.total < cfg.classes.samples) return verdict;
     // With the ratio at the limit the smallest class would have so many, give or take their root.
     const double allowed = seen.most / cfg.threshold_imbalance;
@@ -338,12 +318,12 @@ struct ClassImbalance {
               "The model can only learn to say that class: shuffle the data, or check how "
               "labels are read.");
     } else if (kind == kSorted) {
-      finding = Finding::that("steps_of_one_class", seen.pure);
-      finding.is(">=", "half_of_steps", seen.told / 2.0)
+      finding = Finding::that("steps_of_one_class", seen.order.pure);
+      finding.is(">=", "half_of_steps", seen.order.told / 2.0)
           .says(sentence(
               "Of the latest {} steps {} have labels of one class only in {} at {}, though "
               "{} classes were seen.",
-              seen.told, seen.pure, subject.name, subject.place(), seen.classes))
+              seen.order.told, seen.order.pure, subject.name, subject.place(), seen.classes))
           .advises(
               "Shuffle the data: a model that meets one class after the other forgets the one "
               "before.");
@@ -399,7 +379,7 @@ RuleDescriptor class_imbalance() {
           "nature (more labels than samples: words, points) and rare classes that are predicted "
           "wrong, as healthy models do at first.",
       .severity = core::Severity::warning,
-      .version = "3",
+      .version = "4",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_step_set_rule<ClassImbalance>};
 }

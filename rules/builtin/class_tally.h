@@ -2,14 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "rules/builtin/classes.h"
 #include "rules/evaluate/step_set.h"
+#include "rules/items.h"
 
 namespace tocsin::rules {
 
@@ -24,6 +27,22 @@ struct Classes {
            ignored.end();
   }
 };
+
+/// The parameter `ignore_labels` of rules of labels. What is below 0 the hook leaves out by itself where there is a score per class.
+inline void read_ignored(config::Reader& in, Classes& classes) {
+  std::vector<std::string> labels;
+  read_items(in, "ignore_labels", labels, "labels that are no classes, such as 255");
+  classes.ignored.clear();
+  for (const std::string& label : labels) {
+    std::int64_t number = 0;
+    const char* last = label.data() + label.size();
+    const auto [end, error] = std::from_chars(label.data(), last, number);
+    if (error != std::errc() || end != last) {
+      in.error("ignore_labels", "\"" + label + "\" is no whole number");
+    }
+    classes.ignored.push_back(number);
+  }
+}
 
 struct ClassCount {
   std::uint32_t which = 0;

@@ -4,7 +4,7 @@
 // Window  per worker, in train and global, the last `window` steps that everybody has ended.
 // Fires   what the steps waited for data is more than `info_threshold` percent of their time (info),
 //         or more than `threshold` percent (warning). Judged at every step once the window is full.
-// Quiet   until a worker has marked that phase once: a hook or a script has to. From then on a step
+// Quiet   until a worker has told that phase once: a hook or a script does. From then on a step
 //         without it has not waited.
 // Source  ours; docs/rules/data_wait.md.
 

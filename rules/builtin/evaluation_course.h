@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rules/builtin/evaluation_curve.h"
+#include "rules/no_number.h"
 
 namespace tocsin::rules {
 
@@ -22,24 +23,24 @@ struct CourseLimits {
 
 /// Trivially copyable. Values come as EvaluationCurve wants them.
 struct EvaluationCourse {
-  static constexpr double kLeastGain = 0.02;    // of a training loss, that can be compared
+  static constexpr double kLeastGain = 0.01;    // of a training loss, that can be compared
   static constexpr double kLeastGrowth = 0.05;  // the same of a metric between 0 and 1
   static constexpr double kGap = 2;       // evaluation by training: what a steep rise asks for
   static constexpr double kGoesOn = 0.9;  // training by that at the best: it still gains
   static constexpr double kAlong = 0.2;   // of a rise of the evaluation, that training shares
 
   EvaluationCurve curve;
-  double training = std::nan("");  // of the newest point, set by the owner
-  double sign = 1;                 // −1: the metric should grow
-  std::uint64_t bounded = 0;       // 1: it should grow, and to 1 at most
-  std::uint64_t alone = 0;         // 1: its fall is not judged, which may be that of a few samples
-  double first = std::nan("");
+  double training = kNoNumber;  // of the newest point, set by the owner
+  double sign = 1;              // −1: the metric should grow
+  std::uint64_t bounded = 0;    // 1: it should grow, and to 1 at most
+  std::uint64_t alone = 0;      // 1: its fall is not judged, which may be that of a few samples
+  double first = kNoNumber;
   std::int64_t last = 0;    // step of the newest point
   std::uint32_t steep = 0;  // points in a row that lie far above the best and still rise
   std::uint32_t apart = 0;  // points in a row that have gained hardly anything of what training has
-  double first_training = std::nan("");
-  double best_training = std::nan("");  // beside the best
-  std::uint64_t back = 0;               // points in a row that have given back a share of the gain
+  double first_training = kNoNumber;
+  double best_training = kNoNumber;  // beside the best
+  std::uint64_t back = 0;            // points in a row that have given back a share of the gain
 
   /// Takes a finite value. `each_step`: every step may be evaluated. Whether that is to be told.
   bool turns(const CourseLimits& limits, std::int64_t step, double trained, double loss,
@@ -59,9 +60,10 @@ struct EvaluationCourse {
     steep = !round && rises && is_steep(limits, loss) ? steep + 1 : 0;
     back = !round && gives_back(limits, loss) ? back + 1 : 0;
     apart = round && goes_apart(limits, loss) ? apart + 1 : 0;
-    const std::uint64_t most = std::max<std::uint64_t>(steep, back);
-    return curve.strikes >= limits.patience || apart >= limits.patience ||
-           (most > 0 && most + 1 >= limits.patience);
+    // Where it does not rise any more, only a gap says that what was learned is no use elsewhere.
+    const bool given_back = rises || (loss > kGap * training && curve.best < first);
+    const std::uint64_t most = std::max<std::uint64_t>({steep, given_back ? back : 0, apart});
+    return curve.strikes >= limits.patience || (most > 0 && most + 1 >= limits.patience);
   }
 
  private:
@@ -79,15 +81,14 @@ struct EvaluationCourse {
     return curve.best == first || training - best_training >= kAlong * (loss - curve.best);
   }
 
-  /// A good part of the gain is lost, and training goes on to gain. A first value that is the best
-  /// is a lucky one, or tells that nothing was gained yet.
+  /// A good part of the gain is lost, and training goes on to gain. Where the first value is the best,
+  /// the gain is what training had gained until then.
   [[nodiscard]] bool gives_back(const CourseLimits& limits, double loss) const {
     // fmax leaves out a training loss that is not known.
     const double gained = std::fmax(first, first_training) - curve.best;
-    return limits.back_share > 0 && sign > 0 && curve.best < first && training > 0 &&
+    return limits.back_share > 0 && sign > 0 && gained > 0 && training > 0 && loss > training &&
            curve.excess > limits.ratio_threshold &&
-           loss - curve.best > limits.back_share * gained && training < kGoesOn * best_training &&
-           loss > kGap * training;
+           loss - curve.best > limits.back_share * gained && training < kGoesOn * best_training;
   }
 
   /// Training gains, and the evaluation does not: by more than the evaluation's own noise. Metrics

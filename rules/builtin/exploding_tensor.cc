@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "rules/no_number.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 #include "rules/together.h"
@@ -27,7 +28,7 @@ struct ExplodingTensor {
     bool ignore_masks = false;
   };
   struct State {
-    double last_finite_abs_max = std::nan("");
+    double last_finite_abs_max = kNoNumber;
     std::int64_t last_finite_step = 0;
   };
 
@@ -98,7 +99,7 @@ struct ExplodingTensor {
     if (found != 0 || (below & kSign) != 0 || (flags & core::meta::kOptimizerSkipped) != 0) {
       return false;
     }
-    const double none = std::nan("");
+    const double none = kNoNumber;
     for (std::size_t i = 0; i < count; ++i) {
       const double low = std::fabs(lows[i]);
       const double high = std::fabs(highs[i]);

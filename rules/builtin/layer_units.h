@@ -62,6 +62,7 @@ struct UnitWindow {
   std::int64_t since = 0;
   std::uint64_t steps = 0;
   bool full = true;  // judged: the next step begins anew
+  Gap<7> gap{};
 
   /// Adds a step; another number of units starts anew.
   void add(std::int64_t step, double n, double of_units, const Bounds& active) {

@@ -31,14 +31,17 @@ struct LossAround {
 struct LossCurve {
   static constexpr std::uint32_t kMedian = 5;
   static constexpr std::uint32_t kStuckPoints = 4;
-  static constexpr double kPlateau = 6;  // times num_steps: how long a slow start may take
-  static constexpr double kSame = 1e-6;  // of its size: a loss that differs by less has not moved
+  static constexpr double kPlateau = 6;   // times num_steps: how long a slow start may take
+  static constexpr double kSame = 1e-6;   // of its size: a loss that differs by less has not moved
+  static constexpr double kDigits = 1e6;  // a loss is rounded to six places at most,
+  static constexpr double kRounded = 1e-6;  // and as exact as numbers are
   /// Values behind each further step between two points: a job that brings few values, as 40
   /// boosting rounds are, has a point for each.
   static constexpr std::uint64_t kValuesPerStep = 8;
 
-  LossBlock since;                          // the values since the last point
-  std::uint32_t seen = 0;                   // points so far
+  LossBlock since;         // the values since the last point
+  std::uint32_t seen = 0;  // points so far
+  Gap<4> gap_after_seen{};
   std::uint64_t brought = 0;                // finite values so far
   std::array<double, kMedian> points{};     // newest last
   std::array<LossBlock, kMedian> blocks{};  // the values behind each
@@ -55,12 +58,14 @@ struct LossCurve {
   std::array<double, kStuckPoints> recent{};  // the newest v, oldest first
   double earlier = HUGE_VAL;                  // the least v before those
   std::uint32_t medians = 0;                  // v so far
+  Gap<4> gap_after_medians{};
   std::int64_t best_step = 0;
   double wobble = 0;  // Σ |difference of two points in a row|
   LossTrend trend;
   std::uint32_t doubled = 0;
   std::uint32_t rising = 0;
   std::uint32_t lost = 0;
+  Gap<4> gap_at_end{};
 
   /// Takes one loss; nullopt while no new point is due. Points are as many steps apart as the
   /// values so far allow, `num_steps` at most. `noise`: how much the scatter of the points counts; 0
@@ -154,12 +159,15 @@ struct LossCurve {
     // Written so that it means the same for negative losses.
     const double gain = first - best;
     const double margin = 0.5 * std::max(std::fabs(best), 0.5 * std::fabs(first));
-    rising = v > best + margin ? rising + 1 : 0;
+    // What lies further below zero than it began above is no error but an objective, that of a policy
+    // for example: it comes back to zero the better it is met. There only more than the first is a loss.
+    const double level = noise > 0 && -best > first ? first : best;
+    rising = v > level + margin ? rising + 1 : 0;
     if (rising >= 3 && above_best(kMedian, margin, noise)) kinds |= 1U << kRise;
     // A gain that noise alone makes is none that could be lost: the least of many medians lies about
     // two deviations below the first, and two points in a row differ by 1.13 on average.
     const bool real = gain > std::max(0.05 * std::fabs(first), noise * 3 * wobble / (seen - 1));
-    const bool back = real && median(3) > best + 0.5 * gain;
+    const bool back = real && median(3) > level + 0.5 * gain;
     lost = back ? lost + 1 : 0;
     if (lost >= 2 && above_best(3, 0.5 * gain, noise)) kinds |= 1U << kLost;
     // The first steps of a job are a warm-up: that they gain little says nothing yet, unless there is
@@ -169,7 +177,7 @@ struct LossCurve {
     // While the learning rate still rises, little was tried.
     const bool tried = noise == 0 || !around.warming;
     if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried) kinds |= 1U << kStuck;
-    if (noise > 0 && around.whole && same()) kinds |= 1U << kStuck;
+    if (noise > 0 && (around.whole || (tried && is_exact(first))) && same()) kinds |= 1U << kStuck;
     return kinds;
   }
 
@@ -183,11 +191,17 @@ struct LossCurve {
   }
 
   /// From the first point on it is one number. Of a whole data set that is sure before any
-  /// statistics of noise are; losses of batches may be rounded ones.
+  /// statistics of noise are; so it is of any loss that is not rounded, for no two batches have the same.
   [[nodiscard]] bool same() const {
     const auto [least, most] = std::minmax_element(points.begin(), points.end());
     const double limit = kSame * std::fabs(first);
     return first != 0 && *most - *least <= limit && first - best <= limit;
+  }
+
+  /// No number of a few digits, as rounding makes them.
+  static bool is_exact(double x) {
+    const double rest = std::fabs(x) * kDigits;
+    return std::fabs(rest - std::round(rest)) > kRounded;
   }
 
   /// No improvement of 1 % over the latest points.

@@ -26,6 +26,7 @@ struct LossInterval {
   static constexpr std::uint32_t kMostSaved = 1U << 14;  // between two evaluations
 
   bool anchored = false;
+  Gap<3> gap{};
   std::uint32_t kept = 0;      // saved values since the last evaluation
   std::int64_t evaluated = 0;  // its step
   LossPoint before{};          // what it compared,
@@ -34,6 +35,7 @@ struct LossInterval {
   std::array<LossPoint, kRow> reference{};  // of the latest evaluations, for flat_evaluations
   std::array<double, kRow> loss{};
   std::uint32_t row = 0;  // evaluations without a break
+  Gap<4> gap_after_row{};
   LossPoint row_start{};  // the reference of the first of those that are stuck
 
   /// Takes one saved loss; nullopt while no evaluation is due.

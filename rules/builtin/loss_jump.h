@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rules/whole.h"
+
 namespace tocsin::rules {
 
 /// Each of the newest five values lies above all of the twenty before them. Of values in a random order
@@ -19,6 +21,7 @@ struct LossJump {
 
   std::array<double, kOld + kNew> values{};  // newest last
   std::uint32_t known = 0;
+  Gap<4> gap{};
   double most = 0;   // of the twenty
   double least = 0;  // of the five
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "rules/whole.h"
+
 namespace tocsin::rules {
 
 /// Numbers by their mean and scatter. Trivially copyable.
@@ -76,6 +78,7 @@ struct LossStart {
 
   double first = 0;
   bool positive = true;
+  Gap<7> gap{};
   LossScatter plain;
   LossScatter logs;
   std::array<double, kNewest> newest{};  // newest first
@@ -115,6 +118,7 @@ struct LossStart {
 
  private:
   bool begun_ = false;
+  Gap<7> gap_at_end_{};
 };
 
 /// A straight line through all points, and how well it is known. Trivially copyable.

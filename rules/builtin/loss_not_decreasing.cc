@@ -19,7 +19,8 @@
 //                  the range of those (loss_jump.h)
 //         noise_factor: early, rise and lost ask besides that the change is more than the scatter of
 //         single losses explains (loss_noise.h); stuck is also said of a series that is one number from
-//         the start on, for five points, where the step has an evaluation set's value too
+//         the start on, for five points, where the step has an evaluation set's value too or the number is no
+//         rounded one
 //         preset original, every num_steps steps against the value at least that many steps before:
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
@@ -27,7 +28,9 @@
 // Quiet   until the medians are full; for values that are not finite; for what should grow, but for
 //         what is said above; preset tocsin also for other sets than the training set, when a step has
 //         several losses (adversarial training) and none of an evaluation set, and for `error` and `merror`, which
-//         count whole samples; stuck also while the learning rate rises, and num_steps steps beyond.
+//         count whole samples; stuck also while the learning rate rises, and 2 · num_steps steps
+//         beyond; rise and lost also of an objective (further below zero than it began above), which comes back
+//         to zero the better it is met, until it is worse than at first.
 // Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
 #include <algorithm>
@@ -52,6 +55,7 @@ struct LossNotDecreasing {
   static constexpr std::string_view kExtensions[] = {"flat_evaluations", "noise_factor",
                                                      "jump_margin", "train_set"};
   static constexpr std::size_t kTail = 20;
+  static constexpr std::int64_t kSinceRise = 2;  // times num_steps
 
   struct Config : LossLimits {
     bool original = false;
@@ -67,7 +71,8 @@ struct LossNotDecreasing {
   /// hit.
   struct Shared {
     std::uint8_t evaluated = 0;
-    bool rated = false;        // a learning rate was logged
+    bool rated = false;  // a learning rate was logged
+    Gap<6> gap{};
     double largest_rate = 0;   // so far
     std::int64_t rose_at = 0;  // step of that
   };
@@ -77,6 +82,7 @@ struct LossNotDecreasing {
     // evidence
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
+    Gap<4> gap{};
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -168,7 +174,8 @@ struct LossNotDecreasing {
     return false;
   }
 
-  // A plateau of less than num_steps since the learning rate reached its largest value is none.
+  // A plateau of less than 2 · num_steps since the learning rate reached its largest value is none:
+  // without a warm-up so many steps are one.
   static bool warming(const Config& cfg, Shared& shared, const StepPoint& point,
                       const std::vector<ReadSeries>& all) {
     for (const ReadSeries& one : all) {
@@ -178,7 +185,7 @@ struct LossNotDecreasing {
       shared.largest_rate = one.value->value;
       shared.rose_at = point.step;
     }
-    return shared.rated && distance(point.step, shared.rose_at) < cfg.num_steps;
+    return shared.rated && distance(point.step, shared.rose_at) < kSinceRise * cfg.num_steps;
   }
 
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
@@ -358,7 +365,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "6",
+          .version = "7",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

@@ -40,10 +40,12 @@ struct LossSpike {
     std::array<double, kMost> window{};  // what belongs to no spike
     std::array<double, kMost> sorted{};  // the same, ascending
     std::uint32_t known = 0;             // values that it has held
-    std::array<double, 3> latest{};      // newest last
+    Gap<4> gap{};
+    std::array<double, 3> latest{};  // newest last
     std::uint32_t seen = 0;
     std::uint32_t row = 0;  // steps in a row above the limit
     bool open = false;
+    Gap<7> gap_after_open{};
     std::int64_t since = 0;  // where the row began
     double z = 0;
     double median = 0;

@@ -30,6 +30,7 @@ struct ModeMismatch {
   };
   struct State {
     std::uint32_t row = 0;  // steps in a row
+    Gap<4> gap{};
     std::int64_t since = 0;
     double training = 0;  // share of workers, of the latest step or pass
   };

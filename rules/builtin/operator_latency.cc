@@ -3,7 +3,7 @@
 // Reads   spans of the tracks op.cpu and op.gpu/<device>: calls of operators and kernels.
 // Window  per worker, mode, device and operator, its calls in the last `window` profiled steps; the
 //         operator needs `min_calls` of them. A profiled step is over at the first operator of a
-//         later one, or at the end of the run.
+//         later one, or at the end of the run. A call on the host counts without the calls within it.
 // Fires   dominant: the operator takes more than max_share_percent of the summed time of all
 //         operators of the device. slow: the 95th percentile of its calls > max_p95_us, if given.
 //         regressed: their median > slowdown_factor × that of the first full window of the run,
@@ -16,6 +16,7 @@
 #include <map>
 #include <numeric>
 
+#include "rules/builtin/operator_calls.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/horizon.h"
 #include "rules/evaluate/phase.h"
@@ -51,11 +52,12 @@ struct ProfiledStep {
   std::int64_t time = 0;  // the newest end of a call
   std::uint64_t calls = 0;
   std::uint64_t left_out = 0;  // calls beyond kMostCalls
+  std::uint64_t holding = 0;   // calls that made others
   Calls of;
 
   template <typename A>
   friend void io(A& a, ProfiledStep& s) {
-    io_all(a, s.step, s.global_step, s.time, s.calls, s.left_out, s.of);
+    io_all(a, s.step, s.global_step, s.time, s.calls, s.left_out, s.holding, s.of);
   }
 };
 
@@ -68,6 +70,7 @@ struct Baseline {
 struct OperatorHistory {
   bool open = false;
   ProfiledStep now;
+  std::vector<OperatorCall> made;    // in that step
   std::int64_t judged = INT64_MIN;   // newest step
   std::vector<ProfiledStep> window;  // oldest first
   bool has_baseline = false;
@@ -75,7 +78,7 @@ struct OperatorHistory {
 
   template <typename A>
   friend void io(A& a, OperatorHistory& h) {
-    io_all(a, h.open, h.now, h.judged, h.window, h.has_baseline, h.baseline);
+    io_all(a, h.open, h.now, h.made, h.judged, h.window, h.has_baseline, h.baseline);
   }
 };
 
@@ -121,8 +124,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
         ++step.left_out;
         continue;
       }
-      step.of[{span.track, span.name}].push_back(static_cast<double>(span.duration) /
-                                                 kNsPerMicrosecond);
+      history.made.push_back({span.track, span.name, span.start, span.duration});
     }
   }
   void on_restart(std::uint32_t worker) override {
@@ -161,8 +163,28 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     }
   }
 
+  // Kernels of a device are no calls of each other, however they lie.
+  static void sort_calls(OperatorHistory& history) {
+    std::vector<OperatorCall> host;
+    for (const OperatorCall& call : history.made) {
+      if (call.track == span_names().cpu_operators) {
+        host.push_back(call);
+      } else {
+        take(history.now, call, call.duration);
+      }
+    }
+    history.made.clear();
+    const std::vector<std::int64_t> own = own_times(host);
+    for (std::size_t i = 0; i < host.size(); ++i) take(history.now, host[i], own[i]);
+  }
+  static void take(ProfiledStep& step, const OperatorCall& call, std::int64_t took) {
+    step.of[{call.track, call.name}].push_back(static_cast<double>(took) / kNsPerMicrosecond);
+    if (took != call.duration) ++step.holding;
+  }
+
   void end(std::uint32_t worker, core::Mode mode, OperatorHistory& history, Scope& scope) {
     history.open = false;
+    sort_calls(history);
     history.judged = history.now.step;
     if (history.window.size() == config_.window) history.window.erase(history.window.begin());
     history.window.push_back(std::exchange(history.now, {}));
@@ -233,7 +255,11 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
                                 const std::string& device, unsigned kind) const {
     Finding finding = measured(times, baseline, subject, device, kind);
     std::uint64_t left_out = 0;
-    for (const ProfiledStep& step : history.window) left_out += step.left_out;
+    std::uint64_t holding = 0;
+    for (const ProfiledStep& step : history.window) {
+      left_out += step.left_out;
+      holding += step.holding;
+    }
     finding.with("operator", subject.name)
         .with("device", device)
         .with("calls", std::uint64_t{times.sorted.size()})
@@ -241,6 +267,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
         .with("p95_us", times.p95)
         .with("share_percent", times.share_percent);
     if (baseline != nullptr) finding.with("baseline_p50_us", baseline->p50);
+    if (holding > 0) finding.with("self_time", true);
     if (left_out > 0) finding.with("calls_left_out", left_out);
     return std::move(finding.since(history.window.front().step, history.window.size()));
   }
@@ -333,6 +360,7 @@ RuleDescriptor operator_latency() {
           .presets = "",
           .severity = core::Severity::info,
           .aliases = {"tf_operator_time"},
+          .version = "2",
           .groups = group::kProfiler,
           .read = &read_rule<OperatorLatency, OperatorProgram>};
 }

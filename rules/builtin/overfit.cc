@@ -7,12 +7,13 @@
 // Fires   preset tocsin: the evaluation lies ratio_threshold (2 %) and noise_factor deviations of a
 //         single evaluation above its own best, patience (3) points in a row. One less is enough
 //         where it still rises, lies steep_threshold (5 %) above and at twice the training loss; and
-//         where it has given back back_share (a fifth) of what was gained since the first value, while
-//         training goes on to gain (a tenth since the best) and is at half of it: noise of a single
-//         evaluation is small against that, and its estimate is not, where the curve turns.
+//         where it has given back back_share (0.15) of what was gained since the first value, while
+//         training goes on to gain (a tenth since the best), and it still rises or lies at twice the training
+//         loss: noise of a single evaluation is small against that, and its estimate is not, where the
+//         curve turns.
 //         Where every step is evaluated, as boosting rounds are, three are no time: there it must
 //         have lost more than round_share (half) of what it had gained since the first. Or it gains
-//         less than gain_share (0.1) of what training gains, patience points in a row: what is
+//         less than gain_share (0.1) of what training gains, one point less in a row: what is
 //         learned is of no use for other data.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
@@ -81,7 +82,7 @@ struct Overfit {
       cfg.steep_threshold = 0.05;
       cfg.round_share = 0.5;
       cfg.gain_share = 0.1;
-      cfg.back_share = 0.2;
+      cfg.back_share = 0.15;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
                 "first training step at which an issue may be raised");
@@ -349,12 +350,12 @@ RuleDescriptor overfit() {
       .needs = "collection losses in train and eval",
       .presets =
           "tocsin compares the evaluation with its own best (2 % and four deviations of a "
-          "single evaluation, 3 passes in a row, 2 where it rises steeply or gives back a fifth of "
-          "the gain while training goes on to gain; half of the gain, or none of what training "
+          "single evaluation, 3 passes in a row, 2 where it rises steeply or gives back a seventh "
+          "of the gain while training goes on to gain; half of the gain, or none of what training "
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "8",
+      .version = "9",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

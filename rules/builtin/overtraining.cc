@@ -76,6 +76,7 @@ struct Overtraining {
     Side side;
     std::array<std::uint64_t, kSets> sets{};  // names of the evaluations that go with it
     std::uint32_t known = 0;
+    Gap<4> gap{};
   };
   /// One evaluation; its name is kept for the steps that bring a training value only.
   struct State {

@@ -9,7 +9,8 @@
 //         loss_flat         no loss has had a new minimum for `patience` of its points
 //         all               combine all: these three at one step, in place of each
 //         preset tocsin, which leaves the second and third out by default:
-//         variance          an activation input with a variance outside min_variance … max_variance
+//         variance          an activation input with a variance above max_variance, or small_share (a quarter) of
+//                           them with one below min_variance; variance_ratio takes the least of those, too
 //         constant_weights  a weight matrix (rank >= 2, more than 64 elements) without variance that
 //                           is not 0: output layers and adapters are set to zero on purpose
 // Quiet   for tensors of fewer than 2 elements, and after `steps`. A check whose inputs are not all
@@ -35,7 +36,7 @@ constexpr std::string_view kPoorStartKinds[] = {
 struct PoorWeightInitialization {
   static constexpr std::span<const std::string_view> kKinds = kPoorStartKinds;
   static constexpr std::string_view kExtensions[] = {"combine", "min_variance", "max_variance",
-                                                     "constant_weights"};
+                                                     "constant_weights", "small_share"};
   static constexpr bool kPerWorker = true;
   static constexpr Sent kSent[] = {core::SparseStat::p05, core::SparseStat::p95};
   enum Kind : unsigned { kRatio, kRange, kFlat, kAll, kVariance, kConstant };
@@ -52,6 +53,7 @@ struct PoorWeightInitialization {
     std::optional<double> min_variance;
     std::optional<double> max_variance;
     bool constant_weights = false;
+    double small_share = 0;
     Selection inputs;
   };
   struct Loss {
@@ -73,6 +75,7 @@ struct PoorWeightInitialization {
   struct Seen {
     bool input_unknown = false;  // one came whose variance, or range, is not finite
     bool range_unknown = false;
+    std::vector<Extreme> variances;
     Extreme smallest{nullptr, std::numeric_limits<double>::infinity()};
     Extreme largest{nullptr, -1};
     std::size_t inputs = 0;
@@ -95,6 +98,8 @@ struct PoorWeightInitialization {
       cfg.min_variance = 1e-4;
       cfg.max_variance = 100;
       cfg.constant_weights = true;
+      // What a residual branch gives is small by design, and what stands before a normalisation may be.
+      cfg.small_share = 0.25;
     }
     in.optional("threshold", cfg.threshold, config::at_least(1.0),
                 "largest over smallest variance of activation inputs that is still right");
@@ -108,6 +113,8 @@ struct PoorWeightInitialization {
                 "loss_flat must hold at one step");
     in.optional("min_variance", cfg.min_variance, "least variance of an activation input");
     in.optional("max_variance", cfg.max_variance, "largest variance of an activation input");
+    in.optional("small_share", cfg.small_share, config::between(0.0, 1.0),
+                "share of the activation inputs that must be so small; 0 = one is enough");
     in.optional("constant_weights", cfg.constant_weights,
                 "weight matrices without variance are a bad start");
     if (!given) cfg.inputs.add_role(core::Role::activation_in);
@@ -150,6 +157,7 @@ struct PoorWeightInitialization {
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
     Seen seen;
     for (const StepRow& row : set.rows) look(cfg, state, row, report.scope(), seen);
+    find_smallest(cfg, seen);
     const Verdict verdict = compare(cfg, state, seen);
     if (verdict.outcome == EvaluationOutcome::not_applicable) return;  // nothing that it reads
     report.evaluated({}, "start", verdict, [&](const Subject& subject, unsigned kind) {
@@ -181,9 +189,22 @@ struct PoorWeightInitialization {
         return;
       }
       ++seen.inputs;
-      if (variance < seen.smallest.value) seen.smallest = {&row, variance};
+      seen.variances.push_back({&row, variance});
       if (variance > seen.largest.value) seen.largest = {&row, variance};
     }
+  }
+
+  // The least such that small_share of them are as small: of few the smallest.
+  static void find_smallest(const Config& cfg, Seen& seen) {
+    if (seen.variances.empty()) return;
+    const auto share = std::ceil(cfg.small_share * static_cast<double>(seen.variances.size()));
+    const auto place = seen.variances.begin() +
+                       std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(share), 1) - 1;
+    std::nth_element(seen.variances.begin(), place, seen.variances.end(),
+                     [](const Extreme& a, const Extreme& b) {
+                       return a.value != b.value ? a.value < b.value : a.row < b.row;
+                     });
+    seen.smallest = *place;
   }
 
   // Indices of an embedding are no activations.
@@ -340,7 +361,7 @@ RuleDescriptor poor_weight_initialization() {
               "10) and looks at "
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }

@@ -1,14 +1,14 @@
 // Fires when one worker is much slower than the others.
 //
-// Reads   start and end of steps of all workers, and the phases forward, backward, optimizer and
-//         communication in them.
+// Reads   start and end of steps of all workers, and the phases data_wait, forward, backward, optimizer
+//         and communication in them.
 // Window  in train and global, the last `window` steps that everybody has ended. Compared are the workers that
 //         took part in the newest of them and have that many.
 // Fires   the median of one worker > threshold × the median over the workers' medians. Compared is
-//         the time that they compute (forward, backward and optimizer, less the communication inside
-//         these) when all of them mark phases, else the whole step. Where workers wait for each other
-//         inside backward and nobody marks that as communication, a straggler's forward stands for
-//         it too.
+//         the time that they take by themselves (waiting for data, forward, backward and optimizer,
+//         less the communication inside these) when all of them mark phases, else the whole step. Where
+//         workers wait for each other inside backward and nobody marks that as communication there, a
+//         straggler's forward stands for it too.
 // Judged  at every completed step, once two workers have a full window.
 // Quiet   with one worker.
 // Source  ours; docs/rules/straggler.md.
@@ -42,36 +42,50 @@ struct ComputeNotes {
   std::vector<Stretch> compute;
   std::vector<Stretch> communication;
   std::int64_t forward = 0;  // ns
+  // Of the other sections, ns: waiting for data, backward, optimizer, communication.
+  std::array<std::int64_t, 4> others{};
+  bool computes = false;  // more was told than that data were waited for
 
   static bool wants(const core::SpanRow& span) {
     const SpanNames& names = span_names();
     return span.track == names.phase &&
-           (span.name == names.forward || span.name == names.backward ||
-            span.name == names.optimizer || span.name == names.communication);
+           (span.name == names.data_wait || span.name == names.forward ||
+            span.name == names.backward || span.name == names.optimizer ||
+            span.name == names.communication);
   }
   void note(const core::SpanRow& span) {
     const SpanNames& names = span_names();
     const core::Duration took(span.duration);
     if (span.name == names.forward) forward = add(forward, took);
+    const std::array told{names.data_wait, names.backward, names.optimizer, names.communication};
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      if (span.name == told[i]) others[i] = add(others[i], took);
+    }
+    computes = computes || span.name != names.data_wait;
     auto& into = span.name == names.communication ? communication : compute;
     if (into.size() < kMostStretches) into.push_back({span.start, add(span.start, took)});
+  }
+  /// Nanoseconds of communication inside of what the worker does by itself.
+  [[nodiscard]] double waited() const {
+    double sum = 0;
+    for (const Stretch& own : compute) {
+      for (const Stretch& other : communication) {
+        const std::int64_t from = std::max(own.from, other.from);
+        const std::int64_t to = std::min(own.to, other.to);
+        if (to > from) sum += static_cast<double>(distance(to, from));
+      }
+    }
+    return sum;
   }
   /// Seconds of work that waited for nobody.
   [[nodiscard]] double seconds() const {
     double sum = 0;
-    for (const Stretch& own : compute) {
-      sum += static_cast<double>(distance(own.to, own.from));
-      for (const Stretch& other : communication) {
-        const std::int64_t from = std::max(own.from, other.from);
-        const std::int64_t to = std::min(own.to, other.to);
-        if (to > from) sum -= static_cast<double>(distance(to, from));
-      }
-    }
-    return std::max(sum, 0.0) / kNsPerSecond;
+    for (const Stretch& own : compute) sum += static_cast<double>(distance(own.to, own.from));
+    return std::max(sum - waited(), 0.0) / kNsPerSecond;
   }
   template <typename A>
   friend void io(A& a, ComputeNotes& n) {
-    io_all(a, n.compute, n.communication, n.forward);
+    io_all(a, n.compute, n.communication, n.forward, n.others, n.computes);
   }
 };
 
@@ -82,8 +96,18 @@ double middle(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-enum Measure : std::size_t { kWholeStep, kComputeTime, kForwardPass, kMeasures };
-constexpr std::array<std::string_view, kMeasures> kMeasureNames{"step", "compute", "forward"};
+enum Measure : std::size_t {
+  kWholeStep,
+  kComputeTime,
+  kForwardPass,
+  kDataWait,
+  kBackwardPass,
+  kOptimizerUpdate,
+  kCommunication,
+  kMeasures
+};
+constexpr std::array<std::string_view, kMeasures> kMeasureNames{
+    "step", "compute", "forward", "data_wait", "backward", "optimizer", "communication"};
 
 struct WorkedStep {
   std::array<double, kMeasures> seconds{};
@@ -94,10 +118,15 @@ struct WorkedStep {
 struct WorkWindow {
   std::vector<WorkedStep> ring;
   std::uint64_t next = 0;
+  std::array<double, 3> best{};  // its lowest median so far: of step, compute, forward; 0: none yet
 
   template <typename A>
   friend void io(A& a, WorkWindow& w) {
-    io_all(a, w.ring, w.next);
+    io_all(a, w.ring, w.next, w.best);
+  }
+
+  void remember(Measure measure, double median) {
+    best[measure] = best[measure] > 0 ? std::min(best[measure], median) : median;
   }
 
   void push(const WorkedStep& step, std::size_t most) {
@@ -150,18 +179,21 @@ struct Straggler {
   static void completed(const Config& cfg, State& state, const TimedStep<Notes>& step,
                         Scope& scope) {
     if (!trains(step.mode)) return;
-    std::vector<const WorkWindow*> windows;  // of those that are compared
+    std::vector<WorkWindow*> windows;  // of those that are compared
     std::vector<const StepTime<Notes>*> compared;
     for (const StepTime<Notes>& time : step.workers) {
       WorkWindow& window = state.windows[{time.worker, static_cast<std::uint8_t>(step.mode)}];
       WorkedStep worked;
-      worked.phases = !time.notes.compute.empty();
-      worked.communicates = !time.notes.communication.empty();
+      worked.phases = time.notes.computes && !time.notes.compute.empty();
+      worked.communicates = time.notes.waited() > 0;
       worked.seconds = {time.seconds(), time.notes.seconds(),
                         static_cast<double>(time.notes.forward) / kNsPerSecond};
+      for (std::size_t i = 0; i < time.notes.others.size(); ++i) {
+        worked.seconds[kDataWait + i] = static_cast<double>(time.notes.others[i]) / kNsPerSecond;
+      }
       window.push(worked, cfg.window);
       if (window.ring.size() < cfg.window) {
-        judge(cfg, time, step, kInsufficient, kWholeStep, {}, 0, scope);
+        judge(cfg, time, step, kInsufficient, kWholeStep, {}, 0, scope, {});
         continue;
       }
       windows.push_back(&window);
@@ -170,12 +202,12 @@ struct Straggler {
     if (windows.empty()) return;
     if (windows.size() == 1) {
       const Verdict alone = step.workers.size() == 1 ? kNotApplicable : kInsufficient;
-      return judge(cfg, *compared[0], step, alone, kWholeStep, {}, 0, scope);
+      return judge(cfg, *compared[0], step, alone, kWholeStep, {}, 0, scope, {});
     }
     compare(cfg, windows, compared, step, scope);
   }
 
-  static Comparison medians_of(const std::vector<const WorkWindow*>& windows, Measure measure) {
+  static Comparison medians_of(const std::vector<WorkWindow*>& windows, Measure measure) {
     Comparison out;
     std::vector<double> scratch;
     for (const WorkWindow* one : windows) out.medians.push_back(one->median(measure, scratch));
@@ -184,7 +216,7 @@ struct Straggler {
     return out;
   }
 
-  static void compare(const Config& cfg, const std::vector<const WorkWindow*>& windows,
+  static void compare(const Config& cfg, const std::vector<WorkWindow*>& windows,
                       const std::vector<const StepTime<Notes>*>& compared,
                       const TimedStep<Notes>& step, Scope& scope) {
     bool phases = true;
@@ -200,19 +232,23 @@ struct Straggler {
     Comparison forward;
     if (phases && !communicates) forward = medians_of(windows, kForwardPass);
     const bool has_forward = !forward.medians.empty();
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      windows[i]->remember(main, whole.medians[i]);
+      if (has_forward) windows[i]->remember(kForwardPass, forward.medians[i]);
+    }
     for (std::size_t i = 0; i < compared.size(); ++i) {
       const bool slow = whole.medians[i] > cfg.threshold * whole.usual;
       const bool slow_forward = has_forward && forward.usual > kForwardCounts * whole.usual &&
                                 forward.medians[i] > cfg.threshold * forward.usual;
       const bool by_forward = slow_forward && !slow;
       judge(cfg, *compared[i], step, slow || slow_forward ? hit() : kOk,
-            by_forward ? kForwardPass : main, by_forward ? forward : whole, i, scope);
+            by_forward ? kForwardPass : main, by_forward ? forward : whole, i, scope, windows);
     }
   }
 
   static void judge(const Config& cfg, const StepTime<Notes>& time, const TimedStep<Notes>& step,
                     Verdict verdict, Measure measure, const Comparison& among, std::size_t number,
-                    Scope& scope) {
+                    Scope& scope, const std::vector<WorkWindow*>& windows) {
     Place place = at_step(step.mode, step.step, time.global_step, time.end);
     judged_worker(scope, time.worker, place, verdict, [&](const Subject& subject, unsigned) {
       const double own = among.medians[number];
@@ -230,11 +266,32 @@ struct Straggler {
           .with("measure", std::string(name))
           .with("median_seconds", own)
           .with("workers_median_seconds", among.usual)
-          .with("workers", std::uint64_t{among.medians.size()});
+          .with("workers", std::uint64_t{among.medians.size()})
+          .with("score", *std::min_element(among.medians.begin(), among.medians.end()) / own)
+          .with("own_best_seconds", windows[number]->best[measure])
+          .with("own_score", windows[number]->best[measure] / own);
+      if (measure != kWholeStep) finding.with("sections", sections(windows, number));
       const auto least = std::int64_t{cfg.window} - 1;
       return std::move(
           finding.since(std::max<std::int64_t>(distance(step.step, least), 0), cfg.window));
     });
+  }
+
+  // Of each section in which somebody spends time: the worker's median, that of the quickest worker, and what
+  // share of its own the quickest takes.
+  static core::ValueMap sections(const std::vector<WorkWindow*>& windows, std::size_t number) {
+    core::ValueMap out;
+    for (const Measure one :
+         {kDataWait, kForwardPass, kBackwardPass, kOptimizerUpdate, kCommunication}) {
+      const Comparison among = medians_of(windows, one);
+      const double own = among.medians[number];
+      const double best = *std::min_element(among.medians.begin(), among.medians.end());
+      if (own <= 0) continue;
+      out.emplace_back(
+          std::string(kMeasureNames[one]),
+          core::ValueMap{{"median_seconds", own}, {"best_seconds", best}, {"score", best / own}});
+    }
+    return out;
   }
 
   static std::string_view spoken_of(Measure measure) {
@@ -257,6 +314,7 @@ RuleDescriptor straggler() {
           .needs = "step ends of at least two workers",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kProfiler,
           .read = &read_timed_rule<Straggler>};
 }

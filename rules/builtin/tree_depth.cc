@@ -30,7 +30,8 @@ struct TreeDepth {
   struct Trees {
     std::optional<double> depth;   // measured; of several the deepest
     std::optional<double> node;    // largest number
-    std::optional<double> leaves;  // of the largest tree
+    std::optional<double> leaves;  // of that tree
+    std::optional<double> number;  // its own, among those of the round
     std::uint64_t count = 0;       // trees that were measured
   };
 
@@ -49,6 +50,7 @@ struct TreeDepth {
     static const std::uint64_t kDepth = core::name_hash("trees/depth");
     static const std::uint64_t kNode = core::name_hash("trees/Node");
     static const std::uint64_t kLeaves = core::name_hash("trees/leaves");
+    static const std::uint64_t kNumber = core::name_hash("trees/deepest");
     Trees out;
     const auto deepest = [](std::optional<double>& known, double value) {
       known = !known || value > *known || std::isnan(value) ? value : *known;
@@ -60,6 +62,8 @@ struct TreeDepth {
         ++out.count;
       } else if (row.scalar && row.name() == kLeaves) {
         deepest(out.leaves, row.row.sum);
+      } else if (row.scalar && row.name() == kNumber) {
+        out.number = row.row.sum;
       } else if (!row.scalar && row.name() == kNode && row.row.count > 0) {
         deepest(out.node, row.row.max);
       }
@@ -86,6 +90,7 @@ struct TreeDepth {
       if (trees.count > 0) finding.with("trees", trees.count);
       if (trees.node) finding.with("largest_node", *trees.node);
       if (trees.leaves) finding.with("leaves", *trees.leaves);
+      if (trees.number) finding.with("tree", *trees.number);
       return finding;
     });
   }

@@ -10,6 +10,7 @@
 
 #include "core/identity.h"
 #include "rules/evaluate/step_set.h"
+#include "rules/no_number.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
@@ -42,7 +43,7 @@ struct TreeWithoutSplit {
   static double depth_of(const StepSet& set) {
     static const std::uint64_t kDepth = core::name_hash("trees/depth");
     static const std::uint64_t kLeaves = core::name_hash("trees/leaves");
-    double out = std::nan("");
+    double out = kNoNumber;
     for (const StepRow& row : set.rows) {
       if (const auto sent = row.statistic(core::SparseStat::depth)) {
         out = std::fmax(out, *sent);

@@ -62,6 +62,7 @@ struct UpdateLarge {
     double usual = 0;       // share of its norm that it moves by between two saves
     std::uint32_t known = 0;
     Sign sign = Sign::none;
+    Gap<3> gap{};
     double norm = 0;
     double largest = 0;  // norm so far
     std::int64_t largest_at = 0;

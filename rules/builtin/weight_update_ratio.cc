@@ -20,6 +20,7 @@
 #include <cmath>
 #include <optional>
 
+#include "rules/no_number.h"
 #include "rules/sentence.h"
 #include "rules/windowed_row.h"
 
@@ -75,23 +76,24 @@ struct WeightUpdateRatio {
   struct Item {
     std::int64_t step = 0;
     double l2 = 0;
-    double share = std::nan("");  // learning rate by the largest so far, then
+    double share = kNoNumber;  // learning rate by the largest so far, then
   };
   struct State {
     Latest saved;
     std::uint64_t count = 0;  // of the newest saved value, with a hash of its shape
     std::uint64_t shape = 0;
-    double rate = std::nan("");   // the learning rate then
-    double older = std::nan("");  // its share where the way begins
-    double usual = 0;             // ratio per step and share when it last moved
-    std::int64_t still = -1;      // where it came to lie still; -1: it moves
-    double ratio = 0;             // as compared with the thresholds
-    double share = std::nan("");  // learning rate by the largest so far; NaN: not judged by it
+    double rate = kNoNumber;   // the learning rate then
+    double older = kNoNumber;  // its share where the way begins
+    double usual = 0;          // ratio per step and share when it last moved
+    std::int64_t still = -1;   // where it came to lie still; -1: it moves
+    double ratio = 0;          // as compared with the thresholds
+    double share = kNoNumber;  // learning rate by the largest so far; NaN: not judged by it
     double delta = 0;
     double before = 0;
     std::int64_t from = 0;
     std::int64_t step = 0;
     bool proven = false;  // by deltas, not by the bound of two norms
+    Gap<7> gap{};
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -241,6 +243,43 @@ struct WeightUpdateRatio {
     state.saved.push(items, Item{batch.step, l2, batch.learning_share});
     return verdict;
   }
+
+  /// Norms alone, against the save before: they bound the ratio from below, and that bound is nearly always
+  /// far from too large, which says nothing.
+  class Glance {
+   public:
+    static constexpr Verdict kAnswer = kInsufficient;
+
+    Glance(const Config& cfg, const RowBatch& batch) : cfg_(cfg), batch_(batch) {}
+    [[nodiscard]] bool helps() const { return !cfg_.num_steps && batch_.sparse.empty(); }
+    bool settles(State& state, std::span<Item> items, const Row& row, std::uint32_t slot) const {
+      const std::uint64_t count = row.count();
+      const bool same =
+          count == state.count && slot < batch_.shapes.size() && batch_.shapes[slot] == state.shape;
+      Item& item = items[0];
+      if (count == 0 || !same || state.saved.size != 1 || item.step >= batch_.step ||
+          (row.meta() & core::meta::kNotTrainable) != 0) {
+        return false;
+      }
+      const double l2 = row.l2();
+      const double delta = std::fabs(l2 - item.l2);
+      const double steps =
+          cfg_.per_step ? static_cast<double>(distance(batch_.step, item.step)) : 1.0;
+      if (!(1.001 * delta < cfg_.large_threshold * (item.l2 + cfg_.epsilon) * steps)) return false;
+      state.older = item.share;
+      state.proven = false;
+      state.delta = delta;
+      state.before = item.l2;
+      state.from = item.step;
+      state.rate = batch_.learning_rate;
+      item = Item{batch_.step, l2, batch_.learning_share};
+      return true;
+    }
+
+   private:
+    const Config& cfg_;
+    const RowBatch& batch_;
+  };
 
   static double badness(const Config& cfg, const State& state, const Row*) {
     return state.ratio > cfg.large_threshold ? state.ratio : -state.ratio;

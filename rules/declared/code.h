@@ -50,7 +50,9 @@ struct Point {
   const Row* row = nullptr;  // of tensors and scalars
   const RowBatch* batch = nullptr;
   const StepRow* kept = nullptr;  // the row, where it had to wait for its step
-  double value = 0;               // of samples; seconds of a step
+  const double* arguments =
+      nullptr;       // of the selection's aggregates, where they are computed already
+  double value = 0;  // of samples; seconds of a step
   std::int64_t step = 0;
   std::int64_t time = 0;  // UTC ns
   double world_size = 0;

@@ -273,6 +273,7 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
   memories.fill(m);
   const Sight sight{&formula, &point, memories.data(), nullptr};
   const auto value_of = [&](std::uint16_t argument) {
+    if (point.arguments != nullptr) return point.arguments[argument];
     const Code& code = source.arguments[argument].code;
     if (code.size() == 1 && code[0].op == Op::field) return field_of(point, code[0].index);
     return run(code, sight);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rules/declared/block.h"
 #include "rules/declared/slide.h"
 
 namespace tocsin::rules::declared {
@@ -18,6 +19,14 @@ class DeclaredRows final : public RowProgram {
     remembers_ = !rule_.formula.aggregates.empty() || rule_.formula.cut();
     said_ = remembers_ ? rule_.formula.sources[0].words : 0;
     slide_ = Slide::of(rule_.formula);
+    const auto& arguments = rule_.formula.sources[0].arguments;
+    const auto fits = [](const Argument& one) { return fits_block(one.code); };
+    fits_ = remembers_ ? arguments.size() <= kArguments &&
+                             std::all_of(arguments.begin(), arguments.end(), fits)
+                       : fits_block(rule_.formula.when);
+    const std::size_t aggregates = rule_.formula.aggregates.size();
+    whole_ = fits_ && remembers_ && !slide_ && !rule_.formula.cut() && aggregates <= kAggregates &&
+             fits_block(rule_.formula.when, aggregates);
   }
 
   [[nodiscard]] Match selects(const Candidate& candidate) const override {
@@ -35,38 +44,27 @@ class DeclaredRows final : public RowProgram {
   void judge(const RowBatch& batch, std::span<const std::uint32_t> rows, std::byte* states,
              const Life* lives, std::vector<RowHit>& noted,
              EvaluationCounts& counts) const override {
-    const std::size_t size = state_bytes();
+    const Frame frame{batch, rows, states, lives, noted};
     OutcomeTally tally(counts);
-    Point point;
-    point.batch = &batch;
-    point.step = batch.step;
-    point.time = batch.time;
-    point.world_size = batch.world_size;
-    point.epoch = batch.epoch;
-    std::array<double, 128> values;  // NOLINT: written before it is read
-    std::size_t known = 0;           // values of rows before this one are read
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-      const std::uint32_t i = rows[at];
-      if (slide_ && i >= known) {
-        known = i / values.size() * values.size();
-        slide_->read(batch, known, values);
-        known += values.size();
+    // Of many rows at once, where at least one in so many is to be judged.
+    const bool together =
+        fits_ && rows.size() >= kFew && rows.back() - rows.front() < kBetween * rows.size();
+    if (!together) {
+      for (std::size_t at = 0; at < rows.size(); ++at) judge_row(frame, at, nullptr, tally);
+      return;
+    }
+    for (std::size_t at = 0; at < rows.size();) {
+      const std::uint32_t from = rows[at];
+      const std::size_t count = std::min<std::size_t>(kBlockRows, rows.back() - from + 1);
+      const auto end = std::lower_bound(rows.begin() + static_cast<std::ptrdiff_t>(at), rows.end(),
+                                        from + count);
+      const auto next = static_cast<std::size_t>(end - rows.begin());
+      if (remembers_) {
+        judge_windows(frame, at, next, count, tally);
+      } else {
+        judge_block(frame, at, next, count, counts, tally);
       }
-      const std::uint32_t slot = batch.slots[i];
-      if (remembers_) fetch_ahead(batch, rows, at, states, size);
-      const Row row(batch.columns, batch.rows, i);
-      point.row = &row;
-      auto* const words = reinterpret_cast<std::uint64_t*>(states + slot * size);
-      Verdict verdict;
-      if (slide_) {
-        verdict = quickly(words, point, values[i % values.size()]);
-      } else if (!update(words, point, verdict)) {
-        continue;
-      }
-      tally.add(verdict.outcome);
-      if (verdict.outcome == EvaluationOutcome::hit || lives[slot].active()) {
-        noted.push_back({slot, i, verdict});
-      }
+      at = next;
     }
   }
 
@@ -92,8 +90,153 @@ class DeclaredRows final : public RowProgram {
 
  private:
   static constexpr std::size_t kSaidWords = 2;  // first step and points of the window that hit
+  static constexpr std::size_t kFew = 4;
+  static constexpr std::size_t kBetween = 4;
+  static constexpr std::size_t kArguments = 4;   // that are computed ahead, at most
+  static constexpr std::size_t kAggregates = 4;  // of a condition that is computed for many rows
 
-  Verdict quickly(std::uint64_t* words, const Point& point, double value) const {
+  /// What judge() was given.
+  struct Frame {
+    const RowBatch& batch;
+    std::span<const std::uint32_t> rows;
+    std::byte* states;
+    const Life* lives;
+    std::vector<RowHit>& noted;
+
+    [[nodiscard]] Point point() const {
+      Point out;
+      out.batch = &batch;
+      out.step = batch.step;
+      out.time = batch.time;
+      out.world_size = batch.world_size;
+      out.epoch = batch.epoch;
+      return out;
+    }
+  };
+
+  // Row number `at`; `arguments`: its, of what the rule's aggregates take, nullptr: not known yet.
+  void judge_row(const Frame& frame, std::size_t at, const double* arguments,
+                 OutcomeTally& tally) const {
+    const std::uint32_t i = frame.rows[at];
+    const std::uint32_t slot = frame.batch.slots[i];
+    if (remembers_) fetch_ahead(frame.batch, frame.rows, at, frame.states, state_bytes());
+    const Row row(frame.batch.columns, frame.batch.rows, i);
+    Point point = frame.point();
+    point.row = &row;
+    point.arguments = arguments;
+    std::uint64_t* const words = words_of(frame, i);
+    Verdict verdict;
+    if (slide_) {
+      verdict = quickly(words, point);
+    } else if (!update(words, point, verdict)) {
+      return;
+    }
+    tally.add(verdict.outcome);
+    if (verdict.outcome == EvaluationOutcome::hit || frame.lives[slot].active()) {
+      frame.noted.push_back({slot, i, verdict});
+    }
+  }
+
+  // Rows number `at` to `end`, which lie within `count` rows: what the aggregates take is computed for all
+  // of them first.
+  void judge_windows(const Frame& frame, std::size_t at, std::size_t end, std::size_t count,
+                     OutcomeTally& tally) const {
+    const std::vector<Argument>& arguments = rule_.formula.sources[0].arguments;
+    std::array<BlockColumn, kArguments> values;  // NOLINT: written before it is read
+    const std::uint32_t from = frame.rows[at];
+    const Point point = frame.point();
+    for (std::size_t k = 0; k < arguments.size(); ++k) {
+      run_block(arguments[k].code, point, from, std::span(values[k]).first(count));
+    }
+    std::array<double, kArguments> own{};
+    const auto own_of = [&](std::size_t row) {
+      for (std::size_t k = 0; k < arguments.size(); ++k) own[k] = values[k][row - from];
+      return own.data();
+    };
+    if (whole_) return judge_whole(frame, at, end, count, own_of, tally);
+    for (; at < end; ++at) judge_row(frame, at, own_of(frame.rows[at]), tally);
+  }
+
+  // Where every point is judged as it comes: all of them are added, then the condition is computed.
+  template <typename OwnOf>
+  void judge_whole(const Frame& frame, std::size_t at, std::size_t end, std::size_t count,
+                   OwnOf own_of, OutcomeTally& tally) const {
+    std::array<BlockColumn, kAggregates> aggregates;  // NOLINT: written before it is read
+    BlockColumn answers;                              // NOLINT: the same
+    const std::size_t many = rule_.formula.aggregates.size();
+    for (std::size_t k = 0; k < many; ++k) {
+      std::fill_n(aggregates[k].begin(), count, std::nan(""));  // rows between those to be judged
+    }
+    const std::uint32_t from = frame.rows[at];
+    Point point = frame.point();
+    for (std::size_t k = at; k < end; ++k) {
+      const std::uint32_t i = frame.rows[k];
+      fetch_ahead(frame.batch, frame.rows, k, frame.states, state_bytes());
+      point.arguments = own_of(i);
+      std::uint64_t* const words = words_of(frame, i);
+      arrives(rule_.formula, 0, words, point);
+      add(rule_.formula, 0, words, point, false);
+      const std::uint64_t* const memory = words;
+      const Sight sight{&rule_.formula, &point, &memory, nullptr};
+      for (std::uint16_t one = 0; one < many; ++one) {
+        aggregates[one][i - from] = aggregate(sight, one);
+      }
+    }
+    point.arguments = nullptr;
+    run_block(rule_.formula.when, point, from, std::span(answers).first(count),
+              std::span(aggregates).first(many));
+    for (; at < end; ++at) {
+      const std::uint32_t i = frame.rows[at];
+      const double answer = answers[i - from];
+      Verdict found = std::isnan(answer) ? kInsufficient : kOk;
+      if (!std::isnan(answer) && answer != 0) {
+        const Row row(frame.batch.columns, frame.batch.rows, i);
+        point.row = &row;
+        found = verdict(words_of(frame, i), point);
+        point.row = nullptr;
+      }
+      tally.add(found.outcome);
+      const std::uint32_t slot = frame.batch.slots[i];
+      if (found.outcome == EvaluationOutcome::hit || frame.lives[slot].active()) {
+        frame.noted.push_back({slot, i, found});
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t* words_of(const Frame& frame, std::uint32_t row) const {
+    return reinterpret_cast<std::uint64_t*>(frame.states + frame.batch.slots[row] * state_bytes());
+  }
+
+  // The same of a condition that remembers nothing: it is computed for all of them, and a row for itself
+  // only where there may be something to say of it.
+  void judge_block(const Frame& frame, std::size_t at, std::size_t end, std::size_t count,
+                   EvaluationCounts& counts, OutcomeTally& tally) const {
+    BlockColumn answers;  // NOLINT: written before it is read
+    const std::uint32_t from = frame.rows[at];
+    run_block(rule_.formula.when, frame.point(), from, std::span(answers).first(count));
+    std::uint64_t unknown = 0;
+    std::uint64_t fine = 0;
+    bool active = false;
+    for (std::size_t k = at; k < end; ++k) {
+      const std::uint32_t i = frame.rows[k];
+      const double answer = answers[i - from];
+      unknown += std::isnan(answer) ? 1 : 0;
+      fine += answer == 0 ? 1 : 0;
+      active |= frame.lives[frame.batch.slots[i]].active();
+    }
+    if (!active && unknown + fine == end - at) {
+      counts[static_cast<std::size_t>(EvaluationOutcome::insufficient_data)] += unknown;
+      counts[static_cast<std::size_t>(EvaluationOutcome::ok)] += fine;
+      return;
+    }
+    for (; at < end; ++at) judge_row(frame, at, nullptr, tally);
+  }
+
+  Verdict quickly(std::uint64_t* words, const Point& point) const {
+    const Code& code = rule_.formula.sources[0].arguments[0].code;
+    const double value = point.arguments != nullptr
+                             ? point.arguments[0]
+                             : run(code, Sight{&rule_.formula, &point, nullptr, nullptr});
     const double answer = slide_->add(words, point.step, point.time, value);
     if (std::isnan(answer)) return kInsufficient;
     return answer == 0 ? kOk : verdict(words, point);
@@ -135,6 +278,8 @@ class DeclaredRows final : public RowProgram {
   Rule rule_;
   Choice choice_;
   bool remembers_ = false;
+  bool fits_ = false;   // what is of one row alone can be computed for many at once
+  bool whole_ = false;  // and so can the condition, with its aggregates
   std::optional<Slide> slide_;
   std::size_t said_ = 0;  // first word of what an issue says
 };

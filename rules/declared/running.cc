@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "rules/no_number.h"
 #include "rules/selection.h"
 
 namespace tocsin::rules::declared {
@@ -83,7 +84,7 @@ void Running::add_slope(double x, std::int64_t place) noexcept {
 }
 
 double Running::result(std::int64_t step) const noexcept {
-  const double none = std::nan("");
+  const double none = kNoNumber;
   if (kind_ == Kind::count) return n_;
   if (n_ == 0) return none;
   switch (kind_) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/declared/block.h"
 #include "rules/declared/head.h"
 #include "rules/declared/running.h"
 #include "rules/selection.h"
@@ -44,9 +45,7 @@ std::optional<Slide> Slide::of(const Formula& formula) {
     return std::nullopt;
   }
   const Argument& argument = source.arguments[0];
-  if (argument.boolean || argument.code.size() != 1 || argument.code[0].op != Op::field) {
-    return std::nullopt;
-  }
+  if (argument.boolean || !fits_block(argument.code)) return std::nullopt;
   const Code& when = formula.when;
   if (when.size() != 3 || when[0].op != Op::aggregate || when[1].op != Op::constant ||
       !compares(when[2].op) || std::isnan(when[1].number)) {
@@ -59,30 +58,8 @@ Slide::Slide(const Formula& formula)
     : formula_(&formula),
       op_(formula.when[2].op),
       limit_(formula.when[1].number),
-      field_(formula.sources[0].arguments[0].code[0].index),
       capacity_(formula.sources[0].capacity),
       span_(formula.window.size.amount) {}
-
-void Slide::read(const RowBatch& batch, std::size_t from, std::span<double> values) const {
-  const std::size_t size = std::min(values.size(), batch.rows - from);
-  if (static_cast<Field>(field_) == Field::abs_mean) {
-    for (std::size_t i = 0; i < size; ++i) {
-      values[i] = Row(batch.columns, batch.rows, from + i).abs_mean();
-    }
-    return;
-  }
-  Point point;
-  point.batch = &batch;
-  point.step = batch.step;
-  point.time = batch.time;
-  point.world_size = batch.world_size;
-  point.epoch = batch.epoch;
-  for (std::size_t i = 0; i < size; ++i) {
-    const Row row(batch.columns, batch.rows, from + i);
-    point.row = &row;
-    values[i] = field_of(point, field_);
-  }
-}
 
 double Slide::add(std::uint64_t* m, std::int64_t step, std::int64_t time, double value) const {
   const Source& source = formula_->sources[0];

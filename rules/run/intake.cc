@@ -101,6 +101,16 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   evaluations_.feed_rows(run, roster_number, taken, slots_, first_slot_);
 }
 
+// Of the unit of a frame's first row: behind the frame before in most cases, or at the beginning.
+std::uint32_t Intake::place_of(const Roster& here, std::uint64_t name) const {
+  if (here.slots[0].name == name) return 0;
+  const std::size_t next = std::size_t{first_slot_} + slots_.size();
+  if (next < here.slots.size() && here.slots[next].name == name) {
+    return static_cast<std::uint32_t>(next);
+  }
+  return here.index.find(name);
+}
+
 // A worker sends its tensors in one order: most often all rows are units that stand side by side,
 // each at a later step than before. False: not this time.
 bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
@@ -108,7 +118,7 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
   const std::int64_t step = frame.header().step;
   const auto names = frame.column<std::uint64_t>(core::summary_column::name);
   if (rows == 0 || here.slots.empty()) return false;
-  const std::uint32_t first = here.slots[0].name == names[0] ? 0 : here.index.find(names[0]);
+  const std::uint32_t first = place_of(here, names[0]);
   if (first == FlatIndex::kNone || rows > here.slots.size() - first) return false;
   Slot* const units = here.slots.data() + first;
   if (step < 0) return false;

@@ -33,6 +33,7 @@ class Intake {
   void restart(Run& run, std::uint32_t worker);
 
  private:
+  [[nodiscard]] std::uint32_t place_of(const Roster& here, std::uint64_t name) const;
   bool known_units(Run& run, Roster& here, const core::FrameView& frame);
   void find_units(Run& run, Roster& here, const core::FrameView& frame);
   void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,

@@ -30,8 +30,12 @@ void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::F
     case core::LifecycleEvent::preflight:
       if (auto standing = standing_of(body, worker.name)) {
         constexpr auto kWhich = Operational::worker_stands_still;
-        if (standing->goes_on) return own_.lower(run, kWhich, number, header.time);
-        return own_.raise(run, kWhich, number, header.time, std::move(standing->finding));
+        if (standing->what == Standing::What::goes_on) {
+          return own_.lower(run, kWhich, number, header.time);
+        }
+        const bool asked = standing->what == Standing::What::place;
+        return own_.raise(run, asked ? Operational::worker_place : kWhich, number, header.time,
+                          std::move(standing->finding));
       }
       if (auto finding = preflight_finding(body)) {
         own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));

@@ -35,6 +35,9 @@ constexpr std::array<OperationalRule, static_cast<std::size_t>(Operational::coun
      "Compare where the workers of the run stand: those in a collective operation wait for the one "
      "that is somewhere else. A long evaluation or compilation is no fault: "
      "hook.report_progress(expect_next_in=...) promises it."},
+    {"worker_place", Severity::info, false, false,
+     "It is where the worker was at one moment, asked for by the issue that the evidence names. "
+     "Compare the workers of the run."},
 }};
 static_assert(!kRules.back().name.empty(), "an issue without a row");
 

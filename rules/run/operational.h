@@ -19,6 +19,7 @@ enum class Operational : std::uint8_t {
   state_incomplete,
   training_preflight,
   worker_stands_still,
+  worker_place,
   count,
 };
 

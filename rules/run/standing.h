@@ -1,6 +1,7 @@
-// A worker says that its loop stands still, and where; or that it goes on.
+// A worker says that its loop stands still, and where; that it goes on; or, being asked, where it is.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/frame_body.h"
@@ -9,7 +10,8 @@
 namespace tocsin::rules {
 
 struct Standing {
-  bool goes_on = false;
+  enum class What : std::uint8_t { stands_still, goes_on, place };
+  What what = What::stands_still;
   Finding finding;  // where it stands, unless it goes on
 };
 

@@ -5,14 +5,21 @@
 namespace tocsin::rules {
 namespace {
 
+// States are most of what is kept: no half of the room stands empty, as a vector of its own accord has it.
+template <typename T>
+void resize(std::vector<T>& all, std::size_t size) {
+  if (size > all.capacity()) all.reserve(std::max(size, all.capacity() + all.capacity() / 8));
+  all.resize(size);
+}
+
 // Units of a roster that a rule looks at get their states; a rule that looks at none costs nothing.
 void grow(const RowProgram& program, Block& block, const Roster& roster) {
   const std::size_t ready = block.lives.size();
   if (ready == roster.slots.size()) return;
   const std::size_t size = program.state_bytes();
   block.state_size = static_cast<std::uint32_t>(size);
-  block.lives.resize(roster.slots.size());
-  block.states.resize(roster.slots.size() * size);
+  resize(block.lives, roster.slots.size());
+  resize(block.states, roster.slots.size() * size);
   for (std::size_t i = ready; i < roster.slots.size(); ++i) {
     program.init(block.states.data() + i * size);
   }

@@ -27,6 +27,24 @@ def server(tmp_path):
             one.kill()
 
 
+@pytest.fixture
+def engine(tmp_path):
+    """engine(config_text) starts a process that only evaluates; the one before it is killed -9. It is not waited for."""
+    running = []
+
+    def start(config):
+        if running:
+            running.pop().kill()
+        path = tmp_path / "tocsin.yaml"
+        path.write_text(config)
+        running.append(Server(path, role="evaluate"))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+
+
 @pytest.fixture(scope="session")
 def kafka():
     """Bootstrap servers of a real Kafka: an existing one, or one started for the session."""

@@ -86,6 +86,12 @@ def captured(config, acks, live):
     assert code == 1 and "refused" in out and "nobody_knows_it" in out, out + err
     code, out, err = run_cli("capture", "live", "--end", "-c", config)
     assert code == 0 and "withdrawn" in out, out + err
+    code, out, err = run_cli("capture", "live", "--pause", "--reason", "the disk is full", "--wait", "60s", "-c", config)
+    assert code == 0 and "1 of 1 ranks have paused" in out, out + err
+    assert "running, captures paused by" in run_cli("status", "-c", config)[1]
+    code, out, err = run_cli("capture", "live", "--resume", "-c", config)
+    assert code == 0 and "captures go on" in out, out + err
+    assert "paused" not in run_cli("status", "-c", config)[1]
     code, out, err = run_cli("capture", "live", "--collection", "gradients", "--dry-run", "-c", config)
     assert code == 0 and "would ask live" in out, out + err
     live.end()
@@ -107,9 +113,45 @@ def test_over_kafka(live, kafka):
     captured(config, lambda: [data for _, data, _ in kafka_events(kafka, f"{prefix}.acks.v1") if data["run"]["uid"] == uid], live)
 
 
+def test_a_rank_that_opens_after_it_was_asked_is_asked_again(server, tmp_path):
+    """What was asked named the launch as the run had told it, and the newcomer was not part of that."""
+    config, go = tmp_path / "tocsin.yaml", tmp_path / "enough"
+    config.write_text(CONFIG.format(transport=f"{{journal: {tmp_path / 'data'}}}", prefix="late"))
+    one = server(config)
+    one.wait_for("ready", timeout=90)
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    base = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    base.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    base.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1", TOCSIN_LAUNCH="both", WORLD_SIZE="2")
+    jobs = []
+
+    def rank(number):
+        jobs.append(subprocess.Popen([sys.executable, script, go], env={**base, "RANK": str(number)}, stdout=subprocess.PIPE, text=True))
+        jobs[-1].stdout.readline()
+
+    try:
+        rank(0)
+        one.wait_for("job_started", timeout=60)
+        asked = subprocess.Popen([os.environ.get("TOCSIN_BINARY", str(BUILD / "app/tocsin")), "capture", "live", "--collection", "gradients",
+                                  "--steps", "100000000", "--wait", "90s", "-c", config], stdout=subprocess.PIPE, text=True)
+        said = []
+        while "rank 0: applied" not in "".join(said):
+            said.append(asked.stdout.readline())
+            assert said[-1], "".join(said)
+        rank(1)
+        said.append(asked.communicate(timeout=120)[0])
+        assert asked.returncode == 0 and "2 of 2 ranks capture it" in "".join(said), "".join(said)
+        assert "rank 1: refused: stale" in "".join(said), "else this test shows nothing"
+    finally:
+        go.touch()
+        for job in jobs:
+            job.wait(60)
+
+
 def test_what_is_refused(tmp_path):
     for words in (["r"], ["r", "--collection", "gradients", "--every", "0"], ["r", "--collection", "gradients", "--steps", "0"],
-                  ["r", "--collection", "gradients", "--end"]):
+                  ["r", "--collection", "gradients", "--end"], ["r", "--pause", "--resume"], ["r", "--pause", "--collection", "gradients"]):
         code, _, err = run_cli("capture", *words, "--out", tmp_path)
         assert code == 2 and err.startswith("tocsin"), (words, code, err)
     assert run_cli("capture", "r", "--collection", "gradients", "--out", tmp_path / "nowhere")[0] == 4

@@ -5,12 +5,9 @@ import os
 import random
 import time
 
-import pytest
-
 from tests.e2e.test_every_rule import chosen, produce
 from tests.e2e.test_recovery import wait_until
 from tests.reference import frames, tables
-from tests.support.program import Server
 from tests.support.telemetry import kafka_events, kafka_produce, scalar
 from tocsin import wire
 
@@ -60,24 +57,6 @@ def told(kafka, topic, corpus):
     if len({data["run"]["uid"] for data, _ in events if data.get("phase") == "ended"}) < len(corpus.runs):
         return None
     return sorted((data["rule"], headers["ce_id"]) for data, headers in events if headers.get("ce_type") == "dev.tocsin.issue.v1")
-
-
-@pytest.fixture
-def engine(tmp_path):
-    """engine(config_text) starts one; the one before it is killed."""
-    running = []
-
-    def start(config):
-        if running:
-            running.pop().kill()
-        path = tmp_path / "tocsin.yaml"
-        path.write_text(config)
-        running.append(Server(path, role="evaluate"))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.kill()
 
 
 def test_kills_in_the_middle_of_every_rule_lose_and_repeat_nothing(kafka, engine, tmp_path):

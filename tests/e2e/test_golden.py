@@ -106,7 +106,7 @@ def test_the_commands_of_the_page_work(tmp_path, monkeypatch):
     for block in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
-            if not words:
+            if not words or words[:3] == ["tocsin", "issues", "reproduce"]:  # needs an issue that was told: test_reproduce.py
                 continue
             assert words[0] == "tocsin", line
             words = [str(one) for word in words[1:] for one in (sorted(tmp_path.glob(word)) if "*" in word else [word])]

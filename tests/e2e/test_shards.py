@@ -4,14 +4,11 @@ import json
 import random
 import subprocess
 
-import pytest
-
 from tests.e2e.test_every_rule import chosen
 from tests.e2e.test_every_rule_killed import Corpus
 from tests.e2e.test_recovery import wait_until
 from tests.reference import frames, shards, tables
 from tests.reference.engine import UNIT
-from tests.support.program import Server
 from tests.support.telemetry import kafka_events
 from tocsin import wire
 
@@ -74,38 +71,19 @@ class Runs:
         return sorted((data["rule"], one) for data, one in issues)
 
 
-@pytest.fixture
-def engine(tmp_path):
-    """engine(config_text) starts one; the one before it is killed."""
-    running = []
-
-    def start(config):
-        if running:
-            running.pop().kill()
-        path = tmp_path / "tocsin.yaml"
-        path.write_text(config)
-        running.append(Server(path, role="evaluate"))
-        running[-1].wait_for("ready", timeout=90)
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.kill()
-
-
 def test_four_shards_tell_what_one_tells_through_kills(kafka, engine, tmp_path):
     runs = Runs()
     whole, spread = (f"{name}{random.randrange(10**9)}" for name in ("whole", "spread"))
-    engine(runs.config(kafka, whole))
+    engine(runs.config(kafka, whole)).wait_for("ready", timeout=90)
     runs.send(kafka, f"{whole}.telemetry.v1", tmp_path / "whole", spread=False)
     expected = wait_until(lambda: runs.told(kafka, whole), 120, "the issues of runs in one shard")
     assert {f"rule-{number}" for number in range(len(RULES))} <= {rule for rule, _ in expected}
 
     config = runs.config(kafka, spread)
-    engine(config)
+    engine(config).wait_for("ready", timeout=90)
     for part in range(3):
         runs.send(kafka, f"{spread}.telemetry.v1", tmp_path / f"spread-{part}", True, part, 3)
-        engine(config)  # kill -9 at whatever moment that is
+        engine(config).wait_for("ready", timeout=90)  # kill -9 at whatever moment that is
     assert wait_until(lambda: runs.told(kafka, spread), 120, "the issues of runs in four shards") == expected
-    engine(config)  # what was settled is not settled again
+    engine(config).wait_for("ready", timeout=90)  # what was settled is not settled again
     assert runs.told(kafka, spread) == expected

@@ -179,6 +179,12 @@ def test_the_depth_of_xgboosts_trees_and_what_it_predicts(out):
 
     told = [value for _, _, value in Telemetry(out).scalars("trees/depth")]
     assert told == [depth(json.loads(tree)) for tree in booster.get_dump(dump_format="json")] and max(told) > 1
+
+    def leaves(node):
+        return sum(map(leaves, node["children"])) if "children" in node else 1
+
+    told = [value for _, _, value in Telemetry(out).scalars("trees/leaves")]
+    assert told == [leaves(json.loads(tree)) for tree in booster.get_dump(dump_format="json")]
     right = int(((booster.predict(held) >= 0.5) == (y[150:] > 0)).sum())
     assert sum(Telemetry(out).vectors()[4, "labels"][37]) == right
 

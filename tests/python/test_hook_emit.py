@@ -88,7 +88,7 @@ def lane(request, monkeypatch):
 
 
 def test_times_of_phases_go_out_with_their_step_and_are_never_lost(lane, out):
-    hook = tocsin.watch(out=out)
+    hook = tocsin.watch(out=out, phases=False)
     short, long, most = 1000, _lane.SHORT_TIME, _lane.MOST_TIMES
     wait = hook.sink.phases.of("data_wait")
     wait(1, short)
@@ -185,7 +185,7 @@ def test_at_a_step_that_is_captured_the_loss_goes_before_the_tensors(lane, out):
 
 
 def test_a_phase_ends_whatever_happens_in_it_and_what_cannot_be_used_is_an_error_of_python(lane, out):
-    hook = tocsin.watch(out=out)
+    hook = tocsin.watch(out=out, phases=False)
     phase, wait = hook.phase("checkpoint"), hook.sink.phases.get("data_wait")
     with pytest.raises(ZeroDivisionError):
         with phase, phase:

@@ -1,15 +1,33 @@
 """Times of the phases of a step that nobody asked for, and what they must not disturb."""
 import copy
+import gc
 import io
+import weakref
 
 import pytest
 import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
+from tocsin import _lane
 from tocsin.adapters import torch_phases
 
 STEP = ["forward", "backward", "optimizer"]
+
+
+@pytest.fixture(autouse=True, params=("functions of the library", "functions of Python"))
+def way(request, monkeypatch):
+    """What is done at every pass, in both ways."""
+    native = request.param == "functions of the library"
+    if not native:
+        monkeypatch.setattr(_lane, "native", lambda library, handle: None)
+    made = torch_phases.Passes.__init__
+
+    def checked(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        assert bool(self._native) is native
+
+    monkeypatch.setattr(torch_phases.Passes, "__init__", checked)
 
 
 def perceptron():
@@ -24,10 +42,11 @@ def train(model, optimizer, steps=1, apply=None):
         optimizer.step()
 
 
-def phases(out, step=None):
-    """(name, step, duration), or the names of one step."""
+def phases(out, step=None, without="finalization"):
+    """(name, step, duration), or the names of one step; without how the run ended."""
     telemetry = Telemetry(out)
-    told = [(telemetry.names[row["name"]], row["step"], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows]
+    told = [(telemetry.names[row["name"]], row["step"], row["duration"]) for frame in telemetry.of_kind(wire.SPAN) for row in frame.rows
+            if telemetry.names[row["name"]] != without]
     return told if step is None else [name for name, at, _ in told if at == step]
 
 
@@ -42,7 +61,7 @@ def test_of_every_step_without_a_word_of_the_script(out):
         with hook.phase("lunch"):
             pass
     hook.close()
-    told = phases(out)
+    told = phases(out, without=None)
     for step in range(3):
         assert [name for name, at, _ in told if at == step and name != "data_wait"] == \
             (["initialization"] if step == 0 else []) + STEP + (["finalization"] if step == 2 else [])
@@ -215,3 +234,44 @@ def test_other_hooks_of_the_models_output_stay_and_are_of_that_output_alone(out)
     hook.close()
     assert seen == [1]
     assert [name for name, _, _ in phases(out)].count("backward") == 4
+
+
+def test_a_model_goes_with_all_that_timed_it(out):
+    model, optimizer = perceptron()
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(model, optimizer, 2)
+    passes = [weakref.ref(one._passes) for one in hook.sink.adapters() if hasattr(one, "_passes")]
+    gone = weakref.ref(model)
+    del model, optimizer
+    gc.collect()
+    assert gone() is None and [one() for one in passes] == [None]
+    hook.close()
+
+
+def test_what_the_library_cannot_hook_is_left_to_python(out):
+    class Pair(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3)
+
+        def forward(self, batch, kind):
+            made = self.layer(batch)
+            return {"dictionary": {"out": made}, "leaf": self.layer.weight, "hooked": made, "none": batch}[kind]
+
+    model = Pair()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out)
+    seen = []
+    handle = model.register_forward_hook(lambda _, given, output: output.register_hook(seen.append) and None
+                                         if given[1] == "hooked" else None)
+    if not handle.id < 0:  # ours first, theirs on the same tensor after it
+        model._forward_hooks.move_to_end(handle.id, last=False)
+    for kind in ("dictionary", "leaf", "hooked", "none"):
+        output = model(torch.ones(2, 4), kind)
+        output = output["out"] if kind == "dictionary" else output
+        (output.sum() if kind != "none" else model.layer.bias.sum()).backward()
+        optimizer.step()
+    hook.close()
+    assert len(seen) == 1 and not hook.stats()["hook_errors_total"]
+    assert [phases(out, step).count("backward") for step in range(4)] == [1, 1, 1, 0]
+    assert [phases(out, step).count("forward") for step in range(4)] == [1] * 4

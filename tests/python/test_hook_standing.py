@@ -70,6 +70,66 @@ def test_a_loop_that_stands_still_says_so_once_and_that_it_goes_on(out, monkeypa
     assert not [thread for thread in threading.enumerate() if thread.name == "tocsin-stacks"]
 
 
+class Clock:
+    """Of the hook's thread, moved by hand; it counts how often it was looked at."""
+
+    def __init__(self):
+        self.now, self.looks = 1000.0, 0
+
+    def monotonic(self):
+        self.looks += 1
+        return self.now
+
+    def pass_(self, seconds):
+        """So much later, and seen to be."""
+        self.now += seconds
+        seen = self.looks + 3  # one look may have begun before
+        assert wait_for(lambda: self.looks > seen, 30)
+
+
+def test_as_it_is_shipped_it_waits_for_300_seconds_and_for_20_of_the_longest_pauses(out, monkeypatch):
+    monkeypatch.delenv("TOCSIN_STACKS_AFTER", raising=False)
+    assert (_standing.AFTER, _standing.SLOWER) == (300.0, 20)
+    clock = Clock()
+    monkeypatch.setattr(_standing, "time", clock)
+    hook = tocsin.watch(out=out)
+
+    def told(kind):
+        hook.flush(5)
+        return len(findings(out, kind))
+
+    hook.step()
+    clock.pass_(1)
+    clock.pass_(299)
+    assert told("stands_still") == 0
+    clock.pass_(2)
+    assert wait_for(lambda: told("stands_still") == 1, 30) and findings(out, "stands_still")[0]["count"] in (300, 301, 302)
+    clock.pass_(1000)
+    assert told("stands_still") == 1, "once"
+    hook.step()
+    clock.pass_(0)
+    assert wait_for(lambda: told("goes_on") == 1, 30)
+    clock.pass_(5000)
+    assert told("stands_still") == 1, "its longest pause was 1302 s"
+    clock.pass_(22_000)
+    assert wait_for(lambda: told("stands_still") == 2, 30)
+    hook.close()
+    assert hook.stats()["hook_errors_total"] == {}
+
+
+def test_an_issue_that_asks_is_told_where_it_is(out):
+    hook = tocsin.watch(out=out)
+    hook.step()
+    hook.flush(5)
+    CommandWriter(out).stop(hook.run, attempt=hook.attempt, action="profile", command_id="cmd_1", revision=1, reason={"rule": "straggler"},
+                            args={"kind": "stacks", "tell": True})
+    in_a_named_place(lambda: [ack for ack in acks(out) if ack["phase"] == "applied"])
+    hook.close()
+    (told,) = findings(out, "place")
+    assert (told["asked_by"], told["command_id"]) == ("straggler", "cmd_1")
+    assert "in_a_named_place" in " ".join(told["threads"][0]["frames"]) and told["collectives"].startswith("none: ")
+
+
 @pytest.mark.parametrize("why", ["off", "promised", "a notebook", "slow steps"])
 def test_nothing_is_said_unasked(out, monkeypatch, why):
     if why == "slow steps":  # without a word it waits for many times the longest pause, too

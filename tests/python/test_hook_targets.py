@@ -40,6 +40,40 @@ def test_what_is_ignored_is_left_out():
     assert torch.equal(found.targets, labels[labels >= 0]) and len(found.predictions) == 5
 
 
+@pytest.mark.parametrize("smoothing", (0.0, 0.1))
+@pytest.mark.parametrize("classes_at", (1, -1))
+@pytest.mark.parametrize("places", ((5,), (3, 4)))
+def test_the_labels_of_each_place(scale, smoothing, classes_at, places):
+    torch.manual_seed(7)
+    labels = torch.randint(0, 6, (8, *places))
+    output = torch.randn(8, *places, 6).movedim(-1, classes_at)
+    found = read(lambda z: functional.cross_entropy(z.movedim(classes_at, 1), labels, label_smoothing=smoothing), output, scale)
+    assert found.loss == torch_targets.LOGITS and torch.equal(found.targets, labels)
+    assert torch.equal(found.predictions, output.movedim(classes_at, -1))
+
+
+def test_padded_places_are_left_out():
+    torch.manual_seed(8)
+    labels = torch.randint(1, 5, (4, 6))
+    labels[:, 4:] = 0
+    found = read(lambda z: functional.cross_entropy(z.flatten(0, 1), labels.flatten(), ignore_index=0), torch.randn(4, 6, 5))
+    assert torch.equal(found.targets, torch.where(labels > 0, labels, torch_targets.IGNORED))
+
+
+def test_the_next_word_inside_a_model_leaves_out_the_last_place():
+    torch.manual_seed(9)
+    words = torch.randint(0, 9, (3, 7))
+    found = read(lambda z: functional.cross_entropy(z[:, :-1].flatten(0, 1), words[:, 1:].flatten()), torch.randn(3, 7, 9))
+    assert torch.equal(found.targets[:, :-1], words[:, 1:]) and found.targets[:, -1].tolist() == [torch_targets.IGNORED] * 3
+
+
+@pytest.mark.parametrize("loss", (lambda z: z.square().mean(), lambda z: -z[:, 0].mean(), lambda z: functional.mse_loss(z, torch.ones(6, 4, 5)),
+                                  lambda z: (z - z.mean(2, keepdim=True)).square().mean()))
+def test_nor_of_other_losses_at_each_place(loss):
+    torch.manual_seed(10)
+    assert read(loss, torch.randn(6, 4, 5)) is None
+
+
 @pytest.mark.parametrize("shape", ((40,), (40, 1)))
 def test_the_labels_of_a_binary_cross_entropy(scale, shape):
     torch.manual_seed(2)
@@ -112,6 +146,38 @@ def test_a_job_whose_loss_is_a_function_sends_labels_and_predictions(out):
         assert (row["count"], row["sum"]) == (8, int(labels.sum()))
         assert rows["cross_entropy_input_0"]["count"] == 24
         assert told.vectors()[step, "cross_entropy_input_1"][36] == torch.bincount(labels).tolist()
+
+
+class Tagger(torch.nn.Module):
+    """A class at each place, and what it was made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = torch.nn.GRU(4, 6, batch_first=True), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        states, last = self.cell(x)
+        return self.head(states), last
+
+
+def test_a_job_with_a_label_at_each_place(out, monkeypatch):
+    monkeypatch.setattr(torch_targets, "MAX_NUMBERS", 5 * 3 * 6 + 1)  # six of the eight samples
+    torch.manual_seed(0)
+    model = Tagger()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture=BOTH)
+    kept = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        y = torch.randint(0, 3, (8, 5))
+        functional.cross_entropy(model(torch.randn(8, 5, 4))[0].transpose(1, 2), y).backward()
+        kept.append(y)
+        optimizer.step()
+    hook.close()
+    told = Telemetry(out)
+    for step, labels in enumerate(kept):
+        row = told.summaries(step)["cross_entropy_input_1"]
+        assert (row["count"], row["sum"]) == (30, int(labels[:6].sum()))
 
 
 def test_of_several_passes_of_a_step_as_many_samples_as_of_one(out):

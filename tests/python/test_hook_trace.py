@@ -1,6 +1,7 @@
 """A trace of PyTorch's profiler that was ordered for steps to come."""
 import gzip
 import json
+import os
 
 import pytest
 import torch
@@ -66,9 +67,27 @@ def updates(data):
     return sum(event.get("name") == "Optimizer.step#SGD.step" for event in events(data) if event.get("ph") == "X")
 
 
-@pytest.mark.parametrize("to", ["a directory", "topic"])
-def test_it_covers_the_steps_that_were_named(out, to):
-    loop = Loop(out, **({} if to == "a directory" else {"raw": {"to": "topic"}}))
+@pytest.fixture
+def place(request, monkeypatch):
+    """The section `raw` of where traces go; of a store, one that listens."""
+    if request.param != "a store":
+        yield {"topic": {"to": "topic"}, "a directory": None}[request.param]
+        return
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    pytest.importorskip("botocore")  # the store checks signatures as it makes them
+    from tests.support.s3 import Store
+    with Store() as store:
+        for name, value in store.environment().items():
+            monkeypatch.setenv(name, value)
+        yield {"to": "s3://runs/traces"}
+        assert store.refused == [] and store.objects and all(name.startswith("runs/traces/") for name in store.objects)
+
+
+@pytest.mark.parametrize("place", ["a directory", "topic", "a store"], indirect=True)
+def test_it_covers_the_steps_that_were_named(out, place):
+    loop = Loop(out, **({"raw": place} if place else {}))
     answer = loop.order(from_step=5, steps=3)
     assert (answer["phase"], answer["effective_step"]) == ("applied", 5)
     told = loop.until_sent("cmd_1")

@@ -85,6 +85,8 @@ def test_the_depth_of_each_round_is_that_of_its_deepest_tree(boosting, out):
     errors, stopped = train(boosting.TocsinCallback(out=out), [[chain(2)], [chain(1), chain(2000), LEAF], [LEAF]])
     assert not errors and stopped is False
     assert [(step, value) for _, step, value in Telemetry(out).scalars("trees/depth")] == [(0, 2), (1, 2000), (2, 0)]
+    assert [(step, value) for _, step, value in Telemetry(out).scalars("trees/leaves")] == [(0, 3), (1, 2001), (2, 1)]
+    assert [(step, value) for _, step, value in Telemetry(out).scalars("trees/deepest")] == [(1, 1)]
     entry = next(one for one in Telemetry(out).entries.values() if one["name"] == "trees/depth")
     assert entry["role"] == wire.ROLES["metric"]
     assert [value for _, step, value in Telemetry(out).scalars("feature_importance/gain/age")] == [0.75]

@@ -165,7 +165,8 @@ def loading(stretches):
 
 def _timed(case):
     """`steps`: [count, seconds] or [count, seconds, seconds of data_wait] of stretches of training steps, or a map of such
-    lists by rank. `operators`: [steps, {track/name: µs}]."""
+    lists by rank. `operators`: [steps, {track/name: µs, or [[µs after the step's
+    begin, µs], …]}]."""
     stretches = case.get("steps") or [[1, 1, 0, calls] for count, calls in case["operators"] for _ in range(count)]
     by_rank = stretches if isinstance(stretches, dict) else {0: stretches}
     workers = []
@@ -181,8 +182,9 @@ def _timed(case):
                 if more and more[0]:
                     worker.spans(("phase", "data_wait", worker.now - worker.tick, round(more[0] * story.SECOND)))
                 if len(more) > 1:
-                    worker.spans(*(tuple(name.rsplit("/", 1)) + (worker.now - worker.tick, us * 1000)
-                                   for name, us in more[1].items()))
+                    worker.spans(*(tuple(name.rsplit("/", 1)) + (worker.now - worker.tick + at * 1000, us * 1000)
+                                   for name, took in more[1].items()
+                                   for at, us in (took if isinstance(took, list) else [[0, took]])))
                 worker.step_end()
         worker.end()
         workers.append(worker)

@@ -9,7 +9,7 @@ import tocsin
 from . import data
 from .training import CAPTURE
 
-TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": True, "gan_relative": False}
+TUNING = {"gan": True, "gan_hinge": True, "gan_squares": True, "gan_penalty": True, "gan_relative": True, "gan_images": True}
 # Name of the fault, share of the run before it.
 FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_too_large": 0.0, "input_nan": 0.4,
           "weights_lost": 0.4, "generator_start_zero": 0.0}
@@ -17,6 +17,13 @@ FAULTS = {"judge_too_strong": 0.0, "generator_rate_zero": 0.0, "generator_rate_t
 
 def _networks(job, chance):
     width = chance.choice((48, 64))
+    if job == "gan_images":
+        generator = nn.Sequential(nn.Linear(16, 8 * width, bias=False), nn.BatchNorm1d(8 * width), nn.ReLU(), nn.Unflatten(1, (2 * width, 2, 2)),
+                                  nn.ConvTranspose2d(2 * width, width, 2, stride=2, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+                                  nn.ConvTranspose2d(width, 1, 2, stride=2), nn.Tanh(), nn.Flatten())
+        judge = nn.Sequential(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, width, 3, stride=2, padding=1), nn.LeakyReLU(0.2),
+                              nn.Conv2d(width, 2 * width, 3, stride=2, padding=1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(8 * width, 1))
+        return generator, judge
     act = nn.ReLU if job == "gan" else nn.SiLU if job == "gan_hinge" else nn.GELU
     generator = nn.Sequential(nn.Linear(16, width), act(), nn.Linear(width, width), act(), nn.Linear(width, 64), nn.Tanh())
     judge = nn.Sequential(nn.Linear(64, width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(width, 1))
@@ -29,7 +36,7 @@ def _networks(job, chance):
 def _losses(job):
     """(of the judge, for the generator), from what was said of true and of made images."""
     say = nn.BCEWithLogitsLoss()
-    if job == "gan":
+    if job in ("gan", "gan_images"):
         return (lambda real, made: say(real, torch.ones_like(real)) + say(made, torch.zeros_like(made)),
                 lambda made: say(made, torch.ones_like(made)))
     if job == "gan_squares":

@@ -12,10 +12,11 @@ import tocsin
 
 TUNING = {"boost_classes": True, "boost_regression": True, "boost_binary": True, "boost_many": True, "boost_table": True,
           "boost_rank": True, "boost_wrapper": True, "light_binary": True, "light_table": True, "light_rank": True, "boost_counts": True,
-          "light_auc": True, "boost_dart": True, "boost_pairs": False, "boost_few": False}
+          "light_auc": True, "boost_dart": True, "boost_pairs": True, "boost_few": True,
+          "boost_short": True, "light_short": True}
 NEEDS = {"boost_rank": "xgboost", "boost_wrapper": "xgboost", "light_binary": "lightgbm", "light_table": "lightgbm", "light_rank": "lightgbm",
          "boost_counts": "xgboost", "light_auc": "lightgbm", "boost_dart": "xgboost",
-         "boost_pairs": "xgboost", "boost_few": "xgboost"}
+         "boost_pairs": "xgboost", "boost_few": "xgboost", "boost_short": "xgboost", "light_short": "lightgbm"}
 TABLES = ("boost_table", "boost_wrapper", "light_table")  # a made-up table, most of whose columns matter
 SLOW = ("overfits", "held_differs")
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "leak": 0.0, "input_constant": 0.0,
@@ -38,6 +39,8 @@ def _data(job, seed):
     if job == "boost_counts":
         x, y = sklearn.datasets.make_friedman1(1000, 8, noise=0.0, random_state=seed)
         return x, numpy.random.default_rng(seed).poisson(numpy.exp((y - y.mean()) / y.std() * 0.8)).astype(float)
+    if job in ("boost_short", "light_short"):
+        return sklearn.datasets.make_classification(1000, 14, n_informative=8, n_classes=3, flip_y=0.03, class_sep=1.5, random_state=seed)
     if job in ("light_auc", "boost_dart"):
         two = job == "light_auc"
         return sklearn.datasets.make_classification(1000, 16, n_informative=6, n_classes=2 if two else 4, weights=[0.85] if two else None,
@@ -55,7 +58,7 @@ def _data(job, seed):
 
 def _settings(job, seed):
     chance = random.Random(f"{job}/{seed}")
-    rounds = {"boost_few": 12, "boost_pairs": 30, "boost_many": 120, "boost_rank": 60, "light_table": 80, "light_auc": 40}.get(job, chance.choice((25, 40)))
+    rounds = {"boost_short": 10, "light_short": 15, "boost_few": 12, "boost_pairs": 30, "boost_many": 120, "boost_rank": 60, "light_table": 80, "light_auc": 40}.get(job, chance.choice((25, 40)))
     return {"rounds": rounds, "rate": chance.uniform(0.03, 0.1) if job == "boost_many" else chance.uniform(0.05, 0.3),
             "depth": chance.choice((2, 3)), "rows": chance.uniform(0.6, 1.0)}
 
@@ -132,7 +135,7 @@ def _xgboost(job, made, x, y, held, seed, options):
     settings = {"objective": objective, "eval_metric": metric, "eta": made["rate"], "max_depth": made["depth"],
                 "subsample": made["rows"], "seed": seed, "nthread": 1, "min_child_weight": made.get("child", 1)}
     if objective.startswith("multi"):
-        settings["num_class"] = 4 if job == "boost_dart" else 10
+        settings["num_class"] = {"boost_dart": 4, "boost_short": 3}.get(job, 10)
     if job == "boost_dart":
         settings.update(booster="dart", rate_drop=0.1)
     matrix = _grouped if job in ("boost_rank", "boost_pairs") else xgboost.DMatrix
@@ -175,10 +178,12 @@ def _lightgbm(job, made, x, y, held, seed, options):
             seen.append(tocsin.get_hook().run)
     keep.order = 4  # the product's is 5
     ranks = job == "light_rank"
-    settings = {"objective": {"light_binary": "binary", "light_auc": "binary", "light_rank": "lambdarank"}.get(job, "regression"), "learning_rate": made["rate"], "num_threads": 1,
+    settings = {"objective": {"light_binary": "binary", "light_auc": "binary", "light_rank": "lambdarank", "light_short": "multiclass"}.get(job, "regression"), "learning_rate": made["rate"], "num_threads": 1,
                 "num_leaves": 2 ** made["depth"], "bagging_fraction": made["rows"], "bagging_freq": 1, "seed": seed, "verbosity": -1,
-                "metric": {"light_binary": ["binary_logloss", "auc"], "light_rank": ["ndcg"], "light_auc": ["auc"]}.get(job, ["l2", "l1"]), "eval_at": [5],
+                "metric": {"light_binary": ["binary_logloss", "auc"], "light_rank": ["ndcg"], "light_auc": ["auc"], "light_short": ["multi_logloss"]}.get(job, ["l2", "l1"]), "eval_at": [5],
                 "min_sum_hessian_in_leaf": made.get("child", 1e-3)}
+    if job == "light_short":
+        settings["num_class"] = 3
     first, second = _lists(x[:-held], y[:-held], ranks), _lists(x[-held:], y[-held:], ranks)
     second.reference = first
     lightgbm.train(settings, first, made["rounds"], valid_sets=[first, second], valid_names=["training", "validation"],

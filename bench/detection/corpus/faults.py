@@ -40,6 +40,11 @@ def _late(recipe):
     return int(LATE * recipe.steps)
 
 
+def _one_label_each(recipe):
+    if recipe.split.y.dim() > 1:
+        raise LookupError("a label at each place")
+
+
 def _weights(recipe):
     return [one for one in recipe.model.parameters() if one.requires_grad and one.dim() > 1]
 
@@ -256,6 +261,7 @@ def input_lost(recipe, random):
 @fault("classes", "binary", without=("tuned", "whole"))
 def unshuffled(recipe, random):
     """Sorted by class: one class after the other."""
+    _one_label_each(recipe)
     order = torch.argsort(recipe.split.y, stable=True)
     recipe.split.x, recipe.split.y = recipe.split.x[order], recipe.split.y[order]
     recipe.shuffle = False
@@ -276,6 +282,7 @@ def batch_repeated(recipe, random):
 @fault("classes", "binary", without=("tuned", "head"))
 def classes_unequal(recipe, random):
     """Of one class fifty times as much as of the others."""
+    _one_label_each(recipe)
     y = recipe.split.y
     kept = torch.nonzero((y == 0) | (torch.rand(len(y), generator=random) < 0.02)).flatten()
     recipe.split.x, recipe.split.y = recipe.split.x[kept], y[kept]
@@ -302,7 +309,7 @@ def memorizes_noise(recipe, random):
     """Half of the labels are wrong, and the model has time to learn them."""
     y = recipe.split.y[:200].clone()
     wrong = torch.rand(len(y), generator=random) < 0.5
-    y[wrong] = torch.randint(0, recipe.split.classes, (int(wrong.sum()),), generator=random)
+    y[wrong] = torch.randint(0, recipe.split.classes, y[wrong].shape, generator=random)
     recipe.split.x, recipe.split.y = recipe.split.x[:200], y
     recipe.schedule = None
     recipe.steps = 400

@@ -105,7 +105,7 @@ class Separable(nn.Module):
         return self.leave(x + y * self.weigh(y))
 
 
-@job("classes", "attention", "adam", "fourth", tuning=False)
+@job("classes", "attention", "adam", "fourth", tuning=True)
 def patches(seed, chance):
     """A vision transformer in bfloat16: warm-up, a cosine to zero, clipping."""
     steps = 220
@@ -113,7 +113,7 @@ def patches(seed, chance):
                   steps, chance.choice((32, 64)), schedule=cosine(steps, 20), clip=1.0, autocast=True)
 
 
-@job("tokens", "recurrent", "adam", "modes", "fourth", tuning=False)
+@job("tokens", "recurrent", "adam", "modes", "fourth", tuning=True)
 def reader(seed, chance):
     """A GRU that reads letters, with AdamW, clipped; a constant rate, or one in a straight line to zero."""
     split, steps = data.text(seed, 20), 220
@@ -121,7 +121,7 @@ def reader(seed, chance):
                   schedule=chance.choice((None, linear(steps, 10))), clip=chance.choice((0.5, 1.0)))
 
 
-@job("regression", "same", "adam", "fourth", tuning=False)
+@job("regression", "same", "adam", "fourth", tuning=True)
 def drawn(seed, chance):
     """A variational autoencoder whose second loss comes in slowly."""
     split, steps, now = data.images(seed), 240, {"weight": 0.0}
@@ -139,7 +139,7 @@ def drawn(seed, chance):
                   schedule=chance.choice((None, cosine(steps))))
 
 
-@job("regression", "same", "fresh", "adam", "fourth", tuning=False)
+@job("regression", "same", "fresh", "adam", "fourth", tuning=True)
 def towers(seed, chance):
     """Two towers that must find each other's half among the batch; warm-up and a cosine."""
     split, steps = data.digits(seed), 240
@@ -152,7 +152,7 @@ def towers(seed, chance):
                   autocast=chance.random() < 0.5)
 
 
-@job("classes", "images", "adam", "head", "tuned", "fourth", tuning=False)
+@job("classes", "images", "adam", "head", "tuned", "fourth", tuning=True)
 def frozen(seed, chance):
     """A trained body that stays as it is, and a new head of two layers on images that are turned."""
     split, steps = data.images(seed), 200
@@ -174,7 +174,7 @@ def frozen(seed, chance):
     return made
 
 
-@job("classes", "norm", "sgd", "images", "modes", "fourth", tuning=False)
+@job("classes", "norm", "sgd", "images", "modes", "fourth", tuning=True)
 def separable(seed, chance):
     """Depthwise convolutions with momentum: one cycle or a power of what is left, in bfloat16 at times."""
     steps = 200
@@ -182,7 +182,7 @@ def separable(seed, chance):
                   32, schedule=chance.choice((one_cycle(steps), polynomial(steps))), autocast=chance.random() < 0.5)
 
 
-@job("regression", "adam", "linear", "several", "fourth", tuning=False)
+@job("regression", "adam", "linear", "several", "fourth", tuning=True)
 def quantiles(seed, chance):
     """Three quantiles of a skewed target by a loss of their own."""
     random, steps = numpy.random.default_rng(seed), 260
@@ -199,7 +199,7 @@ def quantiles(seed, chance):
     return Recipe(model, split, pinball, adamw(between(chance, 1e-3, 6e-3)), steps, chance.choice((16, 32)), schedule=chance.choice((halving(90), cosine(steps, 10))))
 
 
-@job("classes", "pair", "fourth", tuning=False)
+@job("classes", "pair", "fourth", tuning=True)
 def halves(seed, chance):
     """A body and a head with an optimizer each: RMSprop and momentum; smoothed labels."""
     steps, width = 220, chance.choice((48, 64))
@@ -216,7 +216,7 @@ def rotation(count):
     return torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
 
 
-@job("regression", "sgd", "several", "fourth", tuning=False)
+@job("regression", "sgd", "several", "fourth", tuning=True)
 def turns(seed, chance):
     """What a point is after some turns and a shift: a small network with momentum, and a target without noise."""
     random, steps = torch.Generator().manual_seed(seed + 20_000), 240

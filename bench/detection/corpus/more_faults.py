@@ -74,6 +74,12 @@ def target_lost(recipe, random):
     recipe.on_batch.append(change)
 
 
+@fault("tokens")
+def targets_of_others(recipe, random):
+    """Each sequence is compared with what belongs to another one."""
+    recipe.on_batch.append(lambda step, x, y: (x, y[torch.randperm(len(y), generator=random)]))
+
+
 @fault("third", "fourth", without=("pair",))
 def optimizer_of_a_copy(recipe, random):
     """The optimizer was made before the model was copied to where it is trained."""

@@ -3,14 +3,22 @@
 import sys
 from typing import Any, Optional
 
+from .._phases import Wanted
 from ..sink import Sink
 
 
 def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None,
-           phases: bool = True) -> None:
+           phases: Wanted = True) -> None:
     """What ``watch()`` was given; the same again attaches nothing. A framework that the script has
     not imported is not imported for this."""
-    if (model is None and optimizer is None and loss is None) or "torch" not in sys.modules:
+    timed = sink.phases.wanted(phases)
+    if "torch" not in sys.modules:
+        return
+    from .torch_waits import Waits
+
+    if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
+        Waits(sink, timed)
+    if model is None and optimizer is None and loss is None:
         return
     from .torch import TorchAdapter
     from .torch_hooks import unwrapped
@@ -19,7 +27,7 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
-    TorchAdapter(sink, model, optimizer, loss, name, phases)
+    TorchAdapter(sink, model, optimizer, loss, name, timed)
     if model is not None or optimizer is not None:
         sink.watched(optimizer if model is None else model)
     if model is not None:

@@ -6,8 +6,9 @@ the adapter holds the model and the optimizer weakly.
 
 import sys
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, List, Optional, Tuple
 
+from .._phases import PASSES, PHASES
 from ..sink import Sink
 from . import torch_capture
 from .torch_capture import Capture
@@ -27,9 +28,9 @@ class TorchAdapter:
     """Watches one model and its optimizer. All errors go to the sink's containment."""
 
     def __init__(self, sink: Sink, model: Any, optimizer: Any, loss: Any = None,
-                 name: Optional[str] = None, phases: bool = True) -> None:
+                 name: Optional[str] = None, phases: Collection[str] = PHASES) -> None:
         """``name``: prefix of all names; None: what keeps them apart from those of the loop's others.
-        ``phases``: the model's passes are timed."""
+        ``phases``: which are timed unasked."""
         self._sink = sink
         self._model = _weak(model)
         self._optimizer = _weak(optimizer)
@@ -57,13 +58,13 @@ class TorchAdapter:
         self._modules = Modules(sink, model if first else None, loss, self._prefix)
         self._undo.append(self._modules.detach)
         self._passes: Optional[Passes] = None
-        if phases and first and can_be_timed(model):
+        if not PASSES.isdisjoint(phases) and first and can_be_timed(model):
             with sink.guard("phases"):
-                self._passes = Passes(sink, model)
+                self._passes = Passes(sink, model, phases)
                 self._undo.append(self._passes.detach)
         self._updating = False
         self._enter_update, self._leave_update = sink.phases.around("optimizer")
-        sink.phases.automatic(self)
+        sink.phases.automatic(self, phases)
         self._devices = devices()  # of this torch
         if not self._devices:
             sink.host_tensor = sys.modules["torch"].Tensor
@@ -89,7 +90,7 @@ class TorchAdapter:
 
     def moved(self) -> Any:
         """Something else than before when the model was applied in between."""
-        return self._passes is not None and (self._passes.evaluated, len(self._passes.forward), self._passes.backward)
+        return self._passes is not None and (self._passes.evaluated, *self._passes.going_on())
 
     def by_hand(self, phase: str) -> None:
         """The script times this phase itself."""

@@ -10,10 +10,12 @@ import weakref
 from collections import OrderedDict
 from contextlib import nullcontext
 from time import time_ns
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Collection, List, Optional
 
+from .._phases import PHASES
 from .._steps import HELD
 from ..sink import Sink
+from .torch_reduces import Reduces, reduces_of
 
 _SCRIPTED = "__prepare_scriptable__"  # asked by torch.jit.script
 
@@ -28,26 +30,32 @@ class Passes:
     pass: with micro-batches, to that of the next one. Passes in the eval state are an evaluation, from the first of them to
     the last; those without gradients in training are nobody's. What the script times itself is not timed here."""
 
-    def __init__(self, sink: Sink, model: Any) -> None:
+    def __init__(self, sink: Sink, model: Any, wanted: Collection[str] = PHASES) -> None:
         self.sink = sink
         self.clock = sink.clock
         self.forward: List[int] = []  # when it began; a model may be applied inside of itself
         self.backward = 0  # when it began; 0: none goes on
         self.add_forward, self.add_backward = sink.phases.of("forward"), sink.phases.of("backward")
         self._add_evaluation = sink.phases.of("evaluation")
+        self._forward, self._backward = sink.phases.name_of("forward"), sink.phases.name_of("backward")
+        self._reduces: Optional[Reduces] = reduces_of(sink, model)
         self.pending = True  # something ends with the next forward pass of training
         self._opened = sink.phases.take_opened()
         self.evaluated = (0, 0)  # begin of the first pass, end of the last one
         torch = sys.modules["torch"]
         # Constant where a compiler traces, so that there is nothing of ours in what it makes; torch 1 has none.
         compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-        self._handles = [model.register_forward_pre_hook(_Begin(self, compiling, torch.is_grad_enabled)),
-                         model.register_forward_hook(_End(self, compiling))]
         self._hooks: "OrderedDict[int, Any]" = OrderedDict()
+        self._native = self._of_library(torch.is_grad_enabled)
+        if self._native:
+            self.begin_update = self._native["update"]  # type: ignore[method-assign]
+        hooks = (_native_hook(self, self._native["begin"], compiling), _native_hook(self, self._native["end"], compiling)) \
+            if self._native else (_Begin(self, compiling, torch.is_grad_enabled), _End(self, compiling))
+        self._handles = [model.register_forward_pre_hook(hooks[0]), model.register_forward_hook(hooks[1])]
         self._model = weakref.ref(model)
         if not hasattr(type(model), _SCRIPTED):
             setattr(model, _SCRIPTED, _Scripted(model))
-        sink.phases.automatic(self)
+        sink.phases.automatic(self, wanted)
 
     def detach(self) -> None:
         if self.evaluated[0]:
@@ -58,16 +66,44 @@ class Passes:
         if model is not None:
             model.__dict__.pop(_SCRIPTED, None)
 
+    def _of_library(self, with_gradients: Callable[[], bool]) -> Any:
+        """What is done at every pass, as functions of the library (app/client/abi_passes.cc); {}: it cannot be. They know
+        nothing of this object that would keep it."""
+        mine, guard = weakref.ref(self), self.sink.guard
+
+        def rare(method: Callable[["Passes", Any], None]) -> Callable[[Any], None]:
+            def call(argument: Any) -> None:
+                passes = mine()
+                if passes is not None and passes.sink.active:
+                    with guard("phases"):
+                        method(passes, argument)
+            return call
+
+        native = self.sink.phases.passes(with_gradients, self.clock, HELD, rare(Passes.begin_rare), rare(Passes.end_rare),
+                                         rare(Passes.end_outermost)) or {}
+        if native:
+            self._hooks[-1] = self.begin_backward if self._reduces is not None else native["gradient"]
+            native["tell"](self._forward, self._backward, self._hooks)
+        return native
+
+    def going_on(self) -> Any:
+        """How many forward passes go on, and when the backward pass began (0: none goes on)."""
+        return self._native["going_on"]() if self._native else (len(self.forward), self.backward)
+
     def by_hand(self, name: str) -> None:
         """The script times this phase itself."""
         if name == "forward":
-            self.add_forward = _nothing
+            self.add_forward, self._forward = _nothing, 0
         elif name == "backward":
-            self.add_backward = _nothing
+            self.add_backward, self._backward = _nothing, 0
         elif name == "evaluation":
             self._add_evaluation = _nothing
         elif name == "initialization":
             self._opened = 0
+        elif name == "communication":
+            self._reduces = None
+        if self._native:
+            self._native["tell"](self._forward, self._backward, self._hooks)
 
     def call_with_gradient(self, tensor: Any) -> None:
         """``tensor.register_hook(self.begin_backward)`` without its handle, which nobody keeps: after a forward pass, which
@@ -81,12 +117,45 @@ class Passes:
         # dictionary, which is then left to it.
         if len(self._hooks) != 1:
             self._hooks = OrderedDict(((-1, self.begin_backward),))
+            if self._native:
+                self._native["tell"](self._forward, self._backward, self._hooks)
         tensor._backward_hooks = self._hooks
         register(tensor)
 
     def begin_backward(self, gradient: Any) -> None:
-        del gradient
-        self.backward = self.backward or time_ns()
+        if self.going_on()[1]:
+            return
+        if self._native:
+            self._native["gradient"](gradient)
+        else:
+            self.backward = time_ns()
+        if self._reduces is not None:
+            try:
+                self._reduces.begin()
+            except Exception as error:  # noqa: BLE001
+                self._reduces = None
+                self.sink.failed("phases", error)
+
+    def begin_rare(self, module: Any) -> None:
+        """A forward pass in the eval state, or one before which something of training ends."""
+        if not module.training:
+            if not self.evaluated[0]:
+                self.evaluated, self.pending = (time_ns(), 0), True
+            return
+        if self.clock.state is HELD:
+            self.clock.begin_forward()
+        if self.pending:
+            self.end_pending()
+
+    def end_rare(self, _: Any) -> None:
+        """A forward pass in the eval state is over."""
+        self.evaluated = (self.evaluated[0], time_ns())
+
+    def end_outermost(self, output: Any) -> None:
+        """A forward pass of training is over, and none around it goes on."""
+        tensor = output if getattr(output, "requires_grad", False) else _first_with_gradient(output)
+        if tensor is not None:
+            self.call_with_gradient(tensor)
 
     def begin_update(self) -> None:
         """No pass goes on: of what is left here the model has raised something."""
@@ -123,6 +192,12 @@ class _Hook:
     def __reduce__(self) -> Any:
         return getattr, (nullcontext(), "__exit__")
 
+    @classmethod
+    def of(cls, passes: Passes) -> "_Hook":
+        made = cls()
+        made._passes = passes  # type: ignore[attr-defined]
+        return made
+
 
 class _Begin(_Hook):
     __slots__ = ("_passes", "_compiling", "_with_gradients")
@@ -138,15 +213,12 @@ class _Begin(_Hook):
             return
         try:  # guard() by hand, here and below: these are calls of every step
             if not module.training:
-                if not passes.evaluated[0]:
-                    passes.evaluated, passes.pending = (time_ns(), 0), True
+                passes.begin_rare(module)
             elif self._with_gradients():
                 if passes.backward:
                     passes.end_backward()
-                if passes.clock.state is HELD:
-                    passes.clock.begin_forward()
-                if passes.pending:
-                    passes.end_pending()
+                if passes.pending or passes.clock.state is HELD:
+                    passes.begin_rare(module)
                 passes.forward.append(time_ns())
         except Exception as error:  # noqa: BLE001
             passes.sink.failed("phases", error)
@@ -165,16 +237,36 @@ class _End(_Hook):
         forward = passes.forward
         try:
             if not module.training:
-                passes.evaluated = (passes.evaluated[0], time_ns())
+                passes.end_rare(module)
             elif forward:
                 began = forward.pop()
                 passes.add_forward(began, time_ns() - began)
                 if not forward:
-                    tensor = output if getattr(output, "requires_grad", False) else _first_with_gradient(output)
-                    if tensor is not None:
-                        passes.call_with_gradient(tensor)
+                    passes.end_outermost(output)
         except Exception as error:  # noqa: BLE001
             passes.sink.failed("phases", error)
+
+
+class _Traced(_Hook):
+    """A function of the library where a compiler may trace the hook: it finds nothing to call."""
+
+    __slots__ = ("_passes", "_compiling", "_function")
+
+    def __init__(self, passes: Passes, function: Callable[..., None], compiling: Callable[[], bool]) -> None:
+        self._passes, self._function, self._compiling = passes, function, compiling
+
+    def __call__(self, *given: Any) -> None:
+        if not self._compiling():
+            self._function(*given)
+
+
+def _native_hook(passes: Passes, function: Callable[..., None], compiling: Optional[Callable[[], bool]]) -> _Hook:
+    """It keeps ``passes``, of which the function only borrows."""
+    if compiling is not None:
+        return _Traced(passes, function, compiling)
+    # Of a class of its own, whose method is the function: nothing of Python is between.
+    return type("_Native", (_Hook,), {"__slots__": ("_passes",), "__call__": staticmethod(function)}).of(passes)  # type: ignore
+
 
 
 class _Scripted:

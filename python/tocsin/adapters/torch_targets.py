@@ -2,7 +2,9 @@
 
 Cross-entropy of logits z has the gradient s · (softmax(z) − target), with one s for all samples of a pass:
 so z and the gradient that arrives at it tell the target. Whether the loss is one is checked on the numbers,
-every time; of other losses nothing is told. Nothing is wrapped or replaced.
+every time; of other losses nothing is told. Nothing is wrapped or replaced. Outputs with a row at each place of a
+sample, (N, T, C) of words or (N, C, T) and (N, C, H, W) of signals and images, are read as so many rows; a place whose
+gradient is zero was left out of the loss (padding), and is told as IGNORED.
 """
 
 import sys
@@ -11,7 +13,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 from ..sink import Sink
 from .torch_staging import Arrival, capturing
 
-MAX_NUMBERS = 1 << 16  # in an output: more are images and texts, with a target at each place
+MAX_NUMBERS = 1 << 16  # that are looked at in an output; with a row at each place as many samples as hold them
 MAX_PASSES = 64  # of one step
 TRIES = 3  # sampled steps: who has told nothing in them is not asked again
 _NEAR = 0.02  # how far a target may lie from 0 and 1, for the precision of half types
@@ -20,6 +22,7 @@ _SAME = 1e-4  # of the gradient's size: what a straight line may leave over
 LOGITS = "cross_entropy_input"  # as the inputs of a loss module are named
 SWITCHES = "binary_cross_entropy_with_logits_input"
 QUANTITY = "squared_error_input"
+IGNORED = -100  # as PyTorch's losses call what they leave out
 
 
 class Found(NamedTuple):
@@ -54,19 +57,24 @@ class Targets:
         each sample gets a hook, which goes when the tensor does."""
         if self._left == 0 or len(self._passes) >= MAX_PASSES:
             return
-        for output in values:
-            if not _fits(output):
-                continue
-            kept = output.detach()
-            passes, guard = self._passes, self._sink.guard
-
-            def arrived(gradient: Any) -> None:
-                with guard("targets"):
-                    if len(passes) < MAX_PASSES and gradient.shape == kept.shape:
-                        passes.append((kept, gradient.detach()))
-
-            output.register_hook(arrived)
+        told = [one for one in values if _fits(one)]
+        if not told:
             return
+        # Beside one row for each sample, rows for each place are what it was made of.
+        output = min(told, key=lambda one: one.dim() > 2)
+        samples = _samples(output)
+        whole, kept = output.shape, output.detach()
+        if samples < whole[0]:
+            kept = kept[:samples].clone()  # the rest of it is not held until the update
+        passes, guard = self._passes, self._sink.guard
+
+        def arrived(gradient: Any) -> None:
+            with guard("targets"):
+                if len(passes) < MAX_PASSES and gradient.shape == whole:
+                    some = gradient.detach()
+                    passes.append((kept, some[:samples].clone() if samples < whole[0] else some))
+
+        output.register_hook(arrived)
 
     def take(self) -> None:
         """Publishes what the passes of this step were compared with."""
@@ -108,6 +116,8 @@ def read_targets(output: Any, gradient: Any) -> Optional[Found]:
     z, g = output.double(), gradient.double()
     if not bool(torch.isfinite(z).all() and torch.isfinite(g).all()):
         return None
+    if z.dim() > 2:
+        return _places(torch, output, z, g)
     if z.dim() == 2 and z.shape[1] > 1:
         return _classes(torch, output, z, g)
     return _switches(torch, output, z.reshape(-1), g.reshape(-1)) or \
@@ -132,6 +142,23 @@ def _classes(torch: Any, output: Any, z: Any, g: Any) -> Optional[Found]:
         expected = torch.full_like(p, share).scatter_(1, label[:, None], 1 - share * (p.shape[1] - 1))
         if float((target - expected).abs().max()) <= _NEAR and -_NEAR < share * p.shape[1] < 0.7:
             return Found(LOGITS, output[kept], label)
+    return None
+
+
+def _places(torch: Any, output: Any, z: Any, g: Any) -> Optional[Found]:
+    """Cross-entropy at each place. What a row's gradient takes from one class it gives to others, so it sums to zero along
+    the classes: on the last axis, as words have them, or on axis 1, where PyTorch's losses have them."""
+    for axis in (z.dim() - 1, 1):
+        if z.shape[axis] < 2 or bool(g.sum(axis).abs().sum() > _NEAR * g.abs().sum()):
+            continue
+        rows = [one.movedim(axis, -1).reshape(-1, z.shape[axis]) for one in (output, z, g)]
+        found = _classes(torch, *rows)
+        if found is None:
+            continue
+        targets = torch.full((len(rows[0]),), IGNORED, dtype=torch.long)
+        targets[rows[2].abs().amax(1) > 0] = found.targets
+        places = [size for at, size in enumerate(output.shape) if at != axis]
+        return Found(LOGITS, output.movedim(axis, -1).contiguous(), targets.reshape(places))
     return None
 
 
@@ -174,9 +201,19 @@ def _one_quantity(torch: Any, output: Any, z: Any, g: Any) -> Optional[Found]:
 
 
 def _fits(value: Any) -> bool:
-    """Numbers that are learned, one or a row of them for each of several samples."""
-    return bool(value.requires_grad and value.is_floating_point() and value.dim() in (1, 2)
-                and value.shape[0] > 3 and value.numel() <= MAX_NUMBERS and not hasattr(value, "to_local"))
+    """Numbers that are learned, one or a row of them for each of several samples, or for each place of some."""
+    if not value.requires_grad or not value.is_floating_point() or hasattr(value, "to_local") or value.dim() == 0:
+        return False
+    if value.dim() <= 2:
+        return bool(value.shape[0] > 3 and value.numel() <= MAX_NUMBERS)
+    return bool(value.dim() <= 5 and _samples(value) > 0)
+
+
+def _samples(value: Any) -> int:
+    """How many of the first samples hold MAX_NUMBERS; of outputs with a row for each sample all."""
+    if value.dim() <= 2:
+        return int(value.shape[0])
+    return min(int(value.shape[0]), MAX_NUMBERS // max(value[0].numel(), 1)) if value.shape[0] > 0 else 0
 
 
 def _on_host(passes: List[Tuple[Any, Any]]) -> Tuple[List[Tuple[Any, Any]], Any]:

@@ -60,11 +60,14 @@ def chance_level(chance):
     squared = chance.random() < 0.4
     rates = chance.choice(((0.1,), (0.1,), (0.1, 0.2), ()))
     both = chance.random() < 0.05
+    shape, start = chance.choice(([], [40], [4, 10])), chance.choice((1.3, 0.72))
+    if chance.random() < 0.2:
+        parameters["ignore_labels"] = [0]
 
     def fill(worker, mode, step):
         if rates and chance.random() < 0.3:
             worker.scalars(("learning_rate", chance.choice(rates) if step < 6 else rates[0], "metric"))
-        level = 1.3 - fall * step
+        level = start - fall * step
         values = [("loss", level + chance.gauss(0, noise)), ("validation_loss", 7.0)][:chance.choice((1, 1, 2))]
         if both:
             values.append(("other_loss", 1.0))
@@ -81,7 +84,7 @@ def chance_level(chance):
             label = chance.randrange(size)
             cell = (label, label if chance.random() < right else chance.randrange(size))
             cells[cell] = cells.get(cell, 0) + 1
-        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": {
+        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "shape": shape, "values": [0.0], "statistics": {
             "confusion": [number for cell, count in sorted(cells.items()) for number in (*cell, count)]}})
 
     return item(chance, "chance_level", parameters), play(chance, fill, length=(3, 40))
@@ -129,13 +132,14 @@ def class_imbalance(chance):
     weights = [chance.choice((0, 1, 5, 40)) for _ in range(size)] or [1]
     right = chance.choice((0.2, 0.5, 1.0))
     predicted = chance.choice((1.0, 0.7))
+    shape = chance.choice(([], [40], [20, 2]))
 
     def fill(worker, mode, step):
         counts = [chance.randint(0, weight) for weight in weights]
         statistics = {"class_counts": counts}
         if chance.random() < predicted:
             statistics["class_correct"] = [sum(chance.random() < right for _ in range(count)) for count in counts]
-        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": statistics})
+        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "shape": shape, "values": [0.0], "statistics": statistics})
 
     return item(chance, "class_imbalance", parameters), play(chance, fill)
 

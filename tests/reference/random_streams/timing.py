@@ -78,10 +78,12 @@ def operator_latency(chance):
         parameters["op_regex"] = ["conv"]
     slower = chance.choice((1, 2, 5))
     since = chance.randint(5, 30)
+    nested = chance.random() < 0.5
 
     def spans(worker, step, start, took):
         profiled = chance.random() < 0.7
-        rows = [(track, name, start, chance.choice((300, 500, 1000)) * 1000 * (slower if step >= since and name == "conv" else 1))
+        rows = [(track, name, start + nested * chance.choice((0, 100, 200, 350)) * 1000,
+                 chance.choice((300, 500, 1000)) * 1000 * (slower if step >= since and name == "conv" else 1))
                 for track in ("op.cpu", "op.gpu/0") for name in ("conv", "matmul", "add") for _ in range(chance.randint(0, 2))]
         if rows and profiled:
             worker.spans(*rows)

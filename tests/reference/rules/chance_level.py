@@ -1,14 +1,15 @@
 """51 chance_level, ours: per mode (train and global) over steps and workers, from the vector `confusion` of the labels or, of a
 squared error, the values of the targets, and the training loss: no more is told than by one answer for all samples, and the loss
 does not fall. The window is the fewest latest steps with labels that are enough, since the learning rate was larger than ever; where it tells nothing
-one with twice as many labels, and so on."""
+one with twice as many labels, and so on. Labels of two dimensions stand at places of a sample: of those it is also told, however
+unequal, when the loss is what guessing by frequency costs, their entropy."""
 import math
 import statistics
 
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants
 from tests.reference.words import is_train
 
-DEFAULTS = {"steps": 5, "quantity_steps": 7, "labels": 100, "share": 0.1}
+DEFAULTS = {"steps": 5, "quantity_steps": 7, "labels": 100, "share": 0.1, "ignore_labels": ()}
 TOCSIN = {}
 NEW = True
 UNIT = ("tensor", "mode")
@@ -20,20 +21,20 @@ def error(values):
 
 def falls(earlier, later):
     fall = statistics.fmean(earlier) - statistics.fmean(later)
-    return fall > 2 * math.hypot(error(earlier), error(later)) and fall > 0.003 * abs(statistics.fmean(earlier))
+    return fall > 1.5 * math.hypot(error(earlier), error(later)) and fall > 0.003 * abs(statistics.fmean(earlier))
 
 
-def judge(p, steps, targets):
-    first, most = judge_window(p, steps, targets, p["labels"]), p["labels"]
+def judge(p, steps, targets, places):
+    first, most = judge_window(p, steps, targets, places, p["labels"]), p["labels"]
     while most <= sum(held for _, held, _ in steps):
-        outcome = judge_window(p, steps, targets, most)
+        outcome = judge_window(p, steps, targets, places, most)
         if outcome[0] == HIT:
             return outcome
         most *= 2
     return first
 
 
-def judge_window(p, steps, targets, most):
+def judge_window(p, steps, targets, places, most):
     """`steps`: (cells, number of labels, losses since the step before), latest last; `targets`: of a
     squared error (number of values, their sum, their squared deviations from their mean) of all steps."""
     window, held = [], 0
@@ -58,12 +59,20 @@ def judge_window(p, steps, targets, most):
             right += count if label == prediction else 0
     if labels:
         shares = [count / held for count in labels.values()]
-        if len(shares) < 2 or -sum(share * math.log(share) for share in shares) < 0.8 * math.log(len(shares)):
+        entropy = -sum(share * math.log(share) for share in shares)
+        even = len(shares) > 1 and entropy >= 0.8 * math.log(len(shares))
+        if not even and (not places or len(shares) < 2):
             return NOT_APPLICABLE, ()
+        if falls(earlier, later):
+            return OK, ()
         by_chance = sum(count * said.get(label, 0) for label, count in labels.items()) / held
         left = held - by_chance
         below = right + 2 * math.sqrt(by_chance * left / held) < by_chance + p["share"] * left
-        return (HIT, ("classes",)) if below and not falls(earlier, later) else (OK, ())
+        if even and below:
+            return HIT, ("classes",)
+        least = statistics.fmean(earlier + later) - 2 * error(earlier + later)
+        guess = least >= 0.95 * entropy and statistics.fmean(earlier + later) <= 1.1 * entropy
+        return (HIT, ("entropy",)) if places and guess else (OK, ())
     number = sum(n for n, _, _ in targets)
     middle = sum(total for _, total, _ in targets) / number
     variance = sum(m2 + n * (total / n - middle) ** 2 for n, total, m2 in targets) / number
@@ -91,7 +100,7 @@ def evaluate(p, history):
         losses = [row for row in rows if is_loss(row)]
         if len({row.name for row in losses}) == 1 and all(math.isfinite(row.columns["sum"]) for row in losses):
             known["losses"].append(statistics.fmean(row.columns["sum"] for row in losses))
-        cells, held, name = {}, 0, None
+        cells, held, name, places = {}, 0, None, False
         for row in rows:
             if row.scalar or row.known.role != "label":
                 continue
@@ -103,14 +112,14 @@ def evaluate(p, history):
                 continue
             triples = row.vectors.get(("confusion", ()))
             if triples is not None:
-                name = row.name
+                name, places = row.name, len(row.known.shape) > 1
                 for label, prediction, count in zip(triples[::3], triples[1::3], triples[2::3]):
-                    if count:
+                    if count and label not in p["ignore_labels"]:
                         cells[int(label), int(prediction)] = cells.get((int(label), int(prediction)), 0) + count
                         held += count
         if held:
             known["steps"] = [*known["steps"], (cells, held, known["losses"])][-64:]
             known["losses"] = []
-            outcome, kinds = judge(p, known["steps"], known["targets"])
+            outcome, kinds = judge(p, known["steps"], known["targets"], places)
             out.append(Evaluation((("mode", point.mode), ("tensor", name)), outcome, point.step, kinds))
     return out

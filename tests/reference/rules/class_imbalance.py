@@ -2,7 +2,7 @@
 largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
 (detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps. Ours beside: `imbalance`
 from 100 labels on, where the smallest class has three deviations fewer than the limit allows; no `misprediction`; labels that
-are more than the samples of the step's inputs are left out; and `sorted`, when too many of a training's latest steps are of one class."""
+are more than the samples of the step's inputs, or than their own first dimension of several, are left out; and `sorted`, when too many of a training's latest steps are of one class."""
 import math
 
 from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, OK, TRAINING, Evaluation, wants
@@ -93,7 +93,8 @@ def evaluate(p, history):
                 vector = row.vectors.get(("class_counts", ()))
                 if vector is None or not wants(p, row, ALL_MODES) or not (row.known.role == "label" or "labels" in row.name):
                     continue
-                if sum(vector) > most:
+                places = not p["dense"] and len(row.known.shape) > 1 and sum(vector) > row.known.shape[0]
+                if sum(vector) > most or places:
                     continue
                 heard = heard or any(classes(p, vector).values())  # a step without labels is not judged
                 for c, count in classes(p, vector).items():

@@ -34,12 +34,33 @@ def judge(p, calls, everything, first):
     return (HIT, tuple(kinds)) if kinds else (OK, ())
 
 
+def own_times(calls):
+    """[(start, duration)] of calls on the host → what each took without those that it made: they begin after it and end within it;
+    of several that hold a call the one that began last did, of those the shortest. Never less than nothing."""
+    def holder(call):
+        held = [other for other in range(len(calls)) if calls[other][0] < call[0] and sum(calls[other]) >= sum(call)]
+        return max(held, key=lambda other: (calls[other][0], -calls[other][1], other)) if held else None
+
+    own = [duration for _, duration in calls]
+    for call in calls:
+        if (at := holder(call)) is not None:
+            own[at] -= call[1]
+    return [max(one, 0) for one in own]
+
+
 def evaluate(p, history):
-    calls = {}  # (rank, mode) -> {step: {(track, name): [µs]}}
-    for rank, mode, name, track, _, duration, step in history.spans:
+    spans = {}  # (rank, mode, step) -> [(track, name, start, duration)]
+    for rank, mode, name, track, start, duration, step in history.spans:
         if track == "op.cpu" or track.startswith("op.gpu"):
-            steps = calls.setdefault((rank, mode), {})
-            steps.setdefault(step, {}).setdefault((track, name), []).append(duration / 1000)
+            spans.setdefault((rank, mode, step), []).append((track, name, start, duration))
+    calls = {}  # (rank, mode) -> {step: {(track, name): [µs]}}
+    for (rank, mode, step), made in spans.items():
+        host = [one for one in made if one[0] == "op.cpu"]
+        took = [(track, name, own) for (track, name, _, _), own in zip(host, own_times([one[2:] for one in host]))]
+        took += [(track, name, duration) for track, name, _, duration in made if track != "op.cpu"]
+        of = calls.setdefault((rank, mode), {}).setdefault(step, {})
+        for track, name, duration in took:
+            of.setdefault((track, name), []).append(duration / 1000)
     out = []
     for (rank, mode), steps in calls.items():
         order = sorted(steps)

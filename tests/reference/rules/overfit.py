@@ -1,8 +1,8 @@
 """2.4 Overfit. Preset original: the evaluation's mean above the training's mean, at points of comparison. Preset tocsin
 (detection quality, section 2): the evaluation above its own best. Ours beside: one point less is enough while it rises, 5 % above
-the best and at twice the training loss, and where a fifth of what was gained since the first value is given back while training goes on
-to gain; and where every step is evaluated, half of what was gained must be lost, or less than a
-tenth gained of what training gains (2 % of its first value at least), `patience` points in a row.
+the best and at twice the training loss, and where 0.15 of what was gained since the first value is given back while training goes on
+to gain, and it rises or lies at twice the training loss; and where every step is evaluated, half of what was gained must be lost, or less than a
+tenth gained of what training gains (1 % of its first value at least), one point less in a row than `patience`.
 
 A point of comparison is the end of an evaluation pass, in mode `global` every step; pairs may also stand in one training
 step (Keras).
@@ -16,7 +16,7 @@ from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects
 DEFAULTS = {"start_step": 0, "patience": 1, "ratio_threshold": 0.1}
 # An allowance for noise is the implementation's own; here there is none.
 TOCSIN = {"noise_factor": 0, "patience": 3, "ratio_threshold": 0.02, "steep_threshold": 0.05, "round_share": 0.5,
-          "gain_share": 0.1, "back_share": 0.2}
+          "gain_share": 0.1, "back_share": 0.15}
 MODES = ("train", "eval", "global")
 MEAN = "losses"  # the label of the mean over losses whose names do not pair up
 
@@ -175,17 +175,18 @@ class Course:
         steep = p["steep_threshold"] > 0 and above and rises and not each_step and excess > p["steep_threshold"] and far
         self.steep = self.steep + 1 if steep else 0
         highest = self.first if math.isnan(self.training) else max(self.first, self.training)
-        given_back = p["back_share"] > 0 and not each_step and self.best < self.first and excess > p["ratio_threshold"] and \
-            loss - self.best > p["back_share"] * (highest - self.best) and training < 0.9 * self.at_best and far
+        given_back = p["back_share"] > 0 and not each_step and not self.up and highest > self.best and excess > p["ratio_threshold"] and \
+            loss - self.best > p["back_share"] * (highest - self.best) and 0 < training < 0.9 * self.at_best and loss > training
         self.back = self.back + 1 if given_back else 0
+        back = self.back if rises or (far and self.best < self.first) else 0
         learned = (-1 if self.up else 1) * (self.training - training)  # NaN where there is no training loss of the metric
         # What grows to 1 is behind what training had at first, and never gained twice the share.
         enough = self.bounded and learned > 0.05 and -loss < self.training and self.first - self.best < 2 * p["gain_share"] * learned \
-            if self.up else learned > 0.02 * abs(self.training)
+            if self.up else learned > 0.01 * abs(self.training)
         apart = each_step and enough and self.first - loss < p["gain_share"] * learned
         self.apart = self.apart + 1 if apart else 0
-        early = max(self.steep, self.back) > 0 and max(self.steep, self.back) + 1 >= p["patience"]
-        return self.strikes >= p["patience"] or early or self.apart >= p["patience"]
+        most = max(self.steep, back, self.apart)
+        return self.strikes >= p["patience"] or (most > 0 and most + 1 >= p["patience"])
 
 
 def tocsin(p, history):

@@ -56,6 +56,15 @@ TEST(TextBody, IsWhatAPersonNeeds) {
             "Sent by Tocsin to receiver oncall (first), notification ntf_one\n");
 }
 
+TEST(TextBody, NamesThePageOfARun) {
+  auto notification = sample_notification();
+  notification.issues[0].issue.annotations = {{"report", "https://reports.example/digits.html"}};
+  EXPECT_THAT(text_body(notification, {"c1", ""}),
+              HasSubstr("  Report      https://reports.example/digits.html\n"));
+  EXPECT_THAT(html_body(notification, {"c1", ""}),
+              HasSubstr("<a href=\"https://reports.example/digits.html\">"));
+}
+
 TEST(TextBody, SaysWhatCameBefore) {
   auto notification = sample_notification();
   core::Cause cause;

@@ -41,6 +41,7 @@ class ReportsStageTest : public testing::Test {
   ReportsStage& stage(const std::string& dir = "pages") {
     ReportsOptions options;
     options.dir = folder_ / dir;
+    options.url = url_;
     options.version = "tocsin test";
     stage_ = std::make_unique<ReportsStage>(
         options, [this](const core::RunRef& run) { return gather(run); }, log_, telemetry_);
@@ -76,6 +77,7 @@ class ReportsStageTest : public testing::Test {
 
   std::filesystem::path folder_;
   std::string trouble_;
+  std::string url_;
   core::NullLog log_;
   PrometheusTelemetry telemetry_;
   std::unique_ptr<ReportsStage> stage_;
@@ -95,6 +97,7 @@ TEST_F(ReportsStageTest, WritesThePageWhenTheLastWordsAreSaid) {
   EXPECT_THAT(*out.records[0].record.value, HasSubstr(report::page_name(digits())));
   EXPECT_THAT(*out.records[0].record.value, HasSubstr("NoIssuesFound"));
   EXPECT_EQ(out.positions->front().next, 12);
+  EXPECT_TRUE(stage_->take(at(1h + 7s)).empty()) << "a loop that ends asks until there is nothing";
   EXPECT_THAT(page(), HasSubstr("</html>"));
   EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"written\"} 1"));
 }
@@ -109,6 +112,18 @@ TEST_F(ReportsStageTest, APageThatCannotBeWrittenIsAnErrorThatIsSaid) {
   EXPECT_THAT(*out.records[0].record.value, HasSubstr("\"Error\""));
   EXPECT_THAT(*out.records[0].record.value, HasSubstr("cannot be written"));
   EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"failed\"} 1"));
+}
+
+TEST_F(ReportsStageTest, SaysUnderWhichAddressThePageIsRead) {
+  for (const char* url : {"https://reports.example/x", "https://reports.example/x/"}) {
+    url_ = url;
+    stage();
+    event(core::JobPhase::ended, 11);
+    const StageOutput out = stage_->take(at(2h));
+    ASSERT_EQ(out.records.size(), 1U);
+    EXPECT_THAT(*out.records[0].record.value,
+                HasSubstr("\"https://reports.example/x/" + report::page_name(digits()) + "\""));
+  }
 }
 
 TEST_F(ReportsStageTest, SoAreTopicsThatAreNotReadInTime) {

@@ -97,6 +97,47 @@ TEST_F(Runs, AnIssueMayNameTheNextAttemptFirst) {
   EXPECT_EQ(run().attempt, 2U);
 }
 
+TEST_F(Runs, APageThatWasWrittenIsNamedInWhatIsToldAfterwards) {
+  const core::Labels failed = about_the_end("job_failed");
+  h.tree.repeat_interval = std::vector<RepeatStep>{{std::nullopt, 5min}};
+  h.open();
+  tell(event(JobPhase::started, 2));
+  h.report(of_attempt(2, failed));
+  h.report(of_attempt(2));
+  h.at(1min);
+  core::RunRef of = event(JobPhase::ended, 2).run;
+  of.attempt = 1;
+  h.router().on_report(of, "old.html", h.now());
+  EXPECT_EQ(run().report, "") << "of the attempt before";
+  of.attempt = 2;
+  h.router().on_report(of, "/pages/digits.html", h.now());
+  h.commit();
+  h.crash();
+  EXPECT_EQ(run().report, "/pages/digits.html");
+  const std::size_t before = h.sent.size();
+  for (const core::Notification& one : h.sent) {
+    EXPECT_THAT(one.issues.front().issue.annotations, IsEmpty()) << "there was none yet";
+  }
+  h.at(10min);
+  ASSERT_GT(h.sent.size(), before);
+  EXPECT_THAT(h.sent.back().issues.front().issue.annotations,
+              ElementsAre(std::pair("report", "/pages/digits.html")));
+  tell(event(JobPhase::started, 3));
+  EXPECT_EQ(run().report, "") << "the next attempt has none";
+}
+
+TEST_F(Runs, WhatAProducerCallsItsReportStays) {
+  h.open();
+  tell(event(JobPhase::started, 1));
+  h.router().on_report(event(JobPhase::ended, 1).run, "ours.html", h.now());
+  core::Issue issue = of_attempt(1);
+  issue.annotations = {{"report", "theirs"}};
+  h.report(issue);
+  h.at(1min);
+  EXPECT_THAT(h.sent.back().issues.front().issue.annotations,
+              ElementsAre(std::pair("report", "theirs")));
+}
+
 TEST_F(Runs, ALateIssueOfAnEarlierAttemptReachesPeopleAndNoActionOfItsRule) {
   h.integrations = {webhook("oncall"), webhook("stop")};
   h.rule_actions = {{"nan", {"stop"}}};

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,21 +59,44 @@ TEST(Archive, NothingOfWhatStoodInThePaddingIsWritten) {
   EXPECT_EQ(back[2].value, 2);
 }
 
+TEST(Archive, WhatHasNoValueIsZeros) {
+  alignas(std::optional<double>) std::array<std::byte, sizeof(std::optional<double>)> memory{};
+  for (const bool there : {false, true}) {
+    memory.fill(std::byte{0xAB});
+    auto* one = new (memory.data()) std::optional<double>;
+    if (there) one->emplace(1.5);
+    std::string out;
+    Writer writer(out);
+    io(writer, *one);
+    EXPECT_EQ(out.find('\xAB'), std::string::npos);
+    std::optional<double> back = 7;
+    Loader loader(out);
+    io(loader, back);
+    ASSERT_TRUE(loader.ok());
+    EXPECT_EQ(back, *one);
+  }
+}
+
 struct One {
   double number = 1;
   std::array<double, 64> many{};
   std::uint32_t last = 2;
+  Gap<4> gap{};
 };
 struct Other {
   bool flag = true;
+  Gap<7> gap_after_flag{};
   std::array<std::array<double, 2>, 64> many{};
   std::array<double, 64> more{};
   std::uint32_t last = 3;
+  Gap<4> gap_at_end{};
 };
 struct Both : One, Other {
   std::array<double, 8> tail{};
   std::uint32_t size = 4;
+  Gap<4> gap_at_its_end{};
 };
+static_assert(Whole<Both> && !Whole<Padded>);
 
 // GCC 12 takes data of such a structure for padding.
 TEST(Archive, ALargeStructureWithBasesComesBackWhole) {

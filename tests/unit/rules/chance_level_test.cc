@@ -125,6 +125,33 @@ TEST(ChanceLevel, OneAnswerIsAGoodOneWhereNearlyAllAreOfOneClass) {
   EXPECT_EQ(job.status(), "NoData");
 }
 
+/// How the kind is called, of 850 and 150 labels of this shape and of losses around this one.
+std::string kind_of(std::vector<std::int64_t> shape, double loss, double fall = 0) {
+  Guesses job;
+  job.rule.feed(job.worker.dictionary(
+      {{core::DictionaryType::tensor, "places", Role::label, core::Dtype::i64, std::move(shape)}}));
+  for (int i = 0; i < 12; ++i) {
+    job.log(loss - fall * i + (i % 2 == 0 ? 0.001 : -0.001));
+    if (i % 4 == 3) {
+      job.rule.feed(job.worker.summary(Mode::train, job.step,
+                                       {row_of("places", Role::label, 1000, 1, 1)}, {},
+                                       {{core::VectorStat::confusion, 0, {0, 0, 850, 1, 0, 150}}}));
+    }
+    job.end();
+  }
+  return job.rule.firing().empty() ? std::string() : job.rule.firing()[0].kind;
+}
+
+// The entropy of 0.85 and 0.15 is 0.4227.
+TEST(ChanceLevel, OfLabelsAtPlacesTheirEntropyIsWhatAGuessCosts) {
+  EXPECT_EQ(kind_of({50, 20}, 0.42), "entropy");
+  EXPECT_EQ(kind_of({1000}, 0.42), "") << "one label of a sample each";
+  EXPECT_EQ(kind_of({50, 20}, 0.40), "") << "less than 0.95 of it";
+  EXPECT_EQ(kind_of({50, 20}, 0.46), "entropy");
+  EXPECT_EQ(kind_of({50, 20}, 0.47), "") << "more than 1.1 of it is another loss";
+  EXPECT_EQ(kind_of({50, 20}, 0.45, 0.002), "") << "it falls";
+}
+
 TEST(ChanceLevel, OnlyTheTrainingLossCounts) {
   Guesses job;
   job.log(0.1, "val_loss");

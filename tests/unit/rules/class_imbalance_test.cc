@@ -178,6 +178,19 @@ TEST(ClassImbalance, MoreLabelsThanSamplesAreWordsOrPoints) {
   EXPECT_EQ(kind("{dense: true}", {4, 100}), "imbalance");
   EXPECT_EQ(kind("{}", {399, 2}), "");
   EXPECT_EQ(kind("{}", {400, 2}), "imbalance");
+  const auto alone = [](std::vector<std::int64_t> shape) {
+    RuleHarness rule = RuleHarness::of("class_imbalance", "{}", "tocsin");
+    FakeWorker worker;
+    rule.feed(worker.dictionary({{core::DictionaryType::tensor, "labels", Role::label,
+                                  core::Dtype::i64, std::move(shape)}}));
+    rule.feed(worker.summary(Mode::train, 0, {row_of("labels", Role::label, 400, 1, 1)}, {},
+                             {{core::VectorStat::class_counts, 0, {395, 5}}}));
+    rule.feed(worker.step_end(Mode::train, 0));
+    return rule.firing().size();
+  };
+  EXPECT_EQ(alone({20, 20}), 0U) << "their own shape says so too";
+  EXPECT_EQ(alone({400}), 1U);
+  EXPECT_EQ(alone({400, 2}), 1U) << "one-hot";
   EXPECT_EQ(kind("{}", {7, 400, 3}), "imbalance") << "sequences first";
   EXPECT_EQ(kind("{}", {7, 3, 20, 20}), "") << "an image's points";
 }

@@ -150,6 +150,41 @@ TEST(LossNotDecreasing, ASetsLossThatIsOneNumberFromTheStartIsStuckAtTheFifth) {
   EXPECT_EQ(told_at(0, false), -1) << "losses of batches may be rounded";
 }
 
+// The loss of a policy: about zero at first, below while it finds what pays, and back to zero when it does.
+TEST(LossNotDecreasing, AnObjectiveThatComesBackToZeroIsMet) {
+  const auto policy = [](double end) {
+    return [end](std::int64_t s) {
+      const double x = static_cast<double>(s);
+      return -0.25 * std::exp(-(x - 80) * (x - 80) / 2000) + end / (1 + std::exp((160 - x) / 10)) +
+             0.01 * loss_noise(s);
+    };
+  };
+  EXPECT_TRUE(loss_kinds_of(policy(0), 300).empty());
+  EXPECT_FALSE(loss_kinds_of(policy(0.5), 300).empty()) << "worse than at first";
+  const auto likelihood = [](std::int64_t s) {
+    const double x = static_cast<double>(s);
+    return 1 - 1.5 / (1 + std::exp((40 - x) / 10)) + 1.4 / (1 + std::exp((160 - x) / 10)) +
+           0.01 * loss_noise(s);
+  };
+  EXPECT_FALSE(loss_kinds_of(likelihood, 300).empty()) << "from 1 to -0.5 and back is a loss";
+}
+
+TEST(LossNotDecreasing, ALossThatIsOneUnroundedNumberIsStuckAtTheFifth) {
+  const auto told_at = [](double loss, bool rated) {
+    SeriesBench rule("loss_not_decreasing");
+    for (std::int64_t i = 0; i < 8; ++i) {
+      std::vector<BenchValue> values{{"loss", loss, core::Role::loss}};
+      if (rated) values.push_back({"learning_rate", 0.1, core::Role::metric});
+      rule.step(core::Mode::train, i, values);
+      if (!rule.told.empty()) return i;
+    }
+    return std::int64_t{-1};
+  };
+  EXPECT_EQ(told_at(0.6931471805599453, false), 4);
+  EXPECT_EQ(told_at(0.693147, false), -1) << "six places: batches may round to it";
+  EXPECT_EQ(told_at(0.6931471805599453, true), -1) << "the rate was never larger until just now";
+}
+
 TEST(LossNotDecreasing, APlateauIsNoneWhileTheLearningRateRises) {
   const auto told_at = [](std::int64_t warm_up) {
     SeriesBench rule("loss_not_decreasing");

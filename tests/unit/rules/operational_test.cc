@@ -47,9 +47,10 @@ TEST(Operational, TheTableIsWhatTheSpecificationNames) {
     names.insert(rule.name);
     EXPECT_FALSE(rule.recommendation.empty()) << rule.name;
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost",
-                                               "run_unwatched", "clock_skew", "state_incomplete",
-                                               "training_preflight", "worker_stands_still"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost", "run_unwatched",
+                                        "clock_skew", "state_incomplete", "training_preflight",
+                                        "worker_stands_still", "worker_place"}));
   EXPECT_EQ(operational_rules()[static_cast<std::size_t>(Operational::job_lost)].name, "job_lost");
 }
 

@@ -60,6 +60,28 @@ TEST(OperatorLatency, MoreThanHalfOfTheDevicesTimeIsDominant) {
   EXPECT_EQ(issues[0].severity, core::Severity::info);
 }
 
+// conv takes 100 us, and has matmul done for 70 of them.
+TEST(OperatorLatency, ACallCountsWithoutThoseWithinIt) {
+  Profiled run("{min_calls: 1, window: 1}");
+  run.profile({{"conv", 100 * kMicro, "op.cpu"}, {"matmul", 70 * kMicro, "op.cpu", 20 * kMicro}});
+  run.end();
+  const auto issues = run.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].labels.get("metric"), "matmul");
+  EXPECT_NEAR(issues[0].evidence.observed.value, 70, 1e-9);
+  EXPECT_EQ(value_of(issues[0], "self_time") != nullptr, true);
+}
+
+// A step of which the frames come one by one, and in any order.
+TEST(OperatorLatency, AlsoWhereTheCallComesBehindThoseThatItMade) {
+  Profiled run("{min_calls: 1, window: 1}");
+  run.rule.feed(run.worker.spans(Mode::train, 0, {{"matmul", 70 * kMicro, "op.cpu", 20 * kMicro}}));
+  run.rule.feed(run.worker.spans(Mode::train, 0, {{"conv", 100 * kMicro, "op.cpu"}}));
+  run.end();
+  ASSERT_EQ(run.rule.firing().size(), 1U);
+  EXPECT_EQ(run.rule.firing()[0].labels.get("metric"), "matmul");
+}
+
 TEST(OperatorLatency, AStepIsJudgedWhenTheNextOneBeginsOrTheRunEnds) {
   Profiled run("{min_calls: 1, window: 1}");
   run.profile({cpu("conv", 90), cpu("add", 10)});

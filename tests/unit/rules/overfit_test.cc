@@ -229,7 +229,14 @@ TEST(Overfit, WhatWasGainedAndIsGivenBackIsToldOnePassSooner) {
   };
   const std::vector<double> falls{0.9, 0.4, 0.2, 0.2};
   EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, falls, "{}"), 1U) << "whatever a single pass wavers by";
-  EXPECT_EQ(told({1, 0.5, 0.6, 0.6}, falls, "{}"), 0U) << "a fifth is the limit";
+  EXPECT_EQ(told({1, 0.5, 0.575, 0.575}, falls, "{}"), 0U) << "0.15 is the limit";
+  EXPECT_EQ(told({1, 0.5, 0.58, 0.58}, falls, "{}"), 1U) << "at twice the training loss";
+  const std::vector<double> halves{0.9, 0.6, 0.4, 0.4};
+  EXPECT_EQ(told({1, 0.5, 0.58, 0.58}, halves, "{}"), 0U);
+  EXPECT_EQ(told({1, 0.5, 0.58, 0.59}, halves, "{}"), 1U) << "it still rises";
+  EXPECT_EQ(told({0.5, 0.6, 0.61}, {1.2, 1.0, 0.9}, "{}"), 0U) << "below training";
+  EXPECT_EQ(told({0.9, 1.0, 1.01}, {1.2, 0.8, 0.7}, "{}"), 1U)
+      << "the first is the best: training had gained 0.3 until then";
   EXPECT_EQ(told({0.5, 0.8, 0.7, 0.69}, falls, "{}"), 0U) << "the first one was a lucky one";
   EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, {0.9, 0.2, 0.2, 0.2}, "{}"), 0U) << "training stands";
   EXPECT_EQ(told({1, 0.5, 0.61, 0.605}, falls, "{back_share: 0}"), 0U);

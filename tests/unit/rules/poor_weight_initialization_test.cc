@@ -82,6 +82,21 @@ TEST(PoorWeightInitialization, VariancesOutsideTheLimitsFire) {
   }
 }
 
+// What a residual branch gives may be next to nothing, where the sum is not.
+TEST(PoorWeightInitialization, AQuarterOfTheLayersMustBeSmall) {
+  const auto kinds = [](int small, const char* preset) {
+    Start job("{}", preset);
+    std::vector<core::SummaryRow> rows;
+    for (int i = 0; i < 9; ++i)
+      rows.push_back(input(std::string(1, static_cast<char>('a' + i)), i < small ? 5e-5 : 1));
+    job.send(rows);
+    return job.kinds();
+  };
+  EXPECT_EQ(kinds(2, "tocsin"), "") << "a quarter of nine is three";
+  EXPECT_EQ(kinds(3, "tocsin"), "variance_ratio variance ");
+  EXPECT_EQ(kinds(1, "original"), "variance_ratio ");
+}
+
 TEST(PoorWeightInitialization, IndicesOfAnEmbeddingAreNoActivations) {
   Start job;
   job.send({input("tokens", 1e6), input("a", 1)});

@@ -47,7 +47,7 @@ class Frame {
     std::normal_distribution<double> noise(0, 1);
     core::SummaryRow out;
     out.name = number + 1;
-    out.count = 1 + random_() % 100;
+    out.count = one_in(3) ? 1 + random_() % 100 : 50;
     out.zero = random_() % (out.count / 3 + 1);
     out.sum = noise(random_);
     out.abs_sum = std::fabs(noise(random_));
@@ -57,7 +57,7 @@ class Frame {
     core::Dtype dtype = core::Dtype::f32;
     std::uint64_t flags = 0;
     if (trouble) {
-      switch (random_() % 15) {
+      switch (random_() % 16) {
         case 0:
           out.nan = out.count;
           out.min = out.max = std::nan("");
@@ -100,6 +100,9 @@ class Frame {
           out.count = std::uint64_t{1} << (52 + random_() % 12);
           break;
         case 13:
+          flags = core::meta::kNotTrainable;
+          break;
+        case 14:
           out.zero = std::uint64_t{1} << (52 + random_() % 12);
           break;
         default:
@@ -133,6 +136,8 @@ Answer judged(const RowProgram& rule, const Frame& frame, std::int64_t step,
   batch.rows = kUnits;
   batch.slots = slots;
   batch.first = side_by_side ? kBefore : RowBatch::kSkip;
+  const std::vector<std::uint64_t> shapes(kBefore + kUnits);
+  if (side_by_side) batch.shapes = shapes;  // else rules ask for each
   batch.mode = core::Mode::train;
   batch.step = step;
   if (step % 3 == 0) batch.loss_scale = step % 2 == 0 ? 65536 : 0.5;
@@ -187,6 +192,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"exploding_tensor", "{only_nan: true, ignore_skipped_steps: false}"},
                     std::pair{"vanishing_gradient", "{threshold: 0.000001, min_fraction: 0}"},
                     std::pair{"all_zero", "{tensor_regex: '.*', threshold: 50}"},
+                    std::pair{"weight_update_ratio", "{large_threshold: 5}"},
+                    std::pair{"weight_update_ratio", "{large_threshold: 5, num_steps: 1}"},
                     std::pair{"all_zero", "{tensor_regex: '.*'}"}),
     [](const auto& one) { return std::to_string(one.index); });
 

@@ -44,5 +44,45 @@ TEST(Standing, AWorkerThatStandsStillSaysWhereUntilItGoesOn) {
             "worker_0 stands still for 0 s.");
 }
 
+TEST(Standing, AWorkerThatWasAskedSaysWhereItIs) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  const auto says = [&](const std::string& finding) {
+    OwnedFrame frame = worker.heartbeat();
+    frame.body = R"({"event":"preflight","findings":[)" + finding + "]}";
+    frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
+    return frame;
+  };
+  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+  rule.feed(says(R"j({"kind":"place","asked_by":"straggler","command_id":"cmd_1","threads":)j"
+                 R"j([{"name":"MainThread","frames":["load (a.py:1)","train (b.py:9)"]}],)j"
+                 R"j("collectives":"none"})j"));
+  const auto issues = issues_of(rule.firing(), "worker_place");
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].severity, core::Severity::info);
+  EXPECT_EQ(issues[0].summary,
+            "worker_0 was in load (a.py:1), called from train (b.py:9), when straggler asked for "
+            "it.");
+  const core::Value values(issues[0].evidence.values);
+  EXPECT_EQ(core::text_at(values, "asked_by"), "straggler");
+  EXPECT_EQ(core::text_at(values, "command_id"), "cmd_1");
+  EXPECT_EQ(core::text_at(values, "collectives"), "none");
+  EXPECT_TRUE(issues_of(rule.firing(), "worker_stands_still").empty());
+  rule.feed(says(R"({"kind":"goes_on"})"));
+  EXPECT_TRUE(issues_of(rule.resolved(), "worker_place").empty()) << "it was of one moment";
+}
+
+TEST(Standing, APlaceWithoutFramesAndWithoutAnAskerIsSaidPlainly) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+  OwnedFrame frame = worker.heartbeat();
+  frame.body = R"({"event":"preflight","findings":[{"kind":"place"}]})";
+  frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
+  rule.feed(frame);
+  EXPECT_EQ(issues_of(rule.firing(), "worker_place").at(0).summary,
+            "worker_0 had no frame of Python, when somebody asked for it.");
+}
+
 }  // namespace
 }  // namespace tocsin::rules

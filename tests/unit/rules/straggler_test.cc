@@ -94,6 +94,67 @@ TEST(Straggler, TheForwardPassTellsWhereNobodyMarksHisWaiting) {
   EXPECT_EQ(*core::as<std::string>(value_of(issues[0], "measure")), "forward");
 }
 
+TEST(Straggler, CommunicationBesideThePassesIsNoSignThatTheirWaitingIsMarked) {
+  const auto with_barrier = [](double forward) {
+    auto out = phases(forward, 0.9 - forward);
+    out.push_back({"communication", 0.02, "phase", 0.95});  // after the update
+    return out;
+  };
+  Timed run = straggler(4);
+  run.steps(50, {1.0}, Mode::train,
+            {with_barrier(0.2), with_barrier(0.2), with_barrier(0.5), with_barrier(0.2)});
+  const auto issues = run.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].labels.get("worker"), "worker_2");
+  EXPECT_EQ(*core::as<std::string>(value_of(issues[0], "measure")), "forward");
+}
+
+TEST(Straggler, AWorkerWhoseDataComeLateIsOne) {
+  // All steps take 1 s: the others wait inside backward for the one that waits for its data.
+  const auto loaded = [](double wait, double waited) {
+    return std::vector<Spent>{{"data_wait", wait, "phase", 0},
+                              {"forward", 0.1, "phase", wait},
+                              {"backward", 0.1 + waited, "phase", wait + 0.1},
+                              {"communication", waited, "phase", wait + 0.2},
+                              {"optimizer", 0.01, "phase", wait + 0.2 + waited}};
+  };
+  Timed run = straggler(3);
+  run.steps(50, {1.0}, Mode::train, {loaded(0.01, 0.7), loaded(0.7, 0.01), loaded(0.01, 0.7)});
+  const auto issues = run.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].labels.get("worker"), "worker_1");
+  EXPECT_NEAR(number_in(issues[0], "median_seconds"), 0.91, 1e-9);
+  EXPECT_NEAR(number_in(issues[0], "score"), 0.22 / 0.91, 1e-9) << "the quickest takes 0.22 s";
+  EXPECT_NEAR(number_in(issues[0], "own_score"), 1, 1e-9) << "it was never quicker";
+  const core::Value* sections = value_of(issues[0], "sections");
+  const core::Value* wait = core::find(*sections, "data_wait");
+  EXPECT_NEAR(*core::as<double>(core::find(*wait, "score")), 0.01 / 0.7, 1e-9);
+  const core::Value* pass = core::find(*sections, "forward");
+  EXPECT_NEAR(*core::as<double>(core::find(*pass, "score")), 1, 1e-9);
+  EXPECT_NEAR(
+      *core::as<double>(core::find(*core::find(*sections, "communication"), "best_seconds")), 0.01,
+      1e-9);
+}
+
+TEST(Straggler, AWorkerThatBecameSlowIsComparedWithItsOwnBestToo) {
+  Timed run = straggler(4, "{window: 10}");
+  run.steps(10, {1.0, 1.0, 1.0, 1.0});
+  run.steps(10, {1.0, 1.0, 4.0, 1.0});
+  const auto issues = run.rule.firing();
+  ASSERT_FALSE(issues.empty());
+  EXPECT_NEAR(number_in(issues[0], "own_best_seconds"), 1, 1e-9);
+  EXPECT_NEAR(number_in(issues[0], "own_score"), 1 / number_in(issues[0], "median_seconds"), 1e-9);
+}
+
+TEST(Straggler, WhereOnlyWaitingForDataIsToldWholeStepsAreCompared) {
+  Timed run = straggler(3);
+  const std::vector<Spent> only{{"data_wait", 0.1, "phase", 0}};
+  run.steps(50, {1.0, 2.0, 1.0}, Mode::train, {only, only, only});
+  const auto issues = run.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(*core::as<std::string>(value_of(issues[0], "measure")), "step");
+}
+
 TEST(Straggler, AForwardPassOfNoWeightTellsNothing) {
   Timed run = straggler(4);
   run.steps(50, {1.0}, Mode::train,

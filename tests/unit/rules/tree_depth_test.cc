@@ -21,6 +21,7 @@ struct TreeBooster {
       : rule(RuleHarness::of("tree_depth", with, preset)) {
     rule.feed(worker.dictionary({{core::DictionaryType::scalar, "trees/depth", Role::metric},
                                  {core::DictionaryType::scalar, "trees/leaves", Role::metric},
+                                 {core::DictionaryType::scalar, "trees/deepest", Role::metric},
                                  {core::DictionaryType::tensor, "trees/Node", Role::tree}}));
   }
   void depth(double value, Mode mode = Mode::global) {
@@ -47,18 +48,17 @@ TEST(TreeDepth, FiresAboveTheLimitOnly) {
   EXPECT_EQ(issues[0].summary, "A tree has depth 5 (limit 4) at global step 11 on worker_0.");
 }
 
-TEST(TreeDepth, TheLeavesOfTheRoundAreEvidence) {
+TEST(TreeDepth, WhichTreeAndItsLeavesAreEvidence) {
   TreeBooster booster;
-  booster.rule.feed(booster.worker.scalars(
-      Mode::global, {{"trees/depth", 0, 9, Role::metric}, {"trees/leaves", 0, 31, Role::metric}}));
+  booster.rule.feed(booster.worker.scalars(Mode::global, {{"trees/depth", 0, 9, Role::metric},
+                                                          {"trees/leaves", 0, 31, Role::metric},
+                                                          {"trees/deepest", 0, 2, Role::metric}}));
   booster.rule.feed(booster.worker.step_end(Mode::global, 0));
   const auto issues = booster.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   const auto& values = issues[0].evidence.values;
-  const auto leaves = std::find_if(values.begin(), values.end(),
-                                   [](const auto& one) { return one.first == "leaves"; });
-  ASSERT_NE(leaves, values.end());
-  EXPECT_EQ(*core::as<double>(leaves->second), 31);
+  EXPECT_EQ(*core::as<double>(core::find(values, "leaves")), 31);
+  EXPECT_EQ(*core::as<double>(core::find(values, "tree")), 2);
 }
 
 TEST(TreeDepth, UnlimitedDepthFiresAtTheFirstRound) {

@@ -69,6 +69,43 @@ TEST_F(CaptureControlTest, FromAYesOnTheCallerWorksForUs) {
   EXPECT_EQ(control_.cost(), milliseconds(3));
 }
 
+TEST_F(CaptureControlTest, APauseEndsAllCapturesOfTensorsUntilItIsTakenBack) {
+  auto pause = command(R"({"version": "v1", "pause": true})");
+  pause.action = "capture/pause";
+  auto dense = command(R"({"plans": {"every": "1 step", "collections": ["gradients"]}})");
+  control_.ask(std::move(dense));
+  next();
+  EXPECT_TRUE(control_.wants(0, steps_));
+  control_.ask(std::move(pause));
+  const CaptureChange change = next();
+  ASSERT_EQ(change.answers.size(), 1U);
+  EXPECT_EQ(change.answers[0].phase, "applied");
+  EXPECT_TRUE(control_.paused());
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_FALSE(control_.wants(0, steps_));
+    EXPECT_FALSE(control_.wants_at(0, 2, steps_));
+    EXPECT_FALSE(control_.may_be_due(steps_));
+    next();
+  }
+  EXPECT_TRUE(control_.scalars_due(2)) << "scalars go on";
+  control_.withdraw("capture/pause");
+  next();
+  EXPECT_FALSE(control_.paused());
+  EXPECT_TRUE(control_.may_be_due(steps_));
+  EXPECT_TRUE(control_.wants(0, steps_)) << "what another has asked for holds again";
+}
+
+TEST_F(CaptureControlTest, APauseOfSoManyStepsEndsByItself) {
+  control_.ask(command(R"({"pause": true, "until_step": 3})"));
+  EXPECT_EQ(next().answers.size(), 1U);
+  EXPECT_TRUE(control_.paused());
+  next();
+  const CaptureChange over = next();
+  ASSERT_EQ(over.answers.size(), 1U);
+  EXPECT_EQ(over.answers[0].phase, "ended");
+  EXPECT_FALSE(control_.paused());
+}
+
 TEST_F(CaptureControlTest, ACommandTakesEffectAtItsStepAndEndsAtItsStep) {
   control_.ask(command(R"({"version": "v1", "not_before_step": 2, "until_step": 4,
                            "plans": {"every": "1 step", "collections": ["gradients"]}})"));

@@ -144,6 +144,20 @@ TEST(Capture, ScalarsMayBeLogarithmicToo) {
 }
 
 // A rule that needs a grid has it beside one in other terms.
+TEST(Capture, PhasesAreThoseThatAreNamedAndAllWithoutAWord) {
+  EXPECT_EQ(parse_capture("{}")->phases, all_phases());
+  EXPECT_EQ(parse_capture("{phases: true}")->phases, all_phases());
+  EXPECT_TRUE(parse_capture("{phases: false}")->phases.empty());
+  EXPECT_TRUE(parse_capture("{phases: []}")->phases.empty());
+  EXPECT_EQ(parse_capture("{phases: [forward, data_wait]}")->phases,
+            (std::vector<std::string>{"forward", "data_wait"}));
+  const auto wrong = parse_capture("{phases: [backwards]}");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("did you mean \"backward\"?"), std::string::npos)
+      << wrong.error().message;
+  EXPECT_FALSE(parse_capture("{phases: forward}"));
+}
+
 TEST(Capture, CommandsGridComesBesideOneInTimeOrInDecades) {
   CapturePlan some = plan("{collections: {gradients: {every: 1 per decade}, biases: {every: 1h}}}");
   for (const char* name : {"gradients", "biases"}) {

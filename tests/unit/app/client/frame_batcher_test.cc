@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/unit/app/client/fixture.h"
 
 namespace tocsin::app::client {
@@ -65,6 +67,29 @@ TEST_F(FrameBatcherTest, RowsThatComeAllTheTimeGoAtAPace) {
   EXPECT_EQ(frames_.due_in(clock_.monotonic()), FrameBatcher::kPace);
   clock_.advance(FrameBatcher::kPace);
   EXPECT_EQ(frames_.due_in(clock_.monotonic()), core::Duration{0});
+}
+
+TEST_F(FrameBatcherTest, WhatIsNoNumberWaitsLess) {
+  frames_.add_scalar(scalar("loss"), 0.5);
+  clock_.advance(FrameBatcher::kBatchTime);
+  frames_.flush_if_due(clock_.monotonic());
+  const auto woken = queue_.wakes();
+  frames_.add_scalar(scalar("loss"), 0.4);
+  EXPECT_EQ(queue_.wakes(), woken);
+  frames_.add_scalar(scalar("loss"), std::numeric_limits<double>::quiet_NaN());
+  frames_.add_scalar(scalar("loss"), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(queue_.wakes(), woken + 1);
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), FrameBatcher::kUrgentPace);
+  clock_.advance(FrameBatcher::kUrgentPace);
+  frames_.flush_if_due(clock_.monotonic());
+  core::SummaryRow row;
+  row.name = names_.worker();
+  frames_.add(row);
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), FrameBatcher::kPace);
+  row.neginf = 1;
+  frames_.add(row);
+  EXPECT_EQ(queue_.wakes(), woken + 2);
+  EXPECT_EQ(frames_.due_in(clock_.monotonic()), FrameBatcher::kUrgentPace);
 }
 
 TEST_F(FrameBatcherTest, NamesGoBeforeRowsAndRowsBeforeTheEndOfTheirStep) {
@@ -149,7 +174,7 @@ TEST_F(FrameBatcherTest, AFullFrameIsSentAndTheNextRowIsItsFirst) {
   EXPECT_THAT(kinds(), ElementsAre(FrameKind::dictionary, FrameKind::summary));
 }
 
-TEST_F(FrameBatcherTest, StepsThatOnlyLogAreBatchedForAHundredMilliseconds) {
+TEST_F(FrameBatcherTest, StepsThatOnlyLogAreBatchedUntilTheLongestWait) {
   const Name& loss = scalar("loss");
   for (int step = 0; step < 5; ++step) {
     frames_.add_scalar(loss, 1);

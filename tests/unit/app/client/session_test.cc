@@ -103,7 +103,7 @@ TEST_F(SessionTest, BigModelIsSplitIntoFramesOfFiveHundredRows) {
 TEST_F(SessionTest, DroppedFramesLeaveAGapInTheSequenceAndAReport) {
   Session session = open("{}", 6000);
   const std::uint64_t loss = session.name("loss", scalar_info());
-  for (int step = 0; step < 400; ++step) {
+  for (int step = 0; step < 1000; ++step) {
     session.scalars(std::array{loss}, std::array{1.0});
     session.step_end(false, 1);
     clock_.advance(Session::kBatchTime);

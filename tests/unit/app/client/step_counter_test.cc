@@ -11,9 +11,11 @@ using std::chrono::seconds;
 TEST(StepCounterTest, EachModeCountsItsOwnStepsAndAllCountOne) {
   StepCounter steps({100, seconds(1)});
   EXPECT_EQ(steps.mode(), Mode::train);
+  EXPECT_EQ(steps.ended(), 0);
   steps.next({200, seconds(2)});
   steps.next({300, seconds(3)});
   steps.enter(Mode::eval, {400, seconds(4)});
+  EXPECT_EQ(steps.ended(), 300);
   EXPECT_EQ(steps.step(), 0);
   steps.next({500, seconds(5)});
   EXPECT_EQ(steps.step(), 1);

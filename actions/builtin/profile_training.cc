@@ -1,0 +1,234 @@
+// Asks a run where its ranks stand, and for a trace of steps to come, because an issue was found.
+//
+// Sends       one command per issue and episode to `commands`, slot <run uid>/profile: stacks at once, a
+//             trace of the same steps on all ranks.
+// Retries     while the topic cannot be written, or the run has not told its pace, until max_age.
+// Idempotent  command id and revision are those of the episode: a hook takes them once.
+// Needs       a hook in Python. It answers with acks; where it stands is the issue worker_place.
+// Source      our own: docs/actions/profile_training.md.
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "actions/descriptor.h"
+#include "actions/message_view.h"
+#include "actions/profile_budget.h"
+
+namespace tocsin::actions {
+namespace {
+
+using core::Duration;
+using core::WallTime;
+
+struct ProfileConfig final : ActionConfig {
+  // A rank that hears of it later does not answer any more.
+  static constexpr Duration kExpires = std::chrono::minutes(1);
+
+  bool stacks = true;
+  std::int64_t trace = 0;  // steps
+  ProfileBudget::Limits limits;
+
+  [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
+      const Environment& environment, const IntegrationName& name,
+      const CommonConfig& common) const override;
+};
+
+// The first step of a trace: so far ahead that each rank hears of it before. The first steps of a run are
+// slow, and so is the pace that they tell.
+struct TraceStart {
+  static constexpr double kAhead = 3;           // seconds
+  static constexpr double kLongestReport = 60;  // that a step is carried on to now
+  static constexpr std::int64_t kLeast = 10;    // steps
+  static constexpr std::int64_t kMost = 100'000;
+  static constexpr std::int64_t kYoung = 100;
+  static constexpr double kFaster = 4;
+
+  static std::int64_t of(const CurrentRun& run, WallTime now) {
+    const double pace = std::max(run.step_seconds.value_or(1), 1e-6);
+    const std::int64_t told = std::max<std::int64_t>(0, run.step.value_or(0));
+    const double since = std::chrono::duration<double>(now - run.step_at).count();
+    const double passed = std::clamp(since, 0.0, kLongestReport) / pace;
+    const double ahead = std::min(kAhead / pace * (told < kYoung ? kFaster : 1), 1e9);
+    return told + static_cast<std::int64_t>(passed) +
+           std::clamp(static_cast<std::int64_t>(ahead), kLeast, kMost);
+  }
+};
+
+std::string id_of(const core::NotifiedIssue& one) {
+  return core::command_id(one.issue.run.uid, one.issue.run.attempt, "profile",
+                          one.issue_key + "/" + std::to_string(one.episode));
+}
+
+class ProfileTraining final : public core::Action {
+ public:
+  ProfileTraining(const ProfileConfig& cfg, const Environment& environment)
+      : cfg_(cfg),
+        clock_(*environment.clock),
+        send_(environment.send_command),
+        current_run_(environment.current_run) {}
+
+  [[nodiscard]] core::Result<std::string> render(
+      const core::Notification& notification) const override {
+    core::ValueList out;
+    for (const core::NotifiedIssue& one : notification.issues) {
+      if (one.issue.status != core::IssueStatus::firing) continue;
+      out.push_back(core::ValueMap{{"command_id", id_of(one)},
+                                   {"run", to_text(one.issue.run.uid)},
+                                   {"attempt", std::uint64_t{one.issue.run.attempt}},
+                                   {"stacks", cfg_.stacks},
+                                   {"trace", cfg_.trace},
+                                   {"issue_key", one.issue_key}});
+    }
+    return core::to_json(std::move(out));
+  }
+
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+                               std::chrono::milliseconds /*budget*/) override {
+    core::AttemptOutcome out = declined("not_firing", "");
+    for (const core::NotifiedIssue& one : notification.issues) {
+      if (one.issue.status != core::IssueStatus::firing) continue;
+      core::AttemptOutcome asked = ask(one);
+      if (asked.outcome != core::OutcomeClass::delivered) return asked;
+      if (out.declined) out.code = asked.code;
+      out.declined = out.declined && asked.declined;
+      out.detail += (out.detail.empty() ? "" : "; ") + asked.detail;
+      out.handles.insert(out.handles.end(), asked.handles.begin(), asked.handles.end());
+    }
+    return out;
+  }
+
+ private:
+  static core::AttemptOutcome declined(std::string code, std::string detail) {
+    core::AttemptOutcome out;
+    out.declined = true;
+    out.code = std::move(code);
+    out.detail = std::move(detail);
+    return out;
+  }
+
+  core::AttemptOutcome ask(const core::NotifiedIssue& one) {
+    const core::RunRef& run = one.issue.run;
+    const std::string name = "run " + to_text(run.uid);
+    const auto current = current_run_ ? current_run_(run.uid) : std::nullopt;
+    if (!current || current->ended) return declined("ended", name + " does not go on");
+    if (current->attempt != run.attempt) {
+      return declined("stale", name + " goes on as attempt " + std::to_string(current->attempt));
+    }
+    if (cfg_.trace > 0 && !current->step_seconds) {
+      core::AttemptOutcome out;
+      out.outcome = core::OutcomeClass::transient;
+      out.held = true;
+      out.code = "pace_unknown";
+      out.detail = name + " has not told the time of a step yet";
+      return out;
+    }
+    const core::Command command = command_for(one, *current);
+    const auto answer =
+        budget_.take(cfg_.limits, run.uid, run.attempt, command.command_id, command.issued_at);
+    if (answer != ProfileBudget::Answer::ask) return refused(answer, name, command);
+    core::AttemptOutcome out;
+    out.handles = {{"command_id", command.command_id}};
+    if (const auto written = send_(command); !written) {
+      budget_.give_back(run.uid, command.command_id);
+      out.outcome = written.error().retryable() ? core::OutcomeClass::transient
+                                                : core::OutcomeClass::configuration;
+      out.code = to_string(written.error().code);
+      out.detail = written.error().message;
+      return out;
+    }
+    out.code = "requested";
+    out.detail =
+        "asked " + name + (cfg_.stacks ? " where its ranks stand" : "") +
+        (cfg_.stacks && cfg_.trace > 0 ? " and" : "") +
+        (cfg_.trace > 0 ? " for a trace of " + std::to_string(cfg_.trace) + " steps" : "") +
+        " by " + command.command_id;
+    return out;
+  }
+
+  core::AttemptOutcome refused(ProfileBudget::Answer answer, const std::string& name,
+                               const core::Command& command) const {
+    switch (answer) {
+      case ProfileBudget::Answer::too_soon:
+        return declined("too_soon",
+                        name + " was asked less than " + core::to_text(cfg_.limits.every) + " ago");
+      case ProfileBudget::Answer::too_many:
+        return declined("too_many",
+                        name + " was asked " + std::to_string(cfg_.limits.most) + " times");
+      default:
+        return declined("already_requested", name + " was asked before by " + command.command_id);
+    }
+  }
+
+  [[nodiscard]] core::Command command_for(const core::NotifiedIssue& one,
+                                          const CurrentRun& current) const {
+    const core::Issue& issue = one.issue;
+    core::Command out;
+    out.command_id = id_of(one);
+    out.action = "profile";
+    out.run = issue.run.uid;
+    out.attempt = issue.run.attempt;
+    // Of the episode, so that nobody takes it twice, and growing like those that people write.
+    out.revision = static_cast<std::uint64_t>(
+        std::max<std::int64_t>(1, core::nanoseconds(issue.starts_at) / 1'000'000));
+    out.issued_at = clock_.now();
+    out.expires_at = out.issued_at + ProfileConfig::kExpires;
+    out.requested_by = "router";
+    out.reason = {issue.rule, one.issue_key, one.episode, issue.event_id,
+                  issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
+    core::ValueMap args{{"kind", cfg_.trace > 0 ? "trace" : "stacks"}};
+    if (cfg_.stacks) args.emplace_back("tell", true);
+    if (cfg_.trace > 0) {
+      args.emplace_back("from_step", TraceStart::of(current, out.issued_at));
+      args.emplace_back("steps", cfg_.trace);
+    }
+    out.args = std::move(args);
+    return out;
+  }
+
+  ProfileConfig cfg_;
+  core::Clock& clock_;
+  std::function<core::Status(const core::Command&)> send_;
+  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;
+  ProfileBudget budget_;
+};
+
+core::Result<std::unique_ptr<core::Action>> ProfileConfig::build(
+    const Environment& environment, const IntegrationName& name,
+    const CommonConfig& /*common*/) const {
+  if (!environment.send_command) {
+    return core::Error{core::Code::failed_precondition,
+                       name.id + ": no commands topic to write to"};
+  }
+  return std::unique_ptr<core::Action>(std::make_unique<ProfileTraining>(*this, environment));
+}
+
+std::shared_ptr<const ActionConfig> read_profile_training(config::Reader& in) {
+  auto cfg = std::make_shared<ProfileConfig>();
+  in.optional("stacks", cfg->stacks, "each rank tells where it stands, as the issue worker_place");
+  in.optional("trace", cfg->trace, config::between<std::int64_t>(0, 10'000),
+              "steps that all ranks trace by PyTorch's profiler; 0: none");
+  in.optional("every", cfg->limits.every, config::at_least(Duration{}),
+              "least time between two requests to one run");
+  in.optional("most", cfg->limits.most, config::at_least<std::uint64_t>(1),
+              "requests to one attempt of a run");
+  if (!cfg->stacks && cfg->trace == 0)
+    in.error("stacks", "neither stacks nor a trace: nothing to ask for");
+  return cfg;
+}
+
+}  // namespace
+
+ActionDescriptor profile_training() {
+  CommonConfig defaults;
+  defaults.send_resolved = false;
+  defaults.max_age = std::chrono::minutes(5);  // what it would show later is something else
+  return {"profile_training",
+          "Asks the run where its ranks stand, and for a trace.",
+          {.coalesce = false, .dedup = true, .stateful = false, .reads_issues = true},
+          read_profile_training,
+          defaults};
+}
+
+}  // namespace tocsin::actions

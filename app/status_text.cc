@@ -1,0 +1,285 @@
+#include "app/status_text.h"
+
+#include <algorithm>
+
+#include "app/printable.h"
+#include "app/summary_text.h"
+#include "app/text_table.h"
+#include "app/view_text.h"
+#include "app/view_words.h"
+#include "core/json.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+using Row = TableRow;
+
+constexpr std::size_t kMostOfASummary = 400;  // bytes of a line
+
+std::string state_of(const core::JobEvent& run) {
+  if (run.phase != core::JobPhase::ended) return "running";
+  return run.outcome.empty() ? "ended" : printable(run.outcome);
+}
+
+bool is_running(const core::JobEvent& run) { return run.phase != core::JobPhase::ended; }
+
+// A run is shown while it goes on and for a day after.
+bool is_recent(const core::JobEvent& run, core::WallTime now) {
+  return is_running(run) || now - run.time < 24h;
+}
+
+// Running ones, then what ended within a day; the newest first.
+std::vector<const core::JobEvent*> recent_runs(const TopicView& view, core::WallTime now) {
+  std::vector<const core::JobEvent*> out;
+  for (const auto& [uid, run] : view.runs()) {
+    if (is_recent(run, now)) out.push_back(&run);
+  }
+  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+    return std::pair(is_running(*a), a->time) > std::pair(is_running(*b), b->time);
+  });
+  return out;
+}
+
+// Of the runs that are shown, and of runs that nothing else is known of; the newest first.
+std::vector<std::pair<core::RunUid, const TopicView::SeenStop*>> recent_stops(const TopicView& view,
+                                                                              core::WallTime now) {
+  std::vector<std::pair<core::RunUid, const TopicView::SeenStop*>> out;
+  for (const auto& [uid, stop] : view.stops()) {
+    const auto run = view.runs().find(uid);
+    if (run == view.runs().end() || is_recent(run->second, now)) out.emplace_back(uid, &stop);
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.second->command.issued_at > b.second->command.issued_at;
+  });
+  return out;
+}
+
+// What rules have summed up of the runs that are shown.
+std::vector<const core::RuleStatusEvent*> sums(const TopicView& view, core::WallTime now) {
+  std::vector<const core::RuleStatusEvent*> out;
+  for (const auto* run : recent_runs(view, now)) {
+    for (auto rule = view.rules().lower_bound({run->run.uid, ""});
+         rule != view.rules().end() && rule->first.first == run->run.uid; ++rule) {
+      if (!rule->second.summary.empty()) out.push_back(&rule->second);
+    }
+  }
+  return out;
+}
+
+// One sentence each.
+std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
+  std::vector<std::string> out;
+  for (const auto& [integration, last] : view.deliveries()) {
+    const bool failed = last.state == core::DeliveryState::dead ||
+                        last.state == core::DeliveryState::expired ||
+                        (last.state == core::DeliveryState::pending && last.attempt > 1);
+    if (!failed) continue;
+    out.push_back("deliveries of " + printable(integration) + " fail: " +
+                  std::string(core::to_string(last.state)) + ", " + printable(last.code) + " " +
+                  printable(last.detail) + " (" + ago(last.stages.answered, now) + ")");
+  }
+  for (const auto& [key, rule] : view.rules()) {
+    const auto run = view.runs().find(key.first);
+    if (run == view.runs().end() || !is_running(run->second)) continue;
+    if (rule.status == core::RuleState::error) {
+      out.push_back("rule " + printable(rule.rule) + " fails on " + job_of(view, key.first) + ": " +
+                    printable(rule.reason));
+    } else if (rule.status == core::RuleState::no_data && !rule.missing.empty()) {
+      out.push_back("rule " + printable(rule.rule) + " has no data of " + job_of(view, key.first) +
+                    ": " + printable(rule.missing.front()) + " is missing");
+    }
+  }
+  if (view.refused().records > 0) {
+    out.push_back(std::to_string(view.refused().records) +
+                  " records could not be read and lie in the topic dlq; newest: " +
+                  printable(view.refused().newest));
+  }
+  return out;
+}
+
+std::vector<const TopicView::SeenIssue*> open_issues(const TopicView& view) {
+  std::vector<const TopicView::SeenIssue*> out;
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.status == core::IssueStatus::firing) out.push_back(&seen);
+  }
+  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->newest.severity, b->since) > std::pair(b->newest.severity, a->since);
+  });
+  return out;
+}
+
+std::string stop_phase(const TopicView::SeenStop& stop) {
+  if (stop.command.dry_run) return "dry run";
+  return stop.newest ? printable(stop.newest->phase) : "asked, no answer yet";
+}
+
+// A rule, or the person who asked.
+std::string asked_by(const core::Command& command) {
+  const std::string& rule = command.reason.rule;
+  return rule.empty() ? printable(command.requested_by) : "rule " + printable(rule);
+}
+
+core::Value parsed(const std::string& json) {
+  const auto value = core::parse_json(json, 1U << 20);
+  return value ? *value : core::Value();
+}
+
+std::string heading(const char* name, std::size_t count) {
+  return std::string("\n") + name + (count == 0 ? ": none\n" : "\n");
+}
+
+// The first ones of a list, as lines, and how many more there are.
+class Part {
+ public:
+  Part(const char* name, std::size_t all, std::size_t most)
+      : name_(name), all_(all), shown_(std::min(all, most)) {}
+  [[nodiscard]] std::size_t shown() const { return shown_; }
+  [[nodiscard]] std::string with(const std::string& lines) const {
+    std::string out = heading(name_, all_) + (all_ == 0 ? "" : lines);
+    if (shown_ < all_) out += "  … and " + std::to_string(all_ - shown_) + " more: --all\n";
+    return out;
+  }
+
+ private:
+  const char* name_;
+  std::size_t all_;
+  std::size_t shown_;
+};
+
+// A pause holds for the attempt that it was asked of, until it is taken back or its steps are over.
+const core::Command* pause_of(const TopicView& view, const core::JobEvent& run) {
+  const auto found = view.pauses().find(run.run.uid);
+  if (found == view.pauses().end() || found->second.attempt != run.run.attempt ||
+      !is_running(run)) {
+    return nullptr;
+  }
+  const auto* until = core::as<std::int64_t>(core::find(found->second.args, "until_step"));
+  return until != nullptr && run.step.value_or(0) >= *until ? nullptr : &found->second;
+}
+
+std::string paused_by(const core::Command* pause) {
+  return pause == nullptr ? "" : ", captures paused by " + printable(pause->requested_by);
+}
+
+std::string runs_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  const auto runs = recent_runs(view, now);
+  const Part part("runs", runs.size(), most);
+  std::vector<Row> rows{{"JOB", "RUN", "ATTEMPT", "STATE", "STEP", "LAST HEARD OF"}};
+  for (std::size_t i = 0; i < part.shown(); ++i) {
+    const core::JobEvent& run = *runs[i];
+    rows.push_back({printable(run.run.job), short_run(run.run.uid), std::to_string(run.run.attempt),
+                    state_of(run) + paused_by(pause_of(view, run)),
+                    run.step ? std::to_string(*run.step) : "–", ago(run.time, now)});
+  }
+  return part.with(text_table(rows));
+}
+
+std::string sums_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  const auto told = sums(view, now);
+  const Part part("summed up", told.size(), most);
+  std::string lines;
+  for (std::size_t i = 0; i < part.shown(); ++i) {
+    lines += "  " + job_of(view, told[i]->run.uid) + ": " + printable(told[i]->rule) + ": " +
+             summary_line(told[i]->summary, kMostOfASummary) + "\n";
+  }
+  return part.with(lines);
+}
+
+std::string issues_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  auto open = open_issues(view);
+  const Part part("open issues", open.size(), most);
+  open.resize(part.shown());
+  return part.with(issues_text(open, view, now));
+}
+
+std::string stops_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  const auto stops = recent_stops(view, now);
+  const Part part("stops", stops.size(), most);
+  std::vector<Row> rows{{"JOB", "RUN", "STATE", "ASKED", "BY", "WHY"}};
+  for (std::size_t i = 0; i < part.shown(); ++i) {
+    const auto& [run, stop] = stops[i];
+    rows.push_back({job_of(view, run), short_run(run), stop_phase(*stop),
+                    ago(stop->command.issued_at, now), asked_by(stop->command),
+                    printable(stop->command.reason.summary)});
+  }
+  return part.with(text_table(rows));
+}
+
+std::string silences_part(const TopicView& view, core::WallTime now) {
+  std::vector<Row> rows{{"ID", "UNTIL", "BY", "MATCHERS", "COMMENT"}};
+  for (const auto* silence : in_force(view, now)) {
+    rows.push_back({short_id(silence->id), core::to_rfc3339(silence->ends_at),
+                    printable(silence->created_by), printable(silence->matchers),
+                    printable(silence->comment)});
+  }
+  return rows.size() == 1 ? "" : heading("silences", rows.size() - 1) + text_table(rows);
+}
+
+std::string unhealthy_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  const auto bad = unhealthy(view, now);
+  const Part part("unhealthy", bad.size(), most);
+  std::string lines;
+  for (std::size_t i = 0; i < part.shown(); ++i) lines += "  " + bad[i] + "\n";
+  return part.with(lines);
+}
+
+}  // namespace
+
+std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now,
+                        std::size_t most) {
+  return transport + "\n" + runs_part(view, now, most) + sums_part(view, now, most) +
+         issues_part(view, now, most) + stops_part(view, now, most) + silences_part(view, now) +
+         unhealthy_part(view, now, most);
+}
+
+std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now) {
+  core::ValueList runs;
+  for (const auto* run : recent_runs(view, now)) {
+    runs.push_back(core::ValueMap{{"run", core::to_text(run->run.uid)},
+                                  {"job", run->run.job},
+                                  {"attempt", std::int64_t{run->run.attempt}},
+                                  {"state", state_of(*run)},
+                                  {"captures_paused", pause_of(view, *run) != nullptr},
+                                  {"step", run->step ? core::Value(*run->step) : core::Value()},
+                                  {"last_heard_of", core::to_rfc3339(run->time)}});
+  }
+  core::ValueList issues;
+  for (const auto* seen : open_issues(view))
+    issues.push_back(parsed(ingest::issue_json(seen->newest)));
+  core::ValueList stops;
+  for (const auto& [run, stop] : recent_stops(view, now)) {
+    const core::Command& command = stop->command;
+    stops.push_back(
+        core::ValueMap{{"run", core::to_text(run)},
+                       {"command_id", command.command_id},
+                       {"rule", command.reason.rule},
+                       {"requested_by", command.requested_by},
+                       {"reason", command.reason.summary},
+                       {"dry_run", command.dry_run},
+                       {"phase", stop->newest ? core::Value(stop->newest->phase) : core::Value()},
+                       {"issued_at", core::to_rfc3339(command.issued_at)}});
+  }
+  core::ValueList summaries;
+  for (const auto* rule : sums(view, now)) {
+    summaries.push_back(core::ValueMap{{"run", core::to_text(rule->run.uid)},
+                                       {"attempt", std::int64_t{rule->run.attempt}},
+                                       {"rule", rule->rule},
+                                       {"summary", rule->summary}});
+  }
+  core::ValueList silences;
+  for (const auto* silence : in_force(view, now)) {
+    silences.push_back(parsed(silence_json(*silence)));
+  }
+  core::ValueList bad;
+  for (std::string& sentence : unhealthy(view, now)) bad.emplace_back(std::move(sentence));
+  return core::to_json(core::ValueMap{{"transport", transport},
+                                      {"runs", std::move(runs)},
+                                      {"issues", std::move(issues)},
+                                      {"stops", std::move(stops)},
+                                      {"summaries", std::move(summaries)},
+                                      {"silences", std::move(silences)},
+                                      {"unhealthy", std::move(bad)}});
+}
+
+}  // namespace tocsin::app

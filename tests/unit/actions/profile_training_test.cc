@@ -1,0 +1,148 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "tests/unit/actions/fixtures.h"
+
+namespace tocsin::actions {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing_support;
+
+CurrentRun going() {
+  CurrentRun out;
+  out.attempt = 1;
+  out.world_size = 2;
+  out.step = 400;
+  out.step_seconds = 0.5;
+  out.step_at = kStart - 2s;
+  return out;
+}
+
+// A bench whose run goes on.
+struct ProfileBench : Workbench {
+  explicit ProfileBench(CurrentRun run = going()) : current(std::move(run)) {
+    environment.current_run = [this](const core::RunUid&) { return current; };
+  }
+  std::optional<CurrentRun> current;
+};
+
+core::Notification of_episode(std::uint64_t episode, core::WallTime began = kStart - 1s) {
+  auto out = sample_notification();
+  out.issues[0].episode = episode;
+  out.issues[0].issue.starts_at = began;
+  return out;
+}
+
+TEST(ProfileTraining, AsksOnceForStacksAndTheSameStepsOfAllRanks) {
+  ProfileBench bench;
+  const auto action = bench.make("profile_training", "{trace: 5}");
+  const core::AttemptOutcome out = deliver(*action, sample_notification());
+  EXPECT_EQ(out.outcome, core::OutcomeClass::delivered);
+  EXPECT_EQ(out.code, "requested");
+  EXPECT_FALSE(out.declined);
+  ASSERT_EQ(bench.commands.size(), 1U);
+  const core::Command& command = bench.commands[0];
+  EXPECT_EQ(command.action, "profile");
+  EXPECT_EQ(command.run, kRun);
+  EXPECT_TRUE(command.ranks.empty());
+  EXPECT_EQ(command.expires_at, kStart + 60s);
+  EXPECT_EQ(command.reason.rule, "exploding_tensor");
+  // 400, four steps since it was told, and three seconds; at least ten steps.
+  EXPECT_EQ(core::to_json(command.args),
+            R"({"kind":"trace","tell":true,"from_step":414,"steps":5})");
+}
+
+TEST(ProfileTraining, TheFirstStepIsFurtherAheadInAYoungRunAndInAQuickOne) {
+  ProfileBench bench;
+  bench.current->step_seconds = 0.01;
+  bench.current->step_at = kStart;
+  deliver(*bench.make("profile_training", "{trace: 1}"), sample_notification());
+  bench.current->step = 10;
+  deliver(*bench.make("profile_training", "{trace: 1}"), sample_notification());
+  const auto from = [&](std::size_t which) {
+    return *core::as<std::int64_t>(core::find(bench.commands.at(which).args, "from_step"));
+  };
+  EXPECT_EQ(from(0), 400 + 300);
+  EXPECT_EQ(from(1), 10 + 1200);
+}
+
+TEST(ProfileTraining, OfStacksAloneNoPaceIsNeeded) {
+  ProfileBench bench;
+  bench.current->step_seconds.reset();
+  const auto action = bench.make("profile_training", "{}");
+  EXPECT_EQ(deliver(*action, sample_notification()).code, "requested");
+  EXPECT_EQ(core::to_json(bench.commands.at(0).args), R"({"kind":"stacks","tell":true})");
+  const core::AttemptOutcome held =
+      deliver(*bench.make("profile_training", "{trace: 2, stacks: false}"), sample_notification());
+  EXPECT_EQ(held.outcome, core::OutcomeClass::transient);
+  EXPECT_TRUE(held.held);
+  EXPECT_EQ(held.code, "pace_unknown");
+  EXPECT_EQ(bench.commands.size(), 1U);
+}
+
+TEST(ProfileTraining, AnEpisodeAsksOnceAndTheNextOneWithinTheBudget) {
+  ProfileBench bench;
+  const auto action = bench.make("profile_training", "{every: 10m, most: 2}");
+  deliver(*action, of_episode(1));
+  EXPECT_EQ(deliver(*action, of_episode(1)).code, "already_requested");
+  const core::AttemptOutcome soon = deliver(*action, of_episode(2));
+  EXPECT_TRUE(soon.declined);
+  EXPECT_EQ(soon.code, "too_soon");
+  EXPECT_THAT(soon.detail, HasSubstr("less than 10m ago"));
+  bench.clock.advance(10min);
+  EXPECT_EQ(deliver(*action, of_episode(2, kStart)).code, "requested");
+  ASSERT_EQ(bench.commands.size(), 2U);
+  EXPECT_NE(bench.commands[0].command_id, bench.commands[1].command_id);
+  EXPECT_LT(bench.commands[0].revision, bench.commands[1].revision);
+  bench.clock.advance(1h);
+  EXPECT_EQ(deliver(*action, of_episode(3)).code, "too_many");
+  bench.current->attempt = 2;
+  auto next = of_episode(4);
+  next.issues[0].issue.run.attempt = 2;
+  EXPECT_EQ(deliver(*action, next).code, "requested") << "another attempt";
+}
+
+TEST(ProfileTraining, ARouterThatStartsAnewWritesTheSameCommand) {
+  ProfileBench bench;
+  deliver(*bench.make("profile_training", "{}"), sample_notification());
+  bench.clock.advance(4h);
+  deliver(*bench.make("profile_training", "{}"), sample_notification("ntf_repeat"));
+  ASSERT_EQ(bench.commands.size(), 2U);
+  EXPECT_EQ(bench.commands[0].command_id, bench.commands[1].command_id);
+  EXPECT_EQ(bench.commands[0].revision, bench.commands[1].revision)
+      << "a hook takes an id and revision once";
+}
+
+TEST(ProfileTraining, WhatDoesNotGoOnIsAskedNothing) {
+  ProfileBench bench;
+  const auto action = bench.make("profile_training", "{}");
+  bench.current->ended = true;
+  EXPECT_EQ(deliver(*action, sample_notification()).code, "ended");
+  bench.current = going();
+  bench.current->attempt = 2;
+  EXPECT_EQ(deliver(*action, sample_notification()).code, "stale");
+  bench.current.reset();
+  EXPECT_EQ(deliver(*action, sample_notification()).code, "ended");
+  EXPECT_TRUE(
+      deliver(*action, sample_notification("ntf_end", core::NotificationKind::close)).declined);
+  EXPECT_TRUE(bench.commands.empty());
+}
+
+TEST(ProfileTraining, WhatCouldNotBeWrittenTakesNothingFromTheBudget) {
+  ProfileBench bench;
+  const auto action = bench.make("profile_training", "{most: 1}");
+  bench.command_answer = core::unavailable("no broker");
+  EXPECT_EQ(deliver(*action, sample_notification()).outcome, core::OutcomeClass::transient);
+  bench.command_answer = {};
+  EXPECT_EQ(deliver(*action, sample_notification()).code, "requested");
+}
+
+TEST(ProfileTraining, NothingToAskForIsRefused) {
+  EXPECT_THAT(load("receivers: {a: {profile_training: {stacks: false}}}\n").errors,
+              HasSubstr("nothing to ask for"));
+}
+
+}  // namespace
+}  // namespace tocsin::actions
