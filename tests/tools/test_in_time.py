@@ -1,0 +1,32 @@
+"""The plugin that ends a run of tests in time says what it left out, and each day begins with another file."""
+import os
+import pathlib
+import subprocess
+import sys
+
+from tests.support import in_time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class _Item:
+    def __init__(self, path, name):
+        self.path, self.name = path, name
+
+
+def test_each_day_begins_with_another_file():
+    items = [_Item(path, name) for path in "abc" for name in (1, 2)]
+    orders = ["".join(item.path for item in in_time._from_another_file_each_day(items, day)) for day in range(4)]
+    assert orders == ["aabbcc", "bbccaa", "ccaabb", "aabbcc"]
+    assert in_time._from_another_file_each_day([], 5) == []
+
+
+def test_what_begins_too_late_is_left_out_and_said(tmp_path):
+    (tmp_path / "test_slow.py").write_text("import time\ndef test_a(): time.sleep(0.4)\ndef test_b(): pass\n")
+
+    def run(minutes):
+        return subprocess.run([sys.executable, "-m", "pytest", "-p", "tests.support.in_time", "-c", os.devnull, f"--rootdir={tmp_path}", tmp_path],
+                              cwd=ROOT, env={**os.environ, "TOCSIN_TESTS_MINUTES": minutes}, capture_output=True, text=True).stdout
+
+    assert "1 passed, 1 skipped" in run("0.005") and "NOT WHOLE within 0.005 minutes: 1 tests left out" in run("0.005")
+    assert "2 passed" in run("") and "NOT WHOLE" not in run("5")
