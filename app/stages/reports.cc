@@ -31,45 +31,27 @@ core::Counter& pages(core::Telemetry& telemetry, std::string_view result) {
 
 ReportsStage::ReportsStage(ReportsOptions options, Gather gather, core::Log& log,
                            core::Telemetry& telemetry)
-    : options_(std::move(options)),
+    : AfterwardsStage("reports", options.topic_prefix, options.instance, options.cluster),
+      options_(std::move(options)),
       gather_(std::move(gather)),
       log_(log),
       written_(pages(telemetry, "written")),
       failed_(pages(telemetry, "failed")),
-      skipped_(pages(telemetry, "too_old")) {
-  wiring_.name = "reports";
-  wiring_.part = "rules";
-  wiring_.group = options_.topic_prefix + "-reports";
-  wiring_.topics = {core::topic::kIssues};
-  wiring_.transactional_id = options_.topic_prefix + "-reports-" + options_.instance;
-  wiring_.writer = "reports";
-  wiring_.commit_every = 1s;
-  wiring_.fetch_wait = 100ms;  // what comes ends it at once
-}
+      skipped_(pages(telemetry, "too_old")) {}
 
-core::Status ReportsStage::open(const Instant& /*now*/) {
-  ended_.clear();
-  positions_.clear();
-  return core::ok();
-}
-
-std::optional<Refusal> ReportsStage::handle(const core::RecordView& record,
-                                            const StageContext& context) {
-  const core::StreamPartition where = positions_.read(record);
-  if (record.tombstone || record.header("ce_type") != ingest::event_type::kJob) return std::nullopt;
-  auto decoded = ingest::decode_event(record);
-  if (!decoded) return Refusal{"bad_event", decoded.error().message};
-  auto* job = std::get_if<core::JobEvent>(&decoded->event);
-  if (job == nullptr || job->phase != core::JobPhase::ended) return std::nullopt;
+std::optional<core::Duration> ReportsStage::wanted(const core::JobEvent& job,
+                                                   const core::RecordView& record,
+                                                   const StageContext& context) {
+  if (job.phase != core::JobPhase::ended) return std::nullopt;
   if (context.now.wall - core::wall_time(record.timestamp) > kOldest) {
     skipped_.add();
     return std::nullopt;
   }
-  ended_.push_back({where, record.offset, std::move(*job), context.now.steady + kLastWords});
-  return std::nullopt;
+  return context.now.steady + kLastWords;
 }
 
-core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event, core::WallTime now) {
+std::optional<core::RuleStatusEvent> ReportsStage::work(const core::JobEvent& event,
+                                                        const Instant& now) {
   core::RuleStatusEvent out;
   out.rule = out.rule_type = report::kReportRule;
   out.run = event.run;
@@ -87,7 +69,7 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event, core::Wal
   if (!told) return failed(told.error().message);
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
-  const std::string page = report::page_html(report::compose(*told, options_.version, now));
+  const std::string page = report::page_html(report::compose(*told, options_.version, now.wall));
   if (const auto done = report::write_page(path, page); !done) return failed(done.error().message);
   written_.add();
   const auto issues = static_cast<std::int64_t>(told->issues.size());
@@ -101,31 +83,6 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event, core::Wal
                              options_.url + std::string(slash) + report::page_name(event.run));
   }
   return out;
-}
-
-std::optional<core::Duration> ReportsStage::tick(const StageTick& /*tick*/) {
-  if (ended_.empty()) return std::nullopt;
-  return ended_.front().due;
-}
-
-StageOutput ReportsStage::take(const Instant& now) {
-  StageOutput out;
-  if (!ended_.empty() && ended_.front().due <= now.steady) {
-    const Ended one = std::move(ended_.front());
-    ended_.pop_front();
-    out.records.push_back({one.where.partition, ingest::encode_rule_status(
-                                                    write(one.event, now.wall), options_.cluster)});
-  }
-  // After a crash the ends are read again whose page is not written.
-  out.positions = positions_.take(ended_);
-  return out;
-}
-
-void ReportsStage::revoked(std::span<const core::StreamPartition> partitions) {
-  for (const core::StreamPartition& gone : partitions) {
-    std::erase_if(ended_, [&](const Ended& one) { return one.where == gone; });
-  }
-  positions_.forget(partitions);
 }
 
 ReportsStage::Gather gather_from(ingest::Transport& transport) {

@@ -2,14 +2,12 @@
 // cluster writes a run's: its partition of `issues` decides which.
 #pragma once
 
-#include <cstdint>
-#include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "app/report/run_report.h"
-#include "app/stage.h"
-#include "app/stages/input_positions.h"
+#include "app/stages/afterwards.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
@@ -25,7 +23,7 @@ struct ReportsOptions {
   std::string version;         // of this program, as the page says it
 };
 
-class ReportsStage final : public Stage {
+class ReportsStage final : public AfterwardsStage<core::JobEvent> {
  public:
   /// What is told of an attempt, from the topics; may take some seconds.
   using Gather = std::function<core::Result<report::RunReport>(const core::RunRef& run)>;
@@ -33,24 +31,11 @@ class ReportsStage final : public Stage {
   /// `log` and `telemetry` outlive the stage.
   ReportsStage(ReportsOptions options, Gather gather, core::Log& log, core::Telemetry& telemetry);
 
-  [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
-  core::Status open(const Instant& now) override;
-  std::optional<Refusal> handle(const core::RecordView& record,
-                                const StageContext& context) override;
-  std::optional<core::Duration> tick(const StageTick& tick) override;
-  StageOutput take(const Instant& now) override;
-  void revoked(std::span<const core::StreamPartition> partitions) override;
-  void lost(std::span<const core::StreamPartition> partitions) override { revoked(partitions); }
-
  private:
-  struct Ended {
-    core::StreamPartition where;
-    std::int64_t offset = 0;
-    core::JobEvent event;
-    core::Duration due{};  // steady
-  };
-
-  core::RuleStatusEvent write(const core::JobEvent& event, core::WallTime now);
+  std::optional<core::Duration> wanted(const core::JobEvent& job, const core::RecordView& record,
+                                       const StageContext& context) override;
+  std::optional<core::RuleStatusEvent> work(const core::JobEvent& event,
+                                            const Instant& now) override;
 
   ReportsOptions options_;
   Gather gather_;
@@ -58,9 +43,6 @@ class ReportsStage final : public Stage {
   core::Counter& written_;
   core::Counter& failed_;
   core::Counter& skipped_;
-  StageWiring wiring_;
-  std::deque<Ended> ended_;  // whose page is still to be written
-  InputPositions positions_;
 };
 
 /// What the topics say of one attempt. deadline_exceeded: they were not read to their end in time.
