@@ -102,6 +102,34 @@ def test_gradients_of_automatic_optimization_are_those_of_its_closure(tmp_path, 
     assert len(Keeps.seen) == 4
 
 
+class Parts(Module):
+    """The usual module: its training_step applies an attribute, and forward() is for who uses it later."""
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+
+    def forward(self, batch):
+        return self.net(batch)
+
+    def loss(self, batch):
+        return torch.nn.functional.cross_entropy(self.net(batch), (batch[:, 0] > 0).long())
+
+
+@pytest.mark.parametrize("micro", [1, 2])
+def test_modules_inside_are_seen_though_the_module_itself_is_never_applied(tmp_path, out, micro):
+    capture = {"every": "2 steps", "overhead": "100%", "collections": {"seen": {"include": ["put_"]}}}
+    fit(tmp_path, Parts(), TocsinCallback(out=out, capture=capture), batches=6 * micro, accumulate_grad_batches=micro)
+    telemetry = Telemetry(out)
+    assert telemetry.steps() == list(range(6))
+    for step in (0, 2, 4):
+        rows = telemetry.summaries(step=step)
+        assert {"net.0_output_0", "net.1_output_0", "net.2_output_0", "Parts_input_0"} <= set(rows), step
+        assert rows["Parts_input_0"]["count"] == 4 * 6 and rows["net.0_output_0"]["count"] == 4 * 8
+        assert "net.0_output_1" not in rows, "of micro-batches the first is captured"
+    labels = telemetry.summaries(step=4)["cross_entropy_input_1"]
+    assert labels["count"] == 4 and labels["max"] <= 1
+
+
 def test_micro_batches_are_no_steps(tmp_path, out):
     fit(tmp_path, Module(), TocsinCallback(out=out), batches=8, accumulate_grad_batches=4)
     telemetry = Telemetry(out)

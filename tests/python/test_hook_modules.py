@@ -233,3 +233,62 @@ def test_what_makes_the_two_states_of_a_model_differ():
     for part in (nn.Dropout(0.0), nn.BatchNorm1d(3, track_running_stats=False), nn.LSTM(3, 3), nn.LayerNorm(3), Net(),
                  nn.TransformerEncoderLayer(4, 2, dropout=0.0)):
         assert not state_matters(nn.Sequential(nn.Linear(3, 3), part)), part
+
+
+class Parts(torch.nn.Module):
+    """Applied part by part, and never itself, as a LightningModule is whose training_step calls ``self.net(x)``."""
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU())
+        self.head = torch.nn.Linear(8, 3)
+
+
+@pytest.mark.parametrize("log_last", [False, True])
+def test_parts_that_are_applied_without_their_model_are_seen(out, log_last):
+    torch.manual_seed(0)
+    model = Parts()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    capture = {"every": "2 steps", "overhead": "100%", "collections": {"seen": {"include": ["put_"]}}}
+    hook = tocsin.watch(model, optimizer, out=out, capture=capture)
+    given = []
+    for _ in range(6):
+        batch, labels = torch.randn(5, 6), torch.randint(0, 3, (5,))
+        given.append((batch.sum().item(), labels.sum().item()))
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model.head(model.net(batch)), labels)
+        loss.backward()
+        if not log_last:
+            hook.log(loss=loss)
+        optimizer.step()
+        if log_last:
+            hook.log(loss=loss)
+    hook.close()
+    assert Telemetry(out).steps() == list(range(6))
+    for step in (0, 2, 4):
+        rows = module_rows(out, step)
+        assert {"net.0_output_0", "net.1_output_0", "head_output_0", "Parts_input_0"} <= set(rows), step
+        assert "head_output_1" not in rows
+        assert rows["Parts_input_0"]["sum"] == pytest.approx(given[step][0], rel=1e-4)
+    # Which part is the last one the first sampled step shows.
+    assert "cross_entropy_input_1" not in module_rows(out, 0)
+    for step in (2, 4):
+        assert module_rows(out, step)["cross_entropy_input_1"]["sum"] == given[step][1]
+    assert module_rows(out, 1) == {}
+    assert role_of(out, "Parts_input_0") == ("input", "Parts")
+
+
+def test_a_model_that_is_applied_itself_is_seen_once(out):
+    """Also where the loop applies one of its parts besides."""
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, loss=criterion, capture={"every": "1 step", "overhead": "100%", "collections": {"seen": {"include": ["put_"]}}})
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = criterion(model(torch.randn(5, 6)), torch.randint(0, 3, (5,))) + model.head.weight.sum() * 0
+        model.body(torch.randn(2, 6))
+        loss.backward()
+        hook.log(loss=loss)
+        optimizer.step()
+    hook.close()
+    rows = module_rows(out, 2)
+    assert rows["Net_input_0"]["count"] == 30 and rows["relu_output_1"]["count"] == 40
+    assert rows["body_output_0"]["count"] == 40

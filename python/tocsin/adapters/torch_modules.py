@@ -3,16 +3,20 @@
 A module gets hooks only when something of it is captured: patterns of the section ``capture`` match
 its names, or a rule asked for a collection of activations. A model that is compiled afterwards traces
 into hooks, so nothing is hooked unless it was asked for.
+
+A loop may apply parts of the model and never the model itself, as a LightningModule's training_step does
+with ``self.net(x)``: then a step's pass begins with the first part.
 """
 
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..sink import Sink
 from .torch_names import is_wrapped, plain_name
 from .torch_targets import Targets
 
 MAX_CALLS = 8  # of one module in a step: a recurrent one has as many tensors as the sequence is long
+FIRST, AGAIN, OTHER = "first", "again", "other"  # of the parts of a model that are applied by themselves
 MAX_VALUES = 16  # in the inputs or outputs of one call
 
 
@@ -27,8 +31,12 @@ class Modules:
         self._plan = -1
         self._step = ("", -1)  # that was captured last
         self._due = False
+        self._tells = False  # what it is trained towards
         self._targets = Targets(sink, prefix)
         self._calls: Dict[str, int] = {}  # of the present forward pass
+        self._inside = False  # a pass of the root goes on
+        self._rooted: Set[str] = set()  # modes in which the root is applied
+        self._parts = Parts()
         self.look(model, loss)
 
     def look(self, model: Any, loss: Any) -> None:
@@ -46,8 +54,16 @@ class Modules:
             return
         if model is not None:
             self._handles.append(model.register_forward_pre_hook(self._begin))
-        if targets:
+        if model is not None and (targets or any(not _is_loss(one) for one, *_ in found)):
             self._handles.append(model.register_forward_hook(self._passed))
+            root = _root_of(model)
+            name, inputs = next(((name, inputs) for one, name, inputs, _ in found if one is root), ("", []))
+            for part in root.children():
+                if not _is_loss(part):
+                    hook = self._part_of(name, inputs, type(root).__name__)
+                    self._handles.append(part.register_forward_pre_hook(hook))
+                    self._handles.append(part.register_forward_hook(self._part_passed))
+        self._tells = targets
         for module, *how in found:
             self._handles.append(module.register_forward_hook(self._hook_of(module, *how)))
 
@@ -58,6 +74,8 @@ class Modules:
 
     def before_update(self) -> None:
         """In a step that is sampled: its gradients are there."""
+        self._inside = False  # also when a pass has raised
+        self._parts.over()
         self._targets.take()
 
     # ---- which
@@ -79,24 +97,71 @@ class Modules:
         """The root's forward pass begins: of the step that comes, not of the one that is held open."""
         del module, inputs
         with self._sink.guard("modules"):
-            clock = self._sink.clock
-            self._sink.catch_up()
-            clock.begin_forward()
-            self._calls.clear()
-            # Of several passes in a step (micro-batches) the first is captured.
-            self._due = self._sink.active and clock.position() != self._step \
-                and not _traced() and self._sink.wants()
-            if self._due:
-                self._step = clock.position()
-                self._targets.begin()
-                self._sink.publish_lent(None, 0)  # until the first module runs we do nothing
+            self._inside = True
+            self._begin_pass()
+            self._rooted.add(self._sink.clock.mode)
+
+    def _begin_pass(self) -> None:
+        clock = self._sink.clock
+        self._sink.catch_up()
+        clock.begin_forward()
+        self._calls.clear()
+        # Of several passes in a step (micro-batches) the first is captured.
+        self._due = self._sink.active and clock.position() != self._step \
+            and not _traced() and self._sink.wants()
+        if self._due:
+            self._step = clock.position()
+            self._targets.begin()
+            self._sink.publish_lent(None, 0)  # until the first module runs we do nothing
 
     def _passed(self, module: Any, given: Any, result: Any) -> None:
         """The root's forward pass has ended: any pass of a step that is sampled."""
         del module, given
-        if self._sink.active and self._step == self._sink.clock.position() and not _traced():
+        self._inside = False
+        self._told(result)
+
+    def _told(self, result: Any) -> None:
+        if self._tells and self._sink.active and self._step == self._sink.clock.position() and not _traced():
             with self._sink.guard("targets"):
                 self._targets.passed(_tensors(result))
+
+    # ---- parts that are applied by themselves
+
+    def _alone(self) -> bool:
+        """A part is applied by itself; the first of a step begins its pass."""
+        if self._inside or _traced() or self._sink.clock.mode in self._rooted:
+            return False
+        self._sink.catch_up()
+        self._sink.clock.begin_forward()
+        if self._sink.clock.position() != self._step:
+            self._begin_pass()
+        return True
+
+    def _part_of(self, name: str, inputs: List[str], op_type: str) -> Callable[..., None]:
+        """What the first part of a step is given is the model's input. When it is applied again,
+        another pass begins."""
+
+        def hook(module: Any, given: Any) -> None:
+            if self._inside:
+                return
+            with self._sink.guard("modules"):
+                if not self._alone():
+                    return
+                place = self._parts.begins(module, self._step)
+                if place is AGAIN:
+                    self._due = False
+                elif place is FIRST and self._due and inputs:
+                    for i, value in enumerate(_tensors(given)):
+                        role = inputs[min(i, len(inputs) - 1)]
+                        self._publish(f"{name}_input_{i}", value, role, op_type)
+
+        return hook
+
+    def _part_passed(self, module: Any, given: Any, result: Any) -> None:
+        """What the last one gives is the model's output."""
+        del given
+        if not self._inside and self._sink.clock.mode not in self._rooted and self._parts.is_last(module):
+            self._told(result)
 
     def _hook_of(self, module: Any, name: str, inputs: List[str],
                  output: str) -> Callable[..., None]:
@@ -104,6 +169,9 @@ class Modules:
 
         def hook(module: Any, given: Any, result: Any) -> None:
             del module
+            if not self._inside:
+                with self._sink.guard("modules"):
+                    self._alone()
             if not self._due:
                 return
             with self._sink.guard("modules"):
@@ -125,14 +193,43 @@ class Modules:
         self._sink.publish_tensor(name, value, None, role=role, op_type=op_type)
 
 
+class Parts:
+    """Which of a model's parts are applied first and last in a step."""
+
+    def __init__(self) -> None:
+        self._step = ("", -1)  # whose first part has begun
+        self._first = self._latest = self._last = 0  # ids
+
+    def begins(self, module: Any, step: Tuple[str, int]) -> str:
+        """FIRST of this step, the first one AGAIN, or OTHER."""
+        if self._step != step:
+            self._step, self._first = step, id(module)
+            return FIRST
+        return AGAIN if id(module) == self._first else OTHER
+
+    def is_last(self, module: Any) -> bool:
+        """As it was in the sampled step before."""
+        self._latest = id(module)
+        return self._latest == self._last
+
+    def over(self) -> None:
+        """The sampled step's passes have ended."""
+        self._last = self._latest
+
+
+def _root_of(model: Any) -> Any:
+    """Without what wraps it."""
+    for inner in ("_orig_mod", "module"):
+        model = getattr(model, inner, model)
+    return model
+
+
 def _modules_of(model: Any, loss: Any, prefix: str) -> Iterator[Tuple[Any, str, List[str], str]]:
     """(module, name, roles of its inputs, role of its outputs) of all there are. What a loss module
     gives is logged (``watch(loss=…)``), and no tensor."""
     if model is not None:
         wrapped = is_wrapped(model)
-        root = model
-        for inner in ("_orig_mod", "module"):
-            root = getattr(root, inner, root)
+        root = _root_of(model)
         yield root, prefix + type(root).__name__, ["input"], "output"
         for path, module in model.named_modules():
             name = plain_name(path, wrapped)
