@@ -82,6 +82,47 @@ def test_the_labels_of_a_binary_cross_entropy(scale, shape):
     assert found.loss == torch_targets.SWITCHES and torch.equal(found.targets, labels)
 
 
+@pytest.mark.parametrize("shape", ((6, 1, 8, 8), (6, 8, 8), (6, 3, 8, 8), (4, 50, 1)))
+@pytest.mark.parametrize("share", (0.5, 0.03))
+def test_the_labels_of_a_binary_cross_entropy_at_each_place(scale, shape, share):
+    """Masks of a segmentation; most points of most images are background."""
+    torch.manual_seed(11)
+    labels = (torch.rand(shape) < share).long()
+    found = read(lambda z: functional.binary_cross_entropy_with_logits(z, labels.float()), torch.randn(shape), scale)
+    assert found.loss == torch_targets.SWITCHES and torch.equal(found.targets, labels)
+
+
+def test_places_that_a_mask_leaves_out():
+    torch.manual_seed(12)
+    labels, mask = torch.randint(0, 2, (4, 1, 6, 6)), torch.rand(4, 1, 6, 6) < 0.7
+    found = read(lambda z: (functional.binary_cross_entropy_with_logits(z, labels.float(), reduction="none") * mask).sum() / mask.sum(),
+                 torch.randn(4, 1, 6, 6))
+    assert torch.equal(found.targets, torch.where(mask, labels, torch_targets.IGNORED))
+
+
+def test_samples_that_a_mask_leaves_out():
+    torch.manual_seed(14)
+    labels, mask = torch.randint(0, 2, (40,)), torch.rand(40) < 0.7
+    found = read(lambda z: (functional.binary_cross_entropy_with_logits(z, labels.float(), reduction="none") * mask).mean(), torch.randn(40))
+    assert torch.equal(found.targets, labels[mask]) and len(found.predictions) == int(mask.sum())
+
+
+def test_points_that_are_sure_have_their_label_though_no_gradient():
+    labels = torch.randint(0, 2, (4, 1, 6, 6))
+    output = torch.randn(4, 1, 6, 6)
+    output[0] = torch.where(labels[0] > 0, 200.0, -200.0)
+    found = read(lambda z: functional.binary_cross_entropy_with_logits(z, labels.float()), output)
+    assert torch.equal(found.targets, labels)
+
+
+@pytest.mark.parametrize("loss", (lambda z, y: functional.mse_loss(z, y), lambda z, y: functional.mse_loss(z.sigmoid(), y), lambda z, y: functional.l1_loss(z, y),
+                                  lambda z, y: -z.mean(), lambda z, y: (1 - z).relu().mean(), lambda z, y: functional.softplus(-2 * z).mean(),
+                                  lambda z, y: 1 - 2 * (z.sigmoid() * y).sum() / (z.sigmoid().sum() + y.sum())))
+def test_nor_of_other_losses_of_a_number_at_each_place(loss):
+    torch.manual_seed(13)
+    assert read(lambda z: loss(z, (torch.rand(6, 1, 8, 8) < 0.3).float()), torch.randn(6, 1, 8, 8)) is None
+
+
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16, torch.float64))
 def test_outputs_of_other_precisions(dtype):
     torch.manual_seed(3)

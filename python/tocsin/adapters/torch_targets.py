@@ -117,7 +117,7 @@ def read_targets(output: Any, gradient: Any) -> Optional[Found]:
     if not bool(torch.isfinite(z).all() and torch.isfinite(g).all()):
         return None
     if z.dim() > 2:
-        return _places(torch, output, z, g)
+        return _places(torch, output, z, g) or _switches(torch, output, z, g)
     if z.dim() == 2 and z.shape[1] > 1:
         return _classes(torch, output, z, g)
     return _switches(torch, output, z.reshape(-1), g.reshape(-1)) or \
@@ -174,16 +174,27 @@ def _line(torch: Any, p: Any, g: Any, others: Any, smooth: bool) -> Tuple[float,
 
 
 def _switches(torch: Any, output: Any, z: Any, g: Any) -> Optional[Found]:
-    """Binary cross-entropy. Where all outputs are about the same, any loss has a gradient of one size."""
+    """Binary cross-entropy, of a number for each sample or for each place. Where all outputs are about the same, any loss
+    has a gradient of one size."""
+    places = output.dim() > 2
     p = torch.sigmoid(z)
     label = (g < 0).double()
     size = (p - label).abs()
-    scale = (g.abs() * size).sum() / (size * size).sum()
-    left = ((g.abs() / scale - size) ** 2).mean().sqrt()
-    spread = size.std()
+    kept = g != 0  # what was masked
+    if int(kept.sum()) < 2:
+        return None
+    scale = (g.abs() * size)[kept].sum() / (size * size)[kept].sum()
+    left = ((g.abs() / scale - size)[kept] ** 2).mean().sqrt()
+    spread = size[kept].std()
     if not bool(scale > 0) or not bool(spread > 1e-3) or bool(left > min(0.1 * float(spread), _NEAR)):
         return None
-    return Found(SWITCHES, output.reshape(-1), label.long())
+    told = label.long()
+    told[~kept & (size >= 1 - _NEAR)] = 1  # sure and right is without a gradient too
+    masked = ~kept & (size > _NEAR) & (size < 1 - _NEAR)
+    if not places:
+        return Found(SWITCHES, output.reshape(-1)[~masked], told[~masked])
+    told[masked] = IGNORED
+    return Found(SWITCHES, output.contiguous(), told)
 
 
 def _one_quantity(torch: Any, output: Any, z: Any, g: Any) -> Optional[Found]:
