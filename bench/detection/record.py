@@ -3,6 +3,7 @@
     bench/detection/run record --out DIR --jobs mlp_adam,gan --seeds 5 --healthy 20
 """
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -13,12 +14,14 @@ import warnings
 import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
+from bench.detection.corpus import sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
-for part in ("modern", "fresh", "third", "fourth", "fifth", "more_faults", "fourth_faults", "long"):
+for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "more_faults", "fourth_faults", "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
-OTHERS = {**{name: part for part in (adversarial, partial, warm, fifth_loops) for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
+LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks)
+OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
 def job_names():
@@ -36,10 +39,11 @@ def is_tuning(name):
 def fault_names(name):
     """The faults that make sense for a job."""
     if name in OTHERS and name not in boosting.TUNING:
-        return list(OTHERS[name].FAULTS)
+        return getattr(OTHERS[name], "fault_names", lambda _: list(OTHERS[name].FAULTS))(name)
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
-    return [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]
+    fitting = [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]
+    return sixth_faults.drawn(name, fitting) if "sixth" in jobs.JOBS[name].traits else fitting
 
 
 def onset_of(name, fault):
@@ -55,9 +59,9 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    every = 1 if name in boosting.TUNING or name in warm.TUNING else 10
+    every = 1 if any(name in part.TUNING for part in (boosting, warm, sixth_trees)) else 10  # rounds, or steps between saves
     if name in OTHERS:
-        uid, steps, best = OTHERS[name].run(fault, seed, out, name, title)
+        uid, steps, best, *passes = OTHERS[name].run(fault, seed, out, name, title)
     else:
         made = jobs.recipe(name, seed)
         if fault is not None:
@@ -66,9 +70,11 @@ def record(name, fault, seed, out):
             except LookupError:
                 return None
         every = max(every, made.log_every)
-        (uid, best), steps = training.run(made, seed, out, name, title), made.steps
+        loop = getattr(made, "run", None) or functools.partial(training.run, made)  # a recipe of its own loop
+        (uid, best, *passes), steps = loop(seed, out, name, title), made.steps
     share, slow = onset_of(name, fault)
-    return {"run": uid, "job": name, "fault": fault, "seed": seed, "steps": steps, "every": every, "onset": best if slow else int(share * steps),
+    told = {"passes": passes[0]} if passes else {}  # what harm is measured by
+    return {**told, "run": uid, "job": name, "fault": fault, "seed": seed, "steps": steps, "every": every, "onset": best if slow else int(share * steps),
             "slow": slow, "tuning": is_tuning(name), "seconds": round(time.monotonic() - start, 2)}
 
 

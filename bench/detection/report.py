@@ -4,6 +4,7 @@ import math
 import pathlib
 import statistics
 
+from bench.detection.harm import harmless
 from bench.detection.record import NOTES, is_tuning, job_names, onset_of
 
 ORIGINAL = "@original"
@@ -101,6 +102,8 @@ class Figures:
         self.faulty, self.recalled, self.caught, self.missed, self.delays, self.quick = [], 0, [], [], [], 0
         for run in runs:
             if run.fault is None or (run.job, run.seed) not in twins or not run.came_about:
+                continue
+            if harmless(run, twins[run.job, run.seed]):
                 continue
             self.faulty.append(run)
             self.recalled += bool(run.fired(preset, chosen))

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bench.detection import judge, record, report
+from bench.detection import harm, judge, record, report
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,29 @@ def test_a_slow_fault_that_never_showed_is_left_out():
     late, early = (report.Run({**note, "onset": at}, []) for at in (360, 359))
     assert not late.came_about and early.came_about
     assert len(report.Figures([healthy, late, early], "tocsin", None).faulty) == 1
+
+
+def _passed(fault, values, onset=0, slow=False):
+    note = {"run": fault or "h", "job": "mlp_adam", "fault": fault, "seed": 0, "steps": 100, "every": 10, "slow": slow, "onset": onset,
+            "passes": [[at * 20, value] for at, value in enumerate(values)]}
+    return report.Run(note, [])
+
+
+def test_a_fault_that_did_no_harm_makes_no_faulty_run():
+    twin = _passed(None, [2.0, 1.2, 1.0, 1.0, 1.0])
+    as_good, worse, once = (_passed("rate_jumps", values, 40) for values in
+                            ([2.0, 1.2, 1.05, 1.05, 1.05], [2.0, 1.2, 1.15, 1.15, 1.15], [2.0, 1.2, 1.35, 0.9, 0.9]))
+    before, broken, itself = (_passed("rate_jumps", [2.0, 1.9, 1.0, 1.0, 1.0], 40), _passed("rate_jumps", [2.0, 1.2, float("nan"), 1.0, 1.0], 40),
+                              _passed("evaluated_in_training", [2.0, 1.2, 1.0, 1.0, 1.0]))
+    assert [harm.harmless(run, twin) for run in (as_good, worse, once, before, broken, itself)] == [True, False, False, True, False, False]
+    turned, flat = (_passed("overfits", values, 40, slow=True) for values in ([2.0, 1.2, 1.0, 1.2, 1.3], [2.0, 1.2, 1.0, 1.01, 1.02]))
+    assert not harm.harmless(turned, twin) and harm.harmless(flat, twin)
+    assert len(report.Figures([twin, as_good, worse, once], "tocsin", None).faulty) == 2
+
+
+def test_a_recording_without_evaluations_counts_as_it_is():
+    twin, run = _passed(None, []), _passed("rate_jumps", [])
+    assert not harm.harmless(run, twin)
 
 
 def test_every_fault_is_made_by_a_job():
