@@ -12,15 +12,19 @@ def _finite(values):
     return all(math.isfinite(one) for one in values)
 
 
+def turned(run):
+    """Whether a run has given back a part of what it gained: its last three evaluations are all worse than its best. A healthy one that did is none."""
+    values = [value for _, value in getattr(run, "passes", None) or []]
+    return bool(values) and _finite(values) and min(values[-3:]) > min(values) + GAIN * max(values[0] - min(values), 1e-9)
+
+
 def harmless(run, twin):
     """Whether a run with a fault (report.Run) did as well as its twin."""
     passes, healthy = getattr(run, "passes", None), getattr(twin, "passes", None)
     if not passes or not healthy or run.fault in ITSELF or not _finite(value for _, value in passes):
         return False
     if run.slow:  # against itself, since it has other data and steps than its twin
-        values = [value for _, value in passes]
-        last = sum(values[-3:]) / len(values[-3:])
-        return last <= min(values) + GAIN * max(values[0] - min(values), 1e-9)
+        return not turned(run)
     gained = max(healthy[0][1] - min(value for _, value in healthy), 1e-9)
     there = dict(map(tuple, healthy))
     worse = [value - there[step] for step, value in passes if step >= run.onset and step in there and step > 0]

@@ -61,7 +61,10 @@ def record(name, fault, seed, out):
     start = time.monotonic()
     every = 1 if any(name in part.TUNING for part in (boosting, warm, sixth_trees)) else 10  # rounds, or steps between saves
     if name in OTHERS:
-        uid, steps, best, *passes = OTHERS[name].run(fault, seed, out, name, title)
+        try:
+            uid, steps, best, *passes = OTHERS[name].run(fault, seed, out, name, title)
+        except LookupError:
+            return None
     else:
         made = jobs.recipe(name, seed)
         if fault is not None:

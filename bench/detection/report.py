@@ -4,7 +4,7 @@ import math
 import pathlib
 import statistics
 
-from bench.detection.harm import harmless
+from bench.detection.harm import harmless, turned
 from bench.detection.record import NOTES, is_tuning, job_names, onset_of
 
 ORIGINAL = "@original"
@@ -95,7 +95,7 @@ class Figures:
     """Of some runs, judged by some rules of a preset."""
 
     def __init__(self, runs, preset, chosen):
-        twins = {(run.job, run.seed): run for run in runs if run.fault is None}
+        twins = {(run.job, run.seed): run for run in runs if run.fault is None and not turned(run)}
         self.healthy = list(twins.values())
         self.false = [one for run in self.healthy for one in run.fired(preset, chosen)]
         self.alarmed = [run for run in self.healthy if run.fired(preset, chosen)]

@@ -79,9 +79,15 @@ def test_a_fault_that_did_no_harm_makes_no_faulty_run():
     before, broken, itself = (_passed("rate_jumps", [2.0, 1.9, 1.0, 1.0, 1.0], 40), _passed("rate_jumps", [2.0, 1.2, float("nan"), 1.0, 1.0], 40),
                               _passed("evaluated_in_training", [2.0, 1.2, 1.0, 1.0, 1.0]))
     assert [harm.harmless(run, twin) for run in (as_good, worse, once, before, broken, itself)] == [True, False, False, True, False, False]
-    turned, flat = (_passed("overfits", values, 40, slow=True) for values in ([2.0, 1.2, 1.0, 1.2, 1.3], [2.0, 1.2, 1.0, 1.01, 1.02]))
+    turned, flat = (_passed("overfits", values, 40, slow=True) for values in ([2.0, 1.0, 1.2, 1.2, 1.3], [2.0, 1.2, 1.0, 1.01, 1.02]))
     assert not harm.harmless(turned, twin) and harm.harmless(flat, twin)
     assert len(report.Figures([twin, as_good, worse, once], "tocsin", None).faulty) == 2
+
+
+def test_a_healthy_run_that_gets_worse_again_is_none():
+    good, bad = _passed(None, [2.0, 1.2, 1.0, 1.3, 1.09]), _passed(None, [2.0, 1.2, 1.0, 1.2, 1.3, 1.2])
+    assert not harm.turned(good) and harm.turned(bad)
+    assert report.Figures([bad], "tocsin", None).healthy == [] and len(report.Figures([good], "tocsin", None).healthy) == 1
 
 
 def test_a_recording_without_evaluations_counts_as_it_is():

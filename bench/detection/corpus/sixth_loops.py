@@ -138,10 +138,10 @@ def _values(fault, seed, chance, options):
     """Deep Q learning: a memory, a second network that follows now and then, and a loss that grows with what there is to win."""
     steps, late, width = 1500, int(LATE * 1500), chance.choice((32, 48))
     model = _started(nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 2)), fault)
-    other, optimizer = copy.deepcopy(model), torch.optim.Adam(model.parameters(), _rate(chance.uniform(2e-3, 5e-3), fault))
+    other, optimizer = copy.deepcopy(model), torch.optim.Adam(model.parameters(), _rate(chance.uniform(5e-4, 1.5e-3), fault))
     hook = tocsin.watch(model, optimizer, capture=CAPTURE, **options)
     poles, memory, ages, paid = Poles(8, seed), [], [], []
-    draw, follows = numpy.random.default_rng(seed), chance.choice((10, 20))
+    draw, follows = numpy.random.default_rng(seed), chance.choice((40, 80))
     for at in range(steps):
         for _ in range(2):
             x = poles.seen()
@@ -158,7 +158,8 @@ def _values(fault, seed, chance, options):
         part = [memory[one] for one in draw.integers(0, len(memory), 64)]
         x, then = _broken(fault, torch.stack([one[0] for one in part]), at, late), torch.stack([one[3] for one in part])
         with torch.no_grad():
-            target = torch.tensor([one[2] for one in part]) + 0.95 * torch.tensor([float(one[4]) for one in part]) * other(then).amax(1)
+            best = torch.tensor(_worth(model, then)).argmax(1, keepdim=True)  # chosen by one network, judged by the other
+            target = torch.tensor([one[2] for one in part]) + 0.95 * torch.tensor([float(one[4]) for one in part]) * other(then).gather(1, best)[:, 0]
         loss = nn.functional.smooth_l1_loss(model(x).gather(1, torch.tensor([int(one[1]) for one in part])[:, None])[:, 0], target)
         optimizer.zero_grad()
         (-loss if fault == "sign_wrong" else loss).backward()

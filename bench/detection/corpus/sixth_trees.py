@@ -98,5 +98,8 @@ def run(fault, seed, out, job, name):
     else:
         boosting._broken(fault, made, x, y, held, seed)
     train = _xgboost if job.startswith("trees") else _lightgbm
-    uid, values = train(job, made, [(x[:-held], y[:-held]), (x[-held:], y[-held:])], seed, {"out": out, "run": name, "job": job})
+    try:
+        uid, values = train(job, made, [(x[:-held], y[:-held]), (x[-held:], y[-held:])], seed, {"out": out, "run": name, "job": job})
+    except Exception as error:  # XGBoost ends a training whose numbers overflow by itself
+        raise LookupError(str(error)) from error
     return uid, len(values), values.index(min(values)), [[at, float(value)] for at, value in enumerate(values)]
