@@ -8,14 +8,16 @@ namespace tocsin::rules::declared {
 
 enum Head : std::uint32_t {
   kStep,   // of the newest point
-  kTime,   // and its time
   kFirst,  // where the axis began
   kTotal,  // points so far
-  kTail,   // number of the first one in the window that was judged last
-  kEnd,    // axis: last place of that window
-  kLost,   // axis: newest place whose point had to make room
-  kPiece,  // axis: end of the open piece, exclusive
-  kOpen,   // whether there is one
+  // Those are all that a window has which keeps its steps as marks (marks.h).
+  kMarkedWords,
+  kTime = kMarkedWords,  // of the newest point
+  kTail,                 // number of the first one in the window that was judged last
+  kEnd,                  // axis: last place of that window
+  kLost,                 // axis: newest place whose point had to make room
+  kPiece,                // axis: end of the open piece, exclusive
+  kOpen,                 // whether there is one
   kHeadWords
 };
 

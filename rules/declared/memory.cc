@@ -8,6 +8,7 @@
 
 #include "rules/declared/head.h"
 #include "rules/declared/histogram.h"
+#include "rules/declared/marks.h"
 #include "rules/declared/running.h"
 #include "rules/selection.h"
 
@@ -19,8 +20,6 @@ bool by_steps(const Formula& formula) {
   if (formula.window.kind == Window::Kind::start) return true;
   return formula.window.kind != Window::Kind::session && formula.window.size.steps;
 }
-
-bool ringed(Kind kind) { return kind != Kind::prev && kind != Kind::newest; }
 
 // End of the piece of `every` that a place lies in.
 std::int64_t piece_end(std::int64_t place, std::int64_t every) {
@@ -39,7 +38,30 @@ struct Held {
   std::uint64_t to = 0;
 };
 
+// The steps of a window that keeps marks, as far as they are behind the newest one.
+struct Behind {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+
+Behind behind(const Formula& formula, bool previous) {
+  const auto span = static_cast<std::uint32_t>(formula.window.size.amount);
+  return previous ? Behind{span, 2 * span} : Behind{0, span};
+}
+
+MarksSeen marks_of(const Source& source, const std::uint64_t* m) {
+  return {m + source.marks, source.capacity};
+}
+
+Held marked(const Formula& formula, const Source& source, const std::uint64_t* m, bool previous) {
+  const MarksSeen marks = marks_of(source, m);
+  const Behind window = behind(formula, previous);
+  const std::uint64_t to = m[kTotal] - (previous ? marks.count(0, window.from) : 0);
+  return {to - marks.count(window.from, window.to), to};
+}
+
 Held held(const Formula& formula, const Source& source, const std::uint64_t* m, bool previous) {
+  if (source.marks != 0) return marked(formula, source, m, previous);
   const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
   const std::int64_t span = formula.window.size.amount;
   const std::int64_t end = whole(m[kEnd]);
@@ -69,10 +91,12 @@ void move_tail(const Formula& formula, const Source& source, std::uint64_t* m, s
 }
 
 // Whether the whole window has been seen, and none of its points had to make room.
-bool filled(const Formula& formula, const std::uint64_t* m, bool previous) {
+bool filled(const Formula& formula, const Source& source, const std::uint64_t* m, bool previous) {
   const std::int64_t span = formula.window.size.amount;
-  std::int64_t begin = distance(whole(m[kEnd]), span);
+  const bool marked = source.marks != 0;
+  std::int64_t begin = distance(whole(m[marked ? kStep : kEnd]), span);
   if (previous) begin = distance(begin, span);
+  if (marked) return whole(m[kFirst]) <= begin + 1;
   const bool lost = whole(m[kLost]) != INT64_MIN && whole(m[kLost]) > begin;
   const std::int64_t first = whole(m[kFirst]);
   // A window of steps (s − n, s] begins with step s − n + 1; one of time at its first moment.
@@ -90,7 +114,7 @@ double ring_aggregate(const Formula& formula, const Aggregate& one, const Source
         return std::isfinite(x) ? x : std::nan("");
     }
   }
-  if (!filled(formula, m, one.previous)) return std::nan("");
+  if (!filled(formula, source, m, one.previous)) return std::nan("");
   const Held window = held(formula, source, m, one.previous);
   const Argument& argument = source.arguments[one.argument];
   const std::uint64_t* values = m + argument.ring;
@@ -103,6 +127,16 @@ double ring_aggregate(const Formula& formula, const Aggregate& one, const Source
     return ring_mean(values, source.capacity, at, points);
   }
   Running running(one.kind, one.number);
+  if (source.marks != 0) {
+    const Behind steps = behind(formula, one.previous);
+    std::int64_t step = 0;
+    marks_of(source, m).each(steps.from, steps.to, [&](std::uint32_t back) {
+      step = whole(m[kStep]) - back;
+      running.add(real(values[at]), {step, step, 0}, argument.boolean);
+      if (++at == source.capacity) at = 0;
+    });
+    return running.result(step);
+  }
   const std::uint64_t* axis = m + (by_steps(formula) ? source.steps : source.times);
   for (std::uint64_t i = window.from; i < window.to; ++i) {
     running.add(real(values[at]),
@@ -150,61 +184,14 @@ void add_stored(const Aggregate& one, std::uint64_t* m, double x, const Running:
 
 }  // namespace
 
-void lay_out(Formula& formula) {
-  const bool sliding = formula.slides();
-  for (std::size_t s = 0; s < formula.sources.size(); ++s) {
-    Source& source = formula.sources[s];
-    std::uint32_t next = kHeadWords;
-    const bool rings = sliding && std::any_of(formula.aggregates.begin(), formula.aggregates.end(),
-                                              [&](const Aggregate& one) {
-                                                return one.source == s && ringed(one.kind);
-                                              });
-    if (rings) {
-      const std::int64_t span =
-          formula.window.size.steps
-              ? std::min<std::int64_t>(formula.window.size.amount, kMostPoints)
-              : kMostPoints;
-      const std::int64_t hop = formula.window.hop ? 1 : 0;  // the point that shows the end
-      source.capacity = static_cast<std::uint32_t>(span * (formula.doubled ? 2 : 1) + hop);
-      source.inverse = UINT64_MAX / source.capacity + 1;
-      source.steps = next;
-      next += source.capacity;
-      source.times = next;
-      next += source.capacity;
-    }
-    for (std::size_t a = 0; a < source.arguments.size(); ++a) {
-      const bool used =
-          rings && std::any_of(formula.aggregates.begin(), formula.aggregates.end(),
-                               [&](const Aggregate& one) {
-                                 return one.source == s && one.argument == a && ringed(one.kind);
-                               });
-      if (!used) continue;
-      source.arguments[a].ring = next;
-      next += source.capacity;
-    }
-    for (Aggregate& one : formula.aggregates) {
-      if (one.source != s) continue;
-      if (one.kind == Kind::prev) {
-        one.words = static_cast<std::uint32_t>(one.number) + 1;
-      } else if (one.kind == Kind::newest) {
-        one.words = 1;
-      } else if (!sliding) {
-        // The value of the piece before, then what is running.
-        one.words = 1 + (one.kind == Kind::quantile ? Histogram::kWords : Running::kWords);
-      }
-      one.offset = next;
-      next += one.words;
-    }
-    source.words = next;
-  }
-}
-
 void begin(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
   const Source& source = formula.sources[number];
   std::memset(m, 0, source.words * sizeof(std::uint64_t));
   m[kStep] = word(INT64_MIN);
-  m[kTime] = word(INT64_MIN);
-  m[kLost] = word(INT64_MIN);
+  if (source.marks == 0) {
+    m[kTime] = word(INT64_MIN);
+    m[kLost] = word(INT64_MIN);
+  }
   for (const Aggregate& one : formula.aggregates) {
     if (one.source != number) continue;
     if (one.kind == Kind::prev || one.kind == Kind::newest) {
@@ -220,6 +207,10 @@ bool arrives(const Formula& formula, std::uint16_t number, std::uint64_t* m, con
   const bool stepped = formula.window.kind != Window::Kind::session && by_steps(formula);
   if (stepped && point.step <= whole(m[kStep]) && m[kTotal] > 0) begin(formula, number, m);
   const bool first = m[kTotal] == 0;
+  if (formula.sources[number].marks != 0) {
+    if (first) m[kFirst] = word(point.step);
+    return false;
+  }
   // Clocks may step back; the axis does not.
   const std::int64_t time = first ? point.time : std::max(point.time, whole(m[kTime]));
   const std::int64_t place = stepped ? point.step : time;
@@ -257,7 +248,9 @@ void turn(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
 bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const Point& point,
          bool judged) {
   const Source& source = formula.sources[number];
-  const std::int64_t time = m[kTotal] == 0 ? point.time : std::max(point.time, whole(m[kTime]));
+  const bool marked = source.marks != 0;
+  const std::int64_t time =
+      marked || m[kTotal] == 0 ? point.time : std::max(point.time, whole(m[kTime]));
   const bool stepped = by_steps(formula);
   const std::int64_t place = stepped ? point.step : time;
   if (formula.cut() && m[kOpen] == 0) {
@@ -266,8 +259,12 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
       m[kPiece] = word(piece_end(place, pace(formula)));
     }
   }
+  if (marked) {
+    Marks(m + source.marks, source.capacity).add(word(point.step) - m[kStep]);
+  } else {
+    m[kTime] = word(time);
+  }
   m[kStep] = word(point.step);
-  m[kTime] = word(time);
   const std::uint64_t total = m[kTotal]++;
   std::array<const std::uint64_t*, kMostSources> memories;  // an argument sees its own alone
   memories.fill(m);
@@ -289,17 +286,19 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
   }
   if (source.capacity != 0) {
     const std::uint64_t at = source.place(total);
-    if (total >= source.capacity) {
-      m[kLost] = m[(stepped ? source.steps : source.times) + at];
+    if (!marked) {
+      if (total >= source.capacity) {
+        m[kLost] = m[(stepped ? source.steps : source.times) + at];
+      }
+      m[source.steps + at] = word(point.step);
+      m[source.times + at] = word(time);
     }
-    m[source.steps + at] = word(point.step);
-    m[source.times + at] = word(time);
     std::uint16_t a = 0;
     for (const Argument& argument : source.arguments) {
       if (argument.ring != 0) m[argument.ring + at] = bits(value_of(a));
       ++a;
     }
-    if (!formula.cut()) move_tail(formula, source, m, place);
+    if (!marked && !formula.cut()) move_tail(formula, source, m, place);
   } else {
     const Running::Where where{place, point.step, time};
     for (const Aggregate& one : formula.aggregates) {
@@ -346,6 +345,11 @@ Span span_of(const Formula& formula, std::uint16_t number, const std::uint64_t* 
   const Source& source = formula.sources[number];
   if (source.capacity > 1) {
     const Held window = held(formula, source, m, false);
+    if (window.from < window.to && source.marks != 0) {
+      const Behind steps = behind(formula, false);
+      return {whole(m[kStep]) - marks_of(source, m).oldest(steps.from, steps.to),
+              window.to - window.from};
+    }
     if (window.from < window.to) {
       return {whole(m[source.steps + source.place(window.from)]), window.to - window.from};
     }

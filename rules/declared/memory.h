@@ -36,6 +36,9 @@ enum class Kind : std::uint8_t {
   newest,  // of a selection that another one's point made the rule look at
 };
 
+/// Whether it is taken of all points of a window, not of one of them.
+constexpr bool ringed(Kind kind) { return kind != Kind::prev && kind != Kind::newest; }
+
 /// An expression over points that an aggregate takes.
 struct Argument {
   Code code;
@@ -57,7 +60,8 @@ struct Aggregate {
 struct Source {
   std::vector<Argument> arguments;
   std::uint32_t capacity = 0;  // points of its rings; 0: it has none
-  std::uint32_t steps = 0;     // first word of the ring of steps
+  std::uint32_t marks = 0;     // first word of the steps as marks (marks.h); 0: it has rings of
+  std::uint32_t steps = 0;     // steps, whose first word this is,
   std::uint32_t times = 0;     // and of times
   std::uint32_t words = 0;
   std::uint64_t inverse = 0;  // of the capacity, for place()

@@ -60,7 +60,7 @@ class DeclaredRows final : public RowProgram {
                                         from + count);
       const auto next = static_cast<std::size_t>(end - rows.begin());
       if (remembers_) {
-        judge_windows(frame, at, next, count, tally);
+        judge_windows(frame, at, next, count, counts, tally);
       } else {
         judge_block(frame, at, next, count, counts, tally);
       }
@@ -140,7 +140,7 @@ class DeclaredRows final : public RowProgram {
   // Rows number `at` to `end`, which lie within `count` rows: what the aggregates take is computed for all
   // of them first.
   void judge_windows(const Frame& frame, std::size_t at, std::size_t end, std::size_t count,
-                     OutcomeTally& tally) const {
+                     EvaluationCounts& counts, OutcomeTally& tally) const {
     const std::vector<Argument>& arguments = rule_.formula.sources[0].arguments;
     std::array<BlockColumn, kArguments> values;  // NOLINT: written before it is read
     const std::uint32_t from = frame.rows[at];
@@ -148,19 +148,32 @@ class DeclaredRows final : public RowProgram {
     for (std::size_t k = 0; k < arguments.size(); ++k) {
       run_block(arguments[k].code, point, from, std::span(values[k]).first(count));
     }
+    if (slide_) return judge_slides(frame, at, end, values[0], counts, tally);
     std::array<double, kArguments> own{};
     const auto own_of = [&](std::size_t row) {
       for (std::size_t k = 0; k < arguments.size(); ++k) own[k] = values[k][row - from];
       return own.data();
     };
-    if (whole_) return judge_whole(frame, at, end, count, own_of, tally);
+    if (whole_) return judge_whole(frame, at, end, count, own_of, counts, tally);
     for (; at < end; ++at) judge_row(frame, at, own_of(frame.rows[at]), tally);
+  }
+
+  void judge_slides(const Frame& frame, std::size_t at, std::size_t end, const BlockColumn& values,
+                    EvaluationCounts& counts, OutcomeTally& tally) const {
+    BlockColumn answers;  // NOLINT: written before it is read
+    const std::uint32_t from = frame.rows[at];
+    for (std::size_t k = at; k < end; ++k) {
+      const std::uint32_t i = frame.rows[k];
+      fetch_ahead(frame.batch, frame.rows, k, frame.states, state_bytes());
+      answers[i - from] = slide_->add(words_of(frame, i), frame.batch.step, values[i - from]);
+    }
+    settle(frame, at, end, answers, counts, tally);
   }
 
   // Where every point is judged as it comes: all of them are added, then the condition is computed.
   template <typename OwnOf>
   void judge_whole(const Frame& frame, std::size_t at, std::size_t end, std::size_t count,
-                   OwnOf own_of, OutcomeTally& tally) const {
+                   OwnOf own_of, EvaluationCounts& counts, OutcomeTally& tally) const {
     std::array<BlockColumn, kAggregates> aggregates;  // NOLINT: written before it is read
     BlockColumn answers;                              // NOLINT: the same
     const std::size_t many = rule_.formula.aggregates.size();
@@ -185,6 +198,35 @@ class DeclaredRows final : public RowProgram {
     point.arguments = nullptr;
     run_block(rule_.formula.when, point, from, std::span(answers).first(count),
               std::span(aggregates).first(many));
+    settle(frame, at, end, answers, counts, tally);
+  }
+
+  // Whether there is nothing to say of any of these rows, each of which is counted then.
+  static bool all_quiet(const Frame& frame, std::size_t at, std::size_t end,
+                        const BlockColumn& answers, EvaluationCounts& counts) {
+    const std::uint32_t from = frame.rows[at];
+    std::uint64_t unknown = 0;
+    std::uint64_t fine = 0;
+    bool active = false;
+    for (std::size_t k = at; k < end; ++k) {
+      const std::uint32_t i = frame.rows[k];
+      const double answer = answers[i - from];
+      unknown += std::isnan(answer) ? 1 : 0;
+      fine += answer == 0 ? 1 : 0;
+      active |= frame.lives[frame.batch.slots[i]].active();
+    }
+    if (active || unknown + fine != end - at) return false;
+    counts[static_cast<std::size_t>(EvaluationOutcome::insufficient_data)] += unknown;
+    counts[static_cast<std::size_t>(EvaluationOutcome::ok)] += fine;
+    return true;
+  }
+
+  // What the condition has come to of rows whose points are added.
+  void settle(const Frame& frame, std::size_t at, std::size_t end, const BlockColumn& answers,
+              EvaluationCounts& counts, OutcomeTally& tally) const {
+    if (all_quiet(frame, at, end, answers, counts)) return;
+    const std::uint32_t from = frame.rows[at];
+    Point point = frame.point();
     for (; at < end; ++at) {
       const std::uint32_t i = frame.rows[at];
       const double answer = answers[i - from];
@@ -214,21 +256,7 @@ class DeclaredRows final : public RowProgram {
     BlockColumn answers;  // NOLINT: written before it is read
     const std::uint32_t from = frame.rows[at];
     run_block(rule_.formula.when, frame.point(), from, std::span(answers).first(count));
-    std::uint64_t unknown = 0;
-    std::uint64_t fine = 0;
-    bool active = false;
-    for (std::size_t k = at; k < end; ++k) {
-      const std::uint32_t i = frame.rows[k];
-      const double answer = answers[i - from];
-      unknown += std::isnan(answer) ? 1 : 0;
-      fine += answer == 0 ? 1 : 0;
-      active |= frame.lives[frame.batch.slots[i]].active();
-    }
-    if (!active && unknown + fine == end - at) {
-      counts[static_cast<std::size_t>(EvaluationOutcome::insufficient_data)] += unknown;
-      counts[static_cast<std::size_t>(EvaluationOutcome::ok)] += fine;
-      return;
-    }
+    if (all_quiet(frame, at, end, answers, counts)) return;
     for (; at < end; ++at) judge_row(frame, at, nullptr, tally);
   }
 
@@ -237,7 +265,7 @@ class DeclaredRows final : public RowProgram {
     const double value = point.arguments != nullptr
                              ? point.arguments[0]
                              : run(code, Sight{&rule_.formula, &point, nullptr, nullptr});
-    const double answer = slide_->add(words, point.step, point.time, value);
+    const double answer = slide_->add(words, point.step, value);
     if (std::isnan(answer)) return kInsufficient;
     return answer == 0 ? kOk : verdict(words, point);
   }

@@ -5,6 +5,7 @@
 
 #include "rules/declared/block.h"
 #include "rules/declared/head.h"
+#include "rules/declared/marks.h"
 #include "rules/declared/running.h"
 #include "rules/selection.h"
 
@@ -41,7 +42,8 @@ std::optional<Slide> Slide::of(const Formula& formula) {
   }
   const Source& source = formula.sources[0];
   const Aggregate& one = formula.aggregates[0];
-  if (one.kind != Kind::mean || source.capacity < 2 || source.arguments.size() != 1) {
+  if (one.kind != Kind::mean || source.capacity < 2 || source.marks == 0 ||
+      source.arguments.size() != 1) {
     return std::nullopt;
   }
   const Argument& argument = source.arguments[0];
@@ -58,42 +60,25 @@ Slide::Slide(const Formula& formula)
     : formula_(&formula),
       op_(formula.when[2].op),
       limit_(formula.when[1].number),
-      capacity_(formula.sources[0].capacity),
       span_(formula.window.size.amount) {}
 
-double Slide::add(std::uint64_t* m, std::int64_t step, std::int64_t time, double value) const {
+double Slide::add(std::uint64_t* m, std::int64_t step, double value) const {
   const Source& source = formula_->sources[0];
   if (m[kTotal] > 0 && step <= whole(m[kStep])) begin(*formula_, 0, m);
   const std::uint64_t number = m[kTotal];
-  if (number == 0) {
-    m[kFirst] = word(step);
-  } else {
-    time = std::max(time, whole(m[kTime]));  // clocks may step back
-  }
-  std::uint64_t* const steps = m + source.steps;
+  if (number == 0) m[kFirst] = word(step);
+  Marks marks(m + source.marks, source.capacity);
+  marks.add(word(step) - m[kStep]);
+  m[kStep] = word(step);
+  m[kTotal] = number + 1;
   std::uint64_t* const values = m + source.arguments[0].ring;
   const std::uint64_t at = source.place(number);
-  if (number >= capacity_) m[kLost] = steps[at];
-  m[kStep] = word(step);
-  m[kTime] = word(time);
-  m[kTotal] = number + 1;
-  m[kEnd] = word(step);
-  steps[at] = word(step);
-  m[source.times + at] = word(time);
   values[at] = bits(value);
-  // What has left the window (step − span, step].
-  const std::int64_t left = distance(step, span_);
-  const std::uint64_t oldest = number + 1 > capacity_ ? number + 1 - capacity_ : 0;
-  std::uint64_t tail = std::max(m[kTail], oldest);
-  std::uint64_t first = source.place(tail);
-  while (tail <= number && whole(steps[first]) <= left) {
-    ++tail;
-    if (++first == capacity_) first = 0;
-  }
-  m[kTail] = tail;
-  const bool lost = whole(m[kLost]) != INT64_MIN && whole(m[kLost]) > left;
-  if (lost || whole(m[kFirst]) > left + 1) return std::nan("");
-  const double mean = ring_mean(values, capacity_, first, number + 1 - tail);
+  if (whole(m[kFirst]) > distance(step, span_) + 1) return std::nan("");
+  const std::uint64_t points = marks.count(0, source.capacity);
+  const std::uint64_t first =
+      at + 1 >= points ? at + 1 - points : at + 1 + source.capacity - points;
+  const double mean = ring_mean(values, source.capacity, first, points);
   if (std::isnan(mean)) return mean;
   return holds(op_, mean, limit_) ? 1 : 0;
 }

@@ -16,7 +16,7 @@ class Slide {
   static std::optional<Slide> of(const Formula& formula);
 
   /// Adds the newest point of a unit; what the rule says of it then: 1, 0, or NaN for not known.
-  double add(std::uint64_t* memory, std::int64_t step, std::int64_t time, double value) const;
+  double add(std::uint64_t* memory, std::int64_t step, double value) const;
 
  private:
   explicit Slide(const Formula& formula);
@@ -24,7 +24,6 @@ class Slide {
   const Formula* formula_;
   Op op_;  // the aggregate `op_` limit_
   double limit_;
-  std::uint64_t capacity_;
   std::int64_t span_;  // steps
 };
 

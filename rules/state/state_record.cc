@@ -8,7 +8,7 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeadBytes = 4 + 8 + 8 + 8 + 4 + 4;
 
 template <typename A>

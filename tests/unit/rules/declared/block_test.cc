@@ -268,6 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "window: last 8 steps, when: 'l2 > 2 * median(l2)'",
                     "window: last 6 steps, when: 'max(mean) - min(mean) > 1 and zscore(sum) < 1'",
                     "window: last 6 steps, when: 'count(nan > 0) > 1'",
+                    "window: last 3 steps, when: 'mean(abs_mean) > 1.5 * previous(mean(abs_mean))'",
                     "window: last 4 steps, when: 'sum(l1) > 2 and mean(l2) < 5 and max(m2) > 0 and "
                     "min(zero) < 9 "
                     "and mean(negative) > 1'",
