@@ -55,8 +55,7 @@ class AfterwardsStage : public Stage {
       const Waiting one = std::move(waiting_.front());
       waiting_.pop_front();
       if (const auto status = work(one.event, now)) {
-        out.records.push_back(
-            {one.where.partition, ingest::encode_rule_status(*status, cluster_)});
+        out.records.push_back({one.where.partition, ingest::encode_rule_status(*status, cluster_)});
       }
     }
     // After a crash the events are read again that are not worked off.
