@@ -4,8 +4,9 @@
 // bare librdkafka loops with the same guarantees (latency_floor.h), on the same broker and at the
 // same load, in turns of two seconds with the product. Product and floor run on one half of the cores,
 // who makes the load and who looks on the other (cores.h); the broker has all.
-// usage: latency_kafka [bootstrap] [samples] [guarantee]
+// usage: latency_kafka [bootstrap] [samples] [guarantee] [frames/s]
 //   (default $KAFKA_BOOTSTRAP_SERVERS, 2000 at least once and half of that exactly once, both)
+//   With frames/s, at that load alone: half of what the machine takes is another load after every change.
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,8 +69,9 @@ struct Side {
 /// so that whatever else the machine does hits both.
 class Bench {
  public:
-  Bench(std::string bootstrap, std::string delivery, int samples)
-      : bootstrap_(std::move(bootstrap)),
+  Bench(std::string bootstrap, std::string delivery, int samples, double load)
+      : load_(load),
+        bootstrap_(std::move(bootstrap)),
         delivery_(std::move(delivery)),
         turns_(std::max(1, samples / kTurn)),
         pause_(pause_of(delivery_).count() / 5, pause_of(delivery_).count() * 9 / 5),
@@ -85,6 +87,12 @@ class Bench {
     turn(product_, warm_up, warm_up.product);  // also says how large its records are
     start_floor();
     measure(warm_up);
+    if (load_ > 0) {
+      Phase given{"given load", load_, 2, {}, {}};
+      measure(given);
+      print(given);
+      return app_->stop();
+    }
     Phase light{"light load", kLightLoad, 1.5, {}, {}};
     measure(light);
     print(light);
@@ -260,6 +268,7 @@ class Bench {
     }
   }
 
+  const double load_;  // 0: light, and half of what the machine takes
   const std::string bootstrap_;
   const std::string delivery_;
   const int turns_;
@@ -288,7 +297,8 @@ int main(int argc, char** argv) {
   bool missed = false;
   for (const std::string delivery : {"at_least_once", "exactly_once"}) {
     if (argc > 3 && delivery != argv[3]) continue;
-    Bench bench(given, delivery, delivery == "exactly_once" ? samples / 2 : samples);
+    Bench bench(given, delivery, delivery == "exactly_once" ? samples / 2 : samples,
+                argc > 4 ? std::atof(argv[4]) : 0);
     if (!bench.run()) return 2;
     missed = missed || bench.missed();
   }
