@@ -13,6 +13,8 @@
 //                           them with one below min_variance; variance_ratio takes the least of those, too
 //         constant_weights  a weight matrix (rank >= 2, more than 64 elements) without variance that
 //                           is not 0: output layers and adapters are set to zero on purpose
+//         large_weights     all weight matrices, two or more, multiply the variance of their input by more than
+//                           max_gain (weight_gain.h)
 // Quiet   for tensors of fewer than 2 elements, and after `steps`. A check whose inputs are not all
 //         finite is not made; variance and constant_weights leave such tensors out.
 // Source  Amazon SageMaker Debugger, PoorWeightInitialization;
@@ -23,6 +25,7 @@
 #include <limits>
 #include <map>
 
+#include "rules/builtin/weight_gain.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/items.h"
 #include "rules/sentence.h"
@@ -31,15 +34,16 @@ namespace tocsin::rules {
 namespace {
 
 constexpr std::string_view kPoorStartKinds[] = {
-    "variance_ratio", "gradient_range", "loss_flat", "all", "variance", "constant_weights"};
+    "variance_ratio", "gradient_range",   "loss_flat",    "all",
+    "variance",       "constant_weights", "large_weights"};
 
 struct PoorWeightInitialization {
   static constexpr std::span<const std::string_view> kKinds = kPoorStartKinds;
-  static constexpr std::string_view kExtensions[] = {"combine", "min_variance", "max_variance",
-                                                     "constant_weights", "small_share"};
+  static constexpr std::string_view kExtensions[] = {
+      "combine", "min_variance", "max_variance", "constant_weights", "small_share", "max_gain"};
   static constexpr bool kPerWorker = true;
   static constexpr Sent kSent[] = {core::SparseStat::p05, core::SparseStat::p95};
-  enum Kind : unsigned { kRatio, kRange, kFlat, kAll, kVariance, kConstant };
+  enum Kind : unsigned { kRatio, kRange, kFlat, kAll, kVariance, kConstant, kLarge };
   static constexpr double kLeastVariance = 1e-12;  // what the ratio divides by at least
   static constexpr std::uint64_t kSmallMatrix = 64;
 
@@ -54,6 +58,7 @@ struct PoorWeightInitialization {
     std::optional<double> max_variance;
     bool constant_weights = false;
     double small_share = 0;
+    double max_gain = 0;
     Selection inputs;
   };
   struct Loss {
@@ -82,6 +87,7 @@ struct PoorWeightInitialization {
     Extreme narrowest{nullptr, std::numeric_limits<double>::infinity()};
     const StepRow* constant = nullptr;
     std::size_t matrices = 0;
+    WeightGain gain;
     bool loss_points = false;
     bool unusable = false;  // inputs came, but nothing that they can be judged by
   };
@@ -100,6 +106,8 @@ struct PoorWeightInitialization {
       cfg.constant_weights = true;
       // What a residual branch gives is small by design, and what stands before a normalisation may be.
       cfg.small_share = 0.25;
+      // Matrices of 522 healthy runs lie below 50; ten times the usual weights are a gain of 100 and more.
+      cfg.max_gain = 100;
     }
     in.optional("threshold", cfg.threshold, config::at_least(1.0),
                 "largest over smallest variance of activation inputs that is still right");
@@ -117,6 +125,9 @@ struct PoorWeightInitialization {
                 "share of the activation inputs that must be so small; 0 = one is enough");
     in.optional("constant_weights", cfg.constant_weights,
                 "weight matrices without variance are a bad start");
+    in.optional("max_gain", cfg.max_gain, config::at_least(0.0),
+                "what every weight matrix multiplies the variance of its input by, to be too "
+                "large; 0 = off");
     if (!given) cfg.inputs.add_role(core::Role::activation_in);
   }
   // Whether the user has said which tensors are meant.
@@ -134,7 +145,7 @@ struct PoorWeightInitialization {
     std::vector<Need> out{{"layers"}};
     if (cfg.distribution_range > 0) out.push_back({"gradients", {"quantiles"}});
     if (cfg.patience > 0) out.push_back({"losses"});
-    if (cfg.constant_weights) out.push_back({"weights"});
+    if (cfg.constant_weights || cfg.max_gain > 0) out.push_back({"weights"});
     return out;
   }
   static void adjust(const Config& cfg, Program& program) {
@@ -146,7 +157,7 @@ struct PoorWeightInitialization {
     program.selection.add_role(core::Role::activation_in);
     if (cfg.distribution_range > 0) program.selection.add_role(core::Role::gradient);
     if (cfg.patience > 0) program.selection.add_role(core::Role::loss);
-    if (cfg.constant_weights) program.selection.add_role(core::Role::weight);
+    if (cfg.constant_weights || cfg.max_gain > 0) program.selection.add_role(core::Role::weight);
   }
 
   // --------------------------------------------------------------------------- what a step holds
@@ -168,6 +179,7 @@ struct PoorWeightInitialization {
   static void look(const Config& cfg, State& state, const StepRow& row, const Scope& scope,
                    Seen& seen) {
     const Name* name = scope.find(row.name());
+    seen.gain.add(row, name, cfg.max_gain);
     if (row.role() == core::Role::loss) {
       add_loss(state, row, seen);
     } else if (row.scalar || row.row.count < 2) {
@@ -269,6 +281,7 @@ struct PoorWeightInitialization {
       consider(seen.inputs >= 1 && (cfg.min_variance || cfg.max_variance), outside(cfg, seen),
                kVariance);
       consider(seen.matrices > 0, seen.constant != nullptr, kConstant);
+      consider(seen.gain.judged(), seen.gain.holds(), kLarge);
     }
     if (kinds != 0) return {EvaluationOutcome::hit, kinds};
     if (judged) return kOk;
@@ -299,6 +312,9 @@ struct PoorWeightInitialization {
                          seen.constant->row.count, name(seen.constant), seen.constant->row.min,
                          subject.place()));
       finding.tensor = report.tensor(*seen.constant);
+    } else if (kind == kLarge) {
+      finding = seen.gain.explain(name(seen.gain.least), subject, cfg.max_gain);
+      finding.tensor = report.tensor(*seen.gain.least);
     } else if (kind == kVariance) {
       const bool low = cfg.min_variance && seen.smallest.value < *cfg.min_variance;
       const Extreme& worst = low ? seen.smallest : seen.largest;
@@ -357,11 +373,12 @@ RuleDescriptor poor_weight_initialization() {
               "gradients with statistic quantiles, and losses",
           .presets =
               "tocsin asks for variances of activation inputs within 0.0001 … 100, as usual "
-              "initialisations give, and for weights that differ; original compares layers (factor "
+              "initialisations give, and for weights that differ and are not far too large; "
+              "original compares layers (factor "
               "10) and looks at "
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "3",
+          .version = "4",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }

@@ -1,6 +1,7 @@
 """1.3 PoorWeightInitialization, preset original, at the first `steps` steps of each worker: the variances of the activation
 inputs lie too far apart (`variance_ratio`), a gradient spans too little (`gradient_range`), the losses stand (`loss_flat`).
-combine any: one holds, each a kind; all: all three at the same step (kind `all`)."""
+combine any: one holds, each a kind; all: all three at the same step (kind `all`). Switched on by `max_gain`: every weight matrix, two or
+more, multiplies the variance of its input by more (`large_weights`); docs/rules/poor_weight_initialization.md."""
 import math
 import re
 
@@ -8,7 +9,7 @@ from tests.reference import columns
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation
 
 DEFAULTS = {"activation_inputs_regex": (".*relu_input", ".*ReLU_input"), "threshold": 10.0, "distribution_range": 0.001,
-            "patience": 5, "steps": 10, "combine": "any"}
+            "patience": 5, "steps": 10, "combine": "any", "max_gain": 0.0}
 TOCSIN = {}
 UNIT = ("mode", "worker")
 
@@ -46,6 +47,23 @@ def loss_flat(p, rows, seen):
     return all(flat(seen[name]) for name in seen)
 
 
+def large_weights(p, rows):
+    """Mean square of a matrix times its inputs: the elements of a row of it; of a square where the shape is not known."""
+    large = []
+    for row in rows:
+        shape, count = row.known.shape, row.columns["count"]
+        if row.known.role != "weight" or count < 32 or (shape and sum(one > 1 for one in shape) < 2):
+            continue
+        square = row.columns["sumsq"] / count
+        if square == 0:
+            continue
+        gain = square * (count / shape[0] if shape else math.sqrt(count))
+        large.append(math.isfinite(square) and (square > 4 or (gain > p["max_gain"] and not abs(square - 1) <= 0.1)))
+    if p["max_gain"] == 0 or len(large) < 2:
+        return None
+    return all(large)
+
+
 def evaluate(p, history):
     if p["preset"] == "tocsin":
         raise ValueError("preset tocsin names no kinds")
@@ -64,6 +82,8 @@ def evaluate(p, history):
                 known.setdefault(row.name, []).append(row.columns["sum"] / row.columns["count"])
         held = {"variance_ratio": variance_ratio(p, rows), "gradient_range": gradient_range(p, rows),
                 "loss_flat": loss_flat(p, rows, known)}
+        if p["combine"] == "any":
+            held["large_weights"] = large_weights(p, rows)
         unit = (("mode", mode), ("worker", f"worker_{rank}"))
         if set(held.values()) == {None}:
             if any(row.known.role in ("loss", "gradient", "activation_in") for row in rows):

@@ -144,6 +144,86 @@ TEST(PoorWeightInitialization, WeightsThatAreAllAlikeFire) {
   EXPECT_EQ(original.kinds(), "");
 }
 
+// What all weights of a model multiply variances by: two matrices of 10 · 10, a vector beside them.
+struct Gains : Start {
+  explicit Gains(const std::string& with = "{}", const std::string& preset = "tocsin")
+      : Start(with, preset) {
+    const auto weight = [](const char* name, std::vector<std::int64_t> shape) {
+      return Entry{core::DictionaryType::tensor, name, Role::weight, core::Dtype::f32,
+                   std::move(shape)};
+    };
+    rule.feed(
+        worker.dictionary({weight("v", {10, 10}), weight("gain", {100}), weight("wide", {4, 25}),
+                           weight("few", {5, 6}), weight("any", {})}));
+  }
+  /// Elements of this mean square.
+  static core::SummaryRow of(const std::string& name, double square, std::uint64_t count = 100) {
+    core::SummaryRow row = spread(name, Role::weight, square, count);
+    row.sum = 0;
+    row.sumsq = row.m2;
+    return row;
+  }
+  std::string of_all(const std::vector<core::SummaryRow>& rows) {
+    send(rows);
+    return kinds();
+  }
+};
+
+TEST(PoorWeightInitialization, WeightsThatAreAllFarTooLargeFire) {
+  EXPECT_EQ(Gains().of_all({Gains::of("wide", 4), Gains::of("v", 40)}), "") << "25 · 4 is right";
+  Gains job;
+  EXPECT_EQ(job.of_all({Gains::of("w", 10.1), Gains::of("v", 40)}), "large_weights ");
+  EXPECT_EQ(job.rule.firing()[0].summary,
+            "All 2 weight matrices start far too large: even w multiplies the variance of what it "
+            "is given "
+            "by 101 at train step 0 on worker_0 (1 to 3 is usual, limit 100).");
+  EXPECT_EQ(job.rule.firing()[0].evidence.tensor->name, "w");
+  EXPECT_EQ(Gains().of_all({Gains::of("wide", 4.1), Gains::of("w", 40)}), "large_weights ")
+      << "4.1 · 25 inputs";
+  EXPECT_EQ(Gains("{max_gain: 0}").of_all({Gains::of("w", 1e6), Gains::of("v", 1e6)}), "");
+  EXPECT_EQ(Gains("{}", "original").of_all({Gains::of("w", 1e6), Gains::of("v", 1e6)}), "");
+}
+
+TEST(PoorWeightInitialization, OneMatrixOfAUsualSizeIsEnoughAgainstIt) {
+  EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6), Gains::of("v", 0.1)}), "");
+  EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6)}), "") << "one alone may be meant so";
+  EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6), Gains::of("v", std::nan(""))}), "");
+  EXPECT_EQ(
+      Gains().of_all({Gains::of("w", 1e6), Gains::of("gain", 1e6), Gains::of("few", 1e6, 30)}), "")
+      << "a vector and a matrix of 30 elements do not count";
+  EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6), Gains::of("v", 1e6), Gains::of("wide", 0)}),
+            "large_weights ")
+      << "zeros are meant so, and say nothing";
+}
+
+// Embeddings are drawn from the standard normal distribution, and are no sums over inputs.
+TEST(PoorWeightInitialization, TablesOfEmbeddingsAreNotTooLarge) {
+  const auto table = [](double square, std::uint64_t width) {
+    Gains job;
+    const auto entry = [&](const char* name) {
+      return Entry{core::DictionaryType::tensor,
+                   name,
+                   Role::weight,
+                   core::Dtype::f32,
+                   {10, static_cast<std::int64_t>(width)}};
+    };
+    job.rule.feed(job.worker.dictionary({entry("users"), entry("items")}));
+    return job.of_all(
+        {Gains::of("users", square, 10 * width), Gains::of("items", square, 10 * width)});
+  };
+  EXPECT_EQ(table(1, 500), "");
+  EXPECT_EQ(table(1.09, 500), "");
+  EXPECT_EQ(table(1.2, 500), "large_weights ");
+  EXPECT_EQ(table(4, 8), "") << "32 in all";
+  EXPECT_EQ(table(4.1, 8), "large_weights ") << "no table is drawn so";
+}
+
+TEST(PoorWeightInitialization, WithoutAShapeAMatrixIsTakenForASquare) {
+  EXPECT_EQ(Gains().of_all({Gains::of("any", 2, 3600), Gains::of("w", 40)}), "large_weights ")
+      << "2 · 60";
+  EXPECT_EQ(Gains().of_all({Gains::of("any", 2, 2400), Gains::of("w", 40)}), "") << "2 · 49";
+}
+
 TEST(PoorWeightInitialization, NarrowGradientsFireInTheOriginal) {
   const auto gradient = [](std::uint64_t count = 4) {
     return row_of("gradient/w", Role::gradient, count, 1, 1);
