@@ -3,8 +3,8 @@
 //
 // Reads   statistic confusion of labels (labels by predictions); of a squared error (MSELoss) the
 //         mean and variance of the targets; the training loss; the learning rate. Of all workers.
-// Window  per mode the fewest latest steps with labels, at least `steps` (5; of a squared error
-//         `quantity_steps`, 7), that hold `labels` (100) of them, since the learning rate was larger than ever; where that tells nothing one with twice
+// Window  per mode the fewest latest steps with labels, at least `steps` (10; of a squared error
+//         `quantity_steps`, 12), that hold `labels` (250) of them, since the learning rate was larger than ever; where that tells nothing one with twice
 //         as many labels, and so on. Judged when nobody can add to the step.
 // Fires   when the loss does not fall: half of the window against the other, by 1.5 errors and
 //         0.3 % of it, and
@@ -56,9 +56,11 @@ struct ChanceLevel {
   static constexpr double kMostEntropy = 1.1;    // one above is another, or worse than a guess
 
   struct Config {
-    std::uint32_t steps = 5;
-    std::uint32_t quantity_steps = 7;
-    std::uint32_t labels = 100;
+    // Slow starts look like random labels until they end. To be sure costs nothing that is told in time:
+    // with half of it nothing was, either.
+    std::uint32_t steps = 10;
+    std::uint32_t quantity_steps = 12;
+    std::uint32_t labels = 250;
     double share = 0.1;
     Classes classes;
   };
@@ -342,7 +344,7 @@ RuleDescriptor chance_level() {
           .needs = "collections labels and predictions with statistic classes, and losses",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "3",
+          .version = "4",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ChanceLevel>};
 }

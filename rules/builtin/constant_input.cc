@@ -5,10 +5,12 @@
 //         that the hook found for all samples of a step.
 // Window  one step of one tensor, worker and mode, three sampled ones in a row (min_hits 3).
 // Fires   variance < threshold (1e-10).
-// Quiet   for fewer than two elements, for tensors with NaN or Inf, and for masks and segments: bool,
-//         and integers that are all 0 or all 1.
+// Quiet   for fewer than two elements, for tensors with NaN or Inf, for masks and segments (bool, and
+//         integers that are all 0 or all 1), and for a further input (<model>_input_1, …) that has
+//         never varied: the first state of a recurrent cell, a mask of floats, a step size.
 // Source  our own; docs/rules/constant_input.md.
 
+#include <algorithm>
 #include <cmath>
 
 #include "rules/rule.h"
@@ -28,6 +30,7 @@ struct ConstantInput {
   struct State {
     std::uint64_t row = 0;  // sampled steps in a row
     std::int64_t since = 0;
+    std::uint64_t varied = 0;  // 1: a step was not constant
   };
 
   static Defaults defaults(Preset) {
@@ -52,14 +55,29 @@ struct ConstantInput {
     return row.zero() == row.count() || (row.min() == 1 && row.max() == 1);
   }
 
+  // Beside the data a model may be given what is the same for all samples by design. The first input is
+  // the data; whatever has varied is data too.
+  static bool is_further(std::string_view name) {
+    constexpr std::string_view kInput = "_input_";
+    const std::size_t at = name.rfind(kInput);
+    if (at == std::string_view::npos || name.ends_with(kTarget)) return false;
+    const std::string_view number = name.substr(at + kInput.size());
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return !number.empty() && std::all_of(number.begin(), number.end(), is_digit) &&
+           number != "0";
+  }
+
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     if (row.count() < 2 || is_mask(row)) return kNotApplicable;
     const double v = row.variance();
     if (!std::isfinite(v)) return kInsufficient;
     if (!(v < cfg.threshold)) {
       state.row = 0;
+      state.varied = 1;
       return kOk;
     }
+    const Name* name = batch.about(row);
+    if (state.varied == 0 && name != nullptr && is_further(name->text)) return kNotApplicable;
     if (state.row++ == 0) state.since = batch.step;
     return hit();
   }
@@ -103,7 +121,7 @@ RuleDescriptor constant_input() {
           .needs = "collection inputs",
           .presets = "",
           .severity = core::Severity::error,
-          .version = "2",
+          .version = "3",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<ConstantInput>};
 }

@@ -27,7 +27,7 @@ struct EvaluationCourse {
   static constexpr double kLeastGrowth = 0.05;  // the same of a metric between 0 and 1
   static constexpr double kGap = 2;       // evaluation by training: what a steep rise asks for
   static constexpr double kGoesOn = 0.9;  // training by that at the best: it still gains
-  static constexpr double kAlong = 0.2;   // of a rise of the evaluation, that training shares
+  static constexpr double kAlong = 0.2;   // of a rise of the evaluation, where training shares it
 
   EvaluationCurve curve;
   double training = kNoNumber;  // of the newest point, set by the owner
@@ -73,12 +73,14 @@ struct EvaluationCourse {
            loss > kGap * training;
   }
 
-  /// Losses that are negative are no errors: objectives of reinforcement rise to zero the better
-  /// they are met, on both sets. There the evaluation has turned only if it had gained something, and
-  /// training does not rise with it.
+  /// Where training rises with the evaluation the task has become another one (a weight that grows, harder
+  /// samples, a better opponent), or training itself fails: nothing was learned by heart. Losses that are
+  /// negative are no errors: objectives of reinforcement rise to zero the better they are met, on both
+  /// sets. There the evaluation has turned only if it had gained something, too.
   [[nodiscard]] bool goes_along(double loss) const {
-    if (sign < 0 || curve.best >= 0 || loss <= curve.best) return false;
-    return curve.best == first || training - best_training >= kAlong * (loss - curve.best);
+    if (sign < 0 || loss <= curve.best) return false;
+    const bool never_gained = curve.best < 0 && curve.best == first;
+    return never_gained || training - best_training >= kAlong * (loss - curve.best);
   }
 
   /// A good part of the gain is lost, and training goes on to gain. Where the first value is the best,

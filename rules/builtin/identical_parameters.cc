@@ -1,16 +1,19 @@
 // Fires when a weight matrix holds one value: its units compute the same, get the same gradient, and
 // nothing ever breaks the symmetry.
 //
-// Reads   min, max and n of tensors with role weight and two dimensions or more.
+// Reads   min, max and n of tensors with role weight and two dimensions or more that are larger than 1.
 // Window  one step of one tensor, worker and mode; judged on arrival.
-// Fires   min = max for more than 64 elements (min_elements 65). All zeros: at the second saved step
-//         without a change, since layers that start at zero on purpose (adapters, residual
-//         branches) are moved by the first update.
-// Quiet   for parameters that are not trained, and for tensors with NaN or Inf.
+// Fires   min = max for more than 64 elements (min_elements 65). All zeros, and all ones of three
+//         dimensions: at the second saved step without a change, since layers that start so on purpose
+//         (adapters, residual branches; gains of a normalisation over channels and points) are moved
+//         by the first update.
+// Quiet   for parameters that are not trained, for tensors with NaN or Inf, and for vectors that are
+//         written as [n, 1, 1]: scales, biases.
 // Source  our own; docs/rules/identical_parameters.md.
 
 #include <cmath>
 
+#include "rules/builtin/matrix_shape.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -25,7 +28,7 @@ struct IdenticalParameters {
   };
   struct State {
     std::int64_t since = 0;
-    std::uint64_t zeros = 0;  // saved steps in a row that were all zero
+    std::uint64_t meant = 0;  // saved steps in a row that may be so on purpose
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -40,17 +43,20 @@ struct IdenticalParameters {
   static void adjust(const Config&, Program& program) { program.selection.least_rank(2); }
 
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
-    if (row.count() < cfg.min_elements || (row.meta() & core::meta::kNotTrainable) != 0) {
+    const Name* name = batch.about(row);
+    if (row.count() < cfg.min_elements || (row.meta() & core::meta::kNotTrainable) != 0 ||
+        (name != nullptr && !is_matrix(name->shape))) {
       return kNotApplicable;
     }
     if (row.non_finite() > 0) return kInsufficient;
     if (row.min() != row.max()) {
-      state.zeros = 0;
+      state.meant = 0;
       return kOk;
     }
-    if (row.zero() != row.count()) return hit();
-    if (state.zeros++ == 0) state.since = batch.step;
-    return state.zeros >= 2 ? hit() : kInsufficient;
+    const bool gain = row.min() == 1 && name != nullptr && name->shape.size() == kGainRank;
+    if (row.zero() != row.count() && !gain) return hit();
+    if (state.meant++ == 0) state.since = batch.step;
+    return state.meant >= 2 ? hit() : kInsufficient;
   }
 
   static double badness(const Config&, const State&, const Row* row) {
@@ -68,7 +74,7 @@ struct IdenticalParameters {
             "gradient and stay alike.")
         .with("value", row->mean())
         .with("count", row->count());
-    if (state.zeros >= 2) finding.since(state.since, state.zeros);
+    if (state.meant >= 2) finding.since(state.since, state.meant);
     return finding;
   }
 };
@@ -83,6 +89,7 @@ RuleDescriptor identical_parameters() {
           .needs = "collection weights",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<IdenticalParameters>};
 }

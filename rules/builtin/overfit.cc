@@ -355,7 +355,7 @@ RuleDescriptor overfit() {
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "9",
+      .version = "10",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

@@ -25,6 +25,7 @@
 #include <limits>
 #include <map>
 
+#include "rules/builtin/matrix_shape.h"
 #include "rules/builtin/weight_gain.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/items.h"
@@ -188,10 +189,11 @@ struct PoorWeightInitialization {
       add_gradient(row, seen);
     } else if (row.role() == core::Role::weight) {
       const bool matrix =
-          name != nullptr && name->shape.size() >= 2 && row.row.count > kSmallMatrix;
+          name != nullptr && is_matrix(name->shape) && row.row.count > kSmallMatrix;
       if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
       ++seen.matrices;
-      const bool constant = row.row.min == row.row.max && row.row.min != 0;
+      const bool gain = row.row.min == 1 && name->shape.size() == kGainRank;
+      const bool constant = row.row.min == row.row.max && row.row.min != 0 && !gain;
       if (constant && seen.constant == nullptr) seen.constant = &row;
     } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
                !(name != nullptr && is_index(name->dtype))) {

@@ -9,7 +9,7 @@ import statistics
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants
 from tests.reference.words import is_train
 
-DEFAULTS = {"steps": 5, "quantity_steps": 7, "labels": 100, "share": 0.1, "ignore_labels": ()}
+DEFAULTS = {"steps": 10, "quantity_steps": 12, "labels": 250, "share": 0.1, "ignore_labels": ()}
 TOCSIN = {}
 NEW = True
 UNIT = ("tensor", "mode")

@@ -1,6 +1,7 @@
 """49 identical_parameters (detection quality, section 3): a weight matrix of more than 64 elements without variance. Modes
-train and global. All zeros count from the second saved step in a row on: layers that are set to zero on purpose (adapters,
-residual branches) are moved by the first update."""
+train and global. All zeros, and ones of three dimensions, count from the second saved step in a row on: layers that start so on
+purpose (adapters, residual branches, gains of a normalisation) are moved by the first update. A matrix has two dimensions that
+are larger than 1."""
 import math
 
 from tests.reference import columns
@@ -11,13 +12,18 @@ TOCSIN = {}
 NEW = True  # no counterpart in the original
 
 
+def may_be_meant(row):
+    alike = row.columns["min"] == row.columns["max"]
+    return alike and (row.columns["min"] == 0 or (row.columns["min"] == 1 and len(row.known.shape) == 3))
+
+
 def judge(row, before):
-    if row.columns["count"] <= 64 or len(row.known.shape) < 2:
+    if row.columns["count"] <= 64 or sum(n > 1 for n in row.known.shape) < 2:
         return NOT_APPLICABLE
     v = columns.variance(row.columns)
     if not math.isfinite(v):
         return INSUFFICIENT
-    if v == 0 and row.columns["zero"] == row.columns["count"] and not (before and before.columns["zero"] == before.columns["count"]):
+    if may_be_meant(row) and not (before and may_be_meant(before)):
         return INSUFFICIENT
     return HIT if v == 0 else OK
 

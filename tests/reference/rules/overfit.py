@@ -166,9 +166,9 @@ class Course:
         above = excess > p["ratio_threshold"]
         if each_step and loss - self.best <= p["round_share"] * (self.first - self.best):
             above = False
-        # Of negative losses, which are no errors, training must not share a fifth of the rise, and the best is not the first.
-        if not self.up and self.best < 0 and loss > self.best and (
-                self.best == self.first or training - self.at_best >= 0.2 * (loss - self.best)):
+        # Training must not share a fifth of the rise; and of negative losses, which are no errors, the best is not the first.
+        if not self.up and loss > self.best and (
+                (self.best < 0 and self.best == self.first) or training - self.at_best >= 0.2 * (loss - self.best)):
             above = False
         self.strikes = self.strikes + 1 if above and not alone else 0
         far = not self.up and math.isfinite(training) and training > 0 and loss > 2 * training

@@ -66,14 +66,14 @@ TEST(ChanceLevel, FiresWhenAsManyAreRightAsByChance) {
 TEST(ChanceLevel, QuantitiesAskForMoreStepsThanClasses) {
   const auto told_at = [](bool classes) {
     Guesses job("{}");
-    for (int i = 1; i <= 9; ++i) {
+    for (int i = 1; i <= 14; ++i) {
       classes ? job.labels(250, 250) : job.targets(2, 4);
       if (!job.rule.firing().empty()) return i;
     }
     return 0;
   };
-  EXPECT_EQ(told_at(true), 5);
-  EXPECT_EQ(told_at(false), 7);
+  EXPECT_EQ(told_at(true), 10);
+  EXPECT_EQ(told_at(false), 12);
 }
 
 // Of 2000 labels 1000 are right by chance, give or take 22.4: 1055 + 44.7 < 1100 holds, 1056 + 44.7 does not.

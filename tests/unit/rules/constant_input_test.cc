@@ -71,6 +71,24 @@ TEST(ConstantInput, MasksAreConstantByDesign) {
   EXPECT_EQ(batch({0, 0}, Dtype::f16), "hit");
 }
 
+TEST(ConstantInput, AFurtherInputIsJudgedOnceItHasVaried) {
+  RowBench rule("constant_input");
+  for (const char* name :
+       {"GRU_input_0", "GRU_input_1", "Net_input_10", "my_input_", "my_input_b1"}) {
+    rule.knows(name, {2}, {}, Role::input);
+  }
+  const auto input = [&](std::int64_t step, const char* name, std::vector<double> values) {
+    return rule.judge(step, TensorValues{name, std::move(values), Role::input});
+  };
+  EXPECT_EQ(input(0, "GRU_input_1", {0, 0}), "not_applicable") << "the first state of a cell";
+  EXPECT_EQ(input(0, "GRU_input_0", {0, 0}), "hit") << "the data";
+  EXPECT_EQ(input(10, "GRU_input_1", {0, 1}), "ok");
+  EXPECT_EQ(input(20, "GRU_input_1", {0, 0}), "hit");
+  EXPECT_EQ(input(0, "Net_input_10", {2, 2}), "not_applicable");
+  EXPECT_EQ(input(0, "my_input_", {2, 2}), "hit");
+  EXPECT_EQ(input(0, "my_input_b1", {2, 2}), "hit");
+}
+
 TEST(ConstantInput, IsToldAtTheThirdOfThem) {
   RuleHarness rule = RuleHarness::of("constant_input");
   FakeWorker worker;

@@ -50,6 +50,32 @@ TEST(IdenticalParameters, ZerosMayBeMeantUntilTheFirstUpdate) {
   EXPECT_EQ(dead.rule.finding->first_step, 0);
 }
 
+TEST(IdenticalParameters, AScalePerChannelIsAVector) {
+  RowBench rule{"identical_parameters"};
+  rule.knows("scale", {72, 1, 1}).knows("token", {1, 1, 72}).knows("conv", {36, 1, 2});
+  const auto filled = [](const char* name, double value) {
+    return TensorValues{name, std::vector<double>(72, value), Role::weight};
+  };
+  EXPECT_EQ(rule.judge(0, filled("scale", 1e-6)), "not_applicable") << "ConvNeXt's layer scale";
+  EXPECT_EQ(rule.judge(0, filled("token", 0.02)), "not_applicable");
+  EXPECT_EQ(rule.judge(0, filled("conv", 1e-6)), "hit");
+}
+
+TEST(IdenticalParameters, OnesOfThreeDimensionsMayBeGains) {
+  RowBench rule{"identical_parameters"};
+  rule.knows("norm", {4, 5, 5}).knows("dead", {4, 5, 5}).knows("linear", {10, 10});
+  const auto filled = [](const char* name, double value) {
+    return TensorValues{name, std::vector<double>(100, value), Role::weight};
+  };
+  EXPECT_EQ(rule.judge(0, filled("norm", 1)), "insufficient_data");
+  TensorValues moved = filled("norm", 1);
+  moved.values[7] = 0.999;
+  EXPECT_EQ(rule.judge(10, moved), "ok");
+  EXPECT_EQ(rule.judge(0, filled("dead", 1)), "insufficient_data");
+  EXPECT_EQ(rule.judge(10, filled("dead", 1)), "hit");
+  EXPECT_EQ(rule.judge(0, filled("linear", 1)), "hit");
+}
+
 TEST(IdenticalParameters, FrozenAndBrokenOnes) {
   Layer layer;
   EXPECT_EQ(layer.rule.judge(0, matrix(1, 65, core::meta::kNotTrainable)), "not_applicable");

@@ -260,6 +260,26 @@ TEST(Overfit, ANegativeLossThatRisesOnBothSetsHasNotTurned) {
   EXPECT_EQ(told(-0.43), 1U) << "it shares less than a fifth of the rise";
 }
 
+// The weight of a penalty grows, or harder samples come in: nothing was learned by heart.
+TEST(Overfit, AnEvaluationThatRisesWithTrainingHasNotTurned) {
+  const auto told = [](double training) {
+    Training job("{noise_factor: 0}");
+    for (const double first : {1.0, 0.5}) {
+      job.train({0.5});
+      job.evaluate({first});
+    }
+    for (int i = 0; i < 4; ++i) {
+      job.train({training});
+      job.evaluate({1.0});
+    }
+    return job.finish().size();
+  };
+  EXPECT_EQ(told(1), 0U);
+  EXPECT_EQ(told(0.61), 0U);
+  EXPECT_EQ(told(0.59), 1U) << "it shares less than a fifth of the rise";
+  EXPECT_EQ(told(0.5), 1U) << "training stands";
+}
+
 TEST(Overfit, WholeSamplesAreLeftOutOfTheDefault) {
   SeriesBench ours("overfit", "{patience: 1, noise_factor: 0}");
   SeriesBench original("overfit", "{}", "original");

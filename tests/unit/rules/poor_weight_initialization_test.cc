@@ -37,6 +37,8 @@ struct Start {
     rule.feed(worker.dictionary(
         {{core::DictionaryType::tensor, "w", Role::weight, core::Dtype::f32, {10, 10}},
          {core::DictionaryType::tensor, "norm", Role::weight, core::Dtype::f32, {100}},
+         {core::DictionaryType::tensor, "scale", Role::weight, core::Dtype::f32, {100, 1, 1}},
+         {core::DictionaryType::tensor, "gain", Role::weight, core::Dtype::f32, {4, 5, 5}},
          {core::DictionaryType::tensor, "relu_input"},
          {core::DictionaryType::tensor, "gelu_input"},
          {core::DictionaryType::tensor, "a", Role::activation_in},
@@ -222,6 +224,16 @@ TEST(PoorWeightInitialization, WithoutAShapeAMatrixIsTakenForASquare) {
   EXPECT_EQ(Gains().of_all({Gains::of("any", 2, 3600), Gains::of("w", 40)}), "large_weights ")
       << "2 · 60";
   EXPECT_EQ(Gains().of_all({Gains::of("any", 2, 2400), Gains::of("w", 40)}), "") << "2 · 49";
+}
+
+TEST(PoorWeightInitialization, ScalesAndGainsAreNoMatrices) {
+  Start job;
+  core::SummaryRow ones = constant("gain", 100);
+  ones.min = ones.max = 1;
+  job.send({constant("scale", 100), ones});
+  EXPECT_EQ(job.kinds(), "") << "[100, 1, 1] is a vector, LayerNorm([4, 5, 5]) begins at 1";
+  job.send({constant("gain", 100)});
+  EXPECT_EQ(job.kinds(), "constant_weights ") << "no gain begins at 0.5";
 }
 
 TEST(PoorWeightInitialization, NarrowGradientsFireInTheOriginal) {
