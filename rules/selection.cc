@@ -85,8 +85,10 @@ bool Selection::empty() const noexcept {
 
 Match Selection::matches(core::Role role, const Name* name) const {
   const Match match = selects(role, name);
-  if (least_rank_ == 0 || match == Match::no) return match;
-  if (name == nullptr) return Match::unknown;  // so is its shape
+  if ((least_rank_ == 0 && without_.empty()) || match == Match::no) return match;
+  // Without a name its shape is unknown too. What is left out by name is judged until it has one.
+  if (name == nullptr) return least_rank_ == 0 ? match : Match::unknown;
+  if (!without_.empty() && name->text.ends_with(without_)) return Match::no;
   return name->shape.size() < least_rank_ ? Match::no : match;
 }
 

@@ -71,6 +71,8 @@ class Selection {
   /// Inputs or outputs of an operator (`tanh`, in any letter case). `role`: activation_in or
   /// activation_out; a tensor without a role is one when `input` or `output` is in its name.
   void add_operator(core::Role role, std::string_view op_type);
+  /// No tensor whose name ends so, whatever else selects it.
+  void without(std::string_view suffix) { without_ = suffix; }
   /// Only tensors of at least so many dimensions, whatever else selects them.
   void least_rank(std::size_t rank) { least_rank_ = rank; }
   [[nodiscard]] bool empty() const noexcept;
@@ -85,6 +87,7 @@ class Selection {
   bool all_ = false;
   std::uint32_t roles_ = 0;
   std::size_t least_rank_ = 0;
+  std::string without_;                                        // empty: nothing is left out
   std::vector<std::pair<core::Role, std::string>> operators_;  // in lower case
   std::vector<std::string> collections_;
   std::unique_ptr<Patterns> patterns_;

@@ -17,7 +17,7 @@
 //         How far the number of right labels strays by chance is known; the variance of a loss is itself
 //         only estimated, so that asks for more steps.
 // Quiet   until the window is full; but for `entropy` where the classes are far from equally frequent (the
-//         entropy of the labels is less than four fifths of the most possible): there one answer is a good one;
+//         entropy of the labels is less than nine tenths of the most possible): there one answer is a good one;
 //         without a training loss or with several; where a squared error is more than three variances:
 //         that is no mean over the samples.
 // Source  our own; docs/rules/chance_level.md.
@@ -47,7 +47,7 @@ struct ChanceLevel {
   static constexpr std::string_view kSquared = "MSELoss_input_1";  // the end of its target's name
   static constexpr std::string_view kRate = "learning_rate";
   static constexpr std::size_t kMostSteps = 64;
-  static constexpr double kEven = 0.8;  // of the most possible entropy
+  static constexpr double kEven = 0.9;  // of the most possible entropy
   static constexpr double kDeviations = 2;
   static constexpr double kFall = 1.5;  // errors by which a loss has likely fallen
   static constexpr double kLeastFall = 0.003;

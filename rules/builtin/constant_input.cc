@@ -10,9 +10,9 @@
 //         never varied: the first state of a recurrent cell, a mask of floats, a step size.
 // Source  our own; docs/rules/constant_input.md.
 
-#include <algorithm>
 #include <cmath>
 
+#include "rules/builtin/input_name.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -55,18 +55,6 @@ struct ConstantInput {
     return row.zero() == row.count() || (row.min() == 1 && row.max() == 1);
   }
 
-  // Beside the data a model may be given what is the same for all samples by design. The first input is
-  // the data; whatever has varied is data too.
-  static bool is_further(std::string_view name) {
-    constexpr std::string_view kInput = "_input_";
-    const std::size_t at = name.rfind(kInput);
-    if (at == std::string_view::npos || name.ends_with(kTarget)) return false;
-    const std::string_view number = name.substr(at + kInput.size());
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    return !number.empty() && std::all_of(number.begin(), number.end(), is_digit) &&
-           number != "0";
-  }
-
   static Verdict update(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     if (row.count() < 2 || is_mask(row)) return kNotApplicable;
     const double v = row.variance();
@@ -77,7 +65,9 @@ struct ConstantInput {
       return kOk;
     }
     const Name* name = batch.about(row);
-    if (state.varied == 0 && name != nullptr && is_further(name->text)) return kNotApplicable;
+    const bool beside =
+        name != nullptr && is_further_input(name->text) && !name->text.ends_with(kTarget);
+    if (state.varied == 0 && beside) return kNotApplicable;
     if (state.row++ == 0) state.since = batch.step;
     return hit();
   }

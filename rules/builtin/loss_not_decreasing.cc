@@ -16,7 +16,7 @@
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
 //           jump   each of the newest 5 values lies above all of the 20 before, by jump_margin (a quarter) of
-//                  the range of those (loss_jump.h)
+//                  the range of those, and by a twenty-fifth of what was gained (loss_jump.h)
 //         noise_factor: early, rise and lost ask besides that the change is more than the scatter of
 //         single losses explains (loss_noise.h); stuck is also said of a series that is one number from
 //         the start on, for five points, where the step has an evaluation set's value too or the number is no
@@ -365,7 +365,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "7",
+          .version = "8",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

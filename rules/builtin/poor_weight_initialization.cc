@@ -25,6 +25,7 @@
 #include <limits>
 #include <map>
 
+#include "rules/builtin/input_name.h"
 #include "rules/builtin/matrix_shape.h"
 #include "rules/builtin/weight_gain.h"
 #include "rules/evaluate/step_set.h"
@@ -188,8 +189,7 @@ struct PoorWeightInitialization {
     } else if (row.role() == core::Role::gradient) {
       add_gradient(row, seen);
     } else if (row.role() == core::Role::weight) {
-      const bool matrix =
-          name != nullptr && is_matrix(name->shape) && row.row.count > kSmallMatrix;
+      const bool matrix = name != nullptr && is_matrix(name->shape) && row.row.count > kSmallMatrix;
       if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
       ++seen.matrices;
       const bool gain = row.row.min == 1 && name->shape.size() == kGainRank;
@@ -197,6 +197,7 @@ struct PoorWeightInitialization {
       if (constant && seen.constant == nullptr) seen.constant = &row;
     } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
                !(name != nullptr && is_index(name->dtype))) {
+      if (is_beside(cfg, row, name)) return;
       const double variance = row.row.variance();
       if (!std::isfinite(variance)) {
         seen.input_unknown = seen.unusable = true;
@@ -206,6 +207,12 @@ struct PoorWeightInitialization {
       seen.variances.push_back({&row, variance});
       if (variance > seen.largest.value) seen.largest = {&row, variance};
     }
+  }
+
+  // What a layer is given beside its data may be the same for all samples by design.
+  static bool is_beside(const Config& cfg, const StepRow& row, const Name* name) {
+    return cfg.constant_weights && row.row.min == row.row.max && name != nullptr &&
+           is_further_input(name->text);
   }
 
   // The least such that small_share of them are as small: of few the smallest.
@@ -380,7 +387,7 @@ RuleDescriptor poor_weight_initialization() {
               "10) and looks at "
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "4",
+          .version = "5",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }

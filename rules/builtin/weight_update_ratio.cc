@@ -66,6 +66,10 @@ struct WeightUpdateRatio {
   // A rate that has died for longer is a fault.
   static constexpr double kStill = 0.1;
 
+  // Elements so small on average are next to nothing: a layer's scale, a gate or an adapter starts there
+  // and is many times as large after one update.
+  static constexpr double kNothing = 1e-4;
+
   struct Config {
     std::optional<std::int64_t> num_steps;
     double large_threshold = 10;
@@ -92,7 +96,8 @@ struct WeightUpdateRatio {
     double before = 0;
     std::int64_t from = 0;
     std::int64_t step = 0;
-    bool proven = false;  // by deltas, not by the bound of two norms
+    std::uint64_t elements = 0;  // of the row that is judged
+    bool proven = false;         // by deltas, not by the bound of two norms
     Gap<7> gap{};
   };
 
@@ -177,7 +182,9 @@ struct WeightUpdateRatio {
     state.step = batch.step;
     state.share = std::nan("");
     if (ratio > cfg.large_threshold) {
-      if (!(state.before < cfg.epsilon)) return hit(kTooLarge);
+      const double size =
+          cfg.per_step ? kNothing * std::sqrt(static_cast<double>(state.elements)) : 0;
+      if (!(state.before < std::max(cfg.epsilon, size))) return hit(kTooLarge);
       return cfg.per_step ? kInsufficient : hit(kFromZero);
     }
     if (!state.proven) return kInsufficient;  // the norms are only a lower bound
@@ -236,6 +243,7 @@ struct WeightUpdateRatio {
     }
     const double l2 = row.l2();
     const bool known = measure(cfg, state, items, l2, row, batch);
+    state.elements = count;
     const Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
     state.count = count;
     state.shape = shape;
@@ -342,7 +350,7 @@ RuleDescriptor weight_update_ratio() {
               "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
-          .version = "4",
+          .version = "5",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

@@ -60,7 +60,7 @@ def judge_window(p, steps, targets, places, most):
     if labels:
         shares = [count / held for count in labels.values()]
         entropy = -sum(share * math.log(share) for share in shares)
-        even = len(shares) > 1 and entropy >= 0.8 * math.log(len(shares))
+        even = len(shares) > 1 and entropy >= 0.9 * math.log(len(shares))
         if not even and (not places or len(shares) < 2):
             return NOT_APPLICABLE, ()
         if falls(earlier, later):

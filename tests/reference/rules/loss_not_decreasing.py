@@ -111,11 +111,12 @@ def evaluate_original(p, history):
 
 
 def jumps(p, values):
-    """Each of the newest five lies above all of the twenty before, by a share of their range."""
+    """Each of the newest five lies above all of the twenty before, by a share of their range and of what was gained."""
     before, newest = values[-25:-5], values[-5:]
     if len(before) < 20 or p["jump_margin"] == 0:
         return False
-    return min(newest) > max(before) + p["jump_margin"] * max(max(before) - min(before), 0.01 * abs(max(before)))
+    margin = p["jump_margin"] * max(max(before) - min(before), 0.01 * abs(max(before)))
+    return min(newest) > max(before) + max(margin, 0.04 * (min(values[:5]) - min(values)))
 
 
 def curve(p, values):

@@ -72,8 +72,8 @@ def judge(p, tensor, row):
     if math.isnan(r):
         return INSUFFICIENT, ()
     if r > p["large_threshold"]:
-        if before < p["epsilon"] and p["preset"] == "tocsin":
-            return INSUFFICIENT, ()  # layers are set to zero on purpose
+        if p["preset"] == "tocsin" and before < max(p["epsilon"], 1e-4 * math.sqrt(row.columns["count"])):
+            return INSUFFICIENT, ()  # layers are set to zero, or next to it, on purpose
         return HIT, ("from_zero" if before < p["epsilon"] else "too_large",)
     if not proven:
         return INSUFFICIENT, ()

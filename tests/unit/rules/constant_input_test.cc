@@ -73,10 +73,7 @@ TEST(ConstantInput, MasksAreConstantByDesign) {
 
 TEST(ConstantInput, AFurtherInputIsJudgedOnceItHasVaried) {
   RowBench rule("constant_input");
-  for (const char* name :
-       {"GRU_input_0", "GRU_input_1", "Net_input_10", "my_input_", "my_input_b1"}) {
-    rule.knows(name, {2}, {}, Role::input);
-  }
+  rule.knows("GRU_input_0", {2}, {}, Role::input).knows("GRU_input_1", {2}, {}, Role::input);
   const auto input = [&](std::int64_t step, const char* name, std::vector<double> values) {
     return rule.judge(step, TensorValues{name, std::move(values), Role::input});
   };
@@ -84,9 +81,18 @@ TEST(ConstantInput, AFurtherInputIsJudgedOnceItHasVaried) {
   EXPECT_EQ(input(0, "GRU_input_0", {0, 0}), "hit") << "the data";
   EXPECT_EQ(input(10, "GRU_input_1", {0, 1}), "ok");
   EXPECT_EQ(input(20, "GRU_input_1", {0, 0}), "hit");
-  EXPECT_EQ(input(0, "Net_input_10", {2, 2}), "not_applicable");
-  EXPECT_EQ(input(0, "my_input_", {2, 2}), "hit");
-  EXPECT_EQ(input(0, "my_input_b1", {2, 2}), "hit");
+}
+
+TEST(ConstantInput, NumbersOfInputsAreRead) {
+  const auto first = [](const char* name) {
+    RowBench rule("constant_input");
+    rule.knows(name, {2}, {}, Role::input);
+    return rule.judge(0, TensorValues{name, {2, 2}, Role::input});
+  };
+  EXPECT_EQ(first("Net_input_10"), "not_applicable");
+  for (const char* name : {"Net_input_0", "my_input_", "my_input_b1", "input_1"}) {
+    EXPECT_EQ(first(name), "hit") << name;
+  }
 }
 
 TEST(ConstantInput, IsToldAtTheThirdOfThem) {

@@ -43,6 +43,8 @@ struct Start {
          {core::DictionaryType::tensor, "gelu_input"},
          {core::DictionaryType::tensor, "a", Role::activation_in},
          {core::DictionaryType::tensor, "c", Role::activation_in},
+         {core::DictionaryType::tensor, "rnn_input_0", Role::activation_in},
+         {core::DictionaryType::tensor, "rnn_input_1", Role::activation_in},
          {core::DictionaryType::tensor, "tokens", Role::activation_in, core::Dtype::i64},
          {core::DictionaryType::scalar, "loss", Role::loss},
          {core::DictionaryType::scalar, "loss2", Role::loss}}));
@@ -155,7 +157,7 @@ struct Gains : Start {
                    std::move(shape)};
     };
     rule.feed(
-        worker.dictionary({weight("v", {10, 10}), weight("gain", {100}), weight("wide", {4, 25}),
+        worker.dictionary({weight("v", {10, 10}), weight("scales", {100}), weight("wide", {4, 25}),
                            weight("few", {5, 6}), weight("any", {})}));
   }
   /// Elements of this mean square.
@@ -191,7 +193,8 @@ TEST(PoorWeightInitialization, OneMatrixOfAUsualSizeIsEnoughAgainstIt) {
   EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6)}), "") << "one alone may be meant so";
   EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6), Gains::of("v", std::nan(""))}), "");
   EXPECT_EQ(
-      Gains().of_all({Gains::of("w", 1e6), Gains::of("gain", 1e6), Gains::of("few", 1e6, 30)}), "")
+      Gains().of_all({Gains::of("w", 1e6), Gains::of("scales", 1e6), Gains::of("few", 1e6, 30)}),
+      "")
       << "a vector and a matrix of 30 elements do not count";
   EXPECT_EQ(Gains().of_all({Gains::of("w", 1e6), Gains::of("v", 1e6), Gains::of("wide", 0)}),
             "large_weights ")
@@ -234,6 +237,19 @@ TEST(PoorWeightInitialization, ScalesAndGainsAreNoMatrices) {
   EXPECT_EQ(job.kinds(), "") << "[100, 1, 1] is a vector, LayerNorm([4, 5, 5]) begins at 1";
   job.send({constant("gain", 100)});
   EXPECT_EQ(job.kinds(), "constant_weights ") << "no gain begins at 0.5";
+}
+
+TEST(PoorWeightInitialization, AFirstStateOfZerosIsNoActivation) {
+  const auto zeros = [](const char* name) {
+    core::SummaryRow row = input(name, 0);
+    row.min = row.max = 0;
+    return row;
+  };
+  Start job;
+  job.send({input("a", 1), zeros("rnn_input_1")});
+  EXPECT_EQ(job.kinds(), "");
+  job.send({input("a", 1), zeros("rnn_input_0")});
+  EXPECT_EQ(job.kinds(), "variance_ratio variance ") << "the data";
 }
 
 TEST(PoorWeightInitialization, NarrowGradientsFireInTheOriginal) {

@@ -81,6 +81,56 @@ TEST(VanishingGradient, BehindALayerThatStartsAtZeroGradientsAreZeroUntilItMoves
   EXPECT_EQ(told_at("original"), 0);
 }
 
+TEST(VanishingGradient, ASingleStepOfZerosIsAPartThatWasLeftOut) {
+  RuleHarness rule = RuleHarness::of("vanishing_gradient");
+  FakeWorker worker;
+  core::SummaryRow idle = small_gradient("expert", 0);
+  idle.zero = idle.count;
+  const auto step = [&](std::int64_t at, const core::SummaryRow& row) {
+    rule.feed(worker.summary(Mode::train, at, {row, small_gradient("router", 1)}));
+    rule.feed(worker.step_end(Mode::train, at));
+    return rule.firing().size();
+  };
+  for (const std::int64_t at : {10, 20, 30}) EXPECT_EQ(step(at, idle), 0U);
+  EXPECT_EQ(step(40, small_gradient("expert", 1)), 0U);
+  for (const std::int64_t at : {50, 60}) EXPECT_EQ(step(at, idle), 0U);
+  EXPECT_EQ(step(70, idle), 0U) << "60 and 70 are as far apart as 50 and 60, 40 had some";
+  EXPECT_EQ(step(80, idle), 1U);
+}
+
+TEST(VanishingGradient, WhatFadesWithTheLossHasNotVanished) {
+  const auto told = [](double on_the_way) {
+    RuleHarness rule = RuleHarness::of("vanishing_gradient");
+    FakeWorker worker;
+    std::int64_t at = 0;
+    for (const double mean : {1e-2, on_the_way, 1e-9, 1e-9}) {
+      rule.feed(worker.summary(Mode::train, at, {small_gradient("a", mean)}));
+      rule.feed(worker.step_end(Mode::train, at));
+      at += 10;
+    }
+    return rule.firing().size();
+  };
+  EXPECT_EQ(told(1e-6), 0U);
+  EXPECT_EQ(told(1e-5), 1U) << "100 times the limit: it was gone at the next save";
+}
+
+TEST(VanishingGradient, BiasesAreLeftOutUnlessTheyAreChosen) {
+  const auto told = [](const char* with) {
+    RuleHarness rule = RuleHarness::of("vanishing_gradient", with);
+    FakeWorker worker;
+    rule.feed(
+        worker.dictionary({{core::DictionaryType::tensor, "gradient/0.bias", Role::gradient},
+                           {core::DictionaryType::tensor, "gradient/0.weight", Role::gradient}}));
+    rule.feed(worker.summary(
+        Mode::train, 0,
+        {small_gradient("gradient/0.bias", 1e-9), small_gradient("gradient/0.weight", 1)}));
+    rule.feed(worker.step_end(Mode::train, 0));
+    return rule.firing().size();
+  };
+  EXPECT_EQ(told("{}"), 0U) << "in front of a normalisation";
+  EXPECT_EQ(told("{collection_names: [gradients]}"), 1U);
+}
+
 TEST(VanishingGradient, TakesTheLossScaleOut) {
   RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
   FakeWorker worker;
