@@ -38,6 +38,7 @@ from . import _client
 from ._contain import Errors, Guard
 from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
+from ._late_values import LateValues, bounded
 from ._phases import PHASES, Phases
 from ._process import say
 from ._steps import FIRST, FRESH, HELD, LOGGED, OPEN, StepClock
@@ -45,10 +46,9 @@ from ._turns import Turns
 from .arrays import describe, dtype_code
 
 TRAINING = "model_training"  # scalar: the followed model's flag `training`, 1 or 0
-MAX_NAMES = 10_000  # of scalars that are logged, and of tensors that are saved by name
 
 
-class Sink:
+class Sink(LateValues):
     """One per hook. ``active`` is False once the hook is closed, or in a forked child. ``begin_update()``,
     ``end_update()`` and ``end_step(skipped=False)`` are those of its :class:`~tocsin._steps.StepClock`,
     without a call between: they stand in every step."""
@@ -256,7 +256,7 @@ class Sink:
                 item = getattr(value, "item", None)  # of a tensor: without a view that autograd knows
                 value = float(value if item is None else item())
             if scalar is None:  # only now: what is not logged needs no name
-                _bounded(self._scalars)
+                bounded(self._scalars)
                 scalar = self.scalar(name)
         if event is not None or self.queue.waiting:
             self.queue.put(self._scalar_late, scalar, value, after=event)
@@ -270,7 +270,7 @@ class Sink:
         detached = value.detach() if hasattr(value, "detach") else value
         identity = self._tensors.get(name)
         if identity is None:
-            _bounded(self._tensors)
+            bounded(self._tensors)
             identity = self._tensors[name] = self.tensor(
                 name, dtype=detached.dtype, shape=detached.shape, collection=collection, role=role,
                 op_type=op_type)
@@ -296,55 +296,6 @@ class Sink:
                 self.device_counts.wait("host_tensors")
                 self.queue.drain(wait=True)
         self._client.tensors(tensors, count)
-
-    def publish_later(self, tensors: Callable[[], List[Any]], ready: Any) -> None:
-        """``tensors()`` gives (name, tensor in host memory, role) of what is to be published of the present
-        step, once the event ``ready`` (None: at once) is done. Those that are not due are skipped."""
-
-        def publish() -> None:
-            for name, value, role in tensors():
-                identity = self._tensors.get(name)
-                if identity is None:
-                    _bounded(self._tensors)
-                    identity = self._tensors[name] = self.tensor(name, dtype=value.dtype, shape=value.shape,
-                                                                 role=role)
-                described = describe(identity, value)
-                if described is not None:
-                    self._client.tensors(ctypes.byref(described[0]), 1)
-
-        if ready is None and not self.queue.waiting:
-            publish()
-        else:
-            self.queue.put(publish, after=ready)
-
-    def publish_copies(self, copies: List[Any], ready: Any, arrived: Callable[[], None]) -> None:
-        """(id, tensor in host memory, flags) of the present step, once ``ready`` (None: at once) is done."""
-
-        def publish() -> None:
-            arrived()
-            for identity, value, flags in copies:
-                described = describe(identity, value)
-                if described is not None:
-                    described[0].flags = flags
-                    self._client.tensors(ctypes.byref(described[0]), 1)
-
-        self.queue.put(publish, after=ready)
-        self._client.tensors(None, 0)  # ends the measurement that wants() began
-
-    def publish_rows_now(self, rows: Sequence[Any]) -> None:
-        """Statistics that were computed elsewhere and are there; whether they are due is not asked."""
-        self.publish_rows(lambda: (_client.Row * len(rows))(*rows), None)
-
-    def publish_rows(self, rows: Callable[[], Any], ready: Any) -> None:
-        """Statistics that were computed elsewhere. ``rows()`` gives an array of rows once the event
-        ``ready`` (``query()``, ``synchronize()``; None: at once) is done."""
-
-        def publish() -> None:
-            array = rows()
-            self._client.statistics(array, len(array))
-
-        self.queue.put(publish, after=ready)
-        self._client.tensors(None, 0)  # ends the measurement that wants() began
 
     # ---- what looks wrong
 
@@ -414,9 +365,3 @@ class Sink:
         if found is None:
             found = self._collections[name] = self._client.name(_client.NAME_COLLECTION, name)
         return found
-
-
-def _bounded(names: Mapping[str, int]) -> None:
-    """Each name is kept by every reader of the run: one with a value in it grows without end."""
-    if len(names) >= MAX_NAMES:
-        raise ValueError(f"more than {MAX_NAMES} names: is there a number in them that changes?")

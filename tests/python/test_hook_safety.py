@@ -231,7 +231,7 @@ def test_names_with_a_number_in_them_do_not_grow_without_bound(tmp_path, monkeyp
     import tocsin._spans
     import tocsin.sink
     monkeypatch.setattr(tocsin._spans, "MAX_NAMES", 5)
-    monkeypatch.setattr(tocsin.sink, "MAX_NAMES", 5)
+    monkeypatch.setattr(tocsin._late_values, "MAX_NAMES", 5)
     with pytest.warns(RuntimeWarning, match="more than 5 names"):
         hook = tocsin.watch(out=str(tmp_path / "data"))
         for number in range(9):
