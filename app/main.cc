@@ -11,10 +11,8 @@
 #include "app/init_command.h"
 #include "app/journal_commands.h"
 #include "app/place_options.h"
-#include "app/replay/golden.h"
-#include "app/replay/replay_command.h"
+#include "app/recording_options.h"
 #include "app/replay/reproduce_command.h"
-#include "app/report/report_command.h"
 #include "app/run_command.h"
 #include "app/steering_options.h"
 #include "app/suggest.h"
@@ -42,29 +40,6 @@ CLI::App* add_serving(CLI::App& app, const std::string& name, const std::string&
                       "seconds to wait for the broker at start (default 300)");
   command->callback([&out, roles] { out.run = [&out, roles] { return serve(out, roles); }; });
   return command;
-}
-
-void add_rule_choice(CLI::App& command, RuleChoice& out) {
-  command.add_option("--rules", out.rules,
-                     "rules and groups by name (a,b), or a YAML file with `rules:`; default: those "
-                     "of the configuration, else the group default");
-  command.add_option("--preset", out.preset, "tocsin | original, for rules by name")
-      ->check(CLI::IsMember({"tocsin", "original"}));
-}
-
-template <typename Options>
-void add_run_choice(CLI::App& command, Options& out) {
-  command.add_option("--run", out.run,
-                     "only this run: its uid or the beginning of it, or its name with --job");
-  command.add_option("--job", out.job, "job of the run that --run names");
-  command.add_option("--sweep", out.sweep,
-                     "[RULE.]PARAMETER=LOW..HIGH[:STEPS] or =A,B,C: instead of verdicts a table of "
-                     "when each value would have fired");
-  command
-      .add_option_function<std::string>(
-          "--format", [&out](const std::string& format) { out.json = format == "json"; },
-          "text | json")
-      ->check(CLI::IsMember({"text", "json"}));
 }
 
 void add_evaluate(CLI::App& app, Invocation& out) {
@@ -112,73 +87,6 @@ void add_rule_worker(CLI::App& app, Invocation& out) {
       "Examples:\n  tocsin rule-worker my_rules.py --out kafka://localhost:9092\n  tocsin "
       "rule-worker my_rules.py --class BigGradient --set threshold=10");
   command->callback([&out] { out.run = [&out] { return rule_worker(out); }; });
-}
-
-void add_replay(CLI::App& app, Invocation& out) {
-  auto options = std::make_shared<ReplayOptions>();
-  auto* command = app.add_subcommand(
-      "replay", "judge a past span again, with other rules, beside what was told then");
-  command->add_option("--config.file,-c", options->rules.config_file,
-                      "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
-  command->add_option("--out", options->out,
-                      "kafka://host:9092 or a directory, instead of the file's transport");
-  add_rule_choice(*command, options->rules);
-  command->add_option("--from", options->from,
-                      "2026-11-22T14:00:00Z, 2026-11-22, 2h (so long ago) or @OFFSET; default: the "
-                      "beginning");
-  command->add_option("--to", options->to, "the same; default: the end");
-  command->add_option("--warm-up", options->warm_up,
-                      "duration: read so much before --from, so that windows are full, and show "
-                      "nothing of it");
-  command->add_option("--partition", options->partition, "Kafka: only this one; offsets need it");
-  add_run_choice(*command, *options);
-  command->footer(
-      "Nothing is written, committed or told. The exit code is 0 when the issues are those that "
-      "were told, 1 when\nthey differ.\n\n"
-      "Examples:\n  tocsin replay --rules new.yaml --from 2026-11-22T14:00:00Z --to "
-      "2026-11-22T15:00:00Z\n  tocsin replay --rules vanishing_gradient --from 24h --sweep "
-      "threshold=1e-9..1e-5");
-  command->callback([&out, options] { out.run = [options] { return replay_command(*options); }; });
-}
-
-void add_report(CLI::App& app, Invocation& out) {
-  auto options = std::make_shared<ReportOptions>();
-  auto* command =
-      app.add_subcommand("report", "what rules found of a run, and what they sum up, as one page");
-  command->add_option("run", options->run,
-                      "uid of the run or its beginning, its job, or the run's own name "
-                      "(default: the only one)");
-  command->add_option("--job", options->job, "job of the run");
-  add_place(*command, *options);
-  command->add_option("--html", options->html,
-                      "write a page into this file, which needs nothing else; -: to stdout");
-  auto* from = command->add_option("--from", options->from,
-                                   "judge this journal directory now, instead of what was told");
-  add_rule_choice(*command, options->rules);
-  for (const char* name : {"--rules", "--preset"}) command->get_option(name)->needs(from);
-  command->footer(
-      "Without --html the report is written as text. Time, machines and bottlenecks are told by "
-      "the "
-      "rule\nprofiler_report, an XGBoost training by create_xgboost_report: name them in the "
-      "configuration.\n\n"
-      "Examples:\n  tocsin report digits --html digits.html\n  tocsin report --from ./run1 --html "
-      "run1.html");
-  command->callback([&out, options] {
-    out.run = [options] {
-      options->rules.config_file = options->config_file;
-      return report_command(*options);
-    };
-  });
-}
-
-void add_test(CLI::App& app, Invocation& out) {
-  auto options = std::make_shared<GoldenOptions>();
-  auto* command = app.add_subcommand(
-      "test", "rules over recorded slices: exactly the issues that each file expects");
-  command->add_option("files", options->files, "golden files (docs/replay.md)")->required();
-  command->add_flag("--update", options->update, "write what is found as what is expected");
-  command->footer("Example:\n  tocsin test golden/*.yaml");
-  command->callback([&out, options] { out.run = [options] { return golden_command(*options); }; });
 }
 
 void add_topics(CLI::App& app, Invocation& out) {
