@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/simulation/broker_log.h"
+#include "tests/simulation/launch_log.h"
 #include "tests/simulation/reference.h"
 
 namespace tocsin::simulation {
@@ -12,10 +13,11 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(World& world) : world_(world) { findings_.problems = world.problems(); }
+  explicit Checker(World& world) : world_(world), launches_(world) {
+    findings_.problems = world.problems();
+  }
 
   Findings run() {
-    frames();
     issues();
     notifications();
     effects();
@@ -104,24 +106,12 @@ class Checker {
     const auto launch = [&](const core::Issue& issue) -> std::optional<std::size_t> {
       if (issue.evidence.data_refs.empty()) return std::nullopt;
       const auto& data = issue.evidence.data_refs.back();
-      const auto from = sent_by_.find({data.partition, data.last});
-      if (from == sent_by_.end()) return std::nullopt;
-      return from->second;
+      return launches_.that_sent(data.partition, data.last);
     };
-    if (one.starts_at != two.starts_at && mingled(one.run.uid)) return true;
+    if (one.starts_at != two.starts_at && launches_.mingled(one.run.uid)) return true;
     const auto first = launch(one);
     const auto second = launch(two);
     return first && second && *first != *second;
-  }
-
-  /// Some launch of the run went on beside a later one, as one with it.
-  [[nodiscard]] bool mingled(const core::RunUid& run) const {
-    for (const auto& [earlier, began] : opening_) {
-      for (auto later = earlier.second + 1; opening_.contains({run, later}); ++later) {
-        if (earlier.first == run && one_launch(run, earlier.second, later)) return true;
-      }
-    }
-    return false;
   }
 
   void compare(const std::map<std::string, core::Issue>& committed, const Reference& expected) {
@@ -151,8 +141,8 @@ class Checker {
 
   /// Retention took records of the run that a reader had still to see, and that was said.
   [[nodiscard]] bool lost_input(const core::RunUid& run) const {
-    const auto at = partition_of_.find(run);
-    return at != partition_of_.end() && incomplete_.contains(at->second);
+    const auto partition = launches_.partition_of(run);
+    return partition && incomplete_.contains(*partition);
   }
 
   static std::string describe(const core::Issue& issue) {
@@ -250,63 +240,6 @@ class Checker {
     return it->second.evidence.data_refs.back();
   }
 
-  /// Launch of the process that sent a frame, and where each launch of a run first said something.
-  void frames() {
-    std::set<std::tuple<core::RunUid, std::uint32_t, std::uint64_t>> heard;
-    for (const auto& stored : world_.telemetry()) {
-      const auto decoded = ingest::decode_frame(view_of(stored).value);
-      if (!decoded) continue;
-      const auto& header = decoded.frame().header();
-      partition_of_[header.run] = stored.partition;
-      const auto launch = world_.launch_of(header);
-      if (!launch) continue;
-      sent_by_[{stored.partition, stored.offset}] = *launch;
-      last_sent_[{header.run, *launch}] = stored.offset;
-      if (!heard.insert({header.run, header.rank, header.incarnation}).second) continue;
-      const auto [first, fresh] =
-          opening_.try_emplace({header.run, *launch}, stored.offset, stored.offset);
-      first->second.second = stored.offset;
-    }
-  }
-
-  [[nodiscard]] const LaunchPlan* plan_of(const core::RunUid& run, std::size_t launch) const {
-    for (const auto& plan : world_.scenario().runs) {
-      if (core::run_uid_for("job", plan.name) == run) return &plan.launches[launch];
-    }
-    return nullptr;
-  }
-
-  [[nodiscard]] bool keys_agree(const core::RunUid& run, std::size_t one, std::size_t two) const {
-    const LaunchPlan* first = plan_of(run, one);
-    const LaunchPlan* second = plan_of(run, two);
-    return first != nullptr && second != nullptr &&
-           (first->key.empty() || second->key.empty() || first->key == second->key);
-  }
-
-  /// Two launches that nothing tells apart from one: their keys agree, and the earlier one still
-  /// sent when the later one had begun (docs/launches.md: it moves along). What counts is the log:
-  /// records of the earlier one may have come late.
-  [[nodiscard]] bool one_launch(const core::RunUid& run, std::size_t earlier,
-                                std::size_t later) const {
-    const auto began = opening_.find({run, later});
-    const auto sent = last_sent_.find({run, earlier});
-    return keys_agree(run, earlier, later) && began != opening_.end() && sent != last_sent_.end() &&
-           (began->second.first < sent->second || mixed(run, earlier));
-  }
-
-  /// Its ranks opened while those of another launch with an agreeing key did: who belongs together
-  /// is anybody's guess.
-  [[nodiscard]] bool mixed(const core::RunUid& run, std::size_t launch) const {
-    const auto mine = opening_.find({run, launch});
-    return mine != opening_.end() &&
-           std::any_of(opening_.begin(), opening_.end(), [&](const auto& other) {
-             return other.first.first == run && other.first.second != launch &&
-                    keys_agree(run, launch, other.first.second) &&
-                    other.second.first <= mine->second.second &&
-                    mine->second.first <= other.second.second;
-           });
-  }
-
   /// It opened within ten seconds of the stop (docs/launches.md): where no key tells them apart, it may
   /// be a late rank of what is stopped.
   [[nodiscard]] bool opened_with(const Stopped& stop) const {
@@ -331,12 +264,12 @@ class Checker {
       for (const std::string& reason : reasons) {
         const auto data = data_behind(reason);
         if (!data) continue;
-        const auto from = sent_by_.find({data->partition, data->last});
-        if (from == sent_by_.end()) continue;
-        said += " launch " + std::to_string(from->second);
-        meant = meant || from->second >= stop.launch ||
-                one_launch(stop.run, from->second, stop.launch) ||
-                (keys_agree(stop.run, from->second, stop.launch) && opened_with(stop));
+        const auto from = launches_.that_sent(data->partition, data->last);
+        if (!from) continue;
+        said += " launch " + std::to_string(*from);
+        meant = meant || *from >= stop.launch ||
+                launches_.are_one(stop.run, *from, stop.launch) ||
+                (launches_.keys_agree(stop.run, *from, stop.launch) && opened_with(stop));
       }
       if (!meant && !lost_input(stop.run)) {
         wrong("launch " + std::to_string(stop.launch) + " of " + core::to_text(stop.run) +
@@ -361,11 +294,9 @@ class Checker {
       }
     }
     // Neither its start nor a heartbeat arrived: it may be no hook's, and has no end. Its silence has.
-    for (const auto& [key, first_and_last] : opening_) {
-      if (!last_attempt_.contains(key.first) && !stalled_.contains(key.first) &&
-          !lost_input(key.first)) {
-        wrong("nobody was told of launch " + std::to_string(key.second) + " of " +
-              core::to_text(key.first));
+    for (const auto& [run, launch] : launches_.heard_of()) {
+      if (!last_attempt_.contains(run) && !stalled_.contains(run) && !lost_input(run)) {
+        wrong("nobody was told of launch " + std::to_string(launch) + " of " + core::to_text(run));
       }
     }
   }
@@ -382,14 +313,9 @@ class Checker {
   }
 
   World& world_;
+  const LaunchLog launches_;
   Findings findings_;
-  std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> sent_by_;
-  /// Offsets of the first words of a launch's first and last process.
-  std::map<std::pair<core::RunUid, std::size_t>, std::pair<std::int64_t, std::int64_t>> opening_;
-  std::map<std::pair<core::RunUid, std::size_t>, std::int64_t>
-      last_sent_;  // offset of its last word
   std::map<core::RunUid, std::set<std::uint32_t>> attempts_;
-  std::map<core::RunUid, std::int32_t> partition_of_;
   std::set<std::int32_t> incomplete_;  // partitions whose readers said that they lost input
   std::set<core::RunUid> lost_;        // by the clock, at some time
   std::map<core::RunUid, std::uint32_t> last_attempt_;
