@@ -294,6 +294,7 @@ class CaptureRun {
                              : profiles()   ? "have sent it"
                                             : "capture it";
     if (given < answers_.size()) return report("refused", share + done, kFailed);
+    if (given >= ranks() && given > 1 && options_.trace > 0 && !options_.json) tell_together();
     if (given >= ranks()) return report("applied", share + done, kOk);
     if (over_) return report("ended", share + done + "; the run has ended", kFailed);
     if (options_.wait <= core::Duration::zero()) return report("asked", "", kOk);
@@ -301,6 +302,21 @@ class CaptureRun {
         "open",
         share + done + (profiles() ? " so far" : " so far: they take it up at their next step"),
         kTemporary);
+  }
+
+  // One command for the traces of all ranks; each answer says "… at step 131 of worker_0, …".
+  void tell_together() const {
+    std::string places;
+    for (const auto& [rank, ack] : answers_) {
+      const std::size_t step = ack.reason.find(" at step ");
+      const std::size_t of = ack.reason.find(" of ", step);
+      const std::size_t end = ack.reason.find(',', of);
+      if (end == std::string::npos) return;
+      places += " " + ack.reason.substr(of + 4, end - of - 4) + "@" +
+                ack.reason.substr(step + 9, of - step - 9);
+    }
+    std::cout << "together: python3 -m tocsin.trace " << core::to_text(run_.run.uid)
+              << printable(places) << "\n";
   }
 
   int report(const char* state, const std::string& sentence, int code) {

@@ -2,7 +2,9 @@
 
 import ctypes
 import gzip
+import json
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -10,6 +12,7 @@ from typing import Any, Callable, Dict, Optional
 
 from . import _client
 from ._contain import Errors
+from ._trace_merge import ABOUT, MARK
 from .arrays import describe
 
 NAME = "profiler/trace"  # of the tensor of bytes that it is sent as
@@ -41,12 +44,17 @@ class Traces:
             before = self._trace
             if before is not None and before.begun:
                 return answer("refused", reason="busy: another trace goes on")
-            self._trace = _Trace(torch, first, steps, answer)  # in the place of one that has not begun
+            self._trace = _Trace(torch, first, steps, answer, self._about())  # in the place of one that has not begun
         if before is not None:
             before.refuse("replaced: another trace is ordered")
         else:
             self._install()
         return answer("applied", effective_step=first)
+
+    def _about(self) -> Dict[str, Any]:
+        """Whose it is, for who puts those of several ranks together (_trace_merge.py)."""
+        told = self._client.counters()
+        return {"run": told.get("run", ""), "worker": told.get("worker", ""), "rank": self._sink.rank, "host": socket.gethostname()}
 
     def _ended(self) -> int:
         """Train steps that have ended."""
@@ -135,7 +143,8 @@ class Traces:
 class _Trace:
     """One that was ordered."""
 
-    def __init__(self, torch: Any, first: int, steps: int, answer: Callable[..., None]) -> None:
+    def __init__(self, torch: Any, first: int, steps: int, answer: Callable[..., None], about: Dict[str, Any]) -> None:
+        self._about = about
         self.torch, self.first, self.steps, self.answer = torch, first, steps, answer
         self.begun = self.stopped = False
         self.ready: Any = None  # the compressed trace, or why there is none
@@ -158,8 +167,12 @@ class _Trace:
             on_gpu = self.torch.cuda.is_available() and self.torch.cuda.is_initialized()
             self._profiler = self.torch.profiler.profile(activities=[activity.CPU] + ([activity.CUDA] if on_gpu else []))
             self._profiler.start()
+            self._profiler.add_metadata_json(ABOUT, json.dumps(self._about))
             self.begun = True
-        elif self.begun and ended >= self.first + self.steps:
+        if self.begun:  # the clocks of several ranks are told apart by it
+            with self.torch.profiler.record_function(f"{MARK}{ended}"):
+                pass
+        if self.begun and ended >= self.first + self.steps:
             self.stop()
         return True
 

@@ -41,17 +41,35 @@ hook.close()
 """
 
 
+def fetched(command, config, file):
+    """The events of a trace, by the command that was shown."""
+    options = ["--config", str(config)] if config else []
+    done = subprocess.run([sys.executable, *command.split(), *options, "--to", str(file)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY")
+                               or str(BUILD / "app/client/libtocsin_client.so.0")})
+    assert done.returncode == 0, done.stderr
+    events = json.loads(gzip.decompress(file.read_bytes()))
+    return events["traceEvents"] if isinstance(events, dict) else events
+
+
 def traces(config, tmp_path, out):
     """{rank: names of the events of its trace}."""
     found = {}
     for rank, command in re.findall(r"rank (\d): ended: .*?python3 (-m tocsin.trace .*)", out):
-        file = tmp_path / f"{rank}.json.gz"
-        done = subprocess.run([sys.executable, *command.split(), "--config", str(config), "--to", str(file)], capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TOCSIN_LIBRARY": str(BUILD / "app/client/libtocsin_client.so.0")})
-        assert done.returncode == 0, done.stderr
-        events = json.loads(gzip.decompress(file.read_bytes()))
-        found[int(rank)] = [event.get("name", "") for event in (events["traceEvents"] if isinstance(events, dict) else events)]
+        found[int(rank)] = [event.get("name", "") for event in fetched(command, config, tmp_path / f"{rank}.json.gz")]
     return found
+
+
+def check_together(events):
+    """One trace of both ranks: a process of each, and their steps end where the other's do."""
+    names = {event["pid"]: event["args"]["name"] for event in events if event.get("name") == "process_name"}
+    of_rank = {rank: {pid for pid, name in names.items() if name.startswith(f"rank {rank} ")} for rank in (0, 1)}
+    assert of_rank[0] and of_rank[1] and set(names) == of_rank[0] | of_rank[1], names
+    ends = {rank: {event["name"]: event["ts"] for event in events if event.get("name", "").startswith("tocsin step ") and event["pid"] in pids}
+            for rank, pids in of_rank.items()}
+    assert len(ends[0]) == 4 and set(ends[0]) == set(ends[1]), ends  # the begin, and the ends of three steps
+    # The ranks wait for each other in every step, of some 10 ms each.
+    assert all(abs(ends[0][name] - ends[1][name]) < 500_000 for name in ends[0]), ends
 
 
 def test_all_ranks_trace_the_same_steps(server, tmp_path):
@@ -71,6 +89,9 @@ def test_all_ranks_trace_the_same_steps(server, tmp_path):
         assert len(steps[0]) == 3 and steps[0] == steps[1], steps
         assert int(steps[0][0].split()[1]) == int(re.findall(r"asked .* from step (\d+)", out)[-1])
         assert list((tmp_path / "raw").rglob("*.tcsn"))
+        [together] = re.findall(r"together: python3 (-m tocsin.trace .*)", out)
+        check_together(fetched(together, config, tmp_path / "all.json.gz"))
+        check_together(fetched("-m tocsin.trace merge " + " ".join(str(tmp_path / f"{rank}.json.gz") for rank in (1, 0)), None, tmp_path / "files.json.gz"))
     finally:
         go.touch()
         assert job.wait(60) == 0
