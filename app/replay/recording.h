@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,9 +42,44 @@ struct RecordingEnd {
   std::uint64_t gaps = 0;  // places where records are missing
 };
 
-/// Hands each record of the span to `handle`, in the order of its partition, as nobody: no group, no
-/// position, no lease. `between` is called now and then, between two records. deadline_exceeded:
-/// nothing came for a minute.
+/// Reads a span little by little, as nobody: no group, no position, no lease. One thread.
+class RecordingReader {
+ public:
+  static core::Result<std::unique_ptr<RecordingReader>> open(ingest::Transport& transport,
+                                                             std::string_view topic, Span span);
+  ~RecordingReader();
+
+  /// Hands the next records of the span to `handle`, each partition's in its order, waiting at most
+  /// a tenth of a second for the first. true: that was all of it. deadline_exceeded: nothing came
+  /// for a minute.
+  core::Result<bool> read(core::RecordHandler handle);
+  [[nodiscard]] const RecordingEnd& end() const noexcept { return end_; }
+
+ private:
+  class Assigned;
+  struct Stream {
+    core::StreamPartition where;
+    bool over = false;    // nothing of the span comes any more
+    bool paused = false;  // and it is not read any more
+  };
+  RecordingReader(std::string_view topic, Span span);
+  core::Status begin();
+  core::Status begin(Stream& stream);
+  void take(const core::RecordView& record, core::RecordHandler handle);
+  core::Status pause_ended();
+  [[nodiscard]] bool at_end() const;
+
+  const std::string topic_;
+  const Span span_;
+  std::unique_ptr<Assigned> assigned_;
+  std::unique_ptr<core::RecordSource> source_;  // after assigned_, which it tells
+  std::map<std::int32_t, Stream> streams_;
+  bool begun_ = false;
+  int waits_ = 0;  // in a row without a record
+  RecordingEnd end_;
+};
+
+/// All of the span, at once. `between` is called now and then, between two records.
 core::Result<RecordingEnd> read_recording(ingest::Transport& transport, std::string_view topic,
                                           const Span& span, core::RecordHandler handle,
                                           core::FunctionRef<void()> between);
