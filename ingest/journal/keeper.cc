@@ -120,11 +120,16 @@ core::Status JournalKeeper::by_size(JournalDatabase& database) {
     if (first && *first < 0) first = oldest(table = core::topic::kTelemetry);
     if (!first) return first.error();
     if (*first < 0) return core::ok();
-    const std::string from = table;
-    const auto removed =
-        database.run(("DELETE FROM " + from + " WHERE id IN (SELECT id FROM " + from +
-                      " ORDER BY id LIMIT " + std::to_string(kRecordsPerStep) + ")")
-                         .c_str());
+    // The oldest, and no more of them than have to go: records may be of a megabyte.
+    const std::string sizes = "SELECT id, coalesce(length(value), 0) AS bytes FROM " +
+                              std::string(table) + " ORDER BY id LIMIT " +
+                              std::to_string(kRecordsPerStep);
+    const std::string older = "SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS behind FROM (" +
+                              sizes + ")";
+    const auto removed = database.run(
+        ("DELETE FROM " + std::string(table) + " WHERE id IN (SELECT id FROM (" + older +
+         ") WHERE behind < " + std::to_string(used - limits_.telemetry_bytes) + ")")
+            .c_str());
     if (!removed) return removed;
     log_.debug("journal_over_its_size", {{"topic", table}, {"bytes", used}});
   }
