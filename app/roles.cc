@@ -153,9 +153,9 @@ core::Status Maker::evidence() {
   EvidenceOptions stage{config_.evidence, config_.cluster, config_.topics.prefix,
                         options_.host + "-" + std::to_string(slot->number())};
   parts_.slots.push_back(std::move(*slot));
-  const auto copy = [transport = ports_.transport,
-                     config = config_.evidence](const core::Issue& issue) {
-    return copy_evidence(*transport, issue, config);
+  const auto copy = [transport = ports_.transport, config = config_.evidence,
+                     instance = stage.instance](const core::Issue& issue) {
+    return copy_evidence(*transport, issue, config, instance);
   };
   add("evidence",
       std::make_unique<EvidenceStage>(std::move(stage), copy, *ports_.log, *ports_.telemetry));

@@ -25,6 +25,8 @@ class AfterwardsStage : public Stage {
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
 
   core::Status open(const Instant& /*now*/) override {
+    leave();
+    ending_ = false;
     waiting_.clear();
     positions_.clear();
     return core::ok();
@@ -51,11 +53,12 @@ class AfterwardsStage : public Stage {
 
   StageOutput take(const Instant& now) override {
     StageOutput out;
-    if (!waiting_.empty() && waiting_.front().due <= now.steady) {
-      const Waiting one = std::move(waiting_.front());
-      waiting_.pop_front();
-      if (const auto status = work(one.event, now)) {
-        out.records.push_back({one.where.partition, ingest::encode_rule_status(*status, cluster_)});
+    if (!ending_ && !waiting_.empty() && waiting_.front().due <= now.steady) {
+      std::optional<core::RuleStatusEvent> told;
+      if (work(waiting_.front().event, now, told)) {
+        const std::int32_t partition = waiting_.front().where.partition;
+        waiting_.pop_front();
+        if (told) out.records.push_back({partition, ingest::encode_rule_status(*told, cluster_)});
       }
     }
     // After a crash the events are read again that are not worked off.
@@ -63,8 +66,15 @@ class AfterwardsStage : public Stage {
     return out;
   }
 
+  /// What waits, and what is half done, is for the next process.
+  void finish(const Instant& /*now*/) override {
+    ending_ = true;
+    leave();
+  }
+
   void revoked(std::span<const core::StreamPartition> partitions) override {
     for (const core::StreamPartition& gone : partitions) {
+      if (!waiting_.empty() && waiting_.front().where == gone) leave();
       std::erase_if(waiting_, [&](const Waiting& one) { return one.where == gone; });
     }
     positions_.forget(partitions);
@@ -95,9 +105,16 @@ class AfterwardsStage : public Stage {
   /// From when on (steady) it is to be worked off; nullopt: it is not.
   virtual std::optional<core::Duration> wanted(const Event& event, const core::RecordView& record,
                                                const StageContext& context) = 0;
-  /// What is said of it, if anything.
-  virtual std::optional<core::RuleStatusEvent> work(const Event& event, const Instant& now) = 0;
+  /// Some tenths of a second of work; true: it is done, and `told` is what is said of it, if
+  /// anything. Called for the same event until then, or until leave().
+  virtual bool work(const Event& event, const Instant& now,
+                    std::optional<core::RuleStatusEvent>& told) = 0;
+  /// The event that is worked at is not ours any more, or we end.
+  virtual void leave() = 0;
 
+  /// That wait at once, of all runs: a cluster that goes down ends them all. Further ones are not
+  /// wanted, which is counted.
+  static constexpr std::size_t kMostWaiting = 1000;
   [[nodiscard]] const std::deque<Waiting>& waiting() const noexcept { return waiting_; }
 
  private:
@@ -110,6 +127,7 @@ class AfterwardsStage : public Stage {
   StageWiring wiring_;
   std::deque<Waiting> waiting_;
   InputPositions positions_;
+  bool ending_ = false;
 };
 
 }  // namespace tocsin::app

@@ -57,44 +57,64 @@ bool EvidenceStage::room_for(const core::Issue& issue) {
     if (evidence_directory(config_.dir, one.event) == path) return false;
     ++of_run;
   }
-  if (of_run < config_.per_run) return true;
+  if (of_run < config_.per_run && waiting().size() < kMostWaiting) return true;
   too_many_.add();
   return false;
 }
 
-// Nothing is said of what went well; `issues reproduce` finds it.
-std::optional<core::RuleStatusEvent> EvidenceStage::work(const core::Issue& issue,
-                                                         const Instant& /*now*/) {
-  const std::string path = evidence_directory(config_.dir, issue);
-  if (is_kept(path)) return std::nullopt;  // of an earlier report, or by us before a crash
-  const std::string run = core::to_text(issue.run.uid);
-  if (kept_of_run(config_.dir, issue) >= config_.per_run) {
-    too_many_.add();
-    log_.info("evidence_not_kept", {{"run", run},
-                                    {"rule", issue.rule},
-                                    {"reason", "evidence.per_run copies of this attempt"}});
-    return std::nullopt;
+/// Whether a copy is to be made.
+bool EvidenceStage::begin(const core::Issue& issue) {
+  // Of an earlier report, or by us before a crash.
+  if (is_kept(evidence_directory(config_.dir, issue))) return false;
+  if (kept_of_run(config_.dir, issue) < config_.per_run) return true;
+  too_many_.add();
+  log_.info("evidence_not_kept", {{"run", core::to_text(issue.run.uid)},
+                                  {"rule", issue.rule},
+                                  {"reason", "evidence.per_run copies of this attempt"}});
+  return false;
+}
+
+// A batch of records at a time. Nothing is said of what went well; `issues reproduce` finds it.
+bool EvidenceStage::work(const core::Issue& issue, const Instant& /*now*/,
+                         std::optional<core::RuleStatusEvent>& told) {
+  if (copying_ == nullptr) {
+    if (!begin(issue)) return true;
+    auto begun = copy_(issue);
+    if (!begun) {
+      told = failed(issue, begun.error().message);
+      return true;
+    }
+    copying_ = std::move(*begun);
   }
-  const auto copy = copy_(issue);
-  if (copy) {
-    kept_.add();
-    log_.info("evidence_kept", {{"run", run},
-                                {"rule", issue.rule},
-                                {"path", path},
-                                {"records", static_cast<std::int64_t>(copy->records)},
-                                {"bytes", static_cast<std::int64_t>(copy->bytes)},
-                                {"left_out", static_cast<std::int64_t>(copy->left_out)}});
-    return std::nullopt;
+  const auto copy = copying_->go_on();
+  if (copy && !*copy) return false;
+  copying_.reset();
+  if (!copy) {
+    told = failed(issue, copy.error().message);
+    return true;
   }
+  kept_.add();
+  log_.info("evidence_kept", {{"run", core::to_text(issue.run.uid)},
+                              {"rule", issue.rule},
+                              {"path", evidence_directory(config_.dir, issue)},
+                              {"records", static_cast<std::int64_t>((*copy)->records)},
+                              {"bytes", static_cast<std::int64_t>((*copy)->bytes)},
+                              {"left_out", static_cast<std::int64_t>((*copy)->left_out)}});
+  return true;
+}
+
+core::RuleStatusEvent EvidenceStage::failed(const core::Issue& issue, const std::string& why) {
   failed_.add();
-  log_.error("evidence_failed",
-             {{"run", run}, {"rule", issue.rule}, {"path", path}, {"error", copy.error().message}});
+  log_.error("evidence_failed", {{"run", core::to_text(issue.run.uid)},
+                                 {"rule", issue.rule},
+                                 {"path", evidence_directory(config_.dir, issue)},
+                                 {"error", why}});
   core::RuleStatusEvent out;
   out.rule = out.rule_type = kEvidenceRule;
   out.run = issue.run;
   out.time = issue.time;
   out.status = core::RuleState::error;
-  out.reason = "records of an issue of " + issue.rule + " are not kept: " + copy.error().message;
+  out.reason = "records of an issue of " + issue.rule + " are not kept: " + why;
   return out;
 }
 
@@ -103,6 +123,7 @@ std::optional<core::Duration> EvidenceStage::tick(const StageTick& tick) {
     cleaned_ = tick.now.steady;
     const auto before = tick.now.wall - config_.keep_for;
     const std::size_t gone = remove_old_evidence(config_.dir, before, log_);
+    remove_unfinished_evidence(config_.dir, tick.now.wall - kOldestIssue, log_);
     for (std::size_t i = 0; i < gone; ++i) removed_.add();
   }
   return AfterwardsStage::tick(tick);

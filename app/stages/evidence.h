@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,8 +23,9 @@ struct EvidenceOptions {
 
 class EvidenceStage final : public AfterwardsStage<core::Issue> {
  public:
-  /// copy_evidence(); may take some seconds.
-  using Copy = std::function<core::Result<EvidenceCopy>(const core::Issue& issue)>;
+  /// copy_evidence().
+  using Copy =
+      std::function<core::Result<std::unique_ptr<EvidenceCopying>>(const core::Issue& issue)>;
 
   /// `log` and `telemetry` outlive the stage.
   EvidenceStage(EvidenceOptions options, Copy copy, core::Log& log, core::Telemetry& telemetry);
@@ -33,11 +35,16 @@ class EvidenceStage final : public AfterwardsStage<core::Issue> {
  private:
   std::optional<core::Duration> wanted(const core::Issue& issue, const core::RecordView& record,
                                        const StageContext& context) override;
-  std::optional<core::RuleStatusEvent> work(const core::Issue& issue, const Instant& now) override;
+  bool work(const core::Issue& issue, const Instant& now,
+            std::optional<core::RuleStatusEvent>& told) override;
+  void leave() override { copying_.reset(); }
+  bool begin(const core::Issue& issue);
+  core::RuleStatusEvent failed(const core::Issue& issue, const std::string& why);
   bool room_for(const core::Issue& issue);
 
   EvidenceConfig config_;
   Copy copy_;
+  std::unique_ptr<EvidenceCopying> copying_;  // of the first issue that waits
   core::Log& log_;
   core::Counter& kept_;
   core::Counter& failed_;

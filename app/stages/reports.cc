@@ -5,7 +5,6 @@
 
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
-#include "app/topic_view.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -18,8 +17,8 @@ constexpr core::Duration kLastWords = 5s;
 // A page about a run that ended long before it was read here nobody waits for: at the very first
 // start the topic holds the ends of a month.
 constexpr core::Duration kOldest = std::chrono::hours{24};
-// Less than a stage has to end in.
-constexpr auto kGatherPatience = std::chrono::milliseconds{8000};
+constexpr auto kGatherWait = 100ms;
+constexpr int kGatherPatience = 300;  // waits in a row without an event
 
 core::Counter& pages(core::Telemetry& telemetry, std::string_view result) {
   return telemetry.counter("tocsin_reports_total",
@@ -37,7 +36,8 @@ ReportsStage::ReportsStage(ReportsOptions options, Gather gather, core::Log& log
       log_(log),
       written_(pages(telemetry, "written")),
       failed_(pages(telemetry, "failed")),
-      skipped_(pages(telemetry, "too_old")) {}
+      skipped_(pages(telemetry, "too_old")),
+      too_many_(pages(telemetry, "too_many")) {}
 
 std::optional<core::Duration> ReportsStage::wanted(const core::JobEvent& job,
                                                    const core::RecordView& record,
@@ -47,11 +47,37 @@ std::optional<core::Duration> ReportsStage::wanted(const core::JobEvent& job,
     skipped_.add();
     return std::nullopt;
   }
+  if (waiting().size() >= kMostWaiting) {
+    too_many_.add();
+    log_.warn("report_not_written",
+              {{"run", core::to_text(job.run.uid)}, {"reason", "too many runs have ended"}});
+    return std::nullopt;
+  }
   return context.now.steady + kLastWords;
 }
 
-std::optional<core::RuleStatusEvent> ReportsStage::work(const core::JobEvent& event,
-                                                        const Instant& now) {
+core::Result<std::optional<report::RunReport>> ReportsStage::gather(const core::RunRef& run) {
+  if (gathering_ == nullptr) {
+    auto begun = gather_(run);
+    if (!begun) return begun.error();
+    gathering_ = std::move(*begun);
+  }
+  return gathering_->go_on();
+}
+
+bool ReportsStage::work(const core::JobEvent& event, const Instant& now,
+                        std::optional<core::RuleStatusEvent>& told) {
+  auto gathered = gather(event.run);
+  if (gathered && !*gathered) return false;
+  gathering_.reset();
+  told = gathered ? write(event, std::move(**gathered), now.wall)
+                  : write(event, gathered.error(), now.wall);
+  return true;
+}
+
+core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
+                                          const core::Result<report::RunReport>& told,
+                                          core::WallTime now) {
   core::RuleStatusEvent out;
   out.rule = out.rule_type = report::kReportRule;
   out.run = event.run;
@@ -65,11 +91,10 @@ std::optional<core::RuleStatusEvent> ReportsStage::work(const core::JobEvent& ev
     out.reason = why;
     return out;
   };
-  auto told = gather_(event.run);
   if (!told) return failed(told.error().message);
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
-  const std::string page = report::page_html(report::compose(*told, options_.version, now.wall));
+  const std::string page = report::page_html(report::compose(*told, options_.version, now));
   if (const auto done = report::write_page(path, page); !done) return failed(done.error().message);
   written_.add();
   const auto issues = static_cast<std::int64_t>(told->issues.size());
@@ -85,27 +110,58 @@ std::optional<core::RuleStatusEvent> ReportsStage::work(const core::JobEvent& ev
   return out;
 }
 
+namespace {
+
+class GatheringFrom final : public RunGathering {
+ public:
+  GatheringFrom(ingest::Transport& transport, std::unique_ptr<core::RecordSource> source,
+                const core::RunRef& run)
+      : transport_(transport), source_(std::move(source)), run_(run) {}
+
+  core::Result<std::optional<report::RunReport>> go_on() override {
+    const auto apply = [&](const core::RecordView& record) {
+      if (record.key == key_) gathering_.apply(record);
+    };
+    const auto read = source_->poll(kGatherWait, 1024, apply);
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (read && *read == 0 && source_->at_end()) return told();
+    waits_ = read && *read > 0 ? 0 : waits_ + 1;
+    if (waits_ < kGatherPatience) return std::optional<report::RunReport>();
+    return core::Error{core::Code::deadline_exceeded,
+                       "the topics were not read to their end in time"};
+  }
+
+ private:
+  core::Result<std::optional<report::RunReport>> told() {
+    const auto found = gathering_.attempts().find({run_.uid, run_.attempt});
+    if (found == gathering_.attempts().end()) {
+      return core::Error{core::Code::not_found, "nothing of the run is in the topics any more"};
+    }
+    report::RunReport out = found->second;
+    out.source = transport_.describe();
+    out.judged_by = "the rules of the cluster";
+    return std::optional<report::RunReport>(std::move(out));
+  }
+
+  ingest::Transport& transport_;
+  std::unique_ptr<core::RecordSource> source_;
+  const core::RunRef run_;
+  const std::string key_ = core::to_text(run_.uid);
+  report::Gathering gathering_;
+  int waits_ = 0;
+};
+
+}  // namespace
+
 ReportsStage::Gather gather_from(ingest::Transport& transport) {
-  return [&transport](const core::RunRef& run) -> core::Result<report::RunReport> {
+  return [&transport](const core::RunRef& run) -> core::Result<std::unique_ptr<RunGathering>> {
     ingest::SourceOptions options;
     options.topics = {core::topic::kRegistry, core::topic::kIssues};
     options.start = ingest::Start::beginning;
     auto source = transport.source(std::move(options));
     if (!source) return source.error();
-    const std::string key = core::to_text(run.uid);
-    report::Gathering gathering;
-    const auto apply = [&](const core::RecordView& record) {
-      if (record.key == key) gathering.apply(record);
-    };
-    if (auto read = read_to_end(**source, apply, kGatherPatience); !read) return read.error();
-    const auto found = gathering.attempts().find({run.uid, run.attempt});
-    if (found == gathering.attempts().end()) {
-      return core::Error{core::Code::not_found, "nothing of the run is in the topics any more"};
-    }
-    report::RunReport out = found->second;
-    out.source = transport.describe();
-    out.judged_by = "the rules of the cluster";
-    return out;
+    return std::unique_ptr<RunGathering>(
+        std::make_unique<GatheringFrom>(transport, std::move(*source), run));
   };
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,10 +24,19 @@ struct ReportsOptions {
   std::string version;         // of this program, as the page says it
 };
 
+/// What is told of an attempt, on its way from the topics.
+class RunGathering {
+ public:
+  virtual ~RunGathering() = default;
+  /// The next batch of events, waiting at most a tenth of a second for it; nullopt: there are more.
+  virtual core::Result<std::optional<report::RunReport>> go_on() = 0;
+};
+
 class ReportsStage final : public AfterwardsStage<core::JobEvent> {
  public:
-  /// What is told of an attempt, from the topics; may take some seconds.
-  using Gather = std::function<core::Result<report::RunReport>(const core::RunRef& run)>;
+  /// gather_from().
+  using Gather =
+      std::function<core::Result<std::unique_ptr<RunGathering>>(const core::RunRef& run)>;
 
   /// `log` and `telemetry` outlive the stage.
   ReportsStage(ReportsOptions options, Gather gather, core::Log& log, core::Telemetry& telemetry);
@@ -34,8 +44,12 @@ class ReportsStage final : public AfterwardsStage<core::JobEvent> {
  private:
   std::optional<core::Duration> wanted(const core::JobEvent& job, const core::RecordView& record,
                                        const StageContext& context) override;
-  std::optional<core::RuleStatusEvent> work(const core::JobEvent& event,
-                                            const Instant& now) override;
+  bool work(const core::JobEvent& event, const Instant& now,
+            std::optional<core::RuleStatusEvent>& told) override;
+  void leave() override { gathering_.reset(); }
+  core::Result<std::optional<report::RunReport>> gather(const core::RunRef& run);
+  core::RuleStatusEvent write(const core::JobEvent& event,
+                              const core::Result<report::RunReport>& told, core::WallTime now);
 
   ReportsOptions options_;
   Gather gather_;
@@ -43,9 +57,12 @@ class ReportsStage final : public AfterwardsStage<core::JobEvent> {
   core::Counter& written_;
   core::Counter& failed_;
   core::Counter& skipped_;
+  core::Counter& too_many_;
+  std::unique_ptr<RunGathering> gathering_;  // of the first run that waits
 };
 
-/// What the topics say of one attempt. deadline_exceeded: they were not read to their end in time.
+/// What the topics say of one attempt. deadline_exceeded: nothing came of them, and they were not at
+/// their end.
 ReportsStage::Gather gather_from(ingest::Transport& transport);
 
 }  // namespace tocsin::app

@@ -1,9 +1,13 @@
 """`evidence: {keep: …}`: what issues were decided by is copied before retention takes it, also through a kill, and judged again from there."""
 import json
 import sqlite3
+import time
+
+import pytest
 
 from tests.e2e.test_evaluate_recorded import train
 from tests.e2e.test_recovery import wait_until
+from tests.support import journal
 from tests.support.program import run_cli
 from tests.support.telemetry import journal_events, kafka_events, kafka_produce, scalar
 from tocsin import wire
@@ -78,3 +82,61 @@ def test_a_folder_that_cannot_be_written_is_seen_by_a_person(server, tmp_path):
     assert "taken" in program.wait_for("evidence_failed", timeout=60)["error"]
     told = wait_until(lambda: [data for _, data, _ in journal_events(folder, "issues") if data.get("rule") == "evidence"], 30, "the status")
     assert told[-1]["status"] == "Error" and "are not kept" in told[-1]["reason"]
+
+
+def busy(runs, steps, padding):
+    """Records of many runs in turn, one of which breaks at its last step but ten."""
+    pad = "x" * padding
+    for step in range(steps):
+        for run in range(runs):
+            value = "NaN" if run == 7 and step == steps - 10 else 0.1
+            yield scalar(f"run-{run}", "loss", value, step, attributes={"pad": pad} if padding else {})
+
+
+@pytest.mark.parametrize("over", ["journal", "kafka"])
+def test_a_copy_from_a_busy_partition_ends_with_the_process_and_goes_on_with_the_next(server, tmp_path, over, request):
+    """As shipped but for one partition: 300 000 records, of which 3 000 are the run's. Half of the processes are asked to end, half are killed."""
+    runs, steps = 100, 3_000
+    kafka = request.getfixturevalue("kafka") if over == "kafka" else None
+    folder, kept, config = tmp_path / "data", tmp_path / "kept", tmp_path / "tocsin.yaml"
+    transport = f"{{kafka: {{bootstrap.servers: '{kafka}'}}}}" if kafka else f"{{journal: {folder}}}"
+    prefix = f"busy{time.monotonic_ns()}"
+    base = (f"transport: {transport}\ntopics: {{prefix: {prefix}, partitions: 1}}\nrules: [exploding_tensor]\nhttp: {{listen: '127.0.0.1:0'}}\n")
+    config.write_text(base)
+    engine = server(config, role="evaluate")
+    engine.wait_for("ready", timeout=90)
+    records = list(busy(runs, steps, 0))
+    for at in range(0, len(records), 50_000):
+        if kafka:
+            kafka_produce(kafka, f"{prefix}.telemetry.v1", records[at:at + 50_000])
+        else:
+            journal.append(folder, *records[at:at + 50_000])
+
+    def issues():
+        return firing(kafka_events(kafka, f"{prefix}.issues.v1") if kafka else journal_events(folder, "issues"))
+    wait_until(issues, 120, "the issue")
+    assert engine.stop() == 0
+    config.write_text(base + f"evidence: {{keep: first_signs, dir: {kept}}}\n")
+    left = 0
+    for turn in range(40):
+        one = server(config, role="evaluate")
+        one.wait_for("ready", timeout=90)
+        wait_until(lambda: list(kept.glob("*/.*.part")) or copies(kept), 60, "a copy that is begun")
+        time.sleep(0.02 * turn)
+        began = time.monotonic()
+        if turn % 2:
+            one.kill()
+        else:
+            assert one.stop() == 0, "a copy holds nobody up"
+            assert time.monotonic() - began < 10
+        left += not copies(kept)
+        if copies(kept):
+            break
+    assert left > 0, "no copy was left in between: there is nothing to see here"
+    [copy] = copies(kept)
+    assert not list(kept.glob("*/.*.part"))
+    with sqlite3.connect(copy / "telemetry.db") as database:
+        found = [json.loads(value)["step"] for (value,) in database.execute("select value from telemetry order by id")]
+    assert found == list(range(steps - 9)), (len(found), found[:3], found[-3:])
+    code, out, err = run_cli("evaluate", "--from", copy, "--rules", "exploding_tensor", "--format", "json")
+    assert code == 1 and {one["id"] for one in json.loads(out)["issues"] if one["status"] == "firing"} == set(issues()), out + err

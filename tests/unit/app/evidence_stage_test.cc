@@ -50,13 +50,10 @@ class EvidenceStageTest : public testing::Test {
     EXPECT_TRUE(stage_->open(at(1h)));
   }
   // What copy_evidence leaves behind, without a transport.
-  core::Result<EvidenceCopy> copy(const core::Issue& issue) {
+  core::Result<std::unique_ptr<EvidenceCopying>> copy(const core::Issue& issue) {
     if (!trouble_.empty()) return core::Error{core::Code::not_found, trouble_};
-    const fs::path directory = evidence_directory(folder_, issue);
-    fs::create_directories(directory);
-    std::ofstream(directory / "issue.json") << "{}";
-    copied_.push_back(issue.rule + " " + issue.labels.get("tensor"));
-    return EvidenceCopy{5, 500, 0};
+    ++begun_;
+    return std::unique_ptr<EvidenceCopying>(std::make_unique<FakeCopying>(*this, issue));
   }
   void tell(const core::Issue& issue, std::int64_t offset, core::Duration appended = 1h) {
     const core::OutRecord record = ingest::encode_issue(issue);
@@ -71,8 +68,29 @@ class EvidenceStageTest : public testing::Test {
     return stage_->tick({at(when), [](std::int32_t) { return true; }});
   }
 
+  class FakeCopying final : public EvidenceCopying {
+   public:
+    FakeCopying(EvidenceStageTest& test, core::Issue issue)
+        : test_(test), issue_(std::move(issue)) {}
+    core::Result<std::optional<EvidenceCopy>> go_on() override {
+      if (++batches_ < test_.batches_) return std::optional<EvidenceCopy>();
+      const fs::path directory = evidence_directory(test_.folder_, issue_);
+      fs::create_directories(directory);
+      std::ofstream(directory / "issue.json") << "{}";
+      test_.copied_.push_back(issue_.rule + " " + issue_.labels.get("tensor"));
+      return std::optional(EvidenceCopy{5, 500, 0});
+    }
+
+   private:
+    EvidenceStageTest& test_;
+    core::Issue issue_;
+    int batches_ = 0;
+  };
+
   fs::path folder_;
   EvidenceOptions options_;
+  int batches_ = 1;  // of a copy
+  int begun_ = 0;
   std::string trouble_;
   std::vector<std::string> copied_;
   core::NullLog log_;
@@ -92,6 +110,41 @@ TEST_F(EvidenceStageTest, ReadsAgainAfterACrashWhatIsNotKeptYet) {
   tell(issue_of("loss_spike"), 11);
   EXPECT_TRUE(take().records.empty());
   EXPECT_EQ(copied_.size(), 2U) << "it is there";
+}
+
+TEST_F(EvidenceStageTest, ALongCopyIsMadeLittleByLittleAndLeftWhenTheProcessEnds) {
+  batches_ = 3;
+  start();
+  tell(issue_of("overfit"), 10);
+  tell(issue_of("loss_spike"), 11);
+  EXPECT_EQ(take().positions->front().next, 10);
+  EXPECT_TRUE(tick(1h)) << "it goes on at once";
+  EXPECT_TRUE(take().empty());
+  stage_->finish(at(1h));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(take().empty()) << "nothing is begun any more";
+  EXPECT_EQ(begun_, 1);
+  EXPECT_TRUE(copied_.empty());
+  start();
+  tell(issue_of("overfit"), 10);
+  while (tick(2h)) take();
+  EXPECT_THAT(copied_, testing::ElementsAre("overfit loss"));
+}
+
+TEST_F(EvidenceStageTest, APartitionThatIsTakenAwayEndsItsCopyAndNoOther) {
+  batches_ = 2;
+  start();
+  tell(issue_of("overfit"), 10);
+  take();
+  const core::StreamPartition other{core::topic::kIssues, 4};
+  stage_->revoked({&other, 1});
+  take();
+  EXPECT_EQ(copied_.size(), 1U);
+  tell(issue_of("loss_spike"), 11);
+  take();
+  const core::StreamPartition gone{core::topic::kIssues, 3};
+  stage_->revoked({&gone, 1});
+  take();
+  EXPECT_EQ(copied_.size(), 1U);
 }
 
 TEST_F(EvidenceStageTest, KeepsAnIssueOnceAndOfItsLifeTheFirstReport) {

@@ -48,12 +48,9 @@ class ReportsStageTest : public testing::Test {
     EXPECT_TRUE(stage_->open(at(1h)));
     return *stage_;
   }
-  core::Result<report::RunReport> gather(const core::RunRef& run) {
+  core::Result<std::unique_ptr<RunGathering>> gather(const core::RunRef& run) {
     if (!trouble_.empty()) return core::Error{core::Code::deadline_exceeded, trouble_};
-    report::RunReport out;
-    out.run = run;
-    out.outcome = "completed";
-    return out;
+    return std::unique_ptr<RunGathering>(std::make_unique<FakeGathering>(run, batches_));
   }
   void event(core::JobPhase phase, std::int64_t offset, core::Duration appended = 1h) {
     core::JobEvent job;
@@ -75,7 +72,24 @@ class ReportsStageTest : public testing::Test {
     return text.str();
   }
 
+  class FakeGathering final : public RunGathering {
+   public:
+    FakeGathering(core::RunRef run, int batches) : run_(std::move(run)), left_(batches) {}
+    core::Result<std::optional<report::RunReport>> go_on() override {
+      if (--left_ > 0) return std::optional<report::RunReport>();
+      report::RunReport out;
+      out.run = run_;
+      out.outcome = "completed";
+      return std::optional(out);
+    }
+
+   private:
+    core::RunRef run_;
+    int left_;
+  };
+
   std::filesystem::path folder_;
+  int batches_ = 1;  // of events
   std::string trouble_;
   std::string url_;
   core::NullLog log_;
@@ -133,6 +147,28 @@ TEST_F(ReportsStageTest, SoAreTopicsThatAreNotReadInTime) {
   const StageOutput out = stage_->take(at(2h));
   ASSERT_EQ(out.records.size(), 1U);
   EXPECT_THAT(*out.records[0].record.value, HasSubstr(trouble_));
+}
+
+TEST_F(ReportsStageTest, LongTopicsAreReadLittleByLittleAndLeftWhenTheProcessEnds) {
+  batches_ = 3;
+  stage();
+  event(core::JobPhase::ended, 11);
+  EXPECT_TRUE(stage_->take(at(2h)).records.empty());
+  stage_->finish(at(2h));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(stage_->take(at(2h)).empty());
+  EXPECT_EQ(page(), "");
+  stage();
+  event(core::JobPhase::ended, 11);
+  for (int i = 0; i < 3; ++i) stage_->take(at(2h));
+  EXPECT_THAT(page(), HasSubstr("</html>"));
+}
+
+TEST_F(ReportsStageTest, OfEndsThatWaitThereAreSoManyAndTheRestIsCounted) {
+  stage();
+  for (int i = 0; i < 1200; ++i) event(core::JobPhase::ended, i);
+  EXPECT_THAT(telemetry_.render(), HasSubstr("tocsin_reports_total{result=\"too_many\"} 200"));
+  for (int i = 0; i < 1000; ++i) stage_->take(at(2h));
+  EXPECT_TRUE(stage_->take(at(2h)).empty()) << "what is counted is not read again";
 }
 
 TEST_F(ReportsStageTest, OfOldEndsThereIsNone) {
