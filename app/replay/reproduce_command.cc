@@ -18,7 +18,6 @@
 #include "app/replay/rule_items.h"
 #include "app/replay/slice.h"
 #include "app/text_table.h"
-#include "app/topic_view.h"
 #include "app/view_words.h"
 #include "core/json.h"
 #include "core/labels.h"
@@ -29,11 +28,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookPatience = std::chrono::milliseconds{30'000};
+constexpr auto kWait = std::chrono::milliseconds{100};
+constexpr int kPatience = 300;  // waits in a row without an event
+// Topics are read from their beginning: whoever waits for that is told that it goes on.
+constexpr std::uint64_t kSayEvery = 200'000;
 // Records that the verdict waited for (the end of a step, other workers) come with it.
 constexpr core::Duration kBehind = 2min;
 // Of a run whose beginning is not in the topics any more: names are sent again every five minutes.
 constexpr core::Duration kBefore = 6min;
+
+/// Says how far reading has come, on stderr.
+class Progress {
+ public:
+  explicit Progress(const char* what) : what_(what) {}
+  void operator()(std::uint64_t records) {
+    if (records / kSayEvery == said_) return;
+    said_ = records / kSayEvery;
+    std::cerr << "tocsin: " << records << " " << what_ << " read so far" << std::endl;
+  }
+
+ private:
+  const char* what_;
+  std::uint64_t said_ = 0;
+};
 
 /// What the topics say of the issue and of its run.
 struct Told {
@@ -60,7 +77,9 @@ core::Result<Told> read_told(ingest::Transport& transport, const std::string& id
   auto source = transport.source(options);
   if (!source) return source.error();
   Told out;
+  std::uint64_t records = 0;
   const auto apply = [&](const core::RecordView& record) {
+    ++records;
     if (record.tombstone) return;
     const auto decoded = ingest::decode_event(record);
     if (!decoded) return;
@@ -70,8 +89,16 @@ core::Result<Told> read_told(ingest::Transport& transport, const std::string& id
       if (job->started_at) out.started[{job->run.uid, job->run.attempt}] = *job->started_at;
     }
   };
-  if (auto read = read_to_end(**source, apply, kLookPatience); !read) return read.error();
-  return out;
+  Progress progress("events");
+  for (int waits = 0; waits < kPatience;) {
+    const auto read = (*source)->poll(kWait, 1024, apply);
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (read && *read == 0 && (*source)->at_end()) return out;
+    waits = read && *read > 0 ? 0 : waits + 1;
+    progress(records);
+  }
+  return core::Error{core::Code::deadline_exceeded,
+                     "nothing came of the topics for half a minute, and they are not at their end"};
 }
 
 /// Why the command ends here.
@@ -185,13 +212,19 @@ std::optional<Refused> Reproduction::read() {
   judge_ = std::move(*judge);
   ingest::Transport& from = directory_ != nullptr ? *directory_ : looking_.transport();
   RecordsOfRun of_run(run);
+  std::uint64_t records = 0;
+  Progress progress("records of telemetry");
   const auto take = [&](const core::RecordView& record) {
+    ++records;
     if (first_read_ < 0) first_read_ = record.offset;
     judge_->handle(record);
     if (slice_ != nullptr && of_run(record)) slice_->add(record);
   };
-  const auto end =
-      read_recording(from, core::topic::kTelemetry, span(), take, [&] { judge_->collect(); });
+  const auto between = [&] {
+    judge_->collect();
+    progress(records);
+  };
+  const auto end = read_recording(from, core::topic::kTelemetry, span(), take, between);
   if (!end) return Refused{kUnreachable, end.error().message};
   gaps_ = end->gaps;
   judge_->finish();
