@@ -10,10 +10,10 @@
 // Source      our own: docs/actions/stop_training.md.
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "actions/descriptor.h"
+#include "actions/issue_by_issue.h"
 #include "actions/label_is.h"
 #include "actions/local_process.h"
 #include "actions/message.h"
@@ -113,34 +113,12 @@ class StopTraining final : public core::Action {
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
                                std::chrono::milliseconds /*budget*/) override {
-    core::AttemptOutcome out;
-    const auto all = targets(notification);
-    if (all.empty()) return declined("not_firing", "no issue of the message is firing");
-    std::string said;
-    bool sent = false;
-    for (const auto& notified : all) {
-      core::AttemptOutcome one = stop(notified, notification.decided_at);
-      if (one.outcome != core::OutcomeClass::delivered) return one;
-      sent = sent || !one.declined;
-      if (out.code.empty() || !one.declined) out.code = one.code;
-      said += (said.empty() ? "" : "; ") + one.detail;
-      out.handles.insert(out.handles.end(), one.handles.begin(), one.handles.end());
-      std::move(one.issues.begin(), one.issues.end(), std::back_inserter(out.issues));
-    }
-    out.declined = !sent;
-    out.detail = said;
-    return out;
+    return issue_by_issue(targets(notification), [&](const core::NotifiedIssue& one) {
+      return stop(one, notification.decided_at);
+    });
   }
 
  private:
-  static core::AttemptOutcome declined(std::string code, std::string detail) {
-    core::AttemptOutcome out;
-    out.declined = true;
-    out.code = std::move(code);
-    out.detail = std::move(detail);
-    return out;
-  }
-
   core::AttemptOutcome stop(const core::NotifiedIssue& notified, WallTime decided) {
     const core::Issue& issue = notified.issue;
     const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
@@ -167,11 +145,7 @@ class StopTraining final : public core::Action {
     out.handles = {{"command_id", command.command_id}};
     if (const auto written = send_(command); !written) {
       ledger_->release(command);
-      out.outcome = written.error().retryable() ? core::OutcomeClass::transient
-                                                : core::OutcomeClass::configuration;
-      out.code = to_string(written.error().code);
-      out.detail = written.error().message;
-      return out;
+      return not_written(std::move(out), written.error());
     }
     out.code = "requested";
     out.detail =
@@ -224,11 +198,9 @@ class StopTraining final : public core::Action {
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
                                           const std::optional<CurrentRun>& current) const {
-    const core::Issue& issue = notified.issue;
-    core::Command out = stop_command(cfg_.terms, issue, current, clock_.now());
+    core::Command out = stop_command(cfg_.terms, notified.issue, current, clock_.now());
     out.requested_by = "router";
-    out.reason = {issue.rule, notified.issue_key, notified.episode, issue.event_id,
-                  issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
+    out.reason = reason_of(notified);
     return out;
   }
 
