@@ -6,6 +6,7 @@
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
 //   stop_by_hand.h    the stop that a person asks for
+//   profile_ledger.h  which runs were asked for profiles, across restarts
 //   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
 //   stop_muster.h     has every rank heard of the step at which all leave?
 //   own_issues.h      the issues that this room makes itself
@@ -25,5 +26,6 @@
 #include "actions/stop_by_hand.h"
 #include "actions/stop_failed.h"
 #include "actions/stop_ladder.h"
+#include "actions/profile_ledger.h"
 #include "actions/stop_ledger.h"
 #include "actions/stop_muster.h"

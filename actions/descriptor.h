@@ -28,6 +28,7 @@ class Mailer;
 class MqttConnector;
 class IssueMetrics;
 class StopLedger;
+class ProfileLedger;
 
 /// A run as its newest job event shows it.
 struct CurrentRun {
@@ -61,6 +62,8 @@ struct Environment {
   /// What was asked of whom, restored from `commands` before the first attempt. null: an own one
   /// that knows nothing of the time before (a command sent by hand, tests).
   StopLedger* stops = nullptr;
+  /// The same for profiles.
+  ProfileLedger* profiles = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
 

@@ -172,6 +172,7 @@ core::Status Maker::prepare_routing() {
   environment.host = options_.host;
   environment.issue_metrics = &parts_.issue_metrics;
   environment.stops = &parts_.ledger;
+  environment.profiles = &parts_.profiles;
   environment.current_run = [board = &parts_.board](const core::RunUid& run) {
     return board->find(run);
   };
@@ -243,7 +244,7 @@ core::Status Maker::route() {
   if (!routes_anything(config_)) return core::ok();
   if (const auto status = prepare_routing(); !status) return status;
   add("runs", std::make_unique<RunsStage>(
-                  parts_.board, parts_.ledger, config_.cluster,
+                  parts_.board, parts_.ledger, parts_.profiles, config_.cluster,
                   [leadership = parts_.leadership.get()] { return leadership->term() != 0; }));
   add_route();
   add_deliver();

@@ -13,8 +13,9 @@
 #include <utility>
 
 #include "actions/descriptor.h"
-#include "actions/message_view.h"
-#include "actions/profile_budget.h"
+#include "actions/issue_by_issue.h"
+#include "actions/profile_ledger.h"
+#include "actions/trace_start.h"
 
 namespace tocsin::actions {
 namespace {
@@ -28,37 +29,24 @@ struct ProfileConfig final : ActionConfig {
 
   bool stacks = true;
   std::int64_t trace = 0;  // steps
-  ProfileBudget::Limits limits;
+  ProfileLimits limits;
 
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const override;
 };
 
-// The first step of a trace: so far ahead that each rank hears of it before. The first steps of a run are
-// slow, and so is the pace that they tell.
-struct TraceStart {
-  static constexpr double kAhead = 3;           // seconds
-  static constexpr double kLongestReport = 60;  // that a step is carried on to now
-  static constexpr std::int64_t kLeast = 10;    // steps
-  static constexpr std::int64_t kMost = 100'000;
-  static constexpr std::int64_t kYoung = 100;
-  static constexpr double kFaster = 4;
-
-  static std::int64_t of(const CurrentRun& run, WallTime now) {
-    const double pace = std::max(run.step_seconds.value_or(1), 1e-6);
-    const std::int64_t told = std::max<std::int64_t>(0, run.step.value_or(0));
-    const double since = std::chrono::duration<double>(now - run.step_at).count();
-    const double passed = std::clamp(since, 0.0, kLongestReport) / pace;
-    const double ahead = std::min(kAhead / pace * (told < kYoung ? kFaster : 1), 1e9);
-    return told + static_cast<std::int64_t>(passed) +
-           std::clamp(static_cast<std::int64_t>(ahead), kLeast, kMost);
-  }
-};
-
 std::string id_of(const core::NotifiedIssue& one) {
   return core::command_id(one.issue.run.uid, one.issue.run.attempt, "profile",
                           one.issue_key + "/" + std::to_string(one.episode));
+}
+
+std::vector<core::NotifiedIssue> firing(const core::Notification& notification) {
+  std::vector<core::NotifiedIssue> out;
+  for (const core::NotifiedIssue& one : notification.issues) {
+    if (one.issue.status == core::IssueStatus::firing) out.push_back(one);
+  }
+  return out;
 }
 
 class ProfileTraining final : public core::Action {
@@ -67,13 +55,13 @@ class ProfileTraining final : public core::Action {
       : cfg_(cfg),
         clock_(*environment.clock),
         send_(environment.send_command),
-        current_run_(environment.current_run) {}
+        current_run_(environment.current_run),
+        ledger_(environment.profiles != nullptr ? environment.profiles : &own_) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
     core::ValueList out;
-    for (const core::NotifiedIssue& one : notification.issues) {
-      if (one.issue.status != core::IssueStatus::firing) continue;
+    for (const core::NotifiedIssue& one : firing(notification)) {
       out.push_back(core::ValueMap{{"command_id", id_of(one)},
                                    {"run", to_text(one.issue.run.uid)},
                                    {"attempt", std::uint64_t{one.issue.run.attempt}},
@@ -86,28 +74,11 @@ class ProfileTraining final : public core::Action {
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
                                std::chrono::milliseconds /*budget*/) override {
-    core::AttemptOutcome out = declined("not_firing", "");
-    for (const core::NotifiedIssue& one : notification.issues) {
-      if (one.issue.status != core::IssueStatus::firing) continue;
-      core::AttemptOutcome asked = ask(one);
-      if (asked.outcome != core::OutcomeClass::delivered) return asked;
-      if (out.declined) out.code = asked.code;
-      out.declined = out.declined && asked.declined;
-      out.detail += (out.detail.empty() ? "" : "; ") + asked.detail;
-      out.handles.insert(out.handles.end(), asked.handles.begin(), asked.handles.end());
-    }
-    return out;
+    return issue_by_issue(firing(notification),
+                          [&](const core::NotifiedIssue& one) { return ask(one); });
   }
 
  private:
-  static core::AttemptOutcome declined(std::string code, std::string detail) {
-    core::AttemptOutcome out;
-    out.declined = true;
-    out.code = std::move(code);
-    out.detail = std::move(detail);
-    return out;
-  }
-
   core::AttemptOutcome ask(const core::NotifiedIssue& one) {
     const core::RunRef& run = one.issue.run;
     const std::string name = "run " + to_text(run.uid);
@@ -124,19 +95,14 @@ class ProfileTraining final : public core::Action {
       out.detail = name + " has not told the time of a step yet";
       return out;
     }
-    const core::Command command = command_for(one, *current);
-    const auto answer =
-        budget_.take(cfg_.limits, run.uid, run.attempt, command.command_id, command.issued_at);
-    if (answer != ProfileBudget::Answer::ask) return refused(answer, name, command);
+    core::Command command = command_for(one, *current);
+    const auto answer = ledger_->reserve(command, cfg_.limits);
+    if (answer != ProfileLedger::Answer::ask) return refused(answer, name, command);
     core::AttemptOutcome out;
     out.handles = {{"command_id", command.command_id}};
     if (const auto written = send_(command); !written) {
-      budget_.give_back(run.uid, command.command_id);
-      out.outcome = written.error().retryable() ? core::OutcomeClass::transient
-                                                : core::OutcomeClass::configuration;
-      out.code = to_string(written.error().code);
-      out.detail = written.error().message;
-      return out;
+      ledger_->release(command);
+      return not_written(std::move(out), written.error());
     }
     out.code = "requested";
     out.detail =
@@ -147,13 +113,13 @@ class ProfileTraining final : public core::Action {
     return out;
   }
 
-  core::AttemptOutcome refused(ProfileBudget::Answer answer, const std::string& name,
+  core::AttemptOutcome refused(ProfileLedger::Answer answer, const std::string& name,
                                const core::Command& command) const {
     switch (answer) {
-      case ProfileBudget::Answer::too_soon:
+      case ProfileLedger::Answer::too_soon:
         return declined("too_soon",
                         name + " was asked less than " + core::to_text(cfg_.limits.every) + " ago");
-      case ProfileBudget::Answer::too_many:
+      case ProfileLedger::Answer::too_many:
         return declined("too_many",
                         name + " was asked " + std::to_string(cfg_.limits.most) + " times");
       default:
@@ -175,12 +141,14 @@ class ProfileTraining final : public core::Action {
     out.issued_at = clock_.now();
     out.expires_at = out.issued_at + ProfileConfig::kExpires;
     out.requested_by = "router";
-    out.reason = {issue.rule, one.issue_key, one.episode, issue.event_id,
-                  issue.summary.empty() ? evidence_sentence(issue) : issue.summary};
+    out.reason = reason_of(one);
     core::ValueMap args{{"kind", cfg_.trace > 0 ? "trace" : "stacks"}};
     if (cfg_.stacks) args.emplace_back("tell", true);
     if (cfg_.trace > 0) {
-      args.emplace_back("from_step", TraceStart::of(current, out.issued_at));
+      args.emplace_back("from_step", TraceStart::of(
+                                         std::max<std::int64_t>(0, current.step.value_or(0)),
+                                         current.step_at, current.step_seconds.value_or(1),
+                                         out.issued_at));
       args.emplace_back("steps", cfg_.trace);
     }
     out.args = std::move(args);
@@ -191,7 +159,8 @@ class ProfileTraining final : public core::Action {
   core::Clock& clock_;
   std::function<core::Status(const core::Command&)> send_;
   std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;
-  ProfileBudget budget_;
+  ProfileLedger own_;  // where nobody keeps one
+  ProfileLedger* ledger_;
 };
 
 core::Result<std::unique_ptr<core::Action>> ProfileConfig::build(

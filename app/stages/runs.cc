@@ -8,10 +8,12 @@
 
 namespace tocsin::app {
 
-RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string cluster,
+RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger,
+                     actions::ProfileLedger& profiles, std::string cluster,
                      std::function<bool()> leads)
     : board_(board),
       ledger_(ledger),
+      profiles_(profiles),
       source_("/" + std::move(cluster) + "/router"),
       leads_(std::move(leads)),
       muster_([this](const core::RunUid& run) { return board_.find(run); }) {
@@ -40,6 +42,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
     if (decoded->command) {
       ledger_.on_command(*decoded->command);
+      profiles_.on_command(*decoded->command);
       muster_.on_command(*decoded->command, context.now.wall);
     } else if (decoded->action == "stop") {
       ledger_.on_withdrawn(decoded->run);
@@ -51,6 +54,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     const auto ack = ingest::decode_ack(record);
     if (!ack) return Refusal{"bad_ack", ack.error().message};
     muster_.on_ack(*ack);
+    ask_again(*ack, context.now.wall);
     return std::nullopt;
   }
   if (record.tombstone) return std::nullopt;
@@ -66,6 +70,14 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     }
   }
   return std::nullopt;
+}
+
+// A rank had passed the first step of a trace when it heard of it.
+void RunsStage::ask_again(const core::Ack& ack, core::WallTime now) {
+  if (!board_.complete() || !leads_()) return;
+  const auto current = board_.find(ack.run);
+  if (!current) return;
+  if (auto later = profiles_.on_ack(ack, *current, now)) again_.push_back(*std::move(later));
 }
 
 StageOutput RunsStage::take(const Instant& /*now*/) {

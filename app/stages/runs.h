@@ -1,6 +1,7 @@
-// What is going on and what was asked of whom: keeps the board of runs and the ledger of stops up
-// to date from `registry` and `commands`. Writes only stops, again: for workers of the same attempt
-// that started after one was written, and for a later step where a rank has not heard in time.
+// What is going on and what was asked of whom: keeps the board of runs and the ledgers of stops and
+// of profiles up to date from `registry` and `commands`. Writes only what was asked before, again:
+// stops for workers of the same attempt that started after one was written, and stops and traces for
+// a later step where a rank has not heard in time.
 #pragma once
 
 #include <functional>
@@ -16,10 +17,9 @@ namespace tocsin::app {
 
 class RunsStage final : public Stage {
  public:
-  /// `leads`: does this process lead routing? Only then does it write stops again for workers that
-  /// started after one was written. Everything outlives the stage.
-  RunsStage(RunBoard& board, actions::StopLedger& ledger, std::string cluster,
-            std::function<bool()> leads);
+  /// `leads`: does this process lead routing? Only then does it write anything again. Everything outlives the stage.
+  RunsStage(RunBoard& board, actions::StopLedger& ledger, actions::ProfileLedger& profiles,
+            std::string cluster, std::function<bool()> leads);
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -30,13 +30,16 @@ class RunsStage final : public Stage {
   StageOutput take(const Instant& now) override;
 
  private:
+  void ask_again(const core::Ack& ack, core::WallTime now);
+
   StageWiring wiring_;
   RunBoard& board_;
   actions::StopLedger& ledger_;
+  actions::ProfileLedger& profiles_;
   std::string source_;  // CloudEvents source of commands
   std::function<bool()> leads_;
   actions::StopMuster muster_;
-  std::vector<core::Command> again_;  // stops to be written once more
+  std::vector<core::Command> again_;  // commands to be written once more
   std::set<std::int32_t> inputs_;
 };
 

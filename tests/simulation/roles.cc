@@ -79,6 +79,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   core::Telemetry& telemetry = *process.ground().telemetry;
   auto& board = process.keep(std::make_unique<app::RunBoard>());
   auto& ledger = process.keep(std::make_unique<actions::StopLedger>());
+  auto& profiles = process.keep(std::make_unique<actions::ProfileLedger>());
   auto& chance = process.keep(std::make_unique<Random>(random));
   app::AppConfig config;
   config.receivers = receivers_config();
@@ -88,6 +89,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   environment.telemetry = &telemetry;
   environment.host = kHost;
   environment.stops = &ledger;
+  environment.profiles = &profiles;
   environment.current_run = [&board](const core::RunUid& run) { return board.find(run); };
   auto built = app::ActionSet::build(config, process.transport(), environment);
   if (!built) std::abort();
@@ -95,7 +97,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   process.lead();
   const auto leads = [&process] { return process.leads(); };
 
-  process.add(std::make_unique<app::RunsStage>(board, ledger, "", leads));
+  process.add(std::make_unique<app::RunsStage>(board, ledger, profiles, "", leads));
   app::RouteOptions route;
   route.route = parts.scenario->route;
   route.integrations = app::routing_integrations(config.receivers);

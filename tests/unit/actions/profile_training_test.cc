@@ -51,7 +51,7 @@ TEST(ProfileTraining, AsksOnceForStacksAndTheSameStepsOfAllRanks) {
   EXPECT_EQ(command.reason.rule, "exploding_tensor");
   // 400, four steps since it was told, and three seconds; at least ten steps.
   EXPECT_EQ(core::to_json(command.args),
-            R"({"kind":"trace","tell":true,"from_step":414,"steps":5})");
+            R"({"kind":"trace","tell":true,"from_step":414,"steps":5,"asked":1})");
 }
 
 TEST(ProfileTraining, TheFirstStepIsFurtherAheadInAYoungRunAndInAQuickOne) {
@@ -73,7 +73,7 @@ TEST(ProfileTraining, OfStacksAloneNoPaceIsNeeded) {
   bench.current->step_seconds.reset();
   const auto action = bench.make("profile_training", "{}");
   EXPECT_EQ(deliver(*action, sample_notification()).code, "requested");
-  EXPECT_EQ(core::to_json(bench.commands.at(0).args), R"({"kind":"stacks","tell":true})");
+  EXPECT_EQ(core::to_json(bench.commands.at(0).args), R"({"kind":"stacks","tell":true,"asked":1})");
   const core::AttemptOutcome held =
       deliver(*bench.make("profile_training", "{trace: 2, stacks: false}"), sample_notification());
   EXPECT_EQ(held.outcome, core::OutcomeClass::transient);
@@ -113,6 +113,96 @@ TEST(ProfileTraining, ARouterThatStartsAnewWritesTheSameCommand) {
   EXPECT_EQ(bench.commands[0].command_id, bench.commands[1].command_id);
   EXPECT_EQ(bench.commands[0].revision, bench.commands[1].revision)
       << "a hook takes an id and revision once";
+}
+
+// What a router reads of `commands` when it starts: of each slot the newest.
+TEST(ProfileTraining, TheBudgetOutlivesTheRouter) {
+  ProfileBench bench;
+  ProfileLedger before;
+  bench.environment.profiles = &before;
+  const char* limits = "{every: 10m, most: 3}";
+  deliver(*bench.make("profile_training", limits), of_episode(1));
+  bench.clock.advance(11min);
+  deliver(*bench.make("profile_training", limits), of_episode(2, kStart));
+  ASSERT_EQ(bench.commands.size(), 2U);
+  ProfileLedger after;
+  after.on_command(bench.commands[1]);
+  bench.environment.profiles = &after;
+  const auto action = bench.make("profile_training", limits);
+  EXPECT_EQ(deliver(*action, of_episode(2, kStart)).code, "already_requested");
+  EXPECT_EQ(deliver(*action, of_episode(3)).code, "too_soon");
+  bench.clock.advance(11min);
+  EXPECT_EQ(deliver(*action, of_episode(3)).code, "requested");
+  bench.clock.advance(11min);
+  EXPECT_EQ(deliver(*action, of_episode(4)).code, "too_many");
+  EXPECT_EQ(core::to_json(bench.commands.at(2).args), R"({"kind":"stacks","tell":true,"asked":3})");
+}
+
+TEST(ProfileTraining, WhatPeopleAskForTakesNothingFromTheBudget) {
+  ProfileBench bench;
+  deliver(*bench.make("profile_training", "{}"), of_episode(1));
+  core::Command person = bench.commands.at(0);
+  person.requested_by = "ann";
+  person.command_id = "cmd_person";
+  ProfileLedger ledger;
+  ledger.on_command(person);
+  bench.environment.profiles = &ledger;
+  EXPECT_EQ(deliver(*bench.make("profile_training", "{most: 1}"), of_episode(2)).code, "requested");
+}
+
+core::Ack too_late(const core::Command& command, std::int64_t step) {
+  core::Ack out;
+  out.command_id = command.command_id;
+  out.revision = command.revision;
+  out.action = "profile";
+  out.phase = "refused";
+  out.reason = "too_late: step " + std::to_string(step) + " has begun";
+  out.run = command.run;
+  out.attempt = command.attempt;
+  out.rank = 1;
+  out.step = step;
+  out.time = command.issued_at + 1s;
+  return out;
+}
+
+TEST(ProfileTraining, WhoWasAskedTooLateIsAskedOnceMoreForALaterStep) {
+  ProfileBench bench;
+  ProfileLedger ledger;
+  bench.environment.profiles = &ledger;
+  deliver(*bench.make("profile_training", "{trace: 5}"), sample_notification());
+  const core::Command first = bench.commands.at(0);
+  const core::Ack late = too_late(first, 430);
+  const auto again = ledger.on_ack(late, *bench.current, kStart + 2s);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->command_id, first.command_id);
+  EXPECT_EQ(again->revision, first.revision + 1);
+  EXPECT_EQ(again->expires_at, kStart + 62s);
+  // Step 430 a second ago, at half a second each, and nine seconds.
+  EXPECT_EQ(core::to_json(again->args),
+            R"({"kind":"trace","tell":true,"steps":5,"asked":1,"from_step":450,"again":true})");
+  EXPECT_FALSE(ledger.on_ack(late, *bench.current, kStart + 2s)) << "the other ranks' answers";
+  EXPECT_FALSE(ledger.on_ack(too_late(*again, 460), *bench.current, kStart + 9s)) << "once";
+  bench.clock.advance(11min);
+  EXPECT_EQ(deliver(*bench.make("profile_training", "{most: 2}"), of_episode(9)).code, "requested")
+      << "it was one request";
+}
+
+TEST(ProfileTraining, NobodyIsAskedAgainForWhatIsOver) {
+  ProfileBench bench;
+  ProfileLedger ledger;
+  bench.environment.profiles = &ledger;
+  deliver(*bench.make("profile_training", "{trace: 5}"), sample_notification());
+  const core::Ack late = too_late(bench.commands.at(0), 430);
+  EXPECT_FALSE(ledger.on_ack(late, *bench.current, kStart + 61s)) << "nobody answers any more";
+  core::Ack busy = late;
+  busy.reason = "busy: another trace goes on";
+  EXPECT_FALSE(ledger.on_ack(busy, *bench.current, kStart + 2s));
+  CurrentRun another = *bench.current;
+  another.attempt = 2;
+  EXPECT_FALSE(ledger.on_ack(late, another, kStart + 2s));
+  core::Ack older = late;
+  older.revision -= 1;
+  EXPECT_FALSE(ledger.on_ack(older, *bench.current, kStart + 2s));
 }
 
 TEST(ProfileTraining, WhatDoesNotGoOnIsAskedNothing) {

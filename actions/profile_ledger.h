@@ -1,0 +1,61 @@
+// Which runs were asked for profiles, how often, and who was asked too late.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "core/command.h"
+#include "core/identity.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+struct CurrentRun;
+
+/// How often one run may be asked.
+struct ProfileLimits {
+  core::Duration every = std::chrono::minutes(10);  // least time between two
+  std::uint64_t most = 5;                           // of one attempt
+};
+
+/// The slots <run uid>/profile of the topic `commands`, as far as the router has written them. No
+/// clock, no I/O: a restart rebuilds it from the topic, which keeps the newest command of each run;
+/// that says how many there were (`asked`). Thread-safe. A run is forgotten two days after it was
+/// asked last.
+class ProfileLedger {
+ public:
+  enum class Answer : std::uint8_t { ask, asked_before, too_soon, too_many };
+
+  /// A record of `commands`, at start and later. Other actions, and what people ask for, are passed
+  /// over.
+  void on_command(const core::Command& command);
+  /// `ask`: taken from the budget, and `wanted` says so; release() it if it cannot be written.
+  Answer reserve(core::Command& wanted, const ProfileLimits& limits);
+  void release(const core::Command& command);
+
+  /// An answer of a rank. The first one that says that it was too late for a trace of ours has the
+  /// run asked once more, for a later step: the command to be written.
+  std::optional<core::Command> on_ack(const core::Ack& ack, const CurrentRun& current,
+                                      core::WallTime now);
+
+ private:
+  struct Run {
+    std::uint32_t attempt = 0;
+    std::uint64_t asked = 0;          // also those whose commands are not known any more
+    std::set<std::string> commands;   // ids
+    core::WallTime last{};
+    std::optional<core::Command> newest;
+    std::optional<core::WallTime> before;  // of the reservation
+  };
+
+  std::mutex mutex_;  // guards all below
+  std::map<core::RunUid, Run> runs_;
+};
+
+}  // namespace tocsin::actions
