@@ -41,6 +41,7 @@ rules:
   - use: overfit                      # the evaluation loss leaves its best behind
   - use: stalled_training_rule        # no sign of progress for so long
     with: { threshold: 1800 }         # seconds
+    actions: [look]                   # each rank says where it stands: see the receiver `look` below
 
 # Who is told, and when. Children under `routes` narrow it down by labels.
 route:
@@ -57,6 +58,8 @@ receivers:
   team:
     publish_metric: {}                # for Prometheus, at http://127.0.0.1:9760/metrics/issues
     # email: { to: [ml-team@example.com], from: tocsin@example.com, host: smtp.example.com }
+  look:                               # stacks of all threads, as the issue worker_place of each rank
+    profile_training: {}              # at most every 10 minutes, 5 times per attempt
   # oncall:
   #   webhook: { url: "https://alerts.example.com/tocsin", secret_file: /run/secrets/tocsin-webhook }
   # stop:                             # a run that is beyond help saves a checkpoint and ends

@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 from tests.support.hook_support import wait_for
-from tests.support.program import BUILD, ROOT
+from tests.support.program import BUILD, ROOT, run_cli
 from tests.support.telemetry import journal_events, kafka_events
 
 CONFIG = """
@@ -102,3 +102,49 @@ def test_a_rank_that_is_slow_says_where_and_both_trace(server, tmp_path, over, r
         go.touch()
         assert [job.wait(60) for job in jobs] == [0, 0]
     one.wait_for("job_ended", timeout=60)
+
+
+HANGS = """
+import os, sys, time
+import tocsin
+hook = tocsin.watch(run="r", job="hangs")
+for step in range(20):
+    hook.log(loss=1.0 / (step + 1))
+    hook.step()
+    time.sleep(0.02)
+
+def the_place_where_it_hangs():
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+
+the_place_where_it_hangs()
+hook.close()
+"""
+
+
+def test_the_configuration_that_init_writes_shows_where_a_run_hangs(server, tmp_path):
+    """But for the half hour that it waits."""
+    config, folder = tmp_path / "tocsin.yaml", tmp_path / "data"
+    assert run_cli("init", config)[0] == 0
+    written = config.read_text()
+    changed = written.replace("threshold: 1800", "threshold: 3").replace("./tocsin-data", str(folder)).replace("127.0.0.1:9760", "127.0.0.1:0")
+    assert changed != written and "actions: [look]" in changed
+    config.write_text(changed)
+    one = server(config)
+    one.wait_for("ready", timeout=90)
+    script, go = tmp_path / "train.py", tmp_path / "enough"
+    script.write_text(textwrap.dedent(HANGS))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    job = subprocess.Popen([sys.executable, script, go], env={**environment, "TOCSIN_CONFIG": str(config), "PYTHONPATH": str(ROOT / "python")})
+    try:
+        def places():
+            return [data for _, data, _ in journal_events(folder, "issues") if data.get("rule") == "worker_place"]
+
+        assert wait_for(places, 60)
+        [place] = {json.dumps(one["evidence"]["values"]["threads"][0]) for one in places()}
+        assert "the_place_where_it_hangs" in place
+        assert places()[0]["evidence"]["values"]["asked_by"] == "stalled_training_rule"
+    finally:
+        go.touch()
+        assert job.wait(60) == 0
