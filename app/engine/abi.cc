@@ -181,6 +181,7 @@ int32_t tocsin_engine_stats(tocsin_engine* engine, char* buffer, size_t size, si
                              {"stops", counts.stops},
                              {"seconds", static_cast<double>(counts.cost.count()) * 1e-9},
                              {"rules", std::uint64_t{counts.rules}},
+                             {"without_receivers", counts.without_receivers},
                              {"error", counts.error}};
     return copy_out(core::to_json(out), buffer, size, length);
   });

@@ -17,7 +17,8 @@ constexpr const char* kGroups[] = {"default", "all_pytorch", "all_xgboost", "all
 constexpr const char* kForeign[] = {
     "transport",     "topics",    "capture", "collect",  "route",          "receivers",
     "inhibit_rules", "templates", "store",   "insights", "time_intervals", "router",
-    "http",          "log",       "include", "version",  "external_url",   "plugins"};
+    "http",          "log",       "include", "version",  "external_url",   "plugins",
+    "reports",       "evidence"};
 
 /// Of a group, in its order.
 std::vector<std::string> rules_of(const std::string& group) {

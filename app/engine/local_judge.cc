@@ -80,6 +80,17 @@ bool StopChoice::asks(const core::Issue& issue) const {
   return rules_.contains(issue.rule) || (from_ && issue.severity >= *from_);
 }
 
+std::string without_receivers(const rules::RulesConfig& rules) {
+  std::string out;
+  for (const rules::RuleSettings& rule : rules.rules) {
+    std::string receivers;
+    for (const std::string& one : rule.actions) receivers += (receivers.empty() ? "" : ", ") + one;
+    if (receivers.empty()) continue;
+    out += (out.empty() ? "" : ", ") + rule.name + " (" + receivers + ")";
+  }
+  return out;
+}
+
 std::string issue_sentence(const core::Issue& issue) {
   std::string out = issue.status == core::IssueStatus::firing
                         ? std::string(core::to_string(issue.severity))
@@ -95,6 +106,7 @@ LocalJudge::LocalJudge(LocalJudgeOptions options, const core::Clock& clock)
       clock_(clock),
       topic_(ingest::full_topic_name(options_.rules.topic_prefix, core::topic::kTelemetry)) {
   counts_.rules = options_.rules.rules.rules.size();
+  counts_.without_receivers = without_receivers(options_.rules.rules);
 }
 
 core::Result<std::shared_ptr<LocalJudge>> LocalJudge::create(LocalJudgeOptions options,

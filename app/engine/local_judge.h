@@ -65,6 +65,7 @@ struct JudgeCounts {
   std::uint64_t stops = 0;
   core::Duration cost{0};
   std::size_t rules = 0;
+  std::string without_receivers;  // "rule (receiver, …), …": whose `actions` nobody carries out here
   std::string error;  // the newest refusal, or what ended the judging; empty: nothing
 };
 
@@ -140,6 +141,9 @@ class LocalJudge : public std::enable_shared_from_this<LocalJudge> {
   std::set<std::pair<core::RunUid, std::uint32_t>> stopped_;
   std::set<std::string> told_;  // keys of issues that a person was told of
 };
+
+/// "rule (receiver, …), …" of the rules that name receivers.
+std::string without_receivers(const rules::RulesConfig& rules);
 
 /// "critical exploding_tensor at step 30: 12 NaN in gradient/fc.weight".
 std::string issue_sentence(const core::Issue& issue);

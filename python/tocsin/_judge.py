@@ -41,7 +41,11 @@ class Judge:
     """Says each issue once, from a thread of its own that sleeps in the library until there is one:
     only the interpreter's own stderr reaches a notebook."""
 
-    def __init__(self, client: "_client.Client") -> None:
+    def __init__(self, client: "_client.Client", without_receivers: str = "") -> None:
+        """``without_receivers``: rules whose ``actions`` nobody carries out here."""
+        if without_receivers:
+            say(f"rules that judge in this process have no receivers: nothing is done for the actions of {without_receivers}. "
+                "watch(stop=…) ends the run from here; tocsin up carries out all of them")
         self._client = client
         self._told = 0
         self._kept: Optional[List[Dict[str, Any]]] = None  # once the client is closed

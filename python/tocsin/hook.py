@@ -90,7 +90,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         if judge.get("error"):
             self.errors.add("rules", ValueError(judge["error"]))
         elif judge:
-            self.judge = Judge(client)
+            self.judge = Judge(client, str(judge.get("without_receivers", "")) if self.rank == 0 else "")
         if self.rank == 0:  # a line per launch, not one per rank
             say(f"watching run {self.run} (job {self.job}), "
                 f"writing to {counters.get('out', '')}"

@@ -224,3 +224,24 @@ def test_quiet_is_quiet(out, capfd, monkeypatch):
         assert hook.issues()
         hook.close()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rules", ({"rules": [{"use": "exploding_tensor", "actions": ["stop", "look"]}, "overfit"]},
+                                   [{"use": "exploding_tensor", "actions": ["stop", "look"]}, {"use": "overfit"}]))
+def test_actions_that_nobody_carries_out_here_are_named_at_once(out, capfd, rules):
+    hook = tocsin.watch(out=out, rules=rules)
+    said = capfd.readouterr().err
+    assert "nothing is done for the actions of exploding_tensor (stop, look). watch(stop=" in said
+    assert train(hook) is None and {issue["rule"] for issue in hook.issues()} == {"exploding_tensor"}
+    hook.close()
+
+
+def test_a_whole_configuration_of_a_server_is_taken(out, tmp_path, capfd):
+    """Of its sections those that judge."""
+    config = tmp_path / "tocsin.yaml"
+    config.write_text("rules: [exploding_tensor]\nevidence: {keep: first_signs}\nreports: {at_end: html}\nroute: {receiver: r}\n"
+                      "receivers: {r: {publish_metric: {}}}\n")
+    hook = tocsin.watch(out=out, rules=str(config))
+    assert hook.stats()["judge"]["error"] == "" and hook.stats()["judge"]["rules"] == 1
+    hook.close()
+    assert "receivers" not in capfd.readouterr().err
