@@ -1,5 +1,10 @@
 """Inputs and outputs of modules: opt-in, by patterns or because a rule asks; model inputs, predictions and labels."""
+import copy
+import io
 import json
+import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -292,3 +297,29 @@ def test_a_model_that_is_applied_itself_is_seen_once(out):
     rows = module_rows(out, 2)
     assert rows["Net_input_0"]["count"] == 30 and rows["relu_output_1"]["count"] == 40
     assert rows["body_output_0"]["count"] == 40
+
+
+@pytest.mark.parametrize("scripted", (False, True))
+def test_a_model_whose_modules_are_captured_is_copied_pickled_and_scripted_as_any(out, tmp_path, scripted):
+    """As averages of weights, checkpoints of whole models and workers do; where it is unpickled nothing of ours has to be there."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    model[1].criterion = torch.nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    capture = {"every": "1 step", "overhead": "100%", "collections": {"seen": {"include": ["put_"]}}}
+    hook = tocsin.watch(model, optimizer, out=out, loss=model[1].criterion, capture=capture)
+    batch = torch.randn(5, 6)
+    model[1].criterion(model(batch), torch.randint(0, 3, (5,))).backward()
+    optimizer.step()
+    if scripted:
+        assert torch.equal(torch.jit.script(model)(batch), model(batch))
+    twin = copy.deepcopy(model)
+    assert torch.equal(twin(batch), model(batch))
+    torch.save(model, io.BytesIO())
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
+    done = subprocess.run([sys.executable, "-c", "import pickle, sys, torch; model = pickle.load(open(sys.argv[1], 'rb')); print(model(torch.ones(1, 6)).shape); "
+                           "assert not any('tocsin' in name for name in sys.modules)", str(tmp_path / "model.pickle")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert hook.stats()["hook_errors_total"] == {}
+    hook.close()
+    assert "1_output_0" in module_rows(out, 0)

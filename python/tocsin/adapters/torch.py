@@ -12,6 +12,7 @@ from .._phases import PASSES, PHASES
 from ..sink import Sink
 from . import torch_capture
 from .torch_capture import Capture
+from .torch_copies import Calls
 from .torch_device import warm
 from .torch_hooks import Closure, install
 from .torch_modules import Modules, path_of
@@ -49,7 +50,7 @@ class TorchAdapter:
             self._name(name)
             self._undo.append(install(optimizer, self.before_update, self.after_update))
         if loss is not None and hasattr(loss, "register_forward_hook"):
-            handle = loss.register_forward_hook(self._loss_output)
+            handle = loss.register_forward_hook(Calls(self._loss_output))
             self._undo.append(handle.remove)
         self._loss = _weak(loss)
         # Of several optimizers of one model one adapter looks at its modules.

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..sink import Sink
+from .torch_copies import Calls
 from .torch_names import is_wrapped, plain_name
 from .torch_targets import Targets
 
@@ -53,19 +54,19 @@ class Modules:
         if not found and not targets:
             return
         if model is not None:
-            self._handles.append(model.register_forward_pre_hook(self._begin))
+            self._handles.append(model.register_forward_pre_hook(Calls(self._begin)))
         if model is not None and (targets or any(not _is_loss(one) for one, *_ in found)):
-            self._handles.append(model.register_forward_hook(self._passed))
+            self._handles.append(model.register_forward_hook(Calls(self._passed)))
             root = _root_of(model)
             name, inputs = next(((name, inputs) for one, name, inputs, _ in found if one is root), ("", []))
             for part in root.children():
                 if not _is_loss(part):
                     hook = self._part_of(name, inputs, type(root).__name__)
-                    self._handles.append(part.register_forward_pre_hook(hook))
-                    self._handles.append(part.register_forward_hook(self._part_passed))
+                    self._handles.append(part.register_forward_pre_hook(Calls(hook)))
+                    self._handles.append(part.register_forward_hook(Calls(self._part_passed)))
         self._tells = targets
         for module, *how in found:
-            self._handles.append(module.register_forward_hook(self._hook_of(module, *how)))
+            self._handles.append(module.register_forward_hook(Calls(self._hook_of(module, *how))))
 
     def detach(self) -> None:
         for handle in self._handles:

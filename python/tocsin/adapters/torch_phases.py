@@ -8,13 +8,13 @@ import functools
 import sys
 import weakref
 from collections import OrderedDict
-from contextlib import nullcontext
 from time import time_ns
 from typing import Any, Callable, Collection, List, Optional
 
 from .._phases import PHASES
 from .._steps import HELD
 from ..sink import Sink
+from .torch_copies import Hook, is_ours
 from .torch_reduces import Reduces, reduces_of
 
 _SCRIPTED = "__prepare_scriptable__"  # asked by torch.jit.script
@@ -184,13 +184,8 @@ class Passes:
         self.clock.follow()  # what follows is of training
 
 
-class _Hook:
-    """Of a copy of the model, or a pickled one: a function of the standard library that does nothing."""
-
+class _Hook(Hook):
     __slots__ = ()
-
-    def __reduce__(self) -> Any:
-        return getattr, (nullcontext(), "__exit__")
 
     @classmethod
     def of(cls, passes: Passes) -> "_Hook":
@@ -277,10 +272,11 @@ class _Scripted:
 
     def __call__(self) -> Any:
         model = self._model()
-        for hooks in (model._forward_pre_hooks, model._forward_hooks):
-            for key, hook in list(hooks.items()):
-                if isinstance(hook, _Hook) or isinstance(getattr(hook, "__self__", None), nullcontext):
-                    del hooks[key]
+        for module in model.modules():
+            for hooks in (module._forward_pre_hooks, module._forward_hooks):
+                for key, hook in list(hooks.items()):
+                    if is_ours(hook):
+                        del hooks[key]
         model.__dict__.pop(_SCRIPTED, None)
         return model
 
