@@ -48,10 +48,12 @@ void ComparisonReader::read(core::Duration now) {
   if (!read && read.error().code != core::Code::data_loss) failed(read.error());
 }
 
-bool ComparisonReader::feed(std::int32_t partition, core::Duration now,
+bool ComparisonReader::feed(std::int32_t partition, std::uint64_t want, core::Duration now,
                             core::FunctionRef<void(const rules::Comparison&)> learn) {
   read(now);
-  std::uint64_t& next = handed_[partition];
+  Handed& handed = handed_[partition];
+  if (handed.want != want) handed = {want, 0};
+  std::uint64_t& next = handed.next;
   std::size_t count = 0;
   auto at = records_.lower_bound(next);
   for (; at != records_.end() && count < kBatch; ++at, ++count) {

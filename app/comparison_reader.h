@@ -27,8 +27,8 @@ class ComparisonReader {
   ComparisonReader(Open open, core::Log& log) : open_(std::move(open)), log_(log) {}
 
   /// Reads on, and hands the partition what it was not handed yet, some records at a time. True:
-  /// more is there.
-  bool feed(std::int32_t partition, core::Duration now,
+  /// more is there. From the beginning where `want` is not what it was.
+  bool feed(std::int32_t partition, std::uint64_t want, core::Duration now,
             core::FunctionRef<void(const rules::Comparison&)> learn);
   /// It is not ours any more.
   void forget(std::int32_t partition) { handed_.erase(partition); }
@@ -46,7 +46,11 @@ class ComparisonReader {
   std::map<std::uint64_t, rules::Comparison> records_;
   std::map<std::string, std::uint64_t, std::less<>> places_;  // of keys among them
   std::uint64_t next_place_ = 0;
-  std::map<std::int32_t, std::uint64_t> handed_;  // up to which place
+  struct Handed {
+    std::uint64_t want = 0;
+    std::uint64_t next = 0;  // place
+  };
+  std::map<std::int32_t, Handed> handed_;
 };
 
 }  // namespace tocsin::app

@@ -47,8 +47,9 @@ constexpr Topic kTopics[] = {
      "`evaluate`",
      "`evaluate`"},
     {topic::kComparisons, tocsin, single, both, of_days(30), "run, rule and step",
-     "what rules that compare runs keep of the run that others are compared with", "`evaluate`",
-     "`evaluate`"},
+     "what rules that compare runs keep of the run that others are compared with, and of those "
+     "that completed",
+     "`evaluate`", "`evaluate`"},
     {topic::kRouterLease, tocsin, single, age, of_days(1), "",
      "nothing: who is assigned its partition routes and delivers", "", "`route`, `deliver`"},
     {topic::kRouterState,

@@ -163,9 +163,9 @@ void Engine::end_of_input() {
   }
 }
 
-bool Engine::compares(std::int32_t partition) const {
+std::uint64_t Engine::compares(std::int32_t partition) const {
   const auto found = impl_->ctx.partitions.find(partition);
-  return found != impl_->ctx.partitions.end() && Comparisons::wanted(found->second);
+  return found == impl_->ctx.partitions.end() ? 0 : Comparisons::wanted(found->second);
 }
 
 void Engine::learn(std::int32_t partition, const Comparison& record, core::WallTime now) {

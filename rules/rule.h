@@ -103,14 +103,12 @@ class Program {
   virtual ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-
   /// What its evaluators ask for (input::…); 0: it has none.
   [[nodiscard]] virtual std::uint32_t inputs() const noexcept { return 0; }
   /// A new one, for a run that has none yet. It may refer to the program, which outlives it.
   [[nodiscard]] virtual std::unique_ptr<Evaluator> evaluator() const;
   /// Whether its issues stand at steps; false: at times.
   [[nodiscard]] virtual bool step_clock() const noexcept { return true; }
-
   /// Rules that use several are given none of a run that is spread over shards, and say so.
   [[nodiscard]] virtual TensorUse tensor_use() const noexcept;
 
@@ -118,6 +116,8 @@ class Program {
   [[nodiscard]] virtual std::span<const RuleSettings> brings() const noexcept { return {}; }
   /// The run with which it compares all others; nullptr: none.
   [[nodiscard]] virtual const core::RunUid* other() const noexcept { return nullptr; }
+  /// Labels (`job`: the name) that make a family, by whose earlier runs it judges one; empty: it does not.
+  [[nodiscard]] virtual std::span<const std::string> family() const noexcept { return {}; }
 
   /// Whether it looks at a unit: by its selection, or by what only this rule knows.
   [[nodiscard]] virtual Match selects(const Candidate& candidate) const;

@@ -213,8 +213,9 @@ class Engine {
   /// with the next record. invalid_argument as create(): then nothing has changed.
   core::Status reload(RulesConfig rules, core::WallTime now);
 
-  /// Whether learn() would be of use: a run of this live partition is compared with another one.
-  [[nodiscard]] bool compares(std::int32_t partition) const;
+  /// Whether learn() would be of use: a run of this live partition is compared with another one, or with
+  /// its family. 0: no. When the number changes, records from the beginning of the topic may be of use.
+  [[nodiscard]] std::uint64_t compares(std::int32_t partition) const;
   /// A record of `comparisons`, in the order of its topic. What the partition does not know yet is a
   /// logged entry; whatever its own records say of that run wins.
   void learn(std::int32_t partition, const Comparison& record, core::WallTime now);

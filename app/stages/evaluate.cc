@@ -181,11 +181,12 @@ std::optional<core::Duration> EvaluateStage::tick(const StageTick& tick) {
   settle_shards(tick);
   bool more = false;  // of comparisons
   for (const auto& [partition, snapshot] : live_) {
-    if (!engine_->compares(partition)) continue;
+    const std::uint64_t wants = engine_->compares(partition);
+    if (wants == 0) continue;
     const auto learn = [&, number = partition](const rules::Comparison& record) {
       engine_->learn(number, record, tick.now.wall);
     };
-    more = comparisons_.feed(partition, tick.now.steady, learn) || more;
+    more = comparisons_.feed(partition, wants, tick.now.steady, learn) || more;
   }
   // Units and open issues are counted run by run: nobody reads them ten times a second.
   if (!counted_at_ || tick.now.steady - *counted_at_ >= kCountEvery) {

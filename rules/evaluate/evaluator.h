@@ -139,7 +139,8 @@ class Scope {
   [[nodiscard]] virtual RunTimes times() const = 0;
   /// Whether this run is the one that the rule compares others with (Program::other).
   [[nodiscard]] virtual bool is_other() const = 0;
-  /// The rule's evaluator of that run, as far as this partition knows it; nullptr: nothing is known.
+  /// The rule's evaluator of that run, or of the run's family (Program::family), as far as this partition
+  /// knows it; nullptr: nothing is known.
   [[nodiscard]] virtual const Evaluator* other() const = 0;
   /// Rows that came when their step had been judged: left out, and counted.
   virtual void late(std::size_t rows) = 0;

@@ -16,15 +16,20 @@ bool read_here(const Run& run) { return !run.workers.empty(); }
 
 }  // namespace
 
-bool Comparisons::wanted(const PartitionState& part) {
-  if (part.silent || part.rules == nullptr) return false;
+std::uint64_t Comparisons::wanted(const PartitionState& part) {
+  if (part.silent || part.rules == nullptr) return 0;
+  if (!part.rules->families.empty()) {
+    for (const auto& [id, run] : part.runs) {
+      if (!run->job.ended) return 1 + part.families_met;
+    }
+  }
   for (const std::uint32_t number : part.rules->comparing) {
     const core::RunUid& other = *part.rules->evaluated[number].program->other();
     for (const auto& [id, run] : part.runs) {
-      if (id.uid != other && !run->job.ended) return true;
+      if (id.uid != other && !run->job.ended) return 1;
     }
   }
-  return false;
+  return 0;
 }
 
 std::optional<Comparisons::Subject> Comparisons::subject_of(std::string_view key) const {
@@ -33,6 +38,14 @@ std::optional<Comparisons::Subject> Comparisons::subject_of(std::string_view key
     const std::string prefix = comparison_key(*one.program->other(), one.identity);
     if (!key.starts_with(prefix)) continue;
     return Subject{*one.program->other(), number, key.substr(prefix.size())};
+  }
+  if (ctx_.rules->families.empty()) return std::nullopt;
+  const std::size_t uid_ends = key.find('/');
+  const auto uid = core::parse_run_uid(key.substr(0, uid_ends));
+  if (!uid) return std::nullopt;
+  for (const std::uint32_t number : ctx_.rules->families) {
+    const std::string prefix = comparison_key(*uid, ctx_.rules->evaluated[number].heritage);
+    if (key.starts_with(prefix)) return Subject{*uid, number, key.substr(prefix.size()), true};
   }
   return std::nullopt;
 }
@@ -45,6 +58,7 @@ std::optional<Entry> Comparisons::news(const Comparison& record) const {
   if (known && read_here(*found->second)) return std::nullopt;
   const bool judged = known && subject->number < found->second->evaluators.size() &&
                       found->second->evaluators[subject->number].evaluator != nullptr;
+  if (subject->family && !judged) return std::nullopt;  // no run here is of that family
   if (judged ? found->second->evaluators[subject->number].evaluator->knows(subject->key,
                                                                            record.value.has_value())
              : !record.value.has_value()) {

@@ -14,8 +14,9 @@ class Comparisons {
  public:
   Comparisons(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
 
-  /// Whether a run of this partition waits for one that it is compared with.
-  [[nodiscard]] static bool wanted(const PartitionState& part);
+  /// 0: no run of this partition waits for one that it is compared with, or for its family. Another
+  /// number than before: what was of no use may be from now on.
+  [[nodiscard]] static std::uint64_t wanted(const PartitionState& part);
   /// The entry to decide; nullopt: nothing new, of no rule of ours, or of a run that is read here.
   [[nodiscard]] std::optional<Entry> news(const Comparison& record) const;
   void apply(const Entry& entry);
@@ -26,6 +27,7 @@ class Comparisons {
     core::RunUid run;
     std::uint32_t number = 0;
     std::string_view key;  // the rule's own
+    bool family = false;
   };
   [[nodiscard]] std::optional<Subject> subject_of(std::string_view key) const;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/run/families.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -122,6 +124,7 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
   if (resolution != core::Resolution::superseded) tell_end(run, run.job.outcome);
   // Nothing of an ended run is judged again; it is only remembered, so that it does not come back.
   if (resolution == core::Resolution::job_ended && !lost) {
+    join_families(ctx_, run);
     EvaluatorParts kept = evaluations_.take_compared(run);
     give_up_parts(run, true);
     keep(run, std::move(kept));

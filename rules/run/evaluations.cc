@@ -4,6 +4,7 @@
 
 #include "core/identity.h"
 #include "rules/run/evaluators.h"
+#include "rules/run/families.h"
 #include "rules/run/other_runs.h"
 
 namespace tocsin::rules {
@@ -78,7 +79,13 @@ class EvaluatorScope final : public Scope {
     const core::RunUid* other = ctx_.rules->settings(rule_).program->other();
     return other != nullptr && *other == run_.id.uid;
   }
-  [[nodiscard]] const Evaluator* other() const override { return evaluator_of_other(ctx_, rule_); }
+  [[nodiscard]] const Evaluator* other() const override {
+    for (const std::uint32_t number : ctx_.rules->families) {
+      if (ctx_.rules->evaluated[number].rule == rule_)
+        return evaluator_of_family(ctx_, run_, number);
+    }
+    return evaluator_of_other(ctx_, rule_);
+  }
   void late(std::size_t rows) override { ctx_.stats.late_rows += rows; }
   void closed_early() override { ++ctx_.stats.open_steps_closed; }
 
@@ -153,6 +160,7 @@ bool has_evaluator(const Run& run, std::uint32_t number) {
 
 void Evaluations::feed(Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
+  if (!has_evaluator(run, number)) meet_family(ctx_, run, number);
   EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules->evaluated[number].rule);
   call(evaluator_of(ctx_, run, number), scope);
 }

@@ -74,7 +74,8 @@ struct PartitionState {
   Cut cut;
   std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
   std::uint64_t log_next = 0;
-  std::deque<Entry> replay;                       // waiting for their positions, oldest first
+  std::uint64_t families_met = 0;  // not in snapshots: whether there are more than a moment ago
+  std::deque<Entry> replay;        // waiting for their positions, oldest first
   std::map<std::string, std::string> restored{};  // key → value, until finish_restore
   /// Of a partition that had no state: written with the first positions. A transaction without
   /// positions is not fenced by the group, and one that comes late would put an empty state over

@@ -5,12 +5,29 @@
 #include <map>
 #include <set>
 
+#include "core/identity.h"
+#include "core/json.h"
 #include "rules/run/rosters.h"
 
 namespace tocsin::rules {
 namespace {
 
 constexpr std::size_t kPartBytes = 128 * 1024;  // about, of the units of one part
+
+// What a family has learned outlives a change of thresholds, not one of what is looked at.
+std::uint64_t heritage_of(const RuleSettings& rule) {
+  constexpr std::string_view kSelecting[] = {"collection_names", "tensor_regex", "modes",
+                                             "workers",          "start_step",   "end_step"};
+  std::string text = rule.name + '\x1f' + rule.type + '\x1f' + rule.version;
+  for (const core::Parameter& parameter : rule.parameters) {
+    if (std::find(std::begin(kSelecting), std::end(kSelecting), parameter.name) ==
+        std::end(kSelecting)) {
+      continue;
+    }
+    text += '\x1f' + core::to_json(parameter.value, true);
+  }
+  return core::name_hash(text);
+}
 
 }  // namespace
 
@@ -44,6 +61,10 @@ RuleTable::RuleTable(std::vector<RuleSettings> configured)
     evaluated.push_back(
         {i, &program, unit_number({rule.name, rule.type, rule.version, rule.params_hash})});
     if (program.other() != nullptr) comparing.push_back(number);
+    if (!program.family().empty()) {
+      families.push_back(number);
+      evaluated.back().heritage = heritage_of(rule);
+    }
     if ((inputs & input::kValues) != 0) series.push_back({number, &program});
     for (std::size_t bit = 0; bit < takers.size(); ++bit) {
       if ((inputs & (1U << bit)) != 0) takers[bit].push_back(number);

@@ -34,6 +34,7 @@ struct RuleTable {
     std::uint32_t rule = 0;
     const Program* program = nullptr;
     std::uint64_t identity = 0;  // of name, type, version and parameters
+    std::uint64_t heritage = 0;  // of what a family knows: name, type, version and selection
   };
 
   /// Who goes by the hits of a rule, and as which of its Program::follows.
@@ -74,6 +75,7 @@ struct RuleTable {
   std::vector<Evaluated> evaluated;
   std::array<std::vector<std::uint32_t>, input::kCount> takers;  // by bit of input::…
   std::vector<std::uint32_t> comparing;          // of `evaluated`: those with a Program::other()
+  std::vector<std::uint32_t> families;           // of `evaluated`: those with a Program::family()
   std::vector<std::vector<Follower>> followers;  // per rule of `all`
   /// Of `evaluated`: those that follow others, each behind those that it follows.
   std::vector<std::uint32_t> following;

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "rules/run/families.h"
 #include "rules/run/other_runs.h"
 
 namespace tocsin::rules {
 namespace {
 
 constexpr std::size_t kRunsPerTick = 256;
+// What a family learned is kept as long as the topic by which others hear of it.
+constexpr core::Duration kFamilyKept = std::chrono::hours{24 * 30};
 
 }  // namespace
 
@@ -21,8 +24,9 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
     }
   };
   if (!is_compared_with(*ctx_.rules, run)) {
-    check(Entry::What::forget, kNoRoster,
-          add(run.course.last_any, ctx_.options.config.forget_after));
+    core::Duration kept = ctx_.options.config.forget_after;
+    if (is_family(*ctx_.rules, run)) kept = std::max(kept, kFamilyKept);
+    check(Entry::What::forget, kNoRoster, add(run.course.last_any, kept));
   }
   if (run.job.ended) return;
   if (zero_lag && run.pulse.beats) {

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from tests.e2e.test_every_rule import produce
 from tests.e2e.test_recovery import wait_until
+from tests.reference import story
 from tests.support.telemetry import firing_ids, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
@@ -84,6 +86,58 @@ def test_runs_in_different_partitions_are_compared(server, cluster):
     assert metric(program, "tocsin_rules_comparisons_learned_total") > 0
     ids = firing_ids(kafka_events(cluster.bootstrap, f"{cluster.prefix}.issues.v1"))
     assert len(ids) == len(set(ids)) == 4
+    assert program.stop() == 0
+
+
+def test_a_run_is_judged_by_the_earlier_runs_of_its_family_wherever_these_lie(server, cluster, tmp_path):
+    uids = []
+
+    def run(name, hour, loss):
+        """A whole run of twelve steps, of the job `reference`."""
+        worker = story.Worker(start=story.START + hour * 3600 * story.SECOND, tick=story.SECOND)
+        worker.start()
+        for step in range(12):
+            worker.enter("train", step)
+            worker.scalars(("loss", loss, "loss"))
+            worker.step_end()
+        worker.end()
+        uids.append(str(wire.run_uid("", name)))
+        produce(cluster.bootstrap, f"{cluster.prefix}.telemetry.v1", uids[-1], tmp_path / name, worker.records)
+
+    def ended():
+        return {data["run"]["uid"] for _, data, _ in kafka_events(cluster.bootstrap, f"{cluster.prefix}.issues.v1")
+                if data.get("phase") == "ended"} >= set(uids)
+
+    config = cluster.config("family_baseline")
+    program = server(config)
+    program.wait_for("ready", timeout=90)
+    for hour in range(9):  # in all four partitions
+        run(cluster.run_in(hour % PARTITIONS, f"night{hour}-"), hour, 1 + hour % 3 / 1000)
+    wait_until(ended, 60, "the end of nine runs")
+    assert cluster.issues("family_baseline") == []
+    program.kill()  # -9: what was learned and told is not lost
+    program = server(config)
+    program.wait_for("ready", timeout=90)
+    odd, like = cluster.run_in(1, "odd"), cluster.run_in(2, "like")
+    run(like, 20, 1.001)
+    # A run learns from the other partitions once it is there: it begins, and goes on a little later.
+    worker = story.Worker(start=story.START + 21 * 3600 * story.SECOND, tick=story.SECOND)
+    uid = str(wire.run_uid("", odd))
+    worker.start()
+    for step in range(12):
+        worker.enter("train", step)
+        worker.scalars(("loss", 3.0, "loss"))
+        worker.step_end()
+    begins = worker.records[:3]
+    produce(cluster.bootstrap, f"{cluster.prefix}.telemetry.v1", uid, tmp_path / "odd-begins", begins)
+    learned = []  # until nothing more comes; what was learned before the kill is there already
+
+    def all_learned():
+        learned.append(metric(program, "tocsin_rules_comparisons_learned_total"))
+        return learned[-1] > 0 and len(learned) > 30 and len(set(learned[-30:])) == 1
+    wait_until(all_learned, 60, "what others had")
+    produce(cluster.bootstrap, f"{cluster.prefix}.telemetry.v1", uid, tmp_path / "odd-goes-on", worker.records[3:])
+    assert {run for run, _ in cluster.wait_for("family_baseline")} == {uid}
     assert program.stop() == 0
 
 

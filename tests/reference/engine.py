@@ -70,11 +70,14 @@ class Engine:
 UNIT = ("device", "metric", "mode", "node", "tensor", "worker")
 
 
+CASE = str(wire.run_uid("reference", "case"))  # the run that is judged
+
+
 def episodes(answer, rule, clock=False):
     """Issues of one rule from their first report to their end, in the order of the reports."""
     out, firing = [], {}
     for issue in answer["issues"]:
-        if issue["rule"] != rule:
+        if issue["rule"] != rule or issue["labels"].get("run_uid", CASE) != CASE:
             continue
         unit = tuple((name, issue["labels"][name]) for name in UNIT if name in issue["labels"])
         where = issue["time"] if clock else issue.get("step")
@@ -86,9 +89,6 @@ def episodes(answer, rule, clock=False):
             ended = firing.pop((unit, issue["kind"]))
             ended.resolved = where if issue["resolution"] == "recovered" else None
     return out
-
-
-CASE = str(wire.run_uid("reference", "case"))
 
 
 def newest(answer, rule):

@@ -63,10 +63,14 @@ class Point:
 
 class History:
     def __init__(self, records):
-        """`other`: what was accepted of the records of another run, None without any."""
+        """`others`: what was accepted of the records of other runs; `other`: of the first of them, None without any."""
         numbered = [{"order": order, **record} for order, record in enumerate(records)]  # of all runs together
         others = [record for record in numbered if "run" in record]
-        self.other = History([{name: value for name, value in record.items() if name != "run"} for record in others]) if others else None
+        runs = {}
+        for record in others:
+            runs.setdefault(record["run"], []).append({name: value for name, value in record.items() if name != "run"})
+        self.others = [History(theirs) for theirs in runs.values()]  # in the order in which they came
+        self.other = self.others[0] if self.others else None
         records = [record for record in numbered if "run" not in record]
         self.names, self.own, self.rows, self.ends, self.samples = {}, {}, [], [], []
         self.end_places = []  # (rank, mode, step, place of the record) of ended steps
@@ -75,6 +79,7 @@ class History:
         self.present, self.left = set(), {}  # ranks heard of; of those that said goodbye when
         self.over = math.inf                 # place of that record among all
         self.ended_at = None                 # arrival of the record with which the last of all workers did
+        self.outcomes = {}                   # rank: how it ended, and when by its own time
         self._read(records)
 
     # --- reading -------------------------------------------------------------------------------
@@ -103,6 +108,7 @@ class History:
                     self._learn(entry, rank)
             elif kind == "lifecycle" and record["body"]["event"] in ("end", "leave"):
                 self.left.setdefault(rank, arrival)
+                self.outcomes[rank] = (record["body"].get("outcome"), record["time"])
                 if len(self.left) == len(self.present) >= record.get("world", 1):
                     self.ended_at, self.over = arrival, record["order"]
             elif kind == "step_end":

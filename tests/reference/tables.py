@@ -11,7 +11,7 @@ from tocsin import wire
 
 FOLDER = pathlib.Path(__file__).parent / "tables"
 FLAGS = {"unscaled": 18, "skipped": 20, "not_trainable": 21}
-KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "tells", "open", "refused"}
+KEYS = {"case", "use", "preset", "with", "names", "workers", "send", "samples", "steps", "operators", "loading", "expect", "status", "tells", "open", "refused", "earlier"}
 ENTRY = re.compile(r"(?P<other>other )?(?:worker (?P<rank>\d+) )?"
                    r"(?:(?P<mode>train|eval|predict|global) (?P<step>\d+)(?: to (?P<last>\d+))?|(?P<life>heartbeat|end)(?: for (?P<within>[\d.]+))?)"
                    r"(?: at (?P<at>[\d.]+))?(?P<open> open)?$")
@@ -62,7 +62,7 @@ class _Cast:
             self.workers.append(story.Worker(run=case["case"]))
         self.order = []
         for worker in self.workers:
-            worker.start()
+            worker.start(**({"labels": {"recipe": case["case"]}} if "earlier" in case else {}))
 
     def tensor(self, name, value):
         """A list of values, or a map with values, how often they are repeated, dtype, role, flags, statistics; of those
@@ -123,7 +123,11 @@ def records(case):
         return loading(case["loading"])
     if "steps" in case or "operators" in case:
         return _timed(case)
+    earlier = list(_earlier(case))
     cast = _Cast(case)
+    for worker in cast.workers:
+        for record in worker.records:
+            worker.now = record["time"] = earlier[-1]["at"] + 3600 * story.SECOND if earlier else record["time"]
     starts = [record for worker in cast.workers for record in worker.records]
     for item in case.get("send", []):
         [(entry, values)] = item.items() if isinstance(item, dict) else [(item, None)]
@@ -135,11 +139,31 @@ def records(case):
             if not any(one["kind"] == "lifecycle" and one["body"]["event"] == "end" for one in worker.records):
                 worker.now = max(one["time"] for one in out)
                 out.append(worker.end())
+    out = earlier + out
     at = 0
     for record in out:
         at = max(at, record["time"])
         record["at"] = at
     return out
+
+
+def _earlier(case):
+    """Whole runs of the same recipe, an hour after each other; they end as completed, or by the stated outcome."""
+    number = 0
+    for group in case.get("earlier", []):
+        for _ in range(group["runs"]):
+            cast = _Cast({**case, **group, "workers": 1})
+            [worker] = cast.workers
+            worker.run = f"{case['case']} {number}"
+            worker.now += number * 3600 * story.SECOND
+            for record in worker.records:
+                record.update(run=worker.run, time=worker.now)
+            for item in group["send"]:
+                [(entry, values)] = item.items()
+                cast.enter(entry, values)
+            worker.end(group.get("outcome", "completed"))
+            yield from ({**record, "at": record["time"]} for record in worker.records)
+            number += 1
 
 
 def loading(stretches):

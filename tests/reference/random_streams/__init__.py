@@ -20,6 +20,7 @@ FAMILIES = {
     "overtraining": ("overtraining", series.overtraining),
     "loss_spike": ("loss_spike", series.loss_spike),
     "mode_mismatch": ("mode_mismatch", series.mode_mismatch),
+    "family_baseline": ("family_baseline", series.family_baseline),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),
     **{rule: (rule, getattr(timing, rule))
        for rule in ("step_outlier", "straggler", "data_wait", "operator_latency", "max_initialization_time", "host_memory_growth",

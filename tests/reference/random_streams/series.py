@@ -1,6 +1,7 @@
 """Random streams for the rules over series: losses of jobs with modes, without modes, and of XGBoost."""
 import math
 
+from tests.reference import story
 from tests.reference.random_streams import common
 
 SETS = ("validation", "valid", "eval", "test", "validation_0", "eval_1")
@@ -254,3 +255,37 @@ def mode_mismatch(chance):
     schedule = chance.choice((common.train_only, common.train_and_eval, common.train_and_eval))
     return ([{"use": "mode_mismatch", "with": parameters}],
             common.play(chance, schedule(chance, chance.randint(3, 40)), fill, passes=True))
+
+
+def family_baseline(chance):
+    """Runs of one job, one after the other; the last is judged. They differ a little, or a lot, or from some run on; some fail."""
+    parameters = {"min_runs": chance.randint(3, 6), "points": chance.randint(1, 3), "z_threshold": chance.choice((1, 2, 4)),
+                  **({"better": True} if chance.random() < 0.4 else {}), **common.shared(chance, ("train", "eval", "global"))}
+    names = chance.choice((("loss",), ("loss", "accuracy"), ("train-logloss", "val-auc"), ("f1_score", "perplexity")))
+    scatter, drift, often = chance.choice((0.0, 0.001, 0.05)), chance.choice((0.0, 0.3, 3.0)), chance.choice((0, 0, 0.03))
+    schedule = chance.choice((common.train_only, common.train_and_eval, common.global_only))(chance, chance.randint(5, 60))
+    count = chance.randint(2, 14)
+    drifts_at, odd_run = chance.randint(0, count), chance.choice((1.0, 1.0, 0.3, 1.1, 5.0))
+    records, start = [], story.START
+    for number in range(count + 1):
+        judged = number == count
+        level = (1 + drift if number >= drifts_at else 1.0) * (odd_run if judged else 1.0)
+        world, workers = chance.choice((1, 1, 2)), []
+        ends = chance.choice(("completed",) * 6 + ("failed", None))
+        for rank in range(world):
+            worker = story.Worker(rank, world, start=start, run=None if judged else f"earlier{number}")
+            worker.start()
+            position = {}
+            for mode, further in schedule:
+                position[mode] = position.get(mode, -1) + (further if mode in position else 1)
+                step = worker.enter(mode, position[mode])
+                worker.scalars(*((name, odd(chance, level * (1 + scatter * chance.uniform(-1, 1)) * 10 / (3 + position.get("train", step)),
+                                            often), "loss" if "loss" in name else "metric") for name in names))
+                worker.step_end()
+            if ends or judged:
+                worker.end(ends or "completed")
+            workers.append(worker)
+        records += [{**record, "at": max(record["at"], records[-1]["at"]) if records else record["at"]}
+                    for record in story.interleave(workers, chance)]
+        start += 3600 * story.SECOND
+    return [{"use": "family_baseline", "with": parameters}], records
