@@ -136,7 +136,7 @@ Type Compiler::name(const Node& node, Where where, Code& code) {
     fail(node.at, node.text + " differs between " + draft_.folded.front() +
                       "s, which `by` leaves out: fold it, across(max, " + node.text + ")");
   }
-  if (where == Where::open && out_.formula.cut()) {
+  if (where != Where::argument && out_.formula.cut()) {
     fail(node.at, "this window is judged when it is over: put " + node.text +
                       " into an aggregate, last(" + node.text + ") for instance");
   }

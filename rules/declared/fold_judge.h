@@ -21,8 +21,10 @@
 
 namespace tocsin::rules::declared {
 
-/// A row with what its member of the group remembers.
+/// Who is folded, with what it remembers. `row`: its own at this step; nullptr: it is judged by its memory.
 struct Member {
+  std::uint64_t name = 0;
+  std::uint32_t worker = 0;
   const StepRow* row = nullptr;
   std::uint64_t* memory = nullptr;
 };
@@ -80,9 +82,13 @@ class Folded {
   std::uint32_t worker_ = Scope::kNoWorker;
 };
 
+/// What makes a unit: its name and worker, 0 where these are folded.
+using MemberGroup = std::pair<std::uint64_t, std::uint32_t>;
+
 /// What judging a step needs for the time being, kept for the next one.
 struct FoldScratch {
   std::vector<Member> members;
+  std::vector<MemberGroup> judged;  // whose piece was over before this step
   std::vector<double> fired;
   std::vector<double> folds;
 };
@@ -149,55 +155,101 @@ struct FoldRule {
 
   static void judge(const FoldConfig& config, Members& state, const StepSet& set,
                     SetReport& report) {
+    const Formula& formula = config.rule.formula;
     std::vector<Member>& members = state.scratch.members;
+    state.heard.at(formula, state.axis, StepAxis::place_of(set.mode, set.step, set.after_train),
+                   state.scratch.fired);
+    state.scratch.judged.clear();
+    if (formula.cut()) judge_pieces(config, state, set, beyond, report);
     members.clear();
     for (const StepRow& row : set.rows) {
       auto& memory = state.memories[{row.name(), row.worker}];
-      const Formula& formula = config.rule.formula;
       if (memory.size() != formula.sources[0].words) {
         memory.resize(formula.sources[0].words);
         begin(formula, 0, memory.data());
       }
-      members.push_back({&row, memory.data()});
-      const Row columns = columns_of(row);
-      const Point point = point_of(row, set, columns, report.scope());
+      members.push_back({row.name(), row.worker, &row, memory.data()});
+      const Row columns = columns_of(&row);
+      const Point point = point_of(&row, set, columns, report.scope());
       arrives(formula, 0, memory.data(), point);
-      add(formula, 0, memory.data(), point, false);
+      add(formula, 0, memory.data(), point, formula.cut());
     }
-    state.heard.at(config.rule.formula, state.axis,
-                   StepAxis::place_of(set.mode, set.step, set.after_train), state.scratch.fired);
-    // Rows come by worker: what belongs together is brought together.
-    const auto key = [&](const Member& one) {
-      const bool by_name = !config.folds_names && !config.name_label.empty();
-      return std::make_pair(by_name ? one.row->name() : 0, config.by_worker ? one.row->worker : 0);
+    if (formula.cut()) return judge_pieces(config, state, set, completes, report);
+    each_group(config, members, [&](std::span<const Member> group) {
+      judge_group(config, set, group, state.scratch, report);
+    });
+  }
+
+ private:
+  static MemberGroup group_of(const FoldConfig& config, const Member& one) {
+    const bool by_name = !config.folds_names && !config.name_label.empty();
+    return {by_name ? one.name : 0, config.by_worker ? one.worker : 0};
+  }
+
+  // Rows come by worker: what belongs together is brought together.
+  template <typename Call>
+  static void each_group(const FoldConfig& config, std::vector<Member>& members, Call call) {
+    const auto before = [&](const Member& a, const Member& b) {
+      return group_of(config, a) < group_of(config, b);
     };
-    const auto before = [&](const Member& a, const Member& b) { return key(a) < key(b); };
     if (!std::is_sorted(members.begin(), members.end(), before)) {
       std::stable_sort(members.begin(), members.end(), before);
     }
     for (auto first = members.begin(); first != members.end();) {
-      const auto last = std::find_if(first, members.end(),
-                                     [&](const Member& one) { return key(one) != key(*first); });
-      judge_group(config, set, {&*first, static_cast<std::size_t>(last - first)}, state.scratch,
-                  report);
+      const auto last = std::find_if(first, members.end(), [&](const Member& one) {
+        return group_of(config, one) != group_of(config, *first);
+      });
+      call(std::span<const Member>(&*first, static_cast<std::size_t>(last - first)));
       first = last;
     }
   }
 
- private:
-  static Row columns_of(const StepRow& row) {
-    return {reinterpret_cast<const std::byte*>(&row.row), 1, 0};
+  // Pieces lie on one grid, or end by a pause of all: so all members of a unit are judged together, also those that
+  // have nothing at this step. Who has had nothing in the piece is no member of it.
+  template <typename Over>
+  static void judge_pieces(const FoldConfig& config, Members& state, const StepSet& set, Over over,
+                           SetReport& report) {
+    const Formula& formula = config.rule.formula;
+    FoldScratch& scratch = state.scratch;
+    scratch.members.clear();
+    for (auto& [who, memory] : state.memories) {
+      if (open(formula, memory.data())) {
+        scratch.members.push_back({who.first, who.second, nullptr, memory.data()});
+      }
+    }
+    Point point;
+    point.step = set.step;
+    point.time = set.time;
+    each_group(config, scratch.members, [&](std::span<const Member> group) {
+      const bool all = std::all_of(group.begin(), group.end(), [&](const Member& one) {
+        return over(formula, one.memory, point);
+      });
+      const MemberGroup which = group_of(config, group.front());
+      std::vector<MemberGroup>& judged = scratch.judged;
+      // Once per step: the piece of one step that ends what was before is judged with the next one.
+      if (!all || std::find(judged.begin(), judged.end(), which) != judged.end()) return;
+      judged.push_back(which);
+      for (const Member& one : group) close(formula, 0, one.memory);
+      judge_group(config, set, group, scratch, report);
+      for (const Member& one : group) turn(formula, 0, one.memory);
+    });
   }
-  static Point point_of(const StepRow& row, const StepSet& set, const Row& columns,
+
+  static Row columns_of(const StepRow* row) {
+    static constexpr core::SummaryRow kNone{};
+    return {reinterpret_cast<const std::byte*>(row == nullptr ? &kNone : &row->row), 1, 0};
+  }
+  static Point point_of(const StepRow* row, const StepSet& set, const Row& columns,
                         const Scope& scope) {
     Point point;
     point.row = &columns;
-    point.kept = &row;
-    point.value = row.row.sum;
     point.step = set.step;
     point.time = set.time;
     point.world_size = scope.world_size();
-    point.epoch = row.epoch;
+    if (row == nullptr) return point;
+    point.kept = row;
+    point.value = row->row.sum;
+    point.epoch = row->epoch;
     return point;
   }
 
@@ -211,18 +263,18 @@ struct FoldRule {
     for (std::size_t f = 0; f < rule.formula.folds.size(); ++f) {
       Folded folded(rule.formula.folds[f].kind);
       for (const Member& member : members) {
-        const Row columns = columns_of(*member.row);
-        const Point point = point_of(*member.row, set, columns, report.scope());
+        const Row columns = columns_of(member.row);
+        const Point point = point_of(member.row, set, columns, report.scope());
         const std::uint64_t* const memory = member.memory;
         folded.add(run(rule.formula.folds[f].code, {&rule.formula, &point, &memory, nullptr}),
-                   member.row->worker);
+                   member.worker);
       }
       if (rule.argmax == f) greatest = folded.worker();
       folds.push_back(folded.result());
     }
     const Member& first = members.front();
-    const Row columns = columns_of(*first.row);
-    const Point point = point_of(*first.row, set, columns, report.scope());
+    const Row columns = columns_of(first.row);
+    const Point point = point_of(first.row, set, columns, report.scope());
     const std::uint64_t* const memory = first.memory;
     const Sight sight{&rule.formula, &point, &memory, folds.data(), scratch.fired.data()};
     const Verdict verdict = verdict_of(run(rule.formula.when, sight));
@@ -231,17 +283,17 @@ struct FoldRule {
     std::string hash;  // where no dictionary names it
     std::string_view name;
     if (!config.folds_names && !config.name_label.empty()) {
-      if (const Name* entry = report.scope().find(first.row->name())) {
+      if (const Name* entry = report.scope().find(first.name)) {
         name = entry->text;
       } else {
-        hash = report.scope().text(first.row->name());
+        hash = report.scope().text(first.name);
         name = hash;
       }
       labels[known++] = {config.name_label, name};
     }
     std::string_view worker;
     if (config.by_worker) {
-      worker = report.scope().who(first.row->worker).worker;
+      worker = report.scope().who(first.worker).worker;
       labels[known++] = {"worker", worker};
       if (name.empty()) name = worker;
     }

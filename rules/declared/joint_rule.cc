@@ -127,11 +127,12 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     while (of_step(at)) at = spans_.erase(state.spent, at);
     if (seconds.empty()) return;
     Memories& memories = unit(0, rows);
+    cut(rows, 0, point, memories, scope);
     for (const auto& [number, value] : seconds) {
       point.value = value;
       add_point(memories, number, point);
     }
-    judge(rows, 0, point, memories, scope);
+    if (!joint_.rule.formula.cut()) judge(rows, 0, point, memories, scope);
   }
   void on_restart(std::uint32_t worker) override {
     std::erase_if(state.units, [&](const auto& one) { return one.first.worker == worker; });
@@ -187,10 +188,11 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     point.time = rows.time;
     point.world_size = frame != nullptr ? frame->header().world_size : scope.world_size();
     point.epoch = rows.epoch;
+    cut(rows, row.name, point, memories, scope);
     for (std::size_t i = 0; i < memories.size(); ++i) {
       if ((bits & (1U << i)) != 0) add_point(memories, i, point);
     }
-    judge(rows, row.name, point, memories, scope);
+    if (!joint_.rule.formula.cut()) judge(rows, row.name, point, memories, scope);
   }
 
   Memories& unit(std::uint64_t name, const WorkerRows& rows) {
@@ -212,7 +214,32 @@ class JointEvaluator final : public EvaluatorOf<JointState> {
     const Formula& formula = joint_.rule.formula;
     const auto source = static_cast<std::uint16_t>(number);
     arrives(formula, source, memories[number].data(), point);
-    add(formula, source, memories[number].data(), point, false);
+    add(formula, source, memories[number].data(), point, formula.cut());
+  }
+
+  // A piece that is over is judged with the first point of any selection behind it: until then another one may
+  // still have something of its last step.
+  void cut(const WorkerRows& rows, std::uint64_t name, const Point& point, Memories& memories,
+           Scope& scope) {
+    const Formula& formula = joint_.rule.formula;
+    if (!formula.cut()) return;
+    const auto goes_on = [&](const std::vector<std::uint64_t>& one) {
+      return open(formula, one.data()) && !beyond(formula, one.data(), point);
+    };
+    const auto is_open = [&](const std::vector<std::uint64_t>& one) {
+      return open(formula, one.data());
+    };
+    if (std::any_of(memories.begin(), memories.end(), goes_on) ||
+        std::none_of(memories.begin(), memories.end(), is_open)) {
+      return;
+    }
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+      if (is_open(memories[i])) close(formula, static_cast<std::uint16_t>(i), memories[i].data());
+    }
+    judge(rows, name, point, memories, scope);
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+      turn(formula, static_cast<std::uint16_t>(i), memories[i].data());
+    }
   }
 
   void judge(const WorkerRows& rows, std::uint64_t name, const Point& point,

@@ -234,6 +234,24 @@ bool arrives(const Formula& formula, std::uint16_t number, std::uint64_t* m, con
   return false;
 }
 
+bool beyond(const Formula& formula, const std::uint64_t* m, const Point& point) {
+  const std::int64_t time = std::max(point.time, whole(m[kTime]));
+  if (formula.window.kind == Window::Kind::session) {
+    return distance(time, whole(m[kTime])) > formula.window.size.amount;
+  }
+  return (by_steps(formula) ? point.step : time) >= whole(m[kPiece]);
+}
+
+bool completes(const Formula& formula, const std::uint64_t* m, const Point& point) {
+  return formula.window.kind != Window::Kind::session && by_steps(formula) &&
+         point.step == whole(m[kPiece]) - 1;
+}
+
+void close(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
+  const Source& source = formula.sources[number];
+  if (source.capacity != 0) move_tail(formula, source, m, whole(m[kPiece]) - 1);
+}
+
 void turn(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
   m[kOpen] = 0;
   if (formula.slides()) return;

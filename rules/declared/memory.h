@@ -114,6 +114,12 @@ void begin(const Formula& formula, std::uint16_t source, std::uint64_t* memory);
 /// the memory anew.
 bool arrives(const Formula& formula, std::uint16_t source, std::uint64_t* memory,
              const Point& point);
+/// Of several memories that are judged together: whether the point lies beyond the open piece, and whether
+/// its step is the last of it.
+bool beyond(const Formula& formula, const std::uint64_t* memory, const Point& point);
+bool completes(const Formula& formula, const std::uint64_t* memory, const Point& point);
+/// The open piece is to be judged, whether the point that has ended it is of this memory or not.
+void close(const Formula& formula, std::uint16_t source, std::uint64_t* memory);
 /// Begins the next piece, once the one that has ended is judged.
 void turn(const Formula& formula, std::uint16_t source, std::uint64_t* memory);
 /// Adds a point; true: the rule is to be judged with it. `judged`: this point has ended a piece.

@@ -158,10 +158,19 @@ std::vector<Need> needs_of(const Rule& rule) {
   return out;
 }
 
+bool in_steps(const Window& window) {
+  return window.kind != Window::Kind::session &&
+         (window.hop ? window.hop->steps : window.size.steps);
+}
+bool of_one_mode(const std::vector<Choice>& choices) {
+  const std::uint8_t modes = choices.front().modes();
+  return std::all_of(choices.begin(), choices.end(),
+                     [&](const Choice& one) { return one.modes() == modes; });
+}
+
 // Which shape of evaluation the rule takes; nullptr: none, which is reported.
 std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Choice> choices) {
   const From source = rule.selected.front().selector.source;
-  const bool cut = rule.formula.cut();
   if (!rule.selected.front().name.empty()) {
     for (const Selected& one : rule.selected) {
       if (one.selector.source != From::system) continue;
@@ -173,10 +182,11 @@ std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Cho
       item.error("by", "selections of `let` cannot be folded: leave `by` out");
       return nullptr;
     }
-    if (cut) {
-      item.error("window",
-                 "several selections have no pieces in common: take `last …` or `since "
-                 "start`");
+    if (rule.formula.cut() && in_steps(rule.formula.window) && !of_one_mode(choices)) {
+      item.error(
+          "window",
+          "selections of different modes count steps of their own and have no pieces of steps in "
+          "common: cut by time, take `last …` or `since start`, or the same modes");
       return nullptr;
     }
     return joint_program(std::move(rule), std::move(choices));
@@ -190,12 +200,6 @@ std::shared_ptr<Program> shaped(config::Reader& item, Rule rule, std::vector<Cho
   if (rule.other) return other_program(std::move(rule), std::move(choices.front()));
   if (!waits && source != From::step && source != From::span) {
     return row_program(std::move(rule), std::move(choices.front()));
-  }
-  if (cut) {
-    item.error("window",
-               "steps that wait for each other are judged one by one: take `last …` or "
-               "`since start`");
-    return nullptr;
   }
   return fold_program(std::move(rule), std::move(choices.front()));
 }

@@ -1,5 +1,5 @@
 """Rules of the user's own a second time, from what docs/custom-rules.md says: rows with windows and folds, one after another,
-one and not another, fired() and other(). Everything is computed from the whole history."""
+one and not another, fired(), other(), and pieces of steps folded over workers. Everything is computed from the whole history."""
 import math
 
 from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, settle
@@ -171,7 +171,32 @@ def other_evaluations(rule, history):
     return out
 
 
-KINDS = {"row": lambda rules, rule, history: row_evaluations(rule, history), "sequence": sequence_evaluations,
+def piece_evaluations(rule, history):
+    """across(max, mean(value)) > above, every so many steps, over the workers that had something in the piece."""
+    out, open_pieces = [], {}
+
+    def judge(unit, step):
+        _, values = open_pieces.pop(unit)
+        means = [sum(finite) / len(finite) for finite in ([one for one in own if math.isfinite(one)] for own in values.values()) if finite]
+        out.append(Evaluation(unit, INSUFFICIENT if not means else HIT if max(means) > rule["above"] else OK, step))
+
+    for point in history.points():
+        if rule["metric"] not in point.values:
+            continue
+        unit = (("metric", rule["metric"]), ("mode", point.mode))
+        late = unit in open_pieces and point.step >= open_pieces[unit][0]
+        if late:
+            judge(unit, point.step)
+        end, values = open_pieces.setdefault(unit, ((point.step // rule["every"] + 1) * rule["every"], {}))
+        for rank, row in point.values[rule["metric"]]:
+            values.setdefault(rank, []).append(row.columns["sum"])
+        if not late and point.step == end - 1:
+            judge(unit, point.step)
+    return out
+
+
+KINDS = {"pieces": lambda rules, rule, history: piece_evaluations(rule, history),
+         "row": lambda rules, rule, history: row_evaluations(rule, history), "sequence": sequence_evaluations,
          "fired": fired_evaluations, "other": lambda rules, rule, history: other_evaluations(rule, history)}
 
 
@@ -190,6 +215,9 @@ def spelled(name, rule, run):
         out.update({"without": rule["without"]} if rule["without"] else {})
         out.update({"by": rule["by"]} if rule.get("by") else {})
         return out
+    if rule["kind"] == "pieces":
+        return {**out, "select": f"metric(\"{rule['metric']}\")", "by": ["metric"], "window": f"every {rule['every']} steps",
+                "when": f"across(max, mean(value)) > {rule['above']}"}
     when = f"value > {rule['above']}" if "above" in rule else f"value > {rule['factor']} * other(\"{run}\", value)"
     if rule["kind"] == "fired":
         steps = "" if rule["steps"] is None else f", {rule['steps']} steps"

@@ -26,6 +26,7 @@ def rules_of(chance):
     out["awaited"] = {"kind": "sequence", "sequence": ["a"], "without": ["b"], "within": chance.randint(1, 6), **more}
     out["lately"] = {"kind": "fired", "metric": "x", "above": 0, "fired": chance.choice("abc"),
                      "steps": chance.choice((None, 1, 2, 5)), **more}
+    out["pieces"] = {"kind": "pieces", "metric": "x", "every": chance.choice((1, 2, 3, 7)), "above": chance.choice((0, 0.4, 0.9)), **more}
     out["worse"] = {"kind": "other", "metric": "x", "factor": 1, **more}
     return out
 
@@ -87,7 +88,7 @@ def judge():
 
 
 def test_engine_and_reference_agree(judge):
-    raised = dict.fromkeys(("then", "awaited", "lately", "worse"), 0)
+    raised = dict.fromkeys(("then", "awaited", "lately", "worse", "pieces"), 0)
     for seed in range(SEED, SEED + 5 * STREAMS):
         chance = story.chance("declared", seed)
         rules = rules_of(chance)

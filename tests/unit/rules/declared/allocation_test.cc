@@ -161,6 +161,13 @@ TEST(DeclaredAllocations, NoneForFolds) {
       more("  - {name: b, select: 'metric(\"loss\")', by: [metric], window: last 9 steps, when: "
            "'across(spread, mean(value)) > 1'}\n"),
       0U);
+  EXPECT_EQ(
+      more("  - {name: c, select: 'collection(\"gradients\")', by: [worker], window: every 10 "
+           "steps, when: 'across(max, mean(l2)) > 100 * across(mean, mean(l2))'}\n"),
+      0U);
+  EXPECT_EQ(more("  - {name: d, let: {a: 'tensor(\"g1\")', b: 'tensor(\"g2\")'}, window: every 10 "
+                 "steps, when: 'mean(a.l2) > 100 * mean(b.l2)'}\n"),
+            0U);
 }
 
 TEST(DeclaredAllocations, NoneForStepsAndSpans) {

@@ -145,11 +145,6 @@ TEST(DeclaredGroups, NamesThatDifferMustBeFolded) {
   EXPECT_THAT(errors("value > 1"), HasSubstr("value differs between metrics"));
   EXPECT_THAT(errors("across(mox, value) > 1"), HasSubstr("did you mean max?"));
   EXPECT_THAT(errors("across(max, across(max, value)) > 1"), HasSubstr("cannot stand inside"));
-  EXPECT_THAT(
-      read_rules_text("  - {name: r, select: 'metric(\"a\")', by: [run_uid], window: every 2 "
-                      "steps, when: 'across(max, mean(value)) > 1'}")
-          .errors,
-      HasSubstr("judged one by one"));
 }
 
 TEST(DeclaredGroups, TwoSelectionsAreJudgedAtEachPointOfEither) {
