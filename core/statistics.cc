@@ -71,7 +71,7 @@ std::vector<Statistic> table() {
       sparse(S::p95, "p95", "quantiles", "95 % quantile"),
       sparse(S::delta_l2, "delta_l2", "delta", "‖x − y‖₂, y the value saved before"),
       sparse(S::delta_max_abs, "delta_max_abs", "delta", "max |x − y|"),
-      sparse(S::delta_excess, "delta_excess", {}, "max (|x − y| − rtol·|x|)"),
+      sparse(S::delta_excess, "delta_excess", "delta_excess", "max (|x − y| − rtol·|x|)", {"rtol"}),
       sparse(S::prev_l2, "prev_l2", "delta", "‖y‖₂"),
       sparse(S::delta_from_step, "delta_from_step", "delta", "step at which y was saved"),
       sparse(S::unit_count, "unit_count", "units", "units", {"θ"}),

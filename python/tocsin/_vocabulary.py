@@ -14,9 +14,9 @@ COLLECTIONS = ("all", "default", "weights", "biases", "gradients", "losses", "me
                "outputs", "layers", "optimizer_variables", "hyperparameters", "predictions",
                "labels", "feature_importance", "average_shap", "full_shap", "trees")
 
-STATISTICS = ("median", "prod", "quantiles", "delta", "units", "saturation", "at_least", "depth",
-              "abs_min", "abs_median", "abs_prod", "digest", "channels", "values", "classes",
-              "histogram")
+STATISTICS = ("median", "prod", "quantiles", "delta", "delta_excess", "units", "saturation",
+              "at_least", "depth", "abs_min", "abs_median", "abs_prod", "digest", "channels",
+              "values", "classes", "histogram")
 
 COLLECTIONS_OF = {"weight": ("weights",), "bias": ("biases",), "gradient": ("gradients",),
                   "loss": ("losses",), "metric": ("metrics",), "input": ("inputs",),

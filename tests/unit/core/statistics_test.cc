@@ -110,9 +110,10 @@ TEST(Statistics, WhatIsWrongWithARequestIsSaid) {
 
 TEST(Statistics, TheWordsAreThoseOfTheCaptureSection) {
   EXPECT_EQ(statistic_requests(),
-            (std::vector<std::string>{"median", "prod", "quantiles", "delta", "units", "saturation",
-                                      "at_least", "depth", "abs_min", "abs_median", "abs_prod",
-                                      "digest", "channels", "values", "classes", "histogram"}));
+            (std::vector<std::string>{"median", "prod", "quantiles", "delta", "delta_excess",
+                                      "units", "saturation", "at_least", "depth", "abs_min",
+                                      "abs_median", "abs_prod", "digest", "channels", "values",
+                                      "classes", "histogram"}));
 }
 
 }  // namespace
