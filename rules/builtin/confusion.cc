@@ -10,7 +10,8 @@
 //         Preset tocsin: only classes that stand out, so that the others have been learned: of the
 //         samples of all others at least min_diag are right, and of this one's fewer than `contrast`
 //         of that share; at in_a_row judged steps of the class, and not 0.1 better by then.
-// Quiet   for rows without samples. Classes from category_no on are an error.
+// Quiet   for rows without samples, and samples whose label is in ignore_labels. Classes from
+//         category_no on are an error.
 // Source  Amazon SageMaker Debugger, Confusion; docs/rules/confusion.md. What stands out and does not
 //         get better is ours: every model mistakes classes while it learns them.
 
@@ -18,6 +19,7 @@
 #include <map>
 
 #include "core/identity.h"
+#include "rules/builtin/class_tally.h"
 #include "rules/builtin/classes.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/sentence.h"
@@ -29,8 +31,8 @@ constexpr std::string_view kConfusionKinds[] = {"diagonal", "off_diagonal"};
 
 struct Confusion {
   static constexpr std::span<const std::string_view> kKinds = kConfusionKinds;
-  static constexpr std::string_view kExtensions[] = {"normalize", "min_support",
-                                                     "decision_threshold", "contrast", "in_a_row"};
+  static constexpr std::string_view kExtensions[] = {
+      "normalize", "min_support", "decision_threshold", "contrast", "in_a_row", "ignore_labels"};
   static constexpr double kBetter =
       0.1;  // share by which a class gets better that is being learned
   static constexpr bool kPerWorker = false;
@@ -50,6 +52,7 @@ struct Confusion {
     double decision_threshold = 0.5;
     double contrast = 0;  // 0: off
     std::uint32_t in_a_row = 1;
+    Classes classes;
   };
   using Class = std::uint32_t;
   struct State {
@@ -111,6 +114,7 @@ struct Confusion {
     in.optional("in_a_row", cfg.in_a_row, config::between(1U, 1000U),
                 "steps at which a class has to be mistaken, one after the other, without getting "
                 "better by 0.1");
+    read_ignored(in, cfg.classes);
   }
   static bool usual(const Config& cfg) { return cfg.decision_threshold == 0.5; }
   static std::vector<Need> needs(const Config& cfg) {
@@ -156,9 +160,10 @@ struct Confusion {
   }
 
   /// False: not triples of two classes and a count.
-  static bool add(Matrix& matrix, const std::vector<double>& triples) {
+  static bool add(const Config& cfg, Matrix& matrix, const std::vector<double>& triples) {
     if (triples.size() % 3 != 0 || !are_counts(triples)) return false;
     for (std::size_t i = 0; i < triples.size(); i += 3) {
+      if (cfg.classes.ignores(static_cast<std::size_t>(triples[i]))) continue;
       const double largest = std::max(triples[i], triples[i + 1]);
       if (largest >= static_cast<double>(kMostClasses)) return false;
       matrix.classes = std::max(matrix.classes, static_cast<Class>(largest) + 1);
@@ -178,7 +183,7 @@ struct Confusion {
     Matrix matrix;
     bool fits = true;
     for (const StepRow* row : rows) {
-      fits = add(matrix, *matrix_of(cfg, *row)) && fits;
+      fits = add(cfg, matrix, *matrix_of(cfg, *row)) && fits;
     }
     Cell diagonal{0, 0, 1};
     Cell off{0, 0, 0};

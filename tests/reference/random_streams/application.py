@@ -29,6 +29,8 @@ def confusion(chance):
         parameters["contrast"] = chance.choice((0, 0.5, 0.9))
     if chance.random() < 0.4:
         parameters["in_a_row"] = chance.randint(1, 4)
+    if chance.random() < 0.2:
+        parameters["ignore_labels"] = [chance.randint(0, 2)]
     size = chance.randint(2, 4)
     right = chance.choice((0.6, 0.9, 1.0))
 

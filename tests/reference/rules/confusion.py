@@ -5,7 +5,7 @@ from tests.reference.judging import ALL_MODES, ERROR, HIT, INSUFFICIENT, OK, Eva
 
 DEFAULTS = {"category_no": None, "labels": "labels", "predictions": "predictions", "labels_collection": "labels",
             "predictions_collection": "predictions", "min_diag": 0.9, "max_off_diag": 0.1, "normalize": "row", "min_support": 1,
-            "decision_threshold": 0.5, "contrast": 0, "in_a_row": 1}
+            "decision_threshold": 0.5, "contrast": 0, "in_a_row": 1, "ignore_labels": ()}
 TOCSIN = {"min_diag": 0.7, "max_off_diag": 0.3, "start_step": 10, "min_support": 10, "contrast": 0.7, "in_a_row": 3}
 UNIT = ("mode",)
 
@@ -54,6 +54,8 @@ def evaluate(p, history):
                     plain = row.vectors.get(("confusion", ()), ())
                     triples = row.vectors.get(("confusion", (p["decision_threshold"],)), plain) if p["decision_threshold"] != 0.5 else plain
                     for label, prediction, count in zip(triples[::3], triples[1::3], triples[2::3]):
+                        if label in p["ignore_labels"]:
+                            continue
                         cell = (int(label), int(prediction))
                         matrix[cell] = matrix.get(cell, 0) + count
         if heard:
