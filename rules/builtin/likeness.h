@@ -1,6 +1,7 @@
 // Whether a tensor of one run is that of another: what is kept of both, and how they compare.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -24,6 +25,8 @@ struct SimilarConfig {
   std::string missing = "ignore";
 };
 
+inline constexpr std::uint64_t kNoIndex = UINT64_MAX;
+
 /// What is kept of a tensor or scalar of a step.
 struct SavedRow {
   std::uint64_t name = 0;
@@ -33,6 +36,7 @@ struct SavedRow {
   std::uint64_t neginf = 0;
   std::uint64_t shape = 0;  // hash; 0: not known
   std::uint64_t digest = 0;
+  std::uint64_t first_bad = kNoIndex;  // element that is no finite number
   double min = 0;
   double max = 0;
   double mean = 0;
@@ -101,18 +105,33 @@ struct Likeness {
   std::string_view by;  // digest, value, shape, nan, infinities, min, …
   double here = 0;
   double there = 0;
+  std::uint64_t first_index = kNoIndex;  // of an element that surely differs, where one is known
 };
+
+/// The first element that is no finite number here or there is one that differs, where it is not in both.
+inline std::uint64_t bad_on_one_side(const SavedRow& a, const SavedRow& b) {
+  const auto known = [](const SavedRow& row) {
+    return row.nan + row.posinf + row.neginf == 0 || row.first_bad != kNoIndex;
+  };
+  if (!known(a) || !known(b) || a.first_bad == b.first_bad) return kNoIndex;
+  return std::min(a.first_bad, b.first_bad);
+}
 
 inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const SavedRow& b) {
   using Is = Likeness::Is;
   const auto differ = [](std::string_view by, auto here, auto there) {
     return Likeness{Is::different, by, static_cast<double>(here), static_cast<double>(there)};
   };
+  const auto differ_in_bad = [&](std::string_view by, std::uint64_t here, std::uint64_t there) {
+    Likeness out = differ(by, here, there);
+    out.first_index = a.count == 1 ? 0 : bad_on_one_side(a, b);
+    return out;
+  };
   const bool shapes = a.shape != 0 && b.shape != 0 && a.shape != b.shape;
   if (a.count != b.count || shapes) return differ("shape", a.count, b.count);
-  if (a.nan != b.nan || (a.nan > 0 && !config.equal_nan)) return differ("nan", a.nan, b.nan);
-  if (a.posinf != b.posinf) return differ("infinities", a.posinf, b.posinf);
-  if (a.neginf != b.neginf) return differ("infinities", a.neginf, b.neginf);
+  if (a.nan != b.nan || (a.nan > 0 && !config.equal_nan)) return differ_in_bad("nan", a.nan, b.nan);
+  if (a.posinf != b.posinf) return differ_in_bad("infinities", a.posinf, b.posinf);
+  if (a.neginf != b.neginf) return differ_in_bad("infinities", a.neginf, b.neginf);
   const bool digests = a.has_digest != 0 && b.has_digest != 0;
   if (digests && a.digest == b.digest) return {Is::same, "digest", 0, 0};
   const bool exact = config.rtol == 0 && config.atol == 0;
@@ -131,6 +150,7 @@ inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const S
     if (worst.is == Is::different && size <= most) continue;
     most = size;
     worst = differ(a.count == 1 ? "value" : name, here, there);
+    if (a.count == 1) worst.first_index = 0;
   }
   if (worst.is == Is::similar && a.count == 1) return {Is::same, "value", a.mean, b.mean};
   return worst;

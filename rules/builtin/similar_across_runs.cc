@@ -14,7 +14,6 @@
 // Source  Amazon SageMaker Debugger, SimilarAcrossRuns; docs/rules/similar_across_runs.md.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -133,20 +132,7 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
     step.rows.push_back(saved(row, scalar, name));
   }
 
-  static void attach(std::span<SavedRow> kept, const WorkerRows& rows) {
-    rows.frame->sparse_columns([&](const core::SparseColumn& column) {
-      if (column.stat != core::SparseStat::digest) return;
-      for (std::size_t i = 0; i < column.size(); ++i) {
-        const auto at = std::lower_bound(rows.rows.begin(), rows.rows.end(), column.row(i));
-        if (at == rows.rows.end() || *at != column.row(i)) continue;
-        SavedRow& row = kept[static_cast<std::size_t>(at - rows.rows.begin())];
-        row.digest = std::bit_cast<std::uint64_t>(column.value(i));
-        row.has_digest = 1;
-      }
-    });
-  }
-
-  static constexpr std::uint32_t kVersion = 1;  // of what is told
+  static constexpr std::uint32_t kVersion = 2;  // of what is told
 
   static std::string text_of(const SimilarState::Key& key) {
     return OtherStep{key.first.first, key.first.second, key.second}.text();

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "tests/support/rule_harness.h"
 
@@ -13,6 +14,7 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Run `b` is the one that all others are compared with.
 struct TwoRuns {
@@ -121,6 +123,33 @@ TEST(SimilarAcrossRuns, EqualDigestsProveEqualityAndUnequalOnesDifferenceWithout
   exact.digest(exact.b, 0, 17);
   exact.digest(exact.a, 0, 18);
   EXPECT_EQ(exact.rule.firing().size(), 1U);
+}
+
+TEST(SimilarAcrossRuns, TheFirstElementThatIsKnownToDiffer) {
+  const auto first = [](const std::vector<double>& here, std::optional<double> bad_here,
+                        const std::vector<double>& there, std::optional<double> bad_there) {
+    TwoRuns runs;
+    const auto send = [&](FakeWorker& worker, const std::vector<double>& values,
+                          std::optional<double> bad) {
+      std::vector<Statistic> statistics;
+      if (bad) statistics.push_back({core::SparseStat::first_bad_index, 0, *bad});
+      runs.rule.feed(
+          worker.summary(Mode::train, 0, {summarize({"w", values, Role::weight})}, statistics));
+      runs.rule.feed(worker.step_end(Mode::train, 0));
+    };
+    send(runs.b, there, bad_there);
+    send(runs.a, here, bad_here);
+    EXPECT_EQ(runs.rule.firing().size(), 1U);
+    return core::to_json(core::Value(runs.rule.firing()[0].evidence.values));
+  };
+  EXPECT_THAT(first({1, NAN}, 1, {1, 2}, {}), HasSubstr(R"("first_index":1)"));
+  EXPECT_THAT(first({NAN, NAN}, 0, {1, HUGE_VAL}, 1), HasSubstr(R"("first_index":0)"));
+  EXPECT_THAT(first({NAN, NAN}, 0, {NAN, 1}, 0), Not(HasSubstr("first_index")))
+      << "both begin alike";
+  EXPECT_THAT(first({1, NAN}, {}, {1, 2}, {}), Not(HasSubstr("first_index"))) << "nobody has said";
+  EXPECT_THAT(first({1, NAN}, 1e300, {1, 2}, {}), Not(HasSubstr("first_index")));
+  EXPECT_THAT(first({3}, {}, {2}, {}), HasSubstr(R"("first_index":0)"));
+  EXPECT_THAT(first({1, 3}, {}, {1, 2}, {}), Not(HasSubstr("first_index")));
 }
 
 TEST(SimilarAcrossRuns, ShapesThatDiffer) {
