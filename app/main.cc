@@ -175,6 +175,11 @@ void add_sync(CLI::App& app, Invocation& out) {
   sync->callback([&out, options] { out.run = [options] { return sync_command(*options); }; });
 }
 
+void add_moment(CLI::App& command, std::string& at) {
+  command.add_option("--at", at,
+                     "as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or so long ago: 2h");
+}
+
 void add_filters(CLI::App& command, ViewOptions& out) {
   command.add_option("--job", out.job, "only of this job");
   command.add_option("--rule", out.rule, "only of this rule");
@@ -184,6 +189,7 @@ void add_filters(CLI::App& command, ViewOptions& out) {
 void add_views(CLI::App& app, Invocation& out) {
   auto* status = app.add_subcommand("status", "runs, open issues, stops, and what is unhealthy");
   add_place(*status, out.view);
+  add_moment(*status, out.view.at);
   status->add_flag("--all", out.view.all, "every line, not only the first of each part");
   status->callback([&out] { out.run = [&out] { return status_command(out.view); }; });
 
@@ -192,12 +198,14 @@ void add_views(CLI::App& app, Invocation& out) {
   auto* list = issues->add_subcommand("list", "open issues, the worst first");
   add_place(*list, out.view);
   add_filters(*list, out.view);
+  add_moment(*list, out.view.at);
   list->add_flag("--all", out.view.all, "resolved ones too");
   list->callback([&out] { out.run = [&out] { return issues_list(out.view); }; });
   auto* show = issues->add_subcommand("show", "everything about one issue");
   show->add_option("id", out.view.id, "id from the list, or an event id; its beginning is enough")
       ->required();
   add_place(*show, out.view);
+  add_moment(*show, out.view.at);
   show->callback([&out] { out.run = [&out] { return issues_show(out.view); }; });
 
   auto* reproduce = issues->add_subcommand("reproduce", "judge again what led to an issue");

@@ -49,6 +49,10 @@ void add_report(CLI::App& app, Invocation& out) {
                       "write a page into this file, which needs nothing else; -: to stdout");
   auto* from = command->add_option("--from", options->from,
                                    "judge this journal directory now, instead of what was told");
+  command
+      ->add_option("--at", options->at,
+                   "the page as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or so long ago: 2h")
+      ->excludes(from);
   add_rule_choice(*command, options->rules);
   for (const char* name : {"--rules", "--preset"}) command->get_option(name)->needs(from);
   command->footer(

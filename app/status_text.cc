@@ -233,7 +233,8 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
          unhealthy_part(view, now, most);
 }
 
-std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now) {
+std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now,
+                        const Moment& moment) {
   core::ValueList runs;
   for (const auto* run : recent_runs(view, now)) {
     runs.push_back(core::ValueMap{{"run", core::to_text(run->run.uid)},
@@ -273,13 +274,15 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
   }
   core::ValueList bad;
   for (std::string& sentence : unhealthy(view, now)) bad.emplace_back(std::move(sentence));
-  return core::to_json(core::ValueMap{{"transport", transport},
-                                      {"runs", std::move(runs)},
-                                      {"issues", std::move(issues)},
-                                      {"stops", std::move(stops)},
-                                      {"summaries", std::move(summaries)},
-                                      {"silences", std::move(silences)},
-                                      {"unhealthy", std::move(bad)}});
+  core::ValueMap out{{"transport", transport},
+                     {"runs", std::move(runs)},
+                     {"issues", std::move(issues)},
+                     {"stops", std::move(stops)},
+                     {"summaries", std::move(summaries)},
+                     {"silences", std::move(silences)},
+                     {"unhealthy", std::move(bad)}};
+  if (moment.at) out.emplace_back("as_of", core::to_rfc3339(*moment.at));
+  return core::to_json(out);
 }
 
 }  // namespace tocsin::app

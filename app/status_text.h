@@ -18,7 +18,8 @@ constexpr std::size_t kStatusLines = 40;
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now,
                         std::size_t most = kStatusLines);
 /// The same for programs, and all of it: {"transport", "runs", "issues", "stops", "summaries", "silences",
-/// "unhealthy"}.
-std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now);
+/// "unhealthy"}, and of a past moment "as_of".
+std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now,
+                        const Moment& moment = {});
 
 }  // namespace tocsin::app

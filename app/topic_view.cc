@@ -197,10 +197,12 @@ core::Status read_to_end(core::RecordSource& source, core::RecordHandler apply,
 }
 
 core::Status read_view(ingest::Transport& transport, TopicView& view,
-                       std::chrono::milliseconds patience) {
+                       std::chrono::milliseconds patience, const Moment& moment) {
   auto source = view_source(transport);
   if (!source) return source.error();
-  const auto apply = [&](const core::RecordView& record) { view.apply(record); };
+  const auto apply = [&](const core::RecordView& record) {
+    if (moment.holds(record)) view.apply(record);
+  };
   if (auto read = read_to_end(**source, apply, patience); !read) return read;
   view.close_ended();
   return core::ok();

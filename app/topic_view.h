@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/moment.h"
 #include "core/command.h"
 #include "core/issue.h"
 #include "core/notification.h"
@@ -95,8 +96,8 @@ core::Result<std::unique_ptr<core::RecordSource>> view_source(ingest::Transport&
 /// Up to the present end. deadline_exceeded: it did not come to an end.
 core::Status read_to_end(core::RecordSource& source, core::RecordHandler apply,
                          std::chrono::milliseconds patience);
-/// All of it, closed.
+/// All of it that was there at the moment, closed.
 core::Status read_view(ingest::Transport& transport, TopicView& view,
-                       std::chrono::milliseconds patience);
+                       std::chrono::milliseconds patience, const Moment& moment = {});
 
 }  // namespace tocsin::app

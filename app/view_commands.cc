@@ -26,9 +26,28 @@ using namespace std::chrono_literals;
 constexpr auto kViewPatience = 60s;
 constexpr std::size_t kMaxIssue = 1U << 20;
 
-core::Status look(const ViewOptions& options, Looking& looking, TopicView& view) {
-  if (auto opened = looking.open(options.config_file, options.out); !opened) return opened;
-  return read_view(looking.transport(), view, kViewPatience);
+/// What is looked at, and as of when.
+struct Sight {
+  Looking looking;
+  TopicView view;
+  Moment moment;
+  core::WallTime now;  // of ages
+};
+
+// kOk, or why nothing is seen, which was said.
+int look(const ViewOptions& options, Sight& sight) {
+  const core::WallTime present = SystemClock().now();
+  const auto moment = parse_moment(options.at, present);
+  if (!moment) {
+    std::cerr << "tocsin: " << moment.error().message << "\n";
+    return kUsage;
+  }
+  sight.moment = *moment;
+  sight.now = moment->now(present);
+  if (auto opened = sight.looking.open(options.config_file, options.out); !opened)
+    return refuse(opened.error());
+  const auto read = read_view(sight.looking.transport(), sight.view, kViewPatience, sight.moment);
+  return read ? kOk : refuse(read.error());
 }
 
 core::Value issue_value(const core::Issue& issue) {
@@ -105,51 +124,48 @@ class Tail {
 }  // namespace
 
 int status_command(const ViewOptions& options) {
-  Looking looking;
-  TopicView view;
-  if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
-  const SystemClock clock;
-  const std::string transport = looking.transport().describe();
+  Sight sight;
+  if (const int code = look(options, sight); code != kOk) return code;
+  const std::string transport = sight.looking.transport().describe();
   const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() : kStatusLines;
-  std::cout << (options.json ? status_json(view, transport, clock.now()) + "\n"
-                             : status_text(view, transport, clock.now(), most));
+  std::cout << (options.json
+                    ? status_json(sight.view, transport, sight.now, sight.moment) + "\n"
+                    : status_text(sight.view, transport + sight.moment.text(), sight.now, most));
   return kOk;
 }
 
 int issues_list(const ViewOptions& options) {
-  Looking looking;
-  TopicView view;
-  if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
-  const auto found = chosen(view, options);
+  Sight sight;
+  if (const int code = look(options, sight); code != kOk) return code;
+  const auto found = chosen(sight.view, options);
   if (options.json) {
     core::ValueList list;
     list.reserve(found.size());
     for (const auto* seen : found) list.push_back(issue_value(seen->newest));
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   } else {
-    const SystemClock clock;
-    std::cout << (found.empty() ? "no open issues\n" : issues_text(found, view, clock.now()));
+    std::cout << (found.empty() ? "no open issues" + sight.moment.text() + "\n"
+                                : issues_text(found, sight.view, sight.now));
   }
   return kOk;
 }
 
 int issues_show(const ViewOptions& options) {
-  Looking looking;
-  TopicView view;
-  if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
+  Sight sight;
+  if (const int code = look(options, sight); code != kOk) return code;
   std::vector<const TopicView::SeenIssue*> found;
-  for (const auto& [key, seen] : view.issues()) {
+  for (const auto& [key, seen] : sight.view.issues()) {
     if (goes_by(key, seen.newest, options.id)) found.push_back(&seen);
   }
   if (found.size() != 1) {
     std::cerr << "tocsin: "
               << (found.empty() ? "no issue" : std::to_string(found.size()) + " issues")
-              << " of id " << options.id << "; see: tocsin issues list --all\n";
+              << " of id " << options.id << sight.moment.text()
+              << "; see: tocsin issues list --all\n";
     return kFailed;
   }
-  const SystemClock clock;
   std::cout << (options.json ? ingest::issue_json(found[0]->newest) + "\n"
-                             : issue_text(*found[0], clock.now()));
+                             : issue_text(*found[0], sight.now));
   return kOk;
 }
 

@@ -12,10 +12,11 @@ struct ViewOptions {
   bool all = false;  // status: every line; issues: resolved ones too; tail: from the beginning
   std::string job;   // issues, tail: only this one
   std::string rule;
+  std::string at;  // all but tail: a past moment (app/moment.h); empty: the present
   std::string id;  // issues show: any id or fingerprint of it, or the beginning of one
 };
 
-// Each returns an exit code; 4: broker or journal unreachable.
+// Each returns an exit code; 2: no moment; 4: broker or journal unreachable.
 int status_command(const ViewOptions& options);
 int issues_list(const ViewOptions& options);
 /// 1: no issue of this id, or several.

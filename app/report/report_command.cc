@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/looking.h"
+#include "app/moment.h"
 #include "app/printable.h"
 #include "app/replay/judge.h"
 #include "app/replay/recording.h"
@@ -106,6 +107,8 @@ int show(const Gathering::Attempts& attempts, const ReportOptions& options, std:
 }
 
 int report_live(const ReportOptions& options) {
+  const auto moment = parse_moment(options.at, SystemClock().now());
+  if (!moment) return say(kUsage, moment.error().message);
   Looking looking;
   if (const auto opened = looking.open(options.config_file, options.out); !opened) {
     return refuse(opened.error());
@@ -116,11 +119,11 @@ int report_live(const ReportOptions& options) {
   const auto apply = [&](const core::RecordView& record) {
     const bool event =
         record.topic == core::topic::kRegistry || record.topic == core::topic::kIssues;
-    if (event) gathering.apply(record);
+    if (event && moment->holds(record)) gathering.apply(record);
   };
   if (const auto read = read_to_end(**source, apply, kReportPatience); !read)
     return refuse(read.error());
-  return show(gathering.attempts(), options, looking.transport().describe(),
+  return show(gathering.attempts(), options, looking.transport().describe() + moment->text(),
               "the rules of the cluster", 0);
 }
 

@@ -15,6 +15,7 @@ struct ReportOptions {
   std::string job;
   std::string from;  // judge this recording instead of reading what was told
   RuleChoice rules;  // with `from`
+  std::string at;    // a past moment (app/moment.h), of what was told; empty: the present
   std::string html;  // write the page into this file; "-": to stdout
   bool json = false;
 };

@@ -92,6 +92,32 @@ def test_looking_changes_nothing(journal, tmp_path):
     assert state() == before
 
 
+def test_a_view_can_be_opened_as_it_was(server, journal, tmp_path):
+    time.sleep(1.1)
+    then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    program = server(journal, role="evaluate")
+    program.wait_for("ready")
+    JournalWriter(tmp_path / "data").append(*(scalar("digits", "loss", 1.0, step, job="digits") for step in range(5, 12)))
+    program.wait_for("issue_resolved")
+    assert program.stop() == 0
+    assert run_cli("issues", "list", "-c", journal)[1] == "no open issues\n"
+    code, out, err = run_cli("issues", "list", "-c", journal, "--at", then)
+    assert code == 0 and "exploding_tensor" in out, err
+    short = out.splitlines()[1].split()[0]
+    assert "resolved" in run_cli("issues", "show", short, "-c", journal)[1]
+    assert "resolved" not in run_cli("issues", "show", short, "-c", journal, "--at", then)[1]
+    code, out, _ = run_cli("status", "-c", journal, "--at", then)
+    assert code == 0 and f"as of {then[:19]}" in out and "exploding_tensor" in out
+    code, out, _ = run_cli("status", "-c", journal, "--at", then, "-o", "json")
+    assert code == 0 and json.loads(out)["as_of"].startswith(then[:19])
+    code, out, _ = run_cli("report", "-c", journal, "--at", then, "-o", "json")
+    assert code == 0 and [one["status"] for one in json.loads(out)["issues"]] == ["firing"]
+    assert run_cli("issues", "list", "-c", journal, "--at", "1d")[1].startswith("no open issues as of ")
+    for wrong, why in (("yesterday", "expected a time such as"), ("@12", "expected a time such as"), ("2999-01-01", "is yet to come")):
+        code, _, err = run_cli("status", "-c", journal, "--at", wrong)
+        assert code == 2 and why in err
+
+
 def test_tail_follows(server, tmp_path):
     config = tmp_path / "t.yaml"
     config.write_text(f"transport: {{journal: {tmp_path / 'data'}}}\n{RULES}")
