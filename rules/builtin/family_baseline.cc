@@ -41,7 +41,7 @@ constexpr std::size_t kMostRuns = 32;    // of a family
 constexpr std::uint32_t kFormat = 1;     // of what is said to other partitions
 
 struct FamilyConfig {
-  std::vector<std::string> family{"job"};
+  std::vector<std::string> family;
   std::uint32_t min_runs = 8;
   double z_threshold = 4;
   std::uint32_t points = 3;
@@ -325,7 +325,7 @@ struct FamilyBaseline {
   static std::vector<Need> needs(const FamilyConfig&) { return {{"losses"}, {"metrics"}}; }
 
   static void read(config::Reader& in, FamilyConfig& cfg, Preset) {
-    in.optional("family", cfg.family,
+    in.required("family", cfg.family,
                 "what runs of one family have in common: `job`, its name, or labels of the run");
     in.optional("min_runs", cfg.min_runs,
                 config::between(std::uint32_t{3}, std::uint32_t{kMostRuns}),
@@ -335,7 +335,7 @@ struct FamilyBaseline {
     in.optional("points", cfg.points, config::at_least(std::uint32_t{1}),
                 "pieces of training, or evaluation passes, in a row");
     in.optional("better", cfg.better, "also tell of what is better than it ever was");
-    if (in.describing()) return;
+    if (in.describing() || !in.has("family")) return;
     if (cfg.family.empty() ||
         std::find(cfg.family.begin(), cfg.family.end(), "") != cfg.family.end()) {
       in.error("family", "expected at least one name: job, or a label of the run");
@@ -353,7 +353,6 @@ RuleDescriptor family_baseline() {
           .needs = "collections losses and metrics; earlier runs of the family that completed",
           .presets = "",
           .severity = core::Severity::warning,
-          .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_rule<FamilyBaseline, FamilyProgram>};
 }
 

@@ -108,7 +108,7 @@ def test_a_run_is_judged_by_the_earlier_runs_of_its_family_wherever_these_lie(se
         return {data["run"]["uid"] for _, data, _ in kafka_events(cluster.bootstrap, f"{cluster.prefix}.issues.v1")
                 if data.get("phase") == "ended"} >= set(uids)
 
-    config = cluster.config("family_baseline")
+    config = cluster.config("{use: family_baseline, with: {family: [job]}}")
     program = server(config)
     program.wait_for("ready", timeout=90)
     for hour in range(9):  # in all four partitions

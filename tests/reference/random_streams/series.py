@@ -259,7 +259,7 @@ def mode_mismatch(chance):
 
 def family_baseline(chance):
     """Runs of one job, one after the other; the last is judged. They differ a little, or a lot, or from some run on; some fail."""
-    parameters = {"min_runs": chance.randint(3, 6), "points": chance.randint(1, 3), "z_threshold": chance.choice((1, 2, 4)),
+    parameters = {"family": ["job"], "min_runs": chance.randint(3, 6), "points": chance.randint(1, 3), "z_threshold": chance.choice((1, 2, 4)),
                   **({"better": True} if chance.random() < 0.4 else {}), **common.shared(chance, ("train", "eval", "global"))}
     names = chance.choice((("loss",), ("loss", "accuracy"), ("train-logloss", "val-auc"), ("f1_score", "perplexity")))
     scatter, drift, often = chance.choice((0.0, 0.001, 0.05)), chance.choice((0.0, 0.3, 3.0)), chance.choice((0, 0, 0.03))

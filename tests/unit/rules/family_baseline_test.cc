@@ -15,9 +15,9 @@ using namespace stories;  // NOLINT: the stories are this file's language
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kFamilyRule = "  - {use: family_baseline, name: r}\n";
+const std::string kFamilyRule = "  - {use: family_baseline, name: r, with: {family: [job]}}\n";
 const std::string kOfThreeRuns =
-    "  - {use: family_baseline, name: r, with: {min_runs: 3, points: 2}}\n";
+    "  - {use: family_baseline, name: r, with: {family: [job], min_runs: 3, points: 2}}\n";
 
 /// Runs of one job, one after the other: their losses fall as 10 / (1 + step) does, times a factor.
 struct Family {
@@ -114,8 +114,9 @@ TEST(FamilyBaseline, OnlyCompletedRunsOfTheFamilyCount) {
 
 TEST(FamilyBaseline, BetterIsToldOnRequest) {
   for (const bool asked : {false, true}) {
-    OnePartition all(asked ? "  - {use: family_baseline, name: r, with: {better: true}}\n"
-                           : kFamilyRule);
+    OnePartition all(
+        asked ? "  - {use: family_baseline, name: r, with: {family: [job], better: true}}\n"
+              : kFamilyRule);
     all.family.runs(8);
     all.family.run(0.4, 24);
     ASSERT_EQ(all.firing().size(), asked ? 1U : 0U);
@@ -171,7 +172,8 @@ TEST(FamilyBaseline, OtherPartitionsHearOfIt) {
   EngineOptions sharing;
   sharing.shares_comparisons = true;
   OnePartition there(kFamilyRule, sharing);
-  OnePartition here("  - {use: family_baseline, name: r, with: {z_threshold: 5}}\n", sharing);
+  OnePartition here("  - {use: family_baseline, name: r, with: {family: [job], z_threshold: 5}}\n",
+                    sharing);
   there.family.runs(8);
   EXPECT_EQ(there.rule.comparisons().size(), 8U);
   here.family.number = 20;
