@@ -4,7 +4,7 @@
 // Reads   scalars with role loss or metric: in train and global their means over pieces of training
 //         (each of the first 16 steps, then eight pieces per doubling), in eval each evaluation pass, placed
 //         by the train step before it.
-// Window  the newest 32 runs of the family (family: the job's name, or labels of the run) that ended as
+// Window  the newest 32 runs of the family (family: runs with the same label recipe) that ended as
 //         completed before this one began.
 // Fires   at a piece or pass that lies beyond median ± limit of at least 8 runs (min_runs), for 3 in a row
 //         (points). limit = z_threshold (4), widened as Student's t for that few runs, times
@@ -41,7 +41,7 @@ constexpr std::size_t kMostRuns = 32;    // of a family
 constexpr std::uint32_t kFormat = 1;     // of what is said to other partitions
 
 struct FamilyConfig {
-  std::vector<std::string> family;
+  std::vector<std::string> family{"recipe"};
   std::uint32_t min_runs = 8;
   double z_threshold = 4;
   std::uint32_t points = 3;
@@ -105,6 +105,9 @@ class FamilyEvaluator final : public EvaluatorOf<FamilyState> {
     state.self = scope.run();
     state.ended = scope.times().ended != 0 ? scope.times().ended : scope.times().newest;
     const std::size_t known = earlier(scope);
+    if (relatives(scope) == nullptr) {
+      return scope.unjudged("the run lacks what makes its family: " + listed(config_.family));
+    }
     if (state.judged == 0) {
       scope.unjudged(
           sentence("{} earlier runs of its family are known that ended as completed before "
@@ -154,6 +157,14 @@ class FamilyEvaluator final : public EvaluatorOf<FamilyState> {
   }
 
  private:
+  static std::string listed(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names) {
+      if (!out.empty()) out += ", ";
+      out += name == "job" ? "the job's name" : "label " + name;
+    }
+    return out;
+  }
   static std::int64_t at(const StepPoint& point) {
     return point.mode == core::Mode::eval ? point.train_step : point.step;
   }
@@ -325,8 +336,8 @@ struct FamilyBaseline {
   static std::vector<Need> needs(const FamilyConfig&) { return {{"losses"}, {"metrics"}}; }
 
   static void read(config::Reader& in, FamilyConfig& cfg, Preset) {
-    in.required("family", cfg.family,
-                "what runs of one family have in common: `job`, its name, or labels of the run");
+    in.optional("family", cfg.family,
+                "what runs of one family have in common: labels of the run, or `job`, its name");
     in.optional("min_runs", cfg.min_runs,
                 config::between(std::uint32_t{3}, std::uint32_t{kMostRuns}),
                 "earlier runs that it takes to judge one");
@@ -335,7 +346,7 @@ struct FamilyBaseline {
     in.optional("points", cfg.points, config::at_least(std::uint32_t{1}),
                 "pieces of training, or evaluation passes, in a row");
     in.optional("better", cfg.better, "also tell of what is better than it ever was");
-    if (in.describing() || !in.has("family")) return;
+    if (in.describing()) return;
     if (cfg.family.empty() ||
         std::find(cfg.family.begin(), cfg.family.end(), "") != cfg.family.end()) {
       in.error("family", "expected at least one name: job, or a label of the run");
@@ -353,6 +364,7 @@ RuleDescriptor family_baseline() {
           .needs = "collections losses and metrics; earlier runs of the family that completed",
           .presets = "",
           .severity = core::Severity::warning,
+          .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_rule<FamilyBaseline, FamilyProgram>};
 }
 

@@ -37,7 +37,6 @@ BEYOND_A_SCHEMA = re.compile("|".join([
 ]))
 # What a rule or an action cannot be made without.
 RULE_BASE = {name: {"collection_names": ["weights"]} for name in ("all_zero", "tensor_variance", "unchanged_tensor")}
-RULE_BASE["family_baseline"] = {"family": ["job"]}
 RULE_BASE["similar_across_runs"] = {"other_trial": "0190a1b2-0000-7000-8000-000000000000", "collection_names": ["weights"]}
 ACTION_BASE = {"webhook": {"url": "http://x.example"}, "alertmanager": {"url": "http://x.example"}}
 

@@ -7,7 +7,7 @@ from tests.reference import words
 from tests.reference.history import mean, value
 from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects, wants
 
-DEFAULTS = {"family": (), "min_runs": 8, "z_threshold": 4, "points": 3, "better": False}
+DEFAULTS = {"family": ["recipe"], "min_runs": 8, "z_threshold": 4, "points": 3, "better": False}
 TOCSIN = {}
 NEW = True
 MODES = ("train", "global", "eval")

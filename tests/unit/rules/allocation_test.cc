@@ -46,7 +46,6 @@ std::string all_rules() {
     std::string with;
     if (!make_rule(name)) with = "collection_names: [weights]";
     if (name == "tensor_variance") with = "collection_names: [gradients], max_threshold: 1000";
-    if (name == "family_baseline") with = "family: [job]";
     if (name == "similar_across_runs") {
       with = "collection_names: [losses], other_trials: 4e3046d4-8c1f-5278-82e3-ea3595bc5999";
     }

@@ -239,9 +239,10 @@ TEST(FamilyBaseline, SurvivesAKill) {
 TEST(FamilyBaseline, FamiliesByLabelsOfTheRun) {
   const auto read = read_rules_text("  - {use: family_baseline, with: {family: []}}\n");
   EXPECT_THAT(read.errors, HasSubstr("expected at least one name"));
-  OnePartition all("  - {use: family_baseline, name: r, with: {family: [recipe]}}\n");
+  OnePartition all("  - {use: family_baseline, name: r}\n");
   all.family.runs(9);
-  EXPECT_EQ(all.status().status, core::RuleState::no_data) << "no run has that label";
+  EXPECT_EQ(all.status().status, core::RuleState::no_data);
+  EXPECT_EQ(all.status().reason, "the run lacks what makes its family: label recipe");
 }
 
 }  // namespace
