@@ -12,7 +12,7 @@
 namespace tocsin::rules::declared {
 namespace {
 
-bool compares(Op op) { return op >= Op::less && op <= Op::not_equal; }
+bool orders(Op op) { return op >= Op::less && op <= Op::not_equal; }
 
 bool holds(Op op, double a, double b) {
   switch (op) {
@@ -50,7 +50,7 @@ std::optional<Slide> Slide::of(const Formula& formula) {
   if (argument.boolean || !fits_block(argument.code)) return std::nullopt;
   const Code& when = formula.when;
   if (when.size() != 3 || when[0].op != Op::aggregate || when[1].op != Op::constant ||
-      !compares(when[2].op) || std::isnan(when[1].number)) {
+      !orders(when[2].op) || std::isnan(when[1].number)) {
     return std::nullopt;
   }
   return Slide(formula);
