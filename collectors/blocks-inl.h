@@ -188,8 +188,9 @@ HWY_NOINLINE BlockSums<typename Source::Lane> fast_block(const typename Source::
   out.d = hn::GetLane(hn::SumOfLanes(dd, sum));
   out.d2 = hn::GetLane(hn::SumOfLanes(dd, sumsq));
   out.abs = hn::GetLane(hn::SumOfLanes(dd, magnitude));
-  out.min = least(d, lo);
-  out.max = most(d, hi);
+  // Plus 0: the least of 0 and -0 is 0.
+  out.min = least(d, lo) + T{0};
+  out.max = most(d, hi) + T{0};
   return out;
 }
 

@@ -43,7 +43,8 @@ struct Patterns {
   }
 };
 
-template <class Source>
+// kCentred: `shift` is 0.
+template <class Source, bool kCentred>
 HWY_NOINLINE BlockSums<float> half_block(const std::uint16_t* HWY_RESTRICT p, std::size_t n,
                                          float shift) {
 #if HWY_TARGET == HWY_SCALAR
@@ -96,8 +97,8 @@ HWY_NOINLINE BlockSums<float> half_block(const std::uint16_t* HWY_RESTRICT p, st
       V b;
       Source::load2(d, p + i, a, b);
       m = hn::Add(m, hn::Add(hn::Abs(a), hn::Abs(b)));
-      const V da = hn::Sub(a, k);
-      const V db = hn::Sub(b, k);
+      const V da = kCentred ? a : hn::Sub(a, k);
+      const V db = kCentred ? b : hn::Sub(b, k);
       s = hn::Add(s, hn::Add(da, db));
       q0 = hn::MulAdd(da, da, q0);
       q1 = hn::MulAdd(db, db, q1);
