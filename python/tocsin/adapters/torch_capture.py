@@ -28,6 +28,9 @@ class Capture:
         self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots: List[_Slot] = []
         self._flags = (0, 0)  # of weights and gradients
+        # What the descriptors pointed to when all of it lay in host memory, and stood for no piece of a larger tensor.
+        self._weights: List[int] = []
+        self._gradients: List[int] = []
         for i, (name, parameter) in enumerate(named):
             slot = _Slot()
             slot.parameter = parameter
@@ -55,6 +58,9 @@ class Capture:
             divisor = scaling.divisor()
             flags |= _client.FLAG_SKIPPED if scaling.skipped() else 0
         self._flag(off_grid, flags | off_grid)
+        if divisor == 1.0 and self._steady():
+            self._sink.publish_lent(self._array, 2 * len(self._slots))
+            return
         on_device: List[Tuple[int, Any, int]] = []  # (id, tensor, row flags)
         kept: List[Any] = []  # tensors made for this call live until it is over
         filled = False
@@ -88,6 +94,9 @@ class Capture:
                     slot.gradient_pointer = 0
                 continue
             self._point_gradient(slot, gradient, divisor, kept)
+        plain = filled and divisor == 1.0 and all(slot.on_host and not slot.sharded for slot in self._slots)
+        self._weights = [slot.weight_pointer for slot in self._slots] if plain else []
+        self._gradients = [slot.gradient_pointer for slot in self._slots]
         if filled:
             self._sink.publish_lent(self._array, 2 * len(self._slots))
         if on_device and not off_grid:
@@ -102,6 +111,26 @@ class Capture:
         elif not filled:
             self._sink.publish_lent(None, 0)
         del kept
+
+    def _steady(self) -> bool:
+        """Everything lies where it lay at the sample before, or only gradients do not: then their descriptors are
+        right again. Whoever looks at all tensors in one go calls Python's functions once, not a dozen times for each."""
+        if not self._weights:
+            return False
+        parameters = [slot.parameter for slot in self._slots]
+        try:
+            weights = [parameter.data_ptr() for parameter in parameters]
+            gradients = [parameter.grad.data_ptr() for parameter in parameters]
+        except (AttributeError, RuntimeError, NotImplementedError):  # one has none, or is sparse
+            return False
+        if weights != self._weights:
+            return False
+        if gradients != self._gradients:
+            for slot, pointer in zip(self._slots, gradients):
+                if pointer != slot.gradient_pointer:
+                    self._point_gradient(slot, slot.parameter.grad, 1.0, [])
+            self._gradients = [slot.gradient_pointer for slot in self._slots]
+        return True
 
     def _point_nowhere(self, slot: _Slot) -> None:
         """Until it lies in host memory: the array of descriptors goes out as a whole."""
