@@ -60,9 +60,9 @@ class Calls:
         self.data = self.hook.phase("data_wait")
         self.spent = {}
         self._every, self._step = every, 0
-        adapter = next(one for one in self.hook.sink.adapters() if hasattr(one, "before_update"))
+        adapter = next(one for one in self.hook.sink.adapters() if hasattr(one, "around_update"))
         timed = self._timed
-        self.before, self.after = timed("before", adapter.before_update), timed("after", adapter.after_update)
+        self.before, self.after = map(timed, ("before", "after"), adapter.around_update())
         self.passes = [next(iter(hooks.values())) for hooks in (self.loop.model._forward_pre_hooks, self.loop.model._forward_hooks)]
         training_loops.Installed(self.loop).take()  # they are called by hand, between clocks
         self.log, self.stop = timed("log", self.hook.log), timed("should_stop", self.hook.should_stop)

@@ -2,45 +2,13 @@
 // what is timed, has the same in Python, and does what is rare: evaluations, outputs that are no tensor.
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "app/client/python_kept.h"
 #include "app/client/python_lane.h"
 
 namespace tocsin::app::client {
 namespace {
-
-// A reference that is kept; made and given back while the interpreter is held.
-class Kept {
- public:
-  Kept() = default;
-  explicit Kept(PyObject* object) : object_(object) {
-    if (object_ != nullptr) python().increase(object_);
-  }
-  Kept(Kept&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Kept& operator=(Kept&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-  ~Kept() {
-    if (object_ != nullptr) python().decrease(object_);
-  }
-  /// Of a result, whose reference is taken. Null: what was raised is forgotten.
-  static Kept of_result(PyObject* result) {
-    Kept out;
-    out.object_ = result;
-    if (result == nullptr) python().clear_error();
-    return out;
-  }
-  static Kept text(const char* word) { return of_result(python().intern(word)); }
-  [[nodiscard]] PyObject* get() const noexcept { return object_; }
-  explicit operator bool() const noexcept { return object_ != nullptr; }
-
- private:
-  PyObject* object_ = nullptr;
-};
 
 struct Passes {
   LaneRef lane;
@@ -65,20 +33,20 @@ struct Passes {
 
 constexpr std::size_t kDeepest = 64;  // of more, the outermost have raised something
 
-Kept attribute(PyObject* of, const Kept& name) {
-  return Kept::of_result(python().get_attribute(of, name.get()));
-}
-
-bool true_of(const Kept& value) { return value && python().is_true(value.get()) == 1; }
-
-void call(const Kept& function, PyObject* with) {
-  (void)Kept::of_result(python().call(function.get(), with, nullptr));
-}
-
 void end_backward(Passes& passes) {
   const std::int64_t begun = std::exchange(passes.backward_begun, 0);
   if (begun == 0 || passes.backward == 0) return;
   add(*passes.lane, {passes.backward, begun, passes.lane->now() - begun});
+}
+
+// A step that was kept open for a log() is over. False: its clock is to be told.
+bool forward_begins(const Passes& passes) {
+  const bool lent =
+      passes.lane->lent(false, [](StepLease& lease, StepLane& lane, Session& session) {
+        if (lease.state == StepLease::held) lease.end_step(lane, session);
+        return true;
+      });
+  return lent || attribute(passes.clock.get(), passes.state).get() != passes.held.get();
 }
 
 PyObject* begin(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept {
@@ -91,7 +59,7 @@ PyObject* begin(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept 
   }
   if (!true_of(Kept::of_result(python().call(passes.with_gradients.get(), nullptr)))) return none();
   end_backward(passes);
-  if (passes.pending || attribute(passes.clock.get(), passes.state).get() == passes.held.get()) {
+  if (passes.pending || !forward_begins(passes)) {
     passes.pending = false;
     call(passes.on_begin, given[0]);
   }

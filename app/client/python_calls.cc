@@ -27,6 +27,13 @@ std::optional<PythonCalls> look_up() {
       find("PyObject_GetAttr", out.get_attribute) && find("PyObject_SetAttr", out.set_attribute) &&
       find("PyObject_CallFunctionObjArgs", out.call) && find("PyObject_IsTrue", out.is_true) &&
       find("PyObject_Size", out.size) && find("PyUnicode_InternFromString", out.intern) &&
+      find("PyObject_Call", out.call_with) && find("PyObject_CallMethodObjArgs", out.call_method) &&
+      find("PyObject_Type", out.type_of) && find("PyObject_GetItem", out.get_item) &&
+      find("PyList_GetItem", out.list_item) && find("PyTuple_GetItem", out.tuple_item) &&
+      find("PyDict_GetItem", out.dict_find) && find("PyWeakref_GetObject", out.weak_target) &&
+      find("PyDict_Next", out.dict_next) && find("PyDict_SetItem", out.dict_put) &&
+      find("PyTuple_New", out.new_tuple) && find("PyTuple_SetItem", out.tuple_put) &&
+      find("PyFloat_Type", out.float_type) && find("PyDict_Type", out.dict_type) &&
       find("_Py_NoneStruct", out.none) && find("PyExc_TypeError", out.type_error);
   if (!all) return std::nullopt;
   return out;

@@ -21,6 +21,7 @@ struct PyMethod {
 constexpr int kPyNoArguments = 0x0004;
 constexpr int kPyOneArgument = 0x0008;
 constexpr int kPyArguments = 0x0080;  // an array and its length
+constexpr int kPyKeywords = 0x0002;   // with it: those that have names stand behind the others
 
 struct PythonCalls {
   PyObject* (*new_function)(PyMethod*, PyObject* self, PyObject* module) = nullptr;
@@ -45,7 +46,21 @@ struct PythonCalls {
   int (*is_true)(PyObject*) = nullptr;
   std::ptrdiff_t (*size)(PyObject*) = nullptr;
   PyObject* (*intern)(const char*) = nullptr;
+  PyObject* (*call_with)(PyObject*, PyObject* tuple, PyObject* dict) = nullptr;
+  PyObject* (*call_method)(PyObject*, PyObject* name, ...) = nullptr;  // as `call`
+  PyObject* (*type_of)(PyObject*) = nullptr;
+  PyObject* (*get_item)(PyObject*, PyObject* key) = nullptr;
+  PyObject* (*list_item)(PyObject*, std::ptrdiff_t) = nullptr;  // lent; as the next three
+  PyObject* (*tuple_item)(PyObject*, std::ptrdiff_t) = nullptr;
+  PyObject* (*dict_find)(PyObject*, PyObject* key) = nullptr;  // null: not there, no error
+  PyObject* (*weak_target)(PyObject*) = nullptr;
+  int (*dict_next)(PyObject*, std::ptrdiff_t* place, PyObject** key, PyObject** value) = nullptr;
+  int (*dict_put)(PyObject*, PyObject* key, PyObject* value) = nullptr;
+  PyObject* (*new_tuple)(std::ptrdiff_t) = nullptr;
+  int (*tuple_put)(PyObject*, std::ptrdiff_t, PyObject* taken) = nullptr;
   PyObject* none = nullptr;
+  PyObject* float_type = nullptr;
+  PyObject* dict_type = nullptr;
   PyObject** type_error = nullptr;
 };
 

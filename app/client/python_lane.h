@@ -10,6 +10,7 @@
 #include "app/client/abi_guard.h"
 #include "app/client/python_calls.h"
 #include "app/client/step_lane.h"
+#include "app/client/step_lease.h"
 
 namespace tocsin::app::client {
 
@@ -31,6 +32,20 @@ class Lane {
     });
     return out;
   }
+  /// Runs `call(StepLease&, StepLane&, Session&)` while the clock is lent; else as above.
+  template <typename T, typename F>
+  T lent(T otherwise, F&& call) noexcept {
+    return with(otherwise, [&](StepLane& lane, Session& session) {
+      return lease_.owner == nullptr ? otherwise : call(lease_, lane, session);
+    });
+  }
+  /// Null owner: it is lent to nobody.
+  void lend(const StepLease& lease) noexcept {
+    with(0, [&](StepLane&, Session&) {
+      lease_ = lease;
+      return 0;
+    });
+  }
   [[nodiscard]] tocsin_client* handle() const noexcept { return handle_; }
   [[nodiscard]] std::int64_t now() const { return lane_.now(); }
   void close() noexcept {
@@ -46,6 +61,7 @@ class Lane {
   std::mutex mutex_;
   tocsin_client* handle_;
   StepLane lane_;
+  StepLease lease_;
 };
 
 using LaneRef = std::shared_ptr<Lane>;
@@ -130,5 +146,11 @@ PyObject* functions_of(PyMethod (&methods)[N], PyObject* self) {
 
 /// `passes(…)` of a lane: {name: function} for the hooks on one model (abi_passes.cc).
 PyObject* passes_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
+
+/// `driver(…)`, `calls(…)`, `take_steps()` and `peek_steps()` of a lane (abi_steps.cc).
+PyObject* driver_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
+PyObject* calls_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
+PyObject* take_steps(PyObject* self, PyObject* unused) noexcept;
+PyObject* peek_steps(PyObject* self, PyObject* unused) noexcept;
 
 }  // namespace tocsin::app::client

@@ -51,12 +51,26 @@ class Client:
         if result < 0:
             raise RuntimeError(self._library.last_error())
         self._handle: Optional[int] = handle.value
-        # True: nothing is due at the present step, so that nobody needs to ask. step_end() says so; what may change it
-        # takes it back.
-        self.quiet = False
+        # Takes back what the loop's clock has lent to functions of the library; None: nothing.
+        self.lent: Optional[Callable[[], None]] = None
+        self._quiet = False
         self._lane: _lane.Functions = _lane.functions(self._library, handle.value) if handle.value else {}
         self._bind()
         self._bind_lane()
+
+    @property
+    def quiet(self) -> bool:
+        """True: nothing is due at the present step, so that nobody needs to ask. step_end() says so; what may change it
+        takes it back."""
+        if self.lent is not None:
+            self.lent()
+        return self._quiet
+
+    @quiet.setter
+    def quiet(self, quiet: bool) -> None:
+        if self.lent is not None:
+            self.lent()
+        self._quiet = quiet
 
     def _bind(self) -> None:
         """The calls of every step, bound to the handle once: that is quicker than passing it."""
@@ -76,6 +90,10 @@ class Client:
         self.scalar: Callable[[int, float, bool], None] = lane.get("scalar", _nothing)
         self.phase: Callable[[int], Dict[str, Callable[..., None]]] = lane.get("phase", _nothing)
         self.passes: Callable[..., Any] = lane.get("passes", _nothing)  # 0: only in Python
+        self.driver: Callable[..., Any] = lane.get("driver", _nothing)  # 0: as above; and of the next
+        self.calls: Callable[..., Any] = lane.get("calls", _nothing)
+        self.take_steps: Callable[[], Any] = lane.get("take_steps", _nothing)
+        self.peek_steps: Callable[[], Any] = lane.get("peek_steps", _nothing)
         self.tell_held: Callable[[], None] = lane.get("tell_held", _nothing)
         self.held: Callable[[], Any] = lane.get("held", _nothing)
         self.set_short: Callable[[int], None] = lane.get("set_short", _nothing)

@@ -14,9 +14,12 @@ class DeviceQueue:
     def __init__(self) -> None:
         # Looked at before every call into the library: while something waits, the call waits too.
         self.waiting: Deque[Tuple[Optional[Any], Callable[..., Any], Tuple[Any, ...]]] = deque()
+        self.lent: Optional[Callable[[], None]] = None  # as of the client
 
     def put(self, function: Callable[..., Any], *arguments: Any, after: Optional[Any] = None) -> None:
         """``function(*arguments)``, once ``after`` is done and all that was put before has run."""
+        if self.lent is not None:
+            self.lent()
         self.waiting.append((after, function, arguments))
 
     def drain(self, wait: bool = False) -> None:

@@ -63,7 +63,7 @@ class Standing:
     def _moved(self) -> Any:
         """Something else than before whenever the loop has moved."""
         clock, client = self._sink.clock, self._client
-        return (clock.number, clock.state, clock.mode, client.held(),
+        return (*clock.peek(), clock.mode, client.held(),
                 [one.moved() for one in self._sink.adapters() if hasattr(one, "moved")])
 
     def _run(self) -> None:

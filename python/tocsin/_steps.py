@@ -16,6 +16,7 @@ FIRST, MANUAL = "first_optimizer", "manual"  # of `capture.step_by`, beside the 
 # Updates of others during which the leader may stand still: of a step that lasts longer the leader
 # is one that the script has given up.
 PATIENCE = 128
+_LENT = (FRESH, LOGGED, HELD)  # by their numbers in the library
 
 
 class StepClock:
@@ -42,14 +43,21 @@ class StepClock:
 
     The leader is the first optimizer of the loop, or the one that ``step_by`` names. Optimizers that
     are watched before any of them has updated belong to one loop; one that comes later begins another.
+
+    Most steps are like the one before: one optimizer, training, nothing captured, nothing on a device. For those the clock
+    is lent (``lend()``) to functions of the library (app/client/abi_steps.cc), which take the same arrows without a line
+    of Python. Whoever looks at ``state`` or ``number``, at ``quiet`` of the client, or makes something wait for a device,
+    takes it back by that, and the next step is done here.
     """
 
     def __init__(self, client: _client.Client, queue: DeviceQueue, step_by: str = FIRST) -> None:
         self.mode = "train"
-        self.state = FRESH
+        self._state = FRESH
         # Steps ended here and not yet in the library, because a device still computes for them.
         self.ahead = 0
-        self.number = 0  # steps ended here
+        self._number = 0  # steps ended here
+        self._lent = False
+        self._borrower: Callable[[], Any] = _nobody
         # model.train() and model.eval() set the mode, until the script does.
         self.follows = True
         # True: one optimizer at most, and it ends the steps. What several need is not looked at then.
@@ -73,6 +81,64 @@ class StepClock:
         self._others = 0  # updates since the leader's last
         self._log_came_first = False
         self._logged_names: Set[str] = set()
+
+    # ---- lent to functions of the library
+
+    @property
+    def state(self) -> str:
+        if self._lent:
+            self.take_back()
+        return self._state
+
+    @state.setter
+    def state(self, state: str) -> None:
+        if self._lent:
+            self.take_back()
+        self._state = state
+
+    @property
+    def number(self) -> int:
+        """Steps ended here."""
+        if self._lent:
+            self.take_back()
+        return self._number
+
+    def peek(self) -> Tuple[Any, ...]:
+        """Something else than before when the loop has moved; for another thread, which takes nothing back."""
+        return self._lent and self._client.peek_steps() or (self._state, self._number)
+
+    def nothing_due(self) -> bool:
+        """Nothing is captured at the present step. Takes nothing back."""
+        found = self._lent and self._client.peek_steps()
+        return bool(found[2]) if found else self._client.quiet and not self.ahead
+
+    def lend(self, lend: Callable[..., Any], borrower: Any, *what: Any) -> None:
+        """After an update of the one driver: if the next step can be like most. ``lend(model, *what, state, number,
+        quiet)`` takes the clock; ``borrower.goes_on(rate, updating)`` is called when it is taken back: the learning rate that
+        was told last, and whether an update has begun."""
+        if self._lent or not self.simple or self.ahead or self._queue.waiting or self.mode != "train" \
+                or self._skipped is not None or self._training is False or self._state not in _LENT \
+                or (self._state_matters and self._told is not _TRAINING_IN_TRAIN) or self.model() is None:
+            return
+        lend(self.model, *what, _LENT.index(self._state), self._number, self._client.quiet)
+        self._lent, self._borrower = True, weakref.ref(borrower)
+        self._client.lent = self._queue.lent = self.take_back
+
+    def take_back(self) -> None:
+        """Goes on here, where the library's functions are."""
+        self._lent = False
+        self._client.lent = self._queue.lent = None
+        taken = self._client.take_steps()
+        if not taken:  # closed, or a forked child
+            return
+        state, self._number, quiet, updating, rate = taken
+        self._client.quiet = bool(quiet)
+        self._state = _LENT[state]
+        # Otherwise it would not have been done there.
+        self._training = True if updating or self._state is HELD else None
+        borrower = self._borrower()
+        if borrower is not None:
+            borrower.goes_on(rate, bool(updating))
 
     # ---- who drives
 
@@ -234,8 +300,9 @@ class StepClock:
             self._end(0)
 
     def position(self) -> Tuple[str, int]:
-        """Tells steps apart."""
-        return self.mode, self.number
+        """Tells steps apart. Takes nothing back."""
+        found = self._lent and self._client.peek_steps()
+        return self.mode, int(found[1]) if found else self.number
 
     def ended_ahead(self) -> int:
         """Steps whose update is done and whose end the library has not been told: what a device still
@@ -277,7 +344,7 @@ class StepClock:
             self._training = None
         else:
             self._look_at_training()
-        self.number += 1
+        self._number += 1
         if self._updated or self._logged_names:
             self._updated.clear()
             self._logged_names.clear()

@@ -25,6 +25,7 @@ from ._reading_back import ReadsBack
 from ._spans import Spans
 from ._standing import Standing
 from ._steering import Steering
+from ._step_calls import calls_of
 from ._steps import FIRST, HELD
 from .sink import Sink
 
@@ -84,6 +85,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self.standing = Standing(client, self.errors, self.sink, self._commands.takes_profile)
         self._out = str(counters.get("out", ""))
         self.enabled = True
+        if type(self).log is Hook.log and type(self).should_stop is Hook.should_stop:
+            vars(self).update(calls_of(self, client, self.sink.scalars))
         for text in counters.get("capture_warnings", ()):
             warnings.warn(f"tocsin: capture: {text}", RuntimeWarning, stacklevel=5)
         judge = counters.get("judge", {})

@@ -115,6 +115,11 @@ class Sink(LateValues):
         """``with sink.guard("place"): …``: an error inside is counted under the name, not raised."""
         return Guard(self.errors, where)
 
+    def driver(self, before: Callable[..., Any], after: Callable[[], None], driver: Any) -> Any:
+        """``before`` and ``after`` of most updates as functions of the library, and ``lend``, for the clock; None or 0: it has
+        none. ``driver``: a weak reference to who updates."""
+        return self._client.driver(before, after, driver)
+
     def failed(self, where: str, error: BaseException) -> None:
         """Counts an error that the adapter has caught itself."""
         self.errors.add(where, error)
@@ -146,7 +151,7 @@ class Sink(LateValues):
         has asked and publishes nothing in the end calls ``publish_lent(None, 0)``: the time between
         is counted as the hook's."""
         which = 0 if collection is None else self._collection(collection)
-        if self._client.quiet and not self.clock.ahead:
+        if self.clock.nothing_due():
             return False
         if self.clock.ahead:
             return self._client.due_at(which, self.clock.ahead) == _client.OK

@@ -14,7 +14,7 @@ from . import torch_capture
 from .torch_capture import Capture
 from .torch_copies import Calls
 from .torch_device import warm
-from .torch_hooks import Closure, install
+from .torch_hooks import Before, Closure, install
 from .torch_modules import Modules, path_of
 from .torch_names import is_sharded, is_wrapped, plain_name
 from .torch_phases import Passes, can_be_timed
@@ -46,9 +46,11 @@ class TorchAdapter:
         self._scaling: Optional[Scaling] = None  # of the update that goes on
         self._undo: List[Callable[[], None]] = []
         self._prefix = name + "." if name else ""
+        self._native: Dict[str, Any] = {}
         if optimizer is not None:
             self._name(name)
-            self._undo.append(install(optimizer, self.before_update, self.after_update))
+            self._native = self._of_library(sink, optimizer)
+            self._undo.append(install(optimizer, *self.around_update(), self))
         if loss is not None and hasattr(loss, "register_forward_hook"):
             handle = loss.register_forward_hook(Calls(self._loss_output))
             self._undo.append(handle.remove)
@@ -76,6 +78,28 @@ class TorchAdapter:
         with sink.guard("device"):
             self._warm()
 
+    def _of_library(self, sink: Sink, optimizer: Any) -> Dict[str, Any]:
+        """What is done around most updates, as functions of the library; {}: it cannot be. They know nothing of this
+        object that would keep it."""
+        mine = weakref.ref(self)
+
+        def before(closure: Optional[Closure]) -> Optional[Closure]:
+            adapter = mine()
+            return None if adapter is None else adapter.before_update(closure)
+
+        def after() -> None:
+            adapter = mine()
+            if adapter is not None:
+                adapter.after_update()
+
+        if self._deepspeed or any(hasattr(type(optimizer), name) for name in ("grad_scale", "found_inf")):
+            return {}
+        return sink.driver(before, after, weakref.ref(optimizer)) or {}
+
+    def around_update(self) -> Tuple[Before, Callable[[], None]]:
+        """What is called before and after each update."""
+        return self._native.get("before", self.before_update), self._native.get("after", self.after_update)
+
     def watches(self, model: Any, optimizer: Any) -> bool:
         return self._model() is model and self._optimizer() is optimizer
 
@@ -96,6 +120,7 @@ class TorchAdapter:
     def by_hand(self, phase: str) -> None:
         """The script times this phase itself."""
         if phase == "optimizer":
+            self._sink.clock.take_back()
             self._enter_update = self._leave_update = lambda: None
 
     # ---- names
@@ -216,8 +241,23 @@ class TorchAdapter:
                 sink.end_update(self)
             else:
                 sink.end_update(self, *scaling.skipped_later())
+            if self._native and scaling is None and self._preflight is None and not self._on_device:
+                self._lend()
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)
+
+    def _lend(self) -> None:
+        rate = self._sink.scalars.get(self._rate_name)
+        if rate is not None and type(self._rate) is float:
+            self._sink.clock.lend(self._native["lend"], self, _nobody if self._passes is None else self._passes.begin_update,
+                                  self._enter_update, self._leave_update, self._rate, rate, sys.modules["torch"].Tensor,
+                                  int(self._devices))
+
+    def goes_on(self, rate: Any, updating: bool) -> None:
+        """Here, what functions of the library have done until now."""
+        self._rate = rate
+        if updating:
+            self._updating, self._scaling = True, None
 
     def _scaling_of_deepspeed(self) -> Optional[Scaling]:
         return scaling_of_deepspeed(self._optimizer(), self._named_parameters)

@@ -30,26 +30,26 @@ def unwrapped(optimizer: Any) -> Any:
     return optimizer
 
 
-def install(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable[[], None]:
-    """Has both called around each update. Returns what undoes it.
+def install(optimizer: Any, before: Before, after: Callable[[], None], kept: Any = None) -> Callable[[], None]:
+    """Has both called around each update. Returns what undoes it. The optimizer keeps ``kept``.
 
     By the optimizer's own hooks (torch 2) or, where it has none (torch 1.13), by a bound method on the
     instance that calls the one before it.
     """
     if hasattr(optimizer, "register_step_pre_hook") and hasattr(optimizer,
                                                                 "register_step_post_hook"):
-        return _register(optimizer, before, after)
-    return _wrap(optimizer, before, after)
+        return _register(optimizer, before, after, kept)
+    return _wrap(optimizer, before, after, kept)
 
 
-def _register(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable[[], None]:
+def _register(optimizer: Any, before: Before, after: Callable[[], None], kept: Any) -> Callable[[], None]:
     def before_step(_: Any, args: Any, kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs:  # args[0] is the optimizer
             before(None)
             return None
         return _replaced(before, args, kwargs, 1)
 
-    def after_step(*_: Any) -> None:
+    def after_step(*_: Any, _kept: Any = kept) -> None:
         after()
 
     handles = [optimizer.register_step_pre_hook(_untraced(before_step)),
@@ -70,7 +70,7 @@ def _untraced(hook: Callable[..., Any]) -> Callable[..., Any]:
     return disable(hook) if disable is not None and "torch._dynamo" in sys.modules else hook
 
 
-def _wrap(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable[[], None]:
+def _wrap(optimizer: Any, before: Before, after: Callable[[], None], kept: Any) -> Callable[[], None]:
     inner = optimizer.step
     had_own = "step" in optimizer.__dict__
     watched = weakref.ref(optimizer)
@@ -90,6 +90,7 @@ def _wrap(optimizer: Any, before: Before, after: Callable[[], None]) -> Callable
     # Copies __dict__ too: the marks `hooked` (profiler) and `_with_counter` (schedulers) stay, and a
     # scheduler made later finds __self__ and __func__ because this is a bound method.
     functools.update_wrapper(step, inner)
+    step._tocsin_keeps = kept  # type: ignore[attr-defined]
     bound = types.MethodType(step, optimizer)
     optimizer.step = bound
 
