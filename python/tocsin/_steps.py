@@ -296,6 +296,9 @@ class StepClock:
 
     def begin_forward(self) -> None:
         """A model is applied: what was held open for a log() is over."""
+        found = self._lent and self._client.peek_steps()
+        if found and _LENT[found[0]] is not HELD:
+            return
         if self.state is HELD:
             self._end(0)
 
