@@ -91,9 +91,9 @@ std::optional<Command> ProfileLedger::on_ack(const core::Ack& ack, const Current
     return std::nullopt;
   }
   const bool newer = ack.step > current.step.value_or(0);
-  const std::int64_t from = TraceStart::of(newer ? ack.step : current.step.value_or(0),
-                                           newer ? ack.time : current.step_at,
-                                           *current.step_seconds, now, kLaterBy);
+  const std::int64_t from =
+      TraceStart::of(newer ? ack.step : current.step.value_or(0),
+                     newer ? ack.time : current.step_at, *current.step_seconds, now, kLaterBy);
   const core::Duration lasts = newest.expires_at ? *newest.expires_at - newest.issued_at
                                                  : core::Duration(std::chrono::minutes(1));
   ++newest.revision;

@@ -47,8 +47,8 @@ class ProfileLedger {
  private:
   struct Run {
     std::uint32_t attempt = 0;
-    std::uint64_t asked = 0;          // also those whose commands are not known any more
-    std::set<std::string> commands;   // ids
+    std::uint64_t asked = 0;         // also those whose commands are not known any more
+    std::set<std::string> commands;  // ids
     core::WallTime last{};
     std::optional<core::Command> newest;
     std::optional<core::WallTime> before;  // of the reservation

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr const char* kEvent = "issue.json";
 constexpr const char* kPart = ".part";
 constexpr const char* kEventPart = "issue.json.part";  // while the records are not whole
-constexpr std::size_t kKeyLength = 12;  // of an issue's key: few issues of one run
+constexpr std::size_t kKeyLength = 12;                 // of an issue's key: few issues of one run
 
 std::string run_directory(const std::string& dir, const core::Issue& issue) {
   return fs::path(dir) / (core::to_text(issue.run.uid) + "-" + std::to_string(issue.run.attempt));
@@ -165,8 +165,10 @@ core::Result<EvidenceCopy> Copying::finish() {
   fs::rename(event(), part_ / kEvent, error);
   if (!error) fs::rename(part_, directory_, error);
   // Another process was first: nothing is missing.
-  if (error && is_kept(directory_)) remove();
-  else if (error) return cannot(directory_, error);
+  if (error && is_kept(directory_))
+    remove();
+  else if (error)
+    return cannot(directory_, error);
   return out;
 }
 

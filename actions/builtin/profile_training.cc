@@ -145,10 +145,10 @@ class ProfileTraining final : public core::Action {
     core::ValueMap args{{"kind", cfg_.trace > 0 ? "trace" : "stacks"}};
     if (cfg_.stacks) args.emplace_back("tell", true);
     if (cfg_.trace > 0) {
-      args.emplace_back("from_step", TraceStart::of(
-                                         std::max<std::int64_t>(0, current.step.value_or(0)),
-                                         current.step_at, current.step_seconds.value_or(1),
-                                         out.issued_at));
+      args.emplace_back(
+          "from_step",
+          TraceStart::of(std::max<std::int64_t>(0, current.step.value_or(0)), current.step_at,
+                         current.step_seconds.value_or(1), out.issued_at));
       args.emplace_back("steps", cfg_.trace);
     }
     out.args = std::move(args);

@@ -14,11 +14,11 @@ namespace {
 constexpr const char* kGroups[] = {"default", "all_pytorch", "all_xgboost", "all_profiler"};
 
 // Sections of the program's other parts: not what judges.
-constexpr const char* kForeign[] = {
-    "transport",     "topics",    "capture", "collect",  "route",          "receivers",
-    "inhibit_rules", "templates", "store",   "insights", "time_intervals", "router",
-    "http",          "log",       "include", "version",  "external_url",   "plugins",
-    "reports",       "evidence"};
+constexpr const char* kForeign[] = {"transport",    "topics",    "capture",        "collect",
+                                    "route",        "receivers", "inhibit_rules",  "templates",
+                                    "store",        "insights",  "time_intervals", "router",
+                                    "http",         "log",       "include",        "version",
+                                    "external_url", "plugins",   "reports",        "evidence"};
 
 /// Of a group, in its order.
 std::vector<std::string> rules_of(const std::string& group) {

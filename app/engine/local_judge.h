@@ -65,8 +65,9 @@ struct JudgeCounts {
   std::uint64_t stops = 0;
   core::Duration cost{0};
   std::size_t rules = 0;
-  std::string without_receivers;  // "rule (receiver, …), …": whose `actions` nobody carries out here
-  std::string error;  // the newest refusal, or what ended the judging; empty: nothing
+  std::string
+      without_receivers;  // "rule (receiver, …), …": whose `actions` nobody carries out here
+  std::string error;      // the newest refusal, or what ended the judging; empty: nothing
 };
 
 /// Thread-safe. Held by its thread too: close() never waits for a rule that hangs.

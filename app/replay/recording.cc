@@ -201,9 +201,9 @@ core::Result<bool> RecordingReader::read(core::RecordHandler handle) {
   if (begun_ && waits_ > 0 && at_end()) return true;
   if (waits_ < kPatience) return false;
   return core::Error{core::Code::deadline_exceeded,
-                     begun_ ? "nothing came of " + topic_ +
-                                  " for a minute, and it is not at its end"
-                            : "nothing answered for a minute"};
+                     begun_
+                         ? "nothing came of " + topic_ + " for a minute, and it is not at its end"
+                         : "nothing answered for a minute"};
 }
 
 core::Result<RecordingEnd> read_recording(ingest::Transport& transport, std::string_view topic,

@@ -8,9 +8,8 @@
 
 namespace tocsin::app {
 
-RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger,
-                     actions::ProfileLedger& profiles, std::string cluster,
-                     std::function<bool()> leads)
+RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, actions::ProfileLedger& profiles,
+                     std::string cluster, std::function<bool()> leads)
     : board_(board),
       ledger_(ledger),
       profiles_(profiles),

@@ -124,8 +124,8 @@ core::Status JournalKeeper::by_size(JournalDatabase& database) {
     const std::string sizes = "SELECT id, coalesce(length(value), 0) AS bytes FROM " +
                               std::string(table) + " ORDER BY id LIMIT " +
                               std::to_string(kRecordsPerStep);
-    const std::string older = "SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS behind FROM (" +
-                              sizes + ")";
+    const std::string older =
+        "SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS behind FROM (" + sizes + ")";
     const auto removed = database.run(
         ("DELETE FROM " + std::string(table) + " WHERE id IN (SELECT id FROM (" + older +
          ") WHERE behind < " + std::to_string(used - limits_.telemetry_bytes) + ")")

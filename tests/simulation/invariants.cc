@@ -267,8 +267,7 @@ class Checker {
         const auto from = launches_.that_sent(data->partition, data->last);
         if (!from) continue;
         said += " launch " + std::to_string(*from);
-        meant = meant || *from >= stop.launch ||
-                launches_.are_one(stop.run, *from, stop.launch) ||
+        meant = meant || *from >= stop.launch || launches_.are_one(stop.run, *from, stop.launch) ||
                 (launches_.keys_agree(stop.run, *from, stop.launch) && opened_with(stop));
       }
       if (!meant && !lost_input(stop.run)) {

@@ -42,7 +42,9 @@ class RunsStageTest : public testing::Test {
     tell(ingest::encode_registry(beat, "default"));
   }
   static Instant at(core::Duration since) { return {kAsked + since, since}; }
-  void caught_up() { (void)stage_.tick({at(1s), [](std::int32_t) { return true; }}); }
+  void caught_up() {
+    (void)stage_.tick({at(1s), [](std::int32_t) { return true; }});
+  }
   void tell(const core::OutRecord& record) {
     EXPECT_FALSE(stage_.handle(ingest::fixture::view_of(record), {at(2s), false}));
   }
