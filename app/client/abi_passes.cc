@@ -42,7 +42,7 @@ void end_backward(Passes& passes) {
 // A step that was kept open for a log() is over. False: its clock is to be told.
 bool forward_begins(const Passes& passes) {
   const bool lent =
-      passes.lane->lent(false, [](StepLease& lease, StepLane& lane, Session& session) {
+      passes.lane->carried(false, [](StepLease& lease, StepLane& lane, Session& session) {
         if (lease.state == StepLease::held) lease.end_step(lane, session);
         return true;
       });

@@ -187,6 +187,7 @@ PyMethod lane_methods[] = {
     {"calls", untyped(client::calls_of), client::kPyArguments, nullptr},
     {"take_steps", untyped(client::take_steps), client::kPyNoArguments, nullptr},
     {"peek_steps", untyped(client::peek_steps), client::kPyNoArguments, nullptr},
+    {"want_steps", untyped(client::want_steps), client::kPyOneArgument, nullptr},
     {"tell_held", untyped(tell_held), client::kPyNoArguments, nullptr},
     {"tell_values", untyped(tell_values), client::kPyNoArguments, nullptr},
     {"due", untyped(due), client::kPyOneArgument, nullptr},

@@ -55,7 +55,7 @@ struct Driver {
 };
 
 bool owns(const Driver& driver, bool updating) {
-  return driver.lane->lent(false, [&](const StepLease& lease, StepLane&, Session&) {
+  return driver.lane->carried(false, [&](const StepLease& lease, StepLane&, Session&) {
     return lease.owner == &driver && lease.updating == updating;
   });
 }
@@ -242,8 +242,8 @@ bool read(Calls& calls, const Driver& driver, Arguments given, std::ptrdiff_t co
 
 bool log_values(Calls& calls, Arguments given, std::ptrdiff_t count, PyObject* names) {
   const auto* driver = static_cast<const Driver*>(
-      calls.lane->lent(static_cast<const void*>(nullptr),
-                       [](const StepLease& lease, StepLane&, Session&) { return lease.owner; }));
+      calls.lane->carried(static_cast<const void*>(nullptr),
+                          [](const StepLease& lease, StepLane&, Session&) { return lease.owner; }));
   Values values;
   if (driver == nullptr || !is_training(*driver) ||
       !read(calls, *driver, given, count, names, values)) {
@@ -284,7 +284,7 @@ PyObject* log(PyObject* self, Arguments given, std::ptrdiff_t count, PyObject* n
 
 PyObject* should_stop(PyObject* self, PyObject* /*unused*/) noexcept {
   const Calls& calls = self_of<Calls>(self);
-  const int ahead = calls.lane->lent(-1, [](const StepLease& lease, StepLane&, Session&) {
+  const int ahead = calls.lane->carried(-1, [](const StepLease& lease, StepLane&, Session&) {
     return lease.state == StepLease::held ? 1 : 0;
   });
   if (ahead >= 0 &&
@@ -347,5 +347,12 @@ PyObject* calls_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexce
 PyObject* take_steps(PyObject* self, PyObject* /*unused*/) noexcept { return steps(self, true); }
 
 PyObject* peek_steps(PyObject* self, PyObject* /*unused*/) noexcept { return steps(self, false); }
+
+PyObject* want_steps(PyObject* self, PyObject* wanted) noexcept {
+  std::uint64_t given = 0;
+  if (!number(wanted, given)) return nullptr;
+  self_of<LaneRef>(self)->want(given != 0);
+  return none();
+}
 
 }  // namespace tocsin::app::client

@@ -39,6 +39,20 @@ class Lane {
       return lease_.owner == nullptr ? otherwise : call(lease_, lane, session);
     });
   }
+  /// As above, unless the clock is wanted back: whoever asks so leaves what comes next to Python.
+  template <typename T, typename F>
+  T carried(T otherwise, F&& call) noexcept {
+    return with(otherwise, [&](StepLane& lane, Session& session) {
+      return lease_.owner == nullptr || wanted_ ? otherwise : call(lease_, lane, session);
+    });
+  }
+  /// From any thread.
+  void want(bool wanted) noexcept {
+    with(0, [&](StepLane&, Session&) {
+      wanted_ = wanted;
+      return 0;
+    });
+  }
   /// Null owner: it is lent to nobody.
   void lend(const StepLease& lease) noexcept {
     with(0, [&](StepLane&, Session&) {
@@ -62,6 +76,7 @@ class Lane {
   tocsin_client* handle_;
   StepLane lane_;
   StepLease lease_;
+  bool wanted_ = false;  // back, in Python
 };
 
 using LaneRef = std::shared_ptr<Lane>;
@@ -147,10 +162,11 @@ PyObject* functions_of(PyMethod (&methods)[N], PyObject* self) {
 /// `passes(…)` of a lane: {name: function} for the hooks on one model (abi_passes.cc).
 PyObject* passes_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
 
-/// `driver(…)`, `calls(…)`, `take_steps()` and `peek_steps()` of a lane (abi_steps.cc).
+/// `driver(…)`, `calls(…)`, `take_steps()`, `peek_steps()` and `want_steps()` of a lane (abi_steps.cc).
 PyObject* driver_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
 PyObject* calls_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept;
 PyObject* take_steps(PyObject* self, PyObject* unused) noexcept;
 PyObject* peek_steps(PyObject* self, PyObject* unused) noexcept;
+PyObject* want_steps(PyObject* self, PyObject* wanted) noexcept;
 
 }  // namespace tocsin::app::client

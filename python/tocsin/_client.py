@@ -94,6 +94,7 @@ class Client:
         self.calls: Callable[..., Any] = lane.get("calls", _nothing)
         self.take_steps: Callable[[], Any] = lane.get("take_steps", _nothing)
         self.peek_steps: Callable[[], Any] = lane.get("peek_steps", _nothing)
+        self.want_steps: Callable[[int], Any] = lane.get("want_steps", _nothing)
         self.tell_held: Callable[[], None] = lane.get("tell_held", _nothing)
         self.held: Callable[[], Any] = lane.get("held", _nothing)
         self.set_short: Callable[[int], None] = lane.get("set_short", _nothing)

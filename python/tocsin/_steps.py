@@ -56,7 +56,7 @@ class StepClock:
         # Steps ended here and not yet in the library, because a device still computes for them.
         self.ahead = 0
         self._number = 0  # steps ended here
-        self._lent = False
+        self._lent = self._kept = False
         self._borrower: Callable[[], Any] = _nobody
         # model.train() and model.eval() set the mode, until the script does.
         self.follows = True
@@ -116,13 +116,24 @@ class StepClock:
         """After an update of the one driver: if the next step can be like most. ``lend(model, *what, state, number,
         quiet)`` takes the clock; ``borrower.goes_on(rate, updating)`` is called when it is taken back: the learning rate that
         was told last, and whether an update has begun."""
-        if self._lent or not self.simple or self.ahead or self._queue.waiting or self.mode != "train" \
+        if self._lent or self._kept or not self.simple or self.ahead or self._queue.waiting or self.mode != "train" \
                 or self._skipped is not None or self._training is False or self._state not in _LENT \
                 or (self._state_matters and self._told is not _TRAINING_IN_TRAIN) or self.model() is None:
             return
         lend(self.model, *what, _LENT.index(self._state), self._number, self._client.quiet)
         self._lent, self._borrower = True, weakref.ref(borrower)
         self._client.lent = self._queue.lent = self.take_back
+
+    def keep(self, kept: bool) -> None:
+        """True: from its next call on the loop is seen here, at every step, until False. From any thread: it takes nothing
+        back by itself."""
+        self._kept = kept
+        self._client.want_steps(int(kept))
+
+    def bring_back(self) -> None:
+        """As ``take_back()``, if it is lent."""
+        if self._lent:
+            self.take_back()
 
     def take_back(self) -> None:
         """Goes on here, where the library's functions are."""

@@ -73,11 +73,13 @@ class Traces:
             self._step_ended()
 
         sink.end_update, sink.end_step = end_update, end_step
+        sink.clock.keep(True)
 
     def _take_out(self) -> None:
         clock = self._sink.clock
         self._sink.end_update, self._sink.end_step = clock.end_update, clock.end_step
         self._trace = None
+        clock.keep(False)
 
     def _step_ended(self) -> None:
         trace = self._trace

@@ -85,11 +85,15 @@ class TorchAdapter:
 
         def before(closure: Optional[Closure]) -> Optional[Closure]:
             adapter = mine()
-            return None if adapter is None else adapter.before_update(closure)
+            if adapter is None:
+                return None
+            adapter._sink.clock.bring_back()
+            return adapter.before_update(closure)
 
         def after() -> None:
             adapter = mine()
             if adapter is not None:
+                adapter._sink.clock.bring_back()  # it may have been wanted while the update went on
                 adapter.after_update()
 
         if self._deepspeed or any(hasattr(type(optimizer), name) for name in ("grad_scale", "found_inf")):
