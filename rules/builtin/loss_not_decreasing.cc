@@ -11,7 +11,8 @@
 //           stuck  no improvement of 1 % of |best| over 4 points, best > 0.9 · first, and the line
 //                  through all points has surely gained next to nothing
 //           early  a point > 2 · |first point|; while points are single losses two in a row; between
-//                  points the mean of the newest five
+//                  points the mean of the newest five. Of whole data sets two values in a row among the
+//                  first 16 (whole_start.h)
 //           rise   v > best + 0.5 · max(|best|, 0.5 · |first|) for 3 points
 //           lost   once first − best > 0.05 · |first|, and more than noise makes: median of 3 >
 //                  best + 0.5 · (first − best) for 2 points
@@ -41,6 +42,7 @@
 #include "rules/builtin/loss_interval.h"
 #include "rules/builtin/loss_jump.h"
 #include "rules/builtin/metric_name.h"
+#include "rules/builtin/whole_start.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -79,6 +81,7 @@ struct LossNotDecreasing {
   static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
     LossJump jump;
+    WholeStart start_of_sets;
     // evidence
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
@@ -225,7 +228,9 @@ struct LossNotDecreasing {
         verdict = kNotApplicable;                // it is no share: percents, for example
       } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
         verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
-        if (state->jump.take(loss, cfg.jump_margin)) verdict = with_jump(verdict);
+        if (state->jump.take(loss, cfg.jump_margin)) verdict = with(kJump, verdict);
+        const bool whole = around.whole && !lack && cfg.noise_factor > 0;
+        if (state->start_of_sets.runs_away(loss, whole)) verdict = with(kEarly, verdict);
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {
@@ -235,10 +240,10 @@ struct LossNotDecreasing {
     }
   }
 
-  static Verdict with_jump(const std::optional<Verdict>& verdict) {
+  static Verdict with(unsigned kind, const std::optional<Verdict>& verdict) {
     const bool hits = verdict && verdict->outcome == EvaluationOutcome::hit;
     const unsigned others = hits ? verdict->kinds : 0U;
-    return {EvaluationOutcome::hit, static_cast<std::uint8_t>(others | 1U << kJump)};
+    return {EvaluationOutcome::hit, static_cast<std::uint8_t>(others | 1U << kind)};
   }
 
   static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
@@ -365,7 +370,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "8",
+          .version = "9",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

@@ -14,7 +14,9 @@
 //         Where every step is evaluated, as boosting rounds are, three are no time: there it must
 //         have lost more than round_share (half) of what it had gained since the first. Or it gains
 //         less than gain_share (0.1) of what training gains, one point less in a row: what is
-//         learned is of no use for other data.
+//         learned is of no use for other data. boosting_course.h has more of rounds: no gain where training
+//         has made little, also of growing metrics, and a seventh of the gain given back while
+//         training goes on to gain.
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.
@@ -27,6 +29,7 @@
 
 #include <cmath>
 
+#include "rules/builtin/boosting_course.h"
 #include "rules/builtin/evaluation_course.h"
 #include "rules/builtin/metric_name.h"
 #include "rules/rule.h"
@@ -65,6 +68,8 @@ struct Overfit {
   };
   struct State : EvaluationCourse {
     std::uint64_t averaged = 0;  // values behind `training`
+    BoostingCourse rounds;
+    std::uint64_t beside = 0;  // 1: a growing metric beside a loss, see grows_beside()
   };
 
   static Defaults defaults(Preset) {
@@ -131,6 +136,11 @@ struct Overfit {
     return std::none_of(point.values.begin(), point.values.end(),
                         [](const SeriesValue& value) { return value.role == core::Role::loss; });
   }
+  // Growing metrics of data sets beside the losses of a step: of those only is judged whether they gain anything.
+  static bool grows_beside(const Config& cfg, const ReadSeries& one, const StepPoint& point) {
+    return !cfg.original && !concerns(cfg, one, point) && one.name.set != 0 && one.grows &&
+           one.name.grows && point.mode == core::Mode::train;
+  }
   // An evaluation set's; the metrics of one say so in their names.
   static bool evaluates(const Config& cfg, const ReadSeries& one, const StepPoint& point) {
     if (one.trains || one.name.train_word || !concerns(cfg, one, point)) return false;
@@ -171,6 +181,7 @@ struct Overfit {
       sum += one.value->finite;
       ++finite;
     }
+    judge_beside(cfg, memory, all, point, report);
     if (losses) train(memory, kMean, point.step, finite == 0 ? std::nan("") : sum / finite);
     if (compare(cfg, memory, all, point, report)) ++memory.shared<Shared>().points;
   }
@@ -179,6 +190,23 @@ struct Overfit {
                       SeriesReport& report) {
     compare(cfg, memory, read_series(pass, cfg.train_set), pass, report);
     ++memory.shared<Shared>().points;
+  }
+
+  static void judge_beside(const Config& cfg, SeriesMemory& memory,
+                           const std::vector<ReadSeries>& all, const StepPoint& point,
+                           SeriesReport& report) {
+    for (const ReadSeries& one : all) {
+      if (one.trains && grows_beside(cfg, one, point)) {
+        train(memory, one.name.metric, point.step, one.value->finite);
+      }
+    }
+    for (const ReadSeries& one : all) {
+      if (one.trains || one.name.train_word || !grows_beside(cfg, one, point)) continue;
+      const Training* training = trained_on(memory, one.name.metric);
+      if (training == nullptr || training->step != point.step) continue;
+      judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
+            one, point, report);
+    }
   }
 
   // What the values of evaluation sets come to; false: there are none. In preset original each is
@@ -232,11 +260,13 @@ struct Overfit {
                     const ReadSeries& series, const StepPoint& point, SeriesReport& report) {
     State* state = memory.of<State>(key);
     if (state == nullptr) return;
+    state->beside = series.value != nullptr && grows_beside(cfg, series, point) ? 1 : 0;
     const bool one = point.mode == core::Mode::global;
+    const bool newest = one || state->beside != 0;
     state->training = training == nullptr ? std::nan("")
-                      : one               ? training->newest
+                      : newest            ? training->newest
                                           : training->mean();
-    state->averaged = training == nullptr ? 0 : one ? 1 : training->finite;
+    state->averaged = training == nullptr ? 0 : newest ? 1 : training->finite;
     state->sign = series.grows ? -1 : 1;
     state->bounded = series.grows && series.name.grows ? 1 : 0;
     state->alone =
@@ -271,10 +301,11 @@ struct Overfit {
 
   static Verdict tocsin(const Config& cfg, State& state, double value, const StepPoint& point) {
     if (!std::isfinite(value)) return kInsufficient;
-    return told(cfg,
-                state.turns(cfg, point.step, static_cast<double>(trained(point)),
-                            state.sign * value, point.mode != core::Mode::eval),
-                point);
+    const bool each_step = point.mode != core::Mode::eval;
+    const bool turns = state.turns(cfg, point.step, static_cast<double>(trained(point)),
+                                   state.sign * value, each_step);
+    const bool rounds = state.rounds.turns(cfg, state, point.step, each_step, state.beside != 0);
+    return told(cfg, (turns && state.beside == 0) || rounds, point);
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
@@ -282,12 +313,13 @@ struct Overfit {
     const EvaluationCurve& curve = state.curve;
     const double value = state.sign * curve.value;
     const double best = state.sign * curve.best;
-    const std::uint64_t strikes = std::max<std::uint64_t>(curve.strikes, state.back);
+    const std::uint64_t strikes =
+        std::max<std::uint64_t>({curve.strikes, state.back, state.rounds.returned});
     const std::string rows = sentence("{} {} in a row", strikes, strikes == 1 ? "pass" : "passes");
     const std::string beside = std::isfinite(state.training)
                                    ? sentence(", while the training loss is {}", state.training)
                                    : std::string();
-    if (!cfg.original && state.apart >= cfg.patience)
+    if (!cfg.original && (state.apart >= cfg.patience || state.rounds.useless >= cfg.patience))
       return explain_apart(cfg, state, subject, point);
     Finding finding =
         Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", curve.excess);
@@ -318,23 +350,25 @@ struct Overfit {
 
   static Finding explain_apart(const Config& cfg, const State& state, const Subject& subject,
                                const StepPoint& point) {
-    const double trained_gain = state.first_training - state.training;
+    const double trained_gain = state.sign * (state.first_training - state.training);
     const double gain = state.first - state.curve.value;
     Finding finding = Finding::that("share_of_gain", gain / trained_gain);
     finding.is("<", "gain_share", cfg.gain_share)
         .says(sentence(
             "The evaluation {} gains nothing from what is learned: {} at first and {} now, "
-            "while the training loss went from {} to {}.",
-            subject.name, state.first, state.curve.value, state.first_training, state.training))
+            "while {} went from {} to {}.",
+            subject.name, state.sign * state.first, state.sign * state.curve.value,
+            state.sign > 0 ? "the training loss" : "that of training", state.first_training,
+            state.training))
         .advises(
             "Check that inputs and labels belong together, that both sets have the same columns in "
             "the same order and scale, and regularise: fewer or shallower trees, a smaller rate.")
-        .with("validation", state.curve.value)
+        .with("validation", state.sign * state.curve.value)
         .with("training", state.training)
         .with("training_step", trained(point))
-        .with("best", state.curve.best)
+        .with("best", state.sign * state.curve.best)
         .with("spread", state.curve.spread);
-    finding.points = state.apart;
+    finding.points = std::max(state.apart, state.rounds.useless);
     return finding;
   }
 };
@@ -355,7 +389,7 @@ RuleDescriptor overfit() {
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "10",
+      .version = "11",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

@@ -175,7 +175,8 @@ def overfit_boosting(chance):
         else:
             worker.scalars(*sent)
 
-    return rules, common.play(chance, common.global_only(chance, chance.randint(3, 40)), fill)
+    schedule = chance.choice((common.global_only, common.train_only))  # XGBoost's callback sets a mode
+    return rules, common.play(chance, schedule(chance, chance.randint(3, 40)), fill)
 
 
 def is_max(metric):

@@ -2,7 +2,9 @@
 (detection quality, section 2): the evaluation above its own best. Ours beside: one point less is enough while it rises, 5 % above
 the best and at twice the training loss, and where 0.15 of what was gained since the first value is given back while training goes on
 to gain, and it rises or lies at twice the training loss; and where every step is evaluated, half of what was gained must be lost, or less than a
-tenth gained of what training gains (1 % of its first value at least), one point less in a row than `patience`.
+tenth gained of what training gains (1 % of its first value at least), one point less in a row than `patience`. Of rounds also, `patience` of
+them in a row: the same from 0.3 % on, and 0.15 of the gain given back while training has come to 0.7 of what it was at the best; one more of what
+grows to 1 beside a loss, where that gains nothing.
 
 A point of comparison is the end of an evaluation pass, in mode `global` every step; pairs may also stand in one training
 step (Keras).
@@ -27,18 +29,22 @@ def finite_mean(terms):
     return mean(kept) if kept else math.nan
 
 
-def sets_of(p, history, point):
+def sets_of(p, history, point, beside=False):
     """({name: value} of training, {name: value} of other sets) of one step, of the selected series. What a name says
-    decides; without a word of a data set, the mode."""
+    decides; without a word of a data set, the mode. `beside`: of mode train what grows to 1 beside a loss."""
     training, others = {}, {}
     workers = [one for one in p["workers"] if one != "all"]
     alone = p["preset"] == "tocsin" and point.mode == "train" and not any(
         row.known.role == "loss" and selects(p, row, {"loss"}) and (not workers or row.worker in workers)
         for by_rank in point.values.values() for _, row in by_rank)
+    if beside and (alone or point.mode != "train" or p["collection_names"] or p["tensor_regex"]):
+        return {}, {}
     for name, by_rank in point.values.items():
+        if beside and not (words.data_set(name) and words.grows(name) and grows(history, name)):
+            continue
         # In mode train the metrics of a set that grow by their name, where no loss is beside them.
         metrics = point.mode == "global" or alone and words.data_set(name) and words.grows(name) and grows(history, name)
-        roles = {"loss", "metric"} if metrics else {"loss"}
+        roles = {"metric"} if beside else {"loss", "metric"} if metrics else {"loss"}
         rows = [(rank, row) for rank, row in by_rank if row.mode in (p["modes"] or MODES)
                 and (not workers or row.worker in workers) and selects(p, row, roles)]
         if rows:
@@ -153,9 +159,10 @@ class Course:
         self.first = self.best = first
         self.training = training
         self.values, self.step, self.strikes, self.steep, self.apart, self.back = [], None, 0, 0, 0, 0
+        self.useless = self.returned = 0
         self.at_best = training
 
-    def judge(self, p, step, each_step, loss, training, alone):
+    def judge(self, p, step, each_step, loss, training, alone, beside=False):
         rises = bool(self.values) and loss > self.values[-1]
         each_step = each_step and self.step is not None and step - self.step == 1
         self.values.append(loss)
@@ -185,12 +192,40 @@ class Course:
             if self.up else learned > 0.01 * abs(self.training)
         apart = each_step and enough and self.first - loss < p["gain_share"] * learned
         self.apart = self.apart + 1 if apart else 0
+        behind = self.bounded and learned > 0.05 and -loss < self.training and self.first - self.best < 2 * p["gain_share"] * learned
+        nothing = (beside and behind if self.up else learned > 0.003 * abs(self.training)) and self.first - loss < p["gain_share"] * learned
+        self.useless = self.useless + 1 if each_step and p["gain_share"] > 0 and nothing else 0
+        returned = p["back_share"] > 0 and each_step and not self.up and not alone and excess > p["ratio_threshold"] and \
+            loss - self.best > p["back_share"] * (highest - self.best) and 0 < training < 0.7 * self.at_best and loss > training
+        self.returned = self.returned + 1 if returned else 0
+        rounds = self.useless >= p["patience"] + beside or self.returned >= p["patience"]
+        if beside or rounds:
+            return rounds
         most = max(self.steep, back, self.apart)
         return self.strikes >= p["patience"] or (most > 0 and most + 1 >= p["patience"])
 
 
+def beside_losses(p, history, point, courses):
+    """What grows to 1, and has a value of training in the same step."""
+    training, others = sets_of(p, history, point, beside=True)
+    of_metric = {base(name): number for name, number in training.items()}
+    for name in sorted(others):
+        if base(name) not in of_metric:
+            continue
+        loss, beside = -others[name], of_metric[base(name)]
+        outcome = INSUFFICIENT
+        if math.isfinite(loss):
+            course = courses.setdefault(name, Course(loss, beside if math.isfinite(beside) else math.nan, True, True))
+            hit = course.judge(p, point.step, True, loss, beside, True, beside=True)
+            outcome = HIT if hit and point.train_step >= p["start_step"] else OK
+        yield Evaluation((("metric", name),), outcome, point.step)
+
+
 def tocsin(p, history):
     out, courses = [], {}
+    for points in history.passes():
+        for point in points:
+            out += beside_losses(p, history, point, courses)
     for points, sets, training in means_of_training(history, p):
         for name in sorted({name for _, others in sets for name in others}):
             if words.counts_samples(name):

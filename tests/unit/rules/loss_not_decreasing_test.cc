@@ -52,6 +52,27 @@ TEST(LossNotDecreasing, ALossThatDoublesAtOnceIsEarly) {
   EXPECT_EQ(chaos[0], "early");
 }
 
+// Values of whole sets, as boosting has them: no batch makes them waver.
+TEST(LossNotDecreasing, ALossOfWholeSetsThatDoublesForTwoRoundsIsEarly) {
+  const auto told = [](const std::vector<double>& rounds, bool beside, const char* with = "{}") {
+    SeriesBench rule("loss_not_decreasing", with);
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      std::vector<BenchValue> values{{"train-rmse", rounds[i]}};
+      if (beside) values.push_back({"valid-rmse", 1});
+      rule.step(Mode::train, static_cast<std::int64_t>(i), values);
+      for (const auto& one : rule.told) out.push_back(one.kind);
+      if (!out.empty()) return out.front() + " at " + std::to_string(i);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(told({1, 2.1, 2.1}, true), "early at 2");
+  EXPECT_EQ(told({1, 2, 2, 2}, true), "") << "twice is the limit";
+  EXPECT_EQ(told({1, 2.1, 1.9, 2.1, 1.9}, true), "") << "one alone may be a round of few rows";
+  EXPECT_EQ(told({-1, 2.1, 2.1}, true), "early at 2") << "twice its size";
+  EXPECT_EQ(told({1, 2.1, 2.1}, false), "") << "a single batch may be a lucky one";
+}
+
 // Batches of eight: the first one was a lucky one.
 TEST(LossNotDecreasing, AFirstBatchThatIsALuckyOneTellsNothing) {
   const auto regression = [](std::int64_t s) {

@@ -200,6 +200,79 @@ TEST(Overfit, WhereEveryStepIsEvaluatedHalfOfTheGainMustBeLost) {
   EXPECT_EQ(rounds({1, 0.5, 0.75, 0.75, 0.75}, 10), 1U) << "30 steps are time enough";
 }
 
+// Rounds of boosting: (training, evaluation) of each, and how often it is told.
+std::size_t told_of_rounds(const std::vector<std::pair<double, double>>& rounds, const char* with,
+                           std::int64_t every = 1) {
+  SeriesBench rule("overfit", with);
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    rule.step(Mode::train, every * static_cast<std::int64_t>(i),
+              {{"train-rmse", rounds[i].first}, {"valid-rmse", rounds[i].second}});
+  }
+  return rule.told.size();
+}
+
+TEST(Overfit, RoundsThatGiveBackASeventhOfTheGainWhileTrainingGoesOnAreTold) {
+  const std::pair<double, double> first{1, 1};
+  const std::pair<double, double> best{0.5, 0.5};
+  const auto told = [&](double training, double value, const char* with) {
+    const std::pair<double, double> now{training, value};
+    // Five of them: the first three are too few to tell what a single evaluation wavers by.
+    return told_of_rounds({first, best, now, now, now, now, now}, with);
+  };
+  EXPECT_EQ(told(0.34, 0.58, "{}"), 1U);
+  EXPECT_EQ(told(0.34, 0.575, "{}"), 0U) << "0.15 of the gain is the limit";
+  EXPECT_EQ(told(0.35, 0.58, "{}"), 0U) << "and 0.7 of training at the best";
+  EXPECT_EQ(told(0.34, 0.58, "{back_share: 0}"), 0U);
+  EXPECT_EQ(told(0.34, 0.58, "{patience: 4}"), 0U);
+  EXPECT_EQ(
+      told_of_rounds({first, best, {0.34, 0.58}, {0.34, 0.58}, {0.34, 0.5}, {0.34, 0.58}}, "{}"),
+      0U)
+      << "three in a row";
+  // A good model wavers by as much: every other value is as low as the best.
+  EXPECT_EQ(told_of_rounds({{1, 1},
+                            {0.5, 0.6},
+                            {0.45, 0.5},
+                            {0.4, 0.6},
+                            {0.34, 0.52},
+                            {0.3, 0.61},
+                            {0.25, 0.59},
+                            {0.2, 0.6}},
+                           "{}"),
+            0U);
+}
+
+TEST(Overfit, RoundsThatGainNothingOfLittleAreToldAfterThree) {
+  const auto told = [](double training, double value, const char* with, std::int64_t every = 1) {
+    const std::pair<double, double> now{training, value};
+    return told_of_rounds({{1, 1}, now, now, now}, with, every);
+  };
+  EXPECT_EQ(told(0.996, 1, "{}"), 1U);
+  EXPECT_EQ(told(0.996, 0.9995, "{}"), 0U) << "an eighth";
+  EXPECT_EQ(told(0.998, 1, "{}"), 0U) << "training has gained 0.2 %";
+  EXPECT_EQ(told(0.996, 1, "{gain_share: 0}"), 0U);
+  EXPECT_EQ(told(0.996, 1, "{}", 5), 0U) << "they are no rounds";
+}
+
+TEST(Overfit, BesideALossGrowingMetricsMustGainNothingForFourRounds) {
+  const auto told = [](int rounds, double training, double value, const std::string& beside) {
+    SeriesBench rule("overfit");
+    for (int i = 0; i <= rounds; ++i) {
+      const bool first = i == 0;
+      rule.step(Mode::train, i,
+                {{"train-auc", first ? 0.5 : training, core::Role::metric},
+                 {"valid-auc", first ? 0.45 : value, core::Role::metric},
+                 {beside, 1 - 0.1 * i},
+                 {"valid-logloss", 1 - 0.1 * i}});
+    }
+    return !rule.told.empty();
+  };
+  EXPECT_TRUE(told(4, 0.9, 0.46, "train-logloss"));
+  EXPECT_FALSE(told(3, 0.9, 0.46, "train-logloss"));
+  EXPECT_FALSE(told(9, 0.9, 0.5, "train-logloss")) << "where training was at first";
+  EXPECT_FALSE(told(9, 0.54, 0.45, "train-logloss")) << "training has gained next to nothing";
+  EXPECT_TRUE(told(9, 0.9, 0.2, "train-logloss")) << "worse than at first";
+}
+
 TEST(Overfit, ASteepRiseIsToldOnePassSooner) {
   const auto told = [](const std::vector<double>& values, double training, const char* with) {
     Training job(with);
