@@ -3,8 +3,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from bench.detection import harm, judge, record, report
+from bench.detection.corpus import seventh_faults
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +107,30 @@ def test_an_unknown_job_is_refused_by_name(tmp_path):
     done = subprocess.run([sys.executable, "-m", "bench.detection.record", "--out", str(tmp_path), "--jobs", "mlp_adm"],
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2 and "there is no job mlp_adm" in done.stderr and "mlp_adam" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["sentences", "ratings", "nodes", "queue"])
+def test_a_job_of_the_seventh_set_draws_its_faults_from_those_that_can_be_made_there(name):
+    chosen = record.fault_names(name)
+    assert len(chosen) == seventh_faults.EACH == len(set(chosen)) and not set(chosen) & seventh_faults.UNFIT.get(name, set())
+    made = 0
+    for one in chosen:
+        try:
+            record.faults.FAULTS[one].change(record.jobs.recipe(name, 0), torch.Generator().manual_seed(1))
+        except LookupError:  # words have no unit
+            continue
+        made += 1
+    assert made >= 10
+
+
+def test_faults_of_the_seventh_set_begin_where_they_say():
+    made = record.jobs.recipe("survives", 0)
+    for one in ("samples_repeated", "units_change"):
+        record.faults.FAULTS[one].change(made, torch.Generator())
+    repeated, units = made.on_batch
+    x, y = made.split.x[:4], made.split.y[:4]
+    assert [one.tolist() for one in repeated(0, x, y)] == [[x[0].tolist()] * 4, [y[0].tolist()] * 4]
+    late = int(record.faults.FAULTS["units_change"].onset * made.steps)
+    assert torch.equal(units(late - 1, x, y)[0], x) and torch.equal(units(late, x, y)[0], x * 1000)
+    with pytest.raises(LookupError):  # words have no unit
+        record.faults.FAULTS["units_change"].change(record.jobs.recipe("comments", 0), torch.Generator())
