@@ -12,7 +12,8 @@
 //                     what chance leaves (Cohen's kappa)
 //           quantity  the loss is more, by two errors, than 1 − share of the targets' variance
 //           entropy   of labels at each place (words of a text, points of an image): the loss is, by two
-//                     errors, 0.95 of the labels' entropy at least and 1.1 of it at most: what guessing
+//                     errors, 0.95 of the labels' entropy at least and 1.1 of it at most, and no more labels are
+//                     right than chance makes, by 1.5 of its deviations: what guessing
 //                     by frequency costs, however unequal the frequencies are
 //         How far the number of right labels strays by chance is known; the variance of a loss is itself
 //         only estimated, so that asks for more steps.
@@ -49,6 +50,8 @@ struct ChanceLevel {
   static constexpr std::size_t kMostSteps = 64;
   static constexpr double kEven = 0.9;  // of the most possible entropy
   static constexpr double kDeviations = 2;
+  static constexpr double kTells =
+      1.5;  // deviations by which right labels are more than chance makes
   static constexpr double kFall = 1.5;  // errors by which a loss has likely fallen
   static constexpr double kLeastFall = 0.003;
   static constexpr double kMostVariances = 3;
@@ -283,7 +286,8 @@ struct ChanceLevel {
     const double deviation = std::sqrt(seen.by_chance * left / seen.labels);
     const double enough = seen.by_chance + cfg.share * left;
     if (even && seen.right + kDeviations * deviation < enough) return hit(kClasses);
-    return seen.dense && costs_a_guess(seen) ? hit(kEntropy) : kOk;
+    const bool tells = seen.right > seen.by_chance + kTells * deviation;
+    return seen.dense && !tells && costs_a_guess(seen) ? hit(kEntropy) : kOk;
   }
 
   /// Guessing each label by how frequent it is costs the entropy of the labels, and no model that knows
@@ -344,7 +348,7 @@ RuleDescriptor chance_level() {
           .needs = "collections labels and predictions with statistic classes, and losses",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "4",
+          .version = "5",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<ChanceLevel>};
 }

@@ -9,7 +9,8 @@
 //           misprediction  a class with N_c <= max N / 2 (scope all: any), of which the window holds
 //                          min_class_samples, is wrong in more than threshold_misprediction of them
 //         preset tocsin also
-//           single_class   80 labels of three steps and one class only
+//           single_class   80 labels of three steps and one class only; not the label 1 that was read from a
+//                          gradient, as every loss of pairs has it (kRead)
 //           sorted         of the latest steps (20) of a training three and at least half have labels of
 //                          one class only, which steps drawn from all labels would all have once in a
 //                          million jobs; steps of whom every twentieth would are left out
@@ -48,6 +49,9 @@ struct ClassImbalance {
   enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass, kSorted };
   static constexpr std::size_t kSortedSteps = 20;
   static constexpr std::uint64_t kSingleSteps = 3;
+  // Labels that the hook has read from the gradient of an output. That of softplus(−x) is the same as that
+  // of a cross-entropy with the label 1, and is what losses of pairs and of generators are made of.
+  static constexpr std::string_view kRead = "binary_cross_entropy_with_logits_input_1";
 
   struct Config {
     double threshold_imbalance = 10;
@@ -75,6 +79,8 @@ struct ClassImbalance {
     std::size_t classes = 0;
     ClassCount worst;  // most often wrong among the classes in scope
     ClassOrder order;  // of the latest steps
+    bool pairs =
+        false;  // labels that a loss of pairs would have too: all 1, read from its gradient
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -179,12 +185,14 @@ struct ClassImbalance {
     std::vector<ClassCount> step;
     const StepRow* labels = nullptr;
     bool added = false;
+    bool read = true;
     EvaluationOutcome problem = EvaluationOutcome::ok;
     const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
     for (const StepRow& row : set.rows) {
       if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
       if (left_out(cfg, row, report.scope(), samples)) continue;
       if (labels == nullptr) labels = &row;
+      read = read && report.scope().text(row.name()).ends_with(kRead);
       const ClassTally::Added what = state.add(cfg.classes, row, step);
       added = added || what == ClassTally::Added::labels;
       if (what == ClassTally::Added::broken && problem == EvaluationOutcome::ok)
@@ -198,6 +206,7 @@ struct ClassImbalance {
     const bool trains = set.mode == core::Mode::train || set.mode == core::Mode::global;
     if (cfg.sorted && added && trains) remember_size(cfg, state, set, report.scope(), samples);
     Seen seen = look(cfg, state);
+    seen.pairs = read && seen.largest == 1;
     Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
     if (problem == EvaluationOutcome::error) verdict = {problem, 0};
     const std::string name = report.scope().text(labels->name());
@@ -267,7 +276,8 @@ struct ClassImbalance {
       verdict.outcome = EvaluationOutcome::hit;
       verdict.kinds = static_cast<std::uint8_t>(verdict.kinds | (1U << kind));
     };
-    if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1) {
+    if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1 &&
+        !seen.pairs) {
       consider(state.steps >= kSingleSteps, kSingleClass);
     }
     if (seen.order.sorted) consider(true, kSorted);
@@ -379,7 +389,7 @@ RuleDescriptor class_imbalance() {
           "nature (more labels than samples: words, points) and rare classes that are predicted "
           "wrong, as healthy models do at first.",
       .severity = core::Severity::warning,
-      .version = "4",
+      .version = "5",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_step_set_rule<ClassImbalance>};
 }

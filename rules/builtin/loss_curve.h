@@ -25,6 +25,7 @@ struct LossPoint {
 struct LossAround {
   bool whole = false;    // values are of whole data sets, not of batches
   bool warming = false;  // the learning rate has just been larger than ever
+  bool rounds = false;   // no mode is set: of boosting rounds, say, which are more than an update
 };
 
 /// Trivially copyable state and its transition.
@@ -173,7 +174,7 @@ struct LossCurve {
     // The first steps of a job are a warm-up: that they gain little says nothing yet, unless there is
     // no gain at all.
     const double more = std::max(kPlateau * static_cast<double>(num_steps) / age(), 1.0);
-    const bool stands = warm(num_steps) ? flat(noise, more) : still(noise);
+    const bool stands = warm(num_steps, around) ? flat(noise, more) : still(noise);
     // While the learning rate still rises, little was tried.
     const bool tried = noise == 0 || !around.warming;
     if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried) kinds |= 1U << kStuck;
@@ -186,8 +187,9 @@ struct LossCurve {
     return std::max(static_cast<double>(brought),
                     static_cast<double>(distance(now.step, first_step)));
   }
-  [[nodiscard]] bool warm(std::int64_t num_steps) const {
-    return age() >= 2 * static_cast<double>(num_steps);
+  /// Whole data sets have no noise that could hide a slow start, and rounds are few.
+  [[nodiscard]] bool warm(std::int64_t num_steps, LossAround around) const {
+    return age() >= (around.whole || around.rounds ? 2 : 4) * static_cast<double>(num_steps);
   }
 
   /// From the first point on it is one number. Of a whole data set that is sure before any

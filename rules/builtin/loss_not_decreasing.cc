@@ -197,6 +197,7 @@ struct LossNotDecreasing {
     std::size_t losses = 0;
     bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
+    around.rounds = point.mode == core::Mode::global;
     if (!cfg.original) around.warming = warming(cfg, memory.shared<Shared>(), point, all);
     for (const ReadSeries& one : all) {
       // Beside those of another set, values are of whole sets.

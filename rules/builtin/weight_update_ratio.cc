@@ -11,7 +11,8 @@
 // Quiet   at the first saved step, after a change of shape, for parameters that are not trainable,
 //         and where only norms are known and they do not prove an excess. Preset tocsin: too_small
 //         where the learning rate is 0 but was not always, and where it is so small that rounding
-//         takes an update of the usual size, for a tenth of the run at most; from_zero, since
+//         takes an update of the usual size, for a tenth of the run at most, and where all elements are
+//         of one size and both signs, as weights that are clipped to a limit are; from_zero, since
 //         layers are set to zero on purpose and no ratio to nothing means anything.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
@@ -69,6 +70,7 @@ struct WeightUpdateRatio {
   // Elements so small on average are next to nothing: a layer's scale, a gate or an adapter starts there
   // and is many times as large after one update.
   static constexpr double kNothing = 1e-4;
+  static constexpr double kSameSize = 1e-6;  // relative
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -171,6 +173,14 @@ struct WeightUpdateRatio {
     return kOk;
   }
 
+  // All elements are of one size, of both signs: each stands at the limit to which it is clipped, and an
+  // update that would take it beyond is taken back.
+  static bool at_limits(const Row& row) {
+    const double all = row.abs_max() * static_cast<double>(row.count());
+    return row.negative() > 0 && row.positive() > 0 && row.zero() == 0 &&
+           std::fabs(row.abs_sum() - all) <= kSameSize * all;
+  }
+
   static Verdict judge(const Config& cfg, State& state, const RowBatch& batch, core::Dtype dtype) {
     const double steps = cfg.per_step ? static_cast<double>(distance(batch.step, state.from)) : 1.0;
     // A lower bound that is far from too large says nothing; most are, and need no division.
@@ -244,7 +254,10 @@ struct WeightUpdateRatio {
     const double l2 = row.l2();
     const bool known = measure(cfg, state, items, l2, row, batch);
     state.elements = count;
-    const Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
+    Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
+    const bool small =
+        verdict.outcome == EvaluationOutcome::hit && verdict.kinds == 1U << kTooSmall;
+    if (small && cfg.per_step && at_limits(row)) verdict = kInsufficient;
     state.count = count;
     state.shape = shape;
     state.rate = batch.learning_rate;
@@ -350,7 +363,7 @@ RuleDescriptor weight_update_ratio() {
               "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
-          .version = "5",
+          .version = "6",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

@@ -2,7 +2,7 @@
 squared error, the values of the targets, and the training loss: no more is told than by one answer for all samples, and the loss
 does not fall. The window is the fewest latest steps with labels that are enough, since the learning rate was larger than ever; where it tells nothing
 one with twice as many labels, and so on. Labels of two dimensions stand at places of a sample: of those it is also told, however
-unequal, when the loss is what guessing by frequency costs, their entropy."""
+unequal, when the loss is what guessing by frequency costs, their entropy, and no more are right than chance makes (1.5 deviations)."""
 import math
 import statistics
 
@@ -72,7 +72,8 @@ def judge_window(p, steps, targets, places, most):
             return HIT, ("classes",)
         least = statistics.fmean(earlier + later) - 2 * error(earlier + later)
         guess = least >= 0.95 * entropy and statistics.fmean(earlier + later) <= 1.1 * entropy
-        return (HIT, ("entropy",)) if places and guess else (OK, ())
+        tells = right > by_chance + 1.5 * math.sqrt(by_chance * left / held)
+        return (HIT, ("entropy",)) if places and guess and not tells else (OK, ())
     number = sum(n for n, _, _ in targets)
     middle = sum(total for _, total, _ in targets) / number
     variance = sum(m2 + n * (total / n - middle) ** 2 for n, total, m2 in targets) / number

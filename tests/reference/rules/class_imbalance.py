@@ -1,6 +1,7 @@
 """2.2 ClassImbalance, per mode over steps and workers, from the vectors class_counts and class_correct of the labels: the
 largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
-(detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps. Ours beside: `imbalance`
+(detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps, but not the label 1
+that the hook has read from a gradient. Ours beside: `imbalance`
 from 100 labels on, where the smallest class has three deviations fewer than the limit allows; no `misprediction`; labels that
 are more than the samples of the step's inputs, or than their own first dimension of several, are left out; and `sorted`, when too many of a training's latest steps are of one class."""
 import math
@@ -42,7 +43,7 @@ def is_sorted(seen, steps):
     return pure >= 3 and 2 * pure >= told and chance < 1e-6
 
 
-def judge(p, steps, trains):
+def judge(p, steps, trains, read):
     """`steps`: {class: labels}, {class: labels with predictions}, {class: right} of all until now."""
     total = {}
     for counts, _, _ in steps:
@@ -50,7 +51,7 @@ def judge(p, steps, trains):
             total[c] = total.get(c, 0) + count
     seen = {c: count for c, count in total.items() if count > 0}
     kinds = []
-    single = p["single_class"] > 0 and len(seen) == 1 and sum(seen.values()) >= p["single_class"]
+    single = p["single_class"] > 0 and len(seen) == 1 and not (read and 1 in seen) and sum(seen.values()) >= p["single_class"]
     if single and sum(any(counts.values()) for counts, _, _ in steps) >= 3:
         kinds.append("single_class")
     if p["sorted"] and trains and len(seen) > 1 and is_sorted(seen, steps):
@@ -86,7 +87,7 @@ def evaluate(p, history):
     out, steps = [], {}
     for point in history.points():
         counts, predicted, correct = {}, {}, {}
-        heard = False
+        heard, read = False, True
         most = math.inf if p["dense"] else samples(point)
         for by_rank in point.values.values():
             for _, row in by_rank:
@@ -96,6 +97,7 @@ def evaluate(p, history):
                 places = not p["dense"] and len(row.known.shape) > 1 and sum(vector) > row.known.shape[0]
                 if sum(vector) > most or places:
                     continue
+                read = read and row.name.endswith("binary_cross_entropy_with_logits_input_1")
                 heard = heard or any(classes(p, vector).values())  # a step without labels is not judged
                 for c, count in classes(p, vector).items():
                     counts[c] = counts.get(c, 0) + count
@@ -108,6 +110,6 @@ def evaluate(p, history):
         if heard:
             known = steps.setdefault(point.mode, [])
             known.append((counts, predicted, correct))
-            outcome, kinds = judge(p, known, point.mode in TRAINING)
+            outcome, kinds = judge(p, known, point.mode in TRAINING, read)
             out.append(Evaluation((("mode", point.mode),), outcome, point.step, kinds))
     return out

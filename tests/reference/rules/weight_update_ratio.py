@@ -2,7 +2,8 @@
 
 Two plain norms bound r from below only: they may prove `too_large`, never anything else. Preset tocsin: r per step, and
 `too_small` relative to the learning rate by the largest so far, the smaller share of both ends. An update that a tensor which moved as it
-last did would lose to rounding is not judged at half the largest rate and less, for a tenth of the steps so far.
+last did would lose to rounding is not judged at half the largest rate and less, for a tenth of the steps so far. Elements of one size and both
+signs are clipped to it.
 """
 import math
 
@@ -52,6 +53,14 @@ def smaller_share(p, saved, row, older):
     return min(one.learning_rate / one.largest_rate for one in (row, *ends[-1:]) if one.largest_rate)
 
 
+def at_limits(row):
+    """All elements are of one size and of both signs, as weights that are clipped to a limit are."""
+    c = row.columns
+    positive = c["count"] - c["nan"] - c["zero"] - c["negative"]
+    most = columns.abs_max(c) * c["count"]
+    return c["negative"] > 0 and positive > 0 and c["zero"] == 0 and abs(c["abs_sum"] - most) <= 1e-6 * most
+
+
 def judge(p, tensor, row):
     """(outcome, kinds)"""
     saved = tensor.saved
@@ -79,7 +88,8 @@ def judge(p, tensor, row):
         return INSUFFICIENT, ()
     if p["preset"] == "tocsin" and row.learning_rate is not None:
         if row.largest_rate == 0 and row.step >= 5:
-            return (HIT, ("too_small",)) if r < p["small_threshold"] else (OK, ())  # no schedule has begun
+            small = r < p["small_threshold"]  # no schedule has begun
+            return (INSUFFICIENT, ()) if small and at_limits(row) else (HIT, ("too_small",)) if small else (OK, ())
         if row.learning_rate == 0:
             return INSUFFICIENT, ()  # nothing was to move
         if saved and saved[-1].step == older == row.step - 1 and saved[-1].learning_rate == 0:
@@ -95,6 +105,8 @@ def judge(p, tensor, row):
         lost = tensor.usual and tensor.usual * share < 4 * RESOLUTION.get(row.dtype, FLOAT32)
         if lost and share <= 0.5 and row.step - tensor.still <= 0.1 * row.step:
             return INSUFFICIENT, ()  # rounding explains it
+    if r < p["small_threshold"] and p["preset"] == "tocsin" and at_limits(row):
+        return INSUFFICIENT, ()
     return (HIT, ("too_small",)) if r < p["small_threshold"] else (OK, ())
 
 

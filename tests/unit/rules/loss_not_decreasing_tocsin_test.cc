@@ -36,6 +36,22 @@ TEST(LossNotDecreasing, AWarmUpIsNoPlateau) {
   EXPECT_TRUE(loss_kinds_of(warm_up, 300).empty());
 }
 
+TEST(LossNotDecreasing, SingleUpdatesMayBeSlowForLonger) {
+  const auto first = [](bool whole) {
+    SeriesBench rule("loss_not_decreasing");
+    for (std::int64_t i = 0; i < 80; ++i) {
+      std::vector<BenchValue> values{{"train-loss", 0.693 + 0.002 * loss_noise(i)}};
+      if (whole) values.push_back({"valid-loss", 0.7});
+      rule.step(Mode::train, i, values);
+      if (!rule.told.empty()) return i;
+    }
+    return std::int64_t{-1};
+  };
+  EXPECT_GE(first(false), 39) << "not before 4 · num_steps";
+  EXPECT_LE(first(false), 47);
+  EXPECT_LE(first(true), 24) << "beside an evaluation set's they are of whole sets";
+}
+
 TEST(LossNotDecreasing, OneLogPerEpochIsJudged) {
   SeriesBench rule("loss_not_decreasing");
   for (std::int64_t epoch = 0; epoch < 9; ++epoch) {
