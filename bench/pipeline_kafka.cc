@@ -46,7 +46,7 @@ double cpu_seconds() {
   std::exit(2);
 }
 
-/// What reads; `bare` is R.
+/// What reads; `bare` is R, `checking` R that also decodes each frame's head and checks its checksum.
 const std::map<std::string, std::string>& rules_of() {
   static const std::map<std::string, std::string> kRules = {
       {"one", "rules: [vanishing_gradient]\n"},
@@ -76,8 +76,9 @@ const std::map<std::string, std::string>& rules_of() {
   return kRules;
 }
 
-// Poll, touch one byte, destroy.
-double bare(const std::string& bootstrap, const std::string& topic, std::uint64_t total) {
+// Poll, touch one byte (or, with `checks`, what every reader of frames has to: all of them), destroy.
+double bare(const std::string& bootstrap, const std::string& topic, std::uint64_t total,
+            bool checks) {
   std::array<char, 512> error{};
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   for (const auto& [key, value] :
@@ -106,6 +107,10 @@ double bare(const std::string& bootstrap, const std::string& topic, std::uint64_
     if (message == nullptr) continue;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       sink += *static_cast<const unsigned char*>(message->payload);
+      if (checks &&
+          !ingest::decode_frame({static_cast<const std::byte*>(message->payload), message->len})) {
+        fail("not a frame");
+      }
       ++seen;
     }
     rd_kafka_message_destroy(message);
@@ -167,8 +172,8 @@ int read_once(const std::array<std::string, 5>& args) {
   const auto& [who, prefix, records, rows, bootstrap] = args;
   const std::uint64_t total = std::stoull(records);
   double cost = 0;
-  if (who == "bare") {
-    cost = bare(bootstrap, ingest::full_topic_name(prefix, "telemetry"), total);
+  if (who == "bare" || who == "checking") {
+    cost = bare(bootstrap, ingest::full_topic_name(prefix, "telemetry"), total, who == "checking");
   } else {
     const auto transport = bench::open_topics(bootstrap, topics_at(prefix));
     cost = engine(*transport, rules_of().at(who), total, std::stoull(rows));
@@ -185,9 +190,14 @@ class Bench {
   void framed() {
     const bench::FeedOf what{.name = "framed"};
     const auto prefix = fed(what);
-    const Rates rates =
-        in_turns({{"bare", prefix}, {"one", prefix}, {"eight", prefix}, {"tensors", prefix}}, what);
+    const Rates rates = in_turns({{"bare", prefix},
+                                  {"one", prefix},
+                                  {"eight", prefix},
+                                  {"tensors", prefix},
+                                  {"checking", prefix}},
+                                 what);
     bench::figure("R: bare librdkafka, framed rows", median(rates[0]), "M rows/CPU-s");
+    bench::figure("R with the checksum of each frame / R", ratio(rates[4], rates[0]), "ratio");
     judged("decode + state + 1 rule", median(rates[1]), "M rows/CPU-s", 12);
     judged("decode + state + 1 rule / R", ratio(rates[1], rates[0]), "ratio", 0.75);
     bench::figure("decode + state + all 8 rules", median(rates[2]), "M rows/CPU-s");
