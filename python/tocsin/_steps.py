@@ -73,6 +73,7 @@ class StepClock:
         self.tell_training: Callable[[bool], None] = _nothing_of
         self._training: Optional[bool] = None  # at the present step's update
         self._state_matters = True
+        self.applied: Optional[bool] = None  # a watched model, since the mode began; None: nobody sees it
         self._told: Tuple[str, Optional[bool]] = ("", None)
         self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
         self._known: Set[int] = set()  # id() of each
@@ -295,6 +296,7 @@ class StepClock:
         self.close()
         self.mode = mode
         self.state = FRESH
+        self.applied = self.applied and False
         if self._queue.waiting:
             self._queue.put(self._client.set_mode, _client.MODES[mode])
         else:
@@ -376,7 +378,8 @@ class StepClock:
             return
         if training is None:
             model = self.model()
-            if model is None:
+            # What is evaluated may be another one, a copy with averaged weights: this one's flag is nobody's then.
+            if model is None or (self.applied is False and self.mode != "train"):
                 return
             training = model.training
         if training != (self.mode == "train") or self._told != (self.mode, training):

@@ -12,7 +12,8 @@
 //         and where only norms are known and they do not prove an excess. Preset tocsin: too_small
 //         where the learning rate is 0 but was not always, and where it is so small that rounding
 //         takes an update of the usual size, for a tenth of the run at most, and where all elements are
-//         of one size and both signs, as weights that are clipped to a limit are; from_zero, since
+//         of one size and both signs, as weights that are clipped to a limit are, or where the update has
+//         become small by and by, each at least a tenth of the one before; from_zero, since
 //         layers are set to zero on purpose and no ratio to nothing means anything.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
@@ -71,6 +72,7 @@ struct WeightUpdateRatio {
   // and is many times as large after one update.
   static constexpr double kNothing = 1e-4;
   static constexpr double kSameSize = 1e-6;  // relative
+  static constexpr double kFades = 10;       // an update that is smaller by less has not stopped
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -91,6 +93,7 @@ struct WeightUpdateRatio {
     double rate = kNoNumber;   // the learning rate then
     double older = kNoNumber;  // its share where the way begins
     double usual = 0;          // ratio per step and share when it last moved
+    double last = 0;           // ratio where it moved, or had become smaller by and by since
     std::int64_t still = -1;   // where it came to lie still; -1: it moves
     double ratio = 0;          // as compared with the thresholds
     double share = kNoNumber;  // learning rate by the largest so far; NaN: not judged by it
@@ -181,6 +184,14 @@ struct WeightUpdateRatio {
            std::fabs(row.abs_sum() - all) <= kSameSize * all;
   }
 
+  // It has come to this from updates of a usual size, each not much smaller than the one before: as the
+  // gradients of a task that is solved do. What stops does so at once.
+  static bool fades(State& state) {
+    const bool slowly = state.last > 0 && state.ratio * kFades >= state.last;
+    if (slowly) state.last = state.ratio;
+    return slowly;
+  }
+
   static Verdict judge(const Config& cfg, State& state, const RowBatch& batch, core::Dtype dtype) {
     const double steps = cfg.per_step ? static_cast<double>(distance(batch.step, state.from)) : 1.0;
     // A lower bound that is far from too large says nothing; most are, and need no division.
@@ -248,7 +259,7 @@ struct WeightUpdateRatio {
     const bool other = count != state.count || shape != state.shape;
     if (state.saved.size > 0 && (other || state.saved.at(items, 0).step >= batch.step)) {
       state.saved.clear();  // another shape, or the run went back to an earlier step
-      state.usual = 0;
+      state.usual = state.last = 0;
       state.still = -1;
     }
     const double l2 = row.l2();
@@ -257,7 +268,8 @@ struct WeightUpdateRatio {
     Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
     const bool small =
         verdict.outcome == EvaluationOutcome::hit && verdict.kinds == 1U << kTooSmall;
-    if (small && cfg.per_step && at_limits(row)) verdict = kInsufficient;
+    if (small && cfg.per_step && (at_limits(row) || fades(state))) verdict = kInsufficient;
+    if (verdict.outcome == EvaluationOutcome::ok) state.last = state.ratio;
     state.count = count;
     state.shape = shape;
     state.rate = batch.learning_rate;

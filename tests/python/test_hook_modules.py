@@ -212,6 +212,32 @@ def test_the_training_flag_is_told_when_it_changes_and_while_it_does_not_fit(out
 
 
 
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_model_that_is_not_evaluated_does_not_say_how_it_stands_meanwhile(out, captured):
+    model, optimizer, criterion = build()
+    model.relu = torch.nn.Dropout(0.1)
+    mean = copy.deepcopy(model).eval()
+    capture = {"overhead": "100%", "collections": {"seen": {"include": ["put_"]}}} if captured else {}
+    hook = tocsin.watch(model, optimizer, out=out, capture=capture)
+    for _ in range(2):
+        train(hook, model, optimizer, criterion, steps=3)
+        with hook.mode("eval"), torch.no_grad():
+            for _ in range(2):
+                mean(torch.randn(5, 6))
+                hook.log(loss=1.0)
+                hook.step()
+    with hook.mode("eval"), torch.no_grad():
+        model(torch.randn(5, 6))  # forgot model.eval()
+        hook.log(loss=1.0)
+        hook.step()
+        hook.log(loss=1.0)
+        hook.step()
+    hook.close()
+    told = [(wire.EVAL, 4, 1.0), (wire.EVAL, 5, 1.0)]
+    unseen = [] if captured else [(wire.EVAL, step, 1.0) for step in range(4)]
+    assert [one for one in training(out) if one[0] == wire.EVAL] == unseen + told
+
+
 def test_a_model_whose_states_do_not_differ_says_nothing_of_them(out):
     model, optimizer, criterion = build()
     model.relu = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout(0.0), torch.nn.LayerNorm(8))

@@ -72,6 +72,7 @@ class Modules:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._sink.clock.applied = None
 
     def before_update(self) -> None:
         """In a step that is sampled: its gradients are there."""
@@ -106,6 +107,7 @@ class Modules:
         clock = self._sink.clock
         self._sink.catch_up()
         clock.begin_forward()
+        clock.applied = True
         self._calls.clear()
         # Of several passes in a step (micro-batches) the first is captured.
         self._due = self._sink.active and clock.position() != self._step \

@@ -23,6 +23,7 @@ class Tensor:
     def __init__(self):
         self.saved = []
         self.still = None  # the step from which on it has not moved
+        self.last = None  # ratio where it moved, or had become smaller by and by since
         self.usual = None  # relative update per step at the largest rate, where it last was not too small
 
 
@@ -62,13 +63,23 @@ def at_limits(row):
 
 
 def judge(p, tensor, row):
-    """(outcome, kinds)"""
+    """(outcome, kinds). Preset tocsin: an update that has become small by and by, each at least a tenth of the one before, has not stopped."""
+    outcome, kinds, r = judge_ratio(p, tensor, row)
+    if p["preset"] == "tocsin" and kinds == ("too_small",) and tensor.last and 10 * r >= tensor.last:
+        outcome, kinds, tensor.last = INSUFFICIENT, (), r
+    elif outcome == OK:
+        tensor.last = r
+    return outcome, kinds
+
+
+def judge_ratio(p, tensor, row):
+    """(outcome, kinds, r as it is compared)"""
     saved = tensor.saved
     if row.columns["count"] == 0 or row.flag(NOT_TRAINABLE):
-        return NOT_APPLICABLE, ()
+        return NOT_APPLICABLE, (), None
     older = previous(p, saved, row)
     if older is None:
-        return INSUFFICIENT, ()
+        return INSUFFICIENT, (), None
     proven = measured(row) is not None and measured(row)[0] == older
     if proven:
         _, delta, before = measured(row)
@@ -79,35 +90,35 @@ def judge(p, tensor, row):
     if p["preset"] == "tocsin":
         r /= row.step - older
     if math.isnan(r):
-        return INSUFFICIENT, ()
+        return INSUFFICIENT, (), None
     if r > p["large_threshold"]:
         if p["preset"] == "tocsin" and before < max(p["epsilon"], 1e-4 * math.sqrt(row.columns["count"])):
-            return INSUFFICIENT, ()  # layers are set to zero, or next to it, on purpose
-        return HIT, ("from_zero" if before < p["epsilon"] else "too_large",)
+            return INSUFFICIENT, (), None  # layers are set to zero, or next to it, on purpose
+        return HIT, ("from_zero" if before < p["epsilon"] else "too_large",), r
     if not proven:
-        return INSUFFICIENT, ()
+        return INSUFFICIENT, (), None
     if p["preset"] == "tocsin" and row.learning_rate is not None:
         if row.largest_rate == 0 and row.step >= 5:
             small = r < p["small_threshold"]  # no schedule has begun
-            return (INSUFFICIENT, ()) if small and at_limits(row) else (HIT, ("too_small",)) if small else (OK, ())
+            return (INSUFFICIENT, (), None) if small and at_limits(row) else (HIT, ("too_small",), r) if small else (OK, (), r)
         if row.learning_rate == 0:
-            return INSUFFICIENT, ()  # nothing was to move
+            return INSUFFICIENT, (), None  # nothing was to move
         if saved and saved[-1].step == older == row.step - 1 and saved[-1].learning_rate == 0:
-            return INSUFFICIENT, ()  # the one update between was made with a rate of 0
+            return INSUFFICIENT, (), None  # the one update between was made with a rate of 0
         share = smaller_share(p, saved, row, older)
         if share == 0:
-            return INSUFFICIENT, ()  # a restart
+            return INSUFFICIENT, (), None  # a restart
         r /= share
         if r >= p["small_threshold"]:
             tensor.usual, tensor.still = r, None
-            return OK, ()
+            return OK, (), r
         tensor.still = older if tensor.still is None else tensor.still
         lost = tensor.usual and tensor.usual * share < 4 * RESOLUTION.get(row.dtype, FLOAT32)
         if lost and share <= 0.5 and row.step - tensor.still <= 0.1 * row.step:
-            return INSUFFICIENT, ()  # rounding explains it
+            return INSUFFICIENT, (), None  # rounding explains it
     if r < p["small_threshold"] and p["preset"] == "tocsin" and at_limits(row):
-        return INSUFFICIENT, ()
-    return (HIT, ("too_small",)) if r < p["small_threshold"] else (OK, ())
+        return INSUFFICIENT, (), None
+    return (HIT, ("too_small",), r) if r < p["small_threshold"] else (OK, (), r)
 
 
 def evaluate(p, history):
