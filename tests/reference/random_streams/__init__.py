@@ -28,7 +28,7 @@ FAMILIES = {
     **{rule: (rule, getattr(tensors, rule))
        for rule in ("tensor_variance", "unchanged_tensor", "weight_saturation", "gradient_clipping", "saturated_activation",
                     "dead_relu", "update_large", "constant_input", "probabilities_into_loss", "input_range", "identical_parameters",
-                    "similar_across_runs")},
+                    "similar_across_runs", "gradient_noise")},
     **{rule: (rule, getattr(application, rule))
        for rule in ("confusion", "class_imbalance", "tree_depth", "feature_importance_overweight", "poor_weight_initialization",
                     "nlp_sequence_ratio", "check_input_images", "replica_divergence", "create_xgboost_report",

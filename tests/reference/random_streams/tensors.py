@@ -378,3 +378,27 @@ def probabilities_into_loss(chance):
     schedule = chance.choice(common.SCHEDULES)
     return ([{"use": "probabilities_into_loss", "with": parameters}],
             common.play(chance, schedule(chance, chance.randint(3, 25)), fill))
+
+
+def gradient_noise(chance):
+    """Few layers, whose gradients are noise most of the time: by their quantiles, or drawn."""
+    parameters = {**common.shared(chance, TRAINING, steps=False), "elements": chance.choice((500, 2000, 6000))}
+    if chance.random() < 0.3:
+        parameters["steps"] = chance.randint(3, 20)
+    noisy, alike = chance.choice((0.5, 0.9, 1.0)), chance.random() < 0.2
+    sizes = [chance.choice((60, 128, 200, 384)) for _ in range(chance.randint(1, 3))]
+
+    def fill(worker, mode, step):
+        if chance.random() < 0.9:
+            worker.tensors(*({"name": f"gradient/w{i}", "role": "gradient", "values": values(i, n)} for i, n in enumerate(sizes)))
+
+    def values(i, n):
+        scale = 1.0 if alike else 1.0 + i
+        if chance.random() > noisy:
+            return [scale * chance.choice((0.0, 0.0, 1.0, -1.0)) for _ in range(n)]
+        out = [scale * chance.gauss(0, 1) for _ in range(n)]
+        if chance.random() < 0.03:
+            out[0] = chance.choice(common.SPECIAL)
+        return out
+
+    return item(chance, "gradient_noise", parameters, new=True), play(chance, fill)
