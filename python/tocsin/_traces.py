@@ -169,7 +169,6 @@ class _Trace:
             on_gpu = self.torch.cuda.is_available() and self.torch.cuda.is_initialized()
             self._profiler = self.torch.profiler.profile(activities=[activity.CPU] + ([activity.CUDA] if on_gpu else []))
             self._profiler.start()
-            self._profiler.add_metadata_json(ABOUT, json.dumps(self._about))
             self.begun = True
         if self.begun:  # the clocks of several ranks are told apart by it
             with self.torch.profiler.record_function(f"{MARK}{ended}"):
@@ -199,11 +198,20 @@ class _Trace:
                     self.ready = f"too_large: {size} bytes of JSON (at most {MOST_BYTES})"
                     return
                 with open(file, "rb") as opened:
-                    self.ready = gzip.compress(opened.read(), 5)
+                    self.ready = gzip.compress(_with_about(opened.read(), self._about), 5)
         except Exception as error:  # noqa: BLE001
             self.ready = f"{type(error).__name__}: {error}"[:200]
         finally:
             self._profiler = None
+
+
+def _with_about(trace: bytes, about: Dict[str, Any]) -> bytes:
+    """As the profiler's own metadata, which PyTorch before 2.0 may not be built with: then the trace is a bare list of events.
+    Not parsed for it: it may be long."""
+    said, trace = f'"{ABOUT}": {json.dumps(about)}'.encode("utf-8"), trace.strip()
+    if trace.startswith(b"{"):
+        return b"{" + said + (b"" if trace[1:].lstrip().startswith(b"}") else b", ") + trace[1:]
+    return b"{" + said + b', "traceEvents": ' + trace + b"}"
 
 
 def _skipped(before: Dict[str, Any], after: Dict[str, Any]) -> str:
