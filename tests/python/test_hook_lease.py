@@ -13,6 +13,8 @@ import tocsin
 from tocsin import _lane
 from tocsin._steps import FRESH, HELD, LOGGED, OPEN
 
+FUSED = {"fused": True} if "fused" in torch.optim.SGD.__init__.__code__.co_varnames else {}
+
 
 class Job:
     """A loop with a dozen habits, of which each step has some."""
@@ -21,7 +23,9 @@ class Job:
         torch.manual_seed(0)
         layers = [torch.nn.Linear(4, 3), torch.nn.Dropout(0.1)] if dropout else [torch.nn.Linear(4, 3), torch.nn.ReLU()]
         self.model = torch.nn.Sequential(*layers)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.fused = FUSED if seed % 2 else {}
+        # The updates that a scaler leaves out are the kernel's own (leaves_an_update_out()), where there is one.
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, **self.fused)
         self.chance = random.Random(seed)
         self.hook = tocsin.watch(self.model, self.optimizer, out=out, run=f"lease{seed}",
                                  capture={"every": "7 steps", "overhead": "100%"}, **watch)
@@ -88,6 +92,8 @@ class Job:
         self.step(closure=True)
 
     def leaves_an_update_out(self):
+        if FUSED and not self.fused:
+            return
         self.optimizer.found_inf = torch.tensor(1.0)
         self.step()
         del self.optimizer.found_inf
