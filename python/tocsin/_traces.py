@@ -45,10 +45,10 @@ class Traces:
             if before is not None and before.begun:
                 return answer("refused", reason="busy: another trace goes on")
             self._trace = _Trace(torch, first, steps, answer, self._about())  # in the place of one that has not begun
+            if before is None:
+                self._install()
         if before is not None:
             before.refuse("replaced: another trace is ordered")
-        else:
-            self._install()
         return answer("applied", effective_step=first)
 
     def _about(self) -> Dict[str, Any]:
@@ -75,11 +75,15 @@ class Traces:
         sink.end_update, sink.end_step = end_update, end_step
         sink.clock.keep(True)
 
-    def _take_out(self) -> None:
+    def _take_out(self, trace: "_Trace") -> None:
+        """Unless another has taken its place meanwhile, which needs what is installed."""
         clock = self._sink.clock
-        self._sink.end_update, self._sink.end_step = clock.end_update, clock.end_step
-        self._trace = None
-        clock.keep(False)
+        with self._lock:
+            if self._trace is not trace:
+                return
+            self._trace = None
+            self._sink.end_update, self._sink.end_step = clock.end_update, clock.end_step
+            clock.keep(False)
 
     def _step_ended(self) -> None:
         trace = self._trace
@@ -93,14 +97,14 @@ class Traces:
                 with self._lock:
                     goes_on = trace is not self._trace or trace.at(ended)
                 if not goes_on:
-                    self._take_out()
+                    self._take_out(trace)
         except Exception as error:  # noqa: BLE001
             self._give_up(trace, error)
 
     def _send(self, trace: "_Trace") -> None:
         data, trace.ready = trace.ready, None
         if not isinstance(data, bytes):
-            self._take_out()
+            self._take_out(trace)
             return trace.refuse(str(data))
         torch, sink = trace.torch, self._sink
         value = torch.frombuffer(bytearray(data), dtype=torch.uint8)
@@ -110,7 +114,7 @@ class Traces:
         before = self._client.counters()
         sink.publish_lent(ctypes.byref(described[0]), 1)
         after = self._client.counters()
-        self._take_out()
+        self._take_out(trace)
         skipped = _skipped(before, after)
         if skipped:
             return trace.refuse(f"too_large: {skipped}, {len(data)} bytes (capture.raw: max_bytes, queue)")
@@ -120,7 +124,7 @@ class Traces:
 
     def _give_up(self, trace: "_Trace", error: Exception) -> None:
         self._errors.add("trace", error)
-        self._take_out()
+        self._take_out(trace)
         trace.refuse(f"{type(error).__name__}: {error}"[:200])
 
     def stop(self) -> None:
@@ -137,7 +141,7 @@ class Traces:
                     self._send(trace)
             else:
                 trace.refuse("ended: the loop ended before")
-                self._take_out()
+                self._take_out(trace)
         except Exception as error:  # noqa: BLE001
             self._give_up(trace, error)
 

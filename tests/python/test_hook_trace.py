@@ -173,3 +173,17 @@ def test_more_json_than_anybody_reads_is_refused(out, monkeypatch):
     loop.order(from_step=3, steps=1)
     assert loop.until_sent("cmd_1")["reason"].startswith("too_large: ")
     loop.hook.close()
+
+
+def test_one_that_is_over_takes_none_away_that_was_ordered_meanwhile(out):
+    loop = Loop(out)
+    loop.order(from_step=10_000, steps=1)
+    traces = loop.hook.standing._traces
+    over = traces._trace
+    loop.order(from_step=12, steps=1)
+    newer = traces._trace
+    assert newer is not over
+    traces._take_out(over)
+    assert traces._trace is newer
+    assert loop.until_sent("cmd_2")["phase"] == "ended"
+    loop.hook.close()
