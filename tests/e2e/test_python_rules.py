@@ -374,5 +374,7 @@ def test_what_the_command_refuses(tmp_path):
     (tmp_path / "rises.py").write_text(RISES)
     assert "no file" in refused(tmp_path / "gone.py", code=2)
     assert "derive a class" in refused(tmp_path / "none.py", code=3)
-    assert "has no rule Falls" in refused(tmp_path / "rises.py", "--class", "Falls", code=2)
+    assert "has no rule Falls; it has Rises" in refused(tmp_path / "rises.py", "--class", "Falls", code=2)
+    assert "did you mean Rises?" in refused(tmp_path / "rises.py", "--class", "Rise", code=2)
+    assert "--set: Rises takes no argument tims; it takes times" in refused(tmp_path / "rises.py", "--set", "tims=3", code=2)
     assert "NAME=VALUE" in refused(tmp_path / "rises.py", "--set", "times", code=2)
