@@ -330,6 +330,16 @@ def test_what_it_lacks_is_said_once(process, tmp_path):
         "WARNING tocsin.rules mine cannot judge step 0: tensor accuracy is not there (said once)"]
 
 
+def test_a_file_is_what_it_was_when_its_version_was_settled(process, tmp_path):
+    source = tmp_path / "growing.py"
+    (tmp_path / "beside.py").write_text("LEAST = 0")
+    source.write_text("raise RuntimeError('another version')")
+    assert process.hello(source, content="from beside import LEAST\n" + SOURCE)["classes"] == ["Growing"]
+    process.ask(type="open", session=1, run="u/1")
+    failed = process.step(0, 13)
+    assert 'growing.py", line' in failed["error"] and failed["error"].endswith("RuntimeError: no thirteens")
+
+
 def test_other_trials_may_come_second(trial):
     class Old(Rule):
         def __init__(self, base_trial, other_trials):

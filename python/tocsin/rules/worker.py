@@ -4,6 +4,7 @@ Requests come on descriptor 3 and are answered there, one by one: a length (u32,
 What the rule prints goes to tocsin's log.
 """
 
+import importlib.abc
 import importlib.util
 import inspect
 import json
@@ -34,10 +35,27 @@ class RuleFileError(Exception):
     """The file cannot be used; the text says why."""
 
 
-def find_rules(source: str) -> Dict[str, Type[Rule]]:
-    """The rules that a file defines, in its order."""
+class _AsRead(importlib.abc.SourceLoader):
+    """A file as it was when its version was settled, whatever stands there now."""
+
+    def __init__(self, path: str, content: str) -> None:
+        self._path, self._content = path, content
+
+    def get_filename(self, fullname: str) -> str:
+        del fullname
+        return self._path
+
+    def get_data(self, path: str) -> bytes:
+        if path != self._path:
+            raise OSError(path)  # nothing compiled is kept
+        return self._content.encode()
+
+
+def find_rules(source: str, content: Optional[str] = None) -> Dict[str, Type[Rule]]:
+    """The rules that a file defines, in its order. ``content``: what was read of it."""
     sys.path.insert(0, os.path.dirname(source))
-    spec = importlib.util.spec_from_file_location("tocsin_rule_file", source)
+    loader = None if content is None else _AsRead(source, content)
+    spec = importlib.util.spec_from_file_location("tocsin_rule_file", source, loader=loader)
     if spec is None or spec.loader is None:
         raise RuleFileError(f"{source} is no Python file")
     module = importlib.util.module_from_spec(spec)
@@ -160,7 +178,7 @@ class Worker:
                                 "the package of the same version")
         self._parameters = request.get("parameters", {})
         self._place = request.get("elements")
-        found = find_rules(request["source"])
+        found = find_rules(request["source"], request.get("content"))
         if not request.get("list"):
             self._kind = choose(found, request.get("class", ""), request["source"])
             _check_arguments(self._kind, self._parameters)
