@@ -22,8 +22,8 @@ Routes routes_of(const rules::RulesConfig& rules) {
 
 // Everything that a rule is: what makes it another rule, and what is only said of it.
 std::string text_of(const rules::RuleSettings& rule) {
-  std::string out = rule.name + "\n" + rule.type + "\n" + rule.params_hash + "\n" +
-                    std::string(core::to_string(rule.severity)) + "\n" + rule.runbook_url +
+  std::string out = rule.name + "\n" + rule.type + "\n" + rule.version + "\n" + rule.params_hash +
+                    "\n" + std::string(core::to_string(rule.severity)) + "\n" + rule.runbook_url +
                     (rule.shadow ? "\nshadow" : "");
   for (const auto& parameter : rule.parameters) {
     out += "\n" + parameter.name + "=" + core::to_json(parameter.value);
@@ -91,13 +91,17 @@ ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
   rules_hash_.set(hash_of(rules_));
 }
 
-// Of the files themselves, behind links (a ConfigMap is swapped by a link), and of the folders of
-// included ones, to which others may come. Empty: one is not there.
+// Of the files themselves, behind links (a ConfigMap is swapped by a link), of the folders of
+// included ones, to which others may come, and of the files of rules in Python. Empty: one is not
+// there.
 std::string ConfigReload::signature() const {
   std::string out;
   std::set<std::string> paths(files_.begin(), files_.end());
   for (std::size_t i = 1; i < files_.size(); ++i) {
     paths.insert(std::filesystem::path(files_[i]).parent_path().string() + "/.");
+  }
+  for (const auto& rule : rules_) {
+    if (rule.hosted) paths.insert(rule.hosted->source);
   }
   for (const std::string& path : paths) {
     struct stat found {};
@@ -150,7 +154,9 @@ void ConfigReload::take(AppConfig fresh) {
   std::vector<std::string> added;
   std::vector<std::string> changed;
   std::vector<std::string> removed;
+  // Those in Python wait for a restart, which name_restarts() says.
   for (const auto& rule : fresh.rules.rules) {
+    if (rule.hosted) continue;
     const rules::RuleSettings* before = named(rules_, rule.name);
     if (before == nullptr) {
       added.push_back(rule.name);
@@ -159,6 +165,7 @@ void ConfigReload::take(AppConfig fresh) {
     }
   }
   for (const auto& rule : rules_) {
+    if (rule.hosted) continue;
     if (named(fresh.rules.rules, rule.name) == nullptr) removed.push_back(rule.name);
   }
   rules_ = fresh.rules.rules;

@@ -1,5 +1,6 @@
 // Names that nothing produces, and keys that stand in the wrong place.
 #include <algorithm>
+#include <regex>
 
 #include "app/alarm_check.h"
 #include "app/client/capture.h"
@@ -45,13 +46,22 @@ class NameCheck {
                  name);
     }
     for (std::size_t i = 0; root_.value(item(i)); ++i) {
-      each_text(item(i) + ".with.collection_names",
-                [&](const std::string& path, const std::string& name) { collection(path, name); });
+      for (const char* key : {".with.collection_names", ".options.collection_names",
+                              ".collections_to_save", ".raw"}) {
+        each_text(item(i) + key,
+                  [&](const auto& path, const auto& name) { collection(path, name); });
+      }
+      each_selection(i, "collection",
+                     [&](const auto& path, const auto& name) { collection(path, name); });
     }
   }
 
   void metrics() const {
     for (std::size_t i = 0; root_.value(item(i)); ++i) {
+      each_selection(i, "system", [&](const std::string& path, const std::string& series) {
+        unknown(path, series, known_series(), "no collector gathers a series",
+                "only another producer sends it");
+      });
       auto use = root_.value(item(i) + ".use");
       if (!use) use = root_.value(item(i));  // a bare name
       const auto* name = use ? std::get_if<std::string>(&use->storage()) : nullptr;
@@ -103,6 +113,40 @@ class NameCheck {
       const auto* text = core::as<std::string>((*list)[i]);
       if (text != nullptr) use(path + "[" + std::to_string(i) + "]", *text);
     }
+  }
+
+  /// What the selections of rule `index` name by this source: `collection("gradients")`.
+  template <typename Use>
+  void each_selection(std::size_t index, const std::string& source, const Use& use) const {
+    const auto look = [&](const std::string& path, const core::Value* value) {
+      const auto* text = value != nullptr ? core::as<std::string>(*value) : nullptr;
+      if (text == nullptr) return;
+      std::smatch found;
+      const std::regex named("^\\s*" + source + "\\s*\\(\\s*(?:\"([^\"]*)\"|'([^']*)')");
+      if (!std::regex_search(*text, found, named)) return;
+      use(path, found[1].matched ? found[1].str() : found[2].str());
+    };
+    const std::string rule = item(index);
+    if (const auto select = root_.value(rule + ".select")) look(rule + ".select", &*select);
+    const auto let = root_.value(rule + ".let");
+    const auto* map = let ? core::as<core::ValueMap>(*let) : nullptr;
+    if (map == nullptr) return;
+    for (const auto& [name, value] : *map) look(rule + ".let." + name, &value);
+  }
+
+  /// Series that a collector gathers or a rule judges.
+  static const Names& known_series() {
+    static const Names kNames = [] {
+      Names out;
+      for (const auto& collector : collectors::builtin_collectors()) {
+        for (const auto& series : collector.gathers) out.emplace_back(series.metric);
+      }
+      for (const auto& rule : rules::builtin_rules()) {
+        out.insert(out.end(), rule.metrics.begin(), rule.metrics.end());
+      }
+      return out;
+    }();
+    return kNames;
   }
 
   /// Near a known name it is most likely misspelt; else `outside` says who could make it true.

@@ -23,14 +23,17 @@ constexpr milliseconds kLongestPause{10'000};
 constexpr seconds kLongLife{60};  // who lived so long did not fail in a row
 
 std::string hello(const rules::HostedRule& rule, const PluginsConfig& plugins, bool list) {
-  return core::to_json(core::ValueMap{
+  core::ValueMap out{
       {"type", "hello"},
       {"protocol", kProtocol},
       {"source", rule.source},
       {"class", rule.class_name},
       {"list", list},
       {"parameters", rule.parameters},
-      {"elements", core::ValueMap{{"out", plugins.out}, {"config", plugins.config}}}});
+      {"elements", core::ValueMap{{"out", plugins.out}, {"config", plugins.config}}}};
+  // A file that has changed since is another version, which comes with a restart.
+  if (!rule.content.empty()) out.emplace_back("content", rule.content);
+  return core::to_json(out);
 }
 
 core::Duration pause_after(std::uint32_t failures) {

@@ -11,6 +11,7 @@
 #include "app/rule_processes.h"
 #include "app/system_clock.h"
 #include "app/transport_settings.h"
+#include "core/text.h"
 
 namespace tocsin::app {
 namespace {
@@ -66,6 +67,12 @@ std::string as_configuration(const std::string& source, const std::string& name,
   return text;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
 bool is_wanted(const WorkerOptions& options, const std::string& name) {
   return options.classes.empty() ||
          std::find(options.classes.begin(), options.classes.end(), name) != options.classes.end();
@@ -86,7 +93,10 @@ int discovered_rules(const WorkerOptions& options, const AppConfig& config, core
     return worker_refusal(kConfiguration, options.file + ": " + classes.error().message);
   for (const std::string& name : options.classes) {
     if (std::find(classes->begin(), classes->end(), name) == classes->end()) {
-      return worker_refusal(kUsage, options.file + " has no rule " + name);
+      const std::string near = core::nearest(name, *classes);
+      return worker_refusal(kUsage, options.file + " has no rule " + name +
+                                        (near.empty() ? "; it has " + listed(*classes)
+                                                      : "; did you mean " + near + "?"));
     }
   }
   for (const std::string& name : *classes) {
@@ -101,6 +111,13 @@ int discovered_rules(const WorkerOptions& options, const AppConfig& config, core
     }
     if (diagnostics.has_errors()) return worker_refusal(diagnostics);
     for (auto& rule : one.rules) out.push_back(std::move(rule));
+  }
+  // A misspelt argument would else be the status `Error` of every run to come.
+  core::NullLog quiet;
+  for (const rules::RuleSettings& rule : out) {
+    if (options.parameters.empty()) break;
+    const auto takes = RuleProcesses(config.plugins, clock, quiet).ready(*rule.hosted);
+    if (!takes) return worker_refusal(kUsage, "--set: " + takes.error().message);
   }
   return out.empty() ? worker_refusal(kConfiguration, options.file +
                                                           " has no rule: derive a class from "

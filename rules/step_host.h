@@ -17,6 +17,7 @@ namespace tocsin::rules {
 struct HostedRule {
   std::string name;        // of the rule
   std::string source;      // absolute path of the file
+  std::string content;     // of the file, which its version speaks of; empty: as it is then
   std::string class_name;  // empty: the only rule in the file
   core::ValueMap parameters;
   core::Duration timeout = std::chrono::seconds(10);        // of one step

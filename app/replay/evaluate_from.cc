@@ -28,6 +28,18 @@ bool found_issue(const Judgement& judgement) {
                      });
 }
 
+// At the end: one that failed at a step and went on has judged.
+bool failed(const Judgement& judgement, const rules::RulesConfig& rules) {
+  return std::any_of(rules.rules.begin(), rules.rules.end(), [&](const auto& rule) {
+    return !rule.shadow &&
+           std::any_of(judgement.runs.begin(), judgement.runs.end(), [&](const auto& run) {
+             const auto known = run.second.rules.find(rule.name);
+             return known != run.second.rules.end() &&
+                    known->second.status == core::RuleState::error;
+           });
+  });
+}
+
 }  // namespace
 
 int evaluate_recorded(const RecordedOptions& options) {
@@ -71,7 +83,7 @@ int evaluate_recorded(const RecordedOptions& options) {
   } else {
     std::cout << judgement_text(head, judgement);
   }
-  return found_issue(judgement) ? kFailed : kOk;
+  return found_issue(judgement) || failed(judgement, rules.rules) ? kFailed : kOk;
 }
 
 }  // namespace tocsin::app

@@ -45,6 +45,8 @@ void read_expected(config::Reader& item, std::vector<GoldenIssue>& out) {
 void read_golden(config::Reader& root, Golden& out) {
   root.required("from", out.from, config::not_empty(),
                 "journal directory, relative to this file's folder");
+  root.section("plugins", "as in a configuration: what rules in Python and C need",
+               [&](config::Reader& in) { read(in, out.rules.plugins); });
   rules::read_rules(root, out.rules.rules);
   rules::read_engine(root, out.rules.engine);
   root.list("expect", "the issues that must be found, and no others",
@@ -92,7 +94,13 @@ std::ptrdiff_t attempts_of(const Judgement& judgement, const core::RunUid& run) 
                        [&](const auto& one) { return one.first.first == run; });
 }
 
-core::Result<std::vector<GoldenIssue>> judge(const Golden& golden) {
+/// What a golden file is compared with.
+struct Found {
+  std::vector<GoldenIssue> issues;
+  std::string failed;  // rules that did, a line each
+};
+
+core::Result<Found> judge(const Golden& golden) {
   core::NullLog log;
   core::NullTelemetry telemetry;
   const std::string folder = (fs::path(golden.path).parent_path() / golden.from).string();
@@ -112,12 +120,13 @@ core::Result<std::vector<GoldenIssue>> judge(const Golden& golden) {
     return core::unavailable("there is no telemetry of a run in " + folder);
   }
   const Judgement& judgement = (*judge)->judgement();
-  std::vector<GoldenIssue> found;
+  Found out;
   for (const IssueStory& story : issue_stories(judgement)) {
-    found.push_back(golden_issue(*story.first));
-    if (attempts_of(judgement, story.first->run.uid) < 2) found.back().attempt = 0;
+    out.issues.push_back(golden_issue(*story.first));
+    if (attempts_of(judgement, story.first->run.uid) < 2) out.issues.back().attempt = 0;
   }
-  return found;
+  out.failed = failure_text(judgement);
+  return out;
 }
 
 std::string quoted(const std::string& text) { return core::to_json(core::Value(text)); }
@@ -188,16 +197,20 @@ int test_one(const std::string& path, bool update) {
     std::cerr << "tocsin: " << path << ": " << found.error().message << "\n";
     return kUnreachable;
   }
-  const auto diff = golden_diff(golden->expected, *found);
-  if (update) {
-    const int code = diff.empty() ? kOk : write(*golden, *found);
+  const std::vector<GoldenIssue>& issues = found->issues;
+  auto diff = golden_diff(golden->expected, issues);
+  // What a rule that failed would have found nobody knows, so no file is met by it, and none written.
+  std::istringstream failed(found->failed);
+  for (std::string line; std::getline(failed, line);) diff.push_back("! " + line);
+  if (update && found->failed.empty()) {
+    const int code = diff.empty() ? kOk : write(*golden, issues);
     if (code == kOk) {
       std::cout << (diff.empty() ? "same     " : "written  ") << path << ": "
-                << count(found->size()) << "\n";
+                << count(issues.size()) << "\n";
     }
     return code;
   }
-  std::cout << (diff.empty() ? "ok    " : "FAIL  ") << path << ": " << count(found->size()) << "\n";
+  std::cout << (diff.empty() ? "ok    " : "FAIL  ") << path << ": " << count(issues.size()) << "\n";
   for (const std::string& line : diff) std::cout << "  " << line << "\n";
   return diff.empty() ? kOk : kFailed;
 }

@@ -116,7 +116,9 @@ void Judge::note(rules::Event& event) {
     if (!issue->run.uid.nil()) (void)run_judgement(issue->run);
     judgement_.events.push_back(std::move(*issue));
   } else if (auto* status = std::get_if<core::RuleStatusEvent>(&event)) {
-    run_judgement(status->run).rules[status->rule] = std::move(*status);
+    RunJudgement& of = run_judgement(status->run);
+    if (status->status == core::RuleState::error) of.failed.emplace(status->rule, status->reason);
+    of.rules[status->rule] = std::move(*status);
   } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
     RunJudgement& of = run_judgement(job->run);
     if (job->step) of.step = job->step;

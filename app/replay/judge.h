@@ -32,6 +32,7 @@ struct RunJudgement {
   std::uint32_t world_size = 0;                        // workers; 0: not known
   core::WallTime newest{};                             // of what was recorded of it
   std::map<std::string, core::RuleStatusEvent> rules;  // by name: the newest status
+  std::map<std::string, std::string> failed;           // by name: why a rule first failed
 };
 
 struct Judgement {

@@ -80,7 +80,8 @@ std::string rule_words(const RuleLine& line) {
     return std::to_string(line.issues) + (line.issues == 1 ? " issue" : " issues") +
            (line.first_step ? ", first at step " + std::to_string(*line.first_step) : "");
   }
-  std::string out = printable(line.status.reason);
+  const bool failed = line.status.status == core::RuleState::error;
+  std::string out = failed ? last_words(line.status.reason) : printable(line.status.reason);
   if (line.status.status == core::RuleState::no_data) {
     if (const std::string needs = needs_of(line.status); !needs.empty()) {
       out += " (needs: " + printable(needs) + ")";
@@ -193,6 +194,41 @@ std::vector<IssueStory> issue_stories(const Judgement& judgement) {
     IssueStory& story = out[at->second];
     ++story.reports;
     story.last = &issue;
+  }
+  return out;
+}
+
+std::string last_words(const std::string& reason) {
+  std::size_t end = reason.find_last_not_of(" \n");
+  if (end == std::string::npos) return {};
+  const std::size_t before = reason.rfind('\n', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return printable(reason.substr(begin, end + 1 - begin));
+}
+
+std::vector<RuleFailure> failures_of(const Judgement& judgement) {
+  std::vector<RuleFailure> out;
+  for (const auto& [key, run] : judgement.runs) {
+    for (const auto& [rule, why] : run.failed) {
+      out.push_back({rule, core::to_text(key.first), last_words(why)});
+    }
+  }
+  return out;
+}
+
+std::string failure_text(const Judgement& judgement) {
+  std::string out;
+  for (const RuleFailure& one : failures_of(judgement)) {
+    out += printable(one.rule) + " failed" +
+           (judgement.runs.size() > 1 ? " in run " + one.run : "") + ": " + one.why + "\n";
+  }
+  return out;
+}
+
+core::Value failure_value(const Judgement& judgement) {
+  core::ValueList out;
+  for (const RuleFailure& one : failures_of(judgement)) {
+    out.emplace_back(core::ValueMap{{"rule", one.rule}, {"run", one.run}, {"reason", one.why}});
   }
   return out;
 }

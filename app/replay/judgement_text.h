@@ -20,6 +20,19 @@ struct IssueStory {
 /// By issue key and attempt, in the order in which they began.
 std::vector<IssueStory> issue_stories(const Judgement& judgement);
 
+/// A rule that failed in an attempt of a run: what it says of it, or does not say, means nothing.
+struct RuleFailure {
+  std::string rule;
+  std::string run;  // its uid
+  std::string why;  // one line: the last of a traceback
+};
+std::vector<RuleFailure> failures_of(const Judgement& judgement);
+/// One line each, with the run where there are several.
+std::string failure_text(const Judgement& judgement);
+core::Value failure_value(const Judgement& judgement);
+/// The last line that says something, printable.
+std::string last_words(const std::string& reason);
+
 /// Where a judgement comes from.
 struct JudgementHead {
   std::string source;        // "journal ./run1"

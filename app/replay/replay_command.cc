@@ -173,12 +173,14 @@ int Replay::show() {
                                               {"records", judgement.records},
                                               {"gaps", gaps_},
                                               {"refused", judgement.refused},
+                                              {"failed", failure_value(judgement)},
                                               {"compared", difference_value(differences)}})
               << "\n";
   } else {
-    std::cout << judgement_heading(head, judgement)
-              << difference_text(differences, live_->others());
+    std::cout << judgement_heading(head, judgement) << difference_text(differences, live_->others())
+              << failure_text(judgement);
   }
+  if (!failures_of(judgement).empty()) return kFailed;
   for (const Difference& one : differences) {
     if (one.change != Change::same) return kFailed;
   }

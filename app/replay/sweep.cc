@@ -85,6 +85,26 @@ constexpr const char* kLimit = "limit";
 
 bool is_own(const rules::RuleSettings& rule) { return rules::find_rule(rule.type) == nullptr; }
 
+/// A rule of one's own in YAML: its text is among its parameters.
+bool is_declared(const rules::RuleSettings& rule) {
+  return is_own(rule) && !rule.hosted &&
+         (find_parameter(rule, "when") != nullptr || find_parameter(rule, "sequence") != nullptr);
+}
+
+/// Of a rule in Python: what its value is, in its configuration. Original rules are given their
+/// numbers as texts.
+std::string hosted_type(const rules::RuleSettings& rule, const std::string& parameter) {
+  const core::Parameter* one = find_parameter(rule, parameter);
+  if (one == nullptr) return "map";
+  if (core::as<bool>(one->value) != nullptr) return "boolean";
+  if (const auto* text = core::as<std::string>(one->value)) {
+    return number_in(*text) ? "number" : core::parse_duration(*text) ? "duration" : "string";
+  }
+  const bool number =
+      core::as<std::int64_t>(one->value) != nullptr || core::as<double>(one->value) != nullptr;
+  return number ? "number" : "list";
+}
+
 /// Of a rule of one's own in YAML.
 std::string own_type(const std::string& parameter) {
   if (parameter == "for" || parameter == "clear_after") return "integer";
@@ -100,12 +120,14 @@ core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::Ru
     names.push_back(rule.name);
     if (!ask.rule.empty() && ask.rule != rule.name) continue;
     // Of a rule of one's own the parameters that it has been given are there, and these always.
-    const bool own = is_own(rule) && (find_parameter(rule, "when") != nullptr ||
-                                      find_parameter(rule, "sequence") != nullptr);
+    const bool own = is_declared(rule);
     const bool always = own && own_type(ask.parameter) == "integer";
-    const bool limit = own && ask.parameter == kLimit && find_parameter(rule, "when") != nullptr;
+    const bool when = own && find_parameter(rule, "when") != nullptr;
+    const bool limit = when && ask.parameter == kLimit;
     if (always || limit || find_parameter(rule, ask.parameter) != nullptr) having.push_back(&rule);
     for (const auto& one : rule.parameters) parameters.push_back(one.name);
+    if (own) parameters.insert(parameters.end(), {"for", "clear_after"});
+    if (when) parameters.emplace_back(kLimit);
   }
   if (!ask.rule.empty() && std::find(names.begin(), names.end(), ask.rule) == names.end()) {
     return wrong("there is no rule \"" + ask.rule + "\" among those that judge" +
@@ -249,7 +271,7 @@ core::Result<core::ValueMap> own_variant(const rules::RuleSettings& rule,
     const auto* words = core::as<std::string>(one.value);
     if (one.name == "when" && parameter == kLimit && words != nullptr) {
       static const std::regex kNumber(
-          R"(((?:[<>]=?|[=!]=)\s*)-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9.eE])(?!\s*[-+*/%(]))");
+          R"(((?:[<>]=?|[=!]=)\s*)-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9.eE])(?!\s*[-+*/(])(?!\s*%\s*[-+*/]))");
       replaced = std::regex_search(*words, kNumber);
       item.emplace_back("when", std::regex_replace(*words, kNumber, "$1 " + shown,
                                                    std::regex_constants::format_first_only));
@@ -270,11 +292,40 @@ core::Result<core::ValueMap> own_variant(const rules::RuleSettings& rule,
   return item;
 }
 
+/// A whole number stays one where one was given: a rule in Python may count with it.
+core::Value as_given(const core::Value& value, const core::Value& given) {
+  const auto* number = core::as<double>(value);
+  const bool counted = core::as<std::int64_t>(given) != nullptr;
+  if (number == nullptr || !counted || std::floor(*number) != *number) return value;
+  return static_cast<std::int64_t>(*number);
+}
+
+core::ValueMap hosted_variant(const rules::RuleSettings& rule, const std::string& parameter,
+                              const core::Value& value) {
+  const auto& arguments = rule.hosted->parameters;
+  core::ValueMap with;
+  core::ValueMap options;
+  for (const auto& one : rule.parameters) {
+    auto& out = core::find(arguments, one.name) != nullptr ? with : options;
+    out.emplace_back(one.name, one.name == parameter ? as_given(value, one.value) : one.value);
+  }
+  core::ValueMap item{{"type", rule.type}, {"source", rule.hosted->source}};
+  if (!rule.hosted->class_name.empty()) item.emplace_back("class", rule.hosted->class_name);
+  if (!with.empty()) item.emplace_back("with", std::move(with));
+  if (!options.empty()) item.emplace_back("options", std::move(options));
+  return item;
+}
+
 /// The rule with one parameter replaced, read like one of a configuration. `all`: those that it may
 /// follow.
 core::Result<rules::RuleSettings> variant(const rules::RuleSettings& rule,
                                           const std::string& parameter, const core::Value& value,
                                           const std::string& name, const rules::RulesConfig& all) {
+  if (rule.hosted) {
+    core::ValueMap item = hosted_variant(rule, parameter, value);
+    item.emplace_back("name", name);
+    return sweep_rule(core::ValueList{std::move(item)}, name);
+  }
   if (is_own(rule)) {
     auto item = own_variant(rule, parameter, value);
     if (!item) return item.error();
@@ -307,11 +358,16 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   const auto rule = rule_of(*ask, rules);
   if (!rule) return rule.error();
   const rules::RuleSettings base = **rule;
-  const std::string type = is_own(base) ? own_type(ask->parameter) : type_of(base, ask->parameter);
+  if (is_own(base) && !base.hosted && !is_declared(base)) {
+    return wrong(base.name + " is a rule of a shared object: its parameters are not swept");
+  }
+  const std::string type = base.hosted    ? hosted_type(base, ask->parameter)
+                           : is_own(base) ? own_type(ask->parameter)
+                                          : type_of(base, ask->parameter);
   static const std::array<std::string_view, 5> kSwept{"integer", "number", "duration", "boolean",
                                                       "string"};
   if (std::find(kSwept.begin(), kSwept.end(), type) == kSwept.end()) {
-    return wrong(base.name + "." + ask->parameter + " is a " + type +
+    return wrong(base.name + "." + ask->parameter + " is a " + (type == "texts" ? "list" : type) +
                  ": only numbers, durations, switches and words are swept");
   }
   const auto values = values_of(ask->values, type);

@@ -123,7 +123,8 @@ std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
   if (quiet > 0) {
     out += "\nno value fires in " + std::to_string(quiet) + (quiet == 1 ? " run\n" : " runs\n");
   }
-  return out;
+  const std::string failed = failure_text(judgement);
+  return out + (failed.empty() ? "" : "\n" + failed);
 }
 
 core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
@@ -160,7 +161,8 @@ core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
   return core::ValueMap{{"rule", sweep.rule},
                         {"parameter", sweep.parameter},
                         {"values", std::move(values)},
-                        {"rows", std::move(rows)}};
+                        {"rows", std::move(rows)},
+                        {"failed", failure_value(judgement)}};
 }
 
 }  // namespace tocsin::app

@@ -37,7 +37,7 @@ void fields(A& io, Of<A, RuleStatusEvent>& status) {
   io.field("previous", status.previous, "what it was before");
   io.field("reason", status.reason, "why it changed");
   io.field("missing", status.missing, "inputs it waits for");
-  io.field("evaluations", status.evaluations, "outcome to count");
+  io.field("evaluations", status.evaluations, "outcome to count, when the status became so");
   io.field("summary", status.summary,
            "of a rule that sums up a run: by name a number, a text, or more of these",
            How::omit_if_empty);

@@ -19,8 +19,8 @@ from . import _lifetime
 from . import modes as _modes
 from . import hook as _hook
 from ._collections import Collection
-from ._vocabulary import COLLECTIONS
 from ._watch import watch
+from .core.collection import CollectionKeys
 from .hook_config import CollectionConfig, DebuggerHookConfig, ReductionConfig, SaveConfig, SaveConfigMode
 
 __all__ = ["Collection", "CollectionConfig", "CollectionKeys", "DebuggerHookConfig", "Hook", "ReductionConfig", "SaveConfig",
@@ -29,7 +29,6 @@ __all__ = ["Collection", "CollectionConfig", "CollectionKeys", "DebuggerHookConf
 JSON_OF_A_JOB = "/opt/ml/input/config/debughookconfig.json"
 
 modes = _modes.ModeKeys
-CollectionKeys = type("CollectionKeys", (), {name.upper(): name for name in COLLECTIONS})
 
 
 def create_trial(*args: Any, **kwargs: Any) -> Any:

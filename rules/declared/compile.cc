@@ -111,6 +111,11 @@ std::optional<std::size_t> Compiler::owner_of(const Node& node) {
   if (!several() && node.owner.empty()) return 0;
   if (!several()) {
     fail(node.at, "there is one selection without a name: write " + node.text + " alone");
+  } else if (const auto at = std::find(names.begin(), names.end(), node.text);
+             node.owner.empty() && at != names.end()) {
+    const auto number = static_cast<std::size_t>(at - names.begin());
+    fail(node.at, node.text + " is a selection: write " + node.text + "." +
+                      std::string(example_of(source_of(number))) + " for its value");
   } else if (node.owner.empty()) {
     fail(node.at, "of which selection? write " + names.front() + "." + node.text);
   } else {
@@ -127,7 +132,10 @@ Type Compiler::name(const Node& node, Where where, Code& code) {
   if (!owner) return Type::number;
   const auto field = field_named(node.text, source_of(*owner));
   if (!field) {
-    fail(node.at, unknown_name(node.text, source_of(*owner)));
+    // Labels stand by themselves between braces.
+    static const std::vector<std::string> kNone;
+    const bool told = text_ == "evidence" && where == Where::open;
+    fail(node.at, unknown_name(node.text, source_of(*owner), told ? draft_.labels : kNone));
     return Type::number;
   }
   if (*field >= kSent) request(*field, out_.requests);

@@ -30,10 +30,7 @@ Type Compiler::call(const Node& node, Where where, Code& code) {
   if (node.text == "argmax_worker") {
     fail(node.at, "argmax_worker stands in `evidence` only, alone between braces");
   } else {
-    const std::string near = core::nearest(node.text, function_names());
-    fail(node.at, "unknown function " + node.text +
-                      (near.empty() ? "; known: " + listed(function_names())
-                                    : "; did you mean " + near + "?"));
+    fail(node.at, unknown_function(node.text));
   }
   return Type::number;
 }

@@ -37,12 +37,13 @@ struct FoldConfig {
   std::string_view name_label;  // of the unit: "tensor", "metric", "span"; empty: steps have none
 };
 
-/// What across() makes of the members' numbers. Those that are not known are left out.
+/// What across() makes of the members' numbers. Those that are not finite are left out, as of every
+/// aggregate: what one of them did to a mean would depend on the order of the members.
 class Folded {
  public:
   explicit Folded(Formula::Fold::Kind kind) : kind_(kind) {}
   void add(double x, std::uint32_t worker) {
-    if (std::isnan(x)) return;
+    if (!std::isfinite(x)) return;
     ++n_;
     const double off = x - mean_;
     mean_ += off / n_;

@@ -66,12 +66,17 @@ class Lexer {
              (static_cast<unsigned char>(text_[at_ + size]) >> 6) == 2) {
         ++size;
       }
-      fail(at_, "unexpected character '" + std::string(text_.substr(at_, size)) + "'");
+      fail(at_, "unexpected character '" + std::string(text_.substr(at_, size)) + "'" + meant(c));
       at_ = text_.size();
       return;
     }
     token.text = c;
     ++at_;
+  }
+
+  // What other languages write with it.
+  static const char* meant(char c) {
+    return c == '&' ? ": write and" : c == '|' ? ": write or" : c == '!' ? ": write not" : "";
   }
 
   void number(Token& token) {
@@ -145,20 +150,17 @@ std::string found(const Token& token) {
   return "'" + token.text + "'";
 }
 
-std::optional<double> unit_factor(std::string_view unit) {
-  static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits{
-      {{"%", 0.01},
-       {"ns", 1e-9},
-       {"us", 1e-6},
-       {"ms", 1e-3},
-       {"s", 1},
-       {"m", 60},
-       {"h", 3600},
-       {"KiB", 1024},
-       {"MiB", 1048576},
-       {"GiB", 1073741824}}};
-  for (const auto& [name, factor] : kUnits) {
-    if (name == unit) return factor;
+std::optional<double> in_base_unit(double number, std::string_view unit) {
+  // Shares and parts of a second are divided: 57 % is the number that 0.57 is, 57 * 0.01 is not.
+  static constexpr std::array<std::pair<std::string_view, double>, 4> kParts{
+      {{"%", 1e2}, {"ns", 1e9}, {"us", 1e6}, {"ms", 1e3}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 6> kMultiples{
+      {{"s", 1}, {"m", 60}, {"h", 3600}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}}};
+  for (const auto& [name, parts] : kParts) {
+    if (name == unit) return number / parts;
+  }
+  for (const auto& [name, factor] : kMultiples) {
+    if (name == unit) return number * factor;
   }
   return std::nullopt;
 }

@@ -154,18 +154,24 @@ class Parser : public TokenStream {
       out.end = behind();
       return out;
     }
-    const auto factor = unit_factor(unit.text);
-    if (!factor) {
-      fail(unit.at, "unknown unit " + unit.text +
-                        suggestion(unit.text, {"KiB", "MiB", "GiB", "ns", "us", "ms"}) +
-                        "; expected %, ns, us, ms, s, m, h, KiB, MiB or GiB");
+    const auto base = in_base_unit(out.number, unit.text);
+    if (!base) {
+      fail(unit.at, unknown_unit(unit.text));
       return out;
     }
     ++next_;
     out.text = unit.text;
-    out.number *= *factor;
+    out.number = *base;
     out.end = behind();
     return out;
+  }
+
+  // Behind a number a word may be its unit as well as an operator.
+  static std::string unknown_unit(const std::string& text) {
+    const std::string meant = operator_near(text);
+    if (!meant.empty()) return "unexpected the name " + text + "; did you mean " + meant + "?";
+    return "unknown unit " + text + suggestion(text, {"KiB", "MiB", "GiB", "ns", "us", "ms"}) +
+           "; expected %, ns, us, ms, s, m, h, KiB, MiB or GiB";
   }
 
   Node call(const Token& function) {

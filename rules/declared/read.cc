@@ -254,7 +254,8 @@ void compile_item(config::Reader& item, const Texts& texts, RuleSettings& settin
       !rule.selected.front().name.empty() &&
       std::all_of(choices.begin(), choices.end(),
                   [&](const Choice& one) { return one.modes() == choices.front().modes(); });
-  if (by_mode) settings.version = "2";
+  // across() leaves out what is not finite since version 2.
+  if (by_mode || !rule.formula.folds.empty()) settings.version = "2";
   const std::vector<Need> needs = needs_of(rule);
   const std::vector<Followed> follows = rule.follows;
   const std::shared_ptr<Program> program = shaped(item, std::move(rule), std::move(choices));

@@ -87,20 +87,19 @@ class SelectorParser : public TokenStream {
       out.amount = static_cast<std::int64_t>(number.number);
       return out;
     }
-    const auto factor = unit_factor(unit.text);
-    if (!factor || unit.text.ends_with("iB")) {
+    const auto seconds = in_base_unit(number.number, unit.text);
+    if (!seconds || unit.text.ends_with("iB")) {
       fail(unit.at, "unknown unit " + unit.text +
                         suggestion(unit.text, {"step", "steps", "ns", "us", "ms"}) +
                         "; expected steps, ns, us, ms, s, m or h");
       return out;
     }
-    const double seconds = number.number * *factor;
-    if (!(seconds >= 1e-9 && seconds <= 1e9)) {
+    if (!(*seconds >= 1e-9 && *seconds <= 1e9)) {
       fail(number.at, "expected a duration from 1ns to 1000000000s");
       return out;
     }
     out.steps = false;
-    out.amount = static_cast<std::int64_t>(std::llround(seconds * 1e9));
+    out.amount = static_cast<std::int64_t>(std::llround(*seconds * 1e9));
     return out;
   }
 

@@ -89,6 +89,6 @@ struct Template {
 Parsed<Template> parse_template(std::string_view text);
 
 /// Seconds, bytes or shares of one: nullopt where it is no unit.
-std::optional<double> unit_factor(std::string_view unit);
+std::optional<double> in_base_unit(double number, std::string_view unit);
 
 }  // namespace tocsin::rules::declared

@@ -10,7 +10,8 @@ namespace {
 
 // A limit that is a number alone has no name of its own.
 bool literal(const Spoken& side) {
-  return side.code.size() == 1 && side.code.front().op == Op::constant;
+  const bool negative = side.code.size() == 2 && side.code.back().op == Op::negate;
+  return (side.code.size() == 1 || negative) && side.code.front().op == Op::constant;
 }
 
 std::string filled(const Rule& rule, const double* numbers,

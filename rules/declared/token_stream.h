@@ -41,10 +41,18 @@ class TokenStream {
   static bool reserved(std::string_view name) {
     return name == "and" || name == "or" || name == "not";
   }
+  /// The operator that a word is nearly, in whatever case; empty: none.
+  static std::string operator_near(std::string word) {
+    for (char& c : word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return core::nearest(word, {"and", "or", "not"});
+  }
   [[nodiscard]] std::string unexpected() const {
     const Token& token = peek();
     if (token.kind == Token::Kind::name) {
-      const std::string near = core::nearest(token.text, {"and", "or", "not", "every"});
+      std::string near = operator_near(token.text);
+      if (near.empty()) near = core::nearest(token.text, {"every"});
       if (!near.empty() && near != token.text) {
         return "unexpected " + found(token) + "; did you mean " + near + "?";
       }

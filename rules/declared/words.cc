@@ -148,17 +148,42 @@ std::optional<std::uint16_t> field_named(std::string_view name, From source) {
   return std::nullopt;
 }
 
-std::string unknown_name(std::string_view name, From source) {
+std::string unknown_name(std::string_view name, From source,
+                         const std::vector<std::string>& labels) {
   if (name == "value" && tensors(source)) {
     return "a tensor has many values: name a statistic, mean or l2 for instance";
   }
   for (const auto& function : function_names()) {
     if (function == name) return std::string(name) + " is a function: write " + function + "(x)";
   }
-  const std::vector<std::string> names = names_of(source);
+  std::vector<std::string> names = names_of(source);
+  names.insert(names.end(), labels.begin(), labels.end());
   const std::string near = core::nearest(name, names);
   return "unknown name " + std::string(name) +
          (near.empty() ? "; known: " + listed(names) : "; did you mean " + near + "?");
+}
+
+std::string unknown_function(std::string_view name) {
+  // What other languages call them; no misspelling leads there.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kElsewhere{
+      {{"avg", "mean"},
+       {"average", "mean"},
+       {"stddev", "std"},
+       {"stdev", "std"},
+       {"percentile", "quantile"},
+       {"ema", "ewma"},
+       {"log", "log10"},
+       {"derivative", "slope"},
+       {"diff", "delta"},
+       {"lag", "prev"},
+       {"isnan", "not finite"},
+       {"is_nan", "not finite"},
+       {"isfinite", "finite"}}};
+  const auto elsewhere = looked_up(kElsewhere, name);
+  const std::string near =
+      elsewhere ? std::string(*elsewhere) : core::nearest(name, function_names());
+  return "unknown function " + std::string(name) +
+         (near.empty() ? "; known: " + listed(function_names()) : "; did you mean " + near + "?");
 }
 
 std::string_view example_of(From source) {

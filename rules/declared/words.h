@@ -16,7 +16,9 @@ namespace tocsin::rules::declared {
 /// Of one point of such a selection; nullopt: it has no such name.
 std::optional<std::uint16_t> field_named(std::string_view name, Selector::Source source);
 /// "unknown name mena; did you mean mean?", or why the name is none of this selection's.
-std::string unknown_name(std::string_view name, Selector::Source source);
+std::string unknown_function(std::string_view name);
+std::string unknown_name(std::string_view name, Selector::Source source,
+                         const std::vector<std::string>& labels);
 /// A name that every point of such a selection has.
 std::string_view example_of(Selector::Source source);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/identity.h"
+#include "core/text.h"
 #include "rules/hosted/hosted_rule.h"
 
 namespace tocsin::rules::hosted {
@@ -139,6 +140,8 @@ void read(config::Reader& item, RuleSettings& settings) {
   rule->source = absolute(keys.source, item.location("source").file);
   const std::optional<std::string> content = content_of(rule->source);
   if (!content) return item.error("source", rule->source + " cannot be read");
+  // Text of another encoding cannot be handed on.
+  if (!core::first_invalid_utf8(*content)) rule->content = *content;
   rule->class_name = keys.class_name;
   rule->timeout = keys.timeout;
   rule->start_timeout = keys.start_timeout;

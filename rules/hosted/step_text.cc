@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "core/statistics.h"
+#include "core/text.h"
 
 namespace tocsin::rules::hosted {
 namespace {
@@ -15,6 +16,12 @@ using core::ValueMap;
 
 constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
 constexpr std::size_t kMostTold = 1000;
+// Of one issue, so that its event stays one that every reader takes (60 KiB): a larger one could be
+// neither written nor passed over, and the rule would stand still.
+constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostKey = 1024;
+constexpr std::size_t kMostSentence = 8192;
+constexpr std::size_t kMostEvidence = 16384;
 
 std::string number_text(std::uint64_t number) { return std::to_string(number); }
 
@@ -72,10 +79,15 @@ double number_of(const Value& value, double otherwise) {
   return otherwise;
 }
 
+std::string cut(const Value& told, std::string_view key, std::size_t bytes) {
+  const std::string text = core::text_at(told, key);
+  return std::string(core::cut_utf8(text, bytes));
+}
+
 core::NamedNumber named_number(const Value& told, std::string_view name_key,
                                std::string_view number_key, std::string_view otherwise) {
   core::NamedNumber out;
-  out.name = core::text_at(told, name_key);
+  out.name = cut(told, name_key, kMostName);
   if (out.name.empty()) out.name = otherwise;
   if (const Value* number = core::find(told, number_key)) out.value = number_of(*number, 0);
   return out;
@@ -83,18 +95,26 @@ core::NamedNumber named_number(const Value& told, std::string_view name_key,
 
 Told told_of(const Value& value) {
   Told out;
-  out.key = core::text_at(value, "key");
+  out.key = cut(value, "key", kMostKey);
   out.label = core::text_at(value, "label") == "tensor" ? "tensor" : "key";
-  out.summary = core::text_at(value, "summary");
-  out.recommendation = core::text_at(value, "recommendation");
+  out.summary = cut(value, "summary", kMostSentence);
+  out.recommendation = cut(value, "recommendation", kMostSentence);
   out.severity = core::severity_from(core::text_at(value, "severity"));
   out.observed = named_number(value, "observed_name", "observed", "observed");
   if (core::find(value, "threshold") != nullptr) {
-    out.op = core::text_at(value, "operator");
+    out.op = cut(value, "operator", kMostName);
     if (out.op.empty()) out.op = ">";
     out.threshold = named_number(value, "threshold_name", "threshold", "threshold");
   }
-  if (const auto* values = core::as<ValueMap>(core::find(value, "values"))) out.values = *values;
+  if (const auto* values = core::as<ValueMap>(core::find(value, "values"))) {
+    const std::size_t bytes = core::to_json(*values).size();
+    if (bytes <= kMostEvidence) {
+      out.values = *values;
+    } else {
+      out.values = {{"left_out", "evidence of " + std::to_string(bytes) + " bytes; at most " +
+                                     std::to_string(kMostEvidence) + " are told"}};
+    }
+  }
   return out;
 }
 

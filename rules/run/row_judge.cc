@@ -1,6 +1,7 @@
 #include "rules/run/row_judge.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/collections.h"
@@ -111,20 +112,19 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
       Extra extra;
       extra.affected.hit = block.tally.hit;
       extra.affected.evaluated = block.tally.evaluated;
+      std::vector<std::pair<double, const RowHit*>> worst;
       for (const RowHit& other : hits) {
         if (other.verdict.outcome != EvaluationOutcome::hit) continue;
         std::optional<Row> its;
         if (batch != nullptr) its.emplace(batch->columns, batch->rows, other.row);
         const double bad =
             program.badness(block.states.data() + other.slot * size, its ? &*its : nullptr);
-        extra.affected.worst.emplace_back(
-            (here.scalars ? "metric=" : "tensor=") + name_of(run, here.slots[other.slot].name),
-            std::isnan(bad) ? HUGE_VAL : bad);  // NaN would break the order
-        if (extra.affected.worst.size() >= 1000) break;
+        worst.emplace_back(std::isnan(bad) ? HUGE_VAL : bad, &other);  // NaN would break the order
+        if (worst.size() >= 1000) break;
       }
-      std::stable_sort(extra.affected.worst.begin(), extra.affected.worst.end(),
-                       [](const auto& a, const auto& b) { return a.second > b.second; });
-      if (extra.affected.worst.size() > 10) extra.affected.worst.resize(10);
+      std::stable_sort(worst.begin(), worst.end(),
+                       [](const auto& a, const auto& b) { return a.first > b.first; });
+      if (worst.size() > 10) worst.resize(10);
       Subject subject;
       subject.name = name_of(run, name);
       subject.worker = run.workers[worker].name;
@@ -136,6 +136,22 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
       subject.position = one.slot;
       if (block.tally.first < here.slots.size()) {
         subject.first_hit = name_of(run, here.slots[block.tally.first].name);
+      }
+      // What each of them comes to is in the rule's own number: `badness` is only for their order.
+      for (const auto& [bad, other] : worst) {
+        Subject its = subject;
+        its.name = name_of(run, here.slots[other->slot].name);
+        its.dtype = static_cast<core::Dtype>(here.types[other->slot] & 0xFF);
+        its.position = other->slot;
+        std::optional<Row> values;
+        if (batch != nullptr) values.emplace(batch->columns, batch->rows, other->row);
+        const unsigned kinds = other->verdict.kinds;
+        const bool so = (kinds >> kind & 1U) != 0;
+        const Finding found =
+            program.explain(block.states.data() + other->slot * size, values ? &*values : nullptr,
+                            batch, its, so ? kind : static_cast<unsigned>(std::countr_zero(kinds)));
+        extra.affected.worst.emplace_back((here.scalars ? "metric=" : "tensor=") + its.name,
+                                          found.observed.value);
       }
       extra.role = static_cast<core::Role>(here.types[one.slot] >> 8);
       if (!here.scalars) {

@@ -1,6 +1,7 @@
 """`tocsin test FILE…`: golden issue files against recorded slices, and the commands of docs/replay.md as they stand there."""
 import re
 import shlex
+import sys
 
 import pytest
 import yaml
@@ -50,6 +51,24 @@ def test_each_difference_is_shown(golden, change, lines):
     assert code == 1, out + err
     assert out.startswith("FAIL  ")
     assert [line.strip()[:3] for line in out.splitlines()[1:]] == lines, out
+
+
+def test_a_rule_that_fails_meets_no_file_and_none_is_written(golden, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    (tmp_path / "fails.py").write_text("from tocsin.rules import Rule\nclass Fails(Rule):\n"
+                                       "    def invoke_at_step(self, step):\n        raise SystemExit('not today')\n")
+    golden.write_text(f"from: slice\nplugins: {{python: {sys.executable}}}\nrules: [{{name: fails, source: fails.py}}]\nexpect: []\n")
+    for update in ([], ["--update"]):
+        code, out, err = run_cli("test", *update, golden)
+        assert code == 1 and out == f"FAIL  {golden}: 0 issues\n  ! fails failed: SystemExit: not today\n", out + err
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{name: fails, source: fails.py}]\n")
+    code, out, err = run_cli("evaluate", "--from", tmp_path / "slice", "--rules", rules)
+    assert code == 1 and "fails  Error  SystemExit: not today" in out, out + err
+    code, out, err = run_cli("replay", "--out", tmp_path / "slice", "--rules", rules)
+    assert code == 1 and "fails failed: SystemExit: not today" in out, out + err
+    code, out, err = run_cli("evaluate", "--from", tmp_path / "slice", "--rules", rules, "--format", "json", "--sweep", "fails.x=1")
+    assert code == 2, out + err  # the file gives it no argument
 
 
 def test_update_writes_what_is_found_and_keeps_the_rest(golden):

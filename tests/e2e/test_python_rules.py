@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.test_recovery import wait_until
 from tests.support.program import BUILD, ROOT, Server, run_cli
-from tests.support.telemetry import kafka_events, kafka_produce, scalar
+from tests.support.telemetry import JournalWriter, journal_events, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
 # As the documentation of Amazon SageMaker Debugger shows one; what was changed is `smdebug`, in its imports.
@@ -352,6 +352,24 @@ def test_the_worker_alone_asks_the_hook_for_what_its_rules_need(kafka, worker, t
     assert 'tocsin_rules_capture_answers_total{asker="sees",phase="applied"} 1' in asker.get("/metrics")[1]
 
 
+def test_a_file_that_changes_is_judged_as_it_was_until_a_restart(server, tmp_path):
+    source = tmp_path / "high.py"
+    source.write_text("from tocsin.rules import Rule\nclass High(Rule):\n    def invoke_at_step(self, step):\n"
+                      "        return self.base_trial.tensor('loss').value(step) > 2\n")
+    folder = tmp_path / "data"
+    config = f"transport: {{journal: {folder}}}\nhttp: {{listen: '127.0.0.1:0'}}\nrules: [{{name: high, source: {source}}}]\n"
+    running = server(config, role="evaluate")
+    running.wait_for("ready", timeout=60)
+    source.write_text("raise RuntimeError('another version')\n")  # before the first record: its process does not run yet
+    running.wait_for("configuration_needs_restart", sections="rules in Python")
+    JournalWriter(folder).append(*[scalar("r", "loss", value, step) for step, value in enumerate((1, 1, 3, 1))])
+
+    def told():
+        return [data for _, data, _ in journal_events(folder, "issues") if data.get("rule") == "high" and data.get("step") is not None]
+    wait_until(told, 60, "the issue of the rule as it was")
+    assert [one["step"] for one in told() if one["status"] == "firing"] == [2]
+
+
 def test_check_tries_the_file(tmp_path):
     (tmp_path / "rises.py").write_text(RISES)
     config_file = tmp_path / "tocsin.yaml"
@@ -374,5 +392,7 @@ def test_what_the_command_refuses(tmp_path):
     (tmp_path / "rises.py").write_text(RISES)
     assert "no file" in refused(tmp_path / "gone.py", code=2)
     assert "derive a class" in refused(tmp_path / "none.py", code=3)
-    assert "has no rule Falls" in refused(tmp_path / "rises.py", "--class", "Falls", code=2)
+    assert "has no rule Falls; it has Rises" in refused(tmp_path / "rises.py", "--class", "Falls", code=2)
+    assert "did you mean Rises?" in refused(tmp_path / "rises.py", "--class", "Rise", code=2)
+    assert "--set: Rises takes no argument tims; it takes times" in refused(tmp_path / "rises.py", "--set", "tims=3", code=2)
     assert "NAME=VALUE" in refused(tmp_path / "rises.py", "--set", "times", code=2)

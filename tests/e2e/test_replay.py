@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.test_evaluate_recorded import START, SECOND, at, empty_journal, train, write
 from tests.e2e.test_recovery import wait_until
-from tests.support.program import run_cli
+from tests.support.program import ROOT, run_cli
 from tests.support.telemetry import JournalWriter, firing_ids, journal_events, journal_records, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
@@ -142,6 +142,39 @@ def test_rules_of_ones_own_are_swept_too(hour, tmp_path):
     for what, word in (("product.limit=1,2", "stands by itself"), ("later.select=1,2", "only numbers, durations")):
         code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", what)
         assert code == 2 and word in err, err
+
+
+def test_rules_in_python_are_swept_by_their_arguments_and_options(hour, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    (tmp_path / "late.py").write_text("from tocsin.rules import Rule\n"
+                                      "class Late(Rule):\n"
+                                      "    def __init__(self, base_trial, at=0, factor='1'):\n"
+                                      "        super().__init__(base_trial)\n"
+                                      "        self.at = range(at)[-1] + 1  # a whole number, as it was given\n"
+                                      "    def invoke_at_step(self, step):\n"
+                                      "        return step >= self.at\n")
+    rules = tmp_path / "own.yaml"
+    rules.write_text("rules: [{name: late, source: late.py, with: {at: 3, factor: '2'}, options: {min_hits: 2, timeout: 30s}}]\n")
+
+    def swept(what):
+        code, out, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", what, "--format", "json", timeout=120)
+        assert code == 0, err
+        return {row["value"]: row["first_step"] for row in json.loads(out)["rows"] if row["run"] == str(wire.run_uid("", "early"))}
+    assert swept("at=5,20,100") == {"5": 6, "20": 21, "100": None}
+    assert swept("late.min_hits=1..3") == {"1": 3, "2": 4, "3": 5}
+    assert swept("factor=1,2") == {"1": 4, "2": 4}
+    code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "late.att=1,2")
+    assert code == 2 and 'did you mean "at"?' in err, err
+
+
+def test_a_share_is_swept_as_one(hour, tmp_path):
+    rules = tmp_path / "own.yaml"
+    rules.write_text("rules: [{name: share, select: 'metric(\"loss\")', when: 'value * step / 100 >= 5%'}]\n")
+    code, out, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "limit=7,20", "--format", "json")
+    assert code == 0, err
+    assert {row["value"]: row["first_step"] for row in json.loads(out)["rows"]} == {"7": 7, "20": 20}
+    code, _, err = run_cli("evaluate", "--from", hour, "--rules", rules, "--sweep", "limt=7,20")
+    assert code == 2 and 'did you mean "limit"?' in err, err
 
 
 def test_a_sweep_tables_when_each_value_would_have_fired(hour):

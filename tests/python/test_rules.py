@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -283,6 +284,88 @@ def test_the_process_of_a_rule(process, tmp_path):
     other.stream.close()
     other.process.wait(10)  # it ends when nobody is there any more
     other.process.stderr.close()
+
+
+def test_a_rule_as_the_originals_own_are_written(process, tmp_path):
+    source = tmp_path / "originals.py"
+    source.write_text(textwrap.dedent("""
+        from tocsin.core.collection import CollectionKeys
+        from tocsin.core.logger import get_logger
+        from tocsin.core.modes import ModeKeys
+        from tocsin.rules.rule import Rule
+
+        class LossLow(Rule):
+            def __init__(self, base_trial, action_str, threshold=1):
+                super().__init__(base_trial, action_str=action_str)
+                self.threshold, self.logger = float(threshold), get_logger()
+
+            def set_required_tensors(self, step):
+                for name in self.base_trial.tensor_names(step=step, collection=CollectionKeys.LOSSES):
+                    self.req_tensors.add(name, steps=[step])
+
+            def invoke_at_step(self, step):
+                self.logger.info("at %s", step)
+                return any(one.value(step, mode=ModeKeys.GLOBAL) < self.threshold for one in self.req_tensors.get())
+        """))
+    process.hello(source, parameters={"threshold": "2"})
+    assert process.ask(type="open", session=1, run="u/1")["outcome"] == "ok"
+    assert [process.step(step, loss, kept=step)["outcome"] for step, loss in enumerate((3, 1))] == ["ok", "hit"]
+
+
+@pytest.mark.parametrize("what", ["raise MemoryError", "raise ImportError('libtorch_cpu.so: failed to map segment from shared object')"])
+def test_too_little_memory_is_said_with_what_gives_more(process, tmp_path, what):
+    source = tmp_path / "large.py"
+    source.write_text("import resource\nresource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n" + what)
+    assert process.hello(source)["error"].endswith("Its process may have 3 GiB of address space: options.memory gives it more")
+
+
+def test_what_it_lacks_is_said_once(process, tmp_path):
+    source = tmp_path / "lacks.py"
+    source.write_text(SOURCE.replace('"loss"', '"accuracy"'))
+    process.hello(source)
+    process.ask(type="open", session=1, run="u/1", rule="mine")
+    assert {process.step(step, 1.0, kept=step)["outcome"] for step in range(3)} == {"insufficient_data"}
+    process.stream.close()
+    assert process.process.stderr.read().decode().splitlines() == [
+        "WARNING tocsin.rules mine cannot judge step 0: tensor accuracy is not there (said once)"]
+
+
+def test_a_file_is_what_it_was_when_its_version_was_settled(process, tmp_path):
+    source = tmp_path / "growing.py"
+    (tmp_path / "beside.py").write_text("LEAST = 0")
+    source.write_text("raise RuntimeError('another version')")
+    assert process.hello(source, content="from beside import LEAST\n" + SOURCE)["classes"] == ["Growing"]
+    process.ask(type="open", session=1, run="u/1")
+    failed = process.step(0, 13)
+    assert 'growing.py", line' in failed["error"] and failed["error"].endswith("RuntimeError: no thirteens")
+
+
+def test_other_trials_may_come_second(trial):
+    class Old(Rule):
+        def __init__(self, base_trial, other_trials):
+            super().__init__(base_trial, other_trials)
+    rule = Old(trial, [Trial("other")])
+    assert [one.name for one in rule.other_trials] == ["other"] and rule.action_str == ""
+
+
+def test_a_fork_that_comes_back_answers_nothing(process, tmp_path):
+    source = tmp_path / "forks.py"
+    source.write_text(textwrap.dedent("""
+        import os
+        import time
+        from tocsin.rules import Rule
+
+        class Forks(Rule):
+            def invoke_at_step(self, step):
+                if step == 0 and os.fork() == 0:
+                    time.sleep(0.2)  # its parent has answered
+                return step == 1
+        """))
+    process.hello(source)
+    process.ask(type="open", session=1, run="u/1")
+    assert process.step(0, 1.0)["outcome"] == "ok"
+    time.sleep(0.5)
+    assert [process.step(step, 1.0, kept=step)["outcome"] for step in range(1, 4)] == ["hit", "ok", "ok"]
 
 
 @pytest.mark.parametrize("text, more, error", [

@@ -66,6 +66,8 @@ class Rule:
     """
 
     def __init__(self, base_trial: Trial, action_str: str = "", other_trials: Optional[List[Trial]] = None) -> None:
+        if isinstance(action_str, (list, tuple)):  # of the original's first versions, which had no actions
+            action_str, other_trials = "", list(action_str)
         self.base_trial = base_trial
         self.other_trials = list(other_trials or [])
         self.trials = [base_trial] + self.other_trials

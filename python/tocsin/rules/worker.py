@@ -4,16 +4,18 @@ Requests come on descriptor 3 and are answered there, one by one: a length (u32,
 What the rule prints goes to tocsin's log.
 """
 
+import importlib.abc
 import importlib.util
 import inspect
 import json
 import logging
 import os
+import resource
 import socket
 import struct
 import sys
 import traceback
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Dict, List, Optional, Set, Type
 
 from ..exceptions import MissingData
 from ..raw import RawTensors
@@ -33,10 +35,27 @@ class RuleFileError(Exception):
     """The file cannot be used; the text says why."""
 
 
-def find_rules(source: str) -> Dict[str, Type[Rule]]:
-    """The rules that a file defines, in its order."""
+class _AsRead(importlib.abc.SourceLoader):
+    """A file as it was when its version was settled, whatever stands there now."""
+
+    def __init__(self, path: str, content: str) -> None:
+        self._path, self._content = path, content
+
+    def get_filename(self, fullname: str) -> str:
+        del fullname
+        return self._path
+
+    def get_data(self, path: str) -> bytes:
+        if path != self._path:
+            raise OSError(path)  # nothing compiled is kept
+        return self._content.encode()
+
+
+def find_rules(source: str, content: Optional[str] = None) -> Dict[str, Type[Rule]]:
+    """The rules that a file defines, in its order. ``content``: what was read of it."""
     sys.path.insert(0, os.path.dirname(source))
-    spec = importlib.util.spec_from_file_location("tocsin_rule_file", source)
+    loader = None if content is None else _AsRead(source, content)
+    spec = importlib.util.spec_from_file_location("tocsin_rule_file", source, loader=loader)
     if spec is None or spec.loader is None:
         raise RuleFileError(f"{source} is no Python file")
     module = importlib.util.module_from_spec(spec)
@@ -70,11 +89,14 @@ class Session:
         self.names: Dict[str, Dict[str, Any]] = {}
         arguments = dict(parameters)
         others = [create_trial(path) for path in arguments.pop("other_trials", None) or []]
-        if others or _takes_others(kind):
+        if others or _takes(kind, "other_trials"):
             arguments["other_trials"] = others
+        if _takes(kind, "action_str"):
+            arguments.setdefault("action_str", "")  # the original's service gave it; its rules may ask for it
         self.rule = kind(self.trial, **arguments)
         self.rule.rule_name = request.get("rule") or self.rule.rule_name
         self.saved = ""
+        self._said: Set[type] = set()
         if request.get("saved"):
             self.saved = request["saved"]
             self.rule.load(saving.value_of(self.saved))
@@ -88,12 +110,19 @@ class Session:
             return {"type": "result", "outcome": "ok"}
         try:
             issues = self.rule.evaluate(request["global_step"])
-        except MissingData:
+        except MissingData as missing:
+            self._say_once(request["global_step"], missing)
             return self._remembering({"type": "result", "outcome": "insufficient_data"})
         for one in issues:
             if one["key"] and self.trial.has_tensor(one["key"]):
                 one["label"] = "tensor"
         return self._remembering({"type": "result", "outcome": "hit" if issues else "ok", "issues": issues})
+
+    def _say_once(self, step: int, missing: MissingData) -> None:
+        """Steps that cannot be judged count neither way, so a rule that lacks something for ever would be quiet for ever."""
+        if type(missing) not in self._said:
+            self._said.add(type(missing))
+            logging.getLogger("tocsin.rules").warning("%s cannot judge step %s: %s (said once)", self.rule.rule_name, step, missing)
 
     def _remembering(self, answer: Dict[str, Any]) -> Dict[str, Any]:
         saved = saving.text_of(self.rule.save())
@@ -118,8 +147,8 @@ def _row_of(row: Dict[str, Any]) -> Row:
     return Row(None, columns, {name: float(value) for name, value in row.get("x", {}).items()})
 
 
-def _takes_others(kind: Type[Rule]) -> bool:
-    return "other_trials" in inspect.signature(kind.__init__).parameters
+def _takes(kind: Type[Rule], argument: str) -> bool:
+    return argument in inspect.signature(kind.__init__).parameters
 
 
 class Worker:
@@ -149,7 +178,7 @@ class Worker:
                                 "the package of the same version")
         self._parameters = request.get("parameters", {})
         self._place = request.get("elements")
-        found = find_rules(request["source"])
+        found = find_rules(request["source"], request.get("content"))
         if not request.get("list"):
             self._kind = choose(found, request.get("class", ""), request["source"])
             _check_arguments(self._kind, self._parameters)
@@ -166,6 +195,17 @@ def _check_arguments(kind: Type[Rule], parameters: Dict[str, Any]) -> None:
             raise RuleFileError(f"{kind.__name__} takes no argument {name}; it takes {', '.join(takes) or 'none'}")
 
 
+def _about_memory(error: BaseException) -> str:
+    """What to do where the address space was too small, which libraries say in words of their own."""
+    words = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+    if not isinstance(error, MemoryError) and not any(one in str(error).lower() for one in words):
+        return ""
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return ""
+    return f"\nIts process may have {most / (1 << 30):.3g} GiB of address space: options.memory gives it more"
+
+
 def last_lines(error: BaseException) -> str:
     if isinstance(error, RuleFileError):
         return str(error)
@@ -174,12 +214,13 @@ def last_lines(error: BaseException) -> str:
     shown: List[str] = [line for part in lines for line in part.rstrip("\n").split("\n")]
     own = [at for at, line in enumerate(shown) if here in line]  # frames of this package say nothing
     start = own[-1] + 2 if own and own[-1] + 2 < len(shown) else 0
-    return "\n".join(shown[start:][-_LINES:])[-4000:]
+    return "\n".join(shown[start:][-_LINES:])[-4000:] + _about_memory(error)
 
 
 def serve(connection: socket.socket) -> None:
     worker = Worker()
     stream = connection.makefile("rwb")
+    own = os.getpid()
     while True:
         head = stream.read(4)
         if len(head) < 4:
@@ -189,6 +230,8 @@ def serve(connection: socket.socket) -> None:
             answer = worker.answer(json.loads(stream.read(size)))
         except BaseException as error:  # what a rule does must not end its process in silence
             answer = {"type": "error", "error": last_lines(error)}
+        if os.getpid() != own:
+            os._exit(0)  # a fork of the rule's that came back: its parent answers, and every request has one answer
         if answer is None:
             return
         data = json.dumps(answer).encode()

@@ -138,6 +138,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"CollectionOfARule",
              "rules:\n  - {use: all_zero, with: {collection_names: [wieghts]}}\n" + kTold,
              "t.yaml:2:47: warning", "did you mean \"weights\"?"},
+        Case{"CollectionOfARuleOfOnesOwn",
+             "rules:\n  - {name: a, select: 'collection(\"gradiants\")', when: l2 > 1}\n" + kTold,
+             "t.yaml:2:23: warning", "did you mean \"gradients\"?"},
+        Case{"CollectionOfALet",
+             "rules:\n  - {name: a, let: {g: collection(\"weigths\"), l: metric(\"loss\")}, when: "
+             "g.l2 > l.value}\n" +
+                 kTold,
+             "t.yaml:2:24: warning", "did you mean \"weights\"?"},
+        Case{"SeriesOfARuleOfOnesOwn",
+             "rules:\n  - {name: a, select: system(\"hw.gpu.utilisation\"), when: value > 1}\n" +
+                 kTold,
+             "t.yaml:2:23: warning", "did you mean \"hw.gpu.utilization\"?"},
+        Case{"SeriesOfAnotherProducer",
+             "rules:\n  - {name: a, select: system(\"my.own\"), when: value > 1}\n" + kTold,
+             "t.yaml:2:23: note", "only another producer sends it"},
         Case{"RoleOfACollection",
              "capture: {collections: {mine: {roles: [gradeint]}}}\nrules: [overfit]\n" + kTold,
              "t.yaml:1:24: error", "unknown role gradeint"},

@@ -134,6 +134,26 @@ TEST_F(ConfigReloadTest, WhatOnlyARestartBringsIsSaidEachTime) {
   EXPECT_THAT(log_.lines.back(), HasSubstr("configuration_reloaded"));
 }
 
+TEST_F(ConfigReloadTest, ARuleInPythonWaitsForARestartAndThatIsSaid) {
+  const fs::path source = folder_ / "mine.py";
+  std::ofstream(source) << "class A: pass\n";
+  config::Diagnostics diagnostics;
+  write("rules: [exploding_tensor, {name: mine, source: mine.py}]\n");
+  ConfigReload reload(
+      load(diagnostics),
+      ReloadPorts{&clock_, &log_, &telemetry_,
+                  [this](config::Diagnostics& into) { return load(into); },
+                  [this](const rules::RulesConfig& rules) { adopted_.push_back(rules); }});
+  std::ofstream(source) << "class A: answer = 42\n";
+  reload.look();
+  reload.look();
+  ASSERT_GE(log_.lines.size(), 2U) << "its file is watched";
+  EXPECT_THAT(log_.lines[log_.lines.size() - 2],
+              HasSubstr(R"(added="" changed="" removed="")"));  // it is judged as it was
+  EXPECT_THAT(log_.lines.back(),
+              HasSubstr(R"(configuration_needs_restart sections="rules in Python")"));
+}
+
 TEST_F(ConfigReloadTest, AnIncludedFileIsWatchedToo) {
   std::ofstream(folder_ / "more.yaml") << "rules: [overfit]\n";
   write("include: [more.yaml]\nrules: [exploding_tensor]\n");

@@ -26,6 +26,19 @@ TEST(VanishingGradient, OneTensorIsEnoughForTheOriginal) {
   EXPECT_DOUBLE_EQ(rule.firing()[0].evidence.observed.value, 9e-8);
 }
 
+TEST(VanishingGradient, TheWorstAreToldWithWhatWasObserved) {
+  RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");
+  FakeWorker worker;
+  rule.feed(worker.summary(Mode::train, 0, {small_gradient("a", 9e-8), small_gradient("b", 2e-8)}));
+  ASSERT_EQ(rule.firing().size(), 2U);
+  for (const core::Issue& issue : rule.firing()) {
+    const auto& worst = issue.evidence.affected.worst;
+    ASSERT_EQ(worst.size(), 2U);
+    EXPECT_DOUBLE_EQ(worst[0].second, 2e-8);
+    EXPECT_DOUBLE_EQ(worst[1].second, 9e-8);
+  }
+}
+
 TEST(VanishingGradient, SaysWhereOnlyStoredRowsWereMeasured) {
   const auto evidence = [](std::uint64_t flags) {
     RuleHarness rule = RuleHarness::of("vanishing_gradient", "{}", "original");

@@ -11,6 +11,7 @@ namespace tocsin::rules {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing_support::read_rules_text;
 
 // Errors of a rule with this select, condition and more keys; empty: it is fine.
@@ -104,7 +105,14 @@ TEST(DeclaredGrammar, NamesTheCharacterOfEveryFault) {
                   {"valeu > 1", "unknown name valeu; did you mean value?", 11},
                   {"1 + valeu > 1", "did you mean value?", 15},
                   {"value > 1 2", "unexpected a number: expected an operator or the end", 21},
-                  {"value > 1 adn value < 2", "unknown unit adn", 21},
+                  {"value > 1 adn value < 2", "unexpected the name adn; did you mean and?", 21},
+                  {"value > 1 AND value < 2", "unexpected the name AND; did you mean and?", 21},
+                  {"value > step AND true", "unexpected the name AND; did you mean and?", 24},
+                  {"value > 1 && value < 2", "unexpected character '&': write and", 21},
+                  {"value > 1 || value < 2", "unexpected character '|': write or", 21},
+                  {"value > 1 and !finite(value)", "unexpected character '!': write not", 25},
+                  {"avg(value) > 1", "unknown function avg; did you mean mean?", 11},
+                  {"isnan(value)", "unknown function isnan; did you mean not finite?", 11},
                   {"value = 1", "expected == to compare", 17},
                   {"1 < value < 3", "comparisons do not chain", 21},
                   {"(value > 1", "expected ')', found the end", 21},
@@ -203,6 +211,15 @@ TEST(DeclaredGrammar, RefusesWhatIsNeitherBuiltInNorComplete) {
   EXPECT_THAT(metric("value > 1", "    by: [wroker]\n"), HasSubstr("did you mean worker?"));
   EXPECT_THAT(metric("value > 1", "    evidence: 'is {valeu}'\n"), HasSubstr(":5:20:"));
   EXPECT_THAT(metric("value > 1", "    evidence: 'is {value'\n"), HasSubstr("is not closed"));
+  EXPECT_THAT(metric("value > 1", "    evidence: 'of {wroker}'\n"),
+              HasSubstr("did you mean worker?"));
+  EXPECT_THAT(metric("value > 1", "    evidence: '{tensor}'\n"),
+              HasSubstr("metric, worker or mode"));
+  EXPECT_THAT(metric("wroker > 1"), Not(HasSubstr("worker?")));  // there a label is no number
+  EXPECT_THAT(
+      read_rules_text("  - {name: r, let: {t: 'metric(\"a\")', e: 'step()'}, when: 't > e'}")
+          .errors,
+      HasSubstr("t is a selection: write t.value"));
 }
 
 TEST(DeclaredGrammar, RefusesWhatIsNestedOrChainedWithoutEnd) {

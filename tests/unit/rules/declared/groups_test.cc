@@ -106,6 +106,12 @@ TEST(DeclaredGroups, FoldsWorkersInEveryWay) {
   EXPECT_EQ(folded_at("across(mean, value) == 2", "[metric]", losses), (Steps{1}));
   EXPECT_EQ(folded_at("across(std, value) == 1", "[run_uid]", losses), (Steps{1}));
   EXPECT_EQ(folded_at("across(count, value) == 2", "[run_uid]", losses), (Steps{0, 1, 2}));
+  // What is not finite is left out, whoever has it.
+  const std::vector<std::vector<double>> odd{{1, HUGE_VAL}, {HUGE_VAL, 1}, {1, std::nan("")}};
+  EXPECT_EQ(folded_at("across(mean, value) == 1", "[metric]", odd), (Steps{0, 1, 2}));
+  EXPECT_EQ(folded_at("across(max, value) == 1", "[metric]", odd), (Steps{0, 1, 2}));
+  EXPECT_EQ(folded_at("across(std, value) == 0", "[metric]", odd), (Steps{0, 1, 2}));
+  EXPECT_EQ(folded_at("across(count, value) == 1", "[metric]", odd), (Steps{0, 1, 2}));
   // Of windows that each worker has for itself: the mean of two steps.
   Team team(
       "  - {name: r, select: 'metric(\"loss\")', by: [metric], window: last 2 steps, when: "

@@ -69,6 +69,27 @@ TEST(DeclaredRows, UnitsAreSharesSecondsAndBytes) {
   }
 }
 
+TEST(DeclaredRows, AShareIsTheNumberThatItSpells) {
+  for (int percent = 1; percent < 100; ++percent) {
+    const std::string share = std::to_string(percent);
+    const double value = std::stod("0." + std::string(percent < 10 ? "0" : "") + share);
+    EXPECT_EQ(Curve("when: 'value == " + share + "%'").open_at({value}), (Steps{0})) << share;
+  }
+  EXPECT_EQ(Curve("when: 'value == 29us'").open_at({29e-6}), (Steps{0}));
+}
+
+TEST(DeclaredRows, ANegativeLimitIsALimit) {
+  Curve curve("when: 'value < -2'");
+  curve.open_at({-3});
+  ASSERT_EQ(curve.rule.firing().size(), 1U);
+  const core::Issue issue = curve.rule.firing()[0];
+  EXPECT_EQ(issue.summary, "x: value is -3 (< -2) at train step 0 on worker_0.");
+  EXPECT_EQ(issue.evidence.threshold->name, "limit");
+  EXPECT_EQ(issue.evidence.threshold->value, -2);
+  ASSERT_EQ(issue.evidence.affected.worst.size(), 1U);
+  EXPECT_EQ(issue.evidence.affected.worst[0].second, -3);
+}
+
 TEST(DeclaredRows, WhatIsNotKnownIsNeitherOkNorAHit) {
   Curve curve("when: 'value > 2'");
   EXPECT_EQ(curve.open_at({3, kNaN, kNaN, 1}), (Steps{0, 1, 2}));  // NaN does not resolve either

@@ -66,7 +66,7 @@ class PlayedHost final : public StepHost {
            R"(","label":"tensor","summary":")" + rule.name + " " +
            std::to_string(found->second.judged) + "/" + std::to_string(seen.size()) +
            R"(","severity":"critical","observed_name":"loss",)" +
-           R"("observed":3,"threshold":2,"operator":">","values":{"a":1}}]})";
+           R"("observed":3,"threshold":2,"operator":">","values":)" + values + "}]}";
   }
   void forget(const HostedRule&, std::uint64_t session) override { forgotten.push_back(session); }
   std::uint64_t session() override { return ++opened_sessions; }
@@ -85,6 +85,7 @@ class PlayedHost final : public StepHost {
   std::map<std::pair<std::uint64_t, std::int64_t>, Session> sessions;
   std::vector<std::uint64_t> forgotten;
   std::string key;
+  std::string values = R"({"a":1})";
   std::string start_error;
   std::string last_run;
   std::int64_t die_at = -1;
@@ -165,6 +166,20 @@ TEST_F(Hosted, AKeyIsAUnitOfItsOwn) {
   EXPECT_EQ(rule.firing()[1].labels.get("tensor"), "other.weight");
   for (int i = 2; i < 5; ++i) step(rule, worker, i, 1);
   EXPECT_EQ(rule.resolved().size(), 2U);
+}
+
+TEST_F(Hosted, WhatIsToldStaysSmallEnoughForItsEvent) {
+  RuleHarness rule = harness();
+  FakeWorker worker;
+  host->key = std::string(100'000, 'k');
+  host->values = R"({"all":")" + std::string(5'000'000, 'x') + "\"}";
+  step(rule, worker, 0, 3);
+  ASSERT_EQ(rule.firing().size(), 1U);
+  const core::Issue issue = rule.firing()[0];
+  EXPECT_EQ(issue.labels.get("tensor"), std::string(1024, 'k'));
+  EXPECT_EQ(core::to_json(issue.evidence.values),
+            R"({"left_out":"evidence of 5000010 bytes; at most 16384 are told"})");
+  EXPECT_EQ(rule.rule_state("mine"), "IssuesFound");
 }
 
 TEST_F(Hosted, AStepWaitsForAllWorkers) {
