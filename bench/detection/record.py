@@ -14,14 +14,14 @@ import warnings
 import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
-from bench.detection.corpus import eighth_faults, eighth_loops, seventh_faults, seventh_loops, seventh_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, seventh_faults, seventh_loops, seventh_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
 for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words", "eighth_more", "eighth_ways", "more_faults", "fourth_faults",
              "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
-LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops)
+LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
