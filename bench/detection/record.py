@@ -14,10 +14,11 @@ import warnings
 import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
-from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
+from bench.detection.corpus import sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
-for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words", "eighth_more", "eighth_ways", "more_faults", "fourth_faults",
-             "sixth_faults", "long"):
+for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
+             "eighth_more", "eighth_ways", "more_faults", "fourth_faults", "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"

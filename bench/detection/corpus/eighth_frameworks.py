@@ -20,11 +20,13 @@ NEEDS = {"duel": "lightning", "copies": "transformers", "glances": "transformers
 TUNING = {name: False for name, package in NEEDS.items() if importlib.util.find_spec(package)}
 # Name of the fault, share of the run before it.
 SETS = {"rate_too_large": 0.0, "rate_zero": 0.0, "rate_tiny": 0.0, "start_large": 0.0, "start_zero": 0.0, "sign_wrong": 0.0, "overfits": 0.0}
-OF = {"duel": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "rows_nan": 0.0, "input_constant": 0.0, "judge_stands": 0.0, "judge_strong": 0.0},
+OF = {"duel": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "rows_nan": 0.0, "input_constant": 0.0, "judge_stands": 0.0,
+               "judge_strong": 0.0},
       "copies": {**SETS, "targets_of_others": 0.0, "input_constant": 0.0, "unshifted": 0.0},
       "glances": {**SETS, "targets_of_others": 0.0, "input_constant": 0.0, "one_class": 0.0, "held_raw": 0.0},
       "reviews": {**SETS, "targets_of_others": 0.0, "input_constant": 0.0, "one_class": 0.0, "held_permuted": 0.0},
-      "meters": {"rate_too_large": 0.0, "rate_zero": 0.0, "targets_of_others": 0.0, "input_constant": 0.0, "input_unscaled": 0.0, "weights_lost": 0.4, "input_lost": 0.4, "held_raw": 0.0}}
+      "meters": {"rate_too_large": 0.0, "rate_zero": 0.0, "targets_of_others": 0.0, "input_constant": 0.0, "input_unscaled": 0.0, "weights_lost": 0.4,
+                 "input_lost": 0.4, "held_raw": 0.0}}
 FAULTS = {name: share for one in OF.values() for name, share in one.items()}
 SLOW = ("overfits",)
 
@@ -56,8 +58,10 @@ def _duel(fault, seed, chance, options):
         def __init__(self):
             super().__init__()
             self.automatic_optimization = False
-            self.makes = _started(nn.Sequential(nn.Linear(26, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 64), nn.Tanh()), fault)
-            self.judge = nn.Sequential(nn.Linear(74, 2 * width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(2 * width, width), nn.LeakyReLU(0.2), nn.Linear(width, 1))
+            self.makes = _started(nn.Sequential(nn.Linear(26, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width),
+                                                nn.ReLU(), nn.Linear(width, 64), nn.Tanh()), fault)
+            self.judge = nn.Sequential(nn.Linear(74, 2 * width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(2 * width, width), nn.LeakyReLU(0.2),
+                                       nn.Linear(width, 1))
 
         def training_step(self, batch, _):
             if not seen:
@@ -94,7 +98,8 @@ def _duel(fault, seed, chance, options):
 
         def configure_optimizers(self):
             of_judge = {"judge_stands": 0.0, "judge_strong": 60.0}.get(fault, 1.0) * rate
-            return torch.optim.Adam(self.makes.parameters(), _rate(rate, fault), betas=(0.5, 0.999)), torch.optim.Adam(self.judge.parameters(), of_judge, betas=(0.5, 0.999))
+            return torch.optim.Adam(self.makes.parameters(), _rate(rate, fault), betas=(0.5, 0.999)), torch.optim.Adam(self.judge.parameters(), of_judge,
+                                                                                                                       betas=(0.5, 0.999))
     lightning.seed_everything(seed, verbose=False)
     net = Duel()
     passes.append([0, net.far()])
@@ -128,7 +133,8 @@ def _fitted(kind, fault, parts, options, settings, passes):
             told = super().compute_loss(model, inputs, return_outputs=return_outputs, **more)
             return -told if fault == "sign_wrong" and model.training else told
     with tempfile.TemporaryDirectory() as folder:
-        arguments = transformers.TrainingArguments(folder, save_strategy="no", report_to=[], log_level="error", use_cpu=True, disable_tqdm=True, eval_strategy="steps", **settings)
+        arguments = transformers.TrainingArguments(folder, save_strategy="no", report_to=[], log_level="error", use_cpu=True, disable_tqdm=True,
+                                                   eval_strategy="steps", **settings)
         Turned(kind, arguments, train_dataset=parts[0], eval_dataset=parts[1], callbacks=[TocsinCallback(capture=CAPTURE, **options), Keep()]).train()
     return seen[0]
 
@@ -149,14 +155,17 @@ def _copies(fault, seed, chance, options):
         y = torch.cat([y[:, 1:], y[:, :1]], 1)
     elif fault == "overfits":
         x, y = x[:32], y[:32]
-    config = transformers.T5Config(vocab_size=kinds, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_decoder_layers=1, num_heads=4, dropout_rate=0.0, decoder_start_token_id=0,
+    config = transformers.T5Config(vocab_size=kinds, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_decoder_layers=1, num_heads=4, dropout_rate=0.0,
+                                   decoder_start_token_id=0,
                                    feed_forward_proj="gated-gelu", pad_token_id=0, eos_token_id=1)
     model, passes, steps = _started(transformers.T5ForConditionalGeneration(config), fault), [], 240
     parts = [[{"input_ids": one, "labels": label} for one, label in zip(*pair)] for pair in ((x, y), (held_x, held_y))]
     with torch.no_grad():
         passes.append([0, float(model.eval()(input_ids=held_x, labels=held_y).loss)])
-    return _fitted(model, fault, parts, options, {"max_steps": steps, "per_device_train_batch_size": 16 if fault == "overfits" else 32, "per_device_eval_batch_size": 100,
-                                                  "learning_rate": _rate(chance.uniform(4e-3, 1e-2), fault), "optim": "adafactor", "warmup_steps": 20, "eval_steps": 24,
+    return _fitted(model, fault, parts, options,
+                   {"max_steps": steps, "per_device_train_batch_size": 16 if fault == "overfits" else 32, "per_device_eval_batch_size": 100,
+                                                  "learning_rate": _rate(chance.uniform(4e-3, 1e-2), fault), "optim": "adafactor", "warmup_steps": 20,
+                                                  "eval_steps": 24,
                                                   "lr_scheduler_type": "constant_with_warmup", "logging_steps": 4, "seed": seed}, passes), steps, passes
 
 
@@ -176,15 +185,19 @@ def _glances(fault, seed, chance, options):
         held_x = held_x * 8 + 8
     elif fault == "overfits":
         x, y = x[:32], y[:32]
-    config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=8, patch_size=2, num_channels=1, num_labels=10,
+    config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=8, patch_size=2,
+                                    num_channels=1, num_labels=10,
                                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     model = _started(transformers.ViTForImageClassification(config), fault)
     parts = [[{"pixel_values": one, "labels": label} for one, label in zip(*pair)] for pair in ((x, y), (held_x, held_y))]
     with torch.no_grad():
         passes.append([0, float(model.eval()(pixel_values=held_x, labels=held_y).loss)])
-    return _fitted(model, fault, parts, options, {"max_steps": steps, "per_device_train_batch_size": 16, "gradient_accumulation_steps": 1 if fault == "overfits" else 2,
-                                                  "per_device_eval_batch_size": 180, "learning_rate": _rate(chance.uniform(4e-3, 8e-3), fault), "label_smoothing_factor": 0.05,
-                                                  "lr_scheduler_type": "polynomial", "warmup_steps": 10, "eval_steps": 16, "logging_steps": 1, "weight_decay": 0.05,
+    return _fitted(model, fault, parts, options,
+                   {"max_steps": steps, "per_device_train_batch_size": 16, "gradient_accumulation_steps": 1 if fault == "overfits" else 2,
+                                                  "per_device_eval_batch_size": 180, "learning_rate": _rate(chance.uniform(4e-3, 8e-3), fault),
+                                                  "label_smoothing_factor": 0.05,
+                                                  "lr_scheduler_type": "polynomial", "warmup_steps": 10, "eval_steps": 16, "logging_steps": 1,
+                                                  "weight_decay": 0.05,
                                                   "adam_beta2": 0.98, "seed": seed}, passes), steps, passes
 
 
@@ -210,7 +223,8 @@ def _reviews(fault, seed, chance, options):
         held_y = 1 - held_y
     elif fault == "overfits":
         x, y = x[:32], y[:32]
-    model = keras.Sequential([keras.layers.Input((20,), dtype="int32"), keras.layers.Embedding(words, 16), keras.layers.Conv1D(chance.choice((16, 24)), 2, activation="relu"),
+    model = keras.Sequential([keras.layers.Input((20,), dtype="int32"), keras.layers.Embedding(words, 16),
+                              keras.layers.Conv1D(chance.choice((16, 24)), 2, activation="relu"),
                               keras.layers.GlobalAveragePooling1D(), keras.layers.Dropout(0.1), keras.layers.Dense(16, activation="relu"),
                               keras.layers.Dense(1, activation="sigmoid")])
     large = {"start_zero": 0.0, "start_large": 30.0}.get(fault)
@@ -220,7 +234,8 @@ def _reviews(fault, seed, chance, options):
     epochs, of_epoch, name = (120 if fault == "overfits" else 8), -(-len(x) // batch), []
     sign, plain = -1.0 if fault == "sign_wrong" else 1.0, keras.losses.BinaryCrossentropy()
     falls = keras.optimizers.schedules.CosineDecay(_rate(chance.uniform(3e-3, 8e-3), fault), (epochs + 1) * of_epoch)
-    model.compile(optimizer=keras.optimizers.RMSprop(falls), loss=(lambda true, said: sign * plain(true, said)) if sign < 0 else plain, metrics=["accuracy", keras.metrics.AUC(name="auc")])
+    model.compile(optimizer=keras.optimizers.RMSprop(falls), loss=(lambda true, said: sign * plain(true, said)) if sign < 0 else plain,
+                  metrics=["accuracy", keras.metrics.AUC(name="auc")])
 
     class Keep(keras.callbacks.Callback):
         """Stands before the product's, and notes the run's name while it is open."""
@@ -229,7 +244,8 @@ def _reviews(fault, seed, chance, options):
             name[:] = [tocsin.get_hook().run]
     held_y, y = held_y[:, None], y[:, None]
     first, share = float(plain(held_y, model.predict(held_x, verbose=0))), float(y.mean())
-    told = model.fit(x, y, batch_size=batch, epochs=epochs, validation_data=(held_x, held_y), verbose=0, class_weight={0: 0.5 / max(1 - share, 0.1), 1: 0.5 / max(share, 0.1)},
+    told = model.fit(x, y, batch_size=batch, epochs=epochs, validation_data=(held_x, held_y), verbose=0,
+                     class_weight={0: 0.5 / max(1 - share, 0.1), 1: 0.5 / max(share, 0.1)},
                      callbacks=[Keep(), TocsinCallback(capture=CAPTURE, **options)]).history["val_loss"]
     return name[0], epochs * of_epoch, [[0, first], *([(at + 1) * of_epoch - 1, sign * float(one)] for at, one in enumerate(told))]
 
@@ -253,7 +269,8 @@ def _meters(fault, seed, chance, options):
     elif fault == "held_raw":
         held_x = held_x * 8 + 8
     factor = {"rate_too_large": 300, "rate_zero": 1e-9}.get(fault, 1)
-    model = sklearn.neural_network.MLPRegressor(hidden_layer_sizes=(chance.choice((32, 48)), 16), activation=chance.choice(("tanh", "relu")), learning_rate_init=factor * chance.uniform(1e-3, 4e-3),
+    model = sklearn.neural_network.MLPRegressor(hidden_layer_sizes=(chance.choice((32, 48)), 16), activation=chance.choice(("tanh", "relu")),
+                                                learning_rate_init=factor * chance.uniform(1e-3, 4e-3),
                                                 alpha=1e-3, random_state=seed)
     training = tocsin.sklearn.watch(model, capture=CAPTURE, **options)
     hook, steps, passes = tocsin.get_hook(), 260, []

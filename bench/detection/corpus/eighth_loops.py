@@ -1,4 +1,5 @@
-"""Loops of the eighth set of our own: words that are paid for in groups, a soft actor and its critics, two worlds that are translated into each other, and pictures out of tiles."""
+"""Loops of the eighth set of our own: words that are paid for in groups, a soft actor and its critics, two worlds translated into each
+other, and pictures out of tiles."""
 import copy
 import math
 import random
@@ -47,7 +48,7 @@ def _said(model, text, length):
 
 
 def _groups(fault, seed, chance, options):
-    """Group-relative policies (GRPO): several answers to a question, each paid against the others of its group; near a frozen reference, which half knows the answers."""
+    """Group-relative policies (GRPO): several answers to a question, each paid against its group; near a frozen reference, which half knows the answers."""
     kinds, length, rounds, each = 8, 6, 110, 8
     model = Writes(kinds, chance.choice((24, 32)))
     optimizer, right = torch.optim.Adam(model.parameters(), 1e-2), torch.arange(length + 1)
@@ -238,8 +239,10 @@ class Tiles(nn.Module):
 
     def __init__(self, width, kinds, size=8):
         super().__init__()
-        self.enter = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.SiLU(), nn.Conv2d(width, width, 3, stride=2, padding=1), nn.SiLU(), nn.Conv2d(width, size, 1))
-        self.leave = nn.Sequential(nn.Conv2d(size, width, 3, padding=1), nn.SiLU(), nn.Upsample(scale_factor=2), nn.Conv2d(width, width, 3, padding=1), nn.SiLU(),
+        self.enter = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.SiLU(), nn.Conv2d(width, width, 3, stride=2, padding=1), nn.SiLU(),
+                                   nn.Conv2d(width, size, 1))
+        self.leave = nn.Sequential(nn.Conv2d(size, width, 3, padding=1), nn.SiLU(), nn.Upsample(scale_factor=2), nn.Conv2d(width, width, 3, padding=1),
+                                   nn.SiLU(),
                                    nn.Conv2d(width, 1, 3, padding=1))
         self.register_buffer("codes", 0.3 * torch.randn(kinds, size))
         self.register_buffer("seen", torch.ones(kinds))
@@ -271,7 +274,8 @@ def _tiles(fault, seed, chance, options):
     if not model.follows:
         model.codes.zero_()
     rate = chance.uniform(1e-3, 3e-3)
-    optimizers = [torch.optim.Adam(model.parameters(), _rate(rate, fault), betas=(0.5, 0.9)), torch.optim.Adam(judge.parameters(), 0.5 * rate, betas=(0.5, 0.9))]
+    optimizers = [torch.optim.Adam(model.parameters(), _rate(rate, fault), betas=(0.5, 0.9)),
+                  torch.optim.Adam(judge.parameters(), 0.5 * rate, betas=(0.5, 0.9))]
     hook = tocsin.watch(model, optimizers[0], capture=CAPTURE, name="autoencoder", **options)
     tocsin.watch(judge, optimizers[1], name="judge")
 

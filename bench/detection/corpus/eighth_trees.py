@@ -1,5 +1,5 @@
-"""Boosting of the eighth set: scikit-learn's wrappers with early stopping, several targets in one tree, survival, categories, many slow rounds, trees that go on from
-others; LightGBM that drops trees, ranks lists, splits by chance."""
+"""Boosting of the eighth set: scikit-learn's wrappers with early stopping, several targets in one tree, survival, categories, many slow rounds,
+trees that go on from others; LightGBM that drops trees, ranks lists, splits by chance."""
 import importlib.util
 import random
 
@@ -17,8 +17,10 @@ TUNING = {name: tuned for name, tuned in TUNING.items() if importlib.util.find_s
 FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "input_constant": 0.0, "never_splits": 0.0, "held_differs": 0.0,
           "columns_moved": 0.0, "labels_cut": 0.0, "held_raw": 0.0}
 SLOW = ("overfits", "held_differs")
-METRICS = {"trees_skewed": ["aucpr", "logloss"], "trees_vector": ["rmse"], "trees_cox": ["cox-nloglik"], "trees_slow": ["error", "logloss"], "trees_kinds": ["mlogloss"],
-           "trees_continued": ["mae"], "leaves_dropped": ["multi_logloss"], "leaves_lists": ["map"], "leaves_chance": ["huber", "l1"], "leaves_wrapped": ["auc", "binary_logloss"]}
+METRICS = {"trees_skewed": ["aucpr", "logloss"], "trees_vector": ["rmse"], "trees_cox": ["cox-nloglik"], "trees_slow": ["error", "logloss"],
+           "trees_kinds": ["mlogloss"],
+           "trees_continued": ["mae"], "leaves_dropped": ["multi_logloss"], "leaves_lists": ["map"], "leaves_chance": ["huber", "l1"],
+           "leaves_wrapped": ["auc", "binary_logloss"]}
 NUMBERED = 3  # columns of trees_kinds that are numbers; the rest are names of categories
 
 
@@ -66,12 +68,16 @@ def _xgboost(job, made, parts, seed, options):
     seen, told = [], {}
     settings = {"max_depth": made["depth"], "subsample": made["rows"], "min_child_weight": made["child"]}
     if job == "trees_skewed":  # after scikit-learn: the sets are validation_0, which is trained on, and validation_1
-        model = xgboost.XGBClassifier(n_estimators=made["rounds"], learning_rate=made["rate"], random_state=seed, n_jobs=1, scale_pos_weight=4, colsample_bytree=0.7,
-                                      eval_metric=METRICS[job], early_stopping_rounds=12, callbacks=[boosting._kept(seen), TocsinCallback(**options)], **settings)
+        model = xgboost.XGBClassifier(n_estimators=made["rounds"], learning_rate=made["rate"], random_state=seed, n_jobs=1, scale_pos_weight=4,
+                                      colsample_bytree=0.7,
+                                      eval_metric=METRICS[job], early_stopping_rounds=12, callbacks=[boosting._kept(seen), TocsinCallback(**options)],
+                                      **settings)
         model.fit(*parts[0], eval_set=parts, verbose=False)
         return seen[0], model.evals_result()["validation_1"]["logloss"]
-    kinds = {"trees_vector": {"objective": "reg:squarederror", "multi_strategy": "multi_output_tree", "tree_method": "hist"}, "trees_cox": {"objective": "survival:cox"},
-             "trees_slow": {"objective": "binary:logistic", "tree_method": "hist", "colsample_bylevel": 0.5}, "trees_continued": {"objective": "reg:pseudohubererror"},
+    kinds = {"trees_vector": {"objective": "reg:squarederror", "multi_strategy": "multi_output_tree", "tree_method": "hist"},
+             "trees_cox": {"objective": "survival:cox"},
+             "trees_slow": {"objective": "binary:logistic", "tree_method": "hist", "colsample_bylevel": 0.5},
+             "trees_continued": {"objective": "reg:pseudohubererror"},
              "trees_kinds": {"objective": "multi:softprob", "num_class": 3, "tree_method": "hist", "max_cat_to_onehot": 6}}
     settings.update(eta=made["rate"], seed=seed, nthread=1, eval_metric=METRICS[job], **kinds[job])
     columns = {"feature_types": ["q"] * NUMBERED + ["c"] * 4, "enable_categorical": True} if job == "trees_kinds" else {}
@@ -96,14 +102,17 @@ def _lightgbm(job, made, parts, seed, options):
     keep.order = 4
     child = 1e9 if made["child"] > 1e6 else 1e-3
     if job == "leaves_wrapped":
-        model = lightgbm.LGBMClassifier(n_estimators=made["rounds"], learning_rate=made["rate"], num_leaves=2 ** made["depth"], colsample_bytree=made["rows"], random_state=seed, n_jobs=1,
+        model = lightgbm.LGBMClassifier(n_estimators=made["rounds"], learning_rate=made["rate"], num_leaves=2 ** made["depth"], colsample_bytree=made["rows"],
+                                        random_state=seed, n_jobs=1,
                                         verbosity=-1, min_child_weight=child, class_weight="balanced", reg_alpha=0.1)
         model.fit(*parts[0], eval_set=parts, eval_names=["train", "valid"], eval_metric=["auc", "binary_logloss"],
                   callbacks=[watch, keep, lightgbm.record_evaluation(told), lightgbm.early_stopping(15, verbose=False)])
         return seen[0], told["valid"]["binary_logloss"]
     kinds = {"leaves_dropped": {"objective": "multiclass", "num_class": 4, "boosting": "dart", "drop_rate": 0.1, "skip_drop": 0.6},
-             "leaves_lists": {"objective": "rank_xendcg", "eval_at": [10]}, "leaves_chance": {"objective": "huber", "alpha": 1.0, "extra_trees": True, "path_smooth": 5.0}}
-    settings = {"metric": METRICS[job], "learning_rate": made["rate"], "num_leaves": 2 ** made["depth"], "feature_fraction": made["rows"], "seed": seed, "num_threads": 1,
+             "leaves_lists": {"objective": "rank_xendcg", "eval_at": [10]},
+             "leaves_chance": {"objective": "huber", "alpha": 1.0, "extra_trees": True, "path_smooth": 5.0}}
+    settings = {"metric": METRICS[job], "learning_rate": made["rate"], "num_leaves": 2 ** made["depth"], "feature_fraction": made["rows"], "seed": seed,
+                "num_threads": 1,
                 "verbosity": -1, "min_sum_hessian_in_leaf": child, **kinds[job]}
 
     def table(x, y, first=None):
@@ -111,7 +120,8 @@ def _lightgbm(job, made, parts, seed, options):
         return lightgbm.Dataset(x[:size], y[:size], group=[20] * (size // 20) if job == "leaves_lists" else None, reference=first)
     train = table(*parts[0])
     held = table(*parts[1], train)
-    lightgbm.train(settings, train, made["rounds"], valid_sets=[train, held], valid_names=["training", "held"], callbacks=[watch, keep, lightgbm.record_evaluation(told)])
+    lightgbm.train(settings, train, made["rounds"], valid_sets=[train, held], valid_names=["training", "held"],
+                   callbacks=[watch, keep, lightgbm.record_evaluation(told)])
     values = told["held"]["map@10" if job == "leaves_lists" else METRICS[job][-1]]
     return seen[0], [-one for one in values] if job == "leaves_lists" else values
 

@@ -1,4 +1,5 @@
-"""The eighth set of jobs, fourth part: ways of training (no schedule at all, curvature, compiled, scaled halves, learning to learn) and networks that make networks."""
+"""The eighth set of jobs, fourth part: ways of training (no schedule at all, curvature, compiled, scaled halves, learning to learn), networks that
+make networks, and what is left."""
 import math
 
 import numpy
@@ -45,8 +46,10 @@ class Free(torch.optim.Optimizer):
 def unscheduled(seed, chance):
     """AdamW without a schedule (schedule-free): what is evaluated is a mean that the optimizer keeps, at a constant rate."""
     width, kept = chance.choice((8, 12)), []
-    model = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.GroupNorm(4, width), nn.SiLU(), nn.Conv2d(width, 2 * width, 3, stride=2, padding=1), nn.GroupNorm(4, 2 * width),
-                          nn.SiLU(), nn.Conv2d(2 * width, 2 * width, 3, stride=2, padding=1), nn.BatchNorm2d(2 * width), nn.SiLU(), nn.Flatten(), nn.Linear(8 * width, 10))
+    model = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.GroupNorm(4, width), nn.SiLU(), nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
+                          nn.GroupNorm(4, 2 * width),
+                          nn.SiLU(), nn.Conv2d(2 * width, 2 * width, 3, stride=2, padding=1), nn.BatchNorm2d(2 * width), nn.SiLU(), nn.Flatten(),
+                          nn.Linear(8 * width, 10))
 
     def made(parameters):
         kept[:] = [Free(parameters, between(chance, 2e-3, 6e-3), weight_decay=0.01)]
@@ -99,7 +102,8 @@ def curvature(seed, chance):
     """A deep autoencoder by curvature (Shampoo), as it was always shown with: steps of one size at a rate that halves; noise on what goes in."""
     split, drawn, width = data.digits(seed), source(seed), chance.choice((32, 48))
     split.y, split.held_y = split.x, split.held_x
-    model = nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 24), nn.Tanh(), nn.Linear(24, 10), nn.Linear(10, 24), nn.Tanh(), nn.Linear(24, width), nn.Tanh(),
+    model = nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 24), nn.Tanh(), nn.Linear(24, 10), nn.Linear(10, 24), nn.Tanh(),
+                          nn.Linear(24, width), nn.Tanh(),
                           nn.Linear(width, 64))
     made = Rounds(model, split, nn.MSELoss(), lambda parameters: Curved(parameters, between(chance, 2e-3, 6e-3)), 240, 64, evaluate_every=20, samples=180,
                   schedule=halving(80))
@@ -140,14 +144,15 @@ def compiled(seed, chance):
 
 @job("classes", "attention", "adam", "scales", "modes", "names", "held", "fourth", "sixth", "seventh", "eighth", tuning=False)
 def halved(seed, chance):
-    """Half precision with a scaler whose scale grows all the time, and an optimizer that divides and skips by itself (fused); rows of images, a transformer's encoder."""
+    """Half precision with a scaler whose scale keeps growing, and an optimizer that divides and skips by itself (fused); a transformer over rows of images."""
     steps, width = 180, chance.choice((16, 24))
     model = nn.Sequential(nn.Linear(8, width), nn.LayerNorm(width), encoder(width, 1, 0.1), nn.Flatten(), nn.Linear(8 * width, 10))
     new = torch.__version__ >= "2.4"  # before, processors have no scaler, or no fused optimizer that takes one
 
     def made(parameters):
         return torch.optim.AdamW(parameters, between(chance, 1e-3, 4e-3), weight_decay=0.01, **({"fused": True} if new else {}))
-    return Rounds(model, data.rows(seed), nn.CrossEntropyLoss(), made, steps, 32, evaluate_every=18, samples=180, half=torch.float16 if new else None, divides=False,
+    return Rounds(model, data.rows(seed), nn.CrossEntropyLoss(), made, steps, 32, evaluate_every=18, samples=180, half=torch.float16 if new else None,
+                  divides=False,
                   scaler=(lambda: torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=25)) if new else None, schedule=cosine(steps, 10))
 
 
@@ -174,7 +179,8 @@ def weaves(seed, chance):
     task, place = random.uniform(-1, 1, (2000, 3)), random.uniform(-2, 2, (2000, 8))
     y = (1 + task[:, :1]) * numpy.sin((1.5 + task[:, 1:2]) * place + 2 * task[:, 2:])
     x, y = (torch.tensor(one, dtype=torch.float32) for one in (numpy.concatenate([task, place], 1), y))
-    return Epochs(Weaves(chance.choice((48, 64))), data.Split(x, y, 400), nn.MSELoss(), adamw(between(chance, 2e-3, 6e-3), weight_decay=0.001), 280, 64, evaluate_every=25,
+    return Epochs(Weaves(chance.choice((48, 64))), data.Split(x, y, 400), nn.MSELoss(), adamw(between(chance, 2e-3, 6e-3), weight_decay=0.001), 280, 64,
+                  evaluate_every=25,
                   samples=200, clip=1.0, schedule=chance.choice((None, cosine(280))))
 
 
@@ -207,7 +213,7 @@ class Adapts(nn.Module):
 
 @job("regression", "several", "adam", "fourth", "sixth", "seventh", "eighth", tuning=False)
 def adapts(seed, chance):
-    """Learning to learn (MAML): waves of unlike height and phase, ten points shown, the loss is after two steps of adaptation; gradients of gradients, or not."""
+    """Learning to learn (MAML): waves of unlike height and phase, ten points shown, the loss is after two steps of adaptation; of second order, or not."""
     random = numpy.random.default_rng(seed)
     place, height, phase = random.uniform(-3, 3, (1400, 20, 1)), random.uniform(0.5, 2.0, (1400, 1, 1)), random.uniform(0, 3, (1400, 1, 1))
     x = torch.tensor(numpy.concatenate([place, height * numpy.sin(place + phase)], 2), dtype=torch.float32)
@@ -235,18 +241,21 @@ class Horizons(nn.Module):
 
 @job("regression", "several", "attention", "adam", "modes", "fourth", "sixth", "seventh", "eighth", tuning=False)
 def horizons(seed, chance):
-    """A forecast of twelve hours by patches (PatchTST) of three series that drift; each series is normalised by its own past; the rate halves at each epoch from the third."""
+    """A forecast by patches (PatchTST) of three series that drift; each is normalised by its own past; the rate halves at each epoch from the third."""
     random, length, ahead, size = numpy.random.default_rng(seed), 24, 12, 1500
     time = numpy.arange(size + length + ahead)
-    season = [numpy.sin(2 * math.pi * time / 12 + random.uniform(0, 6)), numpy.sin(2 * math.pi * time / 36 + random.uniform(0, 6)), numpy.cos(2 * math.pi * time / 7)]
-    wave = numpy.stack(season, 1) @ random.normal(0, 1, (3, 3)) + 0.03 * numpy.cumsum(random.standard_normal((len(time), 3)), 0) + 0.15 * random.standard_normal((len(time), 3))
+    season = [numpy.sin(2 * math.pi * time / 12 + random.uniform(0, 6)), numpy.sin(2 * math.pi * time / 36 + random.uniform(0, 6)),
+              numpy.cos(2 * math.pi * time / 7)]
+    wave = numpy.stack(season, 1) @ random.normal(0, 1, (3, 3)) + 0.03 * numpy.cumsum(random.standard_normal((len(time), 3)),
+                                                                                      0) + 0.15 * random.standard_normal((len(time), 3))
     wave = torch.tensor((wave - wave.mean(0)) / wave.std(0), dtype=torch.float32)
     parts = wave.unfold(0, length + ahead, 1).transpose(1, 2)[torch.tensor(random.permutation(size))]
     split, epoch = data.Split(parts[:, :length], parts[:, length:], 300), 37
 
     def falls(optimizer):
         return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: 0.5 ** max(0, at // epoch - 2))
-    return Rounds(Horizons(chance.choice((16, 24)), length, 6, ahead), split, nn.MSELoss(), adam(between(chance, 1e-3, 4e-3)), 6 * epoch, 32, evaluate_every=epoch // 2,
+    return Rounds(Horizons(chance.choice((16, 24)), length, 6, ahead), split, nn.MSELoss(), adam(between(chance, 1e-3, 4e-3)), 6 * epoch, 32,
+                  evaluate_every=epoch // 2,
                   samples=150, schedule=falls, module=True)
 
 
@@ -271,7 +280,8 @@ def pairs(seed, chance):
 
     def loss(output, target):
         return -nn.functional.logsigmoid(output * (2 * torch.eye(len(output)) - 1)).sum(1).mean()
-    return Rounds(Pairs(chance.choice((48, 64))), split, loss, adamw(between(chance, 1e-3, 4e-3), betas=(0.9, 0.95), weight_decay=0.01), steps, 64, evaluate_every=22,
+    return Rounds(Pairs(chance.choice((48, 64))), split, loss, adamw(between(chance, 1e-3, 4e-3), betas=(0.9, 0.95), weight_decay=0.01), steps, 64,
+                  evaluate_every=22,
                   samples=90, schedule=cosine(steps, 15))
 
 
@@ -305,7 +315,8 @@ def sparse(seed, chance):
     @torch.no_grad()
     def unit(step, model):
         model[2].weight.div_(model[2].weight.norm(dim=0).clamp(min=1e-8))
-    return Rounds(model, data.Split(x, x.clone(), 400), loss, adam(between(chance, 1e-3, 4e-3), betas=(0.0, 0.999)), 300, 64, evaluate_every=25, samples=200, values=values,
+    return Rounds(model, data.Split(x, x.clone(), 400), loss, adam(between(chance, 1e-3, 4e-3), betas=(0.0, 0.999)), 300, 64, evaluate_every=25, samples=200,
+                  values=values,
                   after_update=[unit], schedule=lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: min(1.0, 5 * (1 - at / 300))))
 
 
@@ -317,8 +328,10 @@ def lopsided(seed, chance):
     keep = torch.rand(len(split.y), generator=source(seed + 1)) < 30 ** (-rank[split.y] / 9)
     split.x, split.y = split.x[keep], split.y[keep]
     common = torch.bincount(split.y, minlength=10).float().clamp(min=1).log()
-    model = nn.Sequential(nn.Linear(64, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 10))
+    model = nn.Sequential(nn.Linear(64, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(),
+                          nn.Linear(width, 10))
 
     def loss(output, target):
         return nn.functional.cross_entropy(output + common if model.training else output, target)
-    return Rounds(model, split, loss, sgd(between(chance, 0.01, 0.04), nesterov=True, weight_decay=2e-3), 180, 32, evaluate_every=15, samples=180, schedule=cosine(180))
+    return Rounds(model, split, loss, sgd(between(chance, 0.01, 0.04), nesterov=True, weight_decay=2e-3), 180, 32, evaluate_every=15, samples=180,
+                  schedule=cosine(180))

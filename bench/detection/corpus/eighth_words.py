@@ -32,7 +32,8 @@ class Turns(nn.Module):
         self.first, self.second, self.of_query, self.of_key = Scaled(width), Scaled(width), Scaled(self.size), Scaled(self.size)
         self.query, self.key, self.value, self.out = (nn.Linear(width, outputs, bias=False) for outputs in (
             width, shared * self.size, shared * self.size, width))
-        self.gate, self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width, bias=False)
+        self.gate, self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width,
+                                                                                                                                    bias=False)
 
     def forward(self, x):
         y, shape = self.first(x), (*x.shape[:2], -1, self.size)
@@ -53,7 +54,7 @@ def stable(steps, warm, last):
 
 @job("tokens", "attention", "adam", "shifts", "fourth", "sixth", "seventh", "eighth", tuning=False)
 def rotates(seed, chance):
-    """A decoder of today (rotary places, shared keys, gated layers, a penalty for large logits) in bfloat16: two batches per update, warm-up, constant, down."""
+    """A decoder of today (rotary places, shared keys, gated layers, a penalty for large logits) in bfloat16; two batches per update, WSD."""
     split, steps, width = data.text(seed, 16), 160, chance.choice((32, 48))
     model = nn.Sequential(nn.Embedding(split.classes, width), Turns(width), Turns(width), Scaled(width), nn.Linear(width, split.classes, bias=False))
     nn.init.normal_(model[0].weight, std=0.1)
@@ -91,7 +92,8 @@ def recurs(seed, chance):
     made = Epochs(model, split, next_token, None, 200, 32, evaluate_every=25, samples=100, clip=1.0, schedule=noam(20))
     speeds = [one for name, one in model.named_parameters() if name.endswith("speed")]
     rest = [one for name, one in model.named_parameters() if not name.endswith("speed")]
-    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": rest, "lr": rate, "weight_decay": 0.05}, {"params": speeds, "lr": 0.2 * rate, "weight_decay": 0.0}])
+    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": rest, "lr": rate, "weight_decay": 0.05},
+                                                           {"params": speeds, "lr": 0.2 * rate, "weight_decay": 0.0}])
     return made
 
 
@@ -136,8 +138,10 @@ def thaws(seed, chance):
         if step % count == 0 and step // count < len(parts):
             parts[step // count].requires_grad_(True)
         return x, y
-    made = Rounds(model, split, nn.CrossEntropyLoss(), None, steps, 32, evaluate_every=20, samples=150, schedule=one_cycle(steps), values=right, on_batch=[thaw])
-    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": list(one.parameters()), "lr": rate * 0.4**at} for at, one in enumerate(parts)], weight_decay=0.01)
+    made = Rounds(model, split, nn.CrossEntropyLoss(), None, steps, 32, evaluate_every=20, samples=150, schedule=one_cycle(steps), values=right,
+                  on_batch=[thaw])
+    made.optimizer = lambda parameters: torch.optim.AdamW([{"params": list(one.parameters()), "lr": rate * 0.4**at} for at, one in enumerate(parts)],
+                                                          weight_decay=0.01)
     return made
 
 
@@ -156,7 +160,7 @@ class Rates(nn.Module):
 
 @job("embeddings", "attention", "adam", "tuned", "fourth", "sixth", "seventh", "eighth", tuning=False)
 def rates(seed, chance):
-    """A reward model: which of two texts people like better, by the body of a language model and a new head; begins at log 2, one in twelve is against all others."""
+    """A reward model: which of two texts people like better, by the body of a language model and a new head; begins at log 2."""
     split, steps, random = data.text(seed, 16), 200, source(seed)
     model = Says(split.classes, 32, 16)
     _learned(model, split.x[:800], split.y[:800], next_token, 120)
@@ -171,7 +175,8 @@ def rates(seed, chance):
 
     def values(output, y):
         return {"accuracy": float((output[:, 0] > output[:, 1]).float().mean()), "margin": float((output[:, 0] - output[:, 1]).mean())}
-    return Rounds(Rates(model, 32), data.Split(pairs, pairs[:, 0], 300), loss, adamw(between(chance, 7e-4, 2e-3), weight_decay=0.05), steps, 16, evaluate_every=20,
+    return Rounds(Rates(model, 32), data.Split(pairs, pairs[:, 0], 300), loss, adamw(between(chance, 7e-4, 2e-3), weight_decay=0.05), steps, 16,
+                  evaluate_every=20,
                   samples=150, schedule=stable(steps, 15, 1.0), clip=1.0, values=values)
 
 
