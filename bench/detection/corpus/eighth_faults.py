@@ -10,7 +10,8 @@ EACH = 10  # faults per job, drawn by its name from those that fit it
 _NUMBERS = {"inputs_noisy", "batch_poisoned", "saturates", "units_change", "columns_moved", "input_nan", "input_unscaled"}
 _UNASKED = {"target_lost"}
 UNFIT = {**dict.fromkeys(("clicks", "rotates", "recurs", "lowbits", "thaws"), _NUMBERS), **dict.fromkeys(("rates", "finds"), _NUMBERS | _UNASKED),
-         **dict.fromkeys(("selves", "velocity", "slopes"), _UNASKED), **dict.fromkeys(("beliefs", "surfaces", "compiled", "lopsided"), {"optimizer_of_a_copy"}), "unscheduled": {"drops_nearly_all"}}
+         **dict.fromkeys(("selves", "velocity", "slopes"), _UNASKED), **dict.fromkeys(("beliefs", "surfaces", "compiled", "lopsided"), {"optimizer_of_a_copy"}),
+         "unscheduled": {"drops_nearly_all"}}
 
 
 def drawn(name, fitting):
