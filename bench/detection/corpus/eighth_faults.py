@@ -6,12 +6,13 @@ import torch
 from .faults import fault
 
 EACH = 10  # faults per job, drawn by its name from those that fit it
-# What cannot be made there or changes nothing: letters and identities are no numbers, targets are not asked for, a loss asks the layers of the first model.
+# What cannot be made there or changes nothing: letters and identities are no numbers, targets are not asked for, a loss asks the layers of the first model,
+# a scaler wants gradients.
 _NUMBERS = {"inputs_noisy", "batch_poisoned", "saturates", "units_change", "columns_moved", "input_nan", "input_unscaled"}
 _UNASKED = {"target_lost"}
 UNFIT = {**dict.fromkeys(("clicks", "rotates", "recurs", "lowbits", "thaws"), _NUMBERS), **dict.fromkeys(("rates", "finds"), _NUMBERS | _UNASKED),
          **dict.fromkeys(("selves", "velocity", "slopes"), _UNASKED), **dict.fromkeys(("beliefs", "surfaces", "compiled", "lopsided"), {"optimizer_of_a_copy"}),
-         "unscheduled": {"drops_nearly_all"}}
+         "unscheduled": {"drops_nearly_all"}, "halved": {"steps_skipped"}}
 
 
 def drawn(name, fitting):
