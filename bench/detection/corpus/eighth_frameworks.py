@@ -98,8 +98,7 @@ def _duel(fault, seed, chance, options):
 
         def configure_optimizers(self):
             of_judge = {"judge_stands": 0.0, "judge_strong": 60.0}.get(fault, 1.0) * rate
-            return torch.optim.Adam(self.makes.parameters(), _rate(rate, fault), betas=(0.5, 0.999)), torch.optim.Adam(self.judge.parameters(), of_judge,
-                                                                                                                       betas=(0.5, 0.999))
+            return [torch.optim.Adam(one.parameters(), value, betas=(0.5, 0.999)) for one, value in ((self.makes, _rate(rate, fault)), (self.judge, of_judge))]
     lightning.seed_everything(seed, verbose=False)
     net = Duel()
     passes.append([0, net.far()])
@@ -164,9 +163,9 @@ def _copies(fault, seed, chance, options):
         passes.append([0, float(model.eval()(input_ids=held_x, labels=held_y).loss)])
     return _fitted(model, fault, parts, options,
                    {"max_steps": steps, "per_device_train_batch_size": 16 if fault == "overfits" else 32, "per_device_eval_batch_size": 100,
-                                                  "learning_rate": _rate(chance.uniform(4e-3, 1e-2), fault), "optim": "adafactor", "warmup_steps": 20,
-                                                  "eval_steps": 24,
-                                                  "lr_scheduler_type": "constant_with_warmup", "logging_steps": 4, "seed": seed}, passes), steps, passes
+                    "learning_rate": _rate(chance.uniform(4e-3, 1e-2), fault), "optim": "adafactor", "warmup_steps": 20,
+                    "eval_steps": 24,
+                    "lr_scheduler_type": "constant_with_warmup", "logging_steps": 4, "seed": seed}, passes), steps, passes
 
 
 def _glances(fault, seed, chance, options):
@@ -186,19 +185,18 @@ def _glances(fault, seed, chance, options):
     elif fault == "overfits":
         x, y = x[:32], y[:32]
     config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=8, patch_size=2,
-                                    num_channels=1, num_labels=10,
-                                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+                                    num_channels=1, num_labels=10, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     model = _started(transformers.ViTForImageClassification(config), fault)
     parts = [[{"pixel_values": one, "labels": label} for one, label in zip(*pair)] for pair in ((x, y), (held_x, held_y))]
     with torch.no_grad():
         passes.append([0, float(model.eval()(pixel_values=held_x, labels=held_y).loss)])
     return _fitted(model, fault, parts, options,
                    {"max_steps": steps, "per_device_train_batch_size": 16, "gradient_accumulation_steps": 1 if fault == "overfits" else 2,
-                                                  "per_device_eval_batch_size": 180, "learning_rate": _rate(chance.uniform(4e-3, 8e-3), fault),
-                                                  "label_smoothing_factor": 0.05,
-                                                  "lr_scheduler_type": "polynomial", "warmup_steps": 10, "eval_steps": 16, "logging_steps": 1,
-                                                  "weight_decay": 0.05,
-                                                  "adam_beta2": 0.98, "seed": seed}, passes), steps, passes
+                    "per_device_eval_batch_size": 180, "learning_rate": max(_rate(chance.uniform(4e-3, 8e-3), fault), 1e-12),
+                    "label_smoothing_factor": 0.05,
+                    "lr_scheduler_type": "polynomial", "lr_scheduler_kwargs": {"lr_end": 0.0}, "warmup_steps": 10, "eval_steps": 16, "logging_steps": 1,
+                    "weight_decay": 0.05,
+                    "adam_beta2": 0.98, "seed": seed}, passes), steps, passes
 
 
 def _reviews(fault, seed, chance, options):
