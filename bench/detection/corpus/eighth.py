@@ -98,8 +98,7 @@ def selves(seed, chance):
     split.held_x = views(split.held_x)
     split.y, split.held_y = split.x, split.held_x
     made = Rounds(Selves(chance.choice((64, 96)), kinds), split, loss, adamw(between(chance, 5e-4, 2e-3), weight_decay=0.04), steps, 64, evaluate_every=26,
-                  samples=180,
-                  schedule=cosine(steps, 25), clip=3.0, parameters=lambda model: model.now.parameters())
+                  samples=180, schedule=cosine(steps, 25), clip=3.0, parameters=lambda model: model.now.parameters())
     return behind(made, lambda step, x, y: (views(x), y))
 
 
@@ -187,8 +186,7 @@ def slopes(seed, chance):
     split.held_x, split.held_y = noised(split.held_x)
     model = nn.Sequential(nn.Linear(3, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2))
     made = Rounds(model, split, lambda output, target: (output + target).square().sum(1).mean(), adam(between(chance, 2e-3, 6e-3)), 300, 128, evaluate_every=25,
-                  samples=400,
-                  schedule=chance.choice((None, cosine(300))))
+                  samples=400, schedule=chance.choice((None, cosine(300))))
     return behind(made, lambda step, x, y: noised(x))
 
 
@@ -225,8 +223,7 @@ def renders(seed, chance):
     inside = torch.sigmoid((radius - (place[:, :, None] - middle).norm(dim=3)) * 20)
     y = model.seen(torch.cat([(inside[..., None] * colour).sum(2), 12 * inside.amax(2, keepdim=True) - 6], 2))
     return Rounds(model, data.Split(x, y, 400), nn.MSELoss(), adam(between(chance, 2e-3, 8e-3)), 240, 128, evaluate_every=20, samples=200,
-                  module=chance.random() < 0.5,
-                  schedule=lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99))
+                  module=chance.random() < 0.5, schedule=lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99))
 
 
 class Waves(nn.Module):
@@ -272,8 +269,7 @@ def surfaces(seed, chance):
         each = parts(output, target)
         return 3 * each["value_loss"] + each["normal_loss"] + 0.5 * each["slope_loss"]
     return Rounds(model, data.Split(torch.tensor(x, dtype=torch.float32), y, 400), loss, adam(between(chance, 5e-4, 2e-3)), 240, 128, evaluate_every=20,
-                  samples=200,
-                  values=lambda output, y: {name: float(one) for name, one in parts(output, y).items()}, schedule=cosine(240))
+                  samples=200, values=lambda output, y: {name: float(one) for name, one in parts(output, y).items()}, schedule=cosine(240))
 
 
 @job("classes", "norm", "adam", "modes", "follows", "names", "held", "fourth", "sixth", "seventh", "eighth", tuning=False)
@@ -298,11 +294,9 @@ def speaks(seed, chance):
         return [nn.Conv1d(inputs, inputs, 5, padding=2, groups=inputs, bias=False), nn.Conv1d(inputs, outputs, 1, bias=False), nn.BatchNorm1d(outputs),
                 nn.ReLU()]
     model = nn.Sequential(*block(16, width), *block(width, width), nn.AvgPool1d(2), *block(width, 2 * width), nn.AdaptiveAvgPool1d(3), nn.Flatten(),
-                          nn.Dropout(0.1),
-                          nn.Linear(6 * width, classes))
+                          nn.Dropout(0.1), nn.Linear(6 * width, classes))
     made = Epochs(model, data.Split(torch.tensor(x, dtype=torch.float32), torch.tensor(y), 300, classes), nn.CrossEntropyLoss(),
-                  adamw(between(chance, 2e-3, 6e-3)), 240, 32,
-                  evaluate_every=37, samples=100, schedule=noam(40), values=right)
+                  adamw(between(chance, 2e-3, 6e-3)), 240, 32, evaluate_every=37, samples=100, schedule=noam(40), values=right)
     return behind(made, loses)
 
 
@@ -348,8 +342,7 @@ def matched(seed, chance):
         return said + 5 * boxes / there.sum().clamp(min=1)
     model, rate = Queries(chance.choice((24, 32)), 5), between(chance, 2e-3, 4e-3)
     made = Rounds(model, data.Split(torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32), 300), loss, None, steps, 16, evaluate_every=24,
-                  samples=150,
-                  schedule=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 190, 0.1), clip=chance.choice((0.5, 1.0)))
+                  samples=150, schedule=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 190, 0.1), clip=chance.choice((0.5, 1.0)))
     rest = [one for name, one in model.named_parameters() if not name.startswith("body")]
     made.optimizer = lambda parameters: torch.optim.AdamW([{"params": rest, "lr": rate}, {"params": model.body.parameters(), "lr": 0.3 * rate}],
                                                           weight_decay=1e-4)

@@ -155,8 +155,7 @@ def _copies(fault, seed, chance, options):
     elif fault == "overfits":
         x, y = x[:32], y[:32]
     config = transformers.T5Config(vocab_size=kinds, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_decoder_layers=1, num_heads=4, dropout_rate=0.0,
-                                   decoder_start_token_id=0,
-                                   feed_forward_proj="gated-gelu", pad_token_id=0, eos_token_id=1)
+                                   decoder_start_token_id=0, feed_forward_proj="gated-gelu", pad_token_id=0, eos_token_id=1)
     model, passes, steps = _started(transformers.T5ForConditionalGeneration(config), fault), [], 240
     parts = [[{"input_ids": one, "labels": label} for one, label in zip(*pair)] for pair in ((x, y), (held_x, held_y))]
     with torch.no_grad():
@@ -268,8 +267,7 @@ def _meters(fault, seed, chance, options):
         held_x = held_x * 8 + 8
     factor = {"rate_too_large": 300, "rate_zero": 1e-9}.get(fault, 1)
     model = sklearn.neural_network.MLPRegressor(hidden_layer_sizes=(chance.choice((32, 48)), 16), activation=chance.choice(("tanh", "relu")),
-                                                learning_rate_init=factor * chance.uniform(1e-3, 4e-3),
-                                                alpha=1e-3, random_state=seed)
+                                                learning_rate_init=factor * chance.uniform(1e-3, 4e-3), alpha=1e-3, random_state=seed)
     training = tocsin.sklearn.watch(model, capture=CAPTURE, **options)
     hook, steps, passes = tocsin.get_hook(), 260, []
     uid, late = hook.run, int(0.4 * steps)

@@ -242,8 +242,7 @@ class Tiles(nn.Module):
         self.enter = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.SiLU(), nn.Conv2d(width, width, 3, stride=2, padding=1), nn.SiLU(),
                                    nn.Conv2d(width, size, 1))
         self.leave = nn.Sequential(nn.Conv2d(size, width, 3, padding=1), nn.SiLU(), nn.Upsample(scale_factor=2), nn.Conv2d(width, width, 3, padding=1),
-                                   nn.SiLU(),
-                                   nn.Conv2d(width, 1, 3, padding=1))
+                                   nn.SiLU(), nn.Conv2d(width, 1, 3, padding=1))
         self.register_buffer("codes", 0.3 * torch.randn(kinds, size))
         self.register_buffer("seen", torch.ones(kinds))
         self.follows = True

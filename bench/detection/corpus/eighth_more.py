@@ -71,8 +71,7 @@ def features(seed, chance):
     x, y = sklearn.datasets.make_classification(1800, 10, n_informative=6, n_classes=3, flip_y=0.05, class_sep=1.4, random_state=seed)
     x, = floats((x - x.mean(0)) / x.std(0))
     return Rounds(Features(10, chance.choice((16, 24)), 3), data.Split(x, torch.tensor(y), 360, 3), nn.CrossEntropyLoss(),
-                  adamw(between(chance, 7e-4, 3e-3), weight_decay=0.01), 180,
-                  chance.choice((32, 64)), evaluate_every=15, samples=180, module=True)
+                  adamw(between(chance, 7e-4, 3e-3), weight_decay=0.01), 180, chance.choice((32, 64)), evaluate_every=15, samples=180, module=True)
 
 
 @job("regression", "several", "relu", "adam", "modes", "held", "fourth", "sixth", "seventh", "eighth", tuning=False)
@@ -89,8 +88,7 @@ def lists(seed, chance):
             return ((2 ** y.gather(1, order) - 1) / torch.log2(torch.arange(10) + 2.0))[:, :5].sum(1)
         return {"ndcg": float((of(output.argsort(1, descending=True)) / of(y.argsort(1, descending=True)).clamp(min=1e-6)).mean())}
     return Epochs(model, data.Split(x, y, 300), lambda output, target: -((1.5 * target).softmax(1) * output.log_softmax(1)).sum(1).mean(),
-                  adam(between(chance, 1e-3, 5e-3)), 260, 32,
-                  evaluate_every=40, samples=100, values=gain, schedule=chance.choice((None, cosine(260))))
+                  adam(between(chance, 1e-3, 5e-3)), 260, 32, evaluate_every=40, samples=100, values=gain, schedule=chance.choice((None, cosine(260))))
 
 
 class Finds(nn.Module):
@@ -134,8 +132,8 @@ class Messages(nn.Module):
     def __init__(self, kinds, width):
         super().__init__()
         self.enter, self.cell = nn.Linear(kinds, width), nn.GRUCell(width, width)
-        self.bonds, self.leave = nn.ModuleList([nn.Linear(width, width) for _ in range(2)]), nn.Sequential(nn.Linear(width, width), nn.SiLU(),
-                                                                                                           nn.Linear(width, 1))
+        self.bonds = nn.ModuleList([nn.Linear(width, width) for _ in range(2)])
+        self.leave = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 1))
         self.kinds = kinds
 
     def forward(self, x):
@@ -160,8 +158,7 @@ def molecules(seed, chance):
     y = (charge[:, None] * charge[:, :, None] * near).sum((1, 2)) / 4 + 0.5 * charge.sum(1) + 0.05 * random.standard_normal(size)
     x, y = floats(numpy.concatenate([first, near], 2), (y - y.mean()) / y.std())
     return Rounds(Messages(kinds, chance.choice((24, 32))), data.Split(x, y, 300), nn.L1Loss(), adam(between(chance, 2e-3, 6e-3)), 240, 32, evaluate_every=20,
-                  samples=150,
-                  module=True, plateau=lambda optimizer: torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2))
+                  samples=150, module=True, plateau=lambda optimizer: torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2))
 
 
 class Sets(nn.Module):
@@ -194,8 +191,7 @@ def sets(seed, chance):
         return x, torch.stack([x[..., 0].amax(1), (x[..., 0] * x[..., 1]).mean(1) * 2], 1)
     x, y = made(1024)
     return Rounds(Sets(chance.choice((16, 24))), data.Split(x, y, 400), nn.SmoothL1Loss(), adam(between(chance, 2e-3, 6e-3)), 240, 64, evaluate_every=20,
-                  samples=200,
-                  on_batch=[lambda step, x, y: made(len(x))], schedule=one_cycle(240), module=True)
+                  samples=200, on_batch=[lambda step, x, y: made(len(x))], schedule=one_cycle(240), module=True)
 
 
 class Beliefs(nn.Module):
@@ -289,5 +285,4 @@ def hazards(seed, chance):
         return (each * asked).sum(1).mean()
     model = nn.Sequential(nn.Linear(10, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(0.1), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
     return Rounds(model, data.Split(x, y, 300), loss, sgd(between(chance, 0.02, 0.08), nesterov=True, weight_decay=1e-4), 220, 64, evaluate_every=20,
-                  samples=150,
-                  schedule=cosine(220))
+                  samples=150, schedule=cosine(220))

@@ -103,8 +103,7 @@ def _lightgbm(job, made, parts, seed, options):
     child = 1e9 if made["child"] > 1e6 else 1e-3
     if job == "leaves_wrapped":
         model = lightgbm.LGBMClassifier(n_estimators=made["rounds"], learning_rate=made["rate"], num_leaves=2 ** made["depth"], colsample_bytree=made["rows"],
-                                        random_state=seed, n_jobs=1,
-                                        verbosity=-1, min_child_weight=child, class_weight="balanced", reg_alpha=0.1)
+                                        random_state=seed, n_jobs=1, verbosity=-1, min_child_weight=child, class_weight="balanced", reg_alpha=0.1)
         model.fit(*parts[0], eval_set=parts, eval_names=["train", "valid"], eval_metric=["auc", "binary_logloss"],
                   callbacks=[watch, keep, lightgbm.record_evaluation(told), lightgbm.early_stopping(15, verbose=False)])
         return seen[0], told["valid"]["binary_logloss"]

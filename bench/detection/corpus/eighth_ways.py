@@ -103,8 +103,7 @@ def curvature(seed, chance):
     split, drawn, width = data.digits(seed), source(seed), chance.choice((32, 48))
     split.y, split.held_y = split.x, split.held_x
     model = nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 24), nn.Tanh(), nn.Linear(24, 10), nn.Linear(10, 24), nn.Tanh(),
-                          nn.Linear(24, width), nn.Tanh(),
-                          nn.Linear(width, 64))
+                          nn.Linear(24, width), nn.Tanh(), nn.Linear(width, 64))
     made = Rounds(model, split, nn.MSELoss(), lambda parameters: Curved(parameters, between(chance, 2e-3, 6e-3)), 240, 64, evaluate_every=20, samples=180,
                   schedule=halving(80))
     return behind(made, lambda step, x, y: (x + 0.2 * torch.randn(x.shape, generator=drawn), y))
@@ -180,8 +179,7 @@ def weaves(seed, chance):
     y = (1 + task[:, :1]) * numpy.sin((1.5 + task[:, 1:2]) * place + 2 * task[:, 2:])
     x, y = (torch.tensor(one, dtype=torch.float32) for one in (numpy.concatenate([task, place], 1), y))
     return Epochs(Weaves(chance.choice((48, 64))), data.Split(x, y, 400), nn.MSELoss(), adamw(between(chance, 2e-3, 6e-3), weight_decay=0.001), 280, 64,
-                  evaluate_every=25,
-                  samples=200, clip=1.0, schedule=chance.choice((None, cosine(280))))
+                  evaluate_every=25, samples=200, clip=1.0, schedule=chance.choice((None, cosine(280))))
 
 
 class Adapts(nn.Module):
@@ -246,8 +244,8 @@ def horizons(seed, chance):
     time = numpy.arange(size + length + ahead)
     season = [numpy.sin(2 * math.pi * time / 12 + random.uniform(0, 6)), numpy.sin(2 * math.pi * time / 36 + random.uniform(0, 6)),
               numpy.cos(2 * math.pi * time / 7)]
-    wave = numpy.stack(season, 1) @ random.normal(0, 1, (3, 3)) + 0.03 * numpy.cumsum(random.standard_normal((len(time), 3)),
-                                                                                      0) + 0.15 * random.standard_normal((len(time), 3))
+    wave = numpy.stack(season, 1) @ random.normal(0, 1, (3, 3)) + 0.03 * numpy.cumsum(random.standard_normal((len(time), 3)), 0)
+    wave = wave + 0.15 * random.standard_normal((len(time), 3))
     wave = torch.tensor((wave - wave.mean(0)) / wave.std(0), dtype=torch.float32)
     parts = wave.unfold(0, length + ahead, 1).transpose(1, 2)[torch.tensor(random.permutation(size))]
     split, epoch = data.Split(parts[:, :length], parts[:, length:], 300), 37
@@ -255,8 +253,7 @@ def horizons(seed, chance):
     def falls(optimizer):
         return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: 0.5 ** max(0, at // epoch - 2))
     return Rounds(Horizons(chance.choice((16, 24)), length, 6, ahead), split, nn.MSELoss(), adam(between(chance, 1e-3, 4e-3)), 6 * epoch, 32,
-                  evaluate_every=epoch // 2,
-                  samples=150, schedule=falls, module=True)
+                  evaluate_every=epoch // 2, samples=150, schedule=falls, module=True)
 
 
 class Pairs(nn.Module):
@@ -281,8 +278,7 @@ def pairs(seed, chance):
     def loss(output, target):
         return -nn.functional.logsigmoid(output * (2 * torch.eye(len(output)) - 1)).sum(1).mean()
     return Rounds(Pairs(chance.choice((48, 64))), split, loss, adamw(between(chance, 1e-3, 4e-3), betas=(0.9, 0.95), weight_decay=0.01), steps, 64,
-                  evaluate_every=22,
-                  samples=90, schedule=cosine(steps, 15))
+                  evaluate_every=22, samples=90, schedule=cosine(steps, 15))
 
 
 @job("regression", "same", "relu", "adam", "held", "fourth", "sixth", "seventh", "eighth", tuning=False)

@@ -32,8 +32,8 @@ class Turns(nn.Module):
         self.first, self.second, self.of_query, self.of_key = Scaled(width), Scaled(width), Scaled(self.size), Scaled(self.size)
         self.query, self.key, self.value, self.out = (nn.Linear(width, outputs, bias=False) for outputs in (
             width, shared * self.size, shared * self.size, width))
-        self.gate, self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width,
-                                                                                                                                    bias=False)
+        self.gate, self.up = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False)
+        self.down = nn.Linear(2 * width, width, bias=False)
 
     def forward(self, x):
         y, shape = self.first(x), (*x.shape[:2], -1, self.size)
@@ -176,8 +176,7 @@ def rates(seed, chance):
     def values(output, y):
         return {"accuracy": float((output[:, 0] > output[:, 1]).float().mean()), "margin": float((output[:, 0] - output[:, 1]).mean())}
     return Rounds(Rates(model, 32), data.Split(pairs, pairs[:, 0], 300), loss, adamw(between(chance, 7e-4, 2e-3), weight_decay=0.05), steps, 16,
-                  evaluate_every=20,
-                  samples=150, schedule=stable(steps, 15, 1.0), clip=1.0, values=values)
+                  evaluate_every=20, samples=150, schedule=stable(steps, 15, 1.0), clip=1.0, values=values)
 
 
 class Thin(nn.Module):
