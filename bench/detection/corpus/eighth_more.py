@@ -9,7 +9,6 @@ from torch import nn
 from . import data
 from .jobs import adam, adamw, between, cosine, job, sgd
 from .modern import one_cycle
-from .seventh import right
 from .seventh_training import Rounds
 from .sixth import encoder, source
 from .sixth_training import Epochs
