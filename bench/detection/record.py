@@ -14,14 +14,16 @@ import warnings
 import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
-from bench.detection.corpus import seventh_faults, seventh_loops, seventh_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
+from bench.detection.corpus import sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
-for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "more_faults", "fourth_faults",
-             "sixth_faults", "long"):
+for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
+             "eighth_more", "eighth_ways", "more_faults", "fourth_faults", "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
-LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees)
+LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
+         eighth_trees)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
@@ -44,6 +46,8 @@ def fault_names(name):
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
     fitting = [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]
+    if "eighth" in jobs.JOBS[name].traits:
+        return eighth_faults.drawn(name, fitting)
     if "seventh" in jobs.JOBS[name].traits:
         return seventh_faults.drawn(name, fitting)
     return sixth_faults.drawn(name, fitting) if "sixth" in jobs.JOBS[name].traits else fitting
@@ -62,7 +66,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    every = 1 if any(name in part.TUNING for part in (boosting, warm, sixth_trees, seventh_trees)) else 10  # rounds, or steps between saves
+    every = 1 if any(name in part.TUNING for part in (boosting, warm, sixth_trees, seventh_trees, eighth_trees)) else 10  # rounds, or steps between saves
     if name in OTHERS:
         try:
             uid, steps, best, *passes = OTHERS[name].run(fault, seed, out, name, title)

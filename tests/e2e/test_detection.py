@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.detection import harm, judge, record, report
-from bench.detection.corpus import seventh_faults
+from bench.detection.corpus import eighth_faults, seventh_faults
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +134,34 @@ def test_faults_of_the_seventh_set_begin_where_they_say():
     assert torch.equal(units(late - 1, x, y)[0], x) and torch.equal(units(late, x, y)[0], x * 1000)
     with pytest.raises(LookupError):  # words have no unit
         record.faults.FAULTS["units_change"].change(record.jobs.recipe("comments", 0), torch.Generator())
+
+
+@pytest.mark.parametrize("name", ["clicks", "rotates", "beliefs", "unscheduled", "inducing"])
+def test_a_job_of_the_eighth_set_draws_its_faults_from_those_that_can_be_made_there(name):
+    chosen = record.fault_names(name)
+    assert len(chosen) == eighth_faults.EACH == len(set(chosen)) and not set(chosen) & eighth_faults.UNFIT.get(name, set())
+    for one in chosen:
+        record.faults.FAULTS[one].change(record.jobs.recipe(name, 0), torch.Generator().manual_seed(1))
+
+
+def test_faults_of_the_eighth_set_change_what_they_say():
+    change = {one.name: one.change for one in record.faults.FAULTS.values()}
+    made = record.jobs.recipe("speaks", 0)
+    x, y, held = made.split.x.clone(), made.split.held_y.clone(), made.split.held_x.clone()
+    for one in ("held_raw", "held_permuted", "batch_tiny", "gradients_late"):
+        change[one](made, torch.Generator().manual_seed(1))
+    assert torch.equal(made.split.held_x, held * 8 + 8) and torch.equal(made.split.x, x) and made.batch == 2
+    names = [made.split.held_y[y == kind].unique().tolist() for kind in range(8)]
+    assert sorted(sum(names, [])) == list(range(8)) and names != [[kind] for kind in range(8)]
+    with pytest.raises(LookupError):
+        change["batch_tiny"](made, torch.Generator())
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer, used = torch.optim.SGD([weight], 1.0), []
+    for step in range(30):
+        weight.grad = torch.tensor([float(step)])
+        made.before_update[-1](step, None, optimizer)
+        used.append(int(weight.grad))
+    assert used == [0] * 21 + list(range(1, 10))
+    letters = record.jobs.recipe("rotates", 0)
+    change["unshifted"](letters, torch.Generator())
+    assert torch.equal(letters.on_batch[-1](0, letters.split.x, letters.split.y)[1], letters.split.x)
