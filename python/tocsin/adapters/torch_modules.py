@@ -1,14 +1,16 @@
 """Inputs and outputs of a PyTorch model's modules, as far as a collection holds them.
 
 A module gets hooks only when something of it is captured: patterns of the section ``capture`` match
-its names, or a rule asked for a collection of activations. A model that is compiled afterwards traces
-into hooks, so nothing is hooked unless it was asked for.
+its names, or a rule asked for a collection of activations. A compiler that traces a model finds all of these
+hooks empty: there is no call of ours in what it makes, and what happens inside of that is not seen. What a
+compiled model is given and gives is.
 
 A loop may apply parts of the model and never the model itself, as a LightningModule's training_step does
 with ``self.net(x)``: then a step's pass begins with the first part.
 """
 
 import sys
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..sink import Sink
@@ -38,6 +40,8 @@ class Modules:
         self._inside = False  # a pass of the root goes on
         self._rooted: Set[str] = set()  # modes in which the root is applied
         self._parts = Parts()
+        self._compiling = _compiling()
+        self._said = False  # that layers of a compiled model are not seen
         self.look(model, loss)
 
     def look(self, model: Any, loss: Any) -> None:
@@ -54,19 +58,34 @@ class Modules:
         if not found and not targets:
             return
         if model is not None:
-            self._handles.append(model.register_forward_pre_hook(Calls(self._begin)))
+            self._handles.append(model.register_forward_pre_hook(self._calls_of(self._begin)))
         if model is not None and (targets or any(not _is_loss(one) for one, *_ in found)):
-            self._handles.append(model.register_forward_hook(Calls(self._passed)))
+            self._handles.append(model.register_forward_hook(self._calls_of(self._passed)))
             root = _root_of(model)
             name, inputs = next(((name, inputs) for one, name, inputs, _ in found if one is root), ("", []))
             for part in root.children():
                 if not _is_loss(part):
                     hook = self._part_of(name, inputs, type(root).__name__)
-                    self._handles.append(part.register_forward_pre_hook(Calls(hook)))
-                    self._handles.append(part.register_forward_hook(Calls(self._part_passed)))
+                    self._handles.append(part.register_forward_pre_hook(self._calls_of(hook)))
+                    self._handles.append(part.register_forward_hook(self._calls_of(self._part_passed)))
         self._tells = targets
         for module, *how in found:
-            self._handles.append(module.register_forward_hook(Calls(self._hook_of(module, *how))))
+            # What stands around a compiled root is called as it is.
+            outer = model if is_compiled(model) and module is _root_of(model) else module
+            self._handles.append(outer.register_forward_hook(self._calls_of(self._hook_of(module, *how))))
+        self._say(model, found)
+
+    def _calls_of(self, hook: Callable[..., None]) -> Calls:
+        return Calls(hook) if self._compiling is None else _Untraced(hook, self._compiling)
+
+    def _say(self, model: Any, found: List[Any]) -> None:
+        """Once: nobody else would know why a rule of layers has nothing to judge."""
+        inner = [name for module, name, *_ in found if module is not _root_of(model) and not _is_loss(module)]
+        if self._said or not is_compiled(model) or not inner:
+            return
+        self._said = True
+        warnings.warn(f"tocsin: the model is compiled, so what its layers are given and give ({inner[0]}, …) is not seen; what the model "
+                      "itself is given and gives, weights and gradients are", RuntimeWarning, stacklevel=2)
 
     def detach(self) -> None:
         for handle in self._handles:
@@ -103,11 +122,12 @@ class Modules:
             self._begin_pass()
             self._rooted.add(self._sink.clock.mode)
 
-    def _begin_pass(self) -> None:
+    def _begin_pass(self, applied: bool = True) -> None:
+        """``applied``: it is the model, or a part in the model's own state, and so says what state that is in."""
         clock = self._sink.clock
         self._sink.catch_up()
         clock.begin_forward()
-        clock.applied = True
+        clock.applied = clock.applied or applied
         self._calls.clear()
         # Of several passes in a step (micro-batches) the first is captured.
         self._due = self._sink.active and clock.position() != self._step \
@@ -130,14 +150,15 @@ class Modules:
 
     # ---- parts that are applied by themselves
 
-    def _alone(self) -> bool:
-        """A part is applied by itself; the first of a step begins its pass."""
+    def _alone(self, part: Any) -> bool:
+        """A part, or a loss, is applied by itself; the first of a step begins its pass."""
         if self._inside or _traced() or self._sink.clock.mode in self._rooted:
             return False
         self._sink.catch_up()
         self._sink.clock.begin_forward()
         if self._sink.clock.position() != self._step:
-            self._begin_pass()
+            model = self._sink.clock.model()
+            self._begin_pass(not _is_loss(part) and part.training == getattr(model, "training", None))
         return True
 
     def _part_of(self, name: str, inputs: List[str], op_type: str) -> Callable[..., None]:
@@ -148,7 +169,7 @@ class Modules:
             if self._inside:
                 return
             with self._sink.guard("modules"):
-                if not self._alone():
+                if not self._alone(module):
                     return
                 place = self._parts.begins(module, self._step)
                 if place is AGAIN:
@@ -171,10 +192,9 @@ class Modules:
         op_type = type(module).__name__
 
         def hook(module: Any, given: Any, result: Any) -> None:
-            del module
             if not self._inside:
                 with self._sink.guard("modules"):
-                    self._alone()
+                    self._alone(module)
             if not self._due:
                 return
             with self._sink.guard("modules"):
@@ -218,6 +238,31 @@ class Parts:
     def over(self) -> None:
         """The sampled step's passes have ended."""
         self._last = self._latest
+
+
+class _Untraced(Calls):
+    """Calls ``function`` where no compiler traces: there it is constant that nothing is to be done."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self, function: Callable[..., None], compiling: Callable[[], bool]) -> None:
+        super().__init__(function)
+        self._asked = compiling
+
+    def __call__(self, *given: Any) -> None:
+        if self._asked():
+            return
+        self._function(*given)
+
+
+def _compiling() -> Optional[Callable[[], bool]]:
+    """Whether a compiler traces; torch 1 has none."""
+    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
+
+
+def is_compiled(model: Any) -> bool:
+    """By ``torch.compile(model)`` or ``model.compile()``."""
+    return hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
 
 
 def _root_of(model: Any) -> Any:
@@ -278,6 +323,5 @@ def _tensors(values: Any) -> List[Any]:
 
 def _traced() -> bool:
     """A compiler looks at the model and does not run it."""
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    asked = getattr(compiler, "is_compiling", None)
+    asked = _compiling()
     return bool(asked is not None and asked())
