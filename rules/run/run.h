@@ -127,7 +127,7 @@ void io(A& a, Run& r) {
   io_all(a, r.launches, c.last_step, c.last_global_step, c.last_time, c.last_mode, c.last_mode_step,
          p.heartbeats);
   io_all(a, r.steps.closed, r.steps.told_closed, c.seen_modes, c.shards, r.steps.pending,
-         r.steps.partial);
+         r.steps.passes, r.steps.partial);
   IssueState& i = r.issues;
   io_all(a, i.lives, r.nodes, i.clocks, i.progress, i.open, i.open_counts);
   io_all(a, r.names.version, r.rosters.units);

@@ -200,6 +200,12 @@ class History:
         return out
 
 
+def last_step(p, points):
+    """Where a pass stands: at the last of its steps that the rule considers, whether that brought a value or not."""
+    return max(point.step for point in points if p["start_step"] <= point.step
+               and (p["end_step"] is None or point.step < p["end_step"]))
+
+
 def value(by_rank):
     """A step's value: the plain mean over the workers that delivered it; of a vector its mean first."""
     terms = [row.columns["sum"] / row.columns["count"] if row.columns["count"] else math.nan for _, row in by_rank]
