@@ -106,7 +106,7 @@ void io(A& a, core::Value& value) {
 
 template <typename A>
 void io(A& a, Name& n) {
-  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.direction, n.op_type);
+  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.direction, n.op_type, n.axis);
 }
 template <typename A>
 void io(A& a, NameTable::Entry& e) {

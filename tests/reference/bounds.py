@@ -45,11 +45,12 @@ def units_below(low, high, percent, units, samples):
 
 
 def units_of(row, axis):
-    """Units of the shape: channels (axis 1) of three dimensions or more, else positions behind the batch; 0: not known, or not
+    """Units of the shape: channels (axis 1, unless the producer says which) of three dimensions or more, else positions behind the batch; 0: not known, or not
     the shape of so many elements."""
     shape = row.known.shape or ()
     if len(shape) < 2:
         return len(shape)
     channel = axis == "channel" or (axis == "auto" and len(shape) > 2)
-    units = shape[1] if channel else math.prod(shape[1:])
+    stated = row.known.axis + (len(shape) if row.known.axis < 0 else 0)
+    units = shape[stated if 0 < stated < len(shape) else 1] if channel else math.prod(shape[1:])
     return units if units and row.columns["count"] % units == 0 else 0

@@ -19,6 +19,7 @@ class Name:
     collections: tuple = ()
     direction: str = None
     op_type: str = None
+    axis: int = 1
 
 
 @dataclasses.dataclass
@@ -138,7 +139,7 @@ class History:
     def _learn(self, entry, rank):
         attrs = entry.get("attrs", {})
         said = Name(entry.get("role", "other"), entry.get("dtype", "unknown"), tuple(entry.get("shape", ())),
-                    tuple(attrs.get("collections", ())), attrs.get("direction"), attrs.get("op_type"))
+                    tuple(attrs.get("collections", ())), attrs.get("direction"), attrs.get("op_type"), attrs.get("axis", 1))
         if entry["type"] == "tensor":
             self.own[rank, entry["name"]] = said
         self.names.setdefault(entry["name"], said)

@@ -16,8 +16,11 @@ def judge(p, row):
         return INSUFFICIENT
     inactive = row.statistics.get(("unit_inactive_count", (p["threshold_inactivity"],)))
     units = row.statistics.get(("unit_count", ())) or 0
+    expected = bounds.units_of(row, p["unit_axis"])
+    if p["unit_axis"] != "auto" and expected and units != expected:
+        units = 0  # units of another kind than those asked for
     if not units:
-        inactive, units = None, bounds.units_of(row, p["unit_axis"])
+        inactive, units = None, expected
     samples = row.columns["count"] / units if units else 1
     if samples < p["min_samples"]:
         return INSUFFICIENT
