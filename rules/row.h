@@ -18,6 +18,7 @@
 namespace tocsin::rules {
 
 struct Name;
+class LossCourse;
 class NameTable;
 struct Worker;
 
@@ -111,6 +112,8 @@ struct RowBatch {
   double learning_share = std::numeric_limits<double>::quiet_NaN();  // of the two, divided once
   const NameTable* names = nullptr;  // what the run's dictionaries say
   const Worker* worker = nullptr;    // whose rows these are; it may know better
+  const LossCourse* losses =
+      nullptr;  // of the worker's training, so far; nullptr: nothing is known
 
   void set_learning_rate(double rate, double most) noexcept {
     learning_rate = rate;

@@ -10,7 +10,9 @@
 //                          min_class_samples, is wrong in more than threshold_misprediction of them
 //         preset tocsin also
 //           single_class   80 labels of three steps and one class only; not the label 1 that was read from a
-//                          gradient, as every loss of pairs has it (kRead)
+//                          gradient, as every loss of pairs has it (kRead), nor while more than a tenth of the newest
+//                          predictions is wrong: one answer is learned in a few steps, the one true pair
+//                          among many is not (InfoNCE: its right answer is always the first)
 //           sorted         of the latest steps (20) of a training three and at least half have labels of
 //                          one class only, which steps drawn from all labels would all have once in a
 //                          million jobs; steps of whom every twentieth would are left out
@@ -49,6 +51,9 @@ struct ClassImbalance {
   enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass, kSorted };
   static constexpr std::size_t kSortedSteps = 20;
   static constexpr std::uint64_t kSingleSteps = 3;
+  static constexpr double kTold = 20;  // labels of which is told how many are predicted right,
+  static constexpr double kWrong =
+      0.1;  // and how many of them may be wrong where one class is all there is
   // Labels that the hook has read from the gradient of an output. That of softplus(−x) is the same as that
   // of a cross-entropy with the label 1, and is what losses of pairs and of generators are made of.
   static constexpr std::string_view kRead = "binary_cross_entropy_with_logits_input_1";
@@ -77,10 +82,10 @@ struct ClassImbalance {
     std::size_t largest = 0;
     std::size_t smallest = 0;
     std::size_t classes = 0;
-    ClassCount worst;  // most often wrong among the classes in scope
-    ClassOrder order;  // of the latest steps
-    bool pairs =
-        false;  // labels that a loss of pairs would have too: all 1, read from its gradient
+    ClassCount worst;     // most often wrong among the classes in scope
+    ClassOrder order;     // of the latest steps
+    bool pairs = false;   // labels as a loss of pairs has them: all 1, read from its gradient
+    bool learned = true;  // the newest predictions are nearly all right, as far as there are any
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -140,7 +145,7 @@ struct ClassImbalance {
   static std::vector<Need> needs(const Config&) {
     return {{"labels", {"classes"}}, {"predictions", {"classes"}}};
   }
-  // What the inputs' shapes say is used where they come; nothing is asked for.
+  // Shapes of inputs are used where they come; nothing is asked for.
   static void adjust(const Config& cfg, Program& program) {
     if (!program.selection.empty()) return;  // what the user has chosen
     std::string error;
@@ -265,6 +270,7 @@ struct ClassImbalance {
       if (counts && !cfg.classes.ignores(i)) take(i, labels);
     }
     if (cfg.sorted && out.classes > 1) out.order = order_of(state.sizes, state.labels, out.total);
+    out.learned = state.wrong_share(kTold) <= kWrong;
     return out;
   }
 
@@ -278,7 +284,7 @@ struct ClassImbalance {
     };
     if (cfg.single_class > 0 && seen.total >= cfg.single_class && seen.classes == 1 &&
         !seen.pairs) {
-      consider(state.steps >= kSingleSteps, kSingleClass);
+      consider(state.steps >= kSingleSteps && seen.learned, kSingleClass);
     }
     if (seen.order.sorted) consider(true, kSorted);
     if (seen.total < cfg.classes.samples) return verdict;
@@ -362,9 +368,9 @@ struct ClassImbalance {
           .with("class", static_cast<std::int64_t>(seen.worst.which));
     }
     core::ValueList counts;
-    for (std::size_t i = 0; i < std::min<std::size_t>(state.labels.size(), 100); ++i) {
-      counts.emplace_back(state.labels[i]);
-    }
+    for (const double one :
+         std::span(state.labels).first(std::min<std::size_t>(state.labels.size(), 100)))
+      counts.emplace_back(one);
     return finding.with("total", seen.total)
         .with("largest_class", static_cast<std::int64_t>(seen.largest))
         .with("smallest_class", static_cast<std::int64_t>(seen.smallest))
@@ -389,7 +395,7 @@ RuleDescriptor class_imbalance() {
           "nature (more labels than samples: words, points) and rare classes that are predicted "
           "wrong, as healthy models do at first.",
       .severity = core::Severity::warning,
-      .version = "5",
+      .version = "6",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_step_set_rule<ClassImbalance>};
 }

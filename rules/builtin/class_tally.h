@@ -92,6 +92,19 @@ struct ClassTally {
     return out;
   }
 
+  /// Of the newest steps that hold so many labels with predictions: how many of these are wrong; 0 without any.
+  [[nodiscard]] double wrong_share(double enough) const {
+    double all = 0;
+    double wrong = 0;
+    for (auto step = recent.rbegin(); step != recent.rend() && all < enough; ++step) {
+      for (const ClassCount& one : *step) {
+        all += one.labels;
+        wrong += one.wrong;
+      }
+    }
+    return all == 0 ? 0 : wrong / all;
+  }
+
   /// Steps at the front go as long as the others hold enough without them.
   void slide(const Classes& classes, std::vector<ClassCount> step) {
     const auto labels_of = [](const std::vector<ClassCount>& counts) {

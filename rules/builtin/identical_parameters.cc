@@ -7,8 +7,9 @@
 //         dimensions: at the second saved step without a change, since layers that start so on purpose
 //         (adapters, residual branches; gains of a normalisation over channels and points) are moved
 //         by the first update.
-// Quiet   for parameters that are not trained, for tensors with NaN or Inf, and for vectors that are
-//         written as [n, 1, 1]: scales, biases.
+// Quiet   for parameters that are not trained, for tensors with NaN or Inf, for vectors that are
+//         written as [n, 1, 1]: scales, biases; and beside a weight of the same shape in the same module whose
+//         values differ (means beside spreads, directions beside sizes), where both are in one record.
 // Source  our own; docs/rules/identical_parameters.md.
 
 #include <cmath>
@@ -53,10 +54,21 @@ struct IdenticalParameters {
       state.meant = 0;
       return kOk;
     }
+    if (name != nullptr && is_told_apart(*name, batch)) return kInsufficient;
     const bool gain = row.min() == 1 && name != nullptr && name->shape.size() == kGainRank;
     if (row.zero() != row.count() && !gain) return hit();
     if (state.meant++ == 0) state.since = batch.step;
     return state.meant >= 2 ? hit() : kInsufficient;
+  }
+
+  static bool is_told_apart(const Name& name, const RowBatch& batch) {
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      const Row other(batch.columns, batch.rows, i);
+      if (other.role() != core::Role::weight || !(other.min() < other.max())) continue;
+      const Name* its = batch.about(other);
+      if (its != nullptr && stands_beside(name, *its)) return true;
+    }
+    return false;
   }
 
   static double badness(const Config&, const State&, const Row* row) {
@@ -89,7 +101,7 @@ RuleDescriptor identical_parameters() {
           .needs = "collection weights",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<IdenticalParameters>};
 }

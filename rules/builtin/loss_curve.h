@@ -32,7 +32,8 @@ struct LossAround {
 struct LossCurve {
   static constexpr std::uint32_t kMedian = 5;
   static constexpr std::uint32_t kStuckPoints = 4;
-  static constexpr double kPlateau = 6;   // times num_steps: how long a slow start may take
+  static constexpr std::uint32_t kFalls = 3;  // in a row, each larger: a slow start ends
+  static constexpr double kPlateau = 6;       // times num_steps: how long a slow start may take
   static constexpr double kSame = 1e-6;   // of its size: a loss that differs by less has not moved
   static constexpr double kDigits = 1e6;  // a loss is rounded to six places at most,
   static constexpr double kRounded = 1e-6;  // and as exact as numbers are
@@ -84,7 +85,8 @@ struct LossCurve {
     const bool noisy = noise > 0 && num_steps > 1;
     if (seen > 0 && distance(step, last_point) < std::max<std::int64_t>(earned, 1)) {
       // The next point would say so too, some steps later.
-      if (!noisy || !(start.level() > 2 * std::fabs(first_point)) || !start.left(noise)) {
+      if (!noisy || !(start.level() > 2 * std::fabs(first_point)) || !start.left(noise) ||
+          is_near_zero(start.level())) {
         return std::nullopt;
       }
       now = {step, start.level()};
@@ -96,7 +98,7 @@ struct LossCurve {
     since = {};
     if (seen == 1) return kInsufficient;
     unsigned kinds = judge_early(lone);
-    if (noisy && !start.left(noise)) kinds = 0;
+    if (noisy && (!start.left(noise) || is_near_zero(now.loss))) kinds = 0;
     if (seen >= kMedian) kinds |= judge_median(num_steps, noise, around);
     if (kinds != 0) return Verdict{EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
     return seen < kMedian ? kInsufficient : kOk;
@@ -163,12 +165,13 @@ struct LossCurve {
     // What lies further below zero than it began above is no error but an objective, that of a policy
     // for example: it comes back to zero the better it is met. There only more than the first is a loss.
     const double level = noise > 0 && -best > first ? first : best;
-    rising = v > level + margin ? rising + 1 : 0;
+    const bool far = noise == 0 || !is_near_zero(v - level);
+    rising = v > level + margin && far ? rising + 1 : 0;
     if (rising >= 3 && above_best(kMedian, margin, noise)) kinds |= 1U << kRise;
     // A gain that noise alone makes is none that could be lost: the least of many medians lies about
     // two deviations below the first, and two points in a row differ by 1.13 on average.
     const bool real = gain > std::max(0.05 * std::fabs(first), noise * 3 * wobble / (seen - 1));
-    const bool back = real && median(3) > level + 0.5 * gain;
+    const bool back = real && far && median(3) > level + 0.5 * gain;
     lost = back ? lost + 1 : 0;
     if (lost >= 2 && above_best(3, 0.5 * gain, noise)) kinds |= 1U << kLost;
     // The first steps of a job are a warm-up: that they gain little says nothing yet, unless there is
@@ -177,7 +180,10 @@ struct LossCurve {
     const bool stands = warm(num_steps, around) ? flat(noise, more) : still(noise);
     // While the learning rate still rises, little was tried.
     const bool tried = noise == 0 || !around.warming;
-    if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried) kinds |= 1U << kStuck;
+    const bool left = noise > 0 && (gathers_speed() || comes_down() || is_near_zero(0));
+    if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried && !left) {
+      kinds |= 1U << kStuck;
+    }
     if (noise > 0 && (around.whole || (tried && is_exact(first))) && same()) kinds |= 1U << kStuck;
     return kinds;
   }
@@ -186,6 +192,12 @@ struct LossCurve {
   [[nodiscard]] double age() const {
     return std::max(static_cast<double>(brought),
                     static_cast<double>(distance(now.step, first_step)));
+  }
+  /// An objective that begins at zero, and is of both signs, has no size by which anything could be large: that
+  /// of a policy whose advantages are centred, say. There a distance must stand out from the scatter by far.
+  [[nodiscard]] bool is_near_zero(double distance) const {
+    const double deviation = scatter.deviation();
+    return !start.positive && std::fabs(first_point) < 3 * deviation && distance < 20 * deviation;
   }
   /// Whole data sets have no noise that could hide a slow start, and rounds are few.
   [[nodiscard]] bool warm(std::int64_t num_steps, LossAround around) const {
@@ -232,6 +244,29 @@ struct LossCurve {
       mean += points[i] / kStuckPoints;
     }
     return mean <= trend.height((kStuckPoints - 1) / 2.0);
+  }
+
+  /// Each of the latest points lies further below the one before than that did: a saddle is being left, from
+  /// which a table that starts at zero, or what begins alike, goes ever faster.
+  [[nodiscard]] bool gathers_speed() const {
+    double before = 0;
+    for (std::uint32_t i = kMedian - kFalls; i < kMedian; ++i) {
+      const double fall = points[i - 1] - points[i];
+      if (!(fall > before)) return false;
+      before = fall;
+    }
+    return true;
+  }
+
+  /// The newest two points lie below the two at the other end of the latest five, by a hundredth and by more than
+  /// noise makes: what had risen at first, as where a target moves too, is on its way down.
+  [[nodiscard]] bool comes_down() const {
+    LossBlock before = blocks[0];
+    LossBlock after = blocks[kMedian - 2];
+    before.merge(blocks[1]);
+    after.merge(blocks[kMedian - 1]);
+    const double error = std::sqrt(before.variance() / before.n + after.variance() / after.n);
+    return before.mean - after.mean > std::max(0.01 * std::fabs(first), 2.5 * error);
   }
 
   /// They tell that there is no movement at all.

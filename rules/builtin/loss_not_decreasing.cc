@@ -27,11 +27,17 @@
 //           increase  rise of more than increase_threshold_percent
 //           stuck     with flat_evaluations = k: none of the last k brought diff_percent
 // Quiet   until the medians are full; for values that are not finite; for what should grow, but for
-//         what is said above; preset tocsin also for other sets than the training set, when a step has
-//         several losses (adversarial training) and none of an evaluation set, and for `error` and `merror`, which
-//         count whole samples; stuck also while the learning rate rises, and 2 · num_steps steps
-//         beyond; rise and lost also of an objective (further below zero than it began above), which comes back
-//         to zero the better it is met, until it is worse than at first.
+//         what is said above. Preset tocsin also
+//           for other sets than the training set, when a step has several losses (adversarial training) and none
+//           of an evaluation set, and for `error` and `merror`, which count whole samples;
+//           while a metric that says how well the task is done (is_success: `reward`, `accuracy`, …) surely grows:
+//           stuck by its line, the others since the loss was at its best;
+//           of an objective that begins at zero, until it stands out from its scatter by far;
+//           stuck: while the learning rate rises (16 · num_steps at most) and 2 · num_steps steps beyond; while each
+//           of three points lies further below the one before than that did; while it comes down from where it
+//           had risen to;
+//           rise and lost: of an objective (further below zero than it began above), which comes back to zero the
+//           better it is met, until it is worse than at first.
 // Source  Amazon SageMaker Debugger, LossNotDecreasing; docs/rules/loss_not_decreasing.md.
 
 #include <algorithm>
@@ -42,6 +48,7 @@
 #include "rules/builtin/loss_interval.h"
 #include "rules/builtin/loss_jump.h"
 #include "rules/builtin/metric_name.h"
+#include "rules/builtin/success_course.h"
 #include "rules/builtin/whole_start.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
@@ -58,6 +65,8 @@ struct LossNotDecreasing {
                                                      "jump_margin", "train_set"};
   static constexpr std::size_t kTail = 20;
   static constexpr std::int64_t kSinceRise = 2;  // times num_steps
+  static constexpr std::int64_t kLongest =
+      16;  // times num_steps: a warm-up that has gained nothing by then never will
 
   struct Config : LossLimits {
     bool original = false;
@@ -77,6 +86,7 @@ struct LossNotDecreasing {
     Gap<6> gap{};
     double largest_rate = 0;   // so far
     std::int64_t rose_at = 0;  // step of that
+    SuccessCourse success;
   };
   static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
@@ -188,6 +198,7 @@ struct LossNotDecreasing {
       shared.largest_rate = one.value->value;
       shared.rose_at = point.step;
     }
+    if (shared.rose_at > kLongest * cfg.num_steps) return false;
     return shared.rated && distance(point.step, shared.rose_at) < kSinceRise * cfg.num_steps;
   }
 
@@ -198,7 +209,10 @@ struct LossNotDecreasing {
     bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
     around.rounds = point.mode == core::Mode::global;
-    if (!cfg.original) around.warming = warming(cfg, memory.shared<Shared>(), point, all);
+    if (!cfg.original) {
+      around.warming = warming(cfg, memory.shared<Shared>(), point, all);
+      memory.shared<Shared>().success.remember(point, all);
+    }
     for (const ReadSeries& one : all) {
       // Beside those of another set, values are of whole sets.
       around.whole = around.whole || (!one.trains && one.name.set != 0);
@@ -232,6 +246,11 @@ struct LossNotDecreasing {
         if (state->jump.take(loss, cfg.jump_margin)) verdict = with(kJump, verdict);
         const bool whole = around.whole && !lack && cfg.noise_factor > 0;
         if (state->start_of_sets.runs_away(loss, whole)) verdict = with(kEarly, verdict);
+        if (verdict) {
+          verdict = memory.shared<Shared>().success.unless_better(
+              *verdict,
+              {state->first_step, state->best_step, state->tail[kTail - 1 - LossJump::kNew].step});
+        }
       }
       if (!verdict) continue;
       const auto why = [&](const Subject& subject, unsigned kind) {

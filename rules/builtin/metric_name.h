@@ -118,6 +118,22 @@ inline MetricName metric_name(std::string_view name) {
   return out;
 }
 
+/// Whether the series says how well the task is done, by its name: `reward`, `episode_return`, `top5_accuracy`,
+/// `success_rate`. Not what says how far such values lie apart.
+inline bool is_success(std::string_view name) {
+  const words::Words all(name);
+  bool found = false;
+  for (std::size_t i = 0; i < all.count; ++i) {
+    const std::string_view word = all.word[i];
+    if (words::is_any(word, {"loss", "error", "std", "var", "variance", "entropy", "norm"})) {
+      return false;
+    }
+    found = found || words::is_any(word, {"reward", "rewards", "return", "returns", "rew", "score",
+                                          "success", "acc", "accuracy", "auc", "f1", "map"});
+  }
+  return found;
+}
+
 /// Whether the series should grow: as its producer states it, else by its name.
 inline bool should_grow(const SeriesValue& value, const MetricName& name) {
   return value.direction ? *value.direction == core::Direction::max : name.grows;

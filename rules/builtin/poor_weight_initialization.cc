@@ -12,7 +12,8 @@
 //         variance          an activation input with a variance above max_variance, or small_share (a quarter) of
 //                           them with one below min_variance; variance_ratio takes the least of those, too
 //         constant_weights  a weight matrix (rank >= 2, more than 64 elements) without variance that
-//                           is not 0: output layers and adapters are set to zero on purpose
+//                           is not 0: output layers and adapters are set to zero on purpose; nor does it stand beside
+//                           a weight of its shape in its module whose values differ
 //         large_weights     all weight matrices, two or more, multiply the variance of their input by more than
 //                           max_gain (weight_gain.h)
 // Quiet   for tensors of fewer than 2 elements, and after `steps`. A check whose inputs are not all
@@ -169,7 +170,7 @@ struct PoorWeightInitialization {
   }
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
     Seen seen;
-    for (const StepRow& row : set.rows) look(cfg, state, row, report.scope(), seen);
+    for (const StepRow& row : set.rows) look(cfg, state, set, row, report.scope(), seen);
     find_smallest(cfg, seen);
     const Verdict verdict = compare(cfg, state, seen);
     if (verdict.outcome == EvaluationOutcome::not_applicable) return;  // nothing that it reads
@@ -178,8 +179,8 @@ struct PoorWeightInitialization {
     });
   }
 
-  static void look(const Config& cfg, State& state, const StepRow& row, const Scope& scope,
-                   Seen& seen) {
+  static void look(const Config& cfg, State& state, const StepSet& set, const StepRow& row,
+                   const Scope& scope, Seen& seen) {
     const Name* name = scope.find(row.name());
     seen.gain.add(row, name, cfg.max_gain);
     if (row.role() == core::Role::loss) {
@@ -194,7 +195,9 @@ struct PoorWeightInitialization {
       ++seen.matrices;
       const bool gain = row.row.min == 1 && name->shape.size() == kGainRank;
       const bool constant = row.row.min == row.row.max && row.row.min != 0 && !gain;
-      if (constant && seen.constant == nullptr) seen.constant = &row;
+      if (constant && seen.constant == nullptr && !differs_beside(*name, set, scope)) {
+        seen.constant = &row;
+      }
     } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
                !(name != nullptr && is_index(name->dtype))) {
       if (is_beside(cfg, row, name)) return;
@@ -387,7 +390,7 @@ RuleDescriptor poor_weight_initialization() {
               "10) and looks at "
               "gradients and losses, which fires on 41 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "5",
+          .version = "6",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<PoorWeightInitialization>};
 }

@@ -10,19 +10,25 @@
 //           r > threshold (0.3) · (s − p), `updates` (2) times in a row; or
 //           r > once (1) · (s − p): both where the elements of W_p are 0.005 on average or more
 //           r > replaced (0.9), where r had been below a quarter of that for four saves or longer
+//           r / (s − p) > faster (3) times the most of late (each save back 0.85 of it; of four at least), also
+//           relative to the learning rate, `updates` times in a row, of 16 elements or more: what moves the
+//           weights is not what moved them before
 //           |W_s| < withered (0.1) · its largest norm so far, for 16 elements or more: single numbers
 //           pass through zero, many do not at once unless something takes them there
 //           |W| fell by `shrinks` (0.005) per step or faster, in 4 saves in a row, and by a fifth in these; of 16
 //           elements or more: at that pace two thirds are gone in 200 steps, and no step is remembered for longer
-// Quiet   for parameters that are not trained, empty tensors, and but for the last without the
-//         statistics.
+// Quiet   for parameters that are not trained, empty tensors, and but for the last two without the
+//         statistics; but for these also while the worker's training loss falls surely (loss_course.h) since the
+//         moves began: a table that starts at zero, a layer on its way out of a saddle. `while_falling`.
 // Source  our own; docs/rules/update_large.md. weight_update_ratio's limit of ten times the norm is
 //         passed by training that has long been lost, and a schedule that goes wrong or a checkpoint
 //         that was not read shows in the weights before it does in the loss.
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "rules/loss_course.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -30,6 +36,7 @@ namespace tocsin::rules {
 namespace {
 
 struct UpdateLarge {
+  static constexpr TensorUse kTensorUse = TensorUse::several;  // the training loss
   static constexpr std::span<const std::string_view> kKinds{};
   /// Layers that start at nothing, or nearly so, are many times their norm later without any fault.
   static constexpr double kOrdinary = 0.005;
@@ -41,16 +48,19 @@ struct UpdateLarge {
   static constexpr std::uint64_t kMany = 16;  // elements whose norm tells something
   static constexpr std::uint32_t kFalls = 4;  // saves in a row that a norm must fall
   static constexpr double kLeft = 0.8;        // of the norm, after these
-  enum class Sign : std::uint8_t { none, again, once, replaced, withered, shrinks };
+  static constexpr double kPaceForgets = 0.85;
+  enum class Sign : std::uint8_t { none, again, once, replaced, faster, withered, shrinks };
 
   struct Config {
     double threshold = 0.3;
     std::uint32_t updates = 2;
     double once = 1;
     double replaced = 0.9;
+    double faster = 3;
     double withered = 0.1;
     double shrinks = 0.005;
     std::int64_t warmup_steps = 2;
+    bool while_falling = false;
   };
   struct State {
     double ratio = 0;  // per step, of the latest update
@@ -71,6 +81,12 @@ struct UpdateLarge {
     double fell_from = 0;  // norm before it began to fall
     std::int64_t fell_since = 0;
     std::uint64_t falls = 0;  // saves in a row
+    double pace = 0;          // most of late: share of its norm per step,
+    double rated_pace = 0;    // and at the largest learning rate
+    double rate_share =
+        0;  // of the learning rate by the largest, at the save before; 0: none is known
+    std::int64_t faster_since = 0;
+    std::uint64_t faster = 0;  // saves in a row
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -85,12 +101,17 @@ struct UpdateLarge {
     in.optional("replaced", cfg.replaced, config::at_least(0.0),
                 "share of its norm that is too much between two saves for a matrix that hardly "
                 "moved before; 0 = off");
+    in.optional("faster", cfg.faster, config::at_least(0.0),
+                "times the pace of late, relative to the learning rate, that is too much `updates` "
+                "times in a row; 0 = off");
     in.optional("withered", cfg.withered, config::between(0.0, 1.0),
                 "share of its largest norm so far below which a matrix has withered; 0 = off");
     in.optional("shrinks", cfg.shrinks, config::between(0.0, 1.0),
                 "share of its norm per step that it must not lose in four saves in a row; 0 = off");
     in.optional("warmup_steps", cfg.warmup_steps, config::at_least(std::int64_t{0}),
                 "first steps, which are not judged");
+    in.optional("while_falling", cfg.while_falling,
+                "tell of moves also while the training loss surely falls");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"weights", {"delta"}}}; }
@@ -155,15 +176,44 @@ struct UpdateLarge {
     if (cfg.once > 0 && rms >= kOrdinary && state.delta > cfg.once * state.before * steps) {
       state.sign = Sign::once;
     }
+    if (speeds(cfg, state, row, batch) && state.sign == Sign::none) state.sign = Sign::faster;
     if (state.row >= cfg.updates) state.sign = Sign::again;
-    if (state.sign != Sign::none && state.sign != Sign::again) state.since = state.from;
     remember(state);
-    return state.sign == Sign::none ? kOk : hit();
+    if (state.sign == Sign::none) return kOk;
+    return learns(cfg, state, batch) ? kInsufficient : hit();
+  }
+
+  /// Whether the loss has fallen since the moves began: then they are what learning takes.
+  static bool learns(const Config& cfg, const State& state, const RowBatch& batch) {
+    const std::int64_t since = state.sign == Sign::again    ? state.since
+                               : state.sign == Sign::faster ? state.faster_since
+                                                            : state.from;
+    return !cfg.while_falling && batch.losses != nullptr && batch.losses->fallen_since(since);
   }
 
   static bool stands_out(const Config& cfg, const State& state) {
     return cfg.replaced > 0 && state.known >= kKnown && state.delta > cfg.replaced * state.before &&
            kStandsOut * state.usual * state.before < state.delta;
+  }
+
+  /// Whether it moves several times as fast as it did of late.
+  static bool speeds(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
+    const double now = std::isfinite(batch.learning_share) ? batch.learning_share : 1;
+    const double share = std::fmax(now, std::exchange(state.rate_share, now));
+    const double rated = state.ratio / share;
+    if (cfg.faster == 0 || row.count() < kMany || !std::isfinite(rated)) return false;
+    const double rms = state.before / std::sqrt(static_cast<double>(row.count()));
+    const bool above = state.known >= kKnown && rms >= kOrdinary &&
+                       state.ratio > cfg.faster * state.pace &&
+                       rated > cfg.faster * state.rated_pace;
+    if (!above) {
+      state.faster = 0;
+      state.pace = std::fmax(state.ratio, kPaceForgets * state.pace);
+      state.rated_pace = std::fmax(rated, kPaceForgets * state.rated_pace);
+      return false;
+    }
+    if (state.faster++ == 0) state.faster_since = state.from;
+    return state.faster >= cfg.updates;
   }
 
   static void remember(State& state) {
@@ -178,6 +228,7 @@ struct UpdateLarge {
   static Finding explain(const Config& cfg, const State& state, const Row*, const RowBatch* batch,
                          const Subject& subject, unsigned) {
     if (state.sign == Sign::replaced) return explain_replaced(cfg, state, batch, subject);
+    if (state.sign == Sign::faster) return explain_faster(cfg, state, batch, subject);
     if (state.sign == Sign::withered) return explain_withered(cfg, state, subject);
     if (state.sign == Sign::shrinks) return explain_shrinks(state, subject);
     const bool once = state.sign == Sign::once;
@@ -192,7 +243,7 @@ struct UpdateLarge {
         .advises(
             "Lower the learning rate, warm it up, or clip gradients; what was learnt before is "
             "overwritten at this pace.")
-        .since(state.since, state.row + 1)
+        .since(state.row > 1 ? state.since : state.from, std::max<std::uint64_t>(state.row, 1) + 1)
         .with("delta_l2", state.delta)
         .with("prev_l2", state.before)
         .with("from_step", state.from)
@@ -215,6 +266,26 @@ struct UpdateLarge {
         .with("delta_l2", state.delta)
         .with("prev_l2", state.before)
         .with("from_step", state.from);
+  }
+
+  static Finding explain_faster(const Config& cfg, const State& state, const RowBatch* batch,
+                                const Subject& subject) {
+    return Finding::that("update_per_step", state.ratio)
+        .is(">", "faster_than_of_late", cfg.faster * state.pace)
+        .says(sentence(
+            "{} moves far faster than it did: by {} % of its norm per step between steps {} and "
+            "{}{}{}; "
+            "of late it was {} % at most, and the loss does not fall (limit {} times that).",
+            subject.name, 100 * state.ratio, state.from, batch->step,
+            subject.worker.empty() ? "" : " on ", subject.worker, 100 * state.pace, cfg.faster))
+        .advises(
+            "Look at what changed at that step: data, its scale or its order, the loss, another "
+            "writer of the weights, or memory that does not hold what it is given.")
+        .since(state.faster_since, state.faster + 1)
+        .with("delta_l2", state.delta)
+        .with("prev_l2", state.before)
+        .with("from_step", state.from)
+        .with("pace_of_late", state.pace);
   }
 
   static Finding explain_withered(const Config& cfg, const State& state, const Subject& subject) {
@@ -262,7 +333,7 @@ RuleDescriptor update_large() {
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "5",
+      .version = "6",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

@@ -73,6 +73,8 @@ struct WeightUpdateRatio {
   static constexpr double kNothing = 1e-4;
   static constexpr double kSameSize = 1e-6;  // relative
   static constexpr double kFades = 10;       // an update that is smaller by less has not stopped
+  // A single number that turns round is where it was at the save before; many are not at once.
+  static constexpr std::uint32_t kStands = 3;  // saves in a row
 
   struct Config {
     std::optional<std::int64_t> num_steps;
@@ -103,7 +105,8 @@ struct WeightUpdateRatio {
     std::int64_t step = 0;
     std::uint64_t elements = 0;  // of the row that is judged
     bool proven = false;         // by deltas, not by the bound of two norms
-    Gap<7> gap{};
+    Gap<3> gap{};
+    std::uint32_t small = 0;  // times in a row that it was too small
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes, .roles = {core::Role::weight}}; }
@@ -260,6 +263,7 @@ struct WeightUpdateRatio {
     if (state.saved.size > 0 && (other || state.saved.at(items, 0).step >= batch.step)) {
       state.saved.clear();  // another shape, or the run went back to an earlier step
       state.usual = state.last = 0;
+      state.small = 0;
       state.still = -1;
     }
     const double l2 = row.l2();
@@ -268,7 +272,9 @@ struct WeightUpdateRatio {
     Verdict verdict = known ? judge(cfg, state, batch, row.dtype()) : kInsufficient;
     const bool small =
         verdict.outcome == EvaluationOutcome::hit && verdict.kinds == 1U << kTooSmall;
-    if (small && cfg.per_step && (at_limits(row) || fades(state))) verdict = kInsufficient;
+    if (known) state.small = small ? state.small + 1 : 0;
+    const bool turns = count == 1 && state.small < kStands;
+    if (small && cfg.per_step && (turns || at_limits(row) || fades(state))) verdict = kInsufficient;
     if (verdict.outcome == EvaluationOutcome::ok) state.last = state.ratio;
     state.count = count;
     state.shape = shape;
@@ -375,7 +381,7 @@ RuleDescriptor weight_update_ratio() {
               "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
-          .version = "6",
+          .version = "7",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

@@ -11,6 +11,8 @@
 namespace tocsin::rules {
 namespace {
 
+bool trains(core::Mode mode) { return mode == core::Mode::train || mode == core::Mode::global; }
+
 std::uint64_t loss_scale_hash() {
   static const std::uint64_t kHash = core::name_hash("loss_scale");
   return kHash;
@@ -84,6 +86,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.set_learning_rate(run.workers[worker].learning_rate, run.workers[worker].max_learning_rate);
   batch.names = &run.names.table;
   batch.worker = &run.workers[worker];
+  batch.losses = &run.workers[worker].losses;
   batch.sparse = sparse_;
   batch.vectors = vectors_;
   Place place = at_step(header.mode, header.step, header.global_step, header.time);
@@ -202,6 +205,9 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
       ended = true;
     }
     seen = std::max(seen, steps[i]);
+    if (core::meta::role(metas[i]) == core::Role::loss && trains(header.mode)) {
+      run.workers[worker].losses.add(names[i], steps[i], x);
+    }
     if (here.wanted.size() < here.slots.size() ||
         (here.unresolved && here.names_version != run.names.version)) {
       units_.resolve(run, here);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rules/archive.h"
+#include "rules/loss_course.h"
 #include "rules/promise.h"
 #include "rules/rule.h"
 #include "rules/run/flat_index.h"
@@ -49,6 +50,7 @@ struct Worker {
   // What it last said of its learning rate, and the most it ever said; NaN: nothing.
   double learning_rate = std::numeric_limits<double>::quiet_NaN();
   double max_learning_rate = std::numeric_limits<double>::quiet_NaN();
+  LossCourse losses;
   std::array<std::int64_t, 8> step_times{};  // latest durations, for the idle limit
   std::uint32_t steps_timed = 0;
   Life gap_life;
@@ -68,8 +70,8 @@ struct Worker {
     io_all(a, w.name_hash, w.rank, w.name, w.node, w.named, w.incarnation, w.sequence,
            w.has_sequence, w.unsequenced, w.agent, w.gone, w.idle, w.skewed, w.gap, w.last_arrival,
            w.last_progress, w.last_time, w.promise, w.mark, w.seen, w.pass, w.active, w.mode,
-           w.loss_scale, w.learning_rate, w.max_learning_rate, w.step_times, w.steps_timed,
-           w.gap_life, w.gap_frames, w.own_names);
+           w.loss_scale, w.learning_rate, w.max_learning_rate, w.losses, w.step_times,
+           w.steps_timed, w.gap_life, w.gap_frames, w.own_names);
   }
 };
 

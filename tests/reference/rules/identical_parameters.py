@@ -1,7 +1,7 @@
 """49 identical_parameters (detection quality, section 3): a weight matrix of more than 64 elements without variance. Modes
 train and global. All zeros, and ones of three dimensions, count from the second saved step in a row on: layers that start so on
 purpose (adapters, residual branches, gains of a normalisation) are moved by the first update. A matrix has two dimensions that
-are larger than 1."""
+are larger than 1. Beside a weight of its shape in its module whose values differ, a constant one is insufficient."""
 import math
 
 from tests.reference import columns
@@ -17,11 +17,20 @@ def may_be_meant(row):
     return alike and (row.columns["min"] == 0 or (row.columns["min"] == 1 and len(row.known.shape) == 3))
 
 
-def judge(row, before):
+def is_told_apart(row, rows):
+    """`rows`: of the same step."""
+    module = row.name.rpartition(".")[0]
+    return bool(module) and any(one.role == "weight" and one.name != row.name and one.name.rpartition(".")[0] == module
+                                and one.known.shape == row.known.shape and one.columns["min"] < one.columns["max"] for one in rows)
+
+
+def judge(row, before, rows):
     if row.columns["count"] <= 64 or sum(n > 1 for n in row.known.shape) < 2:
         return NOT_APPLICABLE
     v = columns.variance(row.columns)
     if not math.isfinite(v):
+        return INSUFFICIENT
+    if row.columns["min"] == row.columns["max"] and is_told_apart(row, rows):
         return INSUFFICIENT
     if may_be_meant(row) and not (before and may_be_meant(before)):
         return INSUFFICIENT
@@ -33,7 +42,8 @@ def evaluate(p, history):
     for row in history.rows:
         if row.scalar or not selects(p, row, roles={"weight"}) or not wants(p, row, TRAINING):
             continue
-        outcome = judge(row, finite.get(row_unit(row)))
+        rows = [one for one in history.rows if (one.rank, one.mode, one.step, one.scalar) == (row.rank, row.mode, row.step, False)]
+        outcome = judge(row, finite.get(row_unit(row)), rows)
         out.append(Evaluation(row_unit(row), outcome, row.step))
         if math.isfinite(columns.variance(row.columns)) if row.columns["count"] else False:
             finite[row_unit(row)] = row

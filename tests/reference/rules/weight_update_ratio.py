@@ -3,7 +3,7 @@
 Two plain norms bound r from below only: they may prove `too_large`, never anything else. Preset tocsin: r per step, and
 `too_small` relative to the learning rate by the largest so far, the smaller share of both ends. An update that a tensor which moved as it
 last did would lose to rounding is not judged at half the largest rate and less, for a tenth of the steps so far. Elements of one size and both
-signs are clipped to it.
+signs are clipped to it. A single number must be too small three saves in a row: where it turns round it is so once.
 """
 import math
 
@@ -15,6 +15,7 @@ TOCSIN = {"small_threshold": 1e-6}
 NOT_TRAINABLE = 21
 RESOLUTION = {"f64": 2.0 ** -52, "c128": 2.0 ** -52, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "f8_e4m3": 2.0 ** -3, "f8_e5m2": 2.0 ** -2}
 FLOAT32 = 2.0 ** -23
+UNKNOWN = object()  # in place of a ratio: there is nothing to compare with
 
 
 class Tensor:
@@ -24,6 +25,7 @@ class Tensor:
         self.saved = []
         self.still = None  # the step from which on it has not moved
         self.last = None  # ratio where it moved, or had become smaller by and by since
+        self.small = 0  # times in a row that it was too small
         self.usual = None  # relative update per step at the largest rate, where it last was not too small
 
 
@@ -65,8 +67,14 @@ def at_limits(row):
 def judge(p, tensor, row):
     """(outcome, kinds). Preset tocsin: an update that has become small by and by, each at least a tenth of the one before, has not stopped."""
     outcome, kinds, r = judge_ratio(p, tensor, row)
-    if p["preset"] == "tocsin" and kinds == ("too_small",) and tensor.last and 10 * r >= tensor.last:
-        outcome, kinds, tensor.last = INSUFFICIENT, (), r
+    if r is UNKNOWN:
+        return outcome, kinds
+    tensor.small = tensor.small + 1 if kinds == ("too_small",) else 0
+    if p["preset"] == "tocsin" and kinds == ("too_small",):
+        if at_limits(row) or (row.columns["count"] == 1 and tensor.small < 3):
+            return INSUFFICIENT, ()
+        if tensor.last and 10 * r >= tensor.last:
+            outcome, kinds, tensor.last = INSUFFICIENT, (), r
     elif outcome == OK:
         tensor.last = r
     return outcome, kinds
@@ -76,10 +84,10 @@ def judge_ratio(p, tensor, row):
     """(outcome, kinds, r as it is compared)"""
     saved = tensor.saved
     if row.columns["count"] == 0 or row.flag(NOT_TRAINABLE):
-        return NOT_APPLICABLE, (), None
+        return NOT_APPLICABLE, (), UNKNOWN
     older = previous(p, saved, row)
     if older is None:
-        return INSUFFICIENT, (), None
+        return INSUFFICIENT, (), UNKNOWN
     proven = measured(row) is not None and measured(row)[0] == older
     if proven:
         _, delta, before = measured(row)
@@ -100,7 +108,7 @@ def judge_ratio(p, tensor, row):
     if p["preset"] == "tocsin" and row.learning_rate is not None:
         if row.largest_rate == 0 and row.step >= 5:
             small = r < p["small_threshold"]  # no schedule has begun
-            return (INSUFFICIENT, (), None) if small and at_limits(row) else (HIT, ("too_small",), r) if small else (OK, (), r)
+            return (HIT, ("too_small",), r) if small else (OK, (), r)
         if row.learning_rate == 0:
             return INSUFFICIENT, (), None  # nothing was to move
         if saved and saved[-1].step == older == row.step - 1 and saved[-1].learning_rate == 0:
@@ -116,8 +124,6 @@ def judge_ratio(p, tensor, row):
         lost = tensor.usual and tensor.usual * share < 4 * RESOLUTION.get(row.dtype, FLOAT32)
         if lost and share <= 0.5 and row.step - tensor.still <= 0.1 * row.step:
             return INSUFFICIENT, (), None  # rounding explains it
-    if r < p["small_threshold"] and p["preset"] == "tocsin" and at_limits(row):
-        return INSUFFICIENT, (), None
     return (HIT, ("too_small",), r) if r < p["small_threshold"] else (OK, (), r)
 
 

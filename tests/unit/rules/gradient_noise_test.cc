@@ -13,8 +13,8 @@ using core::Role;
 
 /// A gradient of so many elements of deviation `rms`: `size` and `sum` deviations off what is
 /// expected of normal numbers, the largest so many deviations.
-core::SummaryRow gradient(const std::string& name, std::uint64_t count, double rms, double size = 0,
-                          double sum = 0, double largest = 3) {
+core::SummaryRow gradient_of(const std::string& name, std::uint64_t count, double rms,
+                             double size = 0, double sum = 0, double largest = 3) {
   const auto n = static_cast<double>(count);
   core::SummaryRow row = row_of(name, Role::gradient, count, rms * std::sqrt(n), 0);
   row.sumsq = n * rms * rms;
@@ -49,7 +49,8 @@ struct Backward {
 };
 
 TEST(GradientNoise, NormalNumbersAreToldAtTheThirdSave) {
-  const std::vector<core::SummaryRow> noise{gradient("a", 4096, 0.1), gradient("b", 4096, 0.2)};
+  const std::vector<core::SummaryRow> noise{gradient_of("a", 4096, 0.1),
+                                            gradient_of("b", 4096, 0.2)};
   EXPECT_FALSE(Backward().told(2, noise));
   Backward job;
   ASSERT_TRUE(job.told(3, noise));
@@ -61,7 +62,8 @@ TEST(GradientNoise, NormalNumbersAreToldAtTheThirdSave) {
 }
 
 TEST(GradientNoise, SmallModelsTakeMoreSaves) {
-  const std::vector<core::SummaryRow> noise{gradient("a", 1000, 0.1), gradient("b", 1000, 0.2)};
+  const std::vector<core::SummaryRow> noise{gradient_of("a", 1000, 0.1),
+                                            gradient_of("b", 1000, 0.2)};
   EXPECT_FALSE(Backward().told(9, noise)) << "18 000 elements";
   EXPECT_TRUE(Backward().told(10, noise));
   EXPECT_TRUE(Backward("{elements: 6000}").told(3, noise));
@@ -69,24 +71,24 @@ TEST(GradientNoise, SmallModelsTakeMoreSaves) {
 
 TEST(GradientNoise, OneTensorThatLooksOtherwiseIsEnoughAgainstIt) {
   const auto told = [](const core::SummaryRow& other) {
-    return Backward().told(9, {gradient("a", 4096, 0.1), gradient("b", 4096, 0.2), other});
+    return Backward().told(9, {gradient_of("a", 4096, 0.1), gradient_of("b", 4096, 0.2), other});
   };
-  EXPECT_TRUE(told(gradient("c", 4096, 0.3)));
-  EXPECT_FALSE(told(gradient("c", 4096, 0.3, -4.1))) << "some elements matter more";
-  EXPECT_FALSE(told(gradient("c", 4096, 0.3, 4.1)));
-  EXPECT_FALSE(told(gradient("c", 4096, 0.3, 0, 4.6))) << "all go one way";
-  EXPECT_FALSE(told(gradient("c", 4096, 0.3, 0, 0, 6.6))) << "1.6 · 4.08 deviations";
-  EXPECT_TRUE(told(gradient("c", 4096, 0.3, 0, 0, 6.5)));
-  EXPECT_FALSE(told(gradient("c", 4096, 0))) << "zeros";
-  EXPECT_FALSE(told(gradient("c", 4096, std::nan(""))));
-  EXPECT_TRUE(told(gradient("c", 127, 0.3, 99))) << "too small to tell";
+  EXPECT_TRUE(told(gradient_of("c", 4096, 0.3)));
+  EXPECT_FALSE(told(gradient_of("c", 4096, 0.3, -4.1))) << "some elements matter more";
+  EXPECT_FALSE(told(gradient_of("c", 4096, 0.3, 4.1)));
+  EXPECT_FALSE(told(gradient_of("c", 4096, 0.3, 0, 4.6))) << "all go one way";
+  EXPECT_FALSE(told(gradient_of("c", 4096, 0.3, 0, 0, 6.6))) << "1.6 · 4.08 deviations";
+  EXPECT_TRUE(told(gradient_of("c", 4096, 0.3, 0, 0, 6.5)));
+  EXPECT_FALSE(told(gradient_of("c", 4096, 0))) << "zeros";
+  EXPECT_FALSE(told(gradient_of("c", 4096, std::nan(""))));
+  EXPECT_TRUE(told(gradient_of("c", 127, 0.3, 99))) << "too small to tell";
 }
 
 // Each may stray so far, but not all of them.
 TEST(GradientNoise, AllTogetherTellMoreThanOne) {
   const auto told = [](double size, double other, double sum) {
     return Backward().told(
-        3, {gradient("a", 4096, 0.1, size, sum), gradient("b", 4096, 0.2, other, sum)});
+        3, {gradient_of("a", 4096, 0.1, size, sum), gradient_of("b", 4096, 0.2, other, sum)});
   };
   EXPECT_TRUE(told(1.2, 1.2, 1));
   EXPECT_FALSE(told(1.3, 1.3, 1)) << "1.3 · √6 is more than three";
@@ -96,10 +98,11 @@ TEST(GradientNoise, AllTogetherTellMoreThanOne) {
 }
 
 TEST(GradientNoise, WhatIsNoNoiseBeginsTheWindowAnew) {
-  const std::vector<core::SummaryRow> noise{gradient("a", 4096, 0.1), gradient("b", 4096, 0.2)};
+  const std::vector<core::SummaryRow> noise{gradient_of("a", 4096, 0.1),
+                                            gradient_of("b", 4096, 0.2)};
   Backward job;
   job.told(2, noise);
-  job.save({noise[0], gradient("b", 4096, 0.2, -9)});
+  job.save({noise[0], gradient_of("b", 4096, 0.2, -9)});
   EXPECT_FALSE(job.told(2, noise));
   EXPECT_TRUE(job.told(1, noise));
 }
@@ -107,27 +110,30 @@ TEST(GradientNoise, WhatIsNoNoiseBeginsTheWindowAnew) {
 // Differential privacy adds noise of one deviation to all parameters.
 TEST(GradientNoise, NoiseOfOneDeviationIsMeant) {
   const auto told = [](double other, const char* with) {
-    return Backward(with).told(5, {gradient("a", 4096, 0.1), gradient("b", 4096, other)});
+    return Backward(with).told(5, {gradient_of("a", 4096, 0.1), gradient_of("b", 4096, other)});
   };
   EXPECT_FALSE(told(0.1, "{}"));
   EXPECT_FALSE(told(0.1199, "{}"));
   EXPECT_TRUE(told(0.1201, "{}"));
   EXPECT_TRUE(told(0.1001, "{same_deviation: 1}"));
   Backward most;
-  const std::vector<core::SummaryRow> alike{gradient("a", 4096, 0.1), gradient("b", 4096, 0.1)};
-  EXPECT_FALSE(most.told(1, {gradient("a", 4096, 0.1), gradient("b", 4096, 0.2)}));
+  const std::vector<core::SummaryRow> alike{gradient_of("a", 4096, 0.1),
+                                            gradient_of("b", 4096, 0.1)};
+  EXPECT_FALSE(most.told(1, {gradient_of("a", 4096, 0.1), gradient_of("b", 4096, 0.2)}));
   EXPECT_FALSE(most.told(2, alike)) << "two of three";
   Backward few;
   EXPECT_FALSE(few.told(1, alike));
-  EXPECT_TRUE(few.told(2, {gradient("a", 4096, 0.1), gradient("b", 4096, 0.2)})) << "one of three";
+  EXPECT_TRUE(few.told(2, {gradient_of("a", 4096, 0.1), gradient_of("b", 4096, 0.2)}))
+      << "one of three";
 }
 
 TEST(GradientNoise, OneGradientOrLateStepsAreNotJudged) {
   Backward one;
-  EXPECT_FALSE(one.told(20, {gradient("a", 4096, 0.1)}));
+  EXPECT_FALSE(one.told(20, {gradient_of("a", 4096, 0.1)}));
   one.rule.feed(one.worker.end());
   EXPECT_EQ(one.rule.rule_state(), "NoData");
-  const std::vector<core::SummaryRow> noise{gradient("a", 4096, 0.1), gradient("b", 4096, 0.2)};
+  const std::vector<core::SummaryRow> noise{gradient_of("a", 4096, 0.1),
+                                            gradient_of("b", 4096, 0.2)};
   EXPECT_FALSE(Backward("{steps: 20}").told(9, noise));
   EXPECT_TRUE(Backward("{steps: 21}").told(3, noise));
 }

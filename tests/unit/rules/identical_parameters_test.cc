@@ -85,6 +85,29 @@ TEST(IdenticalParameters, FrozenAndBrokenOnes) {
   EXPECT_EQ(layer.rule.judge(2, matrix(HUGE_VAL)), "insufficient_data");
 }
 
+TEST(IdenticalParameters, BesideAnotherOfItsShapeInItsModuleThatDiffersItIsToldApart) {
+  const auto told = [](const TensorValues& beside, std::vector<std::int64_t> shape) {
+    RuleHarness rule = RuleHarness::of("identical_parameters");
+    FakeWorker worker;
+    rule.feed(worker.dictionary(
+        {{core::DictionaryType::tensor, "0.spread", Role::weight, core::Dtype::f32, {10, 10}},
+         {core::DictionaryType::tensor, beside.name, Role::weight, core::Dtype::f32, shape}}));
+    rule.feed(worker.summary(
+        core::Mode::train, 0,
+        {summarize({"0.spread", std::vector<double>(100, -4), Role::weight}), summarize(beside)}));
+    return rule.firing().size();
+  };
+  TensorValues means{"0.mean", std::vector<double>(100, 0.1), Role::weight};
+  means.values[3] = 0.2;
+  EXPECT_EQ(told(means, {10, 10}), 0U) << "spreads of weights that are drawn anew";
+  EXPECT_EQ(told(means, {20, 5}), 1U) << "of another shape";
+  means.name = "1.mean";
+  EXPECT_EQ(told(means, {10, 10}), 1U) << "of another module";
+  means.name = "0.mean";
+  means.values[3] = 0.1;
+  EXPECT_EQ(told(means, {10, 10}), 2U) << "neither differs";
+}
+
 TEST(IdenticalParameters, OnlyInTraining) {
   Layer layer;
   RowContext evaluation;

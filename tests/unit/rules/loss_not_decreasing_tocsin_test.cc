@@ -220,6 +220,19 @@ TEST(LossNotDecreasing, APlateauIsNoneWhileTheLearningRateRises) {
   EXPECT_GE(told_at(80), 90) << "ten steps beyond the largest rate";
 }
 
+TEST(LossNotDecreasing, AWarmUpThatGainsNothingIsAwaitedSixteenTimesNumSteps) {
+  SeriesBench rule("loss_not_decreasing");
+  std::int64_t told = -1;
+  for (std::int64_t i = 0; i < 300 && told < 0; ++i) {
+    rule.step(core::Mode::train, i,
+              {{"loss", 2.3 + 0.001 * loss_noise(i), core::Role::loss},
+               {"learning_rate", 1e-6 * static_cast<double>(i), core::Role::metric}});
+    if (!rule.told.empty()) told = i;
+  }
+  EXPECT_GT(told, 160);
+  EXPECT_LE(told, 175);
+}
+
 TEST(LossNotDecreasing, SeveralMetricsOfASetAreNoAdversaries) {
   const auto told = [](bool validation) {
     SeriesBench rule("loss_not_decreasing", "{num_steps: 1}");

@@ -148,6 +148,22 @@ TEST(PoorWeightInitialization, WeightsThatAreAllAlikeFire) {
   EXPECT_EQ(original.kinds(), "");
 }
 
+TEST(PoorWeightInitialization, BesideOneThatDiffersAConstantIsASpread) {
+  const auto kinds = [](std::vector<std::int64_t> shape) {
+    Start job;
+    job.rule.feed(job.worker.dictionary(
+        {Entry{core::DictionaryType::tensor, "l.spread", Role::weight, core::Dtype::f32, {10, 10}},
+         Entry{core::DictionaryType::tensor, "l.mean", Role::weight, core::Dtype::f32, shape}}));
+    core::SummaryRow means = spread("l.mean", Role::weight, 0.01, 100);
+    means.min = -0.3;
+    means.max = 0.3;
+    job.send({constant("l.spread", 100), means});
+    return job.kinds();
+  };
+  EXPECT_EQ(kinds({10, 10}), "");
+  EXPECT_EQ(kinds({4, 25}), "constant_weights ") << "of another shape";
+}
+
 // What all weights of a model multiply variances by: two matrices of 10 · 10, a vector beside them.
 struct Gains : Start {
   explicit Gains(const std::string& with = "{}", const std::string& preset = "tocsin")

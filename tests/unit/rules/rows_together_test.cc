@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint32_t kUnits = 40;
+constexpr std::uint32_t kTogether = 40;
 constexpr std::uint32_t kBefore = 5;  // units of the roster before those of the frame
 
 /// Columns of a frame whose rows are mostly fine.
@@ -28,7 +28,7 @@ class Frame {
  public:
   Frame(std::mt19937_64& random, bool troubled) : random_(random) {
     std::vector<core::SummaryRow> rows;
-    for (std::uint32_t i = 0; i < kUnits; ++i) rows.push_back(row(i, troubled && one_in(6)));
+    for (std::uint32_t i = 0; i < kTogether; ++i) rows.push_back(row(i, troubled && one_in(6)));
     for (std::size_t k = 0; k < core::summary_column::columns; ++k) {
       for (const core::SummaryRow& each : rows) {
         bytes_.append(reinterpret_cast<const char*>(&each) + k * core::kColumnBytes,
@@ -130,13 +130,13 @@ Answer judged(const RowProgram& rule, const Frame& frame, std::int64_t step,
               const std::vector<std::uint32_t>& rows, const std::vector<Life>& lives,
               std::vector<std::byte> states, bool side_by_side) {
   std::vector<std::uint32_t> slots;
-  for (std::uint32_t i = 0; i < kUnits; ++i) slots.push_back(kBefore + i);
+  for (std::uint32_t i = 0; i < kTogether; ++i) slots.push_back(kBefore + i);
   RowBatch batch;
   batch.columns = frame.columns();
-  batch.rows = kUnits;
+  batch.rows = kTogether;
   batch.slots = slots;
   batch.first = side_by_side ? kBefore : RowBatch::kSkip;
-  const std::vector<std::uint64_t> shapes(kBefore + kUnits);
+  const std::vector<std::uint64_t> shapes(kBefore + kTogether);
   if (side_by_side) batch.shapes = shapes;  // else rules ask for each
   batch.mode = core::Mode::train;
   batch.step = step;
@@ -159,21 +159,21 @@ TEST_P(RowsTogether, AreJudgedAsOneByOne) {
   const auto* rule = dynamic_cast<const RowProgram*>(program.get());
   ASSERT_NE(rule, nullptr);
   std::mt19937_64 random(7);
-  std::vector<std::byte> states((kBefore + kUnits) * rule->state_bytes());
-  for (std::size_t i = 0; i < kBefore + kUnits; ++i) {
+  std::vector<std::byte> states((kBefore + kTogether) * rule->state_bytes());
+  for (std::size_t i = 0; i < kBefore + kTogether; ++i) {
     rule->init(states.data() + i * rule->state_bytes());
   }
   std::size_t quiet = 0;
   for (std::int64_t step = 0; step < 300; ++step) {
     const Frame frame(random, random() % 2 == 0);
-    std::vector<Life> lives(kBefore + kUnits);
+    std::vector<Life> lives(kBefore + kTogether);
     if (random() % 8 == 0) lives[random() % lives.size()].open = 1;
     if (random() % 8 == 0) lives[random() % lives.size()].hits = 2;
     if (random() % 8 == 0) lives[random() % lives.size()].oks = 2;  // no longer under way
     std::vector<std::uint32_t> rows;
     const auto from = static_cast<std::uint32_t>(random() % 3 == 0 ? random() % 10 : 0);
     const bool gaps = random() % 4 == 0;
-    for (std::uint32_t i = from; i < kUnits; ++i) {
+    for (std::uint32_t i = from; i < kTogether; ++i) {
       if (!gaps || i % 3 != 1) rows.push_back(i);
     }
     const Answer together = judged(*rule, frame, step, rows, lives, states, true);

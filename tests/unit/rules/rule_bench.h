@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/loss_course.h"
 #include "rules/rule.h"
 #include "rules/run/names.h"
 #include "tests/support/rule_harness.h"
@@ -66,6 +67,7 @@ struct RowContext {
   double max_learning_rate = std::nan("");
   double loss_scale = 1;
   core::Mode mode = core::Mode::train;
+  const LossCourse* losses = nullptr;
 };
 
 /// A row rule and one unit of it.
@@ -115,6 +117,7 @@ class RowBench {
     batch.vectors = extensions.vectors;
     batch.set_learning_rate(with.learning_rate, with.max_learning_rate);
     batch.names = &names_;
+    batch.losses = with.losses;
     std::vector<RowHit> noted;
     EvaluationCounts counts{};
     rule_->judge(batch, std::span(&slot, 1), state_.data(), &life, noted, counts);

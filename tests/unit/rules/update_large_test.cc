@@ -21,8 +21,8 @@ struct Matrix {
   std::string saved(std::int64_t step, double l2, const char* name = "fc.weight") {
     return rule.judge(step, row_of(name, Role::weight, 10, l2, l2, flags));
   }
-  std::string moved(std::int64_t step, std::int64_t from, double delta, double before) {
-    RowContext with;
+  std::string moved(std::int64_t step, std::int64_t from, double delta, double before,
+                    RowContext with = {}) {
     with.sparse = {{SparseStat::delta_l2, delta},
                    {SparseStat::prev_l2, before},
                    {SparseStat::delta_from_step, static_cast<double>(from)}};
@@ -133,6 +133,85 @@ TEST(UpdateLarge, FewElementsMayShrinkAndItCanBeLeftOut) {
       norm *= 0.9;
     }
   }
+}
+
+// A worker's losses: flat at `level` for 20 steps, then five of `newest`.
+LossCourse course(double level, double newest) {
+  LossCourse out;
+  for (int i = 0; i < 25; ++i) out.add(1, i, i < 20 ? level : newest);
+  return out;
+}
+
+TEST(UpdateLarge, WhatMovesFarWhileTheLossFallsLearns) {
+  const LossCourse falls = course(4.16, 3.5);
+  const LossCourse stands = course(4.16, 4.16);
+  RowContext learning;
+  learning.losses = &falls;
+  Matrix table;  // it starts next to zero and grows many times over
+  EXPECT_EQ(table.moved(20, 10, 80, 10, learning), "ok");
+  EXPECT_EQ(table.moved(30, 20, 80, 20, learning), "insufficient_data") << "0.4 per step, twice";
+  EXPECT_EQ(table.moved(40, 30, 500, 40, learning), "insufficient_data") << "once";
+  RowContext not_learning;
+  not_learning.losses = &stands;
+  EXPECT_EQ(table.moved(50, 40, 80, 20, not_learning), "hit");
+  EXPECT_EQ(table.rule.finding->first_step, 10);
+  Matrix always("{while_falling: true}");
+  EXPECT_EQ(always.moved(20, 10, 80, 10, learning), "ok");
+  EXPECT_EQ(always.moved(30, 20, 80, 20, learning), "hit");
+}
+
+struct Wide {
+  RowBench rule;
+  std::int64_t step = 0;
+  explicit Wide(const std::string& with = "{}") : rule("update_large", with) {
+    rule.knows("fc.weight", {4, 4});
+  }
+  /// Moves by such a share of its norm per step, at a share of the largest learning rate.
+  std::string moved(double pace, double rate = 1, std::uint64_t count = 16) {
+    RowContext with;
+    with.learning_rate = rate;
+    with.max_learning_rate = 1;
+    step += 10;
+    with.sparse = {{SparseStat::delta_l2, 10 * pace * 10},
+                   {SparseStat::prev_l2, 10},
+                   {SparseStat::delta_from_step, static_cast<double>(step - 10)}};
+    return rule.judge(step, row_of("fc.weight", Role::weight, count, 10, 10), with);
+  }
+};
+
+TEST(UpdateLarge, ThreeTimesThePaceOfLateTwiceInARowIsNotWhatMovedItBefore) {
+  Wide w;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(w.moved(0.002), "ok");
+  EXPECT_EQ(w.moved(0.0061), "ok") << "once may be chance";
+  EXPECT_EQ(w.moved(0.0061), "hit");
+  EXPECT_NEAR(w.rule.finding->observed.value, 0.0061, 1e-12);
+  EXPECT_EQ(w.rule.finding->first_step, 40);
+  EXPECT_EQ(w.moved(0.0061), "hit") << "it goes on";
+  Wide limit;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(limit.moved(0.002), "ok");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(limit.moved(0.0059), "ok") << "below three times";
+  Wide forgets;
+  EXPECT_EQ(forgets.moved(0.02), "ok") << "the first steps move it far";
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(forgets.moved(0.001), "ok");
+  EXPECT_EQ(forgets.moved(0.01), "ok");
+  EXPECT_EQ(forgets.moved(0.01), "hit") << "0.02 · 0.85²⁰ is less than 0.001";
+}
+
+TEST(UpdateLarge, APaceIsSeenBesideTheLearningRateToo) {
+  Wide restart;  // the rate falls to a tenth, and starts anew
+  for (const double rate : {1.0, 0.8, 0.5, 0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 1.0, 1.0, 0.9}) {
+    EXPECT_EQ(restart.moved(0.002 * rate, rate), "ok") << rate;
+  }
+  Wide decay;  // the rate falls faster than the weights slow down
+  for (const double rate : {1.0, 1.0, 1.0, 1.0, 1.0, 0.01, 0.01, 0.01}) {
+    EXPECT_EQ(decay.moved(rate == 1 ? 0.002 : 0.001, rate), "ok") << rate;
+  }
+  Wide few;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(few.moved(0.002, 1, 15), "ok");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(few.moved(0.02, 1, 15), "ok") << "15 elements";
+  Wide off("{faster: 0}");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(off.moved(0.002), "ok");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(off.moved(0.02), "ok");
 }
 
 TEST(UpdateLarge, CountsPerStep) {

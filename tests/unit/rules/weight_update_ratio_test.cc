@@ -180,6 +180,19 @@ TEST(WeightUpdateRatio, AnotherShapeStartsAnew) {
   EXPECT_EQ(w.norm(4, 99), "insufficient_data") << "the same number, other dimensions";
 }
 
+TEST(WeightUpdateRatio, ASingleNumberMayTurnRound) {
+  UpdateSaves w("{}", "tocsin");
+  w.count = 1;
+  EXPECT_EQ(w.moved(1, 0, 1e-9), "insufficient_data");
+  EXPECT_EQ(w.moved(2, 1, 1e-3), "ok") << "it went on";
+  EXPECT_EQ(w.moved(3, 2, 1e-9), "insufficient_data");
+  EXPECT_EQ(w.moved(4, 3, 1e-9), "insufficient_data");
+  EXPECT_EQ(w.moved(5, 4, 1e-9), "hit too_small") << "three saves in a row";
+  UpdateSaves many("{}", "tocsin");
+  many.count = 2;
+  EXPECT_EQ(many.moved(1, 0, 1e-9), "hit too_small");
+}
+
 TEST(WeightUpdateRatio, TheLimitsAreStrict) {
   UpdateSaves w("{epsilon: 1, large_threshold: 10, small_threshold: 0.25}");
   w.norm(0, 1);

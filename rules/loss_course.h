@@ -1,0 +1,73 @@
+// The course of one worker's training loss, for rules of weights that ask whether training gets better: what
+// moves far while the loss falls is learning.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace tocsin::rules {
+
+/// Levels of five losses each, of the first loss that the worker told of in training. Constant in size and
+/// time; behind a value that is no finite number nothing is known any more. Trivially copyable.
+class LossCourse {
+ public:
+  static constexpr std::uint64_t kLevel = 5;  // losses of which one mean is made
+  static constexpr std::size_t kKept = 8;     // levels that are remembered by their steps
+  static constexpr double kErrors = 2;    // by which a level lies below another to be surely below
+  static constexpr double kLeast = 0.01;  // of the loss, by which it must have fallen at least
+
+  /// One loss, of a step not before those that came.
+  void add(std::uint64_t name, std::int64_t step, double loss) {
+    if (values_ == 0) name_ = name;
+    if (name != name_) return;
+    newest_[values_ % kLevel] = loss;
+    if (values_ >= 2) wobble_ += std::fabs(loss - 2 * before_[0] + before_[1]);
+    before_ = {loss, before_[0]};
+    if (++values_ % kLevel != 0) return;
+    least_ = levels_ < kKept ? least_ : std::fmin(least_, kept_[levels_ % kKept].mean);
+    kept_[levels_++ % kKept] = {step, mean()};
+  }
+
+  /// Whether the newest five losses lie surely below all that was known when this step had come: by two
+  /// standard errors, and a hundredth. False while too little is known, and where losses are no numbers.
+  [[nodiscard]] bool fallen_since(std::int64_t step) const {
+    if (values_ < 2 * kLevel || !std::isfinite(wobble_)) return false;
+    double least = least_;
+    for (std::uint64_t i = levels_ - std::min<std::uint64_t>(levels_, kKept); i < levels_; ++i) {
+      const Level& level = kept_[i % kKept];
+      // The first of all stands for the beginning, whatever its steps.
+      if (level.step <= step || i == 0) least = std::fmin(least, level.mean);
+    }
+    const double fall = least - mean();
+    // Independent errors of deviation 1 have second differences of √6 · √(2/π) on average.
+    const double deviation = wobble_ / static_cast<double>(values_ - 2) / 1.954;
+    const double error = deviation * std::sqrt(2.0 / static_cast<double>(kLevel));
+    return std::isfinite(least) && fall > kErrors * error && fall > kLeast * std::fabs(least);
+  }
+
+ private:
+  struct Level {
+    std::int64_t step = 0;  // of its last loss
+    double mean = 0;
+  };
+
+  [[nodiscard]] double mean() const {
+    double sum = 0;
+    for (const double loss : newest_) sum += loss / kLevel;
+    return sum;
+  }
+
+  std::uint64_t name_ = 0;
+  std::uint64_t values_ = 0;
+  std::uint64_t levels_ = 0;
+  std::array<double, kLevel> newest_{};
+  std::array<double, 2> before_{};  // newest first
+  double wobble_ = 0;               // Σ |second difference|
+  double least_ = HUGE_VAL;         // of levels that are not kept any more
+  std::array<Level, kKept> kept_{};
+};
+
+}  // namespace tocsin::rules

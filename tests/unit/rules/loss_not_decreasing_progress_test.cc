@@ -1,0 +1,101 @@
+// What speaks for a training although its loss does not fall: another value that says how well the task is
+// done, and the shape of the loss itself.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/rules/losses.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using Course = std::function<double(std::int64_t)>;
+
+std::vector<std::string> kinds_beside(const std::string& metric, const Course& loss,
+                                      const Course& value, std::int64_t steps = 200) {
+  SeriesBench rule("loss_not_decreasing");
+  std::vector<std::string> kinds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    rule.step(Mode::train, i,
+              {{"loss", loss(i), core::Role::loss}, {metric, value(i), core::Role::metric}});
+  }
+  for (const auto& told : rule.told) kinds.push_back(told.kind);
+  return kinds;
+}
+
+// A saddle: what starts at zero grows by the same factor each time, and the loss falls ever faster.
+TEST(LossNotDecreasing, WhatFallsEverFasterLeavesASaddle) {
+  const auto saddle = [](std::int64_t i) {
+    return 4.16 - 0.0001 * std::exp(static_cast<double>(std::min<std::int64_t>(i, 66)) / 7);
+  };
+  EXPECT_TRUE(loss_kinds_of(saddle, 100).empty());
+  const auto crawls = [](std::int64_t i) { return 4.16 - 0.0001 * static_cast<double>(i); };
+  EXPECT_EQ(loss_kinds_of(crawls, 100), std::vector<std::string>{"stuck"})
+      << "by the same each time";
+}
+
+// Self-distillation: the target sharpens, the loss rises, and comes down when the network follows.
+TEST(LossNotDecreasing, WhatComesDownFromWhereItHadRisenToIsNotStuck) {
+  const auto follows = [](std::int64_t i) {
+    const double x = static_cast<double>(i);
+    return (i < 20 ? 2.5 + 0.03 * x : 3.1 * std::exp(-(x - 20) / 120)) + 0.02 * loss_noise(i);
+  };
+  EXPECT_TRUE(loss_kinds_of(follows, 160).empty());
+  const auto stays = [](std::int64_t i) {
+    return (i < 20 ? 2.5 + 0.03 * static_cast<double>(i) : 3.1) + 0.02 * loss_noise(i);
+  };
+  EXPECT_FALSE(loss_kinds_of(stays, 160).empty());
+}
+
+// A policy whose loss is a penalty that grows with what it has learned.
+TEST(LossNotDecreasing, ALossThatRisesWhileTheRewardGrowsSaysNothing) {
+  const auto loss = [](std::int64_t i) {
+    return 0.5 + 0.01 * static_cast<double>(i) + 0.05 * loss_noise(i);
+  };
+  const auto grows = [](std::int64_t i) {
+    return 0.4 + 0.5 * (1 - std::exp(-static_cast<double>(i) / 60)) + 0.01 * loss_noise(i + 7);
+  };
+  const auto stands = [](std::int64_t i) { return 0.4 + 0.01 * loss_noise(i + 7); };
+  EXPECT_TRUE(kinds_beside("reward", loss, grows).empty());
+  EXPECT_TRUE(kinds_beside("episode_return/mean", loss, grows).empty());
+  EXPECT_FALSE(kinds_beside("reward", loss, stands).empty());
+  EXPECT_FALSE(kinds_beside("reward_std", loss, grows).empty()) << "how far rewards lie apart";
+  EXPECT_FALSE(kinds_beside("temperature", loss, grows).empty());
+}
+
+TEST(LossNotDecreasing, ALossThatJumpsAfterTheRewardHasGrownIsTold) {
+  const auto loss = [](std::int64_t i) { return (i < 120 ? 1.0 : 5.0) + 0.05 * loss_noise(i); };
+  const auto grown = [](std::int64_t i) {
+    return 0.4 + 0.5 * std::min(static_cast<double>(i) / 100, 1.0) + 0.01 * loss_noise(i + 7);
+  };
+  EXPECT_FALSE(kinds_beside("reward", loss, grown).empty());
+}
+
+TEST(LossNotDecreasing, ALossThatStandsWhileTheAccuracyGrowsIsNotStuck) {
+  const auto loss = [](std::int64_t i) { return 2.3 + 0.02 * loss_noise(i); };
+  const auto accuracy = [](double slope) {
+    return [slope](std::int64_t i) {
+      return 0.1 + slope * static_cast<double>(i) + 0.07 * loss_noise(i + 3);
+    };
+  };
+  const std::vector<std::string> none;
+  EXPECT_EQ(kinds_beside("accuracy", loss, accuracy(0.005), 60), none);
+  EXPECT_FALSE(kinds_beside("accuracy", loss, accuracy(0), 60).empty());
+}
+
+// Advantages are centred, so the first loss of a policy is zero, and twice zero says nothing.
+TEST(LossNotDecreasing, AnObjectiveThatBeginsAtZeroHasNoSize) {
+  const auto drifts = [](std::int64_t i) {
+    return i == 0 ? -1e-8 : 0.0002 * static_cast<double>(i) + 0.01 * loss_noise(i);
+  };
+  EXPECT_EQ(loss_kinds_of(drifts, 200), std::vector<std::string>{});
+  const auto explodes = [](std::int64_t i) {
+    return i == 0 ? -1e-8 : (i < 100 ? 0.0 : 5.0) + 0.01 * loss_noise(i);
+  };
+  EXPECT_FALSE(loss_kinds_of(explodes, 200).empty());
+}
+
+}  // namespace
+}  // namespace tocsin::rules
