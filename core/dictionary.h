@@ -22,7 +22,8 @@ struct NameAttrs {
   Labels labels;
   // of a tensor
   std::vector<std::string> collections;
-  std::string op_type;  // "ReLU": what made an activation
+  std::string op_type;               // "ReLU": what made an activation
+  std::optional<std::int64_t> axis;  // along which its units lie; negative: from the last one on
   // of a scalar or series
   std::optional<Direction> direction;
   std::string unit;

@@ -61,6 +61,8 @@ struct Subject {
 struct Need {
   std::string collection;
   std::vector<std::string> statistics = {};
+  std::int64_t every = 0;  // steps: no wider grid will do; 0: any
+  std::int64_t until = 0;  // from this step on any will do; 0: from none on
   friend auto operator<=>(const Need&, const Need&) = default;
 };
 
@@ -116,6 +118,8 @@ class Program {
   [[nodiscard]] virtual std::span<const RuleSettings> brings() const noexcept { return {}; }
   /// The run with which it compares all others; nullptr: none.
   [[nodiscard]] virtual const core::RunUid* other() const noexcept { return nullptr; }
+  /// Whether a rule of series is told of evaluation passes that bring nothing it selects, too.
+  [[nodiscard]] virtual bool every_pass() const noexcept { return false; }
   /// Labels (`job`: the name) that make a family, by whose earlier runs it judges one; empty: it does not.
   [[nodiscard]] virtual std::span<const std::string> family() const noexcept { return {}; }
 
@@ -256,6 +260,13 @@ struct SeriesValue {
   std::optional<core::Direction> direction = {};  // as its producer states it
 };
 
+/// One series at one step of an evaluation pass: the plain mean over workers.
+struct PassValue {
+  std::int64_t step = 0;
+  std::uint64_t name = 0;
+  double value = 0;
+};
+
 /// A completed step, or a completed evaluation pass (values are then means over its steps).
 struct StepPoint {
   core::Mode mode = core::Mode::train;
@@ -264,6 +275,7 @@ struct StepPoint {
   std::int64_t time = 0;
   std::int64_t train_step = 0;          // the newest judged before or at this point; −1 none
   std::span<const SeriesValue> values;  // in the order of name hashes
+  std::span<const PassValue> pass;  // of a pass: all its values, also those not selected, by step
 };
 
 /// Key of a unit among the series of one rule and run.
@@ -338,7 +350,8 @@ class SeriesProgram : public Program {
   virtual void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const = 0;
 };
 
-/// `Rule` has: Config, on_step(config, memory, point, report), on_pass(…).
+/// `Rule` has: Config, on_step(config, memory, point, report), on_pass(…); perhaps kEveryPass: on_pass is also called
+/// for passes without a value.
 template <typename Rule>
 class SeriesProgramOf final : public SeriesProgram {
  public:
@@ -348,6 +361,9 @@ class SeriesProgramOf final : public SeriesProgram {
   }
   void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const override {
     Rule::on_pass(config, memory, pass, report);
+  }
+  [[nodiscard]] bool every_pass() const noexcept override {
+    return requires { Rule::kEveryPass; };
   }
 };
 

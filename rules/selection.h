@@ -39,6 +39,7 @@ struct Name {
   core::Role role = core::Role::other;
   std::optional<core::Direction> direction = {};  // attrs.direction
   std::string op_type = {};                       // attrs.op_type: what made an activation
+  std::optional<std::int64_t> axis = {};          // attrs.axis: along which its units lie
   friend bool operator==(const Name&, const Name&) = default;
 };
 

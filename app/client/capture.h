@@ -92,7 +92,8 @@ class CapturePlan {
   [[nodiscard]] CollectionMask raw_of(CollectionMask collections) const;
   /// What the bits of statistics_of() stand for.
   [[nodiscard]] const StatisticRequests& requests() const;
-  /// Smallest step grid of all collections in this mode; the governor's measuring interval.
+  /// Smallest step grid of all collections in this mode, of those that commands ask for one without an end; the
+  /// governor's measuring interval.
   [[nodiscard]] std::int64_t smallest_every() const;
   /// What a command asks for on top: a collection that is not captured (built-in ones only), a
   /// denser grid (never a wider one), statistics, elements. Returns what cannot be given, by name; `changed` is

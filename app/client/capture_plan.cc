@@ -75,7 +75,7 @@ struct CapturePlan::State {
   struct Collection {
     CollectionConfig config;
     ByMode<SaveGrid> grids;
-    std::int64_t dense = 0;  // a command's grid; 0: none
+    std::vector<SaveGrid> dense;  // grids in steps, by commands
     std::vector<std::unique_ptr<re2::RE2>> include;
     std::vector<std::unique_ptr<re2::RE2>> exclude;
     std::uint32_t roles = 0;     // bit per role; 0: by pattern only
@@ -101,7 +101,10 @@ struct CapturePlan::State {
       const SaveGrid& grid = this->grid(mode);
       if (grid.lists(step)) return true;
       if (!grid.covers(step)) return false;
-      return on_grid(grid.every, step, stretch) || (dense > 0 && step % (dense * stretch) == 0);
+      return on_grid(grid.every, step, stretch) ||
+             std::any_of(dense.begin(), dense.end(), [&](const SaveGrid& one) {
+               return one.covers(step) && on_grid(one.every, step, stretch);
+             });
     }
     [[nodiscard]] bool wants(std::string_view name, Role role) const {
       if (!active) return false;
@@ -263,8 +266,12 @@ std::int64_t CapturePlan::smallest_every() const {
   for (const State::Collection& collection : state_->collections) {
     const Every& every = collection.grid(Mode::train).every;
     const bool even = every.time.count() == 0 && every.per_decade == 0;
-    for (const std::int64_t steps : {even ? every.steps : 0, collection.dense}) {
-      if (steps > 0) smallest = smallest == 0 ? steps : std::min(smallest, steps);
+    const auto offer = [&](std::int64_t steps) {
+      smallest = smallest == 0 ? steps : std::min(smallest, steps);
+    };
+    if (even) offer(every.steps);
+    for (const SaveGrid& one : collection.dense) {
+      if (one.end_step == SaveRule::kNoEnd) offer(one.every.steps);
     }
   }
   return std::max<std::int64_t>(smallest, 1);
@@ -292,8 +299,8 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     refused.push_back(wanted.name + " every " + to_text(*asked_grid));
   } else if (asked_grid && (own.time > core::Duration{0} || own.per_decade > 0 ||
                             asked_grid->steps < own.steps)) {
-    // Of several askers the densest grid.
-    at->dense = at->dense == 0 ? asked_grid->steps : std::min(at->dense, asked_grid->steps);
+    SaveGrid& grid = at->dense.emplace_back();  // of several askers the densest at each step
+    grid.lay(wanted.save);
     changed = true;
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
@@ -315,7 +322,7 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
 
 void CapturePlan::restore() {
   for (State::Collection& collection : state_->collections) {
-    collection.dense = 0;
+    collection.dense.clear();
     collection.asked_raw = false;
     collection.statistics = collection.own_statistics;
     collection.active = !collection.added;

@@ -22,6 +22,8 @@ void fields(A& io, Of<A, NameAttrs>& attrs) {
   io.field("labels", attrs.labels, "labels of the run", kOptional);
   io.field("collections", attrs.collections, "collections that the tensor is in", kOptional);
   io.field("op_type", attrs.op_type, "operator that made the tensor", kOptional);
+  io.field("axis", attrs.axis, "along which its units lie; negative: from the last one on",
+           kOptional);
   io.field("direction", attrs.direction, "which way it should go", kOptional);
   io.field("unit", attrs.unit, "of its values", kOptional);
 }

@@ -14,14 +14,16 @@ Nothing is started by this: ``tocsin check`` says what is wrong with the file, `
 to capture. What only the cloud service needs (image, instance type, volume, paths of S3) is taken and left out.
 """
 
+import datetime
 import json
 import os
 import re
+import sqlite3
 import sys
 import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _original_job, hook_config
+from . import _original_job, hook_config, reading
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z")
 _LISTS = ("collection_names", "tensor_regex", "include_regex", "modes", "workers")
@@ -121,7 +123,7 @@ class Rule:
     @classmethod
     def sagemaker(cls, base_config: Dict[str, Any], name: Optional[str] = None,
                   rule_parameters: Optional[Dict[str, Any]] = None,
-                  collections_to_save: Iterable[CollectionConfig] = (), actions: Actions = None,
+                  collections_to_save: Optional[Iterable[CollectionConfig]] = None, actions: Actions = None,
                   other_trials: Optional[str] = None, **service: Any) -> "Rule":
         """A built-in rule. ``rule_parameters`` may be texts, as they always are in the original; ``other_trials`` is the uid of
         the run that others are compared with. The name must differ where a rule is there twice."""
@@ -131,13 +133,14 @@ class Rule:
             given["other_trials"] = other_trials
         given.pop("base_trial", None)
         return cls({"use": base_config["use"], "name": name, "with": {key: _value(key, one) for key, one in given.items()}},
-                   list(collections_to_save), actions)
+                   list(collections_to_save or ()), actions)
 
     @classmethod
     def custom(cls, name: str, image_uri: Optional[str] = None, instance_type: Optional[str] = None,
                volume_size_in_gb: Optional[int] = None, source: Optional[str] = None, rule_to_invoke: Optional[str] = None,
-               rule_parameters: Optional[Dict[str, Any]] = None, collections_to_save: Iterable[CollectionConfig] = (),
-               actions: Actions = None, other_trials: Sequence[str] = (), severity: Optional[str] = None,
+               rule_parameters: Optional[Dict[str, Any]] = None,
+               collections_to_save: Optional[Iterable[CollectionConfig]] = None, actions: Actions = None,
+               other_trials: Optional[Sequence[str]] = None, severity: Optional[str] = None,
                **service: Any) -> "Rule":
         """A rule in a Python file of one's own (docs/rules/python.md). ``rule_to_invoke``: the class; may be left out where the
         file has one rule. ``other_trials``: recorded directories."""
@@ -148,7 +151,7 @@ class Rule:
         given = {key: _value(key, one) for key, one in (rule_parameters or {}).items() if key != "base_trial"}
         if other_trials:
             given["other_trials"] = list(other_trials)
-        collections = list(collections_to_save)
+        collections = list(collections_to_save or ())
         return cls({"name": name, "type": "python", "source": str(source), "class": rule_to_invoke, "with": given,
                     "severity": severity, "collections_to_save": [one.name for one in collections]}, collections, actions)
 
@@ -158,7 +161,7 @@ class ProfilerRule(Rule):
 
 
 _SERVICE = {"other_trials_s3_input_paths", "s3_output_path", "local_output_path", "container_local_output_path",
-            "container_arguments", "container_entrypoint"}
+            "container_arguments", "container_entrypoint", "instance_type", "volume_size_in_gb"}
 
 
 def _service_only(where: str, given: Dict[str, Any]) -> None:
@@ -220,6 +223,8 @@ def _merged(rules: Sequence[Rule]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
         for action in rule.actions:
             if isinstance(action, Action):
                 receivers[action.receiver] = action.body
+        if rule.item.get("with", {}).get("stop_training_on_fire") is True:  # the same as the action `stop`
+            receivers.setdefault("stop", rule_configs.StopTraining().body)
     return collections, receivers
 
 
@@ -267,6 +272,49 @@ def write(path: Union[str, "os.PathLike[str]"], rules: Sequence[Rule], **section
     with open(fresh, "w", encoding="utf-8") as file:
         file.write(to_yaml(rules, **sections))
     os.replace(fresh, path)
+
+
+def rule_job_summary(directory: str = "./tocsin-data", run: Optional[str] = None) -> List[Dict[str, Any]]:
+    """How the rules of a run stand, as an estimator's ``rule_job_summary()`` says it, of a directory that ``tocsin up`` writes: of each rule
+    ``RuleConfigurationName``, ``RuleEvaluationJobArn`` (here the run's uid and the rule), ``RuleEvaluationStatus``, ``StatusDetails`` (the newest issue
+    that fires, or why there is no data) and ``LastModifiedTime`` (UTC). ``run``: its uid or the beginning of it; None: the one that was told of last.
+    On Kafka ``tocsin report`` says the same."""
+    newest: Dict[Tuple[str, str], Dict[str, Any]] = {}
+    found: Dict[Tuple[str, str], str] = {}
+    told = ""
+    for kind, when, data in _told(directory):
+        uid = str(data.get("run", {}).get("uid", ""))
+        if run is not None and not uid.startswith(run):
+            continue
+        which = uid, str(data.get("rule", ""))
+        if kind == "dev.tocsin.rule.v1":
+            newest.pop(which, None)  # the order is that of the newest
+            newest[which] = {"status": data.get("status"), "reason": data.get("reason") or "", "missing": data.get("missing") or [], "time": when}
+            told = uid
+        elif data.get("status") == "firing":
+            found[which] = str(data.get("annotations", {}).get("summary", ""))
+    return [{"RuleConfigurationName": rule, "RuleEvaluationJobArn": f"{uid}/{rule}", "RuleEvaluationStatus": one["status"],
+             "StatusDetails": _details(one, found.get((uid, rule), "")), "LastModifiedTime": one["time"]}
+            for (uid, rule), one in newest.items() if uid == told]
+
+
+def _details(one: Dict[str, Any], issue: str) -> str:
+    if one["status"] == "IssuesFound" and issue:
+        return issue
+    missing = "; missing: " + ", ".join(one["missing"]) if one["missing"] else ""
+    return (one["reason"] + missing).lstrip("; ")
+
+
+def _told(directory: str) -> Iterable[Tuple[str, datetime.datetime, Dict[str, Any]]]:
+    """Issues and statuses of rules, oldest first: (type, time, data)."""
+    try:
+        rows = list(reading.rows(os.path.join(directory, "control.db"), "issues"))
+    except (OSError, sqlite3.Error) as error:
+        raise ValueError(f"{directory}: no journal of tocsin can be read there: {error}") from None
+    for ts, value, headers in rows:
+        kind = headers.get("ce_type", b"").decode()
+        if kind in ("dev.tocsin.rule.v1", "dev.tocsin.issue.v1") and value:
+            yield kind, datetime.datetime.fromtimestamp(ts / 1e9, datetime.timezone.utc), json.loads(value)
 
 
 def _main(arguments: List[str]) -> int:

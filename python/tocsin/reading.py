@@ -32,6 +32,19 @@ def _connection(path: str) -> sqlite3.Connection:
     return _connections[key]
 
 
+def rows(path: str, topic: str) -> Iterator[Tuple[int, Optional[bytes], Dict[str, bytes]]]:
+    """Records of a topic of a journal's file, oldest first: (UTC ns, value, headers)."""
+    with _reading:
+        found = _connection(path).execute(f"SELECT ts, value, headers FROM {topic.replace('-', '_')} ORDER BY id").fetchall()
+    for ts, value, packed in found:
+        headers, at = {}, 0
+        while packed and at < len(packed):
+            names, values = struct.unpack_from("<HI", packed, at)
+            at += 6 + names + values
+            headers[packed[at - values - names:at - values].decode()] = packed[at - values:at]
+        yield ts, value, headers
+
+
 class Tensors:
     """The names and values of a directory. Reads it again at each call, from where it was."""
 

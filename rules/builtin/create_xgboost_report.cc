@@ -1,4 +1,4 @@
-// Collects what a report on an XGBoost training is made of, and sums it up at the end of the run.
+// Collects what a report on an XGBoost training is made of, and sums it up, every minute and at the end of the run.
 //
 // Reads   scalars: evaluation metrics of each data set, feature_importance/<type>/<feature>,
 //         trees/depth, roc/, residual/, hyperparameters; of labels and predictions the columns, quantiles and the
@@ -6,7 +6,7 @@
 // Window  the whole run, round by round; judged when nobody can add to a round any more. Of several
 //         workers: metrics their mean, counts and matrices their sum.
 // Fires   never.
-// Tells   in the summary of its last status: task, curves of the metrics with what they say of over-
+// Tells   in the summary of a status per minute of event time and of the last one: task, curves of the metrics with what they say of over-
 //         and underfitting, importance of the features, depth of the trees, distribution of labels
 //         and predictions, confusion matrix with precision, recall and F1, accuracy per class over the
 //         rounds; of two classes the receiver operating characteristic, of quantities the residuals,
@@ -24,6 +24,7 @@
 #include "rules/builtin/metric_name.h"
 #include "rules/builtin/xgboost_state.h"
 #include "rules/builtin/xgboost_telling.h"
+#include "rules/evaluate/sample.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/sentence.h"
 
@@ -36,6 +37,8 @@ constexpr std::string_view kResidualPrefix = "residual/";
 constexpr std::string_view kErrorPrefix =
     "residual/abs/";  // and the number of the label's interval
 constexpr std::string_view kObjectivePrefix = "hyperparameters/objective/";
+constexpr std::int64_t kEvery = 5;                           // rounds
+constexpr core::Duration kPeriod = std::chrono::minutes(1);  // of event time, between two summaries
 constexpr std::uint32_t kMostIntervals = 10;
 constexpr std::size_t kMostCurves = 64;
 constexpr std::size_t kMostFeatures = 10'000;   // of a type of importance
@@ -61,13 +64,14 @@ struct CreateXgboostReport {
   static void read(config::Reader&, Config&, Preset) {}
   static std::vector<Need> needs(const Config&) {
     return {{"feature_importance"},
-            {"labels", {"classes", "quantiles", "median"}},
+            {"labels", {"classes", "quantiles", "median"}, kEvery},
             {"losses"},
             {"metrics"},
-            {"predictions", {"classes", "quantiles", "median"}}};
+            {"predictions", {"classes", "quantiles", "median"}, kEvery}};
   }
 
   static void judge(const Config&, State& state, const StepSet& set, SetReport& report) {
+    refresh(state, set.time, report.scope());
     std::map<std::string, std::pair<double, double>> scalars;    // metric: sum, workers
     std::map<std::uint32_t, std::pair<double, double>> classes;  // right, all
     bool any = false;
@@ -89,6 +93,16 @@ struct CreateXgboostReport {
   static core::ValueMap summary(const States& states, const Scope&);
 
  private:
+  static core::ValueMap told(const State& state);
+
+  // What begins another period comes to it, not to the one that is told.
+  static void refresh(State& state, std::int64_t time, Scope& scope) {
+    const std::int64_t end = interval_end(time, kPeriod);
+    if (end <= state.period) return;
+    const std::int64_t over = std::exchange(state.period, end);
+    if (over != INT64_MIN && state.rounds > 0) scope.interim(over, told(state));
+  }
+
   static bool take_scalar(State& state, const StepSet& set, const StepRow& row, const Scope& scope,
                           std::map<std::string, std::pair<double, double>>& metrics) {
     const std::string name = scope.text(row.name());
@@ -220,34 +234,37 @@ core::ValueMap CreateXgboostReport::summary(const States& states, const Scope&) 
   for (const auto& [key, one] : states) {
     if (one.rounds > (state == nullptr ? 0 : state->rounds)) state = &one;
   }
-  if (state == nullptr) return {};
-  core::ValueMap out{{"task", task_of(*state)}, {"rounds", state->rounds}};
-  if (!state->objective.empty()) out.emplace_back("objective", state->objective);
+  return state == nullptr ? core::ValueMap() : told(*state);
+}
+
+core::ValueMap CreateXgboostReport::told(const State& state) {
+  core::ValueMap out{{"task", task_of(state)}, {"rounds", state.rounds}};
+  if (!state.objective.empty()) out.emplace_back("objective", state.objective);
   core::ValueMap missing;
-  if (!state->hyperparameters.empty()) {
+  if (!state.hyperparameters.empty()) {
     core::ValueMap all;
-    for (const auto& [name, value] : state->hyperparameters) all.emplace_back(name, value);
+    for (const auto& [name, value] : state.hyperparameters) all.emplace_back(name, value);
     out.emplace_back("hyperparameters", std::move(all));
   }
   core::ValueMap metrics;
   core::ValueList hints;
-  for (const auto& [name, curve] : state->metrics) {
+  for (const auto& [name, curve] : state.metrics) {
     metrics.emplace_back(name, told_curve(curve));
     const MetricName words = metric_name(name);
     if (words.set == 0 || words.train_word) continue;
     if (std::string hint = hint_of(name, curve); !hint.empty()) hints.emplace_back(std::move(hint));
   }
   if (!metrics.empty()) out.emplace_back("metrics", std::move(metrics));
-  tell_pairs(*state, task_of(*state), out, hints, missing);
+  tell_pairs(state, task_of(state), out, hints, missing);
   if (!hints.empty()) out.emplace_back("hints", std::move(hints));
-  if (state->curves_left_out > 0) out.emplace_back("values_left_out", state->curves_left_out);
+  if (state.curves_left_out > 0) out.emplace_back("values_left_out", state.curves_left_out);
   core::ValueMap importance;
-  for (const auto& [type, one] : state->importance)
+  for (const auto& [type, one] : state.importance)
     importance.emplace_back(type, told_importance(one));
   if (!importance.empty()) out.emplace_back("feature_importance", std::move(importance));
-  if (state->depth.count() > 0)
-    out.emplace_back("trees", core::ValueMap{{"depth", told_curve(state->depth)}});
-  tell_classes(*state, out, missing);
+  if (state.depth.count() > 0)
+    out.emplace_back("trees", core::ValueMap{{"depth", told_curve(state.depth)}});
+  tell_classes(state, out, missing);
   if (!missing.empty()) out.emplace_back("missing", std::move(missing));
   return out;
 }

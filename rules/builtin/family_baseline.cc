@@ -364,6 +364,7 @@ RuleDescriptor family_baseline() {
           .needs = "collections losses and metrics; earlier runs of the family that completed",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_rule<FamilyBaseline, FamilyProgram>};
 }

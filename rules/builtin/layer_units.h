@@ -22,14 +22,18 @@ void read_units(config::Reader& in, Config& cfg) {
 }
 
 /// How many units `count` values of this shape are; 0: it is not known, or not the shape of so many.
-/// Axis 0 is the batch, axis 1 the channel.
+/// Axis 0 is the batch, axis 1 the channel, unless the producer says which (TensorFlow has them last).
 inline double units_of(const std::string& axis, const Name* name, std::uint64_t count) {
   if (name == nullptr || name->shape.empty()) return 0;
   const std::size_t rank = name->shape.size();
   if (rank == 1) return 1;
   const bool channel = axis == "channel" || (axis == "auto" && rank > 2);
+  const auto dimensions = static_cast<std::int64_t>(rank);
+  const std::int64_t stated =
+      name->axis.value_or(1) + (name->axis.value_or(1) < 0 ? dimensions : 0);
+  const auto at = static_cast<std::size_t>(stated > 0 && stated < dimensions ? stated : 1);
   std::uint64_t units = 1;
-  for (std::size_t i = 1; i < (channel ? 2 : rank); ++i) {
+  for (std::size_t i = channel ? at : 1; i < (channel ? at + 1 : rank); ++i) {
     if (name->shape[i] <= 0 || static_cast<std::uint64_t>(name->shape[i]) > count / units) return 0;
     units *= static_cast<std::uint64_t>(name->shape[i]);
   }

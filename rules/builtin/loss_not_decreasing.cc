@@ -307,6 +307,7 @@ struct LossNotDecreasing {
                          state.newest.step, cfg.diff_percent));
     }
     return finding.since(state.before.step, 2)
+        .with("loss", state.newest.loss)
         .with("reference", state.before.loss)
         .with("reference_step", state.before.step)
         .with("change_percent", -state.change);
@@ -390,7 +391,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "10",
+          .version = "11",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

@@ -116,7 +116,7 @@ RuleDescriptor mode_mismatch() {
       .needs = "scalar model_training or training: 1 or 0 per step",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "2",
+      .version = "3",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_series_rule<ModeMismatch>};
 }

@@ -42,6 +42,7 @@ struct Overfit {
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::string_view kExtensions[] = {
       "noise_factor", "steep_threshold", "round_share", "gain_share", "back_share", "train_set"};
+  static constexpr bool kEveryPass = true;   // behind each the training mean begins anew
   static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
   static constexpr std::uint8_t kJoined = 0xFF;
   static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training values
@@ -67,7 +68,8 @@ struct Overfit {
     [[nodiscard]] double mean() const { return finite == 0 ? std::nan("") : sum / finite; }
   };
   struct State : EvaluationCourse {
-    std::uint64_t averaged = 0;  // values behind `training`
+    std::uint64_t averaged = 0;   // values behind `training`
+    std::uint64_t evaluated = 0;  // and behind the newest evaluation
     BoostingCourse rounds;
     std::uint64_t beside = 0;  // 1: a growing metric beside a loss, see grows_beside()
   };
@@ -234,10 +236,40 @@ struct Overfit {
     }
     if (any && !paired) {
       const Training* training = trained_on(memory, kMean);
-      const double mean = finite == 0 ? std::nan("") : sum / finite;
+      const double plain = finite == 0 ? std::nan("") : sum / finite;
+      const double mean = point.pass.empty() ? plain : mean_of_steps(cfg, all, point);
       judge(cfg, memory, {kMean, kJoined}, "losses", training, mean, {}, point, report);
     }
     return any;
+  }
+
+  // Of a pass, over the losses of each step first.
+  static double mean_of_steps(const Config& cfg, const std::vector<ReadSeries>& all,
+                              const StepPoint& point) {
+    const auto counts = [&](const PassValue& value) {
+      return std::isfinite(value.value) &&
+             std::any_of(all.begin(), all.end(), [&](const ReadSeries& one) {
+               return one.value->name == value.name && evaluates(cfg, one, point);
+             });
+    };
+    double sum = 0;
+    std::uint32_t steps = 0;
+    for (auto from = point.pass.begin(); from != point.pass.end();) {
+      double losses = 0;
+      std::uint32_t number = 0;
+      auto to = from;
+      for (; to != point.pass.end() && to->step == from->step; ++to) {
+        if (!counts(*to)) continue;
+        losses += to->value;
+        ++number;
+      }
+      if (number > 0) {
+        sum += losses / number;
+        ++steps;
+      }
+      from = to;
+    }
+    return steps == 0 ? std::nan("") : sum / steps;
   }
 
   static const Training* trained_on(SeriesMemory& memory, std::uint64_t metric) {
@@ -267,6 +299,7 @@ struct Overfit {
                       : newest            ? training->newest
                                           : training->mean();
     state->averaged = training == nullptr ? 0 : newest ? 1 : training->finite;
+    state->evaluated = values_behind(point, series);
     state->sign = series.grows ? -1 : 1;
     state->bounded = series.grows && series.name.grows ? 1 : 0;
     state->alone =
@@ -279,6 +312,21 @@ struct Overfit {
       return explain(cfg, *state, subject, point);
     };
     report.evaluated(key, name, verdict, point, why);
+  }
+
+  // Finite values of the pass; of the mean over losses those of all.
+  static std::uint64_t values_behind(const StepPoint& point, const ReadSeries& series) {
+    if (point.pass.empty()) return 1;
+    const auto counts = [&](const PassValue& value) {
+      const bool own =
+          series.value != nullptr
+              ? series.value->name == value.name
+              : std::any_of(point.values.begin(), point.values.end(), [&](const auto& one) {
+                  return one.name == value.name && one.role == core::Role::loss;
+                });
+      return own && std::isfinite(value.value);
+    };
+    return static_cast<std::uint64_t>(std::count_if(point.pass.begin(), point.pass.end(), counts));
   }
 
   // Without modes every step trains.
@@ -339,6 +387,7 @@ struct Overfit {
         .with("validation", value)
         .with("training", state.training)
         .with("training_values", state.averaged)
+        .with("validation_values", state.evaluated)
         .with("strikes", strikes)
         .with("training_step", trained(point));
     if (!cfg.original) {
@@ -389,7 +438,7 @@ RuleDescriptor overfit() {
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "11",
+      .version = "12",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

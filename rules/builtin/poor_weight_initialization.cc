@@ -145,10 +145,10 @@ struct PoorWeightInitialization {
     return cfg.activation_inputs_regex != usual;
   }
   static std::vector<Need> needs(const Config& cfg) {
-    std::vector<Need> out{{"layers"}};
-    if (cfg.distribution_range > 0) out.push_back({"gradients", {"quantiles"}});
+    std::vector<Need> out{{"layers", {}, 1, cfg.steps}};  // every step of those that are looked at
+    if (cfg.distribution_range > 0) out.push_back({"gradients", {"quantiles"}, 1, cfg.steps});
     if (cfg.patience > 0) out.push_back({"losses"});
-    if (cfg.constant_weights || cfg.max_gain > 0) out.push_back({"weights"});
+    if (cfg.constant_weights || cfg.max_gain > 0) out.push_back({"weights", {}, 1, cfg.steps});
     return out;
   }
   static void adjust(const Config& cfg, Program& program) {

@@ -1,4 +1,5 @@
-// Runs the rules of the profiler together, and sums up at the end of a run what they found.
+// Runs the rules of the profiler together, and sums up what they found: once per evaluation period, and at the end of a
+// run.
 //
 // Reads   issues of the rules of the group all_profiler, ends of steps, system samples of GPUs.
 // Window  since the start of the attempt.
@@ -6,7 +7,7 @@
 //         that are configured by themselves stay as they are. Their parameters are given here as
 //         <RuleName>_<parameter>.
 // Fires   never. Its last status is IssuesFound when one of these rules has found something.
-// Tells   in the summary of its last status: how long the run took, and of that its beginning, its
+// Tells   in the summary of a status per evaluation period and of the last one: how long the run took, and of that its beginning, its
 //         steps and its end; durations of steps by mode; how busy each GPU was; what the two rules
 //         that sum up have to tell; of each rule how often it was triggered, its issues, its data
 //         points, parameters, what it found, and what to do.
@@ -126,6 +127,14 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
   }
 
   void on_end(Scope& scope) override {
+    std::string found_by;
+    core::ValueMap out = told(scope, found_by);
+    scope.summary(std::move(out), std::move(found_by));
+  }
+
+ private:
+  /// `found_by`: rules that have found something.
+  [[nodiscard]] core::ValueMap told(const Scope& scope, std::string& found_by) const {
     core::ValueMap out{{"run", run(scope)}};
     out.reserve(8);  // GCC 12 takes a first growth behind an inlined copy for an overflow
     const std::vector<RuleResult> all = scope.results();
@@ -138,11 +147,10 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
       out.emplace_back("step_seconds", std::move(modes));
     }
     if (!state.devices.empty()) out.emplace_back("gpus", devices());
-    std::string found_by;
-    std::vector<const RuleResult*> told;
+    std::vector<const RuleResult*> ranked;
     for (const RuleResult& one : all) {
       if (!is_reported(one.rule->type)) continue;
-      told.push_back(&one);
+      ranked.push_back(&one);
       if (one.summary != nullptr && !one.summary->empty()) {
         out.emplace_back(one.rule->name, *one.summary);
       }
@@ -150,28 +158,29 @@ class ReportEvaluator final : public EvaluatorOf<ReportState> {
         found_by += (found_by.empty() ? "issues of " : ", ") + one.rule->name;
       }
     }
-    std::stable_sort(told.begin(), told.end(), [](const RuleResult* a, const RuleResult* b) {
+    std::stable_sort(ranked.begin(), ranked.end(), [](const RuleResult* a, const RuleResult* b) {
       return triggered(*a) > triggered(*b);
     });
     core::ValueMap rules;
     const bool over = scope.times().ended != 0;
-    for (const RuleResult* one : told) rules.emplace_back(one->rule->name, record(*one, over));
+    for (const RuleResult* one : ranked) rules.emplace_back(one->rule->name, record(*one, over));
     out.emplace_back("rules", std::move(rules));
-    scope.summary(std::move(out), std::move(found_by));
+    return out;
   }
 
- private:
   static std::uint64_t triggered(const RuleResult& one) {
     return one.counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
   }
 
-  // Counts as one evaluation per period.
+  // Counts as one evaluation per period. What begins another one comes to it, not to the one that is told.
   void seen(std::int64_t time, Scope& scope) {
     if (state.first_time == 0 || time < state.first_time) state.first_time = time;
     const std::int64_t end = interval_end(time, config_.scan_interval);
     if (end <= state.counted) return;
-    state.counted = end;
+    const std::int64_t over = std::exchange(state.counted, end);
     scope.counted(EvaluationOutcome::ok);
+    std::string found_by;
+    if (over != INT64_MIN) scope.interim(over, told(scope, found_by));
   }
 
   [[nodiscard]] core::ValueMap run(const Scope& scope) const {

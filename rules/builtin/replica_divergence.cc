@@ -53,6 +53,13 @@ struct ReplicaDivergence {
     return out;
   }
 
+  static std::string unjudged(const Scope& scope) {
+    if (scope.world_size() == 1 || scope.workers() < 2) return {};
+    return "no two workers have sent the digest of one tensor: with capture.workers: auto rank 0 "
+           "alone sends what all "
+           "hold alike; set it to all";
+  }
+
   /// A job of one worker has no replicas; 0: it does not say of how many.
   static bool takes(const Config&, const WorkerRows&, const Scope& scope) {
     return scope.world_size() != 1 || scope.workers() > 1;

@@ -158,7 +158,7 @@ struct UnchangedTensor {
                          core::Dtype dtype) {
     const Item& newest = state.window.at(items, 0);
     bool known = true;
-    bool chained = true;  // each is within tolerance of its neighbour
+    bool chained = !is_whole(dtype);  // each is within tolerance of its neighbour
     double moved = 0;
     state.approximate = 0;
     for (std::uint32_t back = 1; back < state.window.size; ++back) {
@@ -214,6 +214,7 @@ RuleDescriptor unchanged_tensor() {
           .needs = "the tensors named by collection_names or tensor_regex, with statistic digest",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .read = &read_windowed_row_rule<UnchangedTensor>};
 }
 

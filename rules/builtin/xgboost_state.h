@@ -72,6 +72,7 @@ struct LatestValues {
 };
 
 struct XgboostState {
+  std::int64_t period = INT64_MIN;  // end of the open evaluation period
   std::int64_t rounds = 0;
   std::map<std::string, double> hyperparameters;
   std::map<std::string, RoundCurve> metrics;
@@ -92,9 +93,9 @@ struct XgboostState {
 
   template <typename A>
   friend void io(A& a, XgboostState& s) {
-    io_all(a, s.rounds, s.hyperparameters, s.metrics, s.curves_left_out, s.depth, s.importance,
-           s.labels, s.predictions, s.classes_round, s.class_counts, s.confusion_round, s.confusion,
-           s.accuracy, s.roc, s.residuals, s.errors, s.objective);
+    io_all(a, s.period, s.rounds, s.hyperparameters, s.metrics, s.curves_left_out, s.depth,
+           s.importance, s.labels, s.predictions, s.classes_round, s.class_counts,
+           s.confusion_round, s.confusion, s.accuracy, s.roc, s.residuals, s.errors, s.objective);
   }
 };
 

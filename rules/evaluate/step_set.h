@@ -241,11 +241,15 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
   void on_settled(core::Mode mode, std::int64_t step, Scope& scope) override {
     on_closed(mode, step, scope);
   }
-  /// `Rule` may have summary(states, scope), by worker and mode: told at the end of the run.
+  /// `Rule` may have summary(states, scope), by worker and mode: told at the end of the run; and unjudged(scope): why,
+  /// where it could judge nothing.
   void on_end(Scope& scope) override {
     while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
     if constexpr (requires { Rule::summary(this->state.states, scope); }) {
       scope.summary(Rule::summary(this->state.states, scope));
+    }
+    if constexpr (requires { Rule::unjudged(scope); }) {
+      if (std::string why = Rule::unjudged(scope); !why.empty()) scope.unjudged(std::move(why));
     }
   }
   /// A worker that is judged by itself begins with nothing; a step of all that was judged stays so.

@@ -14,6 +14,7 @@ Name named(const core::NamedEntry& entry) {
   name.collections = entry.attrs.collections;
   name.direction = entry.attrs.direction;
   name.op_type = entry.attrs.op_type;
+  name.axis = entry.attrs.axis;
   name.shape.resize(entry.dims_bytes.size() / sizeof(std::int64_t));
   if (!name.shape.empty()) {
     std::memcpy(name.shape.data(), entry.dims_bytes.data(), entry.dims_bytes.size());

@@ -129,6 +129,7 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
     give_up_parts(run, true);
     keep(run, std::move(kept));
     run.steps.pending = {};
+    run.steps.passes.clear();
     run.steps.partial.clear();
     run.nodes.clear();
     run.issues.lives.clear();

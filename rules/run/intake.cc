@@ -278,6 +278,7 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
     Place place = at_step(header.mode, steps[i], global_steps[i], ends[i]);
     place.partial = from.gap;
     end_step(run, worker, header.mode, steps[i], place);
+    steps_.ended(run, worker, header, steps[i], global_steps[i], ends[i]);
     if (!ctx_.rules->takers_of(input::kStepEnds).empty()) {
       const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
       evaluations_.feed_step_end(

@@ -1,6 +1,9 @@
 #include "rules/run/job_book.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
 
 namespace tocsin::rules {
 namespace {
@@ -13,14 +16,28 @@ constexpr std::int64_t kHeartbeatJoined = 20'000'000;
 
 // Stands among the statistics of a need and of a captured collection: elements of the tensors.
 constexpr std::string_view kElements = "raw";
+constexpr char kGrid[] = "@";
 
+// "10 steps" of a plan; 0: a grid of another kind.
+std::int64_t steps_of(std::string_view every) {
+  std::int64_t steps = 0;
+  const auto [end, error] = std::from_chars(every.data(), every.data() + every.size(), steps);
+  const std::string_view rest(end, static_cast<std::size_t>(every.data() + every.size() - end));
+  return error == std::errc() && rest.starts_with(" step") ? steps : 0;
+}
+
+/// Collections, `collection/statistic`, and `collection@steps` where the grid is one of steps.
 std::vector<std::string> captured_names(const core::CapturedPlan& plan) {
   std::vector<std::string> names;
+  const core::Value* bodies = core::find(plan.value(), "collections");
   for (const auto& collection : plan.collections()) {
     names.push_back(collection.name);
     for (const std::string& statistic : collection.statistics) {
       names.push_back(collection.name + "/" + statistic);
     }
+    const core::Value* body = bodies == nullptr ? nullptr : core::find(*bodies, collection.name);
+    const std::int64_t steps = body == nullptr ? 0 : steps_of(core::text_at(*body, "every"));
+    if (steps > 0) names.push_back(collection.name + kGrid + std::to_string(steps));
   }
   return names;
 }
@@ -40,6 +57,50 @@ core::Value in_order(const core::Value& value) {
   for (const auto& [key, item] : *map) out.emplace_back(key, in_order(item));
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return out;
+}
+
+/// What of the need the run does not capture by itself, added to what others need of that collection: the smallest
+/// grid, the union of the rest.
+void unite(const Job& job, const Need& need, std::map<std::string, Need>& missing) {
+  const auto has = [&](const std::string& name) {
+    return std::find(job.captured.begin(), job.captured.end(), name) != job.captured.end();
+  };
+  if (!has(need.collection)) missing.try_emplace(need.collection);
+  for (const std::string& statistic : need.statistics) {
+    if (has(need.collection + "/" + statistic)) continue;
+    std::vector<std::string>& wanted = missing[need.collection].statistics;
+    if (std::find(wanted.begin(), wanted.end(), statistic) == wanted.end()) {
+      wanted.push_back(statistic);
+    }
+  }
+  const std::string grid = need.collection + kGrid;
+  const bool dense = std::any_of(job.captured.begin(), job.captured.end(), [&](const auto& name) {
+    return name.starts_with(grid) && steps_of(name.substr(grid.size()) + " steps") <= need.every;
+  });
+  if (need.every == 0 || dense) return;
+  Need& wanted = missing[need.collection];
+  const bool first = wanted.every == 0;
+  wanted.until = first                                  ? need.until
+                 : wanted.until == 0 || need.until == 0 ? 0
+                                                        : std::max(wanted.until, need.until);
+  wanted.every = first ? need.every : std::min(wanted.every, need.every);
+}
+
+/// The need as the body of a collection in `capture`.
+core::ValueMap request_of(const Need& need) {
+  core::ValueMap body;
+  core::ValueList list;
+  for (const std::string& statistic : need.statistics) {
+    if (statistic == kElements) {
+      body.emplace_back("raw", true);
+    } else {
+      list.emplace_back(statistic);
+    }
+  }
+  if (!list.empty()) body.emplace_back("statistics", std::move(list));
+  if (need.every > 0) body.emplace_back("every", std::to_string(need.every) + " steps");
+  if (need.every > 0 && need.until > 0) body.emplace_back("end_step", need.until);
+  return body;
 }
 
 // A local process is stopped by its pid, so the run's identity carries it.
@@ -106,40 +167,15 @@ void JobBook::heartbeat(Run& run, std::int64_t time, bool due) {
 
 void JobBook::request_capture(Run& run, std::int64_t time) {
   if (run.id.shard != 0) return;
-  std::map<std::string, std::vector<std::string>> missing;
-  const auto has = [&](const std::string& name) {
-    return std::find(run.job.captured.begin(), run.job.captured.end(), name) !=
-           run.job.captured.end();
-  };
+  std::map<std::string, Need> missing;
   const auto want = [&](const RuleSettings& rule) {
-    for (const Need& need : rule.program->needs) {
-      if (!has(need.collection)) missing[need.collection];
-      for (const std::string& statistic : need.statistics) {
-        if (has(need.collection + "/" + statistic)) continue;
-        std::vector<std::string>& wanted = missing[need.collection];
-        if (std::find(wanted.begin(), wanted.end(), statistic) == wanted.end()) {
-          wanted.push_back(statistic);
-        }
-      }
-    }
+    for (const Need& need : rule.program->needs) unite(run.job, need, missing);
   };
   for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) want(ctx_.rules->all[rule]);
   for (const RuleSettings& rule : ctx_.elsewhere) want(rule);
   if (missing.empty()) return;
   core::ValueMap collections;
-  for (const auto& [name, statistics] : missing) {
-    core::ValueMap body;
-    core::ValueList list;
-    for (const std::string& statistic : statistics) {
-      if (statistic == kElements) {
-        body.emplace_back("raw", true);
-      } else {
-        list.emplace_back(statistic);
-      }
-    }
-    if (!list.empty()) body.emplace_back("statistics", std::move(list));
-    collections.emplace_back(name, std::move(body));
-  }
+  for (const auto& [name, need] : missing) collections.emplace_back(name, request_of(need));
   const core::Value plan = core::ValueMap{{"collections", std::move(collections)}};
   const std::string version = core::params_hash(core::to_json(plan, true));
   core::Command command;

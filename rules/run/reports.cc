@@ -94,6 +94,9 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
       for (const std::string& statistic : need.statistics) text += ", statistic " + statistic;
       event.missing.push_back(std::move(text));
     }
+    // Where it asks the hook for nothing (samples, ends of steps, tensors by name) its own words say what it needs.
+    const RuleDescriptor* type = event.missing.empty() ? find_rule(which.type) : nullptr;
+    if (type != nullptr && !type->needs.empty()) event.missing.emplace_back(type->needs);
   }
   for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
     event.evaluations[std::string(to_string(static_cast<EvaluationOutcome>(i)))] =

@@ -106,7 +106,7 @@ void io(A& a, core::Value& value) {
 
 template <typename A>
 void io(A& a, Name& n) {
-  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.direction, n.op_type);
+  io_all(a, n.text, n.collections, n.shape, n.dtype, n.role, n.direction, n.op_type, n.axis);
 }
 template <typename A>
 void io(A& a, NameTable::Entry& e) {
@@ -127,7 +127,7 @@ void io(A& a, Run& r) {
   io_all(a, r.launches, c.last_step, c.last_global_step, c.last_time, c.last_mode, c.last_mode_step,
          p.heartbeats);
   io_all(a, r.steps.closed, r.steps.told_closed, c.seen_modes, c.shards, r.steps.pending,
-         r.steps.partial);
+         r.steps.passes, r.steps.partial);
   IssueState& i = r.issues;
   io_all(a, i.lives, r.nodes, i.clocks, i.progress, i.open, i.open_counts);
   io_all(a, r.names.version, r.rosters.units);

@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kMaxPending = 1U << 16;  // values that wait for their step, per run,
 constexpr std::size_t kMaxPerWorker = 64;      // or as many per worker, if that is more
 
+constexpr std::uint64_t kNoValue = 0;  // name of what stands for an ended step of a pass
+
 bool by_passes(core::Mode mode) { return mode == core::Mode::eval; }
 
 // Place of a value in the order of training. What a worker evaluates stands behind the last train
@@ -66,6 +68,23 @@ void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& head
   }
 }
 
+void StepBook::ended(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                     std::int64_t step, std::int64_t global_step, std::int64_t time) {
+  if (!by_passes(header.mode) || ctx_.rules->series.empty()) return;
+  if (step <= run.steps.closed[at(header.mode)]) return;
+  const std::int64_t after = run.workers[worker].mark[at(core::Mode::train)];
+  const auto [place, fresh] = run.steps.passes.try_emplace(PassKey{worker, header.pass, after});
+  PendingScalar& mark = place->second;
+  if (fresh) {
+    mark = {header.mode, header.pass,     step,   global_step,      time, after, kNoValue,
+            0,           ctx_.ref.offset, worker, core::Role::other};
+    run.steps.release_due = run.steps.release_due || ready(mark, run.steps.released_at);
+  }
+  mark.step = std::max(mark.step, step);
+  mark.global_step = std::max(mark.global_step, global_step);
+  mark.time = std::max(mark.time, time);
+}
+
 void StepBook::advance(Run& run, bool everything) {
   const std::array<std::int64_t, kModes> before = run.steps.told_closed;
   advance_modes(run, everything);
@@ -96,7 +115,7 @@ void StepBook::advance_modes(Run& run, bool everything) {
     run.steps.closed[m] = std::max(run.steps.closed[m], reached);
   }
   tell_closed(run, trains, all);
-  if (run.steps.pending.empty()) {
+  if (run.steps.pending.empty() && run.steps.passes.empty()) {
     run.steps.partial.clear();
     return;
   }
@@ -112,10 +131,17 @@ void StepBook::advance_modes(Run& run, bool everything) {
   const auto rest = std::stable_partition(
       run.steps.pending.begin(), run.steps.pending.end(),
       [&](const PendingScalar& item) { return !ready(item, run.steps.released_at); });
-  if (rest == run.steps.pending.end()) return;
   items.assign(rest, run.steps.pending.end());
   run.steps.pending.erase(rest, run.steps.pending.end());
-  release(run, items);
+  for (auto one = run.steps.passes.begin(); one != run.steps.passes.end();) {
+    if (!ready(one->second, run.steps.released_at)) {
+      ++one;
+      continue;
+    }
+    items.push_back(one->second);
+    one = run.steps.passes.erase(one);
+  }
+  if (!items.empty()) release(run, items);
 }
 
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with
@@ -159,10 +185,14 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
       if (!picks(common, group.front().mode)) continue;
       // A rule that looks at some workers or steps only averages over those.
       std::vector<PendingScalar> chosen;
-      std::copy_if(
-          group.begin(), group.end(), std::back_inserter(chosen), [&](const PendingScalar& item) {
-            return wants_worker(common, run.workers[item.worker]) && common.wants_step(item.step);
-          });
+      for (PendingScalar item : group) {
+        if (item.name == kNoValue && common.end_step) {
+          item.step = std::min(item.step, *common.end_step - 1);  // so far it has come, at least
+        }
+        if (wants_worker(common, run.workers[item.worker]) && common.wants_step(item.step)) {
+          chosen.push_back(item);
+        }
+      }
       if (!chosen.empty()) judge_group(run, chosen, s);
     }
     run.steps.partial.erase(run.steps.partial.begin(),
@@ -225,26 +255,32 @@ void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
     std::uint32_t workers = 0;
   };
   std::vector<Mean> means;
+  pass_.clear();
   StepPoint point;
   point.mode = items.front().mode;
   point.step = kNever;
   point.train_step = items.front().after_train;
   Place place;
   place.first_offset = kForever;
+  const bool empty = std::all_of(items.begin(), items.end(),
+                                 [](const PendingScalar& item) { return item.name == kNoValue; });
   for (std::size_t i = 0; i < items.size();) {
     const PendingScalar& head = items[i];
     double sum = 0;
     std::uint32_t workers = 0;
+    point.step = std::max(point.step, head.step);
     for (; i < items.size() && items[i].step == head.step && items[i].name == head.name; ++i) {
+      point.global_step = std::max(point.global_step, items[i].global_step);
+      if (head.name == kNoValue && !empty) continue;  // the time is that of values
       sum += items[i].value;
       ++workers;
-      point.global_step = std::max(point.global_step, items[i].global_step);
       point.time = std::max(point.time, items[i].time);
       place.first_offset = std::min(place.first_offset, items[i].offset);
       place.last_offset = std::max(place.last_offset, items[i].offset);
     }
-    point.step = std::max(point.step, head.step);
+    if (head.name == kNoValue) continue;
     const double mean = sum / workers;
+    pass_.push_back({head.step, head.name, mean});
     const auto known = std::find_if(means.begin(), means.end(),
                                     [&](const Mean& one) { return one.name == head.name; });
     Mean& into = known == means.end() ? means.emplace_back(Mean{head.name, head.role}) : *known;
@@ -263,6 +299,7 @@ void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
     values_.push_back(
         {mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
   }
+  point.pass = pass_;
   run_series(run, point, true, place, only);
   run.steps.closed[at(point.mode)] = std::max(run.steps.closed[at(point.mode)], point.step);
 }
@@ -298,7 +335,7 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
       chosen.back().text = texts[i];
       if (name != nullptr) chosen.back().direction = name->direction;
     }
-    if (chosen.empty()) continue;
+    if (chosen.empty() && !(pass && program.every_pass())) continue;
     StepPoint seen = point;
     seen.values = chosen;
     evaluations_.feed(run, ctx_.rules->series[s].evaluator, [&](Evaluator& one, Scope& scope) {

@@ -20,6 +20,9 @@ class StepBook {
   void add(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
            std::int64_t global_step, std::int64_t time, std::uint64_t name, double value,
            core::Role role);
+  /// A step that a worker has ended. Of evaluations it may be the last of its pass, whatever it brought.
+  void ended(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
+             std::int64_t global_step, std::int64_t time);
   /// Judges what is complete; `everything`: the run is over.
   void advance(Run& run, bool everything = false);
 
@@ -36,6 +39,7 @@ class StepBook {
   Context& ctx_;
   Evaluations& evaluations_;
   std::vector<SeriesValue> values_;  // keeps steps free of allocation
+  std::vector<PassValue> pass_;
 };
 
 }  // namespace tocsin::rules

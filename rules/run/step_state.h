@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -27,10 +28,19 @@ struct PendingScalar {
   core::Role role = core::Role::other;
 };
 
+/// A worker's part in an evaluation pass.
+struct PassKey {
+  std::uint32_t worker = 0;
+  std::uint32_t pass = 0;
+  std::int64_t after_train = kNever;
+  friend auto operator<=>(const PassKey&, const PassKey&) = default;
+};
+
 struct StepState {
   std::array<std::int64_t, kModes> closed{kNever, kNever, kNever, kNever};
   std::array<std::int64_t, kModes> told_closed{kNever, kNever, kNever, kNever};  // to evaluators
   std::vector<PendingScalar> pending;
+  std::map<PassKey, PendingScalar> passes;  // how far each has come: a step may bring no value
   std::map<std::pair<std::uint8_t, std::int64_t>, std::vector<std::uint32_t>> partial;  // ranks
   // Not in snapshots:
   bool release_due = true;                             // some pending value may be ready

@@ -17,6 +17,7 @@ from tests.support import journal
 from tests.support.program import BUILD, ROOT, Server, run_cli
 from tests.support.telemetry import JournalWriter, journal_events, kafka_events, kafka_produce, scalar
 from tocsin import wire
+from tocsin.debugger import rule_job_summary
 
 EVIL_JOB = "\"><script>alert('job')</script>"
 EVIL_RUN = "<img src=x onerror=alert(1)>"
@@ -228,6 +229,9 @@ def test_of_what_was_told_in_a_journal(server, tmp_path):
     journal.append(tmp_path / "data", *[("telemetry", uid, frames.encode(record, uid)) for record in tables.records(case)])
     wait_until(lambda: any(data["run"]["uid"] == uid and data.get("rule") == "create_xgboost_report" and data.get("summary")
                            for _, data, _ in journal_events(tmp_path / "data", "issues")), 60, "the summary")
+    stand = {one["RuleConfigurationName"]: one for one in rule_job_summary(str(tmp_path / "data"), uid)}
+    assert stand["create_xgboost_report"]["RuleEvaluationStatus"] in ("InProgress", "NoIssuesFound")
+    assert stand["create_xgboost_report"]["RuleEvaluationJobArn"] == f"{uid}/create_xgboost_report"
     live(config, lambda: [data for _, data, _ in journal_events(tmp_path / "data", "issues")],
          lambda records: JournalWriter(tmp_path / "data").append(*records))
     report(uid, "-c", config, "--html", tmp_path / "page.html")

@@ -1,10 +1,14 @@
 """Rule objects of a script for Amazon SageMaker Debugger: what they say is a configuration that the program takes."""
+import datetime
+import json
 import os
+import sqlite3
 import subprocess
 
 import pytest
 
-from tocsin.debugger import CollectionConfig, ProfilerRule, Rule, configuration, rule_configs, to_yaml, write
+from tests.support import journal
+from tocsin.debugger import CollectionConfig, ProfilerRule, Rule, configuration, rule_configs, rule_job_summary, to_yaml, write
 
 SOURCE = '''
 from tocsin.rules import Rule
@@ -106,6 +110,60 @@ def test_unknown_arguments_and_text_messages_are_refused():
         Rule.custom("mine", sauce="x")
     with pytest.raises(NotImplementedError, match="Webhook"):
         rule_configs.SMS("+1234")
+
+
+def test_arguments_as_a_script_for_the_service_gives_them(tmp_path):
+    """Each may be left out by None, and what only the service needs is taken of built-in rules, too."""
+    rules = [Rule.sagemaker(base_config=rule_configs.overfit(), name=None, container_local_output_path=None, s3_output_path="s3://x",
+                            other_trials_s3_input_paths=None, rule_parameters=None, collections_to_save=None, actions=None),
+             ProfilerRule.sagemaker(base_config=rule_configs.CPUBottleneck(threshold=60), name="cpu", instance_type="ml.t3.medium",
+                                    volume_size_in_gb=10)]
+    assert [rule.item for rule in rules] == [{"use": "overfit"}, {"use": "CPUBottleneck", "name": "cpu", "with": {"threshold": 60}}]
+    assert Rule.custom("mine", source="x.py", collections_to_save=None, other_trials=None).item["name"] == "mine"
+    path = tmp_path / "tocsin.yaml"
+    write(path, rules, transport={"journal": str(tmp_path / "journal")}, route={"receiver": "x"}, receivers={"x": {"webhook": {"url": "https://example.com"}}})
+    assert check(path).returncode == 0
+
+
+def test_a_stop_that_a_parameter_asks_for_has_its_receiver(tmp_path):
+    """`stop_training_on_fire` is translated into the stop action, which is a receiver."""
+    stalled = Rule.sagemaker(rule_configs.stalled_training_rule(), rule_parameters={
+        "threshold": "60", "stop_training_on_fire": "True", "training_job_name_prefix": "digits"})
+    assert configuration([stalled])["receivers"] == {"stop": {"stop_training": {"armed": True}}}
+    assert configuration([stalled], receivers={"stop": {"stop_training": {"armed": False}}})["receivers"] == {
+        "stop": {"stop_training": {"armed": False}}}
+    path = tmp_path / "tocsin.yaml"
+    write(path, [stalled], transport={"journal": str(tmp_path / "journal")}, route={"receiver": "stop"})
+    done = check(path)
+    assert done.returncode == 0, done.stderr + path.read_text()
+
+
+def test_how_rules_stand_is_told_as_an_estimator_does(tmp_path):
+    def rule(uid, name, status, **more):
+        return "dev.tocsin.rule.v1", {"rule": name, "status": status, "run": {"uid": uid, "attempt": 1}, **more}
+
+    records = [
+        rule("aaa1", "overfit", "InProgress"),
+        rule("bbb2", "overfit", "NoData", reason="no input arrived", missing=["collection losses"]),
+        rule("bbb2", "exploding_tensor", "InProgress"),
+        ("dev.tocsin.issue.v1", {"rule": "exploding_tensor", "status": "firing", "run": {"uid": "bbb2"}, "annotations": {"summary": "w has NaN."}}),
+        ("dev.tocsin.job.v1", {"phase": "ended"}),
+        rule("bbb2", "exploding_tensor", "IssuesFound")]
+    with sqlite3.connect(tmp_path / "control.db") as database:
+        database.execute("CREATE TABLE issues(id INTEGER PRIMARY KEY, ts INTEGER, key BLOB, value BLOB, headers BLOB)")
+        for number, (kind, data) in enumerate(records):
+            database.execute("INSERT INTO issues VALUES(?, ?, ?, ?, ?)", (
+                number, (1_767_323_045 + number) * 10**9, b"", json.dumps(data).encode(), journal.pack_headers([("ce_type", kind.encode())])))
+    assert rule_job_summary(str(tmp_path)) == [
+        {"RuleConfigurationName": "overfit", "RuleEvaluationJobArn": "bbb2/overfit", "RuleEvaluationStatus": "NoData",
+         "StatusDetails": "no input arrived; missing: collection losses",
+         "LastModifiedTime": datetime.datetime(2026, 1, 2, 3, 4, 6, tzinfo=datetime.timezone.utc)},
+        {"RuleConfigurationName": "exploding_tensor", "RuleEvaluationJobArn": "bbb2/exploding_tensor", "RuleEvaluationStatus": "IssuesFound",
+         "StatusDetails": "w has NaN.", "LastModifiedTime": datetime.datetime(2026, 1, 2, 3, 4, 10, tzinfo=datetime.timezone.utc)}]
+    assert [one["RuleEvaluationStatus"] for one in rule_job_summary(str(tmp_path), "aaa")] == ["InProgress"]
+    assert rule_job_summary(str(tmp_path), "ccc") == []
+    with pytest.raises(ValueError, match="no journal of tocsin"):
+        rule_job_summary(str(tmp_path / "none"))
 
 
 def test_one_line_per_rule():

@@ -140,6 +140,17 @@ def test_a_denser_capture_takes_effect_at_the_next_step(hook, tmp_path):
     assert telemetry.lifecycles("applied")[0]["command_id"] == "cmd_c"
 
 
+def test_a_denser_capture_may_have_an_end(hook, tmp_path):
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="capture", command_id="cmd_c", args={
+        "version": "v2", "plans": [{"collections": {"gradients": {"every": "1 steps", "end_step": 4}}}]})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    for _ in range(5):
+        hook.save_tensor("gradient/w", support_array(), collection="gradients")
+        hook.step()
+    hook.close()
+    assert [frame.header["step"] for frame in Telemetry(tmp_path).of_kind(support.wire.SUMMARY)] == [2, 3]
+
+
 def test_a_collection_that_the_rules_need_is_captured_from_then_on(tmp_path):
     import numpy
     hook = tocsin.watch(out=str(tmp_path), run="needy", capture={"every": "1 step", "collections": ["gradients"]})

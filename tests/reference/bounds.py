@@ -45,11 +45,32 @@ def units_below(low, high, percent, units, samples):
 
 
 def units_of(row, axis):
-    """Units of the shape: channels (axis 1) of three dimensions or more, else positions behind the batch; 0: not known, or not
+    """Units of the shape: channels (axis 1, unless the producer says which) of three dimensions or more, else positions behind the batch; 0: not known, or not
     the shape of so many elements."""
     shape = row.known.shape or ()
     if len(shape) < 2:
         return len(shape)
     channel = axis == "channel" or (axis == "auto" and len(shape) > 2)
-    units = shape[1] if channel else math.prod(shape[1:])
+    stated = row.known.axis + (len(shape) if row.known.axis < 0 else 0)
+    units = shape[stated if 0 < stated < len(shape) else 1] if channel else math.prod(shape[1:])
     return units if units and row.columns["count"] % units == 0 else 0
+
+
+class Window:
+    """Saved steps of one tensor, added up until each unit has enough samples; judged, and begun anew."""
+
+    def __init__(self):
+        self.steps = []
+
+    def add(self, units, count, low, high, least):
+        """(steps, samples of a unit, active at least, at most) of this step and those before; None: they are too few.
+        `low`, `high`: the share of this step's values that are active."""
+        if self.steps and self.steps[-1][0] != units:
+            self.steps = []  # another number of units
+        self.steps.append((units, count, low, high))
+        values = sum(count for _, count, _, _ in self.steps)
+        samples = values / units if units else 1
+        if samples < least:
+            return None
+        steps, self.steps = self.steps, []
+        return (len(steps), samples, *(sum(count * share[i] for _, count, *share in steps) / values for i in (0, 1)))

@@ -19,6 +19,7 @@ class Name:
     collections: tuple = ()
     direction: str = None
     op_type: str = None
+    axis: int = 1
 
 
 @dataclasses.dataclass
@@ -138,7 +139,7 @@ class History:
     def _learn(self, entry, rank):
         attrs = entry.get("attrs", {})
         said = Name(entry.get("role", "other"), entry.get("dtype", "unknown"), tuple(entry.get("shape", ())),
-                    tuple(attrs.get("collections", ())), attrs.get("direction"), attrs.get("op_type"))
+                    tuple(attrs.get("collections", ())), attrs.get("direction"), attrs.get("op_type"), attrs.get("axis", 1))
         if entry["type"] == "tensor":
             self.own[rank, entry["name"]] = said
         self.names.setdefault(entry["name"], said)
@@ -198,6 +199,12 @@ class History:
             else:
                 out.append([point])
         return out
+
+
+def last_step(p, points):
+    """Where a pass stands: at the last of its steps that the rule considers, whether that brought a value or not."""
+    return max(point.step for point in points if p["start_step"] <= point.step
+               and (p["end_step"] is None or point.step < p["end_step"]))
 
 
 def value(by_rank):

@@ -112,7 +112,7 @@ def told(answer):
 @pytest.mark.parametrize("name", known.parameters(JSON))
 def test_json_and_frames_give_the_same_events(judge, name):
     judged = 0
-    for seed in range(120):
+    for seed in range(300):
         rules, records = random_streams.make(name.partition("/")[2], seed)
         if not says_all(records):
             continue

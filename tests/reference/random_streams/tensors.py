@@ -146,6 +146,8 @@ def saturated_activation(chance):
     parameters = common.shared(chance)
     if chance.random() < 0.2:
         parameters["gradient_threshold"] = chance.choice((1e-3, 0.1))
+    if chance.random() < 0.2:
+        parameters["min_samples"] = chance.choice((2, 3, 4))
     rules = item(chance, "saturated_activation", parameters)
     p = {**saturation.DEFAULTS, **(saturation.TOCSIN if rules[0]["preset"] == "tocsin" else {}), **parameters}
     named = chance.sample((("a_tanh_input_0", None), ("sigmoid_input_1", None), ("gate_input_0", "Tanh"), ("tanh.sigmoid_input", None),
@@ -178,6 +180,8 @@ def dead_relu(chance):
     parameters = common.shared(chance)
     if chance.random() < 0.4:
         parameters["threshold_layer"] = chance.choice((0, 25, 75))
+    if chance.random() < 0.2:
+        parameters["min_samples"] = chance.choice((2, 3, 4))
     named = chance.sample((("relu_output_0", None, (1, 4)), ("ReLU_output_0", None, (1, 4)), ("block_output_0", "ReLU6", (1, 4)),
                            ("leaky_output_0", "leaky_relu", (1, 4)), ("relu_output_9", None, ())), 3)
     counted = chance.choice((1.0, 0.6))

@@ -1,5 +1,5 @@
 """1.1 DeadRelu: the share of units of a ReLU output that are hardly ever active, from unit_inactive_count(θ) and
-unit_count, or as far as the number of positive elements proves it. One step; all modes."""
+unit_count, or as far as the number of positive elements proves it. One step, or as many as bring min_samples; all modes."""
 import math
 
 from tests.reference import bounds, columns
@@ -9,24 +9,28 @@ DEFAULTS = {"threshold_inactivity": 1.0, "threshold_layer": 50.0, "unit_axis": "
 TOCSIN = {"threshold_layer": 60.0}
 
 
-def judge(p, row):
+def judge(p, row, window):
     if row.columns["count"] == 0 or (row.columns["count"] == 1 and not row.known.shape):
         return NOT_APPLICABLE  # empty, or of rank 0
     if math.isnan(columns.abs_max(row.columns)):
         return INSUFFICIENT
     inactive = row.statistics.get(("unit_inactive_count", (p["threshold_inactivity"],)))
     units = row.statistics.get(("unit_count", ())) or 0
+    expected = bounds.units_of(row, p["unit_axis"])
+    if p["unit_axis"] != "auto" and expected and units != expected:
+        units = 0  # units of another kind than those asked for
     if not units:
-        inactive, units = None, bounds.units_of(row, p["unit_axis"])
-    samples = row.columns["count"] / units if units else 1
-    if samples < p["min_samples"]:
+        inactive, units = None, expected
+    c = row.columns
+    active = (c["count"] - c["zero"] - c["negative"]) / c["count"]
+    added = window.add(units, c["count"], active, active, p["min_samples"])
+    if added is None:
         return INSUFFICIENT
-    if inactive is not None:
+    steps, samples, low, high = added
+    if inactive is not None and steps == 1:
         low = high = inactive / units
     else:
-        c = row.columns
-        active = (c["count"] - c["zero"] - c["negative"]) / c["count"]
-        low, high = bounds.units_below(active, active, p["threshold_inactivity"], units, samples)
+        low, high = bounds.units_below(low, high, p["threshold_inactivity"], units, samples)
     if 100 * low > p["threshold_layer"]:
         return HIT
     return OK if 100 * high <= p["threshold_layer"] else INSUFFICIENT
@@ -41,5 +45,6 @@ def chosen(p, row):
 
 
 def evaluate(p, history):
-    return [Evaluation(row_unit(row), judge(p, row), row.step) for row in history.rows
-            if not row.scalar and chosen(p, row) and wants(p, row, ALL_MODES)]
+    windows = {}
+    return [Evaluation(row_unit(row), judge(p, row, windows.setdefault(row_unit(row), bounds.Window())), row.step)
+            for row in history.rows if not row.scalar and chosen(p, row) and wants(p, row, ALL_MODES)]

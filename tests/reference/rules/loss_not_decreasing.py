@@ -6,7 +6,7 @@ import math
 import statistics
 
 from tests.reference import words
-from tests.reference.history import mean, value
+from tests.reference.history import last_step, mean, value
 from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants)
 
 DEFAULTS = {"use_losses_collection": True, "num_steps": 10, "diff_percent": 0.1, "increase_threshold_percent": 5,
@@ -40,7 +40,7 @@ def series(p, history, modes, growing=False):
                     steps.setdefault(name, []).append((point.step, value(chosen)))
         for name, values in steps.items():
             # A pass is placed at its last step, and its value is the plain mean of its steps'.
-            point = (values[-1][0], mean([one for _, one in values]), place)
+            point = (last_step(p, points), mean([one for _, one in values]), place)
             out.setdefault((name, points[0].mode), []).append(point)
     return out
 

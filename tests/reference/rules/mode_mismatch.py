@@ -3,7 +3,7 @@ Below 1 (the mean over workers) for `steps` train steps in a row, or 1 at every 
 import math
 import re
 
-from tests.reference.history import mean, value
+from tests.reference.history import last_step, mean, value
 from tests.reference.judging import HIT, INSUFFICIENT, OK, Evaluation, selects, wants
 
 DEFAULTS = {"steps": 3}
@@ -37,5 +37,5 @@ def evaluate(p, history):
                 row[name] = row.get(name, 0) + 1 if number < 1 else 0
                 if row[name] >= p["steps"]:
                     outcome, kinds = HIT, ("eval_state_in_training",)
-            out.append(Evaluation((("metric", name), ("mode", mode)), outcome, values[-1][0], kinds))
+            out.append(Evaluation((("metric", name), ("mode", mode)), outcome, last_step(p, points), kinds))
     return out

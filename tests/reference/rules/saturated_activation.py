@@ -32,8 +32,8 @@ def bounds(p, activation):
     return p[f"threshold_{activation}_min"], p[f"threshold_{activation}_max"]
 
 
-def share(p, row, lo, hi):
-    """(at least, at most): the share of saturated units, or of elements."""
+def share(p, row, lo, hi, window):
+    """(at least, at most): the share of saturated units, or of elements; None: there are too few samples."""
     count = row.statistics.get(("abs_ge_count", (hi,))) if lo == -hi else None
     n = row.columns["count"]
     beyond = (count / n, count / n) if count is not None else base.outside(row, lo, hi)
@@ -41,23 +41,30 @@ def share(p, row, lo, hi):
         return beyond
     count = row.statistics.get(("unit_saturated_count", (lo, hi, p["threshold_inactivity"])))
     units = row.statistics.get(("unit_count", ())) or 0
+    expected = base.units_of(row, p["unit_axis"])
+    if p["unit_axis"] != "auto" and expected and units != expected:
+        units = 0  # units of another kind than those asked for
     if not units:
-        count, units = None, base.units_of(row, p["unit_axis"])
-    samples = n / units if units else 1
-    if samples < p["min_samples"]:
-        return 0.0, 1.0
-    if count is not None:
+        count, units = None, expected
+    added = window.add(units, n, 1 - beyond[1], 1 - beyond[0], p["min_samples"])
+    if added is None:
+        return None
+    steps, samples, *active = added
+    if count is not None and steps == 1:
         return count / units, count / units
-    return base.units_below(1 - beyond[1], 1 - beyond[0], p["threshold_inactivity"], units, samples)
+    return base.units_below(*active, p["threshold_inactivity"], units, samples)
 
 
-def judge(p, row):
+def judge(p, row, window):
     activation = kind(row)
     if activation is None or row.columns["count"] == 0 or (row.columns["count"] == 1 and not row.known.shape):
         return NOT_APPLICABLE, ()
     if math.isnan(columns.abs_max(row.columns)):
         return INSUFFICIENT, ()
-    low, high = share(p, row, *bounds(p, activation))
+    shares = share(p, row, *bounds(p, activation), window)
+    if shares is None:
+        return INSUFFICIENT, ()
+    low, high = shares
     if 100 * low > p["threshold_layer"]:
         return HIT, (activation,)
     return (OK if 100 * high <= p["threshold_layer"] else INSUFFICIENT), ()
@@ -72,9 +79,9 @@ def chosen(p, row):
 
 
 def evaluate(p, history):
-    out = []
+    out, windows = [], {}
     for row in history.rows:
         if not row.scalar and chosen(p, row) and wants(p, row, ALL_MODES):
-            outcome, kinds = judge(p, row)
+            outcome, kinds = judge(p, row, windows.setdefault(row_unit(row), base.Window()))
             out.append(Evaluation(row_unit(row), outcome, row.step, kinds))
     return out

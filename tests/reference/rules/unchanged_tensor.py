@@ -52,7 +52,7 @@ def judge(p, saved):
         return HIT if all(agrees(p, one, newest) for one in last[:-1]) else OK
     whole = newest.dtype.startswith(("i", "u", "bool"))
     exact = whole or (p["rtol"] == 0 and p["atol"] == 0)
-    known = chain = True  # chain: each neighbour so far is within tolerance of the next
+    known, chain = True, not whole  # chain: each neighbour so far is within tolerance of the next; whole numbers have none
     for older, newer in zip(last[-2::-1], last[:0:-1]):
         excess = newer.statistics.get(("delta_excess", (p["rtol"],)))
         if newer.statistics.get(("delta_from_step", ())) != older.step:

@@ -52,8 +52,13 @@ core::NameAttrs attrs_of(std::string_view attrs, bool wrong) {
 }
 
 TEST(FrameBody, AttributesNobodyKnowsArePassedOver) {
-  EXPECT_EQ(attrs_of(R"({"axis":0,"shard":[[0,2]],"replicated":true})", false), core::NameAttrs());
+  EXPECT_EQ(attrs_of(R"({"shard":[[0,2]],"replicated":true})", false), core::NameAttrs());
   EXPECT_EQ(attrs_of("", false), core::NameAttrs());
+}
+
+TEST(FrameBody, TheAxisOfUnitsIsAWholeNumber) {
+  EXPECT_EQ(attrs_of(R"({"axis":-1})", false).axis, -1);
+  EXPECT_EQ(attrs_of(R"({"axis":"last"})", true).axis, std::nullopt);
 }
 
 TEST(FrameBody, WhatIsWrongAmongAttributesIsLeftOutAndMarked) {

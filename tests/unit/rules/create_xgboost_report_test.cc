@@ -54,6 +54,18 @@ struct Boosting {
   }
 };
 
+TEST(CreateXgboostReport, IsRefreshedWhileTheTrainingGoesOn) {
+  Boosting job;
+  job.worker.step_time = 20 * kSecond;
+  for (int i = 0; i < 7; ++i) job.round(i, {{"validation-logloss", i, 1.0 / (1 + i)}});
+  const auto sums = sums_of(job.rule);
+  ASSERT_EQ(sums.size(), 2U) << "the third minute is still open";
+  EXPECT_EQ(sums[0].status, core::RuleState::in_progress);
+  EXPECT_EQ(sums[1].time - sums[0].time, 60 * kSecond);
+  EXPECT_THAT(sums[1].told, HasSubstr(R"("metrics":{"validation-logloss":)"));
+  EXPECT_THAT(job.sum(), HasSubstr(R"("rounds":7)"));
+}
+
 TEST(CreateXgboostReport, CurvesWithTheirBestRoundAndWhatTheySay) {
   Boosting job;
   const double validation[] = {0.9, 0.5, 0.4, 0.5, 0.6};

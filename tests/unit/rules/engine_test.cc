@@ -268,6 +268,74 @@ TEST(Engine, AsksForWhatTheRulesNeedAndTheCaptureLacks) {
       << args;
 }
 
+std::string captures_asked_for(const std::string& rules, const std::string& captured) {
+  RuleHarness rule(rules);
+  FakeWorker worker;
+  rule.feed(worker.start(R"(,"capture":{"collections":)" + captured + "}"));
+  std::string out;
+  for (const Event& event : rule.events()) {
+    if (const auto* command = std::get_if<core::Command>(&event)) {
+      out += core::to_json(*core::find(command->args, "plans"));
+    }
+  }
+  return out;
+}
+
+TEST(Engine, ARuleWithoutInputsEndsInNoDataAndNamesWhatItNeeds) {
+  RuleHarness rule(
+      "  - cpu_bottleneck\n  - dead_relu\n  - step_outlier\n"
+      "  - {use: all_zero, with: {tensor_regex: [nothing]}}");
+  FakeWorker worker;
+  rule.feed(worker.start());
+  rule.feed(worker.end());
+  std::map<std::string, core::RuleStatusEvent> last;
+  for (const Event& event : rule.events()) {
+    if (const auto* one = std::get_if<core::RuleStatusEvent>(&event)) last[one->rule] = *one;
+  }
+  const auto missing = [&](const char* name) {
+    EXPECT_EQ(last[name].status, core::RuleState::no_data) << name;
+    EXPECT_NE(last[name].reason, "") << name;
+    return last[name].missing;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(missing("cpu_bottleneck"), Texts{"system samples of GPUs and processor cores"});
+  EXPECT_EQ(missing("dead_relu"), Texts{"collection layers, statistic units(1)"});
+  EXPECT_EQ(missing("step_outlier"), Texts{"step ends"});
+  EXPECT_EQ(missing("all_zero"), Texts{"the tensors named by collection_names or tensor_regex"});
+}
+
+TEST(Engine, AsksForEachOfTheStepsThatARuleLooksAt) {
+  const std::string rules = "  - poor_weight_initialization\n  - weight_update_ratio";
+  EXPECT_EQ(captures_asked_for(rules, R"({"weights":{"every":"10 steps","statistics":["delta"]}})"),
+            R"([{"collections":{"layers":{"every":"1 steps","end_step":10},)"
+            R"("weights":{"every":"1 steps","end_step":10}}}])");
+  EXPECT_EQ(captures_asked_for(rules, R"(["weights"])"),
+            R"([{"collections":{"layers":{"every":"1 steps","end_step":10},)"
+            R"("weights":{"statistics":["delta"],"every":"1 steps","end_step":10}}}])");
+  EXPECT_EQ(captures_asked_for(rules, R"({"layers":{"every":"1 step"},"weights":{"every":"1 step",)"
+                                      R"("statistics":["delta"]}})"),
+            "")
+      << "it is captured so already";
+}
+
+TEST(Engine, OfSeveralRulesTheSmallestGridAndTheLastStepCount) {
+  const auto starts = [](const char* name, int steps) {
+    return std::string("  - {name: ") + name +
+           ", use: poor_weight_initialization, preset: original, with: {steps: " +
+           std::to_string(steps) + "}}\n";
+  };
+  EXPECT_EQ(captures_asked_for(starts("one", 10) + starts("other", 25), R"({"losses":{}})"),
+            R"([{"collections":{"gradients":{"statistics":["quantiles"],"every":"1 steps",)"
+            R"("end_step":25},"layers":{"every":"1 steps","end_step":25}}}])");
+  EXPECT_EQ(
+      captures_asked_for("  - create_xgboost_report",
+                         R"({"losses":{},"metrics":{},"feature_importance":{},"labels":)"
+                         R"({"every":"5 steps","statistics":["classes","quantiles","median"]},)"
+                         R"("predictions":{"every":"10 steps","statistics":["classes",)"
+                         R"("quantiles","median"]}})"),
+      R"([{"collections":{"predictions":{"every":"5 steps"}}}])");
+}
+
 TEST(Engine, SurvivesStrangeNumbersEverywhere) {
   RuleHarness rule(
       "  - exploding_tensor\n  - vanishing_gradient\n  - loss_not_decreasing\n"

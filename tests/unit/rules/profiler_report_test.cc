@@ -130,6 +130,29 @@ TEST(ProfilerReport, TellsTheRunAndItsSteps) {
   EXPECT_THAT(sum, HasSubstr(R"("training_loop":{"seconds":8,)"));
 }
 
+TEST(ProfilerReport, IsRefreshedEachPeriod) {
+  RuleHarness rule = RuleHarness::of("profiler_report", "{scan_interval_us: 10000000}");
+  FakeWorker worker;
+  worker.step_time = 2 * kSecond;
+  rule.feed(worker.start());
+  for (int step = 0; step < 11; ++step) rule.feed(worker.step_end(core::Mode::train, step));
+  const auto reports = [&] {
+    std::vector<SumUp> out;
+    for (SumUp& one : sums_of(rule)) {
+      if (one.told.find(R"("rules":{)") != std::string::npos) out.push_back(std::move(one));
+    }
+    return out;
+  };
+  ASSERT_EQ(reports().size(), 2U) << "the third period is still open";
+  EXPECT_EQ(reports()[0].status, core::RuleState::in_progress);
+  EXPECT_EQ(reports()[1].time - reports()[0].time, 10 * kSecond);
+  EXPECT_THAT(reports()[1].told, HasSubstr(R"("step_outlier":{"status":)"));
+  EXPECT_THAT(reports()[1].told, HasSubstr(R"("step_seconds":{"train":{"count":)"));
+  rule.feed(worker.end());
+  ASSERT_EQ(reports().size(), 3U);
+  EXPECT_EQ(reports()[2].status, core::RuleState::no_issues_found);
+}
+
 TEST(ProfilerReport, WithoutAStepOrASampleThereIsNoData) {
   RuleHarness rule = RuleHarness::of("profiler_report");
   FakeWorker worker;

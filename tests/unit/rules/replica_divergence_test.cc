@@ -50,6 +50,20 @@ TEST(ReplicaDivergence, EqualDigestsAreRight) {
   EXPECT_EQ(group.status(), "NoIssuesFound");
 }
 
+TEST(ReplicaDivergence, WhereOneWorkerSendsForAllItSaysWhatIsMissing) {
+  Group group(2);
+  group.rule.feed(
+      group.workers[0].summary(Mode::train, 0, {row_of("w", Role::weight, 9, 1, 1)},
+                               {{core::SparseStat::digest, 0, std::bit_cast<double>(kDigest)}}));
+  for (FakeWorker& worker : group.workers) group.rule.feed(worker.step_end(Mode::train, 0));
+  EXPECT_EQ(group.status(), "NoData");
+  std::string reason;
+  for (const Event& event : group.rule.events()) {
+    if (const auto* one = std::get_if<core::RuleStatusEvent>(&event)) reason = one->reason;
+  }
+  EXPECT_NE(reason.find("capture.workers"), std::string::npos) << reason;
+}
+
 TEST(ReplicaDivergence, OneBitIsEnoughAndTheMinorityIsNamed) {
   Group group(4);
   group.step(0, {kDigest, kDigest, kOther, kDigest});

@@ -242,6 +242,26 @@ TEST(Capture, CommandMakesAGridDenserAndNeverWider) {
   EXPECT_THAT(saved(some, "gradients", 11), ElementsAre(0, 10));
 }
 
+TEST(Capture, ADenserGridMayEndAndOthersGoOn) {
+  CapturePlan some = plan("{every: 10 steps, collections: [gradients]}");
+  const auto ask = [&](std::int64_t steps, std::optional<std::int64_t> end) {
+    bool changed = false;
+    CollectionConfig denser = wanted("gradients");
+    denser.save.every = Every{steps, kStart, 0};
+    denser.save.end_step = end;
+    EXPECT_TRUE(some.extend(denser, changed).empty());
+    EXPECT_TRUE(changed);
+  };
+  ask(1, 4);
+  EXPECT_THAT(saved(some, "gradients", 21), ElementsAre(0, 1, 2, 3, 10, 20));
+  EXPECT_EQ(some.smallest_every(), 10) << "the governor measures what goes on";
+  ask(5, std::nullopt);
+  EXPECT_THAT(saved(some, "gradients", 21), ElementsAre(0, 1, 2, 3, 5, 10, 15, 20));
+  EXPECT_EQ(some.smallest_every(), 5);
+  some.restore();
+  EXPECT_THAT(saved(some, "gradients", 21), ElementsAre(0, 10, 20));
+}
+
 TEST(Capture, CommandAddsABuiltInCollectionAndDeltaUntilItIsWithdrawn) {
   CapturePlan some = plan("{collections: [gradients]}");
   bool changed = false;
