@@ -5,8 +5,8 @@
 // Window  medians of the latest 5 values of each; three steps in a row (min_hits 3).
 // Fires   smallest median < ratio_threshold (0.02) · largest median.
 // Quiet   for a single loss, until each has 5 values, while one of those is no finite number, for
-//         losses that have ever been negative (of those a small one passes through zero), and for losses that were as unequal from
-//         the start: those are weighted so.
+//         losses that have ever been negative (of those a small one passes through zero), for losses that were as
+//         unequal from the start: those are weighted so; and where one is of a policy or of values (is_of_policy).
 // Source  our own; docs/rules/adversarial_imbalance.md.
 
 #include <algorithm>
@@ -62,6 +62,7 @@ struct AdversarialImbalance {
     std::uint32_t losses = 0;
     bool complete = true;  // each has its median
     bool positive = true;  // none was ever below 0
+    bool policy = false;   // one is of learning by reward
     std::string_view small_name;
     std::string_view large_name;
     double smallest = HUGE_VAL;
@@ -94,6 +95,7 @@ struct AdversarialImbalance {
     for (const ReadSeries& one : read_series(point, {})) {
       if (!one.trains || one.grows || one.name.counts_samples) continue;
       ++all.losses;
+      all.policy = all.policy || is_of_policy(one.value->text);
       Loss* loss = memory.of<Loss>({one.value->name, mode});
       if (loss == nullptr) {
         all.complete = false;
@@ -137,7 +139,7 @@ struct AdversarialImbalance {
 
   static Verdict judge(const Config& cfg, State& state, const Compared& all, std::int64_t step) {
     if (!all.complete) return kInsufficient;
-    if (!all.positive) return kNotApplicable;
+    if (!all.positive || all.policy) return kNotApplicable;
     if (cfg.balanced_first && all.first_smallest < cfg.ratio_threshold * all.first_largest) {
       return kNotApplicable;
     }
@@ -181,7 +183,7 @@ RuleDescriptor adversarial_imbalance() {
           .needs = "collection losses, several of them at a step",
           .presets = "",
           .severity = core::Severity::info,
-          .version = "3",
+          .version = "4",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_series_rule<AdversarialImbalance>};
 }

@@ -10,7 +10,7 @@
 //                          min_class_samples, is wrong in more than threshold_misprediction of them
 //         preset tocsin also
 //           single_class   80 labels of three steps and one class only; not the label 1 that was read from a
-//                          gradient, as every loss of pairs has it (kRead), nor while more than a tenth of the newest
+//                          gradient, as every loss of pairs has it (kRead), nor while more than a twentieth of the newest
 //                          predictions is wrong: one answer is learned in a few steps, the one true pair
 //                          among many is not (InfoNCE: its right answer is always the first)
 //           sorted         of the latest steps (20) of a training three and at least half have labels of
@@ -51,9 +51,9 @@ struct ClassImbalance {
   enum Kind : unsigned { kImbalance, kMisprediction, kSingleClass, kSorted };
   static constexpr std::size_t kSortedSteps = 20;
   static constexpr std::uint64_t kSingleSteps = 3;
-  static constexpr double kTold = 20;  // labels of which is told how many are predicted right,
+  static constexpr double kTold = 60;  // labels of which is told how many are predicted right,
   static constexpr double kWrong =
-      0.1;  // and how many of them may be wrong where one class is all there is
+      0.05;  // and how many may not be, where one class is all there is
   // Labels that the hook has read from the gradient of an output. That of softplus(−x) is the same as that
   // of a cross-entropy with the label 1, and is what losses of pairs and of generators are made of.
   static constexpr std::string_view kRead = "binary_cross_entropy_with_logits_input_1";

@@ -118,6 +118,19 @@ inline MetricName metric_name(std::string_view name) {
   return out;
 }
 
+/// Whether the series is one side of learning by reward, where losses of a policy and of values stand side by
+/// side and none is the other's adversary: `actor_loss`, `policy_loss`, `value_loss`, `q_loss`.
+inline bool is_of_policy(std::string_view name) {
+  const words::Words all(name);
+  for (std::size_t i = 0; i < all.count; ++i) {
+    if (words::is_any(all.word[i],
+                      {"actor", "policy", "pi", "value", "qf", "q", "q1", "q2", "vf"})) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Whether the series says how well the task is done, by its name: `reward`, `episode_return`, `top5_accuracy`,
 /// `success_rate`. Not what says how far such values lie apart.
 inline bool is_success(std::string_view name) {

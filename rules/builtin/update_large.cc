@@ -49,6 +49,7 @@ struct UpdateLarge {
   static constexpr std::uint32_t kFalls = 4;  // saves in a row that a norm must fall
   static constexpr double kLeft = 0.8;        // of the norm, after these
   static constexpr double kPaceForgets = 0.85;
+  static constexpr double kStandsStill = 1e-6;  // a pace: what begins to move was not moved before
   enum class Sign : std::uint8_t { none, again, once, replaced, faster, withered, shrinks };
 
   struct Config {
@@ -203,7 +204,7 @@ struct UpdateLarge {
     const double rated = state.ratio / share;
     if (cfg.faster == 0 || row.count() < kMany || !std::isfinite(rated)) return false;
     const double rms = state.before / std::sqrt(static_cast<double>(row.count()));
-    const bool above = state.known >= kKnown && rms >= kOrdinary &&
+    const bool above = state.known >= kKnown && rms >= kOrdinary && state.pace >= kStandsStill &&
                        state.ratio > cfg.faster * state.pace &&
                        rated > cfg.faster * state.rated_pace;
     if (!above) {

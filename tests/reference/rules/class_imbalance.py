@@ -1,7 +1,7 @@
 """2.2 ClassImbalance, per mode over steps and workers, from the vectors class_counts and class_correct of the labels: the
 largest class against the smallest (`imbalance`), and mispredictions of recent labels (`misprediction`). Preset tocsin
 (detection quality, section 2): also `single_class`, when the labels are of one class: 80 of three steps, but not the label 1
-that the hook has read from a gradient, nor while more than a tenth of the newest twenty is predicted wrong. Ours beside: `imbalance`
+that the hook has read from a gradient, nor while more than a twentieth of the newest sixty is predicted wrong. Ours beside: `imbalance`
 from 100 labels on, where the smallest class has three deviations fewer than the limit allows; no `misprediction`; labels that
 are more than the samples of the step's inputs, or than their own first dimension of several, are left out; and `sorted`, when too many of a training's latest steps are of one class."""
 import math
@@ -44,12 +44,12 @@ def is_sorted(seen, steps):
 
 
 def learned(steps):
-    """Whether of the newest steps that hold twenty labels with predictions nine in ten are right."""
+    """Whether of the newest steps that hold sixty labels with predictions nineteen in twenty are right."""
     labels = right = 0
     for _, predicted, correct in reversed(steps):
-        if labels < 20:
+        if labels < 60:
             labels, right = labels + sum(predicted.values()), right + sum(correct.get(c, 0) for c in predicted)
-    return labels - right <= 0.1 * labels
+    return labels - right <= 0.05 * labels
 
 
 def judge(p, steps, trains, read):

@@ -2,7 +2,7 @@
 row, after two warm-up steps: mode steps 0 and 1. Modes train and global. Ours beside: by more than its norm per step at once, both
 where its elements are 0.005 on average (a layer that starts at nothing grows many times over), and by more than 0.9 of its norm
 between two saves, four times what it had moved by before. Of the moves before the largest counts, each save back 0.7 of it. And by three times the
-pace of late per step (0.85 of it each save back), also relative to the learning rate, twice in a row, of 16 elements or more. And
+pace of late per step (0.85 of it each save back; 1e-6 at least), also relative to the learning rate, twice in a row, of 16 elements or more. And
 where 16 elements or more have less than a tenth of the largest norm that they ever had, or have lost 0.5 % of it per step between saves four
 times in a row and a fifth in all, whatever else is known. The moves are insufficient while the worker's training loss has surely fallen since
 they began."""
@@ -74,7 +74,7 @@ class Pace:
         pace = delta / before / steps
         # the move itself is not among those that are known
         known = self.moves - 1 >= 4
-        if known and starts_at_something(before, row) and pace > p["faster"] * self.plain and pace / share > p["faster"] * self.rated:
+        if known and self.plain >= 1e-6 and starts_at_something(before, row) and pace > p["faster"] * self.plain and pace / share > p["faster"] * self.rated:
             self.since.append(row.step - steps)
             return len(self.since) >= p["updates"]
         self.since = []

@@ -56,6 +56,24 @@ TEST(AdversarialImbalance, OneLossIsNoGame) {
   }
 }
 
+TEST(AdversarialImbalance, AnActorAndItsCriticAreNoAdversaries) {
+  const auto hits = [](const std::string& actor, const std::string& critic) {
+    SeriesBench rule("adversarial_imbalance");
+    int count = 0;
+    for (std::int64_t i = 0; i < 20; ++i) {
+      const bool late = i >= 5;
+      const std::string said =
+          rule.step(Mode::train, i, {{actor, late ? 2.0 : 1.0}, {critic, late ? 0.01 : 1.0}});
+      count += said == "losses: hit" ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_GT(hits("generator_loss", "critic_loss"), 0) << "a Wasserstein critic is one";
+  EXPECT_EQ(hits("actor_loss", "critic_loss"), 0);
+  EXPECT_EQ(hits("train/policy_loss", "train/value_loss"), 0);
+  EXPECT_GT(hits("valued_loss", "critic_loss"), 0) << "words, no parts of words";
+}
+
 TEST(AdversarialImbalance, NegativeAndBrokenLosses) {
   Game critic("{balanced_first: false}");
   for (int i = 0; i < 4; ++i) critic.play(3, -2);

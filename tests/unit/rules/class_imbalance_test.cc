@@ -150,14 +150,18 @@ TEST(ClassImbalance, OneClassThatIsNotLearnedIsNoAnswerThatAlwaysHolds) {
   Labelled pairs("{}", "tocsin");
   for (int i = 0; i < 20; ++i) pairs.labels({32, 0}, {10, 0});
   EXPECT_TRUE(pairs.rule.firing().empty());
+  pairs.labels({32, 0}, {32, 0});
+  EXPECT_TRUE(pairs.rule.firing().empty()) << "one step tells too little";
   pairs.labels({32, 0}, {28, 0});
-  EXPECT_TRUE(pairs.rule.firing().empty()) << "4 of 32 are wrong";
-  pairs.labels({32, 0}, {29, 0});
-  ASSERT_EQ(pairs.rule.firing().size(), 1U) << "3 of 32: the answer is known by now";
+  EXPECT_TRUE(pairs.rule.firing().empty()) << "4 of 64 are wrong";
+  pairs.labels({32, 0}, {32, 0});
+  EXPECT_TRUE(pairs.rule.firing().empty()) << "still 4";
+  pairs.labels({32, 0}, {31, 0});
+  ASSERT_EQ(pairs.rule.firing().size(), 1U) << "one of 64: the answer is known by now";
   EXPECT_EQ(pairs.rule.firing()[0].kind, "single_class");
   Labelled small("{}", "tocsin");
-  for (int i = 0; i < 30; ++i) small.labels({4, 0}, {i < 25 ? 0.0 : 4.0, 0});
-  EXPECT_EQ(small.rule.firing().size(), 1U) << "of steps of four the newest five are asked";
+  for (int i = 0; i < 40; ++i) small.labels({4, 0}, {i < 25 ? 0.0 : 4.0, 0});
+  EXPECT_EQ(small.rule.firing().size(), 1U) << "of steps of four the newest fifteen are asked";
 }
 
 TEST(ClassImbalance, OurPresetAsksThatTheSmallestClassIsSurelyTooSmall) {

@@ -206,6 +206,9 @@ TEST(UpdateLarge, APaceIsSeenBesideTheLearningRateToo) {
   for (const double rate : {1.0, 1.0, 1.0, 1.0, 1.0, 0.01, 0.01, 0.01}) {
     EXPECT_EQ(decay.moved(rate == 1 ? 0.002 : 0.001, rate), "ok") << rate;
   }
+  Wide later;  // the judge of an autoencoder, whose loss counts from some step on
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(later.moved(0), "ok");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(later.moved(0.002), "ok") << "what begins to move";
   Wide few;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(few.moved(0.002, 1, 15), "ok");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(few.moved(0.02, 1, 15), "ok") << "15 elements";
