@@ -73,6 +73,7 @@ class StepClock:
         self.tell_training: Callable[[bool], None] = _nothing_of
         self._training: Optional[bool] = None  # at the present step's update
         self._state_matters = True
+        self.evaluates = False  # it has been applied in its eval state since it last was in its training state
         self.applied: Optional[bool] = None  # a watched model, since the mode began; None: nobody sees it
         self._told: Tuple[str, Optional[bool]] = ("", None)
         self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
@@ -245,7 +246,7 @@ class StepClock:
         if model is not None:
             self._training = training = model.training
             if not training:
-                self.follows = False
+                self.follows = self.evaluates = False
         if self.mode != "train":
             self.change_mode("train")
         return self._client.quiet and self.simple and not self.ahead
@@ -381,7 +382,8 @@ class StepClock:
             # What is evaluated may be another one, a copy with averaged weights: this one's flag is nobody's then.
             if model is None or (self.applied is False and self.mode != "train"):
                 return
-            training = model.training
+            # A loop may evaluate first, and then say so: validate() has put it back by now.
+            training = model.training and not (self.evaluates and self.mode != "train")
         if training != (self.mode == "train") or self._told != (self.mode, training):
             self._told = _TRAINING_IN_TRAIN if training and self.mode == "train" else (self.mode, training)
             self.tell_training(training)

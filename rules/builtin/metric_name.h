@@ -167,6 +167,29 @@ struct ReadSeries {
   bool grows = false;
 };
 
+/// Boosting libraries write `<set>-<metric>`, and a set may have any name: beside `training-huber` a series
+/// `held-huber` is the same metric of another set. Nothing is told from names without the sign: `kl_loss` beside
+/// `train_loss` is no set.
+inline void name_other_sets(std::vector<ReadSeries>& all) {
+  for (const ReadSeries& trained : all) {
+    const std::string_view text = trained.value->text;
+    const std::size_t sign = text.find('-');
+    if (!trained.name.train_word || sign == std::string_view::npos) continue;
+    const words::Words set(text.substr(0, sign));
+    if (set.count != 1 || !words::trains(set.word[0])) continue;
+    for (ReadSeries& one : all) {
+      const std::string_view other = one.value->text;
+      if (one.name.set != 0 || !other.ends_with(text.substr(sign))) continue;
+      one.name.set = core::name_hash(other.substr(0, other.size() - (text.size() - sign)));
+      one.name.metric = trained.name.metric;
+      one.name.grows = trained.name.grows;
+      one.name.counts_samples = trained.name.counts_samples;
+      one.grows = should_grow(*one.value, one.name);
+      one.trains = false;
+    }
+  }
+}
+
 /// Reads all names of a point. Which set is trained on: `train_set` if given; else what is called
 /// train; else, where a step has several sets `validation_<n>` of a metric and none is called train,
 /// the lowest n, since `eval_set` of XGBoost's scikit-learn wrapper has the training data first.
@@ -185,6 +208,7 @@ inline std::vector<ReadSeries> read_series(const StepPoint& point, std::string_v
     out.push_back(one);
   }
   if (wanted != 0) return out;
+  name_other_sets(out);
   for (ReadSeries& one : out) {
     if (one.name.validation < 0) continue;
     bool lowest = true;

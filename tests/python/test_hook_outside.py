@@ -92,3 +92,26 @@ def test_a_part_in_a_state_of_its_own_does_not_say_how_the_model_stands(out):
         model.train()
     hook.close()
     assert told_in_evaluation(out) == [1.0], "in the second pass all was in training"
+
+
+@pytest.mark.parametrize("capture", [{}, EVERYTHING])
+def test_who_evaluates_first_and_then_says_so_has_evaluated_in_the_eval_state(out, capture):
+    """``validate()`` puts the model back into its training state before its result is logged."""
+    model, optimizer, criterion = build()
+    hook = tocsin.watch(model, optimizer, out=out, capture=capture)
+
+    def validate(forgets):
+        model.train(forgets)
+        with torch.no_grad():
+            loss = criterion(model(torch.randn(5, 6)), torch.randint(0, 3, (5,)))
+        model.train()
+        with hook.mode("eval"):
+            hook.log(loss=loss)
+            hook.step()
+    for forgets in (False, False, True):
+        train(hook, model, optimizer, criterion, steps=3)
+        validate(forgets)
+    hook.close()
+    told = told_in_evaluation(out)
+    # Where modules are looked at, it is known besides that the model is not applied where it is said.
+    assert told.count(1.0) == (0 if capture else 1) and 1.0 not in told[:-1]

@@ -139,6 +139,7 @@ class Passes:
     def begin_rare(self, module: Any) -> None:
         """A forward pass in the eval state, or one before which something of training ends."""
         if not module.training:
+            self.clock.evaluates = True
             if not self.evaluated[0]:
                 self.evaluated, self.pending = (time_ns(), 0), True
             return
@@ -174,7 +175,7 @@ class Passes:
 
     def end_pending(self) -> None:
         """Training goes on: what was evaluated, or initialized, is done."""
-        self.pending = False
+        self.pending = self.clock.evaluates = False
         opened, self._opened = self._opened, 0
         (began, ended), self.evaluated = self.evaluated, (0, 0)
         if began:
