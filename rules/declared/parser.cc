@@ -23,16 +23,15 @@ class Parser : public TokenStream {
 
   /// Refuses what is nested too deeply, so that no text exhausts the stack.
   struct Deeper {
-    explicit Deeper(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > kDeepest) {
-        parser_.fail(parser_.peek().at,
-                     "nested deeper than " + std::to_string(kDeepest) + " parts");
+    explicit Deeper(Parser& whose) : parser(whose) {
+      if (++parser.depth_ > kDeepest) {
+        parser.fail(parser.peek().at, "nested deeper than " + std::to_string(kDeepest) + " parts");
       }
     }
-    ~Deeper() { --parser_.depth_; }
+    ~Deeper() { --parser.depth_; }
     Deeper(const Deeper&) = delete;
     Deeper& operator=(const Deeper&) = delete;
-    Parser& parser_;
+    Parser& parser;
   };
 
   // and = not { "and" not }

@@ -7,6 +7,38 @@
 #include "core/collections.h"
 
 namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kCompared = 1000;  // hits of one step
+constexpr std::size_t kWorst = 10;       // of them that are told by name
+
+std::optional<Row> row_of(const RowBatch* batch, const RowHit& hit) {
+  if (batch == nullptr) return std::nullopt;
+  return Row(batch->columns, batch->rows, hit.row);
+}
+
+/// The worst hits, the worst first.
+std::vector<const RowHit*> worst_of(const RowProgram& program, const std::byte* states,
+                                    std::span<const RowHit> hits, const RowBatch* batch) {
+  std::vector<std::pair<double, const RowHit*>> found;
+  for (const RowHit& one : hits) {
+    if (one.verdict.outcome != EvaluationOutcome::hit) continue;
+    const std::optional<Row> row = row_of(batch, one);
+    const double bad =
+        program.badness(states + one.slot * program.state_bytes(), row ? &*row : nullptr);
+    found.emplace_back(std::isnan(bad) ? HUGE_VAL : bad, &one);  // NaN would break the order
+    if (found.size() >= kCompared) break;
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (found.size() > kWorst) found.resize(kWorst);
+  std::vector<const RowHit*> out;
+  out.reserve(found.size());
+  for (const auto& [bad, hit] : found) out.push_back(hit);
+  return out;
+}
+
+}  // namespace
 
 void RowJudge::judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Place place) {
   for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
@@ -101,8 +133,7 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
       book_.fail(run, rule, name_of(run, name) + ": " + program.trouble(state));
       continue;
     }
-    std::optional<Row> row;
-    if (batch != nullptr) row.emplace(batch->columns, batch->rows, one.row);
+    const std::optional<Row> row = row_of(batch, one);
     const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
       return {{"mode", std::string(core::to_string(here.mode))},
               {here.scalars ? "metric" : "tensor", name_of(run, name)},
@@ -112,19 +143,6 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
       Extra extra;
       extra.affected.hit = block.tally.hit;
       extra.affected.evaluated = block.tally.evaluated;
-      std::vector<std::pair<double, const RowHit*>> worst;
-      for (const RowHit& other : hits) {
-        if (other.verdict.outcome != EvaluationOutcome::hit) continue;
-        std::optional<Row> its;
-        if (batch != nullptr) its.emplace(batch->columns, batch->rows, other.row);
-        const double bad =
-            program.badness(block.states.data() + other.slot * size, its ? &*its : nullptr);
-        worst.emplace_back(std::isnan(bad) ? HUGE_VAL : bad, &other);  // NaN would break the order
-        if (worst.size() >= 1000) break;
-      }
-      std::stable_sort(worst.begin(), worst.end(),
-                       [](const auto& a, const auto& b) { return a.first > b.first; });
-      if (worst.size() > 10) worst.resize(10);
       Subject subject;
       subject.name = name_of(run, name);
       subject.worker = run.workers[worker].name;
@@ -138,13 +156,12 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
         subject.first_hit = name_of(run, here.slots[block.tally.first].name);
       }
       // What each of them comes to is in the rule's own number: `badness` is only for their order.
-      for (const auto& [bad, other] : worst) {
+      for (const RowHit* other : worst_of(program, block.states.data(), hits, batch)) {
         Subject its = subject;
         its.name = name_of(run, here.slots[other->slot].name);
         its.dtype = static_cast<core::Dtype>(here.types[other->slot] & 0xFF);
         its.position = other->slot;
-        std::optional<Row> values;
-        if (batch != nullptr) values.emplace(batch->columns, batch->rows, other->row);
+        const std::optional<Row> values = row_of(batch, *other);
         const unsigned kinds = other->verdict.kinds;
         const bool so = (kinds >> kind & 1U) != 0;
         const Finding found =
