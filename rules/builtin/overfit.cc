@@ -32,6 +32,7 @@
 #include "rules/builtin/boosting_course.h"
 #include "rules/builtin/evaluation_course.h"
 #include "rules/builtin/metric_name.h"
+#include "rules/builtin/pass_values.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -237,39 +238,20 @@ struct Overfit {
     if (any && !paired) {
       const Training* training = trained_on(memory, kMean);
       const double plain = finite == 0 ? std::nan("") : sum / finite;
-      const double mean = point.pass.empty() ? plain : mean_of_steps(cfg, all, point);
+      const double mean = point.pass.empty() ? plain : mean_of_losses(cfg, all, point);
       judge(cfg, memory, {kMean, kJoined}, "losses", training, mean, {}, point, report);
     }
     return any;
   }
 
   // Of a pass, over the losses of each step first.
-  static double mean_of_steps(const Config& cfg, const std::vector<ReadSeries>& all,
-                              const StepPoint& point) {
-    const auto counts = [&](const PassValue& value) {
-      return std::isfinite(value.value) &&
-             std::any_of(all.begin(), all.end(), [&](const ReadSeries& one) {
-               return one.value->name == value.name && evaluates(cfg, one, point);
-             });
-    };
-    double sum = 0;
-    std::uint32_t steps = 0;
-    for (auto from = point.pass.begin(); from != point.pass.end();) {
-      double losses = 0;
-      std::uint32_t number = 0;
-      auto to = from;
-      for (; to != point.pass.end() && to->step == from->step; ++to) {
-        if (!counts(*to)) continue;
-        losses += to->value;
-        ++number;
-      }
-      if (number > 0) {
-        sum += losses / number;
-        ++steps;
-      }
-      from = to;
-    }
-    return steps == 0 ? std::nan("") : sum / steps;
+  static double mean_of_losses(const Config& cfg, const std::vector<ReadSeries>& all,
+                               const StepPoint& point) {
+    return mean_of_steps(point.pass, [&](const PassValue& value) {
+      return std::any_of(all.begin(), all.end(), [&](const ReadSeries& one) {
+        return one.value->name == value.name && evaluates(cfg, one, point);
+      });
+    });
   }
 
   static const Training* trained_on(SeriesMemory& memory, std::uint64_t metric) {
