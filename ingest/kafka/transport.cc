@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ingest/kafka/deadline.h"
+#include "ingest/kafka/leaders.h"
 #include "ingest/kafka/lease.h"
 #include "ingest/kafka/publisher.h"
 #include "ingest/kafka/source.h"
@@ -175,7 +176,8 @@ class KafkaTransport final : public Transport {
     return core::ok();
   }
 
-  /// Until every broker's metadata has the topics; a producer would be told that they are unknown.
+  /// Until every broker's metadata has the topics, and their leaders answer: a producer would be told
+  /// that they are unknown, or would lose its first records.
   core::Status wait_for(const std::vector<TopicSpec>& topics) {
     auto client = admin();
     if (!client) return client.error();
@@ -184,10 +186,10 @@ class KafkaTransport final : public Transport {
       const auto metadata = kafka_metadata(*client, kMetadataTimeout, context_.address);
       if (metadata) {
         const auto ready = ready_partitions(**metadata);
-        if (std::all_of(topics.begin(), topics.end(),
-                        [&](const TopicSpec& topic) { return ready.contains(topic.full_name); })) {
-          return core::ok();
-        }
+        const bool known = std::all_of(topics.begin(), topics.end(), [&](const TopicSpec& topic) {
+          return ready.contains(topic.full_name);
+        });
+        if (known && leaders_answer(*client, topics, kMetadataTimeout)) return core::ok();
       }
       if (Clock::now() >= deadline) {
         return core::Error{core::Code::deadline_exceeded,
