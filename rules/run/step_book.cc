@@ -127,11 +127,16 @@ void StepBook::advance_modes(Run& run, bool everything) {
   if (by == run.steps.released_at && !run.steps.release_due) return;
   run.steps.released_at = by;
   run.steps.release_due = false;
-  std::vector<PendingScalar> items;
-  const auto rest = std::stable_partition(
-      run.steps.pending.begin(), run.steps.pending.end(),
-      [&](const PendingScalar& item) { return !ready(item, run.steps.released_at); });
-  items.assign(rest, run.steps.pending.end());
+  std::vector<PendingScalar>& items = items_;
+  items.clear();
+  auto rest = run.steps.pending.begin();
+  for (const PendingScalar& item : run.steps.pending) {
+    if (ready(item, run.steps.released_at)) {
+      items.push_back(item);
+    } else {
+      *rest++ = item;
+    }
+  }
   run.steps.pending.erase(rest, run.steps.pending.end());
   for (auto one = run.steps.passes.begin(); one != run.steps.passes.end();) {
     if (!ready(one->second, run.steps.released_at)) {
@@ -169,12 +174,16 @@ void StepBook::tell_closed(Run& run, bool trains, bool all) {
 }
 
 void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
-  std::stable_sort(items.begin(), items.end(), [&](const PendingScalar& a, const PendingScalar& b) {
+  const auto before = [&](const PendingScalar& a, const PendingScalar& b) {
     const auto left = order(a);
     const auto right = order(b);
     if (left != right) return left < right;
     return run.workers[a.worker].rank < run.workers[b.worker].rank;
-  });
+  };
+  // A single worker's steps come in order, and a stable sort would ask for memory to find that out.
+  if (!std::is_sorted(items.begin(), items.end(), before)) {
+    std::stable_sort(items.begin(), items.end(), before);
+  }
   for (auto first = items.begin(); first != items.end();) {
     const auto last = std::find_if(
         first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
@@ -184,7 +193,8 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
       const Common& common = ctx_.rules->series[s].program->common;
       if (!picks(common, group.front().mode)) continue;
       // A rule that looks at some workers or steps only averages over those.
-      std::vector<PendingScalar> chosen;
+      std::vector<PendingScalar>& chosen = chosen_items_;
+      chosen.clear();
       for (PendingScalar item : group) {
         if (item.name == kNoValue && common.end_step) {
           item.step = std::min(item.step, *common.end_step - 1);  // so far it has come, at least
@@ -304,6 +314,22 @@ void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
   run.steps.closed[at(point.mode)] = std::max(run.steps.closed[at(point.mode)], point.step);
 }
 
+/// What the values of the step are called, once for all rules.
+void StepBook::read_names(const Run& run) {
+  names_.resize(std::max(names_.size(), values_.size()));
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    SeriesValue& value = values_[i];
+    const Name* known = names_[i].known = run.names.table.find(value.name);
+    if (known == nullptr) {
+      names_[i].made = name_of(run, value.name);
+      value.text = names_[i].made;
+      continue;
+    }
+    value.text = known->text;
+    value.direction = known->direction;
+  }
+}
+
 void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
                           std::optional<std::size_t> only) {
   Place here = place;
@@ -319,21 +345,16 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
     }
   }
   std::sort(here.missing_ranks.begin(), here.missing_ranks.end());
-  const std::vector<SeriesValue> all = values_;
-  std::vector<SeriesValue> chosen;
-  std::vector<std::string> texts(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) texts[i] = name_of(run, all[i].name);
+  read_names(run);
+  std::vector<SeriesValue>& chosen = chosen_;
   for (std::size_t s = 0; s < ctx_.rules->series.size(); ++s) {
     const Program& program = *ctx_.rules->series[s].program;
     if (only ? *only != s : picks(program.common, point.mode)) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const Name* name = run.names.table.find(all[i].name);
-      if (program.selection.matches(all[i].role, name) != Match::yes) continue;
-      chosen.push_back(all[i]);
-      chosen.back().text = texts[i];
-      if (name != nullptr) chosen.back().direction = name->direction;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (program.selection.matches(values_[i].role, names_[i].known) != Match::yes) continue;
+      chosen.push_back(values_[i]);
     }
     if (chosen.empty() && !(pass && program.every_pass())) continue;
     StepPoint seen = point;

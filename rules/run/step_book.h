@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rules/run/context.h"
@@ -33,12 +34,22 @@ class StepBook {
   void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
   void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
   void judge_pass(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void read_names(const Run& run);
   void run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
                   std::optional<std::size_t> only);
 
   Context& ctx_;
   Evaluations& evaluations_;
-  std::vector<SeriesValue> values_;  // keeps steps free of allocation
+  struct ValueName {
+    const Name* known = nullptr;
+    std::string made;  // of a name that was never stated
+  };
+  // What a step or pass is judged from; kept, so that steps need no memory of their own.
+  std::vector<PendingScalar> items_;
+  std::vector<PendingScalar> chosen_items_;
+  std::vector<SeriesValue> values_;
+  std::vector<ValueName> names_;
+  std::vector<SeriesValue> chosen_;
   std::vector<PassValue> pass_;
 };
 
