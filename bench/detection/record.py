@@ -18,7 +18,7 @@ from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loop
 from bench.detection.corpus import ninth_faults, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
 for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
-             "eighth_more", "eighth_ways", "ninth", "more_faults", "fourth_faults", "sixth_faults", "long"):
+             "eighth_more", "eighth_ways", "ninth", "ninth_words", "ninth_more", "more_faults", "fourth_faults", "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
