@@ -15,7 +15,7 @@ import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
 from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
-from bench.detection.corpus import ninth_faults, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import ninth_faults, ninth_frameworks, ninth_loops, ninth_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
 for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
              "eighth_more", "eighth_ways", "ninth", "ninth_words", "ninth_more", "more_faults", "fourth_faults", "sixth_faults", "long"):
@@ -23,7 +23,7 @@ for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more
 
 NOTES = "runs.jsonl"
 LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
-         eighth_trees)
+         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 

@@ -12,6 +12,7 @@ _NUMBERS = {"inputs_noisy", "batch_poisoned", "saturates", "units_change", "colu
 _UNASKED = {"target_lost", "targets_raw"}
 UNFIT = {**dict.fromkeys(("gpt_small", "lstm_pages", "lora_words", "bert_tuned", "two_towers", "table_embeds"), _NUMBERS),
          **dict.fromkeys(("ddpm_ema", "simclr_pairs", "clip_pairs", "vae_annealed"), _UNASKED),
+         **dict.fromkeys(("anchors", "two_tasks"), {"targets_raw"}),
          "lstm_pages": _NUMBERS | {"overfits", "batch_tiny", "loader_stuck", "samples_repeated"}}
 
 
