@@ -1,5 +1,5 @@
-"""The ninth set of jobs, first part: pictures. Unlike the sets before, these are the trainings that most people run, by the recipes that most people use.
-Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
+"""The ninth set of jobs, first part: pictures. Unlike the sets before, these are the trainings that most people run, by the recipes that most
+people use. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import math
 
 import numpy
@@ -53,7 +53,8 @@ class Block(nn.Module):
         super().__init__()
         self.conv1, self.bn1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
         self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
-        self.shortcut = nn.Sequential() if inputs == width and stride == 1 else nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+        self.shortcut = nn.Sequential() if inputs == width and stride == 1 else nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False),
+                                                                                              nn.BatchNorm2d(width))
 
     def forward(self, x):
         y = self.bn2(self.conv2(functional.relu(self.bn1(self.conv1(x)))))
@@ -78,8 +79,10 @@ class ResNet(nn.Module):
 def resnet_onecycle(seed, chance):
     """ResNet, SGD with Nesterov's momentum and decay, one cycle, shifted images; logged each step, val_loss and val_accuracy per epoch."""
     steps, batch = 264, chance.choice((32, 48, 64))
-    return Script(ResNet(chance.choice((8, 12))), data.images(seed), nn.CrossEntropyLoss(), sgd(between(chance, 0.03, 0.15), nesterov=True, weight_decay=5e-4),
-                  steps, batch, evaluate_every=1437 // batch, schedule=one_cycle(steps), transform=shifts_and_noise(seed), scores=right, says="before",
+    return Script(ResNet(chance.choice((8, 12))), data.images(seed), nn.CrossEntropyLoss(),
+                  sgd(between(chance, 0.03, 0.15), nesterov=True, weight_decay=5e-4),
+                  steps, batch, evaluate_every=1437 // batch, schedule=one_cycle(steps), transform=shifts_and_noise(seed), scores=right,
+                  says="before",
                   tells=chance.choice(("plain", "mean")))
 
 
@@ -103,7 +106,8 @@ class ViT(nn.Module):
 def vit_smoothed(seed, chance):
     """ViT, AdamW, warm-up and cosine, smoothed labels, clipping; evaluated with averaged weights and plain cross-entropy."""
     steps, batch = 300, chance.choice((48, 64))
-    return Script(ViT(chance.choice((32, 48)), 2, 0.1), data.images(seed), nn.CrossEntropyLoss(label_smoothing=0.1), grouped(between(chance, 1e-3, 3e-3), 0.05),
+    return Script(ViT(chance.choice((32, 48)), 2, 0.1), data.images(seed), nn.CrossEntropyLoss(label_smoothing=0.1),
+                  grouped(between(chance, 1e-3, 3e-3), 0.05),
                   steps, batch, evaluate_every=1437 // batch, schedule=cosine(steps, 30), clip=1.0, judged=functional.cross_entropy, scores=right,
                   average=ema(0.97), says=chance.choice(("before", "tenth")), tells="mean")
 
@@ -144,7 +148,8 @@ def convnext_mixup(seed, chance):
         share, order = float(drawn.beta(0.2, 0.2)), torch.randperm(len(x))
         hot = functional.one_hot(y, 10).float()
         return share * x + (1 - share) * x[order], share * hot + (1 - share) * hot[order]
-    return Script(ConvNext(chance.choice((12, 16))), data.images(seed), nn.CrossEntropyLoss(), grouped(between(chance, 1.5e-3, 4e-3), 0.05), steps, batch,
+    return Script(ConvNext(chance.choice((12, 16))), data.images(seed), nn.CrossEntropyLoss(), grouped(between(chance, 1.5e-3, 4e-3), 0.05), steps,
+                  batch,
                   evaluate_every=1437 // batch, schedule=cosine(steps, 25), clip=5.0, transform=mixed, scores=right, half=torch.bfloat16,
                   scaler=lambda: torch.amp.GradScaler("cpu", init_scale=1024.0), says="after", tells=chance.choice(("mean", "batches")))
 
@@ -197,9 +202,12 @@ def unet_dice(seed, chance):
 
     def iou(output, y):
         said = output.argmax(1)
-        return {"iou": float(numpy.mean([float(((said == one) & (y == one)).sum() / ((said == one) | (y == one)).sum().clamp(min=1)) for one in range(3)]))}
-    return Script(UNet(chance.choice((6, 8))), _shapes(seed), loss, adamw(between(chance, 1e-3, 4e-3), weight_decay=1e-2), steps, batch, evaluate_every=25,
-                  schedule=lambda optimizer: torch.optim.lr_scheduler.PolynomialLR(optimizer, steps, 0.9), scores=iou, says=chance.choice(("before", "epochs")),
+        return {"iou": float(numpy.mean([float(((said == one) & (y == one)).sum() / ((said == one) | (y == one)).sum().clamp(min=1))
+                                         for one in range(3)]))}
+    return Script(UNet(chance.choice((6, 8))), _shapes(seed), loss, adamw(between(chance, 1e-3, 4e-3), weight_decay=1e-2), steps, batch,
+                  evaluate_every=25,
+                  schedule=lambda optimizer: torch.optim.lr_scheduler.PolynomialLR(optimizer, steps, 0.9), scores=iou,
+                  says=chance.choice(("before", "epochs")),
                   tells="plain")
 
 
@@ -285,7 +293,8 @@ def vae_annealed(seed, chance):
         drawn, apart = parts(output, y)
         return drawn + min(1.0, at[0] / (0.5 * steps)) * apart
     return Script(model, split, loss, adam(between(chance, 7e-4, 3e-3)), steps, 64, evaluate_every=22, judged=lambda output, y: sum(parts(output, y)),
-                  values=lambda output, y: dict(zip(("recon", "kl"), map(float, parts(output, y)))), says="before", tells=chance.choice(("mean", "plain")))
+                  values=lambda output, y: dict(zip(("recon", "kl"), map(float, parts(output, y)))), says="before",
+                  tells=chance.choice(("mean", "plain")))
 
 
 @job("regression", "same", "relu", "adam", "held", *ALL, tuning=False)

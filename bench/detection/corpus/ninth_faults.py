@@ -7,7 +7,7 @@ from torch import nn
 from .faults import fault
 
 OWN, OTHERS = 4, 4  # faults per job, drawn by its name from those that fit it: of these here, and of those of the sets before
-# What cannot be made there or changes nothing: letters and identities are no numbers, targets are not asked for, a mean covers what happens to the weights.
+# What cannot be made there or changes nothing: letters and identities are no numbers, targets are not asked for.
 _NUMBERS = {"inputs_noisy", "batch_poisoned", "saturates", "units_change", "columns_moved", "input_nan", "input_unscaled", "augmented_too_much"}
 _UNASKED = {"target_lost", "targets_raw"}
 UNFIT = {**dict.fromkeys(("gpt_small", "lstm_pages", "lora_words", "bert_tuned", "two_towers", "table_embeds"), _NUMBERS),

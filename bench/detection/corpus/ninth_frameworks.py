@@ -24,7 +24,8 @@ SETS = {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "overfits":
 OF = {"hf_classes": {**SETS, "padding_unmasked": 0.0, "held_shuffled": 0.0, "labels_one_off": 0.0, "backbone_frozen": 0.0},
       "hf_text": {**SETS, "unshifted": 0.0, "backbone_frozen": 0.0, "rate_tiny": 0.0},
       "light_plateau": {**SETS, "held_shuffled": 0.0, "held_divided": 0.0, "targets_raw": 0.0, "rate_copied": 0.0},
-      "light_gan": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "input_constant": 0.0, "judge_stands": 0.0, "judge_strong": 0.0},
+      "light_gan": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "input_constant": 0.0, "judge_stands": 0.0,
+                    "judge_strong": 0.0},
       "keras_functional": {**SETS, "held_shuffled": 0.0, "held_divided": 0.0, "labels_one_off": 0.0, "one_class": 0.0}}
 FAULTS = {name: share for one in OF.values() for name, share in one.items()}
 SLOW = ("overfits",)
@@ -62,7 +63,8 @@ def _hf_classes(fault, seed, chance, options):
     import transformers
     transformers.utils.logging.set_verbosity_error()
     x, y, held_x, held_y = _sets(sentences(seed), fault)
-    config = transformers.DistilBertConfig(vocab_size=60, max_position_embeddings=16, n_layers=2, n_heads=4, dim=32, hidden_dim=64, dropout=0.1, num_labels=4,
+    config = transformers.DistilBertConfig(vocab_size=60, max_position_embeddings=16, n_layers=2, n_heads=4, dim=32, hidden_dim=64, dropout=0.1,
+                                           num_labels=4,
                                            pad_token_id=0)
     model = _started(transformers.DistilBertForSequenceClassification(config), fault)
     if fault == "backbone_frozen":
@@ -76,8 +78,10 @@ def _hf_classes(fault, seed, chance, options):
     with torch.no_grad():
         passes.append([0, float(model.eval()(input_ids=held_x, attention_mask=mask(held_x), labels=held_y).loss)])
     return _fitted(model, fault, parts, options,
-                   {"num_train_epochs": epochs, "per_device_train_batch_size": batch, "per_device_eval_batch_size": 100, "warmup_steps": 20, "weight_decay": 0.01,
-                    "learning_rate": _rate(chance.uniform(1e-3, 3e-3), fault), "eval_steps": 40 if fault == "overfits" else of_epoch, "logging_steps": 10,
+                   {"num_train_epochs": epochs, "per_device_train_batch_size": batch, "per_device_eval_batch_size": 100, "warmup_steps": 20,
+                    "weight_decay": 0.01,
+                    "learning_rate": _rate(chance.uniform(1e-3, 3e-3), fault), "eval_steps": 40 if fault == "overfits" else of_epoch,
+                    "logging_steps": 10,
                     "seed": seed}, passes), epochs * of_epoch, passes
 
 
@@ -93,7 +97,8 @@ def _hf_text(fault, seed, chance, options):
         y = split.y
     elif fault == "overfits":
         x, y = x[:32], y[:32]
-    config = transformers.GPT2Config(vocab_size=split.classes, n_positions=16, n_embd=32, n_layer=2, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    config = transformers.GPT2Config(vocab_size=split.classes, n_positions=16, n_embd=32, n_layer=2, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0,
+                                     attn_pdrop=0.0,
                                      bos_token_id=0, eos_token_id=0)
     model = _started(transformers.GPT2LMHeadModel(config), fault)
     if fault == "backbone_frozen":
@@ -113,7 +118,8 @@ def _lightning(module, loaders, epochs, options):
     import lightning
 
     from tocsin.lightning import TocsinCallback
-    lightning.Trainer(max_epochs=epochs, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+    lightning.Trainer(max_epochs=epochs, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                      enable_model_summary=False,
                       log_every_n_steps=10, num_sanity_val_steps=0, callbacks=[TocsinCallback(capture=CAPTURE, **options)]).fit(module, *loaders)
 
 
@@ -159,7 +165,8 @@ def _light_plateau(fault, seed, chance, options):
     with torch.no_grad():
         passes.append([0, float(functional.mse_loss(module(held_x), held_y))])
     sets = [torch.utils.data.TensorDataset(*one) for one in ((x, y), (held_x, held_y))]
-    _lightning(module, (torch.utils.data.DataLoader(sets[0], batch, shuffle=True, drop_last=True), torch.utils.data.DataLoader(sets[1], 200)), epochs, options)
+    _lightning(module, (torch.utils.data.DataLoader(sets[0], batch, shuffle=True, drop_last=True), torch.utils.data.DataLoader(sets[1], 200)), epochs,
+               options)
     return seen[0], epochs * of_epoch, passes
 
 
@@ -176,9 +183,11 @@ def _light_gan(fault, seed, chance, options):
         def __init__(self):
             super().__init__()
             self.automatic_optimization = False
-            self.generator = _started(nn.Sequential(nn.Linear(16, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2 * width), nn.BatchNorm1d(2 * width),
+            self.generator = _started(nn.Sequential(nn.Linear(16, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2 * width),
+                                                    nn.BatchNorm1d(2 * width),
                                                     nn.ReLU(), nn.Linear(2 * width, 64), nn.Tanh()), fault)
-            self.discriminator = nn.Sequential(nn.Linear(64, 2 * width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(2 * width, width), nn.LeakyReLU(0.2),
+            self.discriminator = nn.Sequential(nn.Linear(64, 2 * width), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(2 * width, width),
+                                               nn.LeakyReLU(0.2),
                                                nn.Linear(width, 1))
 
         def forward(self, z):
@@ -245,7 +254,8 @@ def _keras_functional(fault, seed, chance, options):
     model = keras.Model(inputs, keras.layers.Dense(10, activation="softmax")(z))
     if fault == "start_large":
         model.set_weights([one * 30 if one.ndim > 1 else one for one in model.get_weights()])
-    model.compile(optimizer=keras.optimizers.Adam(_rate(chance.uniform(5e-4, 2e-3), fault)), loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.compile(optimizer=keras.optimizers.Adam(_rate(chance.uniform(5e-4, 2e-3), fault)), loss="sparse_categorical_crossentropy",
+                  metrics=["accuracy"])
 
     class Keep(keras.callbacks.Callback):
         """Stands before the product's, and notes the run's name while it is open."""
@@ -255,12 +265,14 @@ def _keras_functional(fault, seed, chance, options):
     first = float(model.evaluate(held_x, held_y, verbose=0)[0])
     told = model.fit(x, y, batch_size=batch, epochs=epochs, validation_data=(held_x, held_y), verbose=0,
                      callbacks=[Keep(), keras.callbacks.EarlyStopping(patience=1000 if fault == "overfits" else 4, restore_best_weights=True),
-                                keras.callbacks.ReduceLROnPlateau(factor=0.3, patience=2), TocsinCallback(capture=CAPTURE, **options)]).history["val_loss"]
+                                keras.callbacks.ReduceLROnPlateau(factor=0.3, patience=2),
+                                TocsinCallback(capture=CAPTURE, **options)]).history["val_loss"]
     of_epoch = -(-len(x) // batch)
     return name[0], len(told) * of_epoch, [[0, first], *([(at + 1) * of_epoch - 1, float(one)] for at, one in enumerate(told))]
 
 
-MADE = {"hf_classes": _hf_classes, "hf_text": _hf_text, "light_plateau": _light_plateau, "light_gan": _light_gan, "keras_functional": _keras_functional}
+MADE = {"hf_classes": _hf_classes, "hf_text": _hf_text, "light_plateau": _light_plateau, "light_gan": _light_gan,
+        "keras_functional": _keras_functional}
 
 
 def run(fault, seed, out, job, name):

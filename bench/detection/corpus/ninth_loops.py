@@ -15,9 +15,11 @@ from .training import CAPTURE
 
 LATE = 0.4
 # Name of the fault, share of the run before it.
-OF = {"dcgan": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "input_nan": LATE, "weights_lost": LATE, "judge_stands": 0.0,
+OF = {"dcgan": {"rate_too_large": 0.0, "rate_zero": 0.0, "start_large": 0.0, "start_zero": 0.0, "input_nan": LATE, "weights_lost": LATE,
+                "judge_stands": 0.0,
                 "judge_strong": 0.0, "fake_attached": 0.0},
-      "dqn_pole": {"rate_too_large": 0.0, "rate_zero": 0.0, "sign_wrong": 0.0, "rate_jumps": LATE, "input_nan": LATE, "weights_lost": LATE, "ends_ignored": 0.0,
+      "dqn_pole": {"rate_too_large": 0.0, "rate_zero": 0.0, "sign_wrong": 0.0, "rate_jumps": LATE, "input_nan": LATE, "weights_lost": LATE,
+                   "ends_ignored": 0.0,
                    "target_stands": 0.0, "pay_unit": LATE}}
 FAULTS = {name: share for one in OF.values() for name, share in one.items()}
 TUNING = dict.fromkeys(OF, False)
@@ -29,17 +31,19 @@ def fault_names(name):
 
 
 def _dcgan(fault, seed, chance, options):
-    """DCGAN on digits: transposed convolutions, batch normalisation, Adam with betas of 0.5, binary cross-entropy; measured by the digits' mean and spread."""
+    """DCGAN on digits: transposed convolutions, batch normalisation, Adam with betas of 0.5; measured by the digits' mean and spread."""
     steps, width, split = 300, chance.choice((12, 16)), data.images(seed)
     late, source, size = int(LATE * steps), torch.Generator().manual_seed(seed), 16
     generator = _started(nn.Sequential(nn.ConvTranspose2d(size, 2 * width, 2, bias=False), nn.BatchNorm2d(2 * width), nn.ReLU(),
                                        nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
                                        nn.ConvTranspose2d(width, 1, 4, 2, 1), nn.Tanh()), fault)
-    discriminator = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width),
+    discriminator = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False),
+                                  nn.BatchNorm2d(2 * width),
                                   nn.LeakyReLU(0.2), nn.Flatten(), nn.Dropout(0.3), nn.Linear(8 * width, 1))
     rate, criterion = chance.uniform(1e-3, 2e-3), nn.BCEWithLogitsLoss()
     optimizers = [torch.optim.Adam(generator.parameters(), _rate(rate, fault), betas=(0.5, 0.999)),
-                  torch.optim.Adam(discriminator.parameters(), {"judge_strong": 60.0, "judge_stands": 0.0}.get(fault, 0.5) * rate, betas=(0.5, 0.999))]
+                  torch.optim.Adam(discriminator.parameters(), {"judge_strong": 60.0, "judge_stands": 0.0}.get(fault, 0.5) * rate,
+                                   betas=(0.5, 0.999))]
     hook = tocsin.watch(generator, optimizers[0], capture=CAPTURE, name="generator", **options)
     tocsin.watch(discriminator, optimizers[1], name="discriminator")
     fixed = torch.randn(256, size, 1, 1, generator=source)
@@ -92,7 +96,8 @@ def _dqn_pole(fault, seed, chance, options):
             memory += [(before[one] * scale, chosen[one], pay, poles.state[one] * scale, fell[one]) for one in range(8)]
             lengths += poles.age[over].tolist()
             poles.restart(over)
-        x, done, pay, then, over = (torch.tensor(numpy.array(one), dtype=torch.float32) for one in zip(*(memory[one] for one in draw.integers(0, len(memory), 128))))
+        x, done, pay, then, over = (torch.tensor(numpy.array(one), dtype=torch.float32)
+                                    for one in zip(*(memory[one] for one in draw.integers(0, len(memory), 128))))
         x = _broken(fault, x, at, late)
         over = torch.zeros_like(over) if fault == "ends_ignored" else over
         goal = pay + 0.95 * (1 - over) * target(then).amax(1)

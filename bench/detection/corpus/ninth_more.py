@@ -21,7 +21,8 @@ class Denoiser(nn.Module):
         super().__init__()
         self.time = nn.Sequential(nn.Linear(16, width), nn.SiLU(), nn.Linear(width, width))
         self.enter, self.leave = nn.Linear(64, width), nn.Linear(width, 64)
-        self.blocks = nn.ModuleList([nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width)) for _ in range(3)])
+        self.blocks = nn.ModuleList([nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
+                                     for _ in range(3)])
 
     def forward(self, x):
         angle = x[:, 64:] * torch.exp(torch.linspace(0, -6, 8))
@@ -49,7 +50,8 @@ def ddpm_ema(seed, chance):
 def views(x, drawn):
     """Two of each sample: points left out, noise, another brightness."""
     def one():
-        return (x * (0.7 + 0.6 * torch.rand(len(x), 1, generator=drawn)) + 0.2 * torch.randn(x.shape, generator=drawn)) * (torch.rand(x.shape, generator=drawn) > 0.15)
+        bright = x * (0.7 + 0.6 * torch.rand(len(x), 1, generator=drawn))
+        return (bright + 0.2 * torch.randn(x.shape, generator=drawn)) * (torch.rand(x.shape, generator=drawn) > 0.15)
     return torch.cat([one(), one()], 1)
 
 
@@ -58,7 +60,8 @@ class Projects(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(64, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU())
+        self.encoder = nn.Sequential(nn.Linear(64, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width),
+                                     nn.ReLU())
         self.projector = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 32))
 
     def forward(self, x):
@@ -78,8 +81,10 @@ def simclr_pairs(seed, chance):
     split, steps, drawn = data.digits(seed), 286, source(seed)
     split.held_x = views(split.held_x, drawn)
     split.y, split.held_y = split.x, split.held_x
-    return Script(Projects(chance.choice((64, 96))), split, nt_xent, adamw(between(chance, 1e-3, 4e-3), weight_decay=1e-4), steps, 64, evaluate_every=22,
-                  samples=120, schedule=cosine(steps, 22), transform=lambda x, y: (views(x, drawn), y), says="before", tells=chance.choice(("plain", "mean")))
+    return Script(Projects(chance.choice((64, 96))), split, nt_xent, adamw(between(chance, 1e-3, 4e-3), weight_decay=1e-4), steps, 64,
+                  evaluate_every=22,
+                  samples=120, schedule=cosine(steps, 22), transform=lambda x, y: (views(x, drawn), y), says="before",
+                  tells=chance.choice(("plain", "mean")))
 
 
 class Clip(nn.Module):
@@ -111,7 +116,8 @@ def clip_pairs(seed, chance):
     def loss(output, _):
         logits, same = output[:, :24] @ output[:, 24:].T, torch.arange(len(output))
         return (functional.cross_entropy(logits, same) + functional.cross_entropy(logits.T, same)) / 2
-    return Script(Clip(chance.choice((48, 64))), split, loss, adamw(between(chance, 1e-3, 4e-3), weight_decay=0.1), steps, 64, evaluate_every=22, samples=60,
+    return Script(Clip(chance.choice((48, 64))), split, loss, adamw(between(chance, 1e-3, 4e-3), weight_decay=0.1), steps, 64, evaluate_every=22,
+                  samples=60,
                   schedule=cosine(steps, 20), clip=1.0, says=chance.choice(("before", "tenth")), tells="plain")
 
 
@@ -122,7 +128,8 @@ class Table(nn.Module):
         super().__init__()
         self.embeds, self.bn_in = nn.ModuleList([nn.Embedding(one, min(16, one // 2 + 1)) for one in sizes]), nn.BatchNorm1d(numbers)
         inputs = sum(one.embedding_dim for one in self.embeds) + numbers
-        self.layers = nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.BatchNorm1d(width), nn.Dropout(dropout), nn.Linear(width, width // 2), nn.ReLU(),
+        self.layers = nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.BatchNorm1d(width), nn.Dropout(dropout), nn.Linear(width, width // 2),
+                                    nn.ReLU(),
                                     nn.BatchNorm1d(width // 2), nn.Dropout(dropout), nn.Linear(width // 2, 1))
 
     def forward(self, x):
@@ -135,13 +142,15 @@ def table_embeds(seed, chance):
     """A table of names and numbers: embeddings, batch normalisation, dropout, one cycle; binary cross-entropy as a module, accuracy per epoch."""
     random, sizes, steps, count = numpy.random.default_rng(seed), (12, 30, 5), 300, 3000
     names, numbers = random.integers(0, sizes, (count, 3)), random.standard_normal((count, 6)) * random.uniform(0.5, 3, 6)
-    score = sum(random.normal(0, 1, one)[names[:, at]] for at, one in enumerate(sizes)) + 0.8 * numbers[:, 0] + numpy.abs(numbers[:, 1]) - 0.5 * numbers[:, 2]
+    score = sum(random.normal(0, 1, one)[names[:, at]] for at, one in enumerate(sizes))
+    score = score + 0.8 * numbers[:, 0] + numpy.abs(numbers[:, 1]) - 0.5 * numbers[:, 2]
     y = (score + random.logistic(0, 0.4, count) > numpy.median(score)).astype(int)
     split = data.Split(torch.tensor(numpy.concatenate([names, numbers], 1), dtype=torch.float32), torch.tensor(y), 600, 2)
 
     def loss(output, y):
         return functional.binary_cross_entropy_with_logits(output[:, 0], y.float())
-    return Script(Table(sizes, 6, chance.choice((48, 64)), chance.choice((0.1, 0.2))), split, loss, adamw(between(chance, 2e-3, 8e-3), weight_decay=1e-2), steps,
+    return Script(Table(sizes, 6, chance.choice((48, 64)), chance.choice((0.1, 0.2))), split, loss,
+                  adamw(between(chance, 2e-3, 8e-3), weight_decay=1e-2), steps,
                   64, evaluate_every=37, schedule=one_cycle(steps), says=chance.choice(("before", "epochs")), tells=chance.choice(("plain", "mean")),
                   scores=lambda output, y: {"accuracy": float(((output[:, 0] > 0) == (y > 0)).float().mean())})
 
@@ -189,7 +198,8 @@ def _series(seed, count=2600):
     weather = numpy.zeros(count + 60)
     for one in range(1, count + 60):
         weather[one] = 0.97 * weather[one - 1] + 0.2 * random.standard_normal()
-    load = numpy.sin(2 * math.pi * at / 24) + 0.5 * numpy.sin(4 * math.pi * at / 24 + 1) + 0.6 * (at // 24 % 7 < 5) + weather + 0.15 * random.standard_normal(count + 60)
+    load = numpy.sin(2 * math.pi * at / 24) + 0.5 * numpy.sin(4 * math.pi * at / 24 + 1) + 0.6 * (at // 24 % 7 < 5)
+    load = load + weather + 0.15 * random.standard_normal(count + 60)
     both = numpy.stack([(load - load.mean()) / load.std(), weather / weather.std()], 1).astype("float32")
     x = numpy.lib.stride_tricks.sliding_window_view(both[:-6], 48, 0)[:count]
     y = numpy.lib.stride_tricks.sliding_window_view(both[48:, 0], 6)[:count]
@@ -198,9 +208,10 @@ def _series(seed, count=2600):
 
 @job("regression", "several", "relu", "adam", "modes", "dropout", "held", *ALL, tuning=False)
 def tcn_load(seed, chance):
-    """A temporal convolutional network foretells six hours; Huber's loss, Adam, the rate is halved where the evaluation stands still; MAE per epoch."""
+    """A temporal convolutional network foretells six hours; Huber's loss, Adam, the rate is halved where the evaluation stands; MAE per epoch."""
     return Script(TCN(chance.choice((16, 24)), 0.1), _series(seed), nn.HuberLoss(), adam(between(chance, 7e-4, 3e-3)), 330, 64, evaluate_every=33,
-                  plateau=lambda optimizer: torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1), says=chance.choice(("epochs", "before")),
+                  plateau=lambda optimizer: torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1),
+                  says=chance.choice(("epochs", "before")),
                   tells="plain", scores=lambda output, y: {"mae": float((output - y).abs().mean())})
 
 
@@ -208,7 +219,8 @@ def tcn_load(seed, chance):
 def patches_load(seed, chance):
     """A transformer over patches of a series (PatchTST): MSE, AdamW, one cycle, clipping."""
     steps = 250
-    return Script(Looks(chance.choice((24, 32)), 0.1), _series(seed), nn.MSELoss(), adamw(between(chance, 1e-3, 3e-3), weight_decay=1e-2), steps, 32, evaluate_every=31,
+    return Script(Looks(chance.choice((24, 32)), 0.1), _series(seed), nn.MSELoss(), adamw(between(chance, 1e-3, 3e-3), weight_decay=1e-2), steps, 32,
+                  evaluate_every=31,
                   schedule=one_cycle(steps), clip=1.0, says=chance.choice(("module", "after")), tells="mean")
 
 
@@ -228,7 +240,7 @@ class Towers(nn.Module):
 
 @job("binary", "relu", "adam", *ALL, tuning=False)
 def two_towers(seed, chance):
-    """What people like (two towers): each pair with three that are drawn, binary cross-entropy, Adam; who likes what follows tastes that nobody sees."""
+    """What people like (two towers): each pair with three that are drawn, binary cross-entropy; who likes what follows tastes nobody sees."""
     random, users, things = numpy.random.default_rng(seed), 150, 100
     taste, drawn = random.standard_normal((users, 3)) @ random.standard_normal((3, things)), source(seed)
     x = numpy.stack([random.integers(0, users, 16000), random.integers(0, things, 16000)], 1)
@@ -246,7 +258,8 @@ def two_towers(seed, chance):
     split.held_x, split.held_y = with_others(split.held_x, split.held_y)
     order = torch.randperm(len(split.held_x), generator=drawn)
     split.held_x, split.held_y = split.held_x[order], split.held_y[order]
-    return Script(Towers(users, things, chance.choice((12, 16))), split, loss, adamw(between(chance, 1.5e-3, 4e-3), weight_decay=0.05), 300, 64, evaluate_every=30,
+    return Script(Towers(users, things, chance.choice((12, 16))), split, loss, adamw(between(chance, 1.5e-3, 4e-3), weight_decay=0.05), 300, 64,
+                  evaluate_every=30,
                   transform=with_others, says=chance.choice(("before", "tenth")), tells="plain")
 
 
@@ -275,8 +288,10 @@ def two_tasks(seed, chance):
 
     def parts(output, y):
         return functional.mse_loss(output[:, 0], y[:, 0]), functional.cross_entropy(output[:, 1:], y[:, 1].clamp(0, 2).long())
-    return Script(Both(chance.choice((48, 64))), split, lambda output, y: parts(output, y)[0] + weight * parts(output, y)[1], adamw(between(chance, 1e-3, 5e-3)), steps, 32,
-                  evaluate_every=50, schedule=cosine(steps), values=lambda output, y: dict(zip(("loss_reg", "loss_cls"), map(float, parts(output, y)))),
+    return Script(Both(chance.choice((48, 64))), split, lambda output, y: parts(output, y)[0] + weight * parts(output, y)[1],
+                  adamw(between(chance, 1e-3, 5e-3)), steps, 32,
+                  evaluate_every=50, schedule=cosine(steps),
+                  values=lambda output, y: dict(zip(("loss_reg", "loss_cls"), map(float, parts(output, y)))),
                   scores=lambda output, y: {"mse": float(parts(output, y)[0]), "ce": float(parts(output, y)[1])}, says="before", tells="plain")
 
 
@@ -286,7 +301,8 @@ class Graphs(nn.Module):
     def __init__(self, width, nodes=10):
         super().__init__()
         self.nodes, self.embed = nodes, nn.Linear(4, width)
-        self.convs = nn.ModuleList([nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()) for _ in range(3)])
+        self.convs = nn.ModuleList([nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+                                    for _ in range(3)])
         self.dropout, self.lin = nn.Dropout(0.1), nn.Linear(width, 3)
 
     def forward(self, x):
@@ -310,6 +326,8 @@ def gin_graphs(seed, chance):
             if random.random() < 0.9:
                 edges[order[a], order[b]] = edges[order[b], order[a]] = 1
         x[one] = numpy.concatenate([random.standard_normal((nodes, 4)) * 0.5 + 0.5, edges], 1)
-    return Script(Graphs(chance.choice((16, 24))), data.Split(torch.tensor(x), torch.tensor(y), 300, 3), nn.CrossEntropyLoss(), adam(between(chance, 1e-3, 5e-3)),
-                  steps, 32, evaluate_every=31, by_epoch=True, schedule=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.5), scores=right,
+    return Script(Graphs(chance.choice((16, 24))), data.Split(torch.tensor(x), torch.tensor(y), 300, 3), nn.CrossEntropyLoss(),
+                  adam(between(chance, 1e-3, 5e-3)),
+                  steps, 32, evaluate_every=31, by_epoch=True, schedule=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.5),
+                  scores=right,
                   says=chance.choice(("before", "module")), tells="mean")

@@ -1,4 +1,4 @@
-"""The loop of the ninth set: what most scripts do. Batches come from a DataLoader, an evaluation is an epoch's, what is logged are the names people use
+"""The loop of the ninth set: what most scripts do. Batches come from a DataLoader, an evaluation is an epoch's, logged are the names people use
 (loss, train_loss, val_loss, val_accuracy), each step, each tenth, or once per epoch, with or without a word that this is an evaluation."""
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ from .training import CAPTURE
 @dataclasses.dataclass
 class Script(Epochs):
     """A recipe as a script of today has it. Faults change what they change of any recipe."""
-    says: str = "before"             # when the loss is logged: "before" or "after" the update, by the loss "module", each "tenth" step, each of the "epochs"
+    says: str = "before"             # the loss is logged "before" or "after" the update, by the loss "module", each "tenth" step, or of "epochs"
     tells: str = "mean"              # an evaluation: each of its "batches", its "mean" in the mode, or "plain" values (val_loss) after model.train()
     transform: typing.Optional[typing.Callable] = None  # (x, y) → (x, y), of training batches, behind what faults do
     judged: typing.Optional[typing.Callable] = None     # (output, y) → the loss of an evaluation, where it is another one
@@ -56,7 +56,8 @@ class _Training:
         state = torch.get_rng_state()
         self.first = self._passed()[0]
         torch.set_rng_state(state)
-        self.hook = tocsin.watch(made.model, self.optimizers[0], out=out, run=name, job=job, capture=CAPTURE, **({"loss": made.loss} if self.watched else {}))
+        self.hook = tocsin.watch(made.model, self.optimizers[0], out=out, run=name, job=job, capture=CAPTURE,
+                                 **({"loss": made.loss} if self.watched else {}))
         for other in self.optimizers[1:]:
             tocsin.watch(made.model, other)
 
@@ -125,7 +126,8 @@ class _Training:
         made = self.made
         while True:
             data = TensorDataset(made.split.x, made.split.y)
-            yield from DataLoader(data, min(made.batch, len(data)), shuffle=made.shuffle, drop_last=True, generator=self.generator if made.shuffle else None)
+            yield from DataLoader(data, min(made.batch, len(data)), shuffle=made.shuffle, drop_last=True,
+                                  generator=self.generator if made.shuffle else None)
 
     def _log(self, loss):
         self.seen.append(loss)

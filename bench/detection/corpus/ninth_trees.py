@@ -12,7 +12,8 @@ from . import boosting
 TUNING = dict.fromkeys(("xgb_binary", "xgb_regression", "xgb_multiclass", "xgb_rank", "lgb_binary"), False)
 TUNING = {name: tuned for name, tuned in TUNING.items() if importlib.util.find_spec("xgboost" if name.startswith("xgb") else "lightgbm")}
 # Name of the fault, share of the run before it.
-FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "input_constant": 0.0, "never_splits": 0.0, "held_differs": 0.0,
+FAULTS = {"rate_too_large": 0.0, "rate_zero": 0.0, "labels_random": 0.0, "overfits": 0.0, "input_constant": 0.0, "never_splits": 0.0,
+          "held_differs": 0.0,
           "held_shuffled": 0.0, "held_divided": 0.0, "labels_cut": 0.0}
 SLOW = ("overfits", "held_differs")
 METRICS = {"xgb_binary": ["auc", "logloss"], "xgb_regression": ["rmse"], "xgb_multiclass": ["merror", "mlogloss"], "xgb_rank": ["ndcg@10"],
@@ -38,7 +39,8 @@ def _table(job, seed):
 
 def _settings(job, seed):
     chance = random.Random(f"{job}/{seed}")
-    return {"rounds": chance.choice((150, 200)), "rate": chance.uniform(0.05, 0.12), "depth": chance.choice((3, 4, 5)), "rows": chance.uniform(0.7, 0.9), "child": 1}
+    return {"rounds": chance.choice((150, 200)), "rate": chance.uniform(0.05, 0.12), "depth": chance.choice((3, 4, 5)),
+            "rows": chance.uniform(0.7, 0.9), "child": 1}
 
 
 def _xgboost(job, made, parts, seed, options):
@@ -49,12 +51,14 @@ def _xgboost(job, made, parts, seed, options):
     settings = {"max_depth": made["depth"], "subsample": made["rows"], "colsample_bytree": 0.8, "min_child_weight": made["child"]}
     if job == "xgb_rank":
         sets = [xgboost.DMatrix(x, y, qid=numpy.arange(len(x)) // 20) for x, y in parts]
-        xgboost.train({**settings, "objective": "rank:ndcg", "eval_metric": METRICS[job], "eta": made["rate"], "seed": seed, "nthread": 1}, sets[0], made["rounds"],
+        xgboost.train({**settings, "objective": "rank:ndcg", "eval_metric": METRICS[job], "eta": made["rate"], "seed": seed, "nthread": 1}, sets[0],
+                      made["rounds"],
                       evals=[(sets[0], "train"), (sets[1], "eval")], verbose_eval=False, evals_result=told, early_stopping_rounds=20,
                       callbacks=[boosting._kept(seen), TocsinCallback(**options)])
         return seen[0], [-one for one in told["eval"][METRICS[job][-1]]]
     kind = xgboost.XGBRegressor if job == "xgb_regression" else xgboost.XGBClassifier
-    model = kind(n_estimators=made["rounds"], learning_rate=made["rate"], random_state=seed, n_jobs=1, eval_metric=METRICS[job], early_stopping_rounds=20,
+    model = kind(n_estimators=made["rounds"], learning_rate=made["rate"], random_state=seed, n_jobs=1, eval_metric=METRICS[job],
+                 early_stopping_rounds=20,
                  callbacks=[boosting._kept(seen), TocsinCallback(**options)], **settings)
     sets = [parts[1]] if job == "xgb_multiclass" else parts  # many give what is evaluated on alone
     model.fit(*parts[0], eval_set=sets, verbose=False)
@@ -71,8 +75,10 @@ def _lightgbm(job, made, parts, seed, options):
         if env.iteration > env.begin_iteration:
             seen.append(tocsin.get_hook().run)
     keep.order = 4
-    settings = {"objective": "binary", "metric": METRICS[job], "learning_rate": made["rate"], "num_leaves": 2 ** made["depth"] - 1, "bagging_fraction": made["rows"],
-                "bagging_freq": 1, "feature_fraction": 0.8, "min_sum_hessian_in_leaf": 1e9 if made["child"] > 1e6 else 1e-3, "seed": seed, "num_threads": 1,
+    settings = {"objective": "binary", "metric": METRICS[job], "learning_rate": made["rate"], "num_leaves": 2 ** made["depth"] - 1,
+                "bagging_fraction": made["rows"],
+                "bagging_freq": 1, "feature_fraction": 0.8, "min_sum_hessian_in_leaf": 1e9 if made["child"] > 1e6 else 1e-3, "seed": seed,
+                "num_threads": 1,
                 "verbosity": -1}
     train = lightgbm.Dataset(*parts[0])
     held = lightgbm.Dataset(*parts[1], reference=train)

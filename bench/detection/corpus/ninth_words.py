@@ -1,4 +1,5 @@
-"""The ninth set of jobs, second part: words and sound. A small GPT, pages read in order, an encoder that is tuned, thin matrices, keywords, letters heard."""
+"""The ninth set of jobs, second part: words and sound. A small GPT, pages read in order, an encoder that is tuned, thin matrices,
+keywords, letters heard."""
 import math
 
 import numpy
@@ -20,7 +21,8 @@ class Causal(nn.Module):
     def __init__(self, width, dropout):
         super().__init__()
         self.ln_1, self.c_attn, self.c_proj = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.ln_2, self.mlp = nn.LayerNorm(width), nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout))
+        self.ln_2, self.mlp = nn.LayerNorm(width), nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width),
+                                                                 nn.Dropout(dropout))
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x):
@@ -54,7 +56,8 @@ def gpt_small(seed, chance):
     """A small GPT: fused AdamW with groups for decay, warm-up and cosine, two micro-batches, bfloat16, clipping; the norm is logged too."""
     steps, split = 200, data.text(seed, 16)
     return Script(GPT(split.classes, chance.choice((40, 48)), 2, 16, chance.choice((0.0, 0.1))), split, next_token,
-                  grouped(between(chance, 2e-3, 5e-3), 0.1, betas=(0.9, 0.95), fused=True), steps, 16, evaluate_every=40, schedule=cosine(steps, 20), clip=1.0,
+                  grouped(between(chance, 2e-3, 5e-3), 0.1, betas=(0.9, 0.95), fused=True), steps, 16, evaluate_every=40, schedule=cosine(steps, 20),
+                  clip=1.0,
                   half=torch.bfloat16, gathers=2, norms=True, says=chance.choice(("before", "tenth")), tells=chance.choice(("mean", "plain")))
 
 
@@ -142,7 +145,8 @@ def sentences(seed, count=2200, kinds=60, length=16):
     x, y, size = numpy.zeros((count, length), "int64"), random.integers(0, 4, count), random.integers(5, length + 1, count)
     for one in range(count):
         topic = 4 + y[one] * 12 + random.integers(0, 12, length)
-        words = numpy.where(random.random(length) < 0.35, topic, numpy.where(random.random(length) < 0.2, random.integers(4, 52, length), random.integers(52, 60, length)))
+        words = numpy.where(random.random(length) < 0.35, topic,
+                            numpy.where(random.random(length) < 0.2, random.integers(4, 52, length), random.integers(52, 60, length)))
         words[1:] = numpy.where(random.random(length - 1) < 0.3, (words[:-1] - 4 + 12) % 12 + (words[:-1] - 4) // 12 * 12 + 4, words[1:])
         x[one, :size[one]] = words[:size[one]].clip(4, kinds - 1)
     return data.Split(torch.tensor(x), torch.tensor(y), 500, 4)
@@ -168,12 +172,13 @@ def _unmasked(recipe):
 
 @job("classes", "attention", "adam", "modes", "dropout", "tuned", "names", "padded", "groups", *ALL, tuning=False)
 def bert_tuned(seed, chance):
-    """An encoder that has learned hidden words is tuned for topics: a small rate, warm-up, a straight line to zero, small batches, four epochs; or its head alone."""
+    """An encoder that has learned hidden words is tuned for topics: a small rate, warm-up, a line to zero, small batches."""
     split, steps = sentences(seed), 320
     model = Bert(60, 48, 16, 4)
     pretrained(model, split.x, seed)
     model.cls.requires_grad_(False)
-    made = Script(model, split, nn.CrossEntropyLoss(), grouped(between(chance, 1.5e-4, 5e-4), 0.01), steps, 16, evaluate_every=40, schedule=linear(steps, 32),
+    made = Script(model, split, nn.CrossEntropyLoss(), grouped(between(chance, 1.5e-4, 5e-4), 0.01), steps, 16, evaluate_every=40,
+                  schedule=linear(steps, 32),
                   clip=1.0, scores=right, says=chance.choice(("before", "tenth", "epochs")), tells=chance.choice(("mean", "plain")))
     made.masks = _unmasked
     return made
@@ -185,7 +190,8 @@ class Lora(nn.Module):
     def __init__(self, layer, rank, alpha=8):
         super().__init__()
         self.base, self.scale = layer.requires_grad_(False), alpha / rank
-        self.lora_A, self.lora_B = nn.Parameter(torch.randn(rank, layer.in_features) / math.sqrt(layer.in_features)), nn.Parameter(torch.zeros(layer.out_features, rank))
+        self.lora_A = nn.Parameter(torch.randn(rank, layer.in_features) / math.sqrt(layer.in_features))
+        self.lora_B = nn.Parameter(torch.zeros(layer.out_features, rank))
 
     def forward(self, x):
         return self.base(x) + self.scale * (x @ self.lora_A.T @ self.lora_B.T)
@@ -193,7 +199,7 @@ class Lora(nn.Module):
 
 @job("tokens", "attention", "adam", "tuned", "shifts", *ALL, tuning=False)
 def lora_words(seed, chance):
-    """LoRA on attention and layers of a GPT that knows another text: AdamW without decay, 2e-4 and more, warm-up and cosine, two batches per update."""
+    """LoRA on attention and layers of a GPT that knows another text: AdamW without decay, warm-up and cosine, two batches per update."""
     split, steps, rank = data.text(seed, 24), 240, chance.choice((4, 8))
     model, drawn = GPT(split.classes, 48, 2, 24), source(seed)
     optimizer = torch.optim.AdamW(model.parameters(), 4e-3)
@@ -210,8 +216,10 @@ def lora_words(seed, chance):
     model.requires_grad_(False)
     for block in model.h:
         block.c_attn, block.mlp[0], block.mlp[2] = Lora(block.c_attn, rank), Lora(block.mlp[0], rank), Lora(block.mlp[2], rank)
-    return Script(model, split, next_token, adamw(between(chance, 2e-3, 6e-3), weight_decay=0.0), steps, 16, evaluate_every=24, schedule=cosine(steps, 15), clip=1.0,
-                  gathers=2, parameters=lambda model: [one for one in model.parameters() if one.requires_grad], says=chance.choice(("before", "after")), tells="plain")
+    return Script(model, split, next_token, adamw(between(chance, 2e-3, 6e-3), weight_decay=0.0), steps, 16, evaluate_every=24,
+                  schedule=cosine(steps, 15), clip=1.0,
+                  gathers=2, parameters=lambda model: [one for one in model.parameters() if one.requires_grad],
+                  says=chance.choice(("before", "after")), tells="plain")
 
 
 def tones(seed, count=1400, kinds=6, frames=24, bands=16):
@@ -231,7 +239,7 @@ def tones(seed, count=1400, kinds=6, frames=24, bands=16):
 
 @job("classes", "relu", "norm", "adam", "images", "modes", "dropout", "held", "names", "follows", *ALL, tuning=False)
 def keywords(seed, chance):
-    """Which word is said: separable convolutions over a spectrogram, parts of which are masked (SpecAugment), dropout, Adam, a rate halved by epochs."""
+    """Which word is said: separable convolutions over a spectrogram, parts of which are masked (SpecAugment), dropout, a rate halved by epochs."""
     drawn, width = source(seed), chance.choice((12, 16))
 
     def masked(x, y):
@@ -240,9 +248,11 @@ def keywords(seed, chance):
         return x, y
 
     def layer(inputs, outputs, stride):
-        return (nn.Conv2d(inputs, inputs, 3, stride, 1, groups=inputs, bias=False), nn.BatchNorm2d(inputs), nn.ReLU(), nn.Conv2d(inputs, outputs, 1, bias=False),
+        return (nn.Conv2d(inputs, inputs, 3, stride, 1, groups=inputs, bias=False), nn.BatchNorm2d(inputs), nn.ReLU(),
+                nn.Conv2d(inputs, outputs, 1, bias=False),
                 nn.BatchNorm2d(outputs), nn.ReLU())
-    model = nn.Sequential(nn.Conv2d(1, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), *layer(width, 2 * width, 1), *layer(2 * width, 2 * width, 2),
+    model = nn.Sequential(nn.Conv2d(1, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), *layer(width, 2 * width, 1),
+                          *layer(2 * width, 2 * width, 2),
                           nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(2 * width, 6))
     return Script(model, tones(seed), nn.CrossEntropyLoss(), adam(between(chance, 6e-3, 1.5e-2)), 340, 32, evaluate_every=34, by_epoch=True,
                   schedule=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 4, 0.5), transform=masked, scores=right,
@@ -254,7 +264,8 @@ class Hears(nn.Module):
 
     def __init__(self, width, kinds):
         super().__init__()
-        self.conv = nn.Sequential(nn.Conv1d(12, width, 3, padding=1), nn.BatchNorm1d(width), nn.ReLU(), nn.Conv1d(width, width, 3, padding=1), nn.BatchNorm1d(width),
+        self.conv = nn.Sequential(nn.Conv1d(12, width, 3, padding=1), nn.BatchNorm1d(width), nn.ReLU(), nn.Conv1d(width, width, 3, padding=1),
+                                  nn.BatchNorm1d(width),
                                   nn.ReLU())
         self.rnn, self.fc = nn.GRU(width, width, batch_first=True, bidirectional=True), nn.Linear(2 * width, kinds + 1)
 
@@ -264,7 +275,7 @@ class Hears(nn.Module):
 
 @job("recurrent", "adam", "norm", "modes", "held", "follows", *ALL, tuning=False)
 def letters_heard(seed, chance):
-    """Speech as CTC hears it: frames of four or five letters, of which nobody says when; AdamW, one warm-up, clipping; the share of letters in place is logged."""
+    """Speech as CTC hears it: frames of four or five letters, of which nobody says when; AdamW, clipping; the share that is heard right is logged."""
     random, kinds, count, steps = numpy.random.default_rng(seed), 8, 1200, 320
     sound = numpy.random.default_rng(9).standard_normal((kinds, 12))
     x, y = 0.4 * random.standard_normal((count, 12, 32)), numpy.zeros((count, 5), "int64")
@@ -278,10 +289,12 @@ def letters_heard(seed, chance):
     split = data.Split(torch.tensor(x, dtype=torch.float32), torch.tensor(y), 240, kinds)
 
     def loss(output, y):
-        return functional.ctc_loss(output.float().log_softmax(2).transpose(0, 1), y, torch.full((len(y),), output.shape[1]), (y > 0).sum(1), zero_infinity=True)
+        return functional.ctc_loss(output.float().log_softmax(2).transpose(0, 1), y, torch.full((len(y),), output.shape[1]), (y > 0).sum(1),
+                                   zero_infinity=True)
 
     def heard(output, y):
         said = [torch.unique_consecutive(one) for one in output.argmax(2)]
         return {"exact": sum(one[one > 0].tolist() == want[want > 0].tolist() for one, want in zip(said, y)) / len(y)}
-    return Script(Hears(chance.choice((24, 32)), kinds), split, loss, adamw(between(chance, 2e-3, 6e-3), weight_decay=1e-2), steps, 32, evaluate_every=30,
+    return Script(Hears(chance.choice((24, 32)), kinds), split, loss, adamw(between(chance, 2e-3, 6e-3), weight_decay=1e-2), steps, 32,
+                  evaluate_every=30,
                   schedule=cosine(steps, 30), clip=5.0, scores=heard, says=chance.choice(("before", "after")), tells="mean")
