@@ -15,15 +15,15 @@ import torch
 
 from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
 from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
-from bench.detection.corpus import sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import ninth_faults, ninth_frameworks, ninth_loops, ninth_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
 
 for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
-             "eighth_more", "eighth_ways", "more_faults", "fourth_faults", "sixth_faults", "long"):
+             "eighth_more", "eighth_ways", "ninth", "ninth_words", "ninth_more", "more_faults", "fourth_faults", "sixth_faults", "long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
 LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
-         eighth_trees)
+         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
@@ -46,6 +46,8 @@ def fault_names(name):
     if name in OTHERS:
         return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
     fitting = [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]
+    if "ninth" in jobs.JOBS[name].traits:
+        return ninth_faults.drawn(name, fitting)
     if "eighth" in jobs.JOBS[name].traits:
         return eighth_faults.drawn(name, fitting)
     if "seventh" in jobs.JOBS[name].traits:
