@@ -216,7 +216,7 @@ void IssueBook::name_causes(const Run& run, const Beginning& beginning, core::Is
 }
 
 void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolution,
-                        const Place& place) {
+                        const Place& place, std::string_view said) {
   const auto found = run.issues.open.find(key);
   if (found == run.issues.open.end()) return;
   if (held_.come_before(key, global_step_of(place))) settle();
@@ -242,6 +242,7 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
     default:
       issue.summary = "No longer followed: nothing was heard of the run.";
   }
+  if (!said.empty()) issue.summary = said;
   Reports::identify(run, issue, open, place);
   reports_.send(run, key.rule, std::move(issue));
 }

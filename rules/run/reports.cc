@@ -9,9 +9,9 @@ namespace tocsin::rules {
 namespace {
 
 // What make_issue() and OwnIssues set, and the units of the rules' shapes and evaluators.
-constexpr std::array<std::string_view, 14> kIssueLabels{
-    "cluster",   "device", "job",     "kind",     "metric", "mode",   "node",
-    "partition", "rule",   "run_uid", "severity", "span",   "tensor", "worker"};
+constexpr std::array<std::string_view, 15> kIssueLabels{
+    "cluster", "device",  "job",      "kind", "metric", "mode",  "node",  "partition",
+    "rule",    "run_uid", "severity", "span", "tensor", "title", "worker"};
 
 // Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
 std::string window_end(const Open& open, const Place& place) {
