@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 #include "app/replay/rule_choice.h"
 
@@ -37,9 +38,21 @@ void add_run_choice(CLI::App& command, Options& out) {
   command.add_option("--run", out.run,
                      "only this run: its uid or the beginning of it, or its name with --job");
   command.add_option("--job", out.job, "job of the run that --run names");
-  command.add_option("--sweep", out.sweep,
-                     "[RULE.]PARAMETER=LOW..HIGH[:STEPS] or =A,B,C: instead of verdicts a table of "
-                     "when each value would have fired");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--sweep",
+          [&out](const std::vector<std::string>& given) {
+            if (given.size() > 1) {
+              throw CLI::ValidationError(
+                  "--sweep", "one parameter is swept at a time, given were " +
+                                 std::to_string(given.size()) + ": run the command once for each");
+            }
+            out.sweep = given.front();
+          },
+          "[RULE.]PARAMETER=LOW..HIGH[:STEPS] or =A,B,C: instead of verdicts a table of "
+          "when each value would have fired")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   command
       .add_option_function<std::string>(
           "--format", [&out](const std::string& format) { out.json = format == "json"; },

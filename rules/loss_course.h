@@ -11,7 +11,8 @@
 namespace tocsin::rules {
 
 /// Levels of five losses each, of the first loss that the worker told of in training. Constant in size and
-/// time; behind a value that is no finite number nothing is known any more. Trivially copyable.
+/// time. What is no finite number is left out: a step that mixed precision skipped ends no training. While the
+/// newest is none nothing is known, and behind five in a row a training begins anew. Trivially copyable.
 class LossCourse {
  public:
   static constexpr std::uint64_t kLevel = 5;  // losses of which one mean is made
@@ -21,8 +22,16 @@ class LossCourse {
 
   /// One loss, of a step not before those that came.
   void add(std::uint64_t name, std::int64_t step, double loss) {
-    if (values_ == 0) name_ = name;
+    if (name_ == 0) name_ = name;
     if (name != name_) return;
+    if (!std::isfinite(loss)) {
+      const std::uint64_t lost = lost_ + 1;
+      if (lost >= kLevel) *this = LossCourse();
+      name_ = name;
+      lost_ = lost;
+      return;
+    }
+    lost_ = 0;
     newest_[values_ % kLevel] = loss;
     if (values_ >= 2) wobble_ += std::fabs(loss - 2 * before_[0] + before_[1]);
     before_ = {loss, before_[0]};
@@ -32,9 +41,9 @@ class LossCourse {
   }
 
   /// Whether the newest five losses lie surely below all that was known when this step had come: by two
-  /// standard errors, and a hundredth. False while too little is known, and where losses are no numbers.
+  /// standard errors, and a hundredth. False while too little is known, and where the newest is no number.
   [[nodiscard]] bool fallen_since(std::int64_t step) const {
-    if (values_ < 2 * kLevel || !std::isfinite(wobble_)) return false;
+    if (lost_ > 0 || values_ < 2 * kLevel || !std::isfinite(wobble_)) return false;
     double least = least_;
     for (std::uint64_t i = levels_ - std::min<std::uint64_t>(levels_, kKept); i < levels_; ++i) {
       const Level& level = kept_[i % kKept];
@@ -47,6 +56,9 @@ class LossCourse {
     const double error = deviation * std::sqrt(2.0 / static_cast<double>(kLevel));
     return std::isfinite(least) && fall > kErrors * error && fall > kLeast * std::fabs(least);
   }
+
+  /// How many values in a row were no finite numbers, up to the newest.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
  private:
   struct Level {
@@ -63,6 +75,7 @@ class LossCourse {
   std::uint64_t name_ = 0;
   std::uint64_t values_ = 0;
   std::uint64_t levels_ = 0;
+  std::uint64_t lost_ = 0;  // newest values in a row that are no finite numbers
   std::array<double, kLevel> newest_{};
   std::array<double, 2> before_{};  // newest first
   double wobble_ = 0;               // Σ |second difference|

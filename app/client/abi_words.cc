@@ -78,7 +78,7 @@ core::Value findings_of(const Json& given) {
                        {"count", finding.value("count", std::int64_t{0})},
                        {"names", std::move(names)}};
     if (finding.contains("threads")) one.emplace_back("threads", threads_of(finding["threads"]));
-    for (const char* key : {"collectives", "asked_by", "command_id"}) {
+    for (const char* key : {"collectives", "asked_by", "command_id", "title", "text", "level"}) {
       if (finding.contains(key)) one.emplace_back(key, finding[key].get<std::string>());
     }
     out.emplace_back(std::move(one));

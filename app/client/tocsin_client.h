@@ -238,6 +238,8 @@ TOCSIN_API int32_t tocsin_ack(tocsin_client* client, const char* json, size_t le
 /* {"event":"start","continues_from":n,"steps":{"train":n,…},"global_step":n}: counters of a resumed
  * run; {"event":"leave","reason":…}: this worker takes no further part; {"event":"preflight",
  * "findings":[{"kind","model","count","names"[,"threads","collectives","asked_by","command_id"]}]}: what looks wrong (docs/wire.md);
+ * the same event with the one finding {"kind":"alert","title","text","level","count"}: what the script wants people to
+ * hear (docs/hook.md, "Alerts"); the caller sees to it that it does not come too often;
  * {"event":"heartbeat","expect_next_in":seconds}: the loop's own word that it goes on, and will be heard of
  * again within that time (0: it promises nothing any more). */
 TOCSIN_API int32_t tocsin_lifecycle(tocsin_client* client, const char* json, size_t length);

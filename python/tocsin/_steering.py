@@ -28,6 +28,14 @@ class Steering:
         self._client.lifecycle({"event": "heartbeat", "expect_next_in": seconds})  # type: ignore[attr-defined]
 
     @contained()
+    def alert(self, title: str, text: str = "", level: Any = "INFO", wait_duration: Any = 60.0) -> None:
+        """People are told of it like of any other issue (``script_alert``: by mail, webhook, … as the routes say).
+        ``level``: ``INFO``, ``WARN``, ``ERROR``, or a severity. ``wait_duration``, seconds or a ``timedelta``: not told
+        again under this title before that is over. Title and text are cut at 200 and 4,000 bytes, and a minute has
+        30 alerts; what is not told is counted in ``stats()["alerts"]``. From any thread."""
+        self._alerts.say(title, text, level, wait_duration)  # type: ignore[attr-defined]
+
+    @contained()
     def unwatch(self, model: Any = None) -> None:
         """Lets go of a model and its optimizers (None: of all that are watched): hooks are taken out, and its updates
         end no steps any more. The run goes on; ``watch()`` attaches again."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from . import _client, _lifetime
+from ._alerts import Alerts
 from ._collections import Collections
 from ._commands import Commands, StopRequest
 from ._contain import Errors, contained
@@ -81,6 +82,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
                          counters.get("step_by", FIRST), counters.get("phases", PHASES))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
+        self._alerts = Alerts(client, self.errors)
         self._collections = Collections(client, self.errors, self.sink.adapters)
         self.standing = Standing(client, self.errors, self.sink, self._commands.takes_profile)
         self._out = str(counters.get("out", ""))
@@ -321,6 +323,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         out["enabled"] = self.enabled
         if hasattr(self, "sink") and self.sink.device_counts.as_dict():
             out["device"] = self.sink.device_counts.as_dict()
+        if hasattr(self, "_alerts") and self._alerts.counts:
+            out["alerts"] = dict(self._alerts.counts)
         out["hook_errors_total"] = dict(self.errors.counts)
         if self.errors.last:
             out["last_hook_error"] = self.errors.last

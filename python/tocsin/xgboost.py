@@ -38,7 +38,7 @@ class TocsinCallback(TrainingCallback):
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
 
-    def __init__(self, importance: Sequence[str] = ("gain",), importance_every: int = 5, *,
+    def __init__(self, importance: Sequence[str] = ("gain", "weight"), importance_every: int = 5, *,
                  trees: bool = True, validation: Any = None, shap: Any = None, **options: Any) -> None:
         super().__init__()
         self._watcher = Watcher(options)

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "rules/builtin/layer_units.h"
+#include "rules/builtin/quiet_channels.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -85,8 +86,8 @@ struct DeadRelu {
 
   static double badness(const Config&, const State& state, const Row*) { return state.dead.low; }
 
-  static Finding explain(const Config& cfg, const State& state, const Row* row, const RowBatch*,
-                         const Subject& subject, unsigned) {
+  static Finding explain(const Config& cfg, const State& state, const Row* row,
+                         const RowBatch* batch, const Subject& subject, unsigned) {
     const double percent = 100 * state.dead.low;
     Finding finding = Finding::that("dead_percent", percent);
     finding.is(">", "threshold_layer", cfg.threshold_layer)
@@ -104,6 +105,9 @@ struct DeadRelu {
       finding.with("units", state.window.units).with("samples", state.window.samples());
     }
     if (!state.dead.exact()) finding.with("lower_bound", true);
+    if (batch == nullptr) return finding;
+    auto quiet = quiet_channels(*batch, row->index());
+    if (!quiet.empty()) finding.with("quietest_channels", std::move(quiet));
     return finding;
   }
 };

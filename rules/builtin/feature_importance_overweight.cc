@@ -40,7 +40,8 @@ struct FeatureImportanceOverweight {
     if (preset == Preset::tocsin) {
       return {.modes = kTrainModes, .patterns = {".*feature_importance/gain"}, .start_step = 5};
     }
-    return {.modes = mode_bit(core::Mode::global), .patterns = {".*feature_importance/weight"}};
+    // The original's hook knows no modes; our XGBoost callback counts rounds as training steps.
+    return {.modes = kTrainModes, .patterns = {".*feature_importance/weight"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     cfg.original = preset == Preset::original;
@@ -135,19 +136,19 @@ struct FeatureImportanceOverweight {
 }  // namespace
 
 RuleDescriptor feature_importance_overweight() {
-  return {.name = "feature_importance_overweight",
-          .original_name = "FeatureImportanceOverweight",
-          .title = "A few features carry nearly all of a model's importance.",
-          .unit = "worker",
-          .needs = "scalars feature_importance/<type>/<feature>",
-          .presets =
-              "tocsin looks at gain in modes global and train, which is what the XGBoost callback "
-              "logs, and from round 5 on at the largest alone, also where it is the only one: that "
-              "is what a leak looks like; original at three, of weight, in mode global.",
-          .severity = core::Severity::info,
-          .version = "3",
-          .groups = group::kDefault | group::kXGBoost,
-          .read = &read_step_set_rule<FeatureImportanceOverweight>};
+  return {
+      .name = "feature_importance_overweight",
+      .original_name = "FeatureImportanceOverweight",
+      .title = "A few features carry nearly all of a model's importance.",
+      .unit = "worker",
+      .needs = "scalars feature_importance/<type>/<feature>",
+      .presets =
+          "tocsin looks at gain, and from round 5 on at the largest alone, also where it is the "
+          "only one: that is what a leak looks like; original at three, of weight.",
+      .severity = core::Severity::info,
+      .version = "4",
+      .groups = group::kDefault | group::kXGBoost,
+      .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 
 }  // namespace tocsin::rules

@@ -29,6 +29,7 @@ struct SuccessCourse {
       if (name != one.value->name) continue;
       course.add(name, point.step, -one.value->value);
       if (std::isfinite(one.value->value)) gains.add(-one.value->value);
+      if (course.lost() >= LossCourse::kLevel) gains = {};  // it begins anew
     }
   }
   /// Where what a verdict says of the loss began.
@@ -55,7 +56,7 @@ struct SuccessCourse {
  private:
   /// Whether it grows, all values taken together.
   [[nodiscard]] bool grows() const {
-    return gains.n >= kLeast && gains.gain() > kSure * gains.error();
+    return course.lost() == 0 && gains.n >= kLeast && gains.gain() > kSure * gains.error();
   }
   /// Whether it has surely grown since a step.
   [[nodiscard]] bool grown_since(std::int64_t step) const { return course.fallen_since(step); }

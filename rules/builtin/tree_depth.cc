@@ -36,10 +36,8 @@ struct TreeDepth {
   };
 
   // The original's hook knows no modes; our XGBoost callback counts rounds as training steps.
-  static Defaults defaults(Preset preset) {
-    return {.modes = preset == Preset::tocsin ? kTrainModes : mode_bit(core::Mode::global),
-            .roles = {core::Role::tree},
-            .patterns = {"^trees/"}};
+  static Defaults defaults(Preset) {
+    return {.modes = kTrainModes, .roles = {core::Role::tree}, .patterns = {"^trees/"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("depth", cfg.depth, config::at_least(0.0), "depth that is still right, in edges");
@@ -99,16 +97,16 @@ struct TreeDepth {
 }  // namespace
 
 RuleDescriptor tree_depth() {
-  return {
-      .name = "tree_depth",
-      .original_name = "TreeDepth",
-      .title = "A tree is deeper than allowed.",
-      .unit = "worker",
-      .needs = "scalar trees/depth, or collection trees with statistic depth",
-      .presets = "tocsin also looks at mode train, in which the XGBoost callback counts rounds.",
-      .severity = core::Severity::info,
-      .groups = group::kXGBoost,
-      .read = &read_step_set_rule<TreeDepth>};
+  return {.name = "tree_depth",
+          .original_name = "TreeDepth",
+          .title = "A tree is deeper than allowed.",
+          .unit = "worker",
+          .needs = "scalar trees/depth, or collection trees with statistic depth",
+          .presets = "",
+          .severity = core::Severity::info,
+          .version = "2",
+          .groups = group::kXGBoost,
+          .read = &read_step_set_rule<TreeDepth>};
 }
 
 }  // namespace tocsin::rules

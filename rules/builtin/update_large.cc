@@ -334,7 +334,7 @@ RuleDescriptor update_large() {
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "6",
+      .version = "7",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

@@ -1,10 +1,13 @@
 #include "rules/declared/read.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "core/collections.h"
 #include "core/identity.h"
 #include "core/text.h"
 #include "rules/declared/fold_rule.h"
@@ -148,12 +151,33 @@ std::vector<core::Parameter> parameters_of(const config::Reader& item) {
   return out;
 }
 
+// The built-in collection that holds what `tensor(…)` selects: by a role that it asks for, or by a
+// name that is spelled out as that collection's are ("gradient/conv.*"). Empty: any may, or one of
+// the user's own, and then it is judged as far as it is captured.
+std::string_view collection_of(const Selector& selector) {
+  for (const Matcher& matcher : selector.matchers) {
+    const auto role = core::role_from(matcher.value);
+    if (matcher.name != "role" || matcher.op != "=" || !role) continue;
+    const core::Collection* found = core::collection_of(*role);
+    return found == nullptr ? std::string_view() : found->name;
+  }
+  const auto has = [&](std::string_view pattern) {
+    return !pattern.empty() &&
+           re2::RE2::PartialMatch(selector.argument, re2::RE2(re2::StringPiece(pattern)));
+  };
+  for (const core::Collection& one : core::builtin_collections()) {
+    if (!one.roles.empty() && has(one.include) && !has(one.exclude)) return one.name;
+  }
+  return {};
+}
+
 std::vector<Need> needs_of(const Rule& rule) {
   std::vector<Need> out;
   for (const Selected& one : rule.selected) {
-    if (one.selector.source == From::collection) {
-      out.push_back({one.selector.argument, rule.requests});
-    }
+    std::string_view collection;
+    if (one.selector.source == From::collection) collection = one.selector.argument;
+    if (one.selector.source == From::tensor) collection = collection_of(one.selector);
+    if (!collection.empty()) out.push_back({std::string(collection), rule.requests});
   }
   return out;
 }

@@ -22,6 +22,12 @@ std::string spelled(const std::vector<std::pair<std::string, std::string>>& unit
 // Producers that count no steps over all modes leave that number behind.
 std::int64_t global_step_of(const Place& place) { return std::max(place.global_step, place.step); }
 
+// A second report of it would have the id of the first, and who reads it would drop it as told.
+bool same_moment(const Open& open, const Place& place) {
+  if (!place.step_clock) return open.last_report == place.time;
+  return open.mode == place.mode && open.last_step == place.step;
+}
+
 // Of the tensor that the unit is or its evidence names, in its worker's order; nullopt: of none.
 std::optional<std::uint32_t> slot_of(const Run& run, const OpenKey& key, const Open& open,
                                      const core::Issue& issue, const Place& place) {
@@ -125,6 +131,8 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   if (!fresh) {
     ++found->second.occurrences;
     // A report from long after ctx_.now is one of a clock that was set right since: it holds nothing.
+    // One moment is one report: a rule over several selections may hit at two points of a step.
+    if (same_moment(found->second, place)) return;
     const std::int64_t since = distance(place.time, found->second.last_report);
     if (since < common.cooldown.count() && since > -ctx_.options.config.max_clock_skew.count())
       return;
@@ -216,7 +224,7 @@ void IssueBook::name_causes(const Run& run, const Beginning& beginning, core::Is
 }
 
 void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolution,
-                        const Place& place) {
+                        const Place& place, std::string_view said) {
   const auto found = run.issues.open.find(key);
   if (found == run.issues.open.end()) return;
   if (held_.come_before(key, global_step_of(place))) settle();
@@ -242,6 +250,7 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
     default:
       issue.summary = "No longer followed: nothing was heard of the run.";
   }
+  if (!said.empty()) issue.summary = said;
   Reports::identify(run, issue, open, place);
   reports_.send(run, key.rule, std::move(issue));
 }

@@ -28,8 +28,9 @@ class IssueBook {
   /// What was found while the present record or decision was worked on is told: in the order of
   /// training, each with what came before it. Whoever hands in a record calls it behind that.
   void settle();
-  /// Nothing when no such issue is open.
-  void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place);
+  /// Nothing when no such issue is open. `said`: its summary, else the one that the resolution has.
+  void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place,
+               std::string_view said = {});
   void resolve_all(Run& run, core::Resolution resolution, bool lost = false);
   /// The last word of an open issue whose rule is not configured any more, or changed. Nothing is
   /// sent or forgotten by this.

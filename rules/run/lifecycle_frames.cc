@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rules/run/preflight.h"
+#include "rules/run/script_alert.h"
 #include "rules/run/standing.h"
 
 namespace tocsin::rules {
@@ -36,6 +37,9 @@ void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::F
         const bool asked = standing->what == Standing::What::place;
         return own_.raise(run, asked ? Operational::worker_place : kWhich, number, header.time,
                           std::move(standing->finding));
+      }
+      if (auto alert = script_alert_of(body)) {
+        return own_.tell(run, number, header.time, std::move(*alert));
       }
       if (auto finding = preflight_finding(body)) {
         own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "rules/rule.h"
+#include "rules/run/script_alert.h"
 
 namespace tocsin::rules {
 namespace {
@@ -38,6 +39,8 @@ constexpr std::array<OperationalRule, static_cast<std::size_t>(Operational::coun
     {"worker_place", Severity::info, false, false,
      "It is where the worker was at one moment, asked for by the issue that the evidence names. "
      "Compare the workers of the run."},
+    {"script_alert", Severity::info, false, false,
+     "The training script said this itself: hook.alert().", "1", ScriptAlert::kMaxOpen},
 }};
 static_assert(!kRules.back().name.empty(), "an issue without a row");
 
@@ -64,7 +67,9 @@ RuleSettings operational_settings(const OperationalRule& rule) {
   out.version = rule.version;
   out.severity = rule.severity;
   out.params_hash = core::params_hash("{}");
-  out.program = std::make_shared<OperationalProgram>();
+  auto program = std::make_shared<OperationalProgram>();
+  if (rule.max_open_units > 0) program->common.max_open_units = rule.max_open_units;
+  out.program = std::move(program);
   return out;
 }
 

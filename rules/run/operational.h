@@ -20,6 +20,7 @@ enum class Operational : std::uint8_t {
   training_preflight,
   worker_stands_still,
   worker_place,
+  script_alert,
   count,
 };
 
@@ -29,7 +30,8 @@ struct OperationalRule {
   bool step_clock = false;    // its window is a step, not a time
   bool outlives_job = false;  // speaks of the end: stays open until the next attempt
   std::string_view recommendation;
-  std::string_view version = "1";  // rises when its units or ids change
+  std::string_view version = "1";    // rises when its units or ids change
+  std::uint32_t max_open_units = 0;  // 0: engine.max_open_units
 };
 
 /// In the order of Operational.

@@ -4,17 +4,22 @@
 
 namespace tocsin::rules {
 
-void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time,
-                      Finding finding) {
-  const std::uint32_t rule = ctx_.rules->own(which);
+Place OwnIssues::place_at(const Run& run, std::int64_t time) {
   Place place;
   place.step_clock = false;
-  place.time = book_.later(run, rule, time);
+  place.time = time;
   if (run.course.last_step != kNever) {
     place.mode = core::Mode::train;
     place.step = run.course.last_step;
     place.global_step = run.course.last_global_step;
   }
+  return place;
+}
+
+void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time,
+                      Finding finding) {
+  const std::uint32_t rule = ctx_.rules->own(which);
+  const Place place = place_at(run, book_.later(run, rule, time));
   const std::string who = worker < run.workers.size() ? run.workers[worker].name : std::string();
   const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
     if (who.empty()) return {};
@@ -34,6 +39,45 @@ void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::in
   place.step_clock = false;
   place.time = book_.later(run, key.rule, time);
   book_.resolve(run, key, core::Resolution::recovered, place);
+}
+
+void OwnIssues::make_room(Run& run, std::uint32_t rule, std::uint32_t worker, const Place& place) {
+  const OpenKey* oldest = nullptr;
+  std::int64_t since = 0;
+  std::size_t others = 0;
+  for (const auto& [key, open] : run.issues.open) {
+    if (key.rule != rule || open.worker != worker) continue;
+    ++others;
+    if (oldest == nullptr || open.starts_at < since) {
+      oldest = &key;
+      since = open.starts_at;
+    }
+  }
+  if (others < ScriptAlert::kMaxOpen) return;
+  book_.resolve(run, OpenKey(*oldest), core::Resolution::superseded, place,
+                "Newer alerts of the script take its place.");
+}
+
+void OwnIssues::tell(Run& run, std::uint32_t worker, std::int64_t time, ScriptAlert alert) {
+  const std::uint32_t rule = ctx_.rules->own(Operational::script_alert);
+  const std::string& who = run.workers[worker].name;
+  // Titles have no numbers of their own; a text of worker and title does not end in the middle.
+  const OpenKey key{rule, kNoRoster, core::name_hash(who + '\x1f' + alert.title), 0xFF, 0};
+  const Place end = place_at(run, book_.later(run, rule, time));
+  if (run.issues.open.contains(key)) {
+    book_.resolve(run, key, core::Resolution::superseded, end, "The script said it again.");
+  } else {
+    make_room(run, rule, worker, end);
+  }
+  const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
+    return {{"title", alert.title}, {"worker", who}};
+  };
+  alert.finding.recommendation =
+      operational_rules()[static_cast<std::size_t>(Operational::script_alert)].recommendation;
+  const auto explain = [&](unsigned) -> std::pair<Finding, Extra> { return {alert.finding, {}}; };
+  Life life;
+  book_.apply(run, rule, life, {key, worker, labels}, hit(),
+              place_at(run, book_.later(run, rule, time)), explain);
 }
 
 // Of a partition or of a run that is not kept: nothing would ever resolve it, so it times out.

@@ -7,6 +7,7 @@
 #include "rules/run/context.h"
 #include "rules/run/issue_book.h"
 #include "rules/run/reports.h"
+#include "rules/run/script_alert.h"
 
 namespace tocsin::rules {
 
@@ -17,6 +18,9 @@ class OwnIssues {
 
   void raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time, Finding finding);
   void lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time);
+  /// What the script says: an issue per worker and title. Said again it is an issue anew, so that
+  /// people hear of it anew.
+  void tell(Run& run, std::uint32_t worker, std::int64_t time, ScriptAlert alert);
   /// Of a partition, or of a run that is not kept.
   void raise_plain(Operational which, const core::RunUid& run, std::int64_t time,
                    std::string summary);
@@ -26,6 +30,10 @@ class OwnIssues {
   void judge_gap(Run& run, std::uint32_t worker, const Place& place);
 
  private:
+  /// The present moment, where the newest train step stands.
+  static Place place_at(const Run& run, std::int64_t time);
+  void make_room(Run& run, std::uint32_t rule, std::uint32_t worker, const Place& place);
+
   Context& ctx_;
   Reports& reports_;
   IssueBook& book_;

@@ -9,9 +9,9 @@ namespace tocsin::rules {
 namespace {
 
 // What make_issue() and OwnIssues set, and the units of the rules' shapes and evaluators.
-constexpr std::array<std::string_view, 14> kIssueLabels{
-    "cluster",   "device", "job",     "kind",     "metric", "mode",   "node",
-    "partition", "rule",   "run_uid", "severity", "span",   "tensor", "worker"};
+constexpr std::array<std::string_view, 15> kIssueLabels{
+    "cluster", "device",  "job",      "kind", "metric", "mode",  "node",  "partition",
+    "rule",    "run_uid", "severity", "span", "tensor", "title", "worker"};
 
 // Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
 std::string window_end(const Open& open, const Place& place) {
@@ -33,6 +33,24 @@ std::string spread_words(const Run& run, const Program& program, core::RuleState
       state == core::RuleState::no_data || state == core::RuleState::no_issues_found;
   if (!nothing || program.tensor_use() == TensorUse::none) return {};
   return "said of the first of " + shards + " alone: what is found in the others, issues say";
+}
+
+// What a rule of the user's own selects: nothing of it was there.
+std::vector<std::string> selections_of(const RuleSettings& which) {
+  std::vector<std::string> out;
+  for (const core::Parameter& one : which.parameters) {
+    if (const auto* text = core::as<std::string>(one.value); one.name == "select" && text) {
+      out.push_back("anything that fits " + *text);
+    }
+    if (one.name != "let") continue;
+    const auto* map = core::as<core::ValueMap>(one.value);
+    for (const auto& [name, value] : map == nullptr ? core::ValueMap() : *map) {
+      if (const auto* text = core::as<std::string>(value)) {
+        out.push_back("anything that fits " + *text);
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -97,6 +115,7 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
     // Where it asks the hook for nothing (samples, ends of steps, tensors by name) its own words say what it needs.
     const RuleDescriptor* type = event.missing.empty() ? find_rule(which.type) : nullptr;
     if (type != nullptr && !type->needs.empty()) event.missing.emplace_back(type->needs);
+    if (event.missing.empty()) event.missing = selections_of(which);
   }
   for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
     event.evaluations[std::string(to_string(static_cast<EvaluationOutcome>(i)))] =

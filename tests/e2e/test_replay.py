@@ -114,6 +114,7 @@ def test_a_span_is_cut_at_its_times_and_offsets(hour):
     (["--sweep", "min_hits=1..3:1"], 2, "STEPS must be"),
     (["--sweep", "min_hits=0,1"], 2, "min_hits"),
     (["--sweep", "min_hits=a"], 2, "neither a number nor a duration"),
+    (["--sweep", "min_hits=1..3", "--sweep", "min_hits=4,5"], 2, "--sweep: one parameter is swept at a time, given were 2: run the command once for each"),
     (["--sweep", "tensor_regex=1..3"], 2, "only numbers, durations, switches and words are swept"),
     (["--frm", "2h"], 2, 'did you mean "--from"?'),
 ])

@@ -15,9 +15,22 @@ def before(history, row):
     return [(one.step, one.columns["sum"]) for one in found if one.name == found[0].name]
 
 
+def known(course):
+    """What is known of it: nothing while the newest is no finite number; else the finite ones since the last LEVEL in a row that were none."""
+    kept, lost = [], 0
+    for step, loss in course:
+        lost = 0 if math.isfinite(loss) else lost + 1
+        if lost == 0:
+            kept.append((step, loss))
+        elif lost == LEVEL:
+            kept = []
+    return [] if lost else kept
+
+
 def fallen_since(course, step):
     """By two standard errors and a hundredth; of the levels since which others came, the first stands for the beginning."""
-    if len(course) < 2 * LEVEL or not all(math.isfinite(loss) for _, loss in course):
+    course = known(course)
+    if len(course) < 2 * LEVEL:
         return False
     losses = [loss for _, loss in course]
     wobble = sum(abs(c - 2 * b + a) for a, b, c in zip(losses, losses[1:], losses[2:]))

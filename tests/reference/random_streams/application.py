@@ -31,22 +31,30 @@ def confusion(chance):
         parameters["in_a_row"] = chance.randint(1, 4)
     if chance.random() < 0.2:
         parameters["ignore_labels"] = [chance.randint(0, 2)]
+    if chance.random() < 0.3:
+        parameters["labels_collection"] = "answers"
+    names = chance.choice((("labels",), ("labels",), ("answers_0",), ("answers_0", "labels"), ("other",)))
     size = chance.randint(2, 4)
     right = chance.choice((0.6, 0.9, 1.0))
 
     def fill(worker, mode, step):
         if chance.random() < 0.1:
             return
+        worker.tensors(*map(given, names))
+
+    def given(name):
         cells = {}
         for _ in range(chance.randint(1, 40)):
             label = chance.randrange(size)
             cell = (label, label if chance.random() < right else chance.randrange(size))
             cells[cell] = cells.get(cell, 0) + 1
-        tensor = {"name": "labels", "role": "label", "dtype": "i64", "values": [0.0], "statistics": {
+        tensor = {"name": name, "role": "label", "dtype": "i64", "values": [0.0], "statistics": {
             "confusion": [number for cell, count in sorted(cells.items()) for number in (*cell, count)]}}
-        if chance.random() < 0.05:
+        if name == "answers_0":
+            tensor.update(role="other", attrs={"collections": ["answers"]})
+        if chance.random() < 0.05 and len(names) == 1:
             del tensor["statistics"]
-        worker.tensors(tensor)
+        return tensor
 
     return item(chance, "confusion", parameters), play(chance, fill)
 

@@ -213,13 +213,14 @@ def update_large(chance):
     pace = chance.choice((0, 0, 0.9))
     moves = chance.choice(((0.01, 0.2), (0.01, 0.5, 0.5, 0.5), (0.01,) * 12 + (0.2, 1.1)))
     fall = chance.choice((None, 0.9, 1, 1.1))
+    lost = chance.choice((0, 0, 0.05, 0.7))
     if chance.random() < 0.2:
         parameters["while_falling"] = True
 
     def fill(worker, mode, step):
         if fall is not None:
             for name in chance.sample(("loss", "other_loss"), chance.choice((1, 1, 2))):
-                worker.scalars((name, 4 * fall**step + 0.1 * chance.random(), "loss"))
+                worker.scalars((name, math.nan if lost and step > 12 and chance.random() < lost else 4 * fall**step + 0.1 * chance.random(), "loss"))
         if chance.random() < 0.9:
             worker.tensors(*(one((worker.rank, mode, i), step, i) for i in range(3)))
 

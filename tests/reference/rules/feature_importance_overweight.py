@@ -1,6 +1,6 @@
 """4.2 FeatureImportanceOverweight: of the importances of a step, divided by their sum, the nfeatures largest exceed the threshold
-together; each worker on its own. Preset original: type weight, mode global, not where no more features are used than are added up.
-Preset tocsin: type gain, the largest alone, of training modes from step 5 on (docs/rules/feature_importance_overweight.md)."""
+together; each worker on its own. Preset original: type weight, not where no more features are used than are added up.
+Preset tocsin: type gain, the largest alone, from step 5 on (docs/rules/feature_importance_overweight.md). Both: modes global and train."""
 import math
 import re
 
@@ -23,13 +23,12 @@ def judge(p, importances):
 def evaluate(p, history):
     original = p["preset"] == "original"
     pattern = (p["tensor_regex"] or (f".*feature_importance/{'weight' if original else 'gain'}",))[0]
-    modes = ("global",) if original else TRAINING
     out = []
     for point in history.points():
         by_worker = {}
         for name, by_rank in sorted(point.values.items()):
             for _, row in by_rank:
-                if row.scalar and re.search(pattern, name) and wants(p, row, modes):
+                if row.scalar and re.search(pattern, name) and wants(p, row, TRAINING):
                     by_worker.setdefault(row.worker, []).append(row.columns["sum"])
         for worker, importances in sorted(by_worker.items()):
             out.append(Evaluation((("worker", worker),), judge(p, importances), point.step))

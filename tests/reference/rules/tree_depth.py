@@ -1,5 +1,5 @@
 """4.3 TreeDepth: the deepest tree of a round, as the scalar `trees/depth` or the statistic `depth` says, is deeper than
-`depth`. Mode global, in preset tocsin also train (in which the XGBoost callback counts rounds); each worker on its own."""
+`depth`. Modes global and train, in which the XGBoost callback counts rounds; each worker on its own."""
 import math
 
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, wants
@@ -21,7 +21,7 @@ def evaluate(p, history):
         by_worker = {}
         for by_rank in point.values.values():
             for _, row in by_rank:
-                if wants(p, row, TRAINING if p["preset"] == "tocsin" else ("global",)):
+                if wants(p, row, TRAINING):
                     by_worker.setdefault(row.worker, []).extend(depths(row))
         for worker, found in sorted(by_worker.items()):
             if found:

@@ -45,6 +45,33 @@ TEST(DeadRelu, TheDefaultToleratesMore) {
   EXPECT_EQ(rule.judge(1, layer(2000, 400), counted(10, 7)), "hit");
 }
 
+TEST(DeadRelu, NamesTheQuietestChannelsWhereTheyWereMeasured) {
+  RuleHarness rule("  - dead_relu");
+  FakeWorker worker;
+  rule.feed(worker.dictionary(
+      {{core::DictionaryType::tensor, kName, Role::activation_out, Dtype::f32, {2, 12, 5}}}));
+  std::vector<double> sums(12, 0.0);
+  sums[3] = 5;
+  sums[11] = 20;
+  const std::vector<double> counts(12, 10.0);
+  const auto quietest = [&](const std::vector<testing_support::Vector>& vectors) {
+    rule.feed(worker.summary(core::Mode::train, 0, {summarize(layer(120, 0))}, {}, vectors));
+    const core::Value values(rule.firing().back().evidence.values);
+    const core::Value* found = core::find(values, "quietest_channels");
+    return found == nullptr ? std::string() : core::to_json(*found);
+  };
+  EXPECT_EQ(quietest({{core::VectorStat::channel_sum, 0, sums},
+                      {core::VectorStat::channel_count, 0, counts}}),
+            "[[0,0],[1,0],[2,0],[4,0],[5,0],[6,0],[7,0],[8,0],[9,0],[10,0]]");
+}
+
+TEST(DeadRelu, WithoutChannelsNamesNone) {
+  RowBench rule("dead_relu");
+  rule.knows(kName, {4, 8});
+  EXPECT_EQ(rule.judge(0, layer(32, 0)), "hit");
+  EXPECT_EQ(core::find(core::Value(rule.finding->values), "quietest_channels"), nullptr);
+}
+
 // A layer that starts at zero must be found at step 0.
 TEST(DeadRelu, NothingAboveZeroIsAllDead) {
   RowBench rule("dead_relu");

@@ -318,6 +318,40 @@ TEST(Engine, AsksForEachOfTheStepsThatARuleLooksAt) {
       << "it is captured so already";
 }
 
+TEST(Engine, AsksForTheCollectionThatATensorOfARuleOfOnesOwnIsIn) {
+  const auto asked = [](const std::string& select, const std::string& when = "l2 > 1") {
+    return captures_asked_for(
+        "  - {name: r, select: 'tensor(" + select + "', when: '" + when + "'}", R"({"losses":{}})");
+  };
+  EXPECT_EQ(asked(R"("gradient/conv.*"))"), R"([{"collections":{"gradients":{}}}])");
+  EXPECT_EQ(asked(R"("conv1.weight"))", "median > 1"),
+            R"([{"collections":{"weights":{"statistics":["median"]}}}])");
+  EXPECT_EQ(asked(R"("fc.bias"))"), R"([{"collections":{"biases":{}}}])");
+  EXPECT_EQ(asked(R"(".*"){role="activation_out"})"), R"([{"collections":{"layers":{}}}])");
+  EXPECT_EQ(asked(R"(".*"))"), "") << "what is captured, and no more";
+  EXPECT_EQ(asked(R"("conv.*"))"), "") << "may be anything";
+  EXPECT_EQ(asked(R"(".*"){role!="weight"})"), "");
+}
+
+TEST(Engine, SaysWhatARuleOfOnesOwnSelectsWhereNothingOfItCame) {
+  RuleHarness rule(
+      "  - {name: one, select: 'tensor(\"conv.*\")', when: 'l2 > 1'}\n"
+      "  - {name: two, let: {a: 'metric(\"a\")', b: 'tensor(\"b\")'}, when: 'a.value > b.l2'}");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.end());
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const Event& event : rule.events()) {
+    const auto* status = std::get_if<core::RuleStatusEvent>(&event);
+    if (status != nullptr && status->status == core::RuleState::no_data) {
+      missing[status->rule] = status->missing;
+    }
+  }
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(missing["one"], Texts{"anything that fits tensor(\"conv.*\")"});
+  EXPECT_EQ(missing["two"],
+            (Texts{"anything that fits metric(\"a\")", "anything that fits tensor(\"b\")"}));
+}
+
 TEST(Engine, OfSeveralRulesTheSmallestGridAndTheLastStepCount) {
   const auto starts = [](const char* name, int steps) {
     return std::string("  - {name: ") + name +

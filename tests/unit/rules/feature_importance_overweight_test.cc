@@ -47,6 +47,16 @@ TEST(FeatureImportanceOverweight, FiresWhenAFewFeaturesCarryMoreThanTheThreshold
             "global step 1 on worker_0.");
 }
 
+TEST(FeatureImportanceOverweight, RoundsAreStepsOfGlobalOrOfTrain) {
+  const Importances few{{"a", 97}, {"b", 1}, {"c", 1}, {"d", 1}};
+  Booster booster;
+  booster.importances(few, "weight", Mode::eval);
+  EXPECT_TRUE(booster.rule.firing().empty());
+  booster.importances(few, "weight", Mode::train);
+  booster.importances(few, "weight", Mode::global);
+  EXPECT_EQ(booster.rule.firing().size(), 2U);
+}
+
 TEST(FeatureImportanceOverweight, NoMoreFeaturesThanAFewDoNotApply) {
   Booster booster;
   booster.importances({{"a", 98}, {"b", 1}, {"c", 1}, {"unused", 0}});

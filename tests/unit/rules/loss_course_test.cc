@@ -67,12 +67,33 @@ TEST(LossCourse, TheFirstFiveStandForTheBeginning) {
   EXPECT_TRUE(course.fallen_since(-1));
 }
 
-TEST(LossCourse, WhatIsNoNumberEndsIt) {
+TEST(LossCourse, WhatIsNoNumberIsLeftOut) {
   LossCourse course;
   go(course, 0, 10, 2, 0);
   course.add(kLoss, 10, std::nan(""));
-  go(course, 11, 20, 1, 0);
   EXPECT_FALSE(course.fallen_since(9));
+  go(course, 11, 20, 1, 0);
+  EXPECT_TRUE(course.fallen_since(9)) << "one step that brought none ends no training";
+  course.add(kLoss, 31, HUGE_VAL);
+  EXPECT_FALSE(course.fallen_since(9)) << "it does not fall now";
+  EXPECT_EQ(course.lost(), 1U);
+  course.add(kLoss, 32, 1);
+  EXPECT_TRUE(course.fallen_since(9));
+}
+
+TEST(LossCourse, BehindFiveInARowThatAreNoNumbersItBeginsAnew) {
+  LossCourse course;
+  go(course, 0, 10, 2, 0);
+  go(course, 10, 10, 1, 0);
+  go(course, 20, 50, std::nan(""), 0);
+  EXPECT_FALSE(course.fallen_since(9)) << "what was is no word for what is";
+  EXPECT_EQ(course.lost(), 50U);
+  go(course, 70, 9, 1.5, 0);
+  EXPECT_FALSE(course.fallen_since(9)) << "too little is known again";
+  go(course, 79, 6, 1.2, 0);
+  EXPECT_TRUE(course.fallen_since(78)) << "below where it began anew, whatever was before";
+  course.add(kLoss + 1, 85, std::nan(""));
+  EXPECT_TRUE(course.fallen_since(78)) << "another loss";
 }
 
 TEST(LossCourse, OneLossIsFollowed) {

@@ -65,6 +65,20 @@ TEST(LossNotDecreasing, ALossThatRisesWhileTheRewardGrowsSaysNothing) {
   EXPECT_FALSE(kinds_beside("temperature", loss, grows).empty());
 }
 
+TEST(LossNotDecreasing, ARewardThatIsNoNumberOnceStillGrows) {
+  const auto loss = [](std::int64_t i) {
+    return 0.5 + 0.01 * static_cast<double>(i) + 0.05 * loss_noise(i);
+  };
+  const auto reward = [](std::int64_t from, std::int64_t until) {
+    return [from, until](std::int64_t i) {
+      const double grown = 0.4 + 0.5 * (1 - std::exp(-static_cast<double>(i) / 60));
+      return i >= from && i < until ? std::nan("") : grown + 0.01 * loss_noise(i + 7);
+    };
+  };
+  EXPECT_TRUE(kinds_beside("reward", loss, reward(9, 10)).empty());
+  EXPECT_FALSE(kinds_beside("reward", loss, reward(9, 10000)).empty()) << "it says no more";
+}
+
 TEST(LossNotDecreasing, ALossThatJumpsAfterTheRewardHasGrownIsTold) {
   const auto loss = [](std::int64_t i) { return (i < 120 ? 1.0 : 5.0) + 0.05 * loss_noise(i); };
   const auto grown = [](std::int64_t i) {

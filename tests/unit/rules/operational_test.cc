@@ -50,7 +50,7 @@ TEST(Operational, TheTableIsWhatTheSpecificationNames) {
   EXPECT_EQ(names,
             (std::set<std::string_view>{"telemetry_gap", "job_failed", "job_lost", "run_unwatched",
                                         "clock_skew", "state_incomplete", "training_preflight",
-                                        "worker_stands_still", "worker_place"}));
+                                        "worker_stands_still", "worker_place", "script_alert"}));
   EXPECT_EQ(operational_rules()[static_cast<std::size_t>(Operational::job_lost)].name, "job_lost");
 }
 

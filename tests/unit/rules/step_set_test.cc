@@ -221,8 +221,8 @@ TEST(StepSet, AWorkerThatBeginsAnewLeavesNothingBehind) {
       told->rule.feed(worker.step_end(Mode::train, step));
     }
   }
-  EXPECT_EQ(each.steps(), (std::vector<std::string>{"#1 train 5: 0:a=1", "#1 train 5: 0:a=3",
-                                                    "#2 train 6: 0:a=3"}));
+  EXPECT_EQ(each.steps(), (std::vector<std::string>{"#1 train 5: 0:a=1", "#2 train 6: 0:a=3"}))
+      << "the second step 5 is judged, by a new state, and would have the id of the first";
   EXPECT_EQ(all.steps(), (std::vector<std::string>{"#1 train 5: 0:a=1", "#2 train 6: 0:a=3"}))
       << "a closed step is never reopened";
   EXPECT_EQ(all.rule.engine().stats().late_rows, 1U);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -288,6 +289,28 @@ TEST(DeclaredGroups, WhatMadeAnActivationIsALabel) {
       Mode::train, 0, {{"a", {0, 0}, Role::activation_out}, {"b", {0, 0}, Role::activation_out}}));
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_EQ(rule.firing()[0].labels.get("tensor"), "a");
+}
+
+TEST(DeclaredGroups, TwoSelectionsThatHitInOneStepAreOneReportOfIt) {
+  RuleHarness rule(
+      "  - {name: r, let: {a: 'metric(\"a\")', b: 'metric(\"b\")'}, when: 'a.value + b.value > 1', "
+      "cooldown: 0s}");
+  FakeWorker worker;
+  rule.feed(worker.dictionary({{core::DictionaryType::scalar, "a", Role::metric},
+                               {core::DictionaryType::scalar, "b", Role::metric}}));
+  for (std::int64_t step = 0; step < 3; ++step) {
+    rule.feed(
+        worker.scalars(Mode::train, {{"a", step, 2, Role::metric}, {"b", step, 3, Role::metric}}));
+    rule.feed(worker.step_end(Mode::train, step));
+  }
+  const auto& told = rule.firing();
+  ASSERT_EQ(told.size(), 3U);
+  std::set<std::string> ids;
+  for (const core::Issue& issue : told) ids.insert(issue.event_id);
+  EXPECT_EQ(ids.size(), 3U);
+  // In step 0 the second point is the first of both; then both points of a step count.
+  EXPECT_EQ(told[2].step, 2);
+  EXPECT_EQ(told[2].evidence.occurrences, 4U);
 }
 
 TEST(DeclaredGroups, TheNewestValuesOfTwoSelections) {
