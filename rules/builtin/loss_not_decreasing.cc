@@ -82,8 +82,9 @@ struct LossNotDecreasing {
   /// hit.
   struct Shared {
     std::uint8_t evaluated = 0;
-    bool rated = false;  // a learning rate was logged
-    Gap<6> gap{};
+    bool rated = false;    // a learning rate was logged
+    bool trained = false;  // a value of a training set was
+    Gap<5> gap{};
     double largest_rate = 0;   // so far
     std::int64_t rose_at = 0;  // step of that
     SuccessCourse success;
@@ -158,18 +159,35 @@ struct LossNotDecreasing {
 
   // Losses in any mode, and what the user chose; where no mode is set, metrics of a data set too. What should grow is no
   // loss. Preset tocsin looks at training only: an evaluation is overfit's.
-  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode) {
+  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode,
+                       bool for_training) {
     if (one.grows || (!cfg.original && one.value->text == kRate)) return false;
     const bool metric = one.value->role == core::Role::metric;
     const bool stands_alone = mode == core::Mode::global && (cfg.original || one.name.set != 0);
     if (metric && !stands_alone && !cfg.chosen) return false;
-    return cfg.original || (one.trains && !one.name.counts_samples);
+    return cfg.original || ((one.trains || for_training) && !one.name.counts_samples);
+  }
+
+  // Many give a booster nothing but the set that it is evaluated on (`eval_set=[(x, y)]`): as long as no
+  // value of a training set was seen, `validation_0-mlogloss` is all that tells whether anything is learned.
+  static bool stands_for_training(const Config& cfg, const Shared& shared, const ReadSeries& one,
+                                  core::Mode mode) {
+    return !cfg.original && !shared.trained && mode != core::Mode::eval && one.name.set != 0 &&
+           one.value->text.find('-') != std::string_view::npos;
+  }
+
+  static void remember_training(Shared& shared, const std::vector<ReadSeries>& all) {
+    shared.trained =
+        shared.trained || std::any_of(all.begin(), all.end(), [](const ReadSeries& one) {
+          return one.trains && (one.value->role == core::Role::loss || one.name.set != 0);
+        });
   }
 
   // A metric of the training set that should grow, and by its name to 1 at most. Beside a value of
   // another set, or where no mode is set, it is of the whole set; else of a batch.
-  static bool lacks(const Config& cfg, const ReadSeries& one, bool whole) {
-    if (cfg.original || !one.grows || !one.name.grows || !one.trains) return false;
+  static bool lacks(const Config& cfg, const ReadSeries& one, bool whole, bool for_training) {
+    if (cfg.original || !one.grows || !one.name.grows || !(one.trains || for_training))
+      return false;
     return one.value->role != core::Role::metric || (whole && one.name.set != 0) || cfg.chosen;
   }
 
@@ -212,18 +230,24 @@ struct LossNotDecreasing {
     if (!cfg.original) {
       around.warming = warming(cfg, memory.shared<Shared>(), point, all);
       memory.shared<Shared>().success.remember(point, all);
+      remember_training(memory.shared<Shared>(), all);
     }
+    const auto for_training = [&](const ReadSeries& one) {
+      return stands_for_training(cfg, memory.shared<Shared>(), one, point.mode);
+    };
     for (const ReadSeries& one : all) {
       // Beside those of another set, values are of whole sets.
       around.whole = around.whole || (!one.trains && one.name.set != 0);
       const bool metric = one.value->role == core::Role::metric;
-      const bool should_fall = concerns(cfg, one, point.mode);
+      const bool should_fall = concerns(cfg, one, point.mode, for_training(one));
       losses += !metric && should_fall ? 1 : 0;
       falls = falls || should_fall;
     }
     for (const ReadSeries& one : all) {
-      const bool lack = !falls && lacks(cfg, one, around.whole || point.mode == core::Mode::global);
-      if (!lack && !concerns(cfg, one, point.mode)) continue;
+      const bool held = for_training(one);
+      const bool lack =
+          !falls && lacks(cfg, one, around.whole || point.mode == core::Mode::global, held);
+      if (!lack && !concerns(cfg, one, point.mode, held)) continue;
       const SeriesKey key{one.value->name, static_cast<std::uint8_t>(point.mode)};
       auto* state = memory.of<State>(key);
       if (state == nullptr) continue;
@@ -243,7 +267,9 @@ struct LossNotDecreasing {
         verdict = kNotApplicable;                // it is no share: percents, for example
       } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
         verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
-        if (state->jump.take(loss, cfg.jump_margin)) verdict = with(kJump, verdict);
+        // An evaluation that has been at its best goes up again, by less than its range: no jump.
+        const double margin = held ? 0 : cfg.jump_margin;
+        if (state->jump.take(loss, margin)) verdict = with(kJump, verdict);
         const bool whole = around.whole && !lack && cfg.noise_factor > 0;
         if (state->start_of_sets.runs_away(loss, whole)) verdict = with(kEarly, verdict);
         if (verdict) {

@@ -173,30 +173,56 @@ def is_loss(history, name):
     return known is not None and known.role == "loss"
 
 
+def first_trained(history):
+    """The place of the first value of a training set: of one that is named, or a loss of none that is named."""
+    return min((place for place, points in enumerate(history.passes()) for point in points for name in point.values
+                if point.mode != "eval" and words.is_train(name) and (words.data_set(name) or is_loss(history, name))), default=math.inf)
+
+
+def stands_for_training(name):
+    """Boosters write `validation_0-mlogloss`; often that is the only set there is."""
+    return "-" in name and bool(words.data_set(name)) and not words.is_train(name)
+
+
+def judged(p, history, growing=False):
+    """Series of training sets; and until there is one, those of what a booster is evaluated on."""
+    out, trained = {}, first_trained(history)
+    for key, points in series(p, history, p["modes"] or TRAINING, growing).items():
+        if words.is_train(key[0]):
+            out[key] = points
+        elif key[1] != "eval" and stands_for_training(key[0]):
+            out[key] = [point for point in points if point[2] < trained]
+    return out
+
+
+def limits(p, name):
+    """An evaluation that was at its best goes up again, by less than its range: that is no jump."""
+    return p if words.is_train(name) else {**p, "jump_margin": 0}
+
+
 def evaluate_tocsin(p, history):
     if p["num_steps"] != 1:
         raise ValueError("the reference of preset tocsin is for num_steps 1")
     out = []
-    found = {key: points for key, points in series(p, history, p["modes"] or TRAINING).items()
-             if words.is_train(key[0]) and not words.counts_samples(key[0])}
+    found = {key: points for key, points in judged(p, history).items() if not words.counts_samples(key[0])}
     # Several metrics of a data set, beside those of another, are no adversaries.
     evaluated = {place for place, points in enumerate(history.passes()) for point in points for name in point.values
                  if words.data_set(name) and not words.is_train(name)}
     falling = {place for points in found.values() for _, _, place in points}
-    for (name, mode), points in series(p, history, p["modes"] or TRAINING, growing=True).items():
-        if not words.is_train(name) or not words.grows(name):
+    for (name, mode), points in judged(p, history, growing=True).items():
+        if not words.grows(name):
             continue
         meant = is_loss(history, name) or bool(p["collection_names"] or p["tensor_regex"])
         alone = [(step, now, place) for step, now, place in points if place not in falling and
                  (meant or words.data_set(name) and (mode == "global" or place in evaluated))]
         for i, (step, now, place) in enumerate(alone):
             before = [1 - one for _, one, _ in alone[:i + 1] if not one > 1]
-            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(p, before)
+            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(limits(p, name), before)
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     for (name, mode), points in found.items():
         for i, (step, _, place) in enumerate(points):
             several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1 and place not in evaluated
-            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve(p, [one for _, one, _ in points[:i + 1]])
+            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve(limits(p, name), [one for _, one, _ in points[:i + 1]])
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     return [one for _, one in sorted(out, key=lambda pair: pair[0])]
 

@@ -169,7 +169,7 @@ TEST(LossNotDecreasing, TheUserMayChooseAMetric) {
 }
 
 TEST(LossNotDecreasing, TheDefaultLooksAtTrainingOnly) {
-  for (const char* name : {"val_loss", "Eval/loss", "test.loss", "validation_0-loss"}) {
+  for (const char* name : {"val_loss", "Eval/loss", "test.loss", "validation_0_loss"}) {
     SeriesBench rule("loss_not_decreasing");
     EXPECT_EQ(rule.step(Mode::train, 0, {{name, 1}}), "") << name;
   }
@@ -189,6 +189,32 @@ TEST(LossNotDecreasing, TheDefaultLooksAtTrainingOnly) {
                        {{"validation_1-logloss", 1, core::Role::metric},
                         {"validation_0-logloss", 1, core::Role::metric}}),
             "validation_1-logloss: insufficient_data");
+}
+
+TEST(LossNotDecreasing, WhatABoosterIsEvaluatedOnStandsForTrainingWhereNothingElseDoes) {
+  SeriesBench alone("loss_not_decreasing");
+  SeriesBench beside("loss_not_decreasing");
+  bool stuck = false;
+  for (std::int64_t round = 0; round < 60; ++round) {
+    const auto said = alone.step(Mode::train, round, {{"validation_0-mlogloss", 1.4}});
+    stuck = stuck || said == "validation_0-mlogloss: hit stuck";
+    const auto both = beside.step(
+        Mode::train, round,
+        {{"train-mlogloss", std::exp(-0.02 * static_cast<double>(round))}, {"held-mlogloss", 1.4}});
+    EXPECT_EQ(both.find("held"), std::string::npos) << both;
+    EXPECT_EQ(both.find("hit"), std::string::npos) << both;
+  }
+  EXPECT_TRUE(stuck);
+}
+
+TEST(LossNotDecreasing, AnEvaluationThatGoesUpAgainIsNoJump) {
+  SeriesBench alone("loss_not_decreasing");
+  for (std::int64_t round = 0; round < 120; ++round) {
+    const double x = static_cast<double>(round);
+    const double loss = 0.6 + 0.8 * std::exp(-x / 12) + (round > 90 ? 1e-3 * (x - 90) : 0);
+    const auto said = alone.step(Mode::train, round, {{"validation_0-mlogloss", loss}});
+    EXPECT_EQ(said.find("hit"), std::string::npos) << round << ": " << said;
+  }
 }
 
 // ------------------------------------------------------------------------- preset original
