@@ -45,6 +45,12 @@ std::string sentence_of(const Value& finding) {
     return "The optimizer of " + model + " holds " + parameters(count, "") +
            " that the model does not have" + listed(finding, count) + ".";
   }
+  if (kind == "gradients_kept") {
+    return "Gradients of " + model +
+           " are never cleared: each update is made of all since the first, optimizer.zero_grad() "
+           "is "
+           "missing.";
+  }
   if (kind == "eval_mode") return model + " is trained in its eval state.";
   if (kind == "no_step_end") {
     return std::to_string(count) +

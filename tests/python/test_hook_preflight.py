@@ -144,3 +144,82 @@ def test_with_a_closure_the_gradients_are_looked_at_after_it(out, kind):
         optimizer.zero_grad()
     hook.close()
     assert findings(out) == []
+
+
+def loop(model, optimizer, clear, passes=1, updates=5):
+    for _ in range(updates):
+        for _ in range(passes):
+            loss = model(torch.randn(4, 6)).square().mean()
+            clear("before the pass")
+            loss.backward()
+        optimizer.step()
+        clear("behind the update")
+
+
+def kinds(out):
+    return [finding["kind"] for finding in findings(out)]
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_gradients_that_are_never_cleared(out, capfd, passes):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    hook = tocsin.watch(model, optimizer, out=out)
+    loop(model, optimizer, lambda when: None, passes)
+    hook.close()
+    assert kinds(out) == ["gradients_kept"]
+    assert "tocsin: gradients of Net are never cleared" in capfd.readouterr().err
+
+
+def _by_hand(model, optimizer):
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad.data.zero_()
+
+
+def _replaced(model, optimizer):
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad = torch.zeros_like(parameter.grad)
+
+
+CLEARED = {"default": lambda model, optimizer: optimizer.zero_grad(), "zeros": lambda model, optimizer: optimizer.zero_grad(set_to_none=False),
+           "model": lambda model, optimizer: model.zero_grad(), "data": _by_hand, "replaced": _replaced}
+
+
+@pytest.mark.parametrize("when", ["before the pass", "behind the update"])
+@pytest.mark.parametrize("how", CLEARED)
+def test_gradients_that_are_cleared_in_any_way_are_not_talked_of(out, how, when):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    hook = tocsin.watch(model, optimizer, out=out)
+    loop(model, optimizer, lambda now: CLEARED[how](model, optimizer) if now == when else None)
+    hook.close()
+    assert kinds(out) == [] and not model.body.weight._backward_hooks and not model.head.bias._backward_hooks
+
+
+def test_gradients_that_are_gathered_over_passes_are_not_talked_of(out):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    hook = tocsin.watch(model, optimizer, out=out)
+    loop(model, optimizer, lambda now: optimizer.zero_grad(set_to_none=False) if now == "behind the update" else None, passes=4)
+    hook.close()
+    assert kinds(out) == []
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_two_adversaries_clear_each_its_own_gradients_only(out, to_none):
+    """The passes of the one add to the gradients of the other, behind its update: they are cleared before its own pass."""
+    maker, judge = Net(), torch.nn.Linear(2, 1)
+    of_maker, of_judge = torch.optim.SGD(maker.parameters(), lr=1e-3), torch.optim.SGD(judge.parameters(), lr=1e-3)
+    hook = tocsin.watch(maker, of_maker, out=out)
+    assert tocsin.watch(judge, of_judge) is hook
+    for _ in range(6):
+        of_judge.zero_grad(set_to_none=to_none)
+        (judge(torch.randn(4, 2)).mean() - judge(maker(torch.randn(4, 6))).mean()).backward()
+        of_judge.step()
+        of_maker.zero_grad(set_to_none=to_none)
+        judge(maker(torch.randn(4, 6))).mean().backward()
+        of_maker.step()
+    hook.close()
+    assert kinds(out) == []

@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
+from .torch_kept import KeptGradient
 from .torch_state import state_matters
 from .torch_zero import held
 
@@ -17,6 +18,7 @@ class Preflight:
         self._updates = 0
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
+        self._kept = KeptGradient()
         self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
 
     def look(self, model: Any, optimizer: Any) -> bool:
@@ -30,6 +32,7 @@ class Preflight:
             own = {id(parameter) for parameter in trainable(optimizer)}
             self._others = {id(parameter): _mark(parameter) for parameter in model.parameters()
                             if parameter.requires_grad and id(parameter) not in own}
+        self._kept.update(optimizer, trainable(optimizer))
         self._updates += 1
         return self._updates >= UPDATES
 
@@ -73,6 +76,9 @@ class Preflight:
                                       if id(parameter) in (self._without or ())]
         if without:
             find("no_gradient", without, len(without), f"{_count(without)} of {what} got no gradient")
+        if self._kept.kept() and not sharded:
+            find("gradients_kept", [], 0, f"gradients of {what} are never cleared: each update is made of all since the first, "
+                 "optimizer.zero_grad() is missing")
         if self._evaluating:
             find("eval_mode", [], 0, f"{what} is trained in its eval state")
         if told or words:

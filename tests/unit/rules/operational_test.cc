@@ -109,6 +109,7 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"no_optimizer","model":"Net","count":2,"names":["head.bias","head.weight"]},)"
       R"({"kind":"no_gradient","model":"Net","count":7,"names":["a","b","c","d","e","f","g"]},)"
       R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
+      R"({"kind":"gradients_kept","model":"Net","count":0,"names":[]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
@@ -118,6 +119,8 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "2 trainable parameters of Net are in no optimizer that is watched: head.bias, head.weight. "
       "7 parameters of Net got no gradient: a, b, c, d, e and 2 more. "
       "The optimizer of Net holds 1 parameter that the model does not have. "
+      "Gradients of Net are never cleared: each update is made of all since the first, "
+      "optimizer.zero_grad() is missing. "
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
