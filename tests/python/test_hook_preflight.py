@@ -171,6 +171,19 @@ def test_gradients_that_are_never_cleared(out, capfd, passes):
     assert "tocsin: gradients of Net are never cleared" in capfd.readouterr().err
 
 
+def test_a_parameter_without_a_slope_yet_does_not_hide_it(out):
+    """The first matrix of LoRA has gradients of zeros as long as the second is zero."""
+    model = torch.nn.Sequential(torch.nn.Linear(6, 1, bias=False), torch.nn.Linear(1, 8, bias=False))
+    torch.nn.init.zeros_(model[1].weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for _ in range(5):
+        (model(torch.randn(4, 6)) - 1).square().mean().backward()
+        optimizer.step()
+    hook.close()
+    assert kinds(out) == ["gradients_kept"]
+
+
 def _by_hand(model, optimizer):
     for parameter in model.parameters():
         if parameter.grad is not None:

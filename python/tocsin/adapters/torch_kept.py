@@ -6,11 +6,12 @@ from typing import Any, Iterable, Optional
 from .torch_zero import is_deepspeed
 
 _LARGEST = 65_536  # elements of the parameter that is watched: looking at it shall cost nothing
+_TRIED = 8  # of the smallest, until one has a gradient
 _INTERVALS = 2  # between updates, that must all be so: the first may be a script's own preparation
 
 
 class KeptGradient:
-    """Of the smallest parameter of an optimizer. Cleared is a gradient that is none, another tensor, or zeros when a backward pass comes to
+    """Of the smallest parameter of an optimizer that has a gradient. Cleared is a gradient that is none, another tensor, or zeros when a backward pass comes to
     add to it, or another tensor at the next update. Where that cannot be told (compiled, sharded, packed) nothing is said."""
 
     def __init__(self) -> None:
@@ -43,10 +44,12 @@ class KeptGradient:
     def _begin(self, optimizer: Any, parameters: Iterable[Any]) -> None:
         # A hook on a leaf may make a compiled function compile anew.
         fit = [] if _compiles() or is_deepspeed(optimizer) else [one for one in parameters if _tells(one)]
-        if not fit:
+        # One whose gradient is all zeros tells nothing: the first matrix of LoRA at its first update.
+        few = sorted(fit, key=lambda one: one.numel())[:_TRIED]
+        self._parameter = next((one for one in few if bool((one.grad != 0).any())), None)
+        if self._parameter is None:
             self._cleared = True
             return
-        self._parameter = min(fit, key=lambda one: one.numel())
         self._gradient = self._parameter.grad
         self._handle = self._parameter.register_hook(self._arrives)
 
