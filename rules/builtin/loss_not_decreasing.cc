@@ -32,6 +32,7 @@
 //           of an evaluation set, and for `error` and `merror`, which count whole samples;
 //           while a metric that says how well the task is done (is_success: `reward`, `accuracy`, …) surely grows:
 //           stuck by its line, the others since the loss was at its best;
+//           stuck: while an evaluation's loss falls, by half a percent and more (falling_evaluation.h);
 //           of an objective that begins at zero, until it stands out from its scatter by far;
 //           stuck: while the learning rate rises (16 · num_steps at most) and 2 · num_steps steps beyond; while each
 //           of three points lies further below the one before than that did; while it comes down from where it
@@ -44,6 +45,7 @@
 #include <array>
 #include <cmath>
 
+#include "rules/builtin/falling_evaluation.h"
 #include "rules/builtin/loss_curve.h"
 #include "rules/builtin/loss_interval.h"
 #include "rules/builtin/loss_jump.h"
@@ -75,7 +77,8 @@ struct LossNotDecreasing {
     double noise_factor = 1;
     double jump_margin = 0.25;
     std::string train_set;
-    bool chosen = false;  // the user says which series
+    bool chosen = false;             // the user says which series
+    bool hears_evaluations = false;  // and judges none: no mode was chosen
   };
   using Saved = LossPoint;
   /// Which modes have been evaluated: without `mode`, only the first of eval, train, global may
@@ -88,6 +91,7 @@ struct LossNotDecreasing {
     double largest_rate = 0;   // so far
     std::int64_t rose_at = 0;  // step of that
     SuccessCourse success;
+    FallingEvaluation evaluation;
   };
   static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
@@ -147,7 +151,8 @@ struct LossNotDecreasing {
     if (!cfg.original) program.selection.add_regex("^learning_rate$", error);  // see warming()
     if (!program.common.modes.empty()) return;
     if (!cfg.original) {
-      program.common.mode_mask = kTrainModes;
+      program.config.hears_evaluations = true;
+      program.common.mode_mask = kTrainModes | mode_bit(core::Mode::eval);
     } else if (cfg.mode) {
       program.common.mode_mask = mode_bit(core::mode_from(*cfg.mode).value_or(core::Mode::train));
     } else {
@@ -227,6 +232,8 @@ struct LossNotDecreasing {
     bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
     around.rounds = point.mode == core::Mode::global;
+    if (!cfg.original) memory.shared<Shared>().evaluation.remember(all);
+    if (cfg.hears_evaluations && point.mode == core::Mode::eval) return;
     if (!cfg.original) {
       around.warming = warming(cfg, memory.shared<Shared>(), point, all);
       memory.shared<Shared>().success.remember(point, all);
@@ -276,6 +283,7 @@ struct LossNotDecreasing {
           verdict = memory.shared<Shared>().success.unless_better(
               *verdict,
               {state->first_step, state->best_step, state->tail[kTail - 1 - LossJump::kNew].step});
+          if (!held) verdict = memory.shared<Shared>().evaluation.unless_falls(*verdict, kStuck);
         }
       }
       if (!verdict) continue;
@@ -417,7 +425,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "12",
+          .version = "13",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

@@ -92,10 +92,12 @@ def loss_tocsin(chance):
             mood["is"] = chance.choice((1.0, 1.0, 0.95, 0.91, 1.1, 0.7))  # none comes to a limit itself
         jump = chance.choice((3.0, 0.2)) if chance.random() < 0.02 else 1.0
         value.append(value[-1] * mood["is"] * jump)
+    falls = chance.choice((1.0, 1.0, 0.999, 0.98))  # per step, of what is evaluated
 
     def fill(worker, mode, step):
         at = min(worker.global_step, len(value) - 1)
-        worker.scalars(*((name, value[at] * (1 if "val" not in name else 1.5)) for name in names))
+        held = 1.5 * falls ** at
+        worker.scalars(*((name, value[at] * (held if "val" in name or mode == "eval" else 1)) for name in names))
 
     return rules, common.play(chance, lane, fill)
 

@@ -8,6 +8,7 @@ import statistics
 from tests.reference import words
 from tests.reference.history import last_step, mean, value
 from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants)
+from tocsin import wire
 
 DEFAULTS = {"use_losses_collection": True, "num_steps": 10, "diff_percent": 0.1, "increase_threshold_percent": 5,
             "mode": None, "flat_evaluations": 0}
@@ -119,8 +120,40 @@ def jumps(p, values):
     return min(newest) > max(before) + max(margin, 0.04 * (min(values[:5]) - min(values)))
 
 
-def curve(p, values):
-    """(outcome, kinds) at the last of these values, the points of a series."""
+def evaluations(p, history):
+    """[(place, value)] of the first loss that is evaluated; of several in a step, whose name's hash is the least."""
+    chosen, out = None, []
+    for place, points in enumerate(history.passes()):
+        rows = {}
+        for point in points:
+            for name, by_rank in point.values.items():
+                theirs = [pair for pair in by_rank
+                          if pair[1].known.role == "loss" and wants(p, pair[1], (*TRAINING, "eval"))]
+                trains = words.is_train(name) if words.data_set(name) else point.mode != "eval"
+                if theirs and not trains and not words.grows(name, theirs[0][1].known.direction):
+                    rows.setdefault(name, []).append(value(theirs))
+        if rows and chosen is None:
+            chosen = min(rows, key=wire.xxh64)
+        if chosen in rows:
+            out.append((place, mean(rows[chosen])))
+    return out
+
+
+def goes_down(told, place):
+    """What is known of the evaluation by then: its best lies half a percent below its first and in the later half, a quarter of the
+    gain came after the second, and as much was not given back."""
+    known = [one for at, one in told if at <= place]
+    if not known or not math.isfinite(known[-1]):
+        return False
+    known = [one for one in known if math.isfinite(one)]
+    gain = known[0] - min(known)
+    if len(known) < 2 or gain < 0.005 * abs(known[0]) or 2 * known.index(min(known)) < len(known) - 1:
+        return False
+    return known[-1] - min(known) <= 0.25 * gain and (len(known) == 2 or known[1] - min(known) >= 0.25 * gain)
+
+
+def curve(p, values, falls=False):
+    """(outcome, kinds) at the last of these values, the points of a series; `falls`: those of an evaluation do."""
     if not math.isfinite(values[-1]):
         return INSUFFICIENT, ()
     values = [one for one in values if math.isfinite(one)]
@@ -137,8 +170,10 @@ def curve(p, values):
             kinds.append("lost")
     if jumps(p, values):
         kinds.append("jump")
+    if kinds == ["stuck"] and falls:
+        return INSUFFICIENT, ()
     if kinds:
-        return HIT, tuple(kinds)
+        return HIT, tuple(one for one in kinds if not (falls and one == "stuck"))
     return (OK if medians else INSUFFICIENT), ()
 
 
@@ -203,7 +238,7 @@ def limits(p, name):
 def evaluate_tocsin(p, history):
     if p["num_steps"] != 1:
         raise ValueError("the reference of preset tocsin is for num_steps 1")
-    out = []
+    out, told = [], evaluations(p, history)
     found = {key: points for key, points in judged(p, history).items() if not words.counts_samples(key[0])}
     # Several metrics of a data set, beside those of another, are no adversaries.
     evaluated = {place for place, points in enumerate(history.passes()) for point in points for name in point.values
@@ -217,12 +252,15 @@ def evaluate_tocsin(p, history):
                  (meant or words.data_set(name) and (mode == "global" or place in evaluated))]
         for i, (step, now, place) in enumerate(alone):
             before = [1 - one for _, one, _ in alone[:i + 1] if not one > 1]
-            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(limits(p, name), before)
+            falls = words.is_train(name) and goes_down(told, place)
+            outcome, kinds = (NOT_APPLICABLE, ()) if now > 1 else curve(limits(p, name), before, falls)
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     for (name, mode), points in found.items():
         for i, (step, _, place) in enumerate(points):
             several = sum(any(at == place for _, _, at in other) for other in found.values()) > 1 and place not in evaluated
-            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve(limits(p, name), [one for _, one, _ in points[:i + 1]])
+            falls = words.is_train(name) and goes_down(told, place)
+            known = [one for _, one, _ in points[:i + 1]]
+            outcome, kinds = (NOT_APPLICABLE, ()) if several else curve(limits(p, name), known, falls)
             out.append((place, Evaluation(unit(name, mode), outcome, step, kinds)))
     return [one for _, one in sorted(out, key=lambda pair: pair[0])]
 

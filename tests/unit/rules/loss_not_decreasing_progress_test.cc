@@ -99,6 +99,43 @@ TEST(LossNotDecreasing, ALossThatStandsWhileTheAccuracyGrowsIsNotStuck) {
   EXPECT_FALSE(kinds_beside("accuracy", loss, accuracy(0), 60).empty());
 }
 
+// A fine-tune: less is gained than the samples of a batch scatter by, and the same data tell at each evaluation.
+std::vector<std::int64_t> stuck_beside_evaluations(const Course& evaluated) {
+  SeriesBench rule("loss_not_decreasing");
+  std::vector<std::int64_t> steps;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const std::string answer =
+        rule.step(Mode::train, i, {{"loss", 2.7 + 0.05 * loss_noise(i), core::Role::loss}});
+    if (answer.find("stuck") != std::string::npos) steps.push_back(i);
+    if (i % 20 == 19) rule.pass(i / 20, {{"loss", evaluated(i / 20), core::Role::loss}});
+  }
+  return steps;
+}
+
+TEST(LossNotDecreasing, ALossThatStandsWhileItsEvaluationFallsIsNotStuck) {
+  const auto falling = [](double share) {
+    return [share](std::int64_t pass) { return 2.7 * (1 - share * static_cast<double>(pass)); };
+  };
+  const std::vector<std::int64_t> always = stuck_beside_evaluations(falling(0));
+  ASSERT_FALSE(always.empty());
+  EXPECT_TRUE(stuck_beside_evaluations(falling(0.02)).empty());
+  EXPECT_EQ(stuck_beside_evaluations(falling(0.0005)), always) << "next to nothing in all";
+  const auto gained = [](std::int64_t pass) { return pass == 0 ? 3.0 : 2.7; };
+  EXPECT_EQ(stuck_beside_evaluations(gained).back(), always.back()) << "all is gained that will be";
+  const auto loses = [](std::int64_t pass) {
+    return 2.7 * (1 - 0.02 * static_cast<double>(pass)) + (pass == 3 ? 0.3 : 0);
+  };
+  const std::vector<std::int64_t> lost = stuck_beside_evaluations(loses);
+  ASSERT_FALSE(lost.empty());
+  EXPECT_TRUE(lost.front() >= 80 && lost.back() < 100) << "the fourth pass gives all back";
+  const auto ends = [](std::int64_t pass) {
+    return 2.7 * (1 - 0.02 * static_cast<double>(std::min<std::int64_t>(pass, 3)));
+  };
+  const std::vector<std::int64_t> ended = stuck_beside_evaluations(ends);
+  ASSERT_FALSE(ended.empty());
+  EXPECT_GE(ended.front(), 160) << "no more is gained for as long as something was";
+}
+
 // Advantages are centred, so the first loss of a policy is zero, and twice zero says nothing.
 TEST(LossNotDecreasing, AnObjectiveThatBeginsAtZeroHasNoSize) {
   const auto drifts = [](std::int64_t i) {
