@@ -30,7 +30,7 @@ constexpr std::array<Item, 30> kCounters{{
     {"tocsin_rules_refused_units_total", "rows of units beyond max_units_per_run",
      &EngineStats::refused_units},
     {"tocsin_rules_withheld_units_total",
-     "units of runs over several shards that a rule that joins tensors was not given",
+     "units of runs over several shards that rules of several or of series were not given",
      &EngineStats::withheld_units},
     {"tocsin_rules_refused_runs_total", "frames of runs beyond max_runs",
      &EngineStats::refused_runs},

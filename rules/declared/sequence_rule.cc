@@ -261,6 +261,8 @@ class SequenceProgram final : public Program {
   [[nodiscard]] std::uint32_t inputs() const noexcept override {
     return input::kStepEnds | input::kClosedSteps;
   }
+  // What is found in one shard is not known in another: B would seem absent.
+  [[nodiscard]] TensorUse tensor_use() const noexcept override { return TensorUse::several; }
   [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override {
     return std::make_unique<SequenceEvaluator>(config_);
   }

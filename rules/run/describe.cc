@@ -18,6 +18,11 @@ bool withholds_tensors(const Run& run, const Program& program) {
   return run.course.shards > 1 && program.tensor_use() == TensorUse::several;
 }
 
+bool withholds_run(const Run& run, const Program& program) {
+  return withholds_tensors(run, program) && (program.inputs() & input::kRows) == 0 &&
+         !program.follows.empty();
+}
+
 bool wants_worker(const Common& common, const Worker& worker) {
   return common.workers.empty() || std::find(common.workers.begin(), common.workers.end(),
                                              worker.name) != common.workers.end();

@@ -19,6 +19,8 @@ std::string unit_text(const Open& open);
 bool wants_worker(const Common& common, const Worker& worker);
 /// Whether the rule would see the tensors of one shard only where it needs several: it gets none.
 bool withholds_tensors(const Run& run, const Program& program);
+/// Whether it goes by what others find, of which each shard knows its own part: it judges none of it.
+bool withholds_run(const Run& run, const Program& program);
 /// What matchers may ask of a worker, and of a unit of a roster.
 Candidate candidate_of(const Run& run, std::uint32_t number);
 Candidate candidate_of(const Run& run, const Roster& roster, std::size_t number);

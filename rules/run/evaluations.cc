@@ -160,6 +160,7 @@ bool has_evaluator(const Run& run, std::uint32_t number) {
 
 void Evaluations::feed(Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
+  if (withholds_run(run, *ctx_.rules->evaluated[number].program)) return;
   if (!has_evaluator(run, number)) meet_family(ctx_, run, number);
   EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules->evaluated[number].rule);
   call(evaluator_of(ctx_, run, number), scope);

@@ -23,11 +23,18 @@ std::string window_end(const Open& open, const Place& place) {
 }
 
 // The first shard alone has statuses.
-std::string spread_words(const Run& run, const Program& program, core::RuleState state) {
+std::string spread_words(const Run& run, const Program& program, const RuleProgress& progress) {
+  const core::RuleState state = progress.state;
   const std::string shards = std::to_string(run.course.shards) + " shards";
   if (withholds_tensors(run, program)) {
     return "the tensors of this run are spread over " + shards +
            ", and a rule that joins several is given none of them";
+  }
+  const bool unfed = std::all_of(progress.counts.begin(), progress.counts.end(),
+                                 [](std::uint64_t count) { return count == 0; });
+  if (unfed && (program.inputs() & input::kValues) != 0) {
+    return "the tensors of this run are spread over " + shards +
+           ", and a rule of series is given scalars alone";
   }
   const bool nothing =
       state == core::RuleState::no_data || state == core::RuleState::no_issues_found;
@@ -103,7 +110,7 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   event.previous = previous;
   event.reason = std::move(reason);
   if (run.course.shards > 1) {
-    const std::string more = spread_words(run, *which.program, state);
+    const std::string more = spread_words(run, *which.program, progress);
     event.reason += (event.reason.empty() || more.empty() ? "" : "; ") + more;
   }
   if (state == core::RuleState::no_data) {

@@ -109,8 +109,14 @@ void Units::resolve(Run& run, Roster& roster) {
     }
     if (roster.wanted[i] != Match::unknown) continue;
     roster.wanted[i] = Match::no;
+    // A loss that is a tensor stands apart from scalars and from those of other modes.
+    const bool apart = run.course.shards > 1 && !roster.scalars;
     for (const auto& series : ctx_.rules->series) {
-      const Match match = series.program->selection.matches(role, name);
+      Match match = series.program->selection.matches(role, name);
+      if (apart && match == Match::yes) {
+        ++ctx_.stats.withheld_units;
+        match = Match::no;
+      }
       if (match == Match::yes || roster.wanted[i] == Match::no) roster.wanted[i] = match;
       if (match == Match::yes) break;
     }

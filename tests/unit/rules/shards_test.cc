@@ -156,6 +156,43 @@ TEST(Shards, OwnRulesOverWorkersAreJudgedAndThoseOverTensorsAreNot) {
   EXPECT_EQ(run.rule.rule_state("layers"), "NoData");
 }
 
+// The second shard has found A and knows nothing of B: it would say that B is absent.
+TEST(Shards, ASequenceIsNotJudgedFromOneShardsPart) {
+  Spread run(
+      " [exploding_tensor, loss_spike, {name: alone, sequence: exploding_tensor, "
+      "without: loss_spike, within: 2 steps}]");
+  run.step(0, {{0, gradient("a", 1)}, {1, gradient("b", NAN)}});
+  for (int i = 1; i < 9; ++i) run.step(i, {{0, gradient("a", 1)}, {1, gradient("b", NAN)}});
+  run.end();
+  for (const core::Issue& issue : run.rule.firing()) EXPECT_EQ(issue.rule, "exploding_tensor");
+  EXPECT_EQ(run.rule.rule_state("alone"), "NoData");
+  EXPECT_THAT(run.reasons("alone").back(), HasSubstr("spread over 2 shards"));
+}
+
+// The scale of a gradient is a scalar, and scalars come in the first shard.
+TEST(Shards, AVarianceIsNotTakenOfGradientsWhoseScaleIsElsewhere) {
+  Spread run(" [{use: tensor_variance, with: {collection_names: [gradients], max_threshold: 10}}]");
+  for (int i = 0; i < 3; ++i) run.step(i, {{1, gradient("b", 100)}});
+  run.end();
+  EXPECT_TRUE(run.rule.firing().empty());
+  EXPECT_EQ(run.rule.rule_state("tensor_variance"), "NoData");
+}
+
+TEST(Shards, ALossThatIsATensorIsNotJudgedAndTheRuleSaysWhy) {
+  Spread run(" [loss_not_decreasing]");
+  for (FakeWorker& worker : run.ranks[0]) {
+    run.rule.feed(worker.dictionary({{core::DictionaryType::tensor, "loss/x", Role::loss}}));
+  }
+  for (int i = 0; i < 40; ++i) {
+    run.rule.feed(run.ranks[0][1].tensors(Mode::train, i, {{"loss/x", {1.0 + i}, Role::loss}}));
+    for (FakeWorker& worker : run.ranks[0]) run.rule.feed(worker.step_end(Mode::train, i));
+  }
+  run.end();
+  EXPECT_TRUE(run.rule.firing().empty());
+  EXPECT_THAT(run.reasons("loss_not_decreasing").back(), HasSubstr("given scalars alone"));
+  EXPECT_GE(run.rule.engine().stats().withheld_units, 1U);
+}
+
 // Every shard is told of the ends of steps: what goes by these alone would be found once in each.
 TEST(Shards, WhatGoesByStepsAloneIsJudgedOnce) {
   Spread run(" [straggler]", 3);
