@@ -47,9 +47,19 @@ std::string sentence_of(const Value& finding) {
   }
   if (kind == "gradients_kept") {
     return "Gradients of " + model +
-           " are never cleared: each update is made of all since the first, optimizer.zero_grad() "
-           "is "
-           "missing.";
+           " are never cleared: each update is made of all since the first, "
+           "optimizer.zero_grad() is missing.";
+  }
+  if (kind == "betas_swapped") {
+    return "The optimizer of " + model +
+           " does not converge by its betas, the first belongs below the root of the second (are "
+           "they in the wrong order?)" +
+           listed(finding, count) + ".";
+  }
+  if (kind == "dropout_high") {
+    return std::to_string(count) + " of the dropouts of " + model +
+           " drop nine tenths and more of what they are given (is it the share to keep?)" +
+           listed(finding, count) + ".";
   }
   if (kind == "eval_mode") return model + " is trained in its eval state.";
   if (kind == "no_step_end") {

@@ -236,3 +236,73 @@ def test_two_adversaries_clear_each_its_own_gradients_only(out, to_none):
         of_maker.step()
     hook.close()
     assert kinds(out) == []
+
+
+# ---- settings that are hardly ever meant
+
+
+def settled(out, model, optimizer):
+    """The findings of a loop that does all else right."""
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(model, optimizer, hook)
+    hook.close()
+    return findings(out)
+
+
+def test_betas_in_the_wrong_order(out, capfd):
+    model = Net()
+    told = settled(out, model, torch.optim.AdamW(model.parameters(), betas=(0.999, 0.9)))
+    assert told == [{"kind": "betas_swapped", "model": "Net", "count": 2, "names": ["0.999", "0.9"]}]
+    assert "are they in the wrong order?): 0.999, 0.9" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.99), (0.9, 0.9), (0.95, 0.95)])
+def test_betas_by_which_adam_converges(out, betas):
+    model = Net()
+    assert settled(out, model, torch.optim.Adam(model.parameters(), betas=betas)) == []
+
+
+class Lion(torch.optim.SGD):
+    """Its betas are no rates of forgetting of moments."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, lr=1e-3)
+        for group in self.param_groups:
+            group["betas"] = (0.99, 0.9)
+
+
+def test_betas_of_another_kind_are_not_judged(out):
+    model = Net()
+    assert settled(out, model, Lion(model.parameters())) == []
+
+
+class Dropping(Net):
+    def __init__(self, share):
+        super().__init__()
+        self.drop = torch.nn.Dropout(share)
+
+    def forward(self, x):
+        return self.head(self.drop(self.body(x)))
+
+
+@pytest.mark.parametrize("share, names", [(0.9, ["drop"]), (0.8, []), (0.1, [])])
+def test_a_dropout_that_drops_what_should_be_kept(out, share, names):
+    model = Dropping(share)
+    told = settled(out, model, torch.optim.Adam(model.parameters()))
+    assert [one["names"] for one in told if one["kind"] == "dropout_high"] == ([names] if names else [])
+    assert len(told) == len(names)
+
+
+def test_attention_drops_by_a_setting_of_its_own(out):
+    class Attends(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = torch.nn.MultiheadAttention(6, 2, dropout=0.95)
+
+        def forward(self, x):
+            x = x[None]
+            return self.attention(x, x, x)[0]
+
+    model = Attends()
+    told = settled(out, model, torch.optim.Adam(model.parameters()))
+    assert [(one["kind"], one["names"]) for one in told if one["kind"] == "dropout_high"] == [("dropout_high", ["attention"])]

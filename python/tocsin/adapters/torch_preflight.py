@@ -4,6 +4,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
 from .torch_kept import KeptGradient
+from .torch_settings import betas_swapped, dropouts
 from .torch_state import state_matters
 from .torch_zero import held
 
@@ -19,6 +20,7 @@ class Preflight:
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
         self._kept = KeptGradient()
+        self._dropouts: List[str] = []
         self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
 
     def look(self, model: Any, optimizer: Any) -> bool:
@@ -32,6 +34,8 @@ class Preflight:
             own = {id(parameter) for parameter in trainable(optimizer)}
             self._others = {id(parameter): _mark(parameter) for parameter in model.parameters()
                             if parameter.requires_grad and id(parameter) not in own}
+        if self._updates == 0:
+            self._dropouts = dropouts(model)
         self._kept.update(optimizer, trainable(optimizer))
         self._updates += 1
         return self._updates >= UPDATES
@@ -79,6 +83,13 @@ class Preflight:
         if self._kept.kept() and not sharded:
             find("gradients_kept", [], 0, f"gradients of {what} are never cleared: each update is made of all since the first, "
                  "optimizer.zero_grad() is missing")
+        betas = betas_swapped(optimizer)
+        if betas is not None:
+            find("betas_swapped", [str(one) for one in betas], 2, f"the optimizer of {what} does not converge by its betas, the first "
+                 "belongs below the root of the second (are they in the wrong order?)")
+        if self._dropouts:
+            find("dropout_high", self._dropouts, len(self._dropouts), f"{len(self._dropouts)} of the dropouts of {what} drop nine tenths "
+                 "and more of what they are given (is it the share to keep?)")
         if self._evaluating:
             find("eval_mode", [], 0, f"{what} is trained in its eval state")
         if told or words:

@@ -110,6 +110,8 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"no_gradient","model":"Net","count":7,"names":["a","b","c","d","e","f","g"]},)"
       R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
       R"({"kind":"gradients_kept","model":"Net","count":0,"names":[]},)"
+      R"({"kind":"betas_swapped","model":"Net","count":2,"names":["0.999","0.9"]},)"
+      R"({"kind":"dropout_high","model":"Net","count":1,"names":["drop"]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
@@ -121,6 +123,11 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "The optimizer of Net holds 1 parameter that the model does not have. "
       "Gradients of Net are never cleared: each update is made of all since the first, "
       "optimizer.zero_grad() is missing. "
+      "The optimizer of Net does not converge by its betas, the first belongs below the root of "
+      "the "
+      "second (are they in the wrong order?): 0.999, 0.9. "
+      "1 of the dropouts of Net drop nine tenths and more of what they are given (is it the share "
+      "to keep?): drop. "
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
