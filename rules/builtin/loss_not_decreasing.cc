@@ -225,6 +225,17 @@ struct LossNotDecreasing {
     return shared.rated && distance(point.step, shared.rose_at) < kSinceRise * cfg.num_steps;
   }
 
+  // Takes in what is said beside the losses; whether these are judged at such a point.
+  static bool listens(const Config& cfg, Shared& shared, const StepPoint& point,
+                      const std::vector<ReadSeries>& all, LossAround& around) {
+    shared.evaluation.remember(all);
+    if (cfg.hears_evaluations && point.mode == core::Mode::eval) return false;
+    around.warming = warming(cfg, shared, point, all);
+    shared.success.remember(point, all);
+    remember_training(shared, all);
+    return true;
+  }
+
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
@@ -232,13 +243,7 @@ struct LossNotDecreasing {
     bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
     around.rounds = point.mode == core::Mode::global;
-    if (!cfg.original) memory.shared<Shared>().evaluation.remember(all);
-    if (cfg.hears_evaluations && point.mode == core::Mode::eval) return;
-    if (!cfg.original) {
-      around.warming = warming(cfg, memory.shared<Shared>(), point, all);
-      memory.shared<Shared>().success.remember(point, all);
-      remember_training(memory.shared<Shared>(), all);
-    }
+    if (!cfg.original && !listens(cfg, memory.shared<Shared>(), point, all, around)) return;
     const auto for_training = [&](const ReadSeries& one) {
       return stands_for_training(cfg, memory.shared<Shared>(), one, point.mode);
     };
