@@ -29,7 +29,6 @@ struct TensorVariance {
     bool matrices = false;
   };
   struct State {};
-  static constexpr TensorUse kTensorUse = TensorUse::several;  // the scalar loss_scale
 
   static Defaults defaults(Preset) { return {.needs_selector = true}; }
 

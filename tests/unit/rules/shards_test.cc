@@ -169,15 +169,6 @@ TEST(Shards, ASequenceIsNotJudgedFromOneShardsPart) {
   EXPECT_THAT(run.reasons("alone").back(), HasSubstr("spread over 2 shards"));
 }
 
-// The scale of a gradient is a scalar, and scalars come in the first shard.
-TEST(Shards, AVarianceIsNotTakenOfGradientsWhoseScaleIsElsewhere) {
-  Spread run(" [{use: tensor_variance, with: {collection_names: [gradients], max_threshold: 10}}]");
-  for (int i = 0; i < 3; ++i) run.step(i, {{1, gradient("b", 100)}});
-  run.end();
-  EXPECT_TRUE(run.rule.firing().empty());
-  EXPECT_EQ(run.rule.rule_state("tensor_variance"), "NoData");
-}
-
 TEST(Shards, ALossThatIsATensorIsNotJudgedAndTheRuleSaysWhy) {
   Spread run(" [loss_not_decreasing]");
   for (FakeWorker& worker : run.ranks[0]) {
