@@ -135,7 +135,7 @@ constexpr char kTensorRules[] =
     "nlp_sequence_ratio, loss_not_decreasing, loss_spike, overfit, overtraining, "
     "adversarial_imbalance, mode_mismatch, gradient_clipping, confusion, class_imbalance, "
     "poor_weight_initialization, check_input_images, probabilities_into_loss, replica_divergence, "
-    "chance_level, gradient_noise, repeated_batch, "
+    "chance_level, gradient_noise, repeated_batch, learning_rate_decay, "
     "{use: all_zero, with: {collection_names: [weights, gradients]}}, "
     "{use: unchanged_tensor, with: {collection_names: [weights]}}, "
     "{use: tensor_variance, with: {collection_names: [weights, gradients], max_threshold: 1e9}}]";

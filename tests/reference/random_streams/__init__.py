@@ -19,6 +19,7 @@ FAMILIES = {
                     "hardware_utilization", "cpu_utilization", "overall_system_usage", "profiler_report")},
     "overtraining": ("overtraining", series.overtraining),
     "loss_spike": ("loss_spike", series.loss_spike),
+    "learning_rate_decay": ("learning_rate_decay", series.learning_rate_decay),
     "mode_mismatch": ("mode_mismatch", series.mode_mismatch),
     "family_baseline": ("family_baseline", series.family_baseline),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),

@@ -241,6 +241,34 @@ def loss_spike(chance):
             common.play(chance, schedule(chance, chance.randint(30, 220)), fill, worlds=(1, 1, 1, 2)))
 
 
+def learning_rate_decay(chance):
+    """Rates that fall geometrically, evenly or to an end, with warm-ups, restarts and values that are none."""
+    parameters = {"updates": chance.choice((10, 50, 200)), "share": chance.choice((0.0625, 0.0625, 0.25, 0.01)), **common.shared(chance, common_modes())}
+    if chance.random() < 0.1:
+        parameters["tensor_regex"] = ["rate$"]
+    names = chance.choice((["learning_rate"], ["learning_rate"], ["learning_rate", "judge.learning_rate", "my_learning_rates"], ["learning_rate", "lr"]))
+    length, period, often = chance.randint(20, 90), chance.choice((1, 1, 3, 10)), chance.choice((0, 0, 0.03))
+    warm, again, changed = chance.choice((0, 0, 5)), chance.choice((1000, 1000, 25)), chance.random() < 0.7
+    factor = chance.choice((0.5, 0.8, 0.9, 0.97)) if period < 10 else chance.choice((0.1, 0.5))
+    shapes = {"geometric": lambda at: factor ** (at // period), "line": lambda at: max(0.0, 1 - at / length),
+              "square": lambda at: max(0.0, 1 - at / length) ** 2, "root": lambda at: (1 + at) ** -0.5,
+              "odd": lambda at: chance.choice((1.0, 0.5, 0.25, 0.1, 0.05, 0.0))}
+    shape = shapes[chance.choice(("geometric", "geometric", "geometric", "line", "square", "root", "odd"))]
+    rates = [0.1 * ((at % again) / warm if at % again < warm else shape(at % again - warm)) for at in range(400)]
+    newest = {}
+
+    def fill(worker, mode, step):
+        rate = rates[min(worker.global_step, len(rates) - 1)]
+        if changed and newest.get((worker.rank, mode)) == rate:
+            return
+        newest[worker.rank, mode] = rate
+        worker.scalars(*((name, odd(chance, rate if name != "judge.learning_rate" else 0.1, often), "other") for name in names))
+
+    schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+    return ([{"use": "learning_rate_decay", "with": parameters}],
+            common.play(chance, schedule(chance, length), fill, worlds=(1, 1, 1, 2)))
+
+
 def mode_mismatch(chance):
     """The state of the model at each step, right or wrong, of one worker or of some."""
     parameters = {"steps": chance.randint(1, 4), **common.shared(chance, ("train", "eval"))}
