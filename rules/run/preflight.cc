@@ -56,6 +56,16 @@ std::string sentence_of(const Value& finding) {
            "they in the wrong order?)" +
            listed(finding, count) + ".";
   }
+  if (kind == "decay_negative") {
+    return "The optimizer of " + model +
+           " drives weights away from zero, its weight decay is negative" + listed(finding, count) +
+           ".";
+  }
+  if (kind == "frozen_fresh") {
+    return parameters(count, " frozen") + " of " + model + (count == 1 ? " has" : " have") +
+           " the values that a layer is made with (were pretrained ones not loaded?)" +
+           listed(finding, count) + ".";
+  }
   if (kind == "dropout_high") {
     return std::to_string(count) + " of the dropouts of " + model +
            " drop nine tenths and more of what they are given (is it the share to keep?)" +

@@ -38,7 +38,7 @@ class TorchAdapter:
         self._deepspeed = is_deepspeed(optimizer)
         self._names: Dict[int, str] = {}  # by id(parameter)
         self._capture: Optional[Capture] = None
-        self._preflight: Optional[Preflight] = Preflight() if sink.rank == 0 else None
+        self._preflight: Optional[Preflight] = Preflight(sink, model) if sink.rank == 0 else None
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None

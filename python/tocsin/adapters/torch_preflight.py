@@ -3,8 +3,9 @@
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
+from .torch_fresh import FrozenFresh, mark
 from .torch_kept import KeptGradient
-from .torch_settings import betas_swapped, dropouts
+from .torch_settings import betas_swapped, decay_negative, dropouts
 from .torch_state import state_matters
 from .torch_zero import held
 
@@ -15,8 +16,13 @@ _MAX_NAMES, _SHOWN = 20, 5
 class Preflight:
     """Of one model and its optimizer. ``look()`` is called at each update until it says True."""
 
-    def __init__(self) -> None:
+    def __init__(self, sink: Sink, model: Any) -> None:
         self._updates = 0
+        self._fresh = FrozenFresh()
+        try:
+            self._fresh.look(model)
+        except Exception as error:  # noqa: BLE001
+            sink.failed("preflight", error)
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
         self._kept = KeptGradient()
@@ -32,7 +38,7 @@ class Preflight:
             self._evaluating = state_matters(model)
         if self._updates == 0 and model is not None:
             own = {id(parameter) for parameter in trainable(optimizer)}
-            self._others = {id(parameter): _mark(parameter) for parameter in model.parameters()
+            self._others = {id(parameter): mark(parameter) for parameter in model.parameters()
                             if parameter.requires_grad and id(parameter) not in own}
         if self._updates == 0:
             self._dropouts = dropouts(model)
@@ -87,6 +93,13 @@ class Preflight:
         if betas is not None:
             find("betas_swapped", [str(one) for one in betas], 2, f"the optimizer of {what} does not converge by its betas, the first "
                  "belongs below the root of the second (are they in the wrong order?)")
+        decay = decay_negative(optimizer)
+        if decay is not None:
+            find("decay_negative", [str(decay)], 1, f"the optimizer of {what} drives weights away from zero, its weight decay is negative")
+        fresh = self._fresh.names()
+        if fresh:
+            find("frozen_fresh", fresh, len(fresh), f"{_count(fresh, 'frozen ')} of {what} {'has' if len(fresh) == 1 else 'have'} the "
+                 "values that a layer is made with (were pretrained ones not loaded?)")
         if self._dropouts:
             find("dropout_high", self._dropouts, len(self._dropouts), f"{len(self._dropouts)} of the dropouts of {what} drop nine tenths "
                  "and more of what they are given (is it the share to keep?)")
@@ -98,19 +111,12 @@ class Preflight:
     def _has_moved(self, parameter: Any) -> bool:
         """An optimizer that we do not see has changed it since the first update."""
         before = self._others.get(id(parameter))
-        return before is not None and _mark(parameter) != before
+        return before is not None and mark(parameter) != before
 
 
 def trainable(optimizer: Any) -> List[Any]:
     """An optimizer's parameters, each once."""
     return [parameter for parameter in _unique(held(optimizer)) if parameter.requires_grad]
-
-
-def _mark(parameter: Any) -> Tuple[Any, ...]:
-    """What an update changes: torch counts changes in place, but not those through ``.data``."""
-    here = parameter.device.type == "cpu" and not hasattr(parameter, "to_local")
-    first = tuple(parameter.detach().reshape(-1)[:8].tolist()) if here else ()
-    return getattr(parameter, "_version", 0), first
 
 
 def _unique(parameters: Any) -> List[Any]:

@@ -19,6 +19,15 @@ def betas_swapped(optimizer: Any) -> Optional[Tuple[float, float]]:
     return None
 
 
+def decay_negative(optimizer: Any) -> Optional[float]:
+    """The weight decay of the first group that has one below zero. Optimizers refuse it when they are made, not when a group is changed."""
+    for group in getattr(optimizer, "param_groups", ()):
+        decay = group.get("weight_decay")
+        if isinstance(decay, (int, float)) and decay < 0:
+            return float(decay)
+    return None
+
+
 def dropouts(model: Any) -> List[str]:
     """Names of the modules that drop nine tenths and more of what they are given, in training."""
     found = []

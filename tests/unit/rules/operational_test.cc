@@ -111,6 +111,8 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
       R"({"kind":"gradients_kept","model":"Net","count":0,"names":[]},)"
       R"({"kind":"betas_swapped","model":"Net","count":2,"names":["0.999","0.9"]},)"
+      R"({"kind":"decay_negative","model":"Net","count":1,"names":["-0.01"]},)"
+      R"({"kind":"frozen_fresh","model":"Net","count":2,"names":["body.weight","body.bias"]},)"
       R"({"kind":"dropout_high","model":"Net","count":1,"names":["drop"]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
@@ -126,6 +128,9 @@ TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "The optimizer of Net does not converge by its betas, the first belongs below the root of "
       "the "
       "second (are they in the wrong order?): 0.999, 0.9. "
+      "The optimizer of Net drives weights away from zero, its weight decay is negative: -0.01. "
+      "2 frozen parameters of Net have the values that a layer is made with (were pretrained ones "
+      "not loaded?): body.weight, body.bias. "
       "1 of the dropouts of Net drop nine tenths and more of what they are given (is it the share "
       "to keep?): drop. "
       "Net is trained in its eval state.");
