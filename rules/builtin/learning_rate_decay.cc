@@ -32,8 +32,9 @@ struct LearningRateDecay {
   struct State {
     double largest = 0;
     double current = 0;
-    double worth = 0;            // updates until now, in those at the largest rate
-    double total = 0;            // with those to come; known when the rate has decayed
+    double worth = 0;            // updates since the first value, in those at the largest rate
+    double total = 0;            // with those before and to come; known when the rate has decayed
+    std::int64_t before = 0;     // updates before the first value
     std::int64_t step = 0;       // of the current value
     std::int64_t start = 0;      // since when the rate is at its largest
     std::int64_t half = kNever;  // where it was √share of the largest: half of the way in powers
@@ -86,11 +87,11 @@ struct LearningRateDecay {
     return state.end != kNever && state.total < cfg.updates && even(state) ? hit() : kOk;
   }
 
-  /// The updates since the value before, at its rate; before the first value, at the rate that it has.
+  /// The updates since the value before, at its rate.
   static void go_on(State& state, std::int64_t step) {
+    if (state.values == 0) state.before = state.step = step;
     const double since = static_cast<double>(std::max<std::int64_t>(0, step - state.step));
     if (state.largest > 0) state.worth += since * state.current / state.largest;
-    if (state.values == 0) state.worth = since;
     state.step = std::max(state.step, step);
   }
 
@@ -112,7 +113,8 @@ struct LearningRateDecay {
     state.end = step;
     // What is to come is a geometric series: √share is what so many updates leave of a rate.
     const double length = static_cast<double>(state.end - state.half);
-    state.total = state.worth + rate / state.largest * length / (-0.5 * std::log(cfg.share));
+    state.total = static_cast<double>(state.before) + state.worth +
+                  rate / state.largest * length / (-0.5 * std::log(cfg.share));
   }
 
   static bool even(const State& state) {

@@ -28,6 +28,13 @@ bool same_moment(const Open& open, const Place& place) {
   return open.mode == place.mode && open.last_step == place.step;
 }
 
+// An issue that ended where it began, and began there once more, would have two beginnings of one id.
+bool began_here(const Run& run, const OpenKey& key, const Place& place) {
+  const auto found = run.issues.open.find(key);
+  return found != run.issues.open.end() && same_moment(found->second, place) &&
+         found->second.starts_at == found->second.last_report;
+}
+
 // Of the tensor that the unit is or its evidence names, in its worker's order; nullopt: of none.
 std::optional<std::uint32_t> slot_of(const Run& run, const OpenKey& key, const Open& open,
                                      const core::Issue& issue, const Place& place) {
@@ -88,14 +95,16 @@ void IssueBook::apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit
   if (verdict.outcome == EvaluationOutcome::ok) {
     life.hits = 0;
     if (life.open == 0 || ++life.oks < common.clear_after) return;
+    life.oks = static_cast<std::uint16_t>(common.clear_after);  // 65535 at most
     for (std::uint8_t kind = 0; kind < 8; ++kind) {
       if ((life.open & (1U << kind)) == 0) continue;
       OpenKey key = unit.key;
       key.kind = kind;
+      if (began_here(run, key, place)) continue;  // ends at the next ok
       resolve(run, key, core::Resolution::recovered, place);
+      life.open = static_cast<std::uint8_t>(life.open & ~(1U << kind));
     }
-    life.open = 0;
-    life.oks = 0;
+    if (life.open == 0) life.oks = 0;
     return;
   }
   if (verdict.outcome != EvaluationOutcome::hit) return;

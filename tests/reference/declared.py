@@ -100,24 +100,24 @@ def sequence_evaluations(rules, rule, history):
             if len(links) == 1:
                 pending = [a for a in links[0] if a <= place and not any(a < one <= place for one in broken)]
                 met = bool(pending) and place[0] - min(pending)[0] >= rule["within"]
-                at = step
+                at = mode, step
             else:
-                met, at = False, step
+                met, at = False, (mode, step)
                 for last in [one for one in links[-1] if before < one <= place]:
                     whole = chain(links, broken, rule["within"], last)
                     if whole or (held is not None):
                         held, met, at = last, True, where_last(of, rule, unit, last)
                 if held is not None and place[0] - held[0] > rule["within"]:
                     held = None
-            out.append(Evaluation(labels, HIT if met else OK, at))
+            out.append(Evaluation(labels, HIT if met else OK, at[1], mode=at[0]))
             before = place
     return out
 
 
 def where_last(of, rule, unit, place):
-    """The step that a hit of the last rule stands at. Other rules of the same place may stand at an earlier one."""
+    """Mode and step that a hit of the last rule stands at. Other rules of the same place may stand at an earlier one."""
     return min(at for name in {*rule["sequence"], *rule["without"]} for one, at in of[name].get(unit, {}).items()
-               if one == place)[1]
+               if one == place)
 
 
 def fired_evaluations(rules, rule, history):

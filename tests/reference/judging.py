@@ -26,6 +26,7 @@ class Evaluation:
     outcome: str
     step: int            # or a time, for rules that judge by a clock
     kinds: tuple = ("",)
+    mode: str = ""       # of the step, where the unit joins modes and its evaluations stand in several
 
 
 @dataclasses.dataclass
@@ -36,6 +37,7 @@ class Episode:
     unit: tuple
     first: int
     resolved: int = None
+    mode: str = ""
 
 
 def parameters(rule, given, preset):
@@ -94,7 +96,8 @@ def settle(rule, p, evaluations):
             clear[one.unit] = clear.get(one.unit, 0) + 1
             if clear[one.unit] >= p["clear_after"]:
                 for key in [key for key in firing if key[0] == one.unit]:
-                    firing.pop(key).resolved = one.step
+                    if (firing[key].mode, firing[key].first) != (one.mode, one.step):  # no end where it began
+                        firing.pop(key).resolved = one.step
         elif one.outcome == HIT:
             clear[one.unit] = 0
             hits[one.unit] = hits.get(one.unit, 0) + 1
@@ -106,7 +109,7 @@ def settle(rule, p, evaluations):
                 others = sum(1 for unit, other in firing if other == kind and dict(unit).get("worker") == worker)
                 if key in firing or others >= p["max_open_units"]:
                     continue
-                firing[key] = Episode(rule, kind, one.unit, one.step)
+                firing[key] = Episode(rule, kind, one.unit, one.step, mode=one.mode)
                 episodes.append(firing[key])
     return episodes, counts
 

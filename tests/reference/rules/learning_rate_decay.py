@@ -29,8 +29,7 @@ def decay(p, points):
 def worth(points, end):
     """Of the updates until the place `end`, in those at the largest rate."""
     largest = max(rate for _, rate in points)
-    before = points[0][0] * (points[0][1] / largest if largest > 0 and points[0][1] > 0 else 1)
-    return before + sum((points[at + 1][0] - points[at][0]) * points[at][1] / largest for at in range(end))
+    return points[0][0] + sum((points[at + 1][0] - points[at][0]) * points[at][1] / largest for at in range(end))
 
 
 def judge(p, points):
