@@ -125,14 +125,16 @@ struct AdversarialImbalance {
     }
     const double median = loss.median();
     all.positive = all.positive && loss.negative == 0;
-    if (median < all.smallest) {
+    const double fall = loss.first - median;
+    // Of equal ones those that stand most clearly against each other, in whatever order they come.
+    if (median < all.smallest || (median == all.smallest && fall > all.small_fall)) {
       all.smallest = median;
-      all.small_fall = loss.first - median;
+      all.small_fall = fall;
       all.small_name = name;
     }
-    if (median > all.largest) {
+    if (median > all.largest || (median == all.largest && fall < all.large_fall)) {
       all.largest = median;
-      all.large_fall = loss.first - median;
+      all.large_fall = fall;
       all.large_name = name;
     }
   }
@@ -183,7 +185,7 @@ RuleDescriptor adversarial_imbalance() {
           .needs = "collection losses, several of them at a step",
           .presets = "",
           .severity = core::Severity::info,
-          .version = "4",
+          .version = "5",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_series_rule<AdversarialImbalance>};
 }

@@ -2,7 +2,7 @@
 one and not another, fired(), other(), and pieces of steps folded over workers. Everything is computed from the whole history."""
 import math
 
-from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, settle
+from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, settle
 
 TRAINING = ("train", "global")
 
@@ -55,7 +55,7 @@ def by_place(rules, name, by, axis, history):
         unit = tuple(labels[label] for label in by)
         if place is not None:
             places = out.setdefault(unit, {})
-            order = ("global", "train", "eval", "predict").index(mode)
+            order = ALL_MODES.index(mode)
             places[place] = min(places.get(place, (9, 0)), (order, step))
     return out
 
@@ -116,8 +116,8 @@ def sequence_evaluations(rules, rule, history):
 
 def where_last(of, rule, unit, place):
     """Mode and step that a hit of the last rule stands at. Other rules of the same place may stand at an earlier one."""
-    return min(at for name in {*rule["sequence"], *rule["without"]} for one, at in of[name].get(unit, {}).items()
-               if one == place)
+    order, step = min(at for name in {*rule["sequence"], *rule["without"]} for one, at in of[name].get(unit, {}).items() if one == place)
+    return ALL_MODES[order], step
 
 
 def fired_evaluations(rules, rule, history):

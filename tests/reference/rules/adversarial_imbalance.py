@@ -30,8 +30,9 @@ def judge(p, values, names):
     medians = [statistics.median(one[-5:]) for one in values]
     if any(x < 0 for one in values for x in one) or (p["balanced_first"] and min(firsts) < p["ratio_threshold"] * max(firsts)):
         return NOT_APPLICABLE
-    small, large = medians.index(min(medians)), medians.index(max(medians))
-    if p["balanced_first"] and not (medians[small] < firsts[small] and medians[large] >= firsts[large]):
+    falls = any(median < first for median, first in zip(medians, firsts) if median == min(medians))
+    stays = any(median >= first for median, first in zip(medians, firsts) if median == max(medians))
+    if p["balanced_first"] and not (falls and stays):
         return OK  # they do not move against each other
     return HIT if min(medians) < p["ratio_threshold"] * max(medians) else OK
 
