@@ -18,6 +18,7 @@ import math
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 Closure = Callable[[], Any]
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class Curvature:
@@ -140,8 +141,8 @@ class Curvature:
             told["noise/early_stopping"] = 1 - float(shares.mean())
         if squared - noise / used > 0:
             told["noise/scale"] = noise / (squared - noise / used)
-        if self.rate is not None and float(losses.mean()) > 0:
-            told["noise/cabs"] = self.rate * noise / float(losses.mean())
+        if self.rate is not None and float(losses.detach().mean()) > 0:
+            told["noise/cabs"] = self.rate * noise / float(losses.detach().mean())
         if trace > 0:
             told["curvature/tic"] = noise / trace
         return told
@@ -172,7 +173,7 @@ class Curvature:
         import torch
         with _apart(self._model):
             loss = closure().mean()
-            return float(loss), _flat(torch.autograd.grad(loss, parameters, allow_unused=True), parameters)
+            return float(loss.detach()), _flat(torch.autograd.grad(loss, parameters, allow_unused=True), parameters)
 
 
 def _alpha(first: float, last: float, slope: float, last_slope: float) -> Optional[float]:
@@ -204,7 +205,7 @@ def _apart(model: Any) -> Iterator[None]:
     """A pass that leaves no trace: random numbers, buffers and what hooks of modules would see stay as they are."""
     import torch
     modules = list(model.modules())
-    tables = [(module, name, getattr(module, name)) for module in modules for name in ("_forward_hooks", "_forward_pre_hooks")]
+    tables = [(module, name, getattr(module, name)) for module in modules for name in _HOOKS if hasattr(module, name)]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     devices = sorted({one.device.index for one in model.parameters() if one.is_cuda and one.device.index is not None})
     with torch.random.fork_rng(devices=devices), torch.enable_grad():

@@ -157,6 +157,37 @@ def test_the_training_and_what_is_captured_of_it_are_the_same(tmp_path):
     assert len(told[1].scalars("curvature/eigenvalue")) == len(told[1].scalars("step/l2")) == 6
 
 
+def test_a_loop_under_data_parallelism_goes_on(watched, tmp_path):
+    """Forward passes whose gradients DDP is not asked for leave its buckets as they were."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    try:
+        model = torch.nn.parallel.DistributedDataParallel(Layers())
+        hook, optimizer = watched(model)
+        probe = Curvature(hook, model)
+        for _ in range(3):
+            x, y = torch.randn(16, 6), torch.randint(0, 3, (16,))
+            batch = lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none")  # noqa: E731
+            assert "curvature/trace" in probe.measure(batch)
+            optimizer.zero_grad()
+            batch().mean().backward()
+            with probe.step(batch) as told:
+                optimizer.step()
+            assert told["step/l2"] > 0
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_hooks_of_modules_do_not_see_it(watched):
+    model = Layers()
+    hook, _ = watched(model)
+    seen = []
+    model[0].register_full_backward_hook(lambda *_: seen.append("backward"))
+    model[0].register_forward_hook(lambda *_: seen.append("forward"))
+    assert Curvature(hook, model).measure(lambda: model(torch.randn(8, 6)).square().mean(1)) and seen == []
+    model(torch.randn(8, 6)).sum().backward()
+    assert seen == ["forward", "backward"]
+
+
 def test_what_fails_is_counted_and_measures_nothing(watched):
     model = Bowl()
     hook, optimizer = watched(model)
