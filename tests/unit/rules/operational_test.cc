@@ -94,51 +94,6 @@ TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
   EXPECT_EQ(ends(rule).size(), 2U) << "told once";
 }
 
-TEST(Operational, PartsThatDoNotTrainAreToldInTheFirstSteps) {
-  RuleHarness rule = RuleHarness::of("exploding_tensor");
-  FakeWorker worker;
-  const auto preflight = [&](const std::string& findings) {
-    OwnedFrame frame = worker.heartbeat();
-    frame.body = R"({"event":"preflight","findings":[)" + findings + "]}";
-    frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
-    return frame;
-  };
-  rule.feed(worker.start()).feed(preflight("")).feed(preflight(R"({"kind":"of tomorrow"})"));
-  EXPECT_TRUE(issues_of(rule.firing(), "training_preflight").empty());
-  rule.feed(preflight(
-      R"({"kind":"no_optimizer","model":"Net","count":2,"names":["head.bias","head.weight"]},)"
-      R"({"kind":"no_gradient","model":"Net","count":7,"names":["a","b","c","d","e","f","g"]},)"
-      R"({"kind":"foreign_parameters","model":"Net","count":1,"names":[]},)"
-      R"({"kind":"gradients_kept","model":"Net","count":0,"names":[]},)"
-      R"({"kind":"betas_swapped","model":"Net","count":2,"names":["0.999","0.9"]},)"
-      R"({"kind":"decay_negative","model":"Net","count":1,"names":["-0.01"]},)"
-      R"({"kind":"frozen_fresh","model":"Net","count":2,"names":["body.weight","body.bias"]},)"
-      R"({"kind":"dropout_high","model":"Net","count":1,"names":["drop"]},)"
-      R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
-  const auto issues = issues_of(rule.firing(), "training_preflight");
-  ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(issues[0].severity, core::Severity::warning);
-  EXPECT_EQ(
-      issues[0].summary,
-      "2 trainable parameters of Net are in no optimizer that is watched: head.bias, head.weight. "
-      "7 parameters of Net got no gradient: a, b, c, d, e and 2 more. "
-      "The optimizer of Net holds 1 parameter that the model does not have. "
-      "Gradients of Net are never cleared: each update is made of all since the first, "
-      "optimizer.zero_grad() is missing. "
-      "The optimizer of Net does not converge by its betas, the first belongs below the root of "
-      "the "
-      "second (are they in the wrong order?): 0.999, 0.9. "
-      "The optimizer of Net drives weights away from zero, its weight decay is negative: -0.01. "
-      "2 frozen parameters of Net have the values that a layer is made with (were pretrained ones "
-      "not loaded?): body.weight, body.bias. "
-      "1 of the dropouts of Net drop nine tenths and more of what they are given (is it the share "
-      "to keep?): drop. "
-      "Net is trained in its eval state.");
-  EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
-  rule.feed(worker.end());
-  EXPECT_EQ(issues_of(rule.resolved(), "training_preflight").size(), 1U);
-}
-
 TEST(Operational, OutcomesAreToldAsTheyAre) {
   const auto outcome_after = [](const std::string& word, const std::string& death) {
     RuleHarness rule = RuleHarness::of("exploding_tensor");
