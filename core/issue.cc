@@ -20,6 +20,10 @@ std::string_view to_string(Resolution resolution) noexcept {
       return "expired";
     case Resolution::manual:
       return "manual";
+    case Resolution::rule_removed:
+      return "rule_removed";
+    case Resolution::rule_changed:
+      return "rule_changed";
   }
   return "";
 }

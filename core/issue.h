@@ -17,7 +17,18 @@
 namespace tocsin::core {
 
 enum class IssueStatus { firing, resolved };
-enum class Resolution { none, recovered, job_ended, superseded, expired, manual };
+/// Why an issue is over. rule_removed, rule_changed: its rule no longer judges, or judges by other
+/// parameters; nothing is known about the condition itself.
+enum class Resolution {
+  none,
+  recovered,
+  job_ended,
+  superseded,
+  expired,
+  manual,
+  rule_removed,
+  rule_changed,
+};
 std::string_view to_string(IssueStatus status) noexcept;
 std::string_view to_string(Resolution resolution) noexcept;
 

@@ -42,7 +42,8 @@ template <>
 struct Words<Resolution> {
   static constexpr Resolution kAll[] = {Resolution::recovered, Resolution::job_ended,
                                         Resolution::superseded, Resolution::expired,
-                                        Resolution::manual};
+                                        Resolution::manual, Resolution::rule_removed,
+                                        Resolution::rule_changed};
 };
 template <>
 struct Words<JobPhase> {

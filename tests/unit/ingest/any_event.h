@@ -188,7 +188,8 @@ inline core::Issue issue() {
   if (coin()) out.ends_at = out.starts_at + core::Duration(below(1000));
   out.explicit_expiry = coin();
   out.resolution =
-      one_of({core::Resolution::none, core::Resolution::superseded, core::Resolution::manual});
+      one_of({core::Resolution::none, core::Resolution::superseded, core::Resolution::manual,
+              core::Resolution::rule_removed, core::Resolution::rule_changed});
   out.run = run();
   out.step = maybe(whole);
   out.global_step = maybe(whole);
