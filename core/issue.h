@@ -108,6 +108,16 @@ struct Cause {
   std::optional<std::int64_t> global_step;
 };
 
+/// How an episode of an issue ended, beside `resolution` and `ends_at`. What was found stays in the
+/// issue's own texts, evidence and step.
+struct Ending {
+  std::string summary;                      // one sentence, as the producer of the end says it
+  std::string event_id;                     // of the resolve; empty: the router saw the end itself
+  std::optional<std::int64_t> step;         // of the issue's mode, at the end
+  std::optional<std::int64_t> global_step;  // over all modes
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+
 /// One report of an issue: firing, firing again, or resolved.
 struct Issue {
   std::string event_id;  // iss_…
@@ -136,6 +146,8 @@ struct Issue {
   std::optional<WallTime> ends_at;
   bool explicit_expiry = true;
   Resolution resolution = Resolution::none;
+  /// Of a resolved issue. nullopt: it fires, or its producer gives the end in the texts above.
+  std::optional<Ending> ending;
   RunRef run;
   std::optional<std::int64_t> step;
   std::optional<std::int64_t> global_step;
@@ -164,7 +176,8 @@ struct JobEvent {
   WallTime time{};
   std::optional<WallTime> started_at;
   std::optional<WallTime> ended_at;
-  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | unknown | lost
+  /// completed | failed | stopped_by_rule | stopped_by_person | interrupted | unknown | lost
+  std::string outcome;
   std::optional<int> exit_code;
   std::optional<std::int64_t> step;    // newest train step of the fastest worker
   std::optional<double> step_seconds;  // median of a train step

@@ -45,8 +45,8 @@ struct Lifecycle {
   // preflight
   Value findings;  // list of {kind, model, count, names}
 
-  // died (from the node agent; exit_code and error as with `end`, command_id: of the stop that was
-  // under way)
+  // died (from the node agent; exit_code, outcome and error as with `end`, command_id: of the stop
+  // that was under way)
   std::string died_worker;
   std::uint64_t died_incarnation = 0;
   std::optional<int> signal;
@@ -65,7 +65,8 @@ struct Lifecycle {
   std::optional<std::int64_t> last_step;
 
   // end
-  std::string outcome;  // completed | failed | stopped_by_rule | interrupted | unknown
+  /// completed | failed | stopped_by_rule | stopped_by_person | interrupted | unknown
+  std::string outcome;
   std::optional<int> exit_code;
   std::string error;
 

@@ -11,6 +11,7 @@
 
 #include "core/issue.h"
 #include "core/labels.h"
+#include "core/run_told.h"
 #include "core/time.h"
 
 namespace tocsin::core {
@@ -66,8 +67,10 @@ struct Notification {
   Labels common_labels;
   std::vector<NotifiedIssue> issues;  // most severe first, then oldest; cut to max_alerts
   std::vector<NotifiedIssue> suppressed;
-  /// Set in a message from the outbox until unpack() (core/fields/outbox.h): both lists are empty,
-  /// and stand here.
+  /// The runs that `issues` are about, in the order in which they come there; packed with them.
+  std::vector<RunTold> runs;
+  /// Set in a message from the outbox until unpack() (core/fields/outbox.h): these lists are
+  /// empty, and stand here.
   std::shared_ptr<const PackedIssues> packed;
   std::uint64_t firing_count = 0;
   std::uint64_t resolved_count = 0;

@@ -59,6 +59,7 @@ std::size_t approximate_bytes(const core::Issue& issue) {
         &issue.generator_url, &issue.traceparent, &issue.tracestate, &issue.run.job}) {
     sum += text->size();
   }
+  if (issue.ending) sum += bytes_of(issue.ending->summary) + bytes_of(issue.ending->event_id);
   for (const core::Cause& cause : issue.caused_by) {
     sum += cause.event_id.size() + cause.issue_key.size() + cause.rule.size() + cause.unit.size() +
            kCauseFrame;

@@ -40,6 +40,15 @@ void read_from_labels(A& io, Issue& issue) {
 }
 
 template <typename A>
+void fields(A& io, Of<A, Ending>& ending) {
+  io.field("summary", ending.summary, "how it ended, in one sentence");
+  io.field("event_id", ending.event_id, "id of the event that resolved it",
+           A::kMessage ? How::plain : How::omit_if_empty);
+  io.field("step", ending.step, "step of its mode at the end");
+  io.field("global_step", ending.global_step, "step over all modes at the end");
+}
+
+template <typename A>
 void annotation_fields(A& io, Of<A, Issue>& issue) {
   constexpr How kOptional = How::omit_if_empty;
   io.field("summary", AnyText{issue.summary}, "one sentence", A::kMessage ? kOptional : How::plain);
@@ -81,6 +90,8 @@ void fields(A& io, Of<A, Issue>& issue) {
     if constexpr (A::kReading) issue.explicit_expiry = expiry == Expiry::by_producer;
   }
   io.field("resolution", issue.resolution, "why it is over");
+  io.field("ending", issue.ending, "how it ended; the other fields say what was found",
+           A::kMessage ? How::plain : How::omit_if_empty);
   io.field("run", issue.run, "the run it is about");
   io.field("step", issue.step, "step of its mode");
   io.field("global_step", issue.global_step, "step over all modes");

@@ -20,7 +20,8 @@ void fields(A& io, Of<A, JobEvent>& job) {
   io.field("started_at", job.started_at, "when its first worker started");
   io.field("ended_at", job.ended_at, "when it ended");
   io.field("outcome", job.outcome,
-           "completed, failed, stopped_by_rule, interrupted, unknown or lost", How::null_if_empty);
+           "completed, failed, stopped_by_rule, stopped_by_person, interrupted, unknown or lost",
+           How::null_if_empty);
   io.field("exit_code", job.exit_code, "of the worker that ended first with one");
   io.field("step", job.step, "newest train step of the fastest worker");
   io.field("step_seconds", job.step_seconds, "median of a train step");

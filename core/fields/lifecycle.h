@@ -91,9 +91,11 @@ void fields(A& io, Of<A, Lifecycle>& life) {
     io.field("first_step", life.first_step, "first step of them", kOptional);
     io.field("last_step", life.last_step, "last step of them", kOptional);
   }
+  if (when(Event::end, Event::died)) {
+    io.field("outcome", life.outcome,
+             "completed, failed, stopped_by_rule, stopped_by_person or interrupted", kOptional);
+  }
   if (when(Event::end)) {
-    io.field("outcome", life.outcome, "completed, failed, stopped_by_rule or interrupted",
-             kOptional);
     io.field("exit_code", life.exit_code, "of the process", kOptional);
     io.field("error", life.error, "in words", kOptional);
   }

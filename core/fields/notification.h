@@ -5,6 +5,7 @@
 
 #include "core/fields/archive.h"
 #include "core/fields/issue.h"
+#include "core/fields/run_told.h"
 #include "core/fields/words.h"
 #include "core/notification.h"
 
@@ -66,6 +67,8 @@ template <typename A>
 void issue_lists(A& io, Of<A, Notification>& notification) {
   io.field("issues", notification.issues, "most severe first, then oldest");
   io.field("suppressed", notification.suppressed, "silenced or inhibited ones");
+  io.field("runs", notification.runs, "the runs that the issues are about",
+           A::kMessage ? How::plain : How::omit_if_empty);
 }
 
 /// A message in one JSON object, as the outbox once had them.

@@ -82,6 +82,7 @@ Status unpack(Notification& notification) {
   if (!read) {
     notification.issues.clear();
     notification.suppressed.clear();
+    notification.runs.clear();
     return read;
   }
   notification.packed.reset();

@@ -190,6 +190,7 @@ inline core::Issue issue() {
   out.resolution =
       one_of({core::Resolution::none, core::Resolution::superseded, core::Resolution::manual,
               core::Resolution::rule_removed, core::Resolution::rule_changed});
+  out.ending = maybe([] { return core::Ending{text(), text(), maybe(whole), maybe(whole)}; });
   out.run = run();
   out.step = maybe(whole);
   out.global_step = maybe(whole);
@@ -311,6 +312,39 @@ inline core::Delivery delivery() {
   return out;
 }
 
+inline core::StopTold stop_told() {
+  core::StopTold out;
+  out.command_id = text();
+  out.requested_by = text();
+  out.rule = text();
+  out.mode = text();
+  out.state = text();
+  out.reason = text();
+  out.requested_at = time();
+  out.step = maybe(whole);
+  out.checkpoint = maybe([] { return core::Checkpoint{text(), text(), natural(), maybe(whole)}; });
+  out.checkpoint_failure = text();
+  out.exit_code = maybe([] { return static_cast<int>(below(256)); });
+  out.answers = {small(), small(), small(), small(), small()};
+  return out;
+}
+
+inline core::RunTold run_told() {
+  core::RunTold out;
+  out.run = run();
+  out.labels = labels();
+  out.outcome = text();
+  out.exit_code = maybe([] { return static_cast<int>(below(256)); });
+  out.step = maybe(whole);
+  out.started_at = maybe_time();
+  out.ended_at = maybe_time();
+  out.hosts = texts();
+  out.world_size = small();
+  out.report = text();
+  out.stop = maybe(stop_told);
+  return out;
+}
+
 inline core::Notification notification() {
   const auto notified = [] { return core::NotifiedIssue{text(), natural(), issue()}; };
   core::Notification out;
@@ -329,6 +363,7 @@ inline core::Notification notification() {
   out.common_labels = labels();
   out.issues = list<core::NotifiedIssue>(notified);
   out.suppressed = list<core::NotifiedIssue>(notified);
+  out.runs = list<core::RunTold>(run_told);
   out.firing_count = natural();
   out.resolved_count = natural();
   out.truncated = natural();

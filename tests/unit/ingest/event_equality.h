@@ -50,7 +50,7 @@ inline auto members(const Issue& v) {
   const auto& [event_id, source, sequence, time, status, rule, rule_type, rule_version, params_hash,
                kind, shadow, severity, labels, summary, description, recommendation, runbook_url,
                annotations, generator_url, traceparent, tracestate, starts_at, ends_at,
-               explicit_expiry, resolution, run, step, global_step, mode, epoch, evidence,
+               explicit_expiry, resolution, ending, run, step, global_step, mode, epoch, evidence,
                caused_by, measured_at, published_at, evaluated_at] = v;
   return std::tuple(
       event_id, source, sequence, time, status, rule, rule_type, rule_version, params_hash, kind,
@@ -82,9 +82,18 @@ inline auto members(const NotifiedIssue& v) {
   const auto& [a, b, c] = v;
   return std::tuple(a, b, c);
 }
+inline auto members(const StopTold& v) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l);
+}
+inline auto members(const RunTold& v) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, j, k);
+}
 inline auto members(const Notification& v) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, o, p, q, r, s, t, u, w, x, y] = v;
-  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, o, p, q, r, s, t, u, w, x, y);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w, x, y] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w, x,
+                    y);
 }
 inline auto members(const IssueRef& v) {
   const auto& [a, b, c] = v;
