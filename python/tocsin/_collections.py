@@ -6,6 +6,10 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 from . import _client
 from ._contain import Errors
 
+# Collections that not every framework and optimizer can fill, and what it takes. Whoever asks for one in vain is told at the end.
+_SELDOM = {"optimizer_variables": "give watch() an optimizer of PyTorch that remembers something, or use tocsin.keras.TocsinCallback; "
+                                  "other frameworks have none"}
+
 
 class Collection:
     """One of them. ``tensor_names`` are those that belong to it so far; ``settings`` are the keys of
@@ -96,6 +100,8 @@ class Collections(Mapping[str, Collection]):
                 lines.append(f"collection {name}: {len(tensors)} tensors" + (f" ({some})" if some else ""))
             elif not tensors and config.get("include") and not config.get("roles"):
                 lines.append(f"collection {name} held nothing: no name has " + " or ".join(config["include"]))
+            elif not tensors and name in _SELDOM:
+                lines.append(f"collection {name} held nothing: {_SELDOM[name]}")
         return lines
 
     # ---- for a Collection

@@ -43,8 +43,8 @@ class OriginalNames:
     # ---- values
 
     def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: Any = None) -> None:
-        """``log()`` of one value; ``sm_metric`` and ``timestamp`` are accepted: every scalar is exported, with
-        the time at which it was logged."""
+        """``log()`` of one value. ``sm_metric`` and ``timestamp`` are accepted and change nothing: every scalar is published to
+        ``telemetry`` with the time of the call, and none goes to CloudWatch."""
         del sm_metric, timestamp
         self.log({name: value})  # type: ignore[attr-defined]
 

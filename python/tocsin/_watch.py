@@ -41,8 +41,8 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
         hook = Hook(**said)
         hook.said = said
         _lifetime.keep(hook)
-    elif rules and hook.judge is None:
-        hook.errors.add("watch", ValueError("rules= comes with the first watch() of a run"))
+    else:
+        _say_what_comes_late(hook, said)
     if hook.enabled:
         try:
             adapters.attach(hook.sink, model, optimizer, loss, name, phases)
@@ -50,6 +50,26 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
             hook.errors.add("watch", error)
             warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)
     return hook
+
+
+def _say_what_comes_late(hook: Hook, said: Mapping[str, Any]) -> None:
+    """Settings belong to a run: a later watch() of it changes none, and nobody should believe that it does."""
+    late = [name for name in ("labels", "out", "capture", "config", "rules", "stop")
+            if said[name] is not None and not _same(said[name], hook.said.get(name))]
+    if not late:
+        return
+    text = " and ".join(f"{name}=" for name in late)
+    hook.errors.add("watch", ValueError(f"{text} comes with the first watch() of a run"))
+    warnings.warn(f"tocsin: watch({text}…) changes nothing: the run is open, and its settings came with the first watch(); "
+                  "close() the hook first, or name another run", RuntimeWarning, stacklevel=3)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Of what a script may give, an array or a configuration object too."""
+    try:
+        return one is other or bool(one == other) or getattr(one, "__dict__", one) == getattr(other, "__dict__", other)
+    except Exception:  # noqa: BLE001
+        return False
 
 
 def unwatch(model: Any = None) -> None:

@@ -23,6 +23,7 @@ import keras
 from . import _emit
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._copies import Copyable
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
 
 if int(keras.__version__.split(".")[0]) < 3:
@@ -38,6 +39,8 @@ class _Values:
         self._watcher = watcher
         self._names: Dict[int, str] = {}
         self._of: Tuple[int, ...] = ()
+        self._plan = -1
+        self._remembered: Sequence[Tuple[str, Any]] = ()  # of the optimizer, as far as it is captured
 
     def due(self) -> bool:
         """Whether tensors are captured at the step that comes now; asking is not measured."""
@@ -60,6 +63,16 @@ class _Values:
             role = "bias" if name.rsplit("/", 1)[-1] in ("bias", "b", "beta") else "weight"
             sink.publish_tensor(name, _array(variable), None, role=role)
 
+    def memory(self, optimizer: Any) -> None:
+        """What the optimizer remembers, if a collection holds it: its variables but counts and rates."""
+        sink = self._watcher.hook.sink
+        plan = sink.plan_changes()
+        if plan != self._plan:
+            self._plan = plan
+            self._remembered = [(name, one) for name, one in _slots(optimizer) if sink.wants_tensor(name, "optimizer")]
+        for name, variable in self._remembered:
+            sink.publish_tensor(name, _array(variable), None, role="optimizer")
+
     def gradients(self, pairs: Sequence[Tuple[str, Any]]) -> None:
         for name, gradient in pairs:
             if gradient is not None:
@@ -76,7 +89,12 @@ class _Values:
             sink.publish_rows_now(rows)
 
 
-class TocsinCallback(keras.callbacks.Callback):
+def _slots(optimizer: Any) -> Sequence[Tuple[str, Any]]:
+    """``optimizer/adam/dense_kernel_momentum``: the names that Keras gives them."""
+    return [(f"optimizer/{getattr(one, 'path', one.name)}", one) for one in getattr(optimizer, "variables", ()) if len(one.shape) > 0]
+
+
+class TocsinCallback(Copyable, keras.callbacks.Callback):
     """``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, ``capture``, …).
 
     ``gradients``: measure them too. ``loss_every``: updates between two readings of loss and metrics; each waits
@@ -182,6 +200,7 @@ class TocsinCallback(keras.callbacks.Callback):
             return
         hook.sink.publish_lent(None, 0)
         self._values.weights(variables)
+        self._values.memory(model.optimizer)
         if self._recorder is not None:
             taken = self._recorder.take()
             if taken is not None:

@@ -15,9 +15,10 @@ from lightgbm.callback import EarlyStopException
 
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._copies import Copyable
 
 
-class callback:  # noqa: N801 - lightgbm's own are functions with small names
+class callback(Copyable):  # noqa: N801 - lightgbm's own are functions with small names
     """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round as
     ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are left
     out. ``trees``: whether ``trees/leaves`` is logged, of the round's largest tree; 1 too where LightGBM finds

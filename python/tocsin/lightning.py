@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Set
 
 from ._callback import Watcher, loss_of, scalars
 from ._commands import StopRequest
+from ._copies import Copyable
 from ._phases import PASSES, without_passes
 
 if "lightning.pytorch" in sys.modules or "pytorch_lightning" not in sys.modules:
@@ -22,11 +23,13 @@ else:
     from pytorch_lightning.callbacks import Callback
 
 
-class TocsinCallback(Callback):
+class TocsinCallback(Copyable, Callback):
     """``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, ``capture``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
+
+    _carried = ("_from_environment",)
 
     def __init__(self, **options: Any) -> None:
         super().__init__()

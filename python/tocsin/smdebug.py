@@ -22,6 +22,7 @@ from ._collections import Collection
 from ._watch import watch
 from .core.collection import CollectionKeys
 from .hook_config import CollectionConfig, DebuggerHookConfig, ReductionConfig, SaveConfig, SaveConfigMode
+from .hook_config import read as _read
 
 __all__ = ["Collection", "CollectionConfig", "CollectionKeys", "DebuggerHookConfig", "Hook", "ReductionConfig", "SaveConfig",
            "SaveConfigMode", "create_from_json_file", "create_trial", "del_hook", "get_hook", "modes", "set_hook"]
@@ -56,27 +57,50 @@ class _Kind(type):
 
 
 class Hook(metaclass=_Kind):
-    """Gives the hook of the process: the one that is open, or a new one with these settings. ``out_dir`` is a directory
-    (``kafka://host:9092`` is one of ours). XGBoost's training callback is ``tocsin.xgboost.TocsinCallback``."""
+    """Gives the hook of the process with these settings: the one that is open if it has them, else a new one, and the run of the
+    open one ends. Without settings, the open one. ``out_dir`` is a directory (``kafka://host:9092`` is one of ours), or a whole
+    configuration: a ``DebuggerHookConfig``, a dictionary or a ``.json`` file with the keys of its JSON, collections. XGBoost's
+    training callback is ``tocsin.xgboost.TocsinCallback``. Settings that are no setting raise ``ValueError``, as the original's do."""
 
     create_from_json_file = staticmethod(create_from_json_file)
 
-    def __new__(cls, out_dir: Optional[str] = None, export_tensorboard: bool = False, tensorboard_dir: Optional[str] = None,
+    def __new__(cls, out_dir: Any = None, export_tensorboard: bool = False, tensorboard_dir: Optional[str] = None,
                 dry_run: bool = False, reduction_config: Optional[ReductionConfig] = None,
                 save_config: Optional[SaveConfig] = None, include_regex: Any = None,
                 include_collections: Optional[Iterable[str]] = None, save_all: bool = False, include_workers: str = "one",
                 **others: Any) -> Any:
         for name in others:
             warnings.warn(f"tocsin.smdebug.Hook: {name} is not used", RuntimeWarning, stacklevel=2)
+        if _is_configuration(out_dir):
+            return _hook_with(out_dir, _read(out_dir).out)
         given = {"export_tensorboard": export_tensorboard or None, "tensorboard_dir": tensorboard_dir, "dry_run": dry_run or None,
-                 "save_all": save_all or None, "include_workers": include_workers, "include_regex": include_regex}
+                 "save_all": save_all or None, "include_regex": include_regex}
         parameters = {key: value for key, value in given.items() if value is not None}
         for config in (save_config, reduction_config):
             if isinstance(config, dict):  # by mode
                 config = SaveConfig(config)
             parameters.update({} if config is None else config.parameters())
-        return watch(out=out_dir, capture=DebuggerHookConfig(
-            hook_parameters=parameters, collection_configs=[CollectionConfig(one) for one in include_collections or ()]))
+        collections = [CollectionConfig(one) for one in include_collections or ()]
+        open_hook = _lifetime.open_hook()
+        if open_hook is not None and not parameters and not collections and out_dir is None and include_workers == "one":
+            return open_hook
+        parameters["include_workers"] = include_workers
+        return _hook_with(DebuggerHookConfig(hook_parameters=parameters, collection_configs=collections), out_dir)
+
+
+def _is_configuration(given: Any) -> bool:
+    return given is not None and (not isinstance(given, (str, os.PathLike)) or str(given).endswith(".json"))
+
+
+def _hook_with(config: Any, out: Optional[str]) -> Any:
+    """The open hook where it has been given the same, else a new one; an invalid configuration raises."""
+    capture = _read(config).capture
+    hook = _lifetime.open_hook()
+    if hook is not None:
+        if out in (None, hook.said.get("out")) and capture == _read(hook.said.get("capture")).capture:
+            return hook
+        _lifetime.end_former(hook)
+    return watch(out=out, capture=config)
 
 
 def get_hook(json_config_path: Optional[str] = None, create_if_not_exists: bool = False, hook_type: Any = None) -> Optional[Any]:

@@ -13,12 +13,13 @@ from transformers import TrainerCallback
 
 from ._callback import Watcher, any_rank, loss_of, scalars
 from ._commands import StopRequest
+from ._copies import Copyable
 
 # The hook has the first from the optimizer itself; the others say nothing about the training.
 _NOT_LOGGED = ("learning_rate", "total_flos")
 
 
-class TocsinCallback(TrainerCallback):
+class TocsinCallback(Copyable, TrainerCallback):
     """``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, ``capture``, …).
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.

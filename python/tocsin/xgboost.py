@@ -15,6 +15,7 @@ from xgboost.callback import TrainingCallback
 
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._copies import Copyable
 from ._scoring import scored
 from ._trees import TREE_COLUMNS, contributions, hyperparameters, objective, tree_columns
 
@@ -23,7 +24,7 @@ _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1
 _VALIDATED = (("predictions", "prediction"), ("labels", "label"))
 
 
-class TocsinCallback(TrainingCallback):
+class TocsinCallback(Copyable, TrainingCallback):
     """A round is a step. ``importance``: types that are logged at every ``importance_every``-th round
     as ``feature_importance/<type>/<feature>``, with a sum of 1 per type; features that no tree uses are
     left out. ``trees``: whether ``trees/depth`` is logged, the longest path from a root to a leaf among
@@ -33,10 +34,13 @@ class TocsinCallback(TrainingCallback):
     goes what only both together say: the receiver operating characteristic, or the residuals. ``shap``: a
     DMatrix (None: ``validation``) of which the contributions of the features are captured, and only then computed,
     when ``capture`` names ``average_shap`` or ``full_shap``.
-    ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …).
+    ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …). A pickle holds neither
+    ``validation`` nor ``shap``: data is no part of a model's file.
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
+
+    _left_out = ("validation", "shap")
 
     def __init__(self, importance: Sequence[str] = ("gain", "weight"), importance_every: int = 5, *,
                  trees: bool = True, validation: Any = None, shap: Any = None, **options: Any) -> None:

@@ -50,12 +50,20 @@ x = numpy.random.rand(100, 3)
 data = lightgbm.Dataset(x, x[:, 0])
 lightgbm.train({"num_threads": 1, "verbose": -1, "metric": "l2"}, data, 12, valid_sets=[data], valid_names=["train"])
 """
+KERAS = """
+import keras, numpy
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3, activation="relu"), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+x = numpy.random.rand(48, 4)
+model.fit(x, x[:, :1], epochs=3, batch_size=12, verbose=0)
+"""
 
 
 @pytest.mark.parametrize("body, attached, steps", [
     (TORCH, "Adam of Sequential", 29), (TRANSFORMERS, "transformers.Trainer", 12), (LIGHTNING, "lightning.Trainer", 12),
-    (XGBOOST, "xgboost.train", 12), (XGBOOST_SKLEARN, "xgboost.train", 12), (LIGHTGBM, "lightgbm.train", 12)],
-    ids=["torch", "transformers", "lightning", "xgboost", "xgboost.sklearn", "lightgbm"])
+    (XGBOOST, "xgboost.train", 12), (XGBOOST_SKLEARN, "xgboost.train", 12), (LIGHTGBM, "lightgbm.train", 12),
+    (KERAS, "keras.Model.fit", 12)],
+    ids=["torch", "transformers", "lightning", "xgboost", "xgboost.sklearn", "lightgbm", "keras"])
 def test_a_script_without_a_line_of_ours_is_watched(tmp_path, body, attached, steps):
     done = run(tmp_path, body)
     assert done.returncode == 0, done.stderr

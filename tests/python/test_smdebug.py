@@ -206,3 +206,41 @@ def test_what_is_no_module_is_counted(out):
     hook.register_block(types.SimpleNamespace())
     assert hook.stats()["hook_errors_total"] == {"register_module": 1, "register_block": 1}
     hook.close()
+
+
+CONFIG = {"HookParameters": {"save_interval": "2"}, "CollectionConfigurations": [{"CollectionName": "gradients"}]}
+
+
+def steps_with_gradients(hook, out, steps=5):
+    model = Net()
+    hook.register_module(model)
+    train(model, torch.nn.NLLLoss(), torch.optim.SGD(model.parameters(), lr=0.01), hook, steps)
+    hook.close()
+    return [step for step in range(steps) if "gradient/fc1.weight" in Telemetry(out).summaries(step)]
+
+
+@pytest.mark.parametrize("give", [
+    lambda out: {**CONFIG, "LocalPath": out},
+    lambda out: smd.DebuggerHookConfig(container_local_output_path=out, hook_parameters={"save_interval": "2"},
+                                       collection_configs=[smd.CollectionConfig("gradients")])], ids=["dictionary", "object"])
+def test_a_hook_of_a_whole_configuration_obeys_it(out, give):
+    assert steps_with_gradients(smd.Hook(give(out)), out) == [0, 2, 4]
+
+
+def test_a_hook_of_a_json_file_obeys_it(out, tmp_path):
+    assert steps_with_gradients(smd.Hook(json_file(tmp_path, out)), out) == [0, 2, 4]
+
+
+def test_a_second_hook_with_other_settings_is_the_one_that_counts(out, tmp_path):
+    first = smd.Hook(str(tmp_path / "first"))
+    hook = smd.Hook(out, save_config=smd.SaveConfig(save_interval=2), include_collections=["gradients"])
+    assert hook is not first and not first.enabled
+    assert smd.Hook() is hook  # without settings: the open one
+    assert smd.Hook(out, save_config=smd.SaveConfig(save_interval=2), include_collections=["gradients"]) is hook
+    assert steps_with_gradients(hook, out) == [0, 2, 4]
+
+
+def test_a_configuration_that_is_none_raises(out):
+    with pytest.raises(ValueError, match="save_intervall"):
+        smd.Hook({"HookParameters": {"save_intervall": "2"}})
+    assert smd.get_hook() is None

@@ -15,6 +15,7 @@ from .torch_capture import Capture
 from .torch_copies import Calls
 from .torch_device import warm
 from .torch_hooks import Before, Closure, install
+from .torch_memory import OptimizerMemory
 from .torch_modules import Modules, path_of
 from .torch_names import is_sharded, is_wrapped, plain_name
 from .torch_phases import Passes, can_be_timed
@@ -38,6 +39,7 @@ class TorchAdapter:
         self._deepspeed = is_deepspeed(optimizer)
         self._names: Dict[int, str] = {}  # by id(parameter)
         self._capture: Optional[Capture] = None
+        self._memory = OptimizerMemory(sink)
         self._preflight: Optional[Preflight] = Preflight(sink, model) if sink.rank == 0 else None
         self._known_count = -1
         self._publishes = True
@@ -348,6 +350,7 @@ class TorchAdapter:
         scaling = self._scaling
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
+        self._memory.sample(self._optimizer(), self._named_parameters)
         self._capture.sample(scaling, flags)
 
 

@@ -3,9 +3,10 @@
 import json
 import os
 import sqlite3
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import wire
+from .._launches import Launches
 from ..raw import RawTensors
 from ..reading import _ROLES, _STATISTICS, MODES
 from .trial import ModeKeys, Row, SavedStep, Trial, mode_of
@@ -36,7 +37,7 @@ class RecordedTrial(Trial):
         self._names: Dict[int, Dict[str, Any]] = {}
         self._roles: Dict[int, str] = {}
         self._runs: Dict[str, Dict[Tuple[ModeKeys, int], SavedStep]] = {}  # newest last
-        self._ended: Set[str] = set()
+        self._launches: Dict[str, Launches] = {}  # by uid
         self._jobs: Dict[str, str] = {}
         self._scale: Dict[Tuple[str, int], float] = {}
         if not os.path.exists(self._path):
@@ -69,12 +70,11 @@ class RecordedTrial(Trial):
             frame = wire.decode_frame(value or b"")
         except wire.WireError:
             return  # JSON of another producer, or damaged: the server says so
-        run = f"{frame.header['run']}/{frame.header['attempt']}"
+        uid = str(frame.header["run"])
+        run = f"{uid}/{self._launches.setdefault(uid, Launches()).attempt_of(frame)}"
         for entry in frame.entries:
             self._names[entry["hash"]] = entry
         if frame.kind == wire.LIFECYCLE:
-            if frame.lifecycle.get("event") == "end":
-                self._ended.add(run)
             self._jobs.setdefault(run, frame.lifecycle.get("job", ""))
         if frame.kind in (wire.SUMMARY, wire.SCALAR):
             steps = self._runs.setdefault(run, {})
@@ -122,11 +122,14 @@ class RecordedTrial(Trial):
             if self._wanted is not None:
                 raise ValueError(f"there is no run {self._wanted} in {self._path}")
             return
-        if self.run != wanted[-1]:
-            self.run = wanted[-1]
+        # A late rank of an older launch may be what was written last.
+        newest = max((run for run in wanted if run.split("/")[0] == wanted[-1].split("/")[0]), key=lambda run: int(run.split("/")[1]))
+        if self.run != newest:
+            self.run = newest
             self.read_elements_with(RawTensors(self.run.split("/")[0], out=self._directory))
         self.job = self._jobs.get(self.run) or self.job
-        self.loaded_all_steps = self.run in self._ended
+        uid, attempt = self.run.split("/")
+        self.loaded_all_steps = self._launches[uid].ended(int(attempt))
         self._saved, self._by_step, self._steps_of = [], {}, {}
         for saved in sorted(self._runs[self.run].values(), key=lambda one: one.global_step):
             if self._range is None or self._range[0] <= saved.global_step < self._range[1]:
