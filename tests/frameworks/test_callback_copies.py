@@ -1,28 +1,23 @@
-"""The callbacks of today's trainers, copied and pickled after a training (tests/python/test_callback_copies.py has the ways)."""
+"""The callbacks of today's trainers, copied and pickled after a training (tests/python/test_callback_copies.py has the ways, test_keras.py
+the one of Keras: TensorFlow stays out of this process)."""
 
 import copy
-import os
 import pickle
 
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import lightgbm
+import lightning.pytorch
+import numpy
+import pytest
+import sklearn.base
+import torch
+import transformers
+import xgboost
 
-import keras  # noqa: E402
-import lightgbm  # noqa: E402
-import lightning.pytorch  # noqa: E402
-import numpy  # noqa: E402
-import pytest  # noqa: E402
-import sklearn.base  # noqa: E402
-import torch  # noqa: E402
-import transformers  # noqa: E402
-import xgboost  # noqa: E402
-
-import tocsin.keras  # noqa: E402
-import tocsin.lightgbm  # noqa: E402
-import tocsin.lightning  # noqa: E402
-import tocsin.transformers  # noqa: E402
-import tocsin.xgboost  # noqa: E402
-from tests.support.hook_support import Telemetry  # noqa: E402
+import tocsin.lightgbm
+import tocsin.lightning
+import tocsin.transformers
+import tocsin.xgboost
+from tests.support.hook_support import Telemetry
 
 X = numpy.random.default_rng(0).random((48, 3))
 Y = X[:, 0]
@@ -46,12 +41,6 @@ class Tokens(torch.utils.data.Dataset):
 
     def __getitem__(self, _):
         return {"input_ids": torch.arange(8), "labels": torch.arange(8)}
-
-
-def with_keras(callback, _):
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    model.fit(X, Y, epochs=1, verbose=0, callbacks=[callback])
 
 
 def with_lightning(callback, _):
@@ -78,9 +67,9 @@ def with_lightgbm(callback, _):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "deepcopy", "pickle"])
 @pytest.mark.parametrize("kind, train", [
-    (tocsin.keras.TocsinCallback, with_keras), (tocsin.lightning.TocsinCallback, with_lightning),
+    (tocsin.lightning.TocsinCallback, with_lightning),
     (tocsin.transformers.TocsinCallback, with_transformers), (tocsin.xgboost.TocsinCallback, with_xgboost),
-    (tocsin.lightgbm.callback, with_lightgbm)], ids=["keras", "lightning", "transformers", "xgboost", "lightgbm"])
+    (tocsin.lightgbm.callback, with_lightgbm)], ids=["lightning", "transformers", "xgboost", "lightgbm"])
 def test_a_callback_that_has_trained_trains_again_as_a_copy(tmp_path, out, kind, train, again):
     callback = kind(out=out)
     train(callback, tmp_path)

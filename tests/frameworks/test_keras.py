@@ -1,7 +1,9 @@
 """Keras 3 on TensorFlow (and, in processes of their own, on PyTorch and JAX), and loops of one's own in TensorFlow: watched, judged, stopped."""
+import copy
 import json
 import math
 import os
+import pickle
 import subprocess
 import sys
 
@@ -266,3 +268,20 @@ def test_the_hook_lives_with_tensorflows_own_re2_and_sqlite(out):
     hook.close()
     assert set(Telemetry(out).summaries(step=0)) == {"block12/dense/kernel"}
     assert hook.stats()["hook_errors_total"] == {}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "deepcopy", "pickle"])
+def test_a_callback_that_has_trained_trains_again_as_a_copy(out, again):
+    callback = TocsinCallback(out=out)
+    made().fit(*data(), verbose=0, callbacks=[callback])
+    made().fit(*data(), verbose=0, callbacks=[again(callback)])
+    assert [end["outcome"] for end in Telemetry(out).lifecycles("end")] == ["completed", "completed"]
+
+
+def test_what_the_optimizer_remembers_is_captured_where_it_is_asked_for(out):
+    model = made(keras.optimizers.SGD(0.05, momentum=0.9))
+    model.fit(*data(), batch_size=16, verbose=0, callbacks=[TocsinCallback(out=out, capture={**EVERY_STEP, "collections": ["optimizer_variables"]})])
+    rows = Telemetry(out).summaries(2)
+    remembered = [name for name in rows if name.startswith("optimizer/")]
+    assert len(remembered) == 4 and all("momentum" in name for name in remembered)
+    assert any(rows[name]["abs_sum"] > 0 for name in remembered)

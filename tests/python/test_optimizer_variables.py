@@ -44,7 +44,7 @@ def test_each_value_is_what_the_update_began_with(out, make):
     for key, value in held.items():
         assert seen[key]["sum"] == pytest.approx(float(value.double().sum()), abs=1e-6), key
     entry = next(one for one in telemetry.entries.values() if one["name"].startswith("optimizer/0.weight/"))
-    assert entry["role"] == 10 and entry["dims"] == (2, 3)
+    assert entry["role"] == 10 and list(entry["dims"]) == [2, 3]
 
 
 def test_nothing_is_read_unless_it_is_asked_for(out):
