@@ -157,8 +157,11 @@ class TorchAdapter:
         return self._prefix
 
     def look_at_modules(self) -> None:
-        """What is captured of them may have changed."""
-        self._modules.look(self._model() if self._first else None, self._loss())
+        """What is captured of them may have changed, or hooks were taken out."""
+        model = self._model() if self._first else None
+        self._modules.look(model, self._loss())
+        if self._passes is not None and model is not None:
+            self._passes.look(model)
 
     def path_of(self, module: Any) -> Optional[str]:
         """How names of its inputs and outputs begin; None: it is no module of this model."""

@@ -1,9 +1,9 @@
 """Inputs and outputs of a PyTorch model's modules, as far as a collection holds them.
 
 A module gets hooks only when something of it is captured: patterns of the section ``capture`` match
-its names, or a rule asked for a collection of activations. A compiler that traces a model finds all of these
-hooks empty: there is no call of ours in what it makes, and what happens inside of that is not seen. What a
-compiled model is given and gives is.
+its names, or a rule asked for a collection of activations. Who traces, scripts, exports or compiles a model finds all of
+these hooks empty (torch_tracing.py): there is no call of ours in what is made, and what happens inside of that is not seen.
+What a compiled model is given and gives is.
 
 A loop may apply parts of the model and never the model itself, as a LightningModule's training_step does
 with ``self.net(x)``: then a step's pass begins with the first part.
@@ -11,12 +11,15 @@ with ``self.net(x)``: then a step's pass begins with the first part.
 
 import sys
 import warnings
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..sink import Sink
-from .torch_copies import Calls
+from .torch_copies import Calls, uncount
 from .torch_names import is_wrapped, plain_name
+from .torch_scripting import hide_from_scripting, show_to_scripting, taken_out
 from .torch_targets import Targets
+from .torch_tracing import looking, on_whose_behalf
 
 MAX_CALLS = 8  # of one module in a step: a recurrent one has as many tensors as the sequence is long
 FIRST, AGAIN, OTHER = "first", "again", "other"  # of the parts of a model that are applied by themselves
@@ -31,6 +34,7 @@ class Modules:
         self._sink = sink
         self._prefix = prefix
         self._handles: List[Any] = []
+        self._hooked: List["weakref.ref[Any]"] = []
         self._plan = -1
         self._step = ("", -1)  # that was captured last
         self._due = False
@@ -40,14 +44,14 @@ class Modules:
         self._inside = False  # a pass of the root goes on
         self._rooted: Set[str] = set()  # modes in which the root is applied
         self._parts = Parts()
-        self._compiling = _compiling()
+        self._looked_at = looking()
         self._said = False  # that layers of a compiled model are not seen
         self.look(model, loss)
 
     def look(self, model: Any, loss: Any) -> None:
         """Hooks what is wanted, if that may have changed."""
         plan = self._sink.plan_changes()
-        if plan == self._plan:
+        if plan == self._plan and not taken_out(self._handles):
             return
         self._plan = plan
         self.detach()
@@ -57,6 +61,11 @@ class Modules:
         targets = model is not None and not _has_loss(model, loss) and self._targets.wanted()
         if not found and not targets:
             return
+        hooked = [one for one in (model, *(one for one, *_ in found), *(_root_of(model).children() if model is not None else ()))
+                  if one is not None]
+        self._hooked = [weakref.ref(one) for one in hooked]
+        uncount(model, hooked)
+        hide_from_scripting(hooked)
         if model is not None:
             self._handles.append(model.register_forward_pre_hook(self._calls_of(self._begin)))
         if model is not None and (targets or any(not _is_loss(one) for one, *_ in found)):
@@ -76,7 +85,7 @@ class Modules:
         self._say(model, found)
 
     def _calls_of(self, hook: Callable[..., None]) -> Calls:
-        return Calls(hook) if self._compiling is None else _Untraced(hook, self._compiling)
+        return _Untraced(hook, _compiling())
 
     def _say(self, model: Any, found: List[Any]) -> None:
         """Once: nobody else would know why a rule of layers has nothing to judge."""
@@ -91,6 +100,8 @@ class Modules:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        show_to_scripting(one() for one in self._hooked)
+        self._hooked = []
         self._sink.clock.applied = None
 
     def before_update(self) -> None:
@@ -116,8 +127,9 @@ class Modules:
 
     def _begin(self, module: Any, inputs: Any) -> None:
         """The root's forward pass begins: of the step that comes, not of the one that is held open."""
-        del module, inputs
         with self._sink.guard("modules"):
+            if self._looked_at(inputs) or (not module.training and on_whose_behalf()):
+                return
             self._inside = True
             self._begin_pass()
             self._rooted.add(self._sink.clock.mode)
@@ -131,7 +143,10 @@ class Modules:
         self._calls.clear()
         # Of several passes in a step (micro-batches) the first is captured.
         self._due = self._sink.active and clock.position() != self._step \
-            and not _traced() and self._sink.wants()
+            and self._sink.wants()
+        if self._due and on_whose_behalf():
+            self._due = False
+            self._sink.publish_lent(None, 0)
         if self._due:
             self._step = clock.position()
             self._targets.begin()
@@ -139,20 +154,24 @@ class Modules:
 
     def _passed(self, module: Any, given: Any, result: Any) -> None:
         """The root's forward pass has ended: any pass of a step that is sampled."""
-        del module, given
+        del module
+        if self._looked_at(given):
+            return
         self._inside = False
         self._told(result)
 
     def _told(self, result: Any) -> None:
-        if self._tells and self._sink.active and self._step == self._sink.clock.position() and not _traced():
+        if self._tells and self._sink.active and self._step == self._sink.clock.position() and not on_whose_behalf():
             with self._sink.guard("targets"):
                 self._targets.passed(_tensors(result))
 
     # ---- parts that are applied by themselves
 
-    def _alone(self, part: Any) -> bool:
+    def _alone(self, part: Any, given: Any) -> bool:
         """A part, or a loss, is applied by itself; the first of a step begins its pass."""
-        if self._inside or _traced() or self._sink.clock.mode in self._rooted:
+        if self._inside or self._sink.clock.mode in self._rooted or self._looked_at(given):
+            return False
+        if not part.training and on_whose_behalf():
             return False
         self._sink.catch_up()
         self._sink.clock.begin_forward()
@@ -169,7 +188,7 @@ class Modules:
             if self._inside:
                 return
             with self._sink.guard("modules"):
-                if not self._alone(module):
+                if not self._alone(module, given):
                     return
                 place = self._parts.begins(module, self._step)
                 if place is AGAIN:
@@ -183,8 +202,8 @@ class Modules:
 
     def _part_passed(self, module: Any, given: Any, result: Any) -> None:
         """What the last one gives is the model's output."""
-        del given
-        if not self._inside and self._sink.clock.mode not in self._rooted and self._parts.is_last(module):
+        if not self._inside and self._sink.clock.mode not in self._rooted and not self._looked_at(given) \
+                and self._parts.is_last(module):
             self._told(result)
 
     def _hook_of(self, module: Any, name: str, inputs: List[str],
@@ -194,8 +213,8 @@ class Modules:
         def hook(module: Any, given: Any, result: Any) -> None:
             if not self._inside:
                 with self._sink.guard("modules"):
-                    self._alone(module)
-            if not self._due:
+                    self._alone(module, given)
+            if not self._due or self._looked_at(given) or on_whose_behalf():
                 return
             with self._sink.guard("modules"):
                 call = self._calls.get(name, 0)
@@ -247,7 +266,7 @@ class _Untraced(Calls):
 
     def __init__(self, function: Callable[..., None], compiling: Callable[[], bool]) -> None:
         super().__init__(function)
-        self._asked = compiling
+        self._asked = compiling  # constant there; all else is asked by who has something to do
 
     def __call__(self, *given: Any) -> None:
         if self._asked():
@@ -255,9 +274,13 @@ class _Untraced(Calls):
         self._function(*given)
 
 
-def _compiling() -> Optional[Callable[[], bool]]:
+def _compiling() -> Callable[[], bool]:
     """Whether a compiler traces; torch 1 has none."""
-    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
+    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", _never)
+
+
+def _never() -> bool:
+    return False
 
 
 def is_compiled(model: Any) -> bool:
@@ -313,15 +336,11 @@ def _tensors(values: Any) -> List[Any]:
     while pending and len(out) < MAX_VALUES:
         value = pending.pop(0)
         if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
-            out.append(value)
+            if not getattr(value, "is_nested", False):  # of the fast path of an encoder: it has no shape
+                out.append(value)
         elif isinstance(value, dict):
             pending[:0] = list(value.values())
         elif isinstance(value, (list, tuple)):
             pending[:0] = list(value)
     return out
 
-
-def _traced() -> bool:
-    """A compiler looks at the model and does not run it."""
-    asked = _compiling()
-    return bool(asked is not None and asked())

@@ -4,7 +4,6 @@ A model that is watched may be compiled, scripted, copied and pickled as one tha
 finds nothing in them, scripting takes them out, and a copy has some that do nothing and know nothing of this package.
 """
 
-import functools
 import sys
 import weakref
 from collections import OrderedDict
@@ -14,10 +13,10 @@ from typing import Any, Callable, Collection, List, Optional
 from .._phases import PHASES
 from .._steps import HELD
 from ..sink import Sink
-from .torch_copies import Hook, is_ours
+from .torch_copies import Hook, uncount
 from .torch_reduces import Reduces, reduces_of
-
-_SCRIPTED = "__prepare_scriptable__"  # asked by torch.jit.script
+from .torch_scripting import hide_from_scripting, show_to_scripting, taken_out
+from .torch_tracing import looking, on_whose_behalf
 
 
 def can_be_timed(model: Any) -> bool:
@@ -43,18 +42,18 @@ class Passes:
         self._opened = sink.phases.take_opened()
         self.evaluated = (0, 0)  # begin of the first pass, end of the last one
         torch = sys.modules["torch"]
-        # Constant where a compiler traces, so that there is nothing of ours in what it makes; torch 1 has none.
-        compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+        looked_at = looking()  # constant where a compiler traces, so that there is nothing of ours in what it makes
+        uncount(model, [model])
         self._hooks: "OrderedDict[int, Any]" = OrderedDict()
         self._native = self._of_library(torch.is_grad_enabled)
         if self._native:
             self.begin_update = self._native["update"]  # type: ignore[method-assign]
-        hooks = (_native_hook(self, self._native["begin"], compiling), _native_hook(self, self._native["end"], compiling)) \
-            if self._native else (_Begin(self, compiling, torch.is_grad_enabled), _End(self, compiling))
-        self._handles = [model.register_forward_pre_hook(hooks[0]), model.register_forward_hook(hooks[1])]
+        hooks = (_Native(self, self._native["begin"], looked_at), _Native(self, self._native["end"], looked_at)) \
+            if self._native else (_Begin(self, looked_at, torch.is_grad_enabled), _End(self, looked_at))
+        self._on_model = hooks
         self._model = weakref.ref(model)
-        if not hasattr(type(model), _SCRIPTED):
-            setattr(model, _SCRIPTED, _Scripted(model))
+        self._handles: List[Any] = []
+        self.look(model)
         sink.phases.automatic(self, wanted)
 
     def detach(self) -> None:
@@ -62,9 +61,16 @@ class Passes:
             self.end_pending()
         for handle in self._handles:
             handle.remove()
-        model = self._model()
-        if model is not None:
-            model.__dict__.pop(_SCRIPTED, None)
+        show_to_scripting([self._model()])
+
+    def look(self, model: Any) -> None:
+        """Hooks the model, again after ``torch.jit.script`` has taken the hooks out."""
+        if self._handles and not taken_out(self._handles):
+            return
+        for handle in self._handles:
+            handle.remove()
+        self._handles = [model.register_forward_pre_hook(self._on_model[0]), model.register_forward_hook(self._on_model[1])]
+        hide_from_scripting([model])
 
     def _of_library(self, with_gradients: Callable[[], bool]) -> Any:
         """What is done at every pass, as functions of the library (app/client/abi_passes.cc); {}: it cannot be. They know
@@ -139,6 +145,8 @@ class Passes:
     def begin_rare(self, module: Any) -> None:
         """A forward pass in the eval state, or one before which something of training ends."""
         if not module.training:
+            if on_whose_behalf():
+                return
             self.clock.evaluates = True
             if not self.evaluated[0]:
                 self.evaluated, self.pending = (time_ns(), 0), True
@@ -150,7 +158,8 @@ class Passes:
 
     def end_rare(self, _: Any) -> None:
         """A forward pass in the eval state is over."""
-        self.evaluated = (self.evaluated[0], time_ns())
+        if not on_whose_behalf():
+            self.evaluated = (self.evaluated[0], time_ns())
 
     def end_outermost(self, output: Any) -> None:
         """A forward pass of training is over, and none around it goes on."""
@@ -185,24 +194,14 @@ class Passes:
         self.clock.follow()  # what follows is of training
 
 
-class _Hook(Hook):
-    __slots__ = ()
+class _Begin(Hook):
+    __slots__ = ("_passes", "_looked_at", "_with_gradients")
 
-    @classmethod
-    def of(cls, passes: Passes) -> "_Hook":
-        made = cls()
-        made._passes = passes  # type: ignore[attr-defined]
-        return made
-
-
-class _Begin(_Hook):
-    __slots__ = ("_passes", "_compiling", "_with_gradients")
-
-    def __init__(self, passes: Passes, compiling: Optional[Callable[[], bool]], with_gradients: Callable[[], bool]) -> None:
-        self._passes, self._compiling, self._with_gradients = passes, compiling, with_gradients
+    def __init__(self, passes: Passes, looked_at: Callable[[Any], bool], with_gradients: Callable[[], bool]) -> None:
+        self._passes, self._looked_at, self._with_gradients = passes, looked_at, with_gradients
 
     def __call__(self, module: Any, inputs: Any) -> None:
-        if self._compiling is not None and self._compiling():
+        if self._looked_at(inputs):
             return
         passes = self._passes
         if not passes.sink.active:
@@ -220,14 +219,14 @@ class _Begin(_Hook):
             passes.sink.failed("phases", error)
 
 
-class _End(_Hook):
-    __slots__ = ("_passes", "_compiling")
+class _End(Hook):
+    __slots__ = ("_passes", "_looked_at")
 
-    def __init__(self, passes: Passes, compiling: Optional[Callable[[], bool]]) -> None:
-        self._passes, self._compiling = passes, compiling
+    def __init__(self, passes: Passes, looked_at: Callable[[Any], bool]) -> None:
+        self._passes, self._looked_at = passes, looked_at
 
     def __call__(self, module: Any, inputs: Any, output: Any) -> None:
-        if self._compiling is not None and self._compiling():
+        if self._looked_at(inputs):
             return
         passes = self._passes
         forward = passes.forward
@@ -243,49 +242,18 @@ class _End(_Hook):
             passes.sink.failed("phases", error)
 
 
-class _Traced(_Hook):
-    """A function of the library where a compiler may trace the hook: it finds nothing to call."""
+class _Native(Hook):
+    """A function of the library, where the model is run: who looks at it finds nothing to call. Keeps ``passes``, of which the
+    function only borrows."""
 
-    __slots__ = ("_passes", "_compiling", "_function")
+    __slots__ = ("_passes", "_looked_at", "_function")
 
-    def __init__(self, passes: Passes, function: Callable[..., None], compiling: Callable[[], bool]) -> None:
-        self._passes, self._function, self._compiling = passes, function, compiling
+    def __init__(self, passes: Passes, function: Callable[..., None], looked_at: Callable[[Any], bool]) -> None:
+        self._passes, self._function, self._looked_at = passes, function, looked_at
 
-    def __call__(self, *given: Any) -> None:
-        if not self._compiling():
-            self._function(*given)
-
-
-def _native_hook(passes: Passes, function: Callable[..., None], compiling: Optional[Callable[[], bool]]) -> _Hook:
-    """It keeps ``passes``, of which the function only borrows."""
-    if compiling is not None:
-        return _Traced(passes, function, compiling)
-    # Of a class of its own, whose method is the function: nothing of Python is between.
-    return type("_Native", (_Hook,), {"__slots__": ("_passes",), "__call__": staticmethod(function)}).of(passes)  # type: ignore
-
-
-
-class _Scripted:
-    """``torch.jit.script`` compiles hooks: it gets the model, or its copy, without ours, which stay away."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = weakref.ref(model)
-
-    def __call__(self) -> Any:
-        model = self._model()
-        for module in model.modules():
-            for hooks in (module._forward_pre_hooks, module._forward_hooks):
-                for key, hook in list(hooks.items()):
-                    if is_ours(hook):
-                        del hooks[key]
-        model.__dict__.pop(_SCRIPTED, None)
-        return model
-
-    def __deepcopy__(self, memo: Any) -> "_Scripted":
-        return _Scripted(memo.get(id(self._model()), self._model()))
-
-    def __reduce__(self) -> Any:
-        return functools.partial, (self._model().get_submodule, "")  # gives the copy itself
+    def __call__(self, module: Any, inputs: Any, *output: Any) -> None:
+        if not self._looked_at(inputs):
+            self._function(module, inputs, *output)
 
 
 def _first_with_gradient(output: Any) -> Any:
