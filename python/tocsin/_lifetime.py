@@ -6,10 +6,13 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
+from ._child_end import ChildEnd
+
 EXIT_STOPPED = 77
 
 _hook: Optional[Any] = None
 _registered = False
+_child_end: Optional[ChildEnd] = None
 _seen: Optional[int] = None  # id() of what had been raised when the hook was opened
 
 
@@ -38,12 +41,14 @@ def open_hook() -> Optional[Any]:
 
 def keep(hook: Any) -> None:
     """From now on this is the process's hook, if it is on."""
-    global _hook, _registered, _seen
+    global _hook, _registered, _seen, _child_end
     if not _registered:
         _registered = True
         atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
+    if hook.enabled and (_child_end is None or not _child_end.is_of_this_process()):
+        _child_end = ChildEnd(open_hook, ending_of)
     _hook = hook if hook.enabled else None
     _seen = id(getattr(sys, "last_value", None))
 
@@ -60,11 +65,19 @@ def ending_of(kind: Any, error: Any) -> Dict[str, Any]:
         return {}
     if issubclass(kind, SystemExit):
         code = error.code if isinstance(error.code, int) else (0 if error.code is None else 1)
-        outcome = {0: "completed", EXIT_STOPPED: "stopped_by_rule"}.get(code, "failed")
-        return {"outcome": outcome, "exit_code": code}
+        return ending_with(code, error.__context__)
     if issubclass(kind, KeyboardInterrupt):
         return {"outcome": "interrupted"}
     return {"outcome": "failed", "error": f"{kind.__name__}: {error}"[:500]}
+
+
+def ending_with(code: int, cause: Any = None) -> Dict[str, Any]:
+    """Of a process that ends with an exit status. ``cause``: what was raised before it was chosen, if anything was."""
+    outcome = {0: "completed", EXIT_STOPPED: "stopped_by_rule"}.get(code, "failed")
+    ending: Dict[str, Any] = {"outcome": outcome, "exit_code": code}
+    if outcome == "failed" and isinstance(cause, Exception):  # torch.multiprocessing ends a rank so
+        ending["error"] = f"{type(cause).__name__}: {cause}"[:500]
+    return ending
 
 
 def _uid(job: str, run: str) -> str:

@@ -364,6 +364,15 @@ class Hook(OriginalNames, ReadsBack, Steering):
                 ending["issues_told"] = self.judge.tell_all()
             self._client.close_at_exit(ending, int(timeout * 1000))
 
+    def closing(self) -> bool:
+        """``close()`` goes on, on this or another thread."""
+        return self._lock.locked()
+
+    @property
+    def acknowledged(self) -> bool:
+        """The script has said that it ends because it was asked to stop."""
+        return bool(self._commands.acknowledged)
+
     def _end(self, outcome: str, error: Optional[str],
              exit_code: Optional[int]) -> Optional[Dict[str, Any]]:
         """Says what is left to say, and switches off. The last record, if there is one to send."""

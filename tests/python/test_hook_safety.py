@@ -176,8 +176,10 @@ ENDINGS = [
     ("sys.exit('gone wrong')", 1, {"outcome": "failed", "exit_code": 1}),
     ("raise ValueError('bad batch')", 1, {"outcome": "failed", "exit_code": 1, "error": "ValueError: bad batch"}),
     ("sys.exit(tocsin.EXIT_STOPPED)", 77, {"outcome": "failed", "exit_code": 77}),  # no stop was asked for
-    ("os._exit(3)", 3, None),
-    ("os._exit(0)", 0, None),
+    ("os._exit(3)", 3, {"outcome": "failed", "exit_code": 3}),
+    ("os._exit(0)", 0, {"outcome": "completed", "exit_code": 0}),
+    ("os._exit(77)", 77, {"outcome": "failed", "exit_code": 77}),  # no stop was asked for
+    ("import ctypes; ctypes.CDLL(None)._exit(0)", 0, None),
     ("os.kill(os.getpid(), 9)", -9, None),
 ]
 
