@@ -30,7 +30,8 @@ DTYPES = {name: _vocabulary.DTYPES[word] for name, word in {
     "bool": "bool", "complex64": "c64", "complex128": "c128",
 }.items()}
 # Flags of a row (docs/wire.md, meta).
-FLAG_APPROXIMATE, FLAG_SPARSE, FLAG_UNSCALED, FLAG_SKIPPED, FLAG_EMPTY_HERE = 1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 22
+FLAG_APPROXIMATE, FLAG_SPARSE, FLAG_UNSCALED, FLAG_PARTIAL = 1 << 16, 1 << 17, 1 << 18, 1 << 19
+FLAG_SKIPPED, FLAG_NOT_TRAINABLE, FLAG_EMPTY_HERE = 1 << 20, 1 << 21, 1 << 22
 
 _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 

@@ -273,6 +273,10 @@ class Sink(LateValues):
         """Statistics of any array or tensor, if its collection is due at this step, and with ``raw`` its elements.
         ``collection``, ``role``, ``op_type``: as of ``tensor()``, at the first time that the name is published."""
         detached = value.detach() if hasattr(value, "detach") else value
+        flags = 0
+        if hasattr(detached, "to_local"):
+            from .adapters.torch_roles import piece_of
+            detached, flags = piece_of(detached)
         identity = self._tensors.get(name)
         if identity is None:
             bounded(self._tensors)
@@ -280,14 +284,14 @@ class Sink(LateValues):
                 name, dtype=detached.dtype, shape=detached.shape, collection=collection, role=role,
                 op_type=op_type)
         if hasattr(detached, "data_ptr") and detached.device.type != "cpu":
-            self._publish_on_device(identity, detached, raw)
+            self._publish_on_device(identity, detached, raw, flags)
             return
         described = describe(identity, detached)
         if described is None:
             raise TypeError(f"{name}: a {type(value).__name__} of {detached.dtype} has no memory that "
                             "can be read")
         tensor, keep = described
-        tensor.flags |= _client.TENSOR_RAW if raw else 0
+        tensor.flags |= flags | (_client.TENSOR_RAW if raw else 0)
         self.publish_lent(ctypes.byref(tensor), 1)
         del keep
 
@@ -351,14 +355,14 @@ class Sink(LateValues):
         except Exception as error:  # noqa: BLE001
             self.errors.add("training", error)
 
-    def _publish_on_device(self, identity: int, tensor: Any, raw: bool) -> None:
+    def _publish_on_device(self, identity: int, tensor: Any, raw: bool, flags: int = 0) -> None:
         from .adapters.torch_device import device_rows
         from .adapters.torch_raw import publish_copies
         due = self.due_of([identity])[0]
         if due == _client.DUE_RAW or (due and raw):
-            publish_copies(self, [(identity, tensor, 0)], raw=raw)
+            publish_copies(self, [(identity, tensor, flags)], raw=raw)
         elif due:
-            rows = device_rows([(identity, tensor, 0)], None, self.device_counts)
+            rows = device_rows([(identity, tensor, flags)], None, self.device_counts)
             if rows is not None:
                 self.publish_rows(*rows)
 

@@ -20,6 +20,7 @@ from .torch_modules import Modules, path_of
 from .torch_names import is_sharded, is_wrapped, plain_name
 from .torch_phases import Passes, can_be_timed
 from .torch_preflight import Preflight
+from .torch_roles import Roles
 from .torch_scaling import Scaling, scaling_of
 from .torch_staging import capturing
 from .torch_zero import count, held, is_deepspeed, parts
@@ -328,16 +329,21 @@ class TorchAdapter:
     def _warm(self) -> None:
         parameters = [parameter for _, parameter in self._named_parameters()]
         self._on_device = not all(torch_capture.on_host(parameter) for parameter in parameters)
-        if parameters and self._sink.publishes(is_sharded(self._model(), parameters)):
+        if self._on_device and (self._sink.publishes(False) or self._told_here(Roles(self._model()))):
             warm(parameters, self._sink.device_counts)
+
+    def _told_here(self, roles: Roles) -> List[Tuple[str, Any]]:
+        """Those whose tensors this rank publishes: of what all hold alike one rank does."""
+        return [(name, parameter) for name, parameter in self._named_parameters()
+                if self._sink.publishes(roles.publishes(parameter))]
 
     def _prepare(self) -> None:
         """Registers names and makes the descriptors; again whenever the optimizer's list grows."""
-        named = self._named_parameters()
-        self._publishes = self._sink.publishes(
-            is_sharded(self._model(), [parameter for _, parameter in named]))
+        roles = Roles(self._model())
+        named = self._told_here(roles)
+        self._publishes = bool(named) or self._sink.publishes(False)
         # A rank that publishes nothing tells no names.
-        self._capture = Capture(self._sink, named) if self._publishes else None
+        self._capture = Capture(self._sink, named, roles) if self._publishes else None
         self._known_count = self._count()
 
     def _count(self) -> int:

@@ -9,6 +9,7 @@ from ..sink import Sink
 from .torch_device import device_rows
 from .torch_names import local
 from .torch_raw import publish_copies
+from .torch_roles import Roles
 from .torch_scaling import Scaling
 
 
@@ -16,14 +17,14 @@ class _Slot:
     """A parameter with the two descriptors that stand for it in the call of a sampled step."""
 
     __slots__ = ("parameter", "weight", "gradient", "weight_id", "gradient_id", "weight_pointer",
-                 "gradient_pointer", "keep", "on_host", "sharded", "empty")
+                 "gradient_pointer", "keep", "on_host", "sharded", "part", "here")
 
 
 class Capture:
     """The parameters of one optimizer, made ready once: a sampled step only looks where they lie."""
 
-    def __init__(self, sink: Sink, named: List[Tuple[str, Any]]) -> None:
-        """Registers the names of all (name, parameter)."""
+    def __init__(self, sink: Sink, named: List[Tuple[str, Any]], roles: Optional[Roles] = None) -> None:
+        """Registers the names of all (name, parameter). ``roles``: which of them other ranks hold something else under."""
         self._sink = sink
         self._array = (_client.Tensor * max(2 * len(named), 1))()
         self._slots: List[_Slot] = []
@@ -45,7 +46,8 @@ class Capture:
             slot.keep = [None, None]
             slot.on_host = on_host(parameter)
             slot.sharded = hasattr(parameter, "to_local")  # its own pointer is none
-            slot.empty = False
+            slot.part = _client.FLAG_PARTIAL if roles is not None and roles.is_part(parameter) else 0
+            slot.here = slot.part
             self._point_nowhere(slot)
             self._slots.append(slot)
 
@@ -72,13 +74,13 @@ class Capture:
             pointer = parameter.data_ptr() if slot.on_host else 0
             if slot.on_host and pointer != slot.weight_pointer and not on_host(parameter):
                 slot.on_host = False  # it has moved
-                self._mark(slot, False)
+                self._mark(slot, slot.part)
                 self._point_nowhere(slot)
             if not slot.on_host:
                 weight = local(parameter.detach()) if slot.sharded else parameter
-                here = _client.FLAG_EMPTY_HERE if weight.numel() == 0 else 0  # as _mark() says
+                here = _here(slot, weight)
                 on_device.append((slot.weight_id, weight, here))
-                if gradient is not None or here:
+                if gradient is not None or here & _client.FLAG_EMPTY_HERE:
                     if gradient is not None and gradient.is_sparse:
                         here |= _client.FLAG_SPARSE  # its statistics are of stored rows
                     on_device.append((slot.gradient_id, weight if gradient is None else gradient, flags | here))
@@ -87,7 +89,7 @@ class Capture:
             if pointer != slot.weight_pointer:
                 self._point(slot, 1, slot.weight, slot.weight_id, parameter, kept)
                 slot.weight_pointer = pointer
-                self._mark(slot, parameter.numel() == 0)
+            self._mark(slot, _here(slot, parameter))
             if gradient is None:
                 if slot.gradient_pointer != 0:
                     _point_to_nothing(slot.gradient, slot.gradient_id)
@@ -142,15 +144,13 @@ class Capture:
         if self._flags != (weights, gradients):
             self._flags = weights, gradients
             for slot in self._slots:
-                here = _client.FLAG_EMPTY_HERE if slot.empty else 0
-                slot.weight.flags, slot.gradient.flags = weights | here, gradients | here
+                slot.weight.flags, slot.gradient.flags = weights | slot.here, gradients | slot.here
 
-    def _mark(self, slot: _Slot, empty: bool) -> None:
-        """Of a shard without elements a row says that this rank has none, so that nobody waits for it."""
-        if slot.empty != empty:
-            slot.empty = empty
+    def _mark(self, slot: _Slot, here: int) -> None:
+        """``here``: what its rows say of it on this rank."""
+        if slot.here != here:
+            slot.here = here
             weights, gradients = self._flags
-            here = _client.FLAG_EMPTY_HERE if empty else 0
             slot.weight.flags, slot.gradient.flags = weights | here, gradients | here
 
     def _point_gradient(self, slot: _Slot, gradient: Any, divisor: float, kept: List[Any]) -> None:
@@ -189,6 +189,17 @@ def _mark_sparse(slot: _Slot, sparse: bool) -> None:
     """The statistics of a sparse gradient are of its stored rows; whoever reads them is told so."""
     others = slot.gradient.flags & ~_client.FLAG_SPARSE
     slot.gradient.flags = others | _client.FLAG_SPARSE if sparse else others
+
+
+def _here(slot: _Slot, local_part: Any) -> int:
+    """Row flags of what lies here. Of a shard without elements a row says that this rank has none, so that nobody waits
+    for it; one that was frozen stays in the optimizer's list."""
+    flags: int = slot.part
+    if not slot.parameter.requires_grad:
+        flags |= _client.FLAG_NOT_TRAINABLE
+    if local_part.numel() == 0:
+        flags |= _client.FLAG_EMPTY_HERE
+    return flags
 
 
 def on_host(tensor: Any) -> bool:

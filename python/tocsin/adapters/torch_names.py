@@ -21,7 +21,7 @@ def is_wrapped(model: Any) -> bool:
 
 
 def is_sharded(model: Any, parameters: List[Any]) -> bool:
-    if any(hasattr(parameter, "to_local") for parameter in parameters[:1]):
+    if any(hasattr(parameter, "to_local") for parameter in parameters):
         return True
     modules = getattr(model, "modules", None)
     return modules is not None and any("FullyShardedDataParallel" == type(module).__name__
