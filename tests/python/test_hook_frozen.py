@@ -173,3 +173,20 @@ def test_a_negative_weight_decay(out, capfd):
     told = Telemetry(out).lifecycles("preflight")[0]["findings"]
     assert told == [{"kind": "decay_negative", "model": "Net", "count": 1, "names": ["-0.01"]}]
     assert "its weight decay is negative: -0.01" in capfd.readouterr().err
+
+
+def test_rows_of_what_is_frozen_on_the_way_say_so(out):
+    """It stays in the optimizer's list, and rules of updates leave it alone from then on."""
+    model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"every": "1 step", "overhead": "100%", "collections": ["weights", "gradients"]})
+    for step in range(6):
+        model[0].weight.requires_grad_(step not in (2, 3))
+        optimizer.zero_grad(set_to_none=True)
+        model(torch.randn(4, 16)).square().mean().backward()
+        optimizer.step()
+    hook.close()
+    told = Telemetry(out)
+    frozen = [bool(told.summaries(step)["0.weight"]["meta"] & 1 << 21) for step in range(6)]
+    assert frozen == [False, False, True, True, False, False]
+    assert not any(told.summaries(step)["1.weight"]["meta"] & 1 << 21 for step in range(6))

@@ -96,7 +96,8 @@ class Capture:
                     slot.gradient_pointer = 0
                 continue
             self._point_gradient(slot, gradient, divisor, kept)
-        plain = filled and divisor == 1.0 and all(slot.on_host and not slot.sharded for slot in self._slots)
+        plain = filled and divisor == 1.0 and all(slot.on_host and not slot.sharded and slot.parameter.requires_grad
+                                                  for slot in self._slots)
         self._weights = [slot.weight_pointer for slot in self._slots] if plain else []
         self._gradients = [slot.gradient_pointer for slot in self._slots]
         if filled:
@@ -125,7 +126,7 @@ class Capture:
             gradients = [parameter.grad.data_ptr() for parameter in parameters]
         except (AttributeError, RuntimeError, NotImplementedError):  # one has none, or is sparse
             return False
-        if weights != self._weights:
+        if weights != self._weights or not all([parameter.requires_grad for parameter in parameters]):
             return False
         if gradients != self._gradients:
             for slot, pointer in zip(self._slots, gradients):
