@@ -1,13 +1,13 @@
 """Times of phases: names of spans and of their arguments."""
 
 import json
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from . import _client
 from ._contain import Errors
 
 # Distinct ones; each is a name that every reader keeps.
-MAX_NAMES = MAX_ARGUMENTS = 1000
+MAX_NAMES = MAX_ARGUMENTS = MAX_TRACKS = 1000
 REST = "(others)"  # the name of what comes beyond
 
 
@@ -17,10 +17,10 @@ class Spans:
         self._errors = errors
         self._names = 0
         self._ids: Dict[Tuple[int, str], int] = {}
-        self._arguments = 0
+        self._arguments = self._tracks = 0
 
-    def add(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
-        """``start`` and ``duration`` in nanoseconds; duration -1: an instant."""
+    def add(self, name: str, start: int, duration: int, args: Mapping[str, Any], track: Optional[str] = None) -> None:
+        """``start`` and ``duration`` in nanoseconds; duration -1: an instant. ``track``: None: ``phase``."""
         if (_client.NAME_SPAN, name) not in self._ids and name != REST:
             if self._names >= MAX_NAMES:
                 self._errors.add("span", ValueError(
@@ -30,13 +30,21 @@ class Spans:
             else:
                 self._names += 1
         arguments = self._arguments_id(args) if args else 0
-        self._client.span(self._id(_client.NAME_SPAN, name), 0, start, duration, arguments)
+        where = 0 if track is None else self._track_id(track)
+        self._client.span(self._id(_client.NAME_SPAN, name), where, start, duration, arguments)
 
     def _id(self, kind: int, text: str) -> int:
         found = self._ids.get((kind, text))
         if found is None:
             found = self._ids[(kind, text)] = self._client.name(kind, text)
         return found
+
+    def _track_id(self, track: str) -> int:
+        if (_client.NAME_TRACK, track) not in self._ids:
+            if self._tracks >= MAX_TRACKS:
+                raise ValueError(f"more than {MAX_TRACKS} tracks: a track is a place where spans follow each other")
+            self._tracks += 1
+        return self._id(_client.NAME_TRACK, track)
 
     def _arguments_id(self, args: Mapping[str, Any]) -> int:
         text = json.dumps(args, default=str)

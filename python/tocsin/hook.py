@@ -215,13 +215,14 @@ class Hook(OriginalNames, ReadsBack, Steering):
     # ---- spans
 
     @contextmanager
-    def span(self, name: str, **args: Any) -> Iterator[None]:
-        """Time of a phase: ``with hook.span("data"): …``."""
+    def span(self, name: str, *, track: Optional[str] = None, **args: Any) -> Iterator[None]:
+        """Time of a phase: ``with hook.span("data"): …``. ``track``: another than ``phase``, where rules look for calls of
+        operators (``op.cpu``, ``op.gpu/0``) or loading processes (``dataloader/0``): docs/wire.md."""
         start = time.time_ns()
         try:
             yield
         finally:
-            self._span(name, start, time.time_ns() - start, args)
+            self._span(name, start, time.time_ns() - start, args, track)
 
     def phase(self, name: str) -> ContextManager[None]:
         """``with hook.phase("forward"): …``, for every step: ``data_wait``, ``forward``, ``backward``,
@@ -244,8 +245,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._span(name, time.time_ns(), -1, args)
 
     @contained()
-    def _span(self, name: str, start: int, duration: int, args: Mapping[str, Any]) -> None:
-        self._spans.add(name, start, duration, args)
+    def _span(self, name: str, start: int, duration: int, args: Mapping[str, Any], track: Optional[str] = None) -> None:
+        self._spans.add(name, start, duration, args, track)
 
     # ---- stopping
 

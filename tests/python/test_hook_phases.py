@@ -275,3 +275,17 @@ def test_what_the_library_cannot_hook_is_left_to_python(out):
     assert len(seen) == 1 and not hook.stats()["hook_errors_total"]
     assert [phases(out, step).count("backward") for step in range(4)] == [1, 1, 1, 0]
     assert [phases(out, step).count("forward") for step in range(4)] == [1] * 4
+
+
+def test_a_span_stands_on_the_track_that_the_script_names(out):
+    hook = tocsin.watch(out=out)
+    with hook.span("aten::mm", track="op.cpu"):
+        pass
+    with hook.span("load"):
+        pass
+    hook.step()
+    hook.close()
+    assert hook.stats()["hook_errors_total"] == {}
+    told = Telemetry(out)
+    tracks = {told.names[row["name"]]: told.names[row["track"]] for frame in told.of_kind(wire.SPAN) for row in frame.rows}
+    assert tracks["aten::mm"] == "op.cpu" and tracks["load"] == "phase"
