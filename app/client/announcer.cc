@@ -132,7 +132,7 @@ void Announcer::skipped_raw(std::string_view reason) {
   frames_.lifecycle(report);
 }
 
-void Announcer::stretched(std::int64_t factor) {
+void Announcer::stretched(std::int64_t factor, core::ValueMap thinned) {
   Lifecycle report = gap(Precedence::statistics, "overhead");
   report.first_step = steps_.step() + 1;
   frames_.lifecycle(report);
@@ -140,6 +140,7 @@ void Announcer::stretched(std::int64_t factor) {
   applied.event = LifecycleEvent::applied;
   applied.version = "governor/" + std::to_string(factor);
   applied.effective_step = steps_.step() + 1;
+  applied.left_out = std::move(thinned);
   frames_.lifecycle(applied);
 }
 

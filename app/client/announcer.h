@@ -47,8 +47,8 @@ class Announcer {
   void delivery_failed(std::string_view why);
   /// Elements of a tensor were asked for and do not go out from this step on: a `gap`.
   void skipped_raw(std::string_view reason);
-  /// From the next step on the governor's factor is another.
-  void stretched(std::int64_t factor);
+  /// From the next step on the governor's factor is another. `thinned`: factor by collection.
+  void stretched(std::int64_t factor, core::ValueMap thinned);
   /// A command was answered: `applied` is a record of its own beside the acknowledgement.
   void answered(core::Ack ack);
   void ack(core::Ack ack);

@@ -1,5 +1,6 @@
 #include "app/client/capture_control.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ core::Ack answer_to(const core::Command& command, std::string_view phase, std::s
   return ack;
 }
 
+bool is_small(std::string_view collection) {
+  return collection == "losses" || collection == "labels" || collection == "predictions";
+}
+
 }  // namespace
 
 CaptureControl::CaptureControl(CapturePlan plan, const core::Clock& clock)
@@ -51,6 +56,7 @@ std::uint64_t CaptureControl::collection(std::string_view name) {
   if (bit == 0) return 0;
   const std::uint64_t id = core::name_hash(name);
   collections_[id] = bit;
+  small_.reset();
   forget_due();
   return id;
 }
@@ -61,10 +67,41 @@ CollectionMask CaptureControl::mask_of(std::uint64_t collection) const {
   return at == collections_.end() ? 0 : at->second;
 }
 
+CollectionMask CaptureControl::small() {
+  if (!small_) {
+    small_ = 0;
+    for (const auto& [collection, bit] : plan_.all()) {
+      if (is_small(collection->name)) *small_ |= bit;
+    }
+  }
+  return *small_;
+}
+
+core::ValueMap CaptureControl::thinned() const {
+  core::ValueMap out;
+  for (const auto& [collection, bit] : plan_.all()) {
+    const Governor::Stretch& stretch = governor_.stretch();
+    const std::int64_t factor = is_small(collection->name) ? stretch.small : stretch.costly;
+    if (factor > 1) out.emplace_back(collection->name, factor);
+  }
+  return out;
+}
+
+// Grids in time advance with the first question, which is that with the larger factor; those in
+// steps of the smaller one have all points of the larger one.
+CollectionMask CaptureControl::due_at(core::Mode mode, std::int64_t step) {
+  const auto [costly, little] = governor_.stretch();
+  const core::Duration now = clock_.monotonic();
+  const CollectionMask wide = plan_.due(mode, step, std::max(costly, little), now);
+  if (costly == little) return wide;
+  const CollectionMask dense = costly < little ? ~small() : small();
+  return wide | (plan_.due(mode, step, std::min(costly, little), now) & dense);
+}
+
 CollectionMask CaptureControl::due(const StepCounter& steps) {
   if (paused_) return 0;
   if (!due_) {
-    due_ = plan_.due(steps.mode(), steps.step(), governor_.stretch(), clock_.monotonic());
+    due_ = due_at(steps.mode(), steps.step());
   }
   return *due_;
 }
@@ -73,8 +110,7 @@ CollectionMask CaptureControl::due_ahead(std::uint32_t ahead, const StepCounter&
   if (ahead == 0 || paused_) return due(steps);
   const std::int64_t step = steps.step() + ahead;
   if (!due_ahead_ || due_ahead_->first != step) {
-    due_ahead_.emplace(step,
-                       plan_.due(steps.mode(), step, governor_.stretch(), clock_.monotonic()));
+    due_ahead_.emplace(step, due_at(steps.mode(), step));
   }
   return due_ahead_->second;
 }
@@ -99,6 +135,7 @@ bool CaptureControl::scalars_due(std::int64_t step) const {
 
 core::Status CaptureControl::define(const std::vector<CollectionConfig>& collections) {
   forget_due();
+  small_.reset();
   return plan_.define(collections);
 }
 
@@ -106,10 +143,11 @@ core::Duration CaptureControl::measuring_since() const {
   return sampling_since_.count() >= 0 ? sampling_since_ : clock_.monotonic();
 }
 
-void CaptureControl::measured(core::Duration since) {
+void CaptureControl::measured(core::Duration since, CollectionMask of) {
   sampling_since_ = core::Duration{-1};
   const core::Duration spent = clock_.monotonic() - since;
-  governor_.sampled(spent);
+  const bool all_small = of != 0 ? (of & small()) != 0 : (due_.value_or(0) & ~small()) == 0;
+  governor_.sampled(spent, all_small ? Governor::Kind::small : Governor::Kind::costly);
   cost_ += spent;
 }
 
@@ -144,6 +182,7 @@ CaptureChange CaptureControl::step_begins(std::int64_t step) {
   if (!out.plan) return out;
   // The union is made anew: what two have asked for stays while one of them wants it.
   plan_.restore();
+  small_.reset();
   std::vector<std::string> refused;
   paused_ = false;
   for (const auto& [slot, command] : active_) {

@@ -3,6 +3,7 @@
 // grid.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -62,15 +63,19 @@ class CaptureControl {
   [[nodiscard]] core::Duration measuring_since() const;
   /// False: due() will say 0 for the present step, whenever it is asked. Asks nothing itself.
   [[nodiscard]] bool may_be_due(const StepCounter& steps) const {
-    return !paused_ && plan_.may_be_due(steps.mode(), steps.step(), governor_.stretch());
+    const Governor::Stretch& stretch = governor_.stretch();
+    return !paused_ &&
+           plan_.may_be_due(steps.mode(), steps.step(), std::min(stretch.costly, stretch.small));
   }
   /// Somebody has asked for a pause: no tensor is due, whatever plans say. Scalars, steps and times go on.
   [[nodiscard]] bool paused() const noexcept { return paused_; }
-  /// Statistics were taken, from `since` to now.
-  void measured(core::Duration since);
+  /// Statistics were taken, from `since` to now, of tensors of these collections; 0: of whatever is due.
+  void measured(core::Duration since, CollectionMask of = 0);
   /// Other threads worked so long on what was captured: it counts as capturing.
   void worked(core::Duration cost);
   [[nodiscard]] const Governor& governor() const noexcept { return governor_; }
+  /// What the governor takes from whom: factor by collection.
+  [[nodiscard]] core::ValueMap thinned() const;
   [[nodiscard]] core::Duration cost() const noexcept { return cost_; }
 
   // ---- steps and commands
@@ -89,6 +94,9 @@ class CaptureControl {
 
  private:
   [[nodiscard]] CollectionMask mask_of(std::uint64_t collection) const;
+  /// Collections that cost next to nothing, and go by the governor's small factor.
+  CollectionMask small();
+  CollectionMask due_at(core::Mode mode, std::int64_t step);
   core::Ack apply(const core::Command& command, std::int64_t step);
   std::optional<bool> extend(const core::Command& command, std::vector<std::string>& refused);
   bool end_asked(std::int64_t step, std::vector<core::Ack>& answers);
@@ -106,6 +114,7 @@ class CaptureControl {
   std::map<std::string, core::Command> active_;  // by slot; part of the plan
   bool withdrawn_ = false;                       // something that was in effect
   bool paused_ = false;                          // one of those in effect says so
+  std::optional<CollectionMask> small_;          // until the plan changes
   std::uint64_t sampled_steps_ = 0;
   core::Duration cost_{0};
 };

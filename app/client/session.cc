@@ -103,12 +103,14 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   admit(tensors, due);
   const CollectionMask raw = raw_.of(capture_.plan(), kAnyCollection);
   std::size_t written = 0;
+  CollectionMask of = 0;
   for (const LentTensor& tensor : tensors) {
     const Name* name = known(tensor.id);
     const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
     if (name == nullptr || (name->collections & wanted) == 0) continue;
     if (!reduce(tensor, *name, wanted)) continue;
     ++written;
+    of |= name->collections & wanted;
     if ((name->collections & wanted & raw) != 0 || (tensor.raw && raw_.on())) {
       raw_.copy(tensor, *name);
     }
@@ -116,7 +118,7 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   raw_.sent();
   if (written > 0) steps_.touch();
   if (tensors.size() >= kManyTensors) frames_.flush();
-  capture_.measured(since);
+  capture_.measured(since, of);
   return written;
 }
 
@@ -191,16 +193,18 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
   const core::Duration since = clock_.monotonic();
   announcer_.ensure_started();
   std::size_t written = 0;
+  CollectionMask of = 0;
   for (core::SummaryRow row : rows) {
     const Name* name = known(row.name);
     if (name == nullptr) continue;
     if ((row.meta & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(name->dtype);
     if ((row.meta >> 8 & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(name->role) << 8;
     frames_.add(row);
+    of |= name->collections;
     ++written;
   }
   if (written > 0) steps_.touch();
-  capture_.measured(since);
+  capture_.measured(since, of);
   return written;
 }
 
@@ -268,9 +272,9 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   const Moment now = moment();
   frames_.add_step_end(now, micro_steps, optimizer_skipped);
   if (capture_.step_ends(steps_, now.monotonic)) {
-    const std::int64_t factor = capture_.governor().stretch();
-    frames_.set_degraded(factor > 1);
-    announcer_.stretched(factor);
+    const Governor::Stretch& stretch = capture_.governor().stretch();
+    frames_.set_degraded(stretch.costly > 1 || stretch.small > 1);
+    announcer_.stretched(stretch.costly, capture_.thinned());
   }
   steps_.next(now);
   train_step_ = steps_.of(Mode::train);

@@ -7,6 +7,17 @@ namespace tocsin::app::client {
 
 using core::ValueMap;
 
+namespace {
+
+/// What the governor takes, and from whom.
+ValueMap governed(const CaptureControl& capture) {
+  const Governor::Stretch& stretch = capture.governor().stretch();
+  return {
+      {"factor", stretch.costly}, {"small_factor", stretch.small}, {"thinned", capture.thinned()}};
+}
+
+}  // namespace
+
 ValueMap Session::counters() const {
   const std::lock_guard lock(mutex_);
   const StepCounter::Steps& steps = steps_.steps();
@@ -43,7 +54,8 @@ ValueMap Session::counters() const {
       {"errors_total", frames_.errors()},
       {"hook_seconds_total", static_cast<double>(capture_.cost().count()) * 1e-9},
       {"overhead_share", governor.share()},
-      {"effective_interval", capture_.plan().smallest_every() * governor.stretch()},
+      {"effective_interval", capture_.plan().smallest_every() * governor.stretch().costly},
+      {"governor", governed(capture_)},
       {"delta_bytes", statistics_.kept_bytes()},
       {"delta_left_out", std::move(left_out)},
       {"views_left_out_total", not_gathered_},

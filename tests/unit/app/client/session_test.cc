@@ -350,6 +350,34 @@ TEST_F(SessionTest, SlowCaptureIsStretchedAndSaysSo) {
   EXPECT_EQ(drained.lifecycles(LifecycleEvent::gap)[0].reason, "overhead");
   EXPECT_LT(drained.of(FrameKind::summary).size(), 20U);
   EXPECT_EQ(drained.frames.back().view().header().flags, core::frame_flag::kDegraded);
+  const core::ValueMap thinned{{"gradients", std::int64_t{2}}};
+  EXPECT_EQ(drained.lifecycles(LifecycleEvent::applied)[0].left_out, core::Value(thinned));
+  EXPECT_NE(core::to_json(session.counters()).find(R"("thinned":{"gradients":)"),
+            std::string::npos);
+}
+
+TEST_F(SessionTest, LabelsKeepTheirGridWhateverGradientsCost) {
+  Session session = open("{every: 1 step, collections: [gradients, labels]}");
+  const std::uint64_t gradient = session.name("gradient/w", tensor_info());
+  NameInfo info = tensor_info();
+  info.role = core::Role::label;
+  const std::uint64_t label = session.name("targets", info);
+  const std::vector<float> values{1};
+  int gradients = 0;
+  int labels = 0;
+  for (int step = 0; step < 200; ++step) {
+    std::vector<std::uint8_t> due(2);
+    session.due_of(std::array<std::uint64_t, 2>{gradient, label}, 0, due);
+    if (due[0] != 0 && session.due(0)) {
+      clock_.advance(milliseconds(5));
+      gradients += static_cast<int>(session.tensors(std::array{lend(gradient, values)}));
+    }
+    if (due[1] != 0) labels += static_cast<int>(session.tensors(std::array{lend(label, values)}));
+    clock_.advance(milliseconds(10));
+    session.step_end(false, 1);
+  }
+  EXPECT_EQ(labels, 200);
+  EXPECT_LT(gradients, 60);
 }
 
 TEST_F(SessionTest, SkippedUpdatesAndMicroStepsStandInTheStepEnd) {
