@@ -18,9 +18,6 @@ using core::NotificationKind;
 using core::WallTime;
 
 constexpr core::Duration kCloseMaxAge = std::chrono::hours(24 * 7);
-/// Of the issues in one message: it must fit into a record together with its rendered form.
-constexpr std::size_t kMaxMessageBytes = std::size_t{320} * 1024;
-
 bool knows(const TellLog& log, const IssueState& issue) {
   const auto found = log.told.find(issue.key);
   return found != log.told.end() && found->second.episode == issue.episode;
@@ -246,12 +243,6 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
   decision.changed = true;
 }
 
-/// The report that tells of a mention: an earlier episode has its own.
-const core::Issue& report_of(const Mention& mention) {
-  const auto past = mention.state->past.find(mention.episode);
-  return past == mention.state->past.end() ? mention.state->issue : past->second;
-}
-
 core::NotifiedIssue line(const Mention& mention, WallTime tick) {
   core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention)};
   if (mention.firing) {
@@ -267,16 +258,10 @@ core::NotifiedIssue line(const Mention& mention, WallTime tick) {
   return out;
 }
 
-/// The first `limit` in the order of a message: most severe first, then first signs, then oldest.
+/// The first `limit` in the order of a message.
 void put_first(std::vector<Mention>& mentions, std::size_t limit) {
-  const auto rank = [](const Mention& mention) {
-    return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
-                           !mention.state->issue.caused_by.empty(), mention.state->issue.starts_at,
-                           std::string_view(mention.state->key), mention.episode);
-  };
   const auto end = mentions.begin() + static_cast<std::ptrdiff_t>(std::min(limit, mentions.size()));
-  std::partial_sort(mentions.begin(), end, mentions.end(),
-                    [&](const Mention& a, const Mention& b) { return rank(a) < rank(b); });
+  std::partial_sort(mentions.begin(), end, mentions.end(), told_before);
 }
 
 /// Lists what fits: at most max_alerts, and bytes as far as a record holds them. The first one is
@@ -310,6 +295,20 @@ core::Labels common_labels(const std::vector<Mention>& mentions) {
 }
 
 }  // namespace
+
+const core::Issue& report_of(const Mention& mention) {
+  const auto past = mention.state->past.find(mention.episode);
+  return past == mention.state->past.end() ? mention.state->issue : past->second;
+}
+
+bool told_before(const Mention& a, const Mention& b) {
+  const auto rank = [](const Mention& mention) {
+    return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
+                           !mention.state->issue.caused_by.empty(), mention.state->issue.starts_at,
+                           std::string_view(mention.state->key), mention.episode);
+  };
+  return rank(a) < rank(b);
+}
 
 FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext& context,
                      TellLog& log, std::uint64_t& owed_dropped) {

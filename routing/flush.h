@@ -39,11 +39,17 @@ struct FlushDecision {
   std::optional<core::NotificationKind> kind;  // unset: nothing is sent (also a muted close)
   bool still_firing = false;                   // anything told, or told now, still fires
   bool changed = false;                        // the log is another one now
+  std::uint64_t seq = 0;                       // of a part: its message's number in the log
   std::vector<Mention> firing;
   std::vector<Mention> resolved;
   std::vector<Mention> suppressed;  // told and still firing, but not visible
   std::vector<std::pair<std::string, TellLog::Told>> over;  // what the far side is told has ended
 };
+
+/// The report that tells of a mention: an earlier episode has its own.
+const core::Issue& report_of(const Mention& mention);
+/// Is `a` told before `b`? Most severe first, then first signs, then oldest.
+bool told_before(const Mention& a, const Mention& b);
 
 struct FlushContext {
   const Route& route;

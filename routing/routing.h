@@ -111,6 +111,10 @@ struct Integration {
   /// there, and a resolve is told although the issue is suppressed. Else that resolve is owed until
   /// the suppression ends.
   bool stateful = true;
+  /// The action acts on each issue by itself (a topic, an alert, a series, a run to stop): a flush
+  /// tells it all issues, in as many messages as that takes. Else a message lists what fits and
+  /// counts the rest.
+  bool every_issue = false;
   Purpose purpose = Purpose::notify;  // what of it a suppression holds back
 };
 

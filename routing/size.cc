@@ -11,7 +11,18 @@ constexpr std::size_t kCauseFrame = 120;
 constexpr std::size_t kEntryFrame = 6;
 constexpr std::size_t kNumber = 12;
 
-std::size_t bytes_of(const std::string& text) { return text.size() + kEntryFrame; }
+/// As JSON: quotes and backslashes take two bytes, other control characters six.
+std::size_t escaped(const std::string& text) {
+  std::size_t sum = text.size();
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\' || c == '\n') ++sum;
+    if (byte < 0x20 && c != '\n') sum += 5;
+  }
+  return sum;
+}
+
+std::size_t bytes_of(const std::string& text) { return escaped(text) + kEntryFrame; }
 
 std::size_t bytes_of(const core::Value& value);
 
@@ -57,7 +68,7 @@ std::size_t approximate_bytes(const core::Issue& issue) {
        {&issue.event_id, &issue.source, &issue.rule, &issue.rule_type, &issue.params_hash,
         &issue.kind, &issue.summary, &issue.description, &issue.recommendation, &issue.runbook_url,
         &issue.generator_url, &issue.traceparent, &issue.tracestate, &issue.run.job}) {
-    sum += text->size();
+    sum += escaped(*text);
   }
   if (issue.ending) sum += bytes_of(issue.ending->summary) + bytes_of(issue.ending->event_id);
   for (const core::Cause& cause : issue.caused_by) {

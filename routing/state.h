@@ -68,6 +68,7 @@ struct TellLog {
   std::uint64_t seq = 0;                    // messages so far in this generation
   bool placed = false;           // as far as deliveries say, an incident is open at the far side
   std::vector<Pending> pending;  // in the order of seq
+  bool by_issue = false;         // Integration::every_issue: no message speaks for another one
   friend bool operator==(const TellLog&, const TellLog&) = default;
 };
 

@@ -87,6 +87,7 @@ void fields(A& io, Of<A, TellLog>& log) {
   io.field("seq", log.seq, "", How::required);
   io.field("placed", log.placed, "", How::required);
   io.rows("pending", log.pending);
+  io.field("by_issue", log.by_issue, "", How::omit_if_empty);
 }
 
 template <typename A>

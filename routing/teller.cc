@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "routing/message_parts.h"
 #include "routing/size.h"
 #include "routing/told.h"
 
@@ -110,13 +111,26 @@ void Teller::tell(const Group& group, const Integration& integration,
   log_.change(group.hash, integration.id, [&](TellLog& log) {
     const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
                                options_.limits.owed_max_age};
+    log.by_issue = integration.every_issue;
     FlushDecision decision = decide(members, context, log, counted_.owed_dropped);
-    if (decision.kind) {
-      send(log, decision, compose(group, context, decision, log, now, options_.config_version));
-    }
     note(group, integration.id, decision.reason);
-    return decision.changed;
+    const bool changed = decision.changed;
+    if (decision.kind) say(group, context, std::move(decision), log, now);
+    return changed;
   });
+}
+
+/// A message, or where each issue is told by itself as many as that takes.
+void Teller::say(const Group& group, const FlushContext& context, FlushDecision decision,
+                 TellLog& log, WallTime now) {
+  if (!context.integration.every_issue) {
+    return send(log, decision,
+                compose(group, context, decision, log, now, options_.config_version));
+  }
+  for (FlushDecision& part : in_parts(std::move(decision), context, log)) {
+    log.seq = part.seq;
+    send(log, part, compose(group, context, part, log, now, options_.config_version));
+  }
 }
 
 void Teller::send(TellLog& log, FlushDecision& decision, core::Notification notification) {
@@ -183,8 +197,8 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     ++log.seq;
     const Route none{};
     const FlushContext context{none, *integration, nullptr, now, {}};
-    send(log, decision, compose(group, context, decision, log, now, options_.config_version));
     note(group, integration_id, decision.reason);
+    say(group, context, std::move(decision), log, now);
     return true;
   });
 }

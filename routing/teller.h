@@ -51,6 +51,8 @@ class Teller {
   std::vector<FlushMember> freeze(const Group& group, core::WallTime tick, core::WallTime now);
   void tell(const Group& group, const Integration& integration,
             const std::vector<FlushMember>& members, core::WallTime tick, core::WallTime now);
+  void say(const Group& group, const FlushContext& context, FlushDecision decision, TellLog& log,
+           core::WallTime now);
   void send(TellLog& log, FlushDecision& decision, core::Notification notification);
   void note(const Group& group, const std::string& integration, std::string reason);
   void part(Group& group, const std::vector<FlushMember>& members);

@@ -13,6 +13,8 @@ using core::NotificationKind;
 /// Far more than delivery leaves waiting (a newer message takes the place of an older one). Beyond
 /// it nobody reports deliveries: the oldest counts as arrived.
 constexpr std::size_t kMaxPending = 16;
+/// Where each message tells of issues of its own: a flush of the largest group, and as much again.
+constexpr std::size_t kMaxPendingByIssue = 512;
 
 /// Of ends remembered per message; one is enough to keep an incident from staying open.
 constexpr std::size_t kMaxEnds = 1000;
@@ -20,6 +22,13 @@ constexpr std::size_t kMaxEnds = 1000;
 using Pending = TellLog::Pending;
 
 void arrived(TellLog& log, const Pending& message) {
+  if (log.by_issue) {
+    log.placed = true;  // no message closes what another one has opened
+    for (auto& [key, told] : log.told) {
+      if (told.by == message.seq) told.by = 0;
+    }
+    return;
+  }
   log.placed = message.kind != NotificationKind::close;
   if (!log.placed) return;
   // A message lists all that fires: what earlier ones told has arrived with it.
@@ -30,6 +39,7 @@ void arrived(TellLog& log, const Pending& message) {
 
 /// The message that carries on what `lost` told: the next one that is still on its way.
 const Pending* heir(const TellLog& log, const Pending& lost) {
+  if (log.by_issue) return nullptr;
   const auto found = std::find_if(log.pending.begin(), log.pending.end(), [&](const Pending& next) {
     return next.seq > lost.seq && next.kind != NotificationKind::close;
   });
@@ -41,7 +51,7 @@ void pass_on_ends(TellLog& log, Pending& lost, Settled& out) {
   const auto next = std::find_if(log.pending.begin(), log.pending.end(),
                                  [&](const Pending& one) { return one.seq > lost.seq; });
   for (auto& [key, entry] : lost.over) {
-    if (next != log.pending.end()) {
+    if (next != log.pending.end() && !log.by_issue) {
       if (next->over.size() < kMaxEnds) next->over.emplace_back(key, entry);
     } else if (log.placed && log.told.emplace(key, entry).second) {
       out.open_again.push_back(key);
@@ -68,7 +78,8 @@ void failed(TellLog& log, const Pending& message, bool refused, std::uint64_t& f
 }  // namespace
 
 bool incident_open(const TellLog& log) {
-  if (log.pending.empty()) return log.placed;
+  if (log.pending.empty() || (log.by_issue && log.placed)) return log.placed;
+  if (log.by_issue) return true;
   return log.pending.back().kind != NotificationKind::close;
 }
 
@@ -77,7 +88,7 @@ void remember_sent(TellLog& log, const core::Notification& notification,
   if (over.size() > kMaxEnds) over.erase(over.begin() + kMaxEnds, over.end());
   log.pending.push_back({log.seq, notification.notification_id, notification.kind,
                          notification.decided_at, std::move(over)});
-  while (log.pending.size() > kMaxPending) {
+  while (log.pending.size() > (log.by_issue ? kMaxPendingByIssue : kMaxPending)) {
     arrived(log, log.pending.front());
     log.pending.erase(log.pending.begin());
   }
