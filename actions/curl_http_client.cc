@@ -9,11 +9,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "actions/curl_global.h"
 #include "actions/http_client.h"
+#include "actions/proxy.h"
+#include "actions/redact.h"
 
 namespace tocsin::actions {
 namespace {
@@ -25,6 +31,7 @@ constexpr long kMaxLife = 300;  // seconds; then the name is looked up again
 struct Exchange {
   const HttpRequest* request = nullptr;
   HttpResponse response;
+  bool through_proxy = false;
   bool blocked = false;
   bool cut = false;  // more body than we keep
 };
@@ -70,7 +77,8 @@ curl_socket_t open_socket(void* user, curlsocktype purpose, struct curl_sockaddr
     exchange.blocked = true;
     return CURL_SOCKET_BAD;
   }
-  if (purpose != CURLSOCKTYPE_IPCXN || !exchange.request->guard.allows(address)) {
+  const bool allowed = exchange.through_proxy || exchange.request->guard.allows(address);
+  if (purpose != CURLSOCKTYPE_IPCXN || !allowed) {
     exchange.blocked = true;
     return CURL_SOCKET_BAD;
   }
@@ -81,8 +89,38 @@ bool clean(const std::string& text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
 }
 
+/// Read before each request: a test, or an operator's unit file, sets them for the process.
+ProxyEnvironment proxy_environment() {
+  const auto value = [](const char* small, const char* large) -> std::string {
+    const char* text = std::getenv(small);
+    if (text == nullptr && large != nullptr) text = std::getenv(large);
+    return text == nullptr ? "" : text;
+  };
+  return {value("http_proxy", nullptr), value("https_proxy", "HTTPS_PROXY"),
+          value("all_proxy", "ALL_PROXY"), value("no_proxy", "NO_PROXY")};
+}
+
+/// What may not appear in words about the proxy.
+std::vector<std::string> secrets_of(const std::string& proxy) {
+  const std::string user = url_parts(proxy).user;
+  if (user.empty()) return {};
+  std::vector<std::string> out{proxy, user};
+  if (const auto colon = user.find(':'); colon != std::string::npos) {
+    out.push_back(user.substr(colon + 1));
+  }
+  return out;
+}
+
+/// Did the proxy itself answer that it does not do this? Its status, else 0.
+long refused_by_proxy(CURL* handle, const Exchange& exchange) {
+  long status = 0;
+  if (exchange.through_proxy) curl_easy_getinfo(handle, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status >= 400 && status < 500 && status != 408 && status != 429 ? status : 0;
+}
+
 HttpFailure failure_of(CURLcode code, CURL* handle, const Exchange& exchange) {
   if (exchange.blocked && code == CURLE_COULDNT_CONNECT) return HttpFailure::blocked;
+  if (refused_by_proxy(handle, exchange) != 0) return HttpFailure::proxy;
   switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
@@ -147,6 +185,14 @@ class CurlHttpClient final : public HttpClient {
     }
     Exchange exchange;
     exchange.request = &request;
+    const std::string proxy = proxy_for(request.url, request.proxy, proxy_environment());
+    exchange.through_proxy = !proxy.empty();
+    if (exchange.through_proxy) {
+      if (auto problem = proxied_host_problem(request.url, request.guard); !problem.empty()) {
+        return {HttpFailure::blocked, std::move(problem), {}};
+      }
+    }
+    curl_easy_setopt(handle, CURLOPT_PROXY, proxy.c_str());
     configure(handle, request, headers.get(), exchange);
     std::array<char, CURL_ERROR_SIZE> words{};
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words.data());
@@ -161,7 +207,11 @@ class CurlHttpClient final : public HttpClient {
       return out;
     }
     out.failure = failure_of(code, handle, exchange);
-    out.detail = words[0] != '\0' ? words.data() : curl_easy_strerror(code);
+    out.detail =
+        redact(words[0] != '\0' ? words.data() : curl_easy_strerror(code), secrets_of(proxy));
+    if (const long status = refused_by_proxy(handle, exchange); status != 0) {
+      out.response.status = static_cast<int>(status);
+    }
     if (out.failure == HttpFailure::blocked) {
       out.detail = "the host's address is not public; name its network in allow_private";
     }
@@ -177,7 +227,9 @@ class CurlHttpClient final : public HttpClient {
     curl_easy_setopt(handle, CURLOPT_MAXLIFETIME_CONN, kMaxLife);
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    curl_easy_setopt(handle, CURLOPT_NOPROXY, "");  // proxy_for() has decided
+    curl_easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(handle, CURLOPT_PROXYAUTH, static_cast<long>(CURLAUTH_ANY));
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.c_str());
@@ -192,6 +244,7 @@ class CurlHttpClient final : public HttpClient {
     curl_easy_setopt(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!request.tls.ca_file.empty()) {
       curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls.ca_file.c_str());
+      curl_easy_setopt(handle, CURLOPT_PROXY_CAINFO, request.tls.ca_file.c_str());
     }
     if (!request.tls.cert_file.empty()) {
       curl_easy_setopt(handle, CURLOPT_SSLCERT, request.tls.cert_file.c_str());

@@ -67,7 +67,7 @@ void DeliveryLanes::restore(const Delivery& delivery) {
       if (!lost) {
         lane->unopened.erase(delivery.group_key);
       } else if (delivery.kind == NotificationKind::open && !maybe_announced &&
-                 lane->options.traits.coalesce) {
+                 lane->options.traits.one_incident()) {
         lane->unopened.add(delivery.group_key);
       }
     }

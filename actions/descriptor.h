@@ -49,7 +49,11 @@ struct Environment {
   core::Telemetry* telemetry = nullptr;
   std::string cluster = "default";  // CloudEvents source "/<cluster>/router"
   std::string external_url;         // base of links in messages; empty = no links
-  std::string host;                 // name of this machine: MQTT client ids, mail domain
+  std::string host;                 // name of this machine: mail domain
+  std::string outbox;               // where the outbox lies: brokers and prefix, or the journal
+  /// Does this process deliver now? Asked by connections that are kept, from their threads. Empty:
+  /// yes.
+  std::function<bool()> delivers;
 
   /// Writes a command record durably (stop_training); the codec and the topic are the caller's.
   std::function<core::Status(const core::Command&)> send_command;
@@ -88,6 +92,8 @@ class ActionConfig {
   [[nodiscard]] virtual core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const = 0;
+  /// What two integrations may not both have, in words; empty: nothing.
+  [[nodiscard]] virtual std::string claim() const { return {}; }
   /// What people must be told when a notification ends `expired` or `dead` without an attempt that
   /// could say so itself; mostly nothing, its record says it.
   [[nodiscard]] virtual std::vector<core::Issue> abandoned(
@@ -99,9 +105,12 @@ class ActionConfig {
 
 /// How routing and the lanes treat this type.
 struct Traits {
-  bool coalesce = true;  // false: every notification is carried out (stop commands)
-  bool human = false;    // people read it: many waiting messages become one digest
-  bool dedup = false;    // the far side recognises a repeated id, so an unknown outcome is retried
+  bool coalesce = true;  // false: no message takes the place of another one (stop commands)
+  // It acts on each issue by itself: a flush tells it all issues, in as many messages as that takes.
+  // One that waits is replaced only where newer ones tell of each of its issues.
+  bool every_issue = false;
+  bool human = false;  // people read it: many waiting messages become one digest
+  bool dedup = false;  // the far side recognises a repeated id, so an unknown outcome is retried
   // Shows what fires from memory: what still fires is shown again after a start.
   bool keeps_state = false;
   // The far side keeps an incident open until it is told otherwise: one that routing loses sight of
@@ -110,6 +119,9 @@ struct Traits {
   bool stops = false;  // it ends runs: a silence may hold back that alone
   // An attempt reads the issues themselves, not only the message as it was rendered.
   bool reads_issues = false;
+
+  /// The far side has one incident per group, which a message opens and another one closes.
+  [[nodiscard]] bool one_incident() const noexcept { return coalesce && !every_issue; }
 };
 
 struct ActionDescriptor {

@@ -1,13 +1,17 @@
 #include "actions/http_action.h"
 
+#include <algorithm>
 #include <chrono>
 
+#include "actions/proxy.h"
 #include "actions/redact.h"
 
 namespace tocsin::actions {
 namespace {
 
 constexpr std::size_t kMaxDetail = 2048;
+// Of batches that are refused although nothing can be taken from them: then all of it is at fault.
+constexpr std::size_t kMaxRefused = 50;
 
 core::AttemptOutcome misconfigured(std::string detail) {
   core::AttemptOutcome out;
@@ -34,6 +38,7 @@ class HttpAction final : public core::Action {
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
+    if (integration_->sends_batches()) return stored(integration_->render(notification, sender_));
     return stored(fitting(notification, common_.max_payload.count,
                           [&](const auto& form) { return integration_->render(form, sender_); }));
   }
@@ -43,10 +48,59 @@ class HttpAction final : public core::Action {
     const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
                                                                        : notification.rendered);
     if (!rendered) return misconfigured(rendered.error().message);
+    if (!integration_->sends_batches()) return send(notification, *rendered, budget);
+    return send_batches(notification, *rendered, budget);
+  }
+
+ private:
+  // One that is refused as bad holds back no other; another failure ends the attempt, and what went
+  // before is repeated with the rest: the state is the same.
+  core::AttemptOutcome send_batches(const core::Notification& notification,
+                                    const Rendered& rendered, std::chrono::milliseconds budget) {
+    const core::Duration end = clock_.monotonic() + budget;
+    core::AttemptOutcome out;
+    std::size_t refused = 0;
+    std::vector<std::string> left =
+        integration_->batches(rendered, static_cast<std::size_t>(common_.max_payload.count));
+    std::reverse(left.begin(), left.end());
+    while (!left.empty()) {
+      const Rendered batch{rendered.content_type, std::move(left.back()), rendered.fields};
+      left.pop_back();
+      const auto time =
+          std::chrono::duration_cast<std::chrono::milliseconds>(end - clock_.monotonic());
+      if (time.count() <= 0) return out_of_time(left.size() + 1);
+      core::AttemptOutcome one = send(notification, batch, time);
+      if (one.outcome == core::OutcomeClass::bad_payload) {
+        const auto instead = integration_->in_place_of(batch.body);
+        left.insert(left.end(), instead.rbegin(), instead.rend());
+        if (instead.empty() && refused++ == 0) out = std::move(one);
+        if (refused < kMaxRefused) continue;
+        out.detail = "refused again and again, the first: " + out.detail;
+        return out;
+      }
+      if (one.outcome != core::OutcomeClass::delivered) return one;
+      if (refused == 0) out = std::move(one);
+    }
+    if (refused > 0) {
+      out.detail = std::to_string(refused) + " refused, all others taken; the first: " + out.detail;
+    }
+    return out;
+  }
+
+  static core::AttemptOutcome out_of_time(std::size_t left) {
+    core::AttemptOutcome out;
+    out.outcome = core::OutcomeClass::transient;
+    out.code = "timeout";
+    out.detail = std::to_string(left) + " requests were not sent within the time of an attempt";
+    return out;
+  }
+
+  core::AttemptOutcome send(const core::Notification& notification, const Rendered& rendered,
+                            std::chrono::milliseconds budget) {
     Opened opened;
     HttpRequest request;
     request.timeout = budget;
-    if (const auto problem = fill(request, {notification, *rendered, clock_.now(), opened});
+    if (const auto problem = fill(request, {notification, rendered, clock_.now(), opened});
         !problem) {
       return misconfigured(problem.error().message);
     }
@@ -62,7 +116,6 @@ class HttpAction final : public core::Action {
     return out;
   }
 
- private:
   core::Status fill(HttpRequest& request, const HttpAttempt& attempt) const {
     const HttpSettings& settings = integration_->http();
     const auto url = attempt.opened.reveal(settings.url, "url");
@@ -78,6 +131,14 @@ class HttpAction final : public core::Action {
     request.body = attempt.rendered.body;
     request.connect_timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
+    if (settings.proxy.set()) {
+      const auto proxy = attempt.opened.reveal(settings.proxy, "proxy");
+      if (!proxy) return proxy.error();
+      if (std::string problem = proxy_problem(*proxy); !problem.empty()) {
+        return core::invalid_argument("proxy: " + problem);
+      }
+      request.proxy = *proxy;
+    }
     request.tls = settings.tls;
     request.guard = settings.guard;
     for (const auto& [name, value] : settings.headers) request.headers.emplace_back(name, value);
@@ -125,6 +186,12 @@ void check_settings(config::Reader& in, HttpSettings& http) {
       }
     }
   }
+  if (in.has("proxy")) {
+    if (const auto proxy = http.proxy.reveal()) {
+      const std::string problem = proxy_problem(*proxy);
+      if (!problem.empty()) in.error("proxy", problem);
+    }
+  }
   check_headers(in, http.headers);
   if (http.tls.cert_file.empty() != http.tls.key_file.empty()) {
     in.error("tls", "cert_file and key_file belong together");
@@ -150,6 +217,8 @@ void HttpIntegration::declare(config::Reader& in) {
               "further headers; no credentials, they are stored in clear");
   in.optional("allow_private", http_.allow_private,
               "networks that are not public and may be posted to, such as 127.0.0.0/8");
+  in.secret("proxy", http_.proxy,
+            "environment (the default: https_proxy, http_proxy, no_proxy), none, or a URL");
   in.section("tls", "certificates", [&](config::Reader& tls) {
     tls.optional("ca_file", http_.tls.ca_file, "authorities to trust instead of the system's");
     tls.optional("cert_file", http_.tls.cert_file, "client certificate, PEM");

@@ -28,6 +28,7 @@ struct HttpSettings {
   config::Secret bearer_token;
   std::map<std::string, std::string> headers;
   std::vector<std::string> allow_private;
+  config::Secret proxy;  // not set: the environment says
   TlsFiles tls;
   AddressGuard guard;  // made from allow_private
 };
@@ -72,6 +73,18 @@ class HttpIntegration : public ActionConfig, public std::enable_shared_from_this
                                                       core::WallTime now) const {
     return actions::classify(result, now);
   }
+  /// The bodies that carry a message, in turn, each with at most `limit` bytes where it can be cut.
+  /// Empty: one, the rendered body; a message above max_payload has its short form then.
+  [[nodiscard]] virtual std::vector<std::string> batches(const Rendered& /*rendered*/,
+                                                         std::size_t /*limit*/) const {
+    return {};
+  }
+  /// What is sent in place of a batch that was refused as bad: its halves, or less of one item.
+  /// Empty: nothing can be.
+  [[nodiscard]] virtual std::vector<std::string> in_place_of(const std::string& /*batch*/) const {
+    return {};
+  }
+  [[nodiscard]] virtual bool sends_batches() const { return false; }
   /// What the far side calls what it was told; kept with the incident (Notification::handles).
   [[nodiscard]] virtual Handles handles(const HttpResponse& /*response*/) const { return {}; }
 

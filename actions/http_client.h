@@ -30,6 +30,7 @@ struct HttpRequest {
   std::chrono::milliseconds timeout{10000};
   TlsFiles tls;
   AddressGuard guard;
+  std::string proxy;  // empty or "environment", "none", or a URL, which may hold a password
 };
 
 struct HttpResponse {
@@ -46,6 +47,7 @@ enum class HttpFailure {
   blocked,      // the guard refused the address
   unreachable,  // no name, no connection, or closed before an answer
   certificate,  // TLS was refused by either side
+  proxy,        // the proxy refuses: who we are, or the host
   no_answer,    // bytes were sent and no complete answer came in time
 };
 
@@ -62,7 +64,8 @@ class HttpClient {
   virtual HttpResult send(const HttpRequest& request) = 0;
 };
 
-/// The libcurl adapter: peer and host verified, TLS 1.2 or newer, no proxy from the environment.
+/// The libcurl adapter: peer and host verified, TLS 1.2 or newer. Through a proxy the guard holds for
+/// hosts that are addresses: the proxy resolves names, and is trusted (docs/actions/README.md).
 /// Connections are kept per client and thread (idle 60 s, 5 min in all), and never used with
 /// another guard than the one that let them be opened.
 std::unique_ptr<HttpClient> curl_http_client();

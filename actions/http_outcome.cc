@@ -53,6 +53,7 @@ OutcomeClass class_of(HttpFailure failure) {
     case HttpFailure::bad_request:
     case HttpFailure::blocked:
     case HttpFailure::certificate:
+    case HttpFailure::proxy:
       return OutcomeClass::configuration;
     case HttpFailure::unreachable:
       return OutcomeClass::transient;
@@ -74,6 +75,8 @@ std::string code_of(HttpFailure failure) {
       return "unreachable";
     case HttpFailure::certificate:
       return "certificate";
+    case HttpFailure::proxy:
+      return "proxy";
     case HttpFailure::no_answer:
       return "no_answer";
   }

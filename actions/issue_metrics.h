@@ -13,18 +13,26 @@
 
 namespace tocsin::actions {
 
+/// What is wrong with labels to allow, empty if nothing: names that Prometheus does not take, or that
+/// become one name there.
+std::string metric_label_problem(const std::vector<std::string>& names);
+
 /// Thread-safe. Series
 ///   tocsin_issue_active{…} 0|1
 ///   tocsin_issue_last_transition_timestamp_seconds{…}
 ///   tocsin_issue_episodes_total{…}
 /// with the allow-listed labels; issues that differ only in other labels share a series (active
-/// while any of them is).
+/// while any of them is). Label values hold whatever an event did: what the format cannot hold is
+/// escaped or replaced, and long ones are cut.
 class IssueMetrics {
  public:
   struct Options {
     std::vector<std::string> labels{"rule", "severity", "job", "cluster"};
-    std::size_t max_series = 10000;  // per family; beyond it new series are counted, not kept
-    core::Duration linger = std::chrono::minutes(15);  // how long a resolved issue stays as 0
+    // Per family; beyond it a new series takes the place of one that only lingers, or is counted and
+    // not kept. 0: none is kept.
+    std::size_t max_series = 10000;
+    // How long a resolved issue stays as 0, since its end was heard of.
+    core::Duration linger = std::chrono::minutes(15);
   };
 
   IssueMetrics();
@@ -33,10 +41,14 @@ class IssueMetrics {
   IssueMetrics(const IssueMetrics&) = delete;
   IssueMetrics& operator=(const IssueMetrics&) = delete;
 
-  /// Labels to allow besides the present ones; takes the larger limit and the longer linger.
+  /// Options of an integration: the first replace those it was made with; further ones add labels and
+  /// take the larger limit and the longer linger. A label whose name would come twice is left out.
   void widen(const Options& options);
-  /// One report; older episodes and repeated reports change nothing. False: over max_series.
-  bool apply(const core::NotifiedIssue& issue);
+  /// One report; older episodes and repeated reports change nothing. `now`: an end lingers since then;
+  /// unset: since its own time. False: over max_series.
+  bool apply(const core::NotifiedIssue& issue, core::WallTime now = {});
+  /// The episode is over, whether or not anybody was told of it yet.
+  void end(const std::string& issue_key, std::uint64_t episode, core::WallTime now);
   /// Text exposition 0.0.4 of all families, resolved series older than `linger` dropped first.
   std::string render(core::WallTime now);
 

@@ -51,6 +51,8 @@ struct Superseded {
 };
 /// Merges the messages of one group that wait, oldest first.
 std::vector<Superseded> coalesce(std::deque<Item>& queue);
+/// The same for Traits::every_issue: a message goes where those behind it tell of all its issues.
+std::vector<Superseded> coalesce_by_issue(std::deque<Item>& queue);
 
 /// Instruments of a lane; every label value exists from the start.
 class LaneProbe {

@@ -69,7 +69,7 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   if (lost) tell_lost(lane, *unpacked(item.notification), record);
   deliveries.push_back(std::move(record));
   if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
-      lane.options.traits.coalesce) {
+      lane.options.traits.one_incident()) {
     lane.unopened.add(notification.group_key);
   }
   pending_ids.erase(id);
@@ -105,7 +105,13 @@ void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, Del
 void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
   const auto found = lane.groups.find(group);
   if (found == lane.groups.end()) return;
-  if (lane.options.traits.coalesce) {
+  if (lane.options.traits.coalesce && lane.options.traits.every_issue) {
+    for (const Superseded& old : coalesce_by_issue(found->second)) {
+      end_without_attempt(lane, old.item, DeliveryState::superseded, "superseded",
+                          "newer messages tell of its issues, the last is " + old.successor);
+    }
+  }
+  if (lane.options.traits.one_incident()) {
     for (Superseded& old : coalesce(found->second)) {
       Delivery record = record_of(*old.item.notification);
       const bool dropped = old.successor.empty();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,9 @@ struct MqttOptions {
   std::uint32_t session_expiry_seconds = 3600;
   /// Retained "online" after connecting, "offline" as last will; empty: neither.
   std::string status_topic;
+  /// Whether this process may be connected now, asked all the time: the routers of one cluster have
+  /// one client id, and only the leader uses it. null: always.
+  std::function<bool()> wanted;
 };
 
 struct MqttMessage {
@@ -43,12 +47,15 @@ struct MqttMessage {
   bool retain = false;
   std::string content_type;
   std::uint32_t expiry_seconds = 0;  // 0: never
+  bool smallest = false;             // it cannot be made shorter
   std::vector<std::pair<std::string, std::string>> user_properties;
 };
 
 enum class MqttFailure {
   none,         // acknowledged (QoS 1, 2) or written (QoS 0); `reason` from the acknowledgement
-  bad_message,  // the library or the broker's limits do not take it
+  bad_message,  // the library does not take it, or the broker closes the connection on it
+  too_large,    // larger than the broker takes, as it has announced or shown
+  no_retain,    // the broker keeps no retained messages
   unreachable,  // no connection within the time
   login,        // the broker refuses the connection: user, password, client id, certificate
   no_answer,    // written, no acknowledgement within the time
@@ -64,8 +71,10 @@ struct MqttResult {
 class MqttClient {
  public:
   virtual ~MqttClient() = default;
-  /// Blocks at most `timeout`.
-  virtual MqttResult publish(const MqttMessage& message, std::chrono::milliseconds timeout) = 0;
+  /// Sends them in this order, several at a time, and waits for the answers: one result each. One
+  /// that is not taken keeps back no other. Blocks at most `timeout`.
+  virtual std::vector<MqttResult> publish(std::span<const MqttMessage> messages,
+                                          std::chrono::milliseconds timeout) = 0;
 };
 
 class MqttConnector {
@@ -82,11 +91,18 @@ std::unique_ptr<MqttConnector> mosquitto_connector();
 /// 0x87 configuration; 0x90, 0x95, 0x99 bad payload; 0x96, 0x97 throttled; others transient.
 core::AttemptOutcome classify(const MqttResult& result, int qos);
 
-/// Fills {name} (or {{name}}) by `value`; each value is one level: + # / NUL, control characters
-/// and a leading $ become %XX, an empty one "_".
+/// libmosquitto takes no topic with more.
+inline constexpr std::size_t kMaxTopicLevels = 200;
+inline constexpr std::size_t kMaxTopicBytes = 65'535;
+
+/// Fills {name} (or {{name}}) by `value`. Each value is one level: + # / %, control characters,
+/// code points that are no characters, what is no UTF-8 and a leading $ become %XX, an empty value
+/// "_". Different values make different levels. A topic of more than 65535 bytes has its long
+/// values cut, with "~" and a hash of the whole at their end.
 std::string fill_topic(std::string_view pattern,
                        const std::function<std::string(std::string_view)>& value);
 /// What is wrong with a topic pattern, empty if nothing: braces, wildcards, empty levels, length.
+/// A pattern of at most kMaxTopicLevels levels.
 std::string topic_problem(std::string_view pattern);
 
 }  // namespace tocsin::actions

@@ -13,6 +13,7 @@ using core::Command;
 using core::WallTime;
 
 constexpr core::Duration kForget = std::chrono::hours(48);
+constexpr core::Duration kSlotKept = std::chrono::hours(8 * 24);  // longer than the topic keeps it
 constexpr const char* kAsked = "asked";  // how often this attempt was, with this one
 constexpr const char* kAgain = "again";  // the first one came too late
 constexpr double kLaterBy = 3;           // times as far ahead as the first one
@@ -36,9 +37,24 @@ void set(core::Value& args, const char* name, core::Value value) {
 
 }  // namespace
 
+// Whoever wrote it, and of whatever attempt: hooks take nothing below it any more.
+void ProfileLedger::note(const Command& command) {
+  Slot& slot = slots_[command.run];
+  slot.revision = std::max(slot.revision, command.revision);
+  slot.at = std::max(slot.at, command.issued_at);
+}
+
+std::uint64_t ProfileLedger::next_revision(const Command& wanted) const {
+  const auto slot = slots_.find(wanted.run);
+  return slot == slots_.end() ? wanted.revision
+                              : std::max(wanted.revision, slot->second.revision + 1);
+}
+
 void ProfileLedger::on_command(const Command& command) {
-  if (!is_ours(command)) return;
+  if (command.action != "profile" || command.dry_run) return;
   const std::lock_guard lock(mutex_);
+  note(command);
+  if (!is_ours(command)) return;
   Run& run = runs_[command.run];
   if (command.attempt < run.attempt) return;
   if (command.attempt > run.attempt) run = {command.attempt, 0, {}, {}, {}, {}};
@@ -54,11 +70,15 @@ ProfileLedger::Answer ProfileLedger::reserve(Command& wanted, const ProfileLimit
   const std::lock_guard lock(mutex_);
   std::erase_if(runs_,
                 [&](const auto& one) { return wanted.issued_at - one.second.last > kForget; });
+  std::erase_if(slots_,
+                [&](const auto& one) { return wanted.issued_at - one.second.at > kSlotKept; });
   Run& run = runs_[wanted.run];
   if (run.attempt != wanted.attempt) run = {wanted.attempt, 0, {}, {}, {}, {}};
   if (run.commands.contains(wanted.command_id)) return Answer::asked_before;
   if (run.asked >= limits.most) return Answer::too_many;
   if (run.asked > 0 && wanted.issued_at - run.last < limits.every) return Answer::too_soon;
+  wanted.revision = next_revision(wanted);
+  note(wanted);
   ++run.asked;
   set(wanted.args, kAsked, static_cast<std::int64_t>(run.asked));
   run.commands.insert(wanted.command_id);
@@ -97,7 +117,9 @@ std::optional<Command> ProfileLedger::on_ack(const core::Ack& ack, const Current
   const core::Duration lasts = newest.expires_at ? *newest.expires_at - newest.issued_at
                                                  : core::Duration(std::chrono::minutes(1));
   ++newest.revision;
+  newest.revision = next_revision(newest);
   newest.issued_at = now;
+  note(newest);
   newest.expires_at = now + lasts;
   set(newest.args, "from_step", std::max(from, number(newest.args, "from_step") + 1));
   set(newest.args, kAgain, true);

@@ -35,7 +35,8 @@ class ProfileLedger {
   /// A record of `commands`, at start and later. Other actions, and what people ask for, are passed
   /// over.
   void on_command(const core::Command& command);
-  /// `ask`: taken from the budget, and `wanted` says so; release() it if it cannot be written.
+  /// `ask`: taken from the budget, and `wanted` says so and has a revision above all that its slot
+  /// had; release() it if it cannot be written.
   Answer reserve(core::Command& wanted, const ProfileLimits& limits);
   void release(const core::Command& command);
 
@@ -54,8 +55,18 @@ class ProfileLedger {
     std::optional<core::WallTime> before;  // of the reservation
   };
 
+  /// The highest revision that the slot of a run had, of any attempt and anybody's.
+  struct Slot {
+    std::uint64_t revision = 0;
+    core::WallTime at{};
+  };
+
+  void note(const core::Command& command);
+  [[nodiscard]] std::uint64_t next_revision(const core::Command& wanted) const;
+
   std::mutex mutex_;  // guards all below
   std::map<core::RunUid, Run> runs_;
+  std::map<core::RunUid, Slot> slots_;
 };
 
 }  // namespace tocsin::actions

@@ -39,6 +39,12 @@ void read_integration(config::Reader& in, const std::string& receiver,
                        "\" is used twice, first at line " + std::to_string(other.place.line) +
                        "; give one of them another id");
   }
+  const std::string claim = integration.config->claim();
+  for (const auto& other : out.integrations) {
+    if (claim.empty() || other.config->claim() != claim) continue;
+    in.error("", claim + " is used twice, first at line " + std::to_string(other.place.line) +
+                     "; each would end the other's connection");
+  }
   if (!in.describing()) out.integrations.push_back(std::move(integration));
 }
 

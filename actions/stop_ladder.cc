@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actions/ack_target.h"
 #include "actions/stop_case.h"
 #include "actions/stop_failed.h"
 
@@ -127,7 +128,7 @@ StopLadder::Step StopLadder::on_ack(const core::Ack& ack, WallTime now) {
 }
 
 void StopLadder::apply(StopCase& stop, const core::Ack& ack, WallTime now, Step& step) {
-  if (ack.run != stop.command.run) return;
+  if (!answers(ack, stop.command)) return;
   const WallTime at = moment(ack.time, now);
   if (ack.phase == "received") return;
   if (ack.phase == "refused") {

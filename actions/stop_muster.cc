@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actions/ack_target.h"
 #include "actions/stop_step.h"
 
 namespace tocsin::actions {
@@ -87,6 +88,11 @@ void StopMuster::on_command(const Command& command, WallTime now) {
 
 void StopMuster::on_ack(const core::Ack& ack) {
   if (ack.action != "stop") return;
+  const auto asked = open_.find(ack.run);
+  if (asked != open_.end() && asked->second.command.command_id == ack.command_id &&
+      !answers(ack, asked->second.command)) {
+    return;
+  }
   if (answers_.size() >= kMaxRuns && !answers_.contains(ack.run)) answers_.erase(answers_.begin());
   Answers& known = answers_[ack.run];
   if (known.command_id != ack.command_id) known = {ack.command_id, ack.revision, {}, false, false};

@@ -8,14 +8,17 @@
 // Source      OASIS MQTT 5.0; CloudEvents MQTT binding 1.0.
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <set>
 
 #include "actions/descriptor.h"
 #include "actions/event_json.h"
 #include "actions/mqtt_client.h"
 #include "actions/redact.h"
 #include "actions/rendered.h"
+#include "actions/topic_states.h"
+#include "core/identity.h"
 #include "core/json.h"
 
 namespace tocsin::actions {
@@ -41,7 +44,31 @@ struct MqttConfig final : ActionConfig {
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const override;
+  [[nodiscard]] std::string claim() const override {
+    if (client_id.empty()) return {};
+    return "MQTT client id \"" + client_id + "\" at " + host + ":" + std::to_string(port);
+  }
 };
+
+// The routers of one cluster that share an outbox have one client id: whoever leads takes the
+// session over. Other clusters, journals and integrations have others.
+std::string default_client_id(const Environment& environment, const std::string& id) {
+  std::string shown = id;
+  for (char& c : shown) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '-';
+  }
+  const std::string hash = core::make_id("", {environment.cluster, environment.outbox, id});
+  return "tocsin-" + shown.substr(0, 40) + "-" + hash.substr(0, 12);
+}
+
+// As MQTT takes it: 32 bits, and 0 would be no life at all.
+std::uint32_t seconds_of(core::Duration life) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(life).count();
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(seconds, 1, std::numeric_limits<std::uint32_t>::max()));
+}
 
 std::string topic_value(std::string_view name, const core::Notification& notification,
                         const core::NotifiedIssue& notified, const Sender& sender) {
@@ -68,35 +95,28 @@ class Mqtt final : public core::Action {
         sender_{environment.cluster, environment.external_url},
         client_(std::move(client)) {}
 
-  // body: [{"topic": …, "payload": …, "resolved": …}, …]
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
+    core::Notification frame = notification;
+    frame.issues.clear();
+    frame.suppressed.clear();
+    frame.firing = false;
+    frame.firing_count = frame.resolved_count = 0;
     std::map<std::string, core::Notification> parts;  // issues that share a topic share a message
     for (const auto& notified : notification.issues) {
       const std::string topic = fill_topic(cfg_.topic, [&](std::string_view name) {
         return topic_value(name, notification, notified, sender_);
       });
-      if (topic.size() > 65'535)
-        return core::invalid_argument("the topic is longer than 65535 bytes");
-      auto [at, fresh] = parts.try_emplace(topic, notification);
-      if (fresh) {
-        at->second.issues.clear();
-        at->second.suppressed.clear();
-        at->second.firing = false;
-        at->second.firing_count = at->second.resolved_count = 0;
-      }
-      core::Notification& part = at->second;
+      core::Notification& part = parts.try_emplace(topic, frame).first->second;
       const bool firing = notified.issue.status == core::IssueStatus::firing;
       part.firing = part.firing || firing;
       ++(firing ? part.firing_count : part.resolved_count);
       part.issues.push_back(notified);
     }
-    core::ValueList messages;
-    for (auto& [topic, part] : parts) messages.push_back(message_value(topic, part));
-    Rendered out;
-    out.content_type = "application/json";
-    out.body = core::to_json(std::move(messages));
-    return stored(out);
+    std::vector<TopicState> states;
+    states.reserve(parts.size());
+    for (auto& [topic, part] : parts) states.push_back(state_of(topic, part));
+    return stored({std::string(kTopicStates), write_topic_states(states), {}});
   }
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
@@ -112,22 +132,19 @@ class Mqtt final : public core::Action {
     }
     const auto rendered = parse_rendered(kept);
     if (!rendered) return bad.detail = rendered.error().message, bad;
-    if (const auto bounds = core::check_json_bounds(rendered->body, kMaxRendered); !bounds) {
-      return bad.detail = bounds.error().message, bad;
+    const auto states = read_topic_states(*rendered);
+    if (!states) return bad.detail = states.error().message, bad;
+    if (states->empty()) return bad.detail = "the notification names no issue", bad;
+
+    // What an earlier attempt brought there is not sent again: a large message goes on from where it
+    // stood, and what was taken in full is not replaced by a short form.
+    const std::set<std::string> done = arrived_.of(notification.notification_id);
+    std::vector<MqttMessage> messages;
+    for (const TopicState& state : *states) {
+      if (!done.contains(state.topic)) messages.push_back(fill(state, notification));
     }
-    const auto messages = nlohmann::json::parse(rendered->body, nullptr, false);
-    if (!messages.is_array() || messages.empty()) {
-      return bad.detail = "the notification names no issue", bad;
-    }
-    const auto share = budget / static_cast<long>(messages.size());
-    core::AttemptOutcome out;
-    for (const auto& message : messages) {
-      const MqttMessage one = fill(message, notification);
-      out = classify(client_->publish(one, share), one.qos);
-      // What was acknowledged before is repeated with the rest: the state is the same.
-      if (out.outcome != core::OutcomeClass::delivered) break;
-      if (out.handles.size() < 10) out.handles.emplace_back("topic", one.topic);
-    }
+    const std::vector<MqttResult> results = client_->publish(messages, budget);
+    core::AttemptOutcome out = joined(notification.notification_id, messages, results);
     if (cfg_.password.set()) {
       if (const auto password = cfg_.password.reveal())
         out.detail = redact(out.detail, {*password});
@@ -137,38 +154,77 @@ class Mqtt final : public core::Action {
   }
 
  private:
-  [[nodiscard]] core::Value message_value(const std::string& topic,
-                                          const core::Notification& part) const {
-    std::string payload = core::to_json(native(part, sender_));
-    if (payload.size() > common_.max_payload.count) {
-      core::Notification small = part;
-      small.minimal = true;
-      payload = core::to_json(native(small, sender_));
+  // One outcome of all: what has to be tried again goes before what never will be taken.
+  core::AttemptOutcome joined(const std::string& id, const std::vector<MqttMessage>& messages,
+                              const std::vector<MqttResult>& results) {
+    core::AttemptOutcome out;
+    out.code = "arrived";  // where an earlier attempt brought all of it
+    std::vector<std::string> taken;
+    std::size_t failed = 0;
+    std::string first;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      core::AttemptOutcome one = classify(results[i], messages[i].qos);
+      if (one.outcome == core::OutcomeClass::delivered) {
+        taken.push_back(messages[i].topic);
+        if (failed == 0)
+          out.code = one.code, out.detail = one.detail, out.confirmed = one.confirmed;
+        continue;
+      }
+      const bool final_one = one.outcome == core::OutcomeClass::bad_payload;
+      if (failed == 0 || (!final_one && out.outcome == core::OutcomeClass::bad_payload)) {
+        out = std::move(one);
+        first = messages[i].topic;
+      }
+      ++failed;
     }
-    return core::ValueMap{{"topic", topic},
-                          {"payload", std::move(payload)},
-                          {"firing", part.firing},
-                          {"subject", to_text(part.issues.front().issue.run.uid)}};
+    if (failed == 0) {
+      arrived_.forget(id);
+    } else if (!taken.empty() || messages.size() > 1) {
+      out.detail = std::to_string(failed) + " of " + std::to_string(messages.size()) +
+                   " topics not taken, the first is " + first + ": " + out.detail;
+      arrived_.add(id, taken);
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(taken.size(), 10); ++i) {
+      out.handles.emplace_back("topic", taken[i]);
+    }
+    return out;
   }
 
-  [[nodiscard]] MqttMessage fill(const nlohmann::json& stored,
+  [[nodiscard]] TopicState state_of(const std::string& topic,
+                                    const core::Notification& part) const {
+    TopicState out;
+    out.topic = topic;
+    out.payload = core::to_json(native(part, sender_));
+    out.firing = part.firing;
+    out.subject = to_text(part.issues.front().issue.run.uid);
+    out.smallest = part.minimal;
+    if (out.payload.size() > common_.max_payload.count && !part.minimal) {
+      core::Notification small = part;
+      small.minimal = true;
+      out.payload = core::to_json(native(small, sender_));
+      out.smallest = true;
+    }
+    return out;
+  }
+
+  [[nodiscard]] MqttMessage fill(const TopicState& state,
                                  const core::Notification& notification) const {
     MqttMessage out;
-    out.topic = stored.value("topic", "");
-    out.payload = stored.value("payload", "");
+    out.topic = state.topic;
+    out.payload = state.payload;
+    out.smallest = state.smallest;
     out.qos = static_cast<int>(cfg_.qos);
     out.retain = cfg_.retain;
     out.content_type = "application/json";
-    const bool passing = cfg_.retain && !stored.value("firing", true);
+    const bool passing = cfg_.retain && !state.firing;
     const auto life = passing ? cfg_.retained_ttl : common_.max_age;
-    out.expiry_seconds = static_cast<std::uint32_t>(
-        std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(life).count()));
+    out.expiry_seconds = seconds_of(life);
     out.user_properties = {{"notification-id", notification.notification_id},
                            {"ce_specversion", "1.0"},
                            {"ce_id", notification.notification_id},
                            {"ce_type", "dev.tocsin.notification.v1"},
                            {"ce_source", "/" + sender_.cluster + "/router"},
-                           {"ce_subject", stored.value("subject", "")},
+                           {"ce_subject", state.subject},
                            {"ce_time", core::to_rfc3339(notification.decided_at)}};
     return out;
   }
@@ -177,6 +233,7 @@ class Mqtt final : public core::Action {
   CommonConfig common_;
   Sender sender_;
   std::unique_ptr<MqttClient> client_;
+  ArrivedTopics arrived_;
 };
 
 core::Result<std::unique_ptr<core::Action>> MqttConfig::build(const Environment& environment,
@@ -186,7 +243,7 @@ core::Result<std::unique_ptr<core::Action>> MqttConfig::build(const Environment&
   options.host = host;
   options.port = port;
   options.version = version == "3.1.1" ? MqttVersion::v311 : MqttVersion::v5;
-  options.client_id = client_id.empty() ? "tocsin-" + environment.host + "-" + name.id : client_id;
+  options.client_id = client_id.empty() ? default_client_id(environment, name.id) : client_id;
   options.username = username;
   if (password.set()) options.password = [secret = password] { return secret.reveal(); };
   options.tls = tls;
@@ -194,6 +251,7 @@ core::Result<std::unique_ptr<core::Action>> MqttConfig::build(const Environment&
   options.cert_file = cert_file;
   options.key_file = key_file;
   options.status_topic = status_topic;
+  options.wanted = environment.delivers;
   const auto own = environment.mqtt == nullptr ? mosquitto_connector() : nullptr;
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `own` is made where there is no other
   MqttConnector& connector = own ? *own : *environment.mqtt;
@@ -231,7 +289,9 @@ std::shared_ptr<const ActionConfig> read_mqtt(config::Reader& in) {
   in.optional("retain", cfg->retain, "the broker keeps the latest state of each topic");
   in.optional("retained_ttl", cfg->retained_ttl, config::positive(),
               "how long a retained state stays after the resolve (MQTT v5)");
-  in.optional("client_id", cfg->client_id, "default tocsin-<host>-<id>; must be unique and stable");
+  in.optional("client_id", cfg->client_id,
+              "must be unique at the broker and stable; default: made of integration, cluster and "
+              "transport");
   in.optional("status_topic", cfg->status_topic,
               "retained online, and offline as last will; default none");
   in.optional("username", cfg->username, "for the broker");
@@ -247,7 +307,11 @@ std::shared_ptr<const ActionConfig> read_mqtt(config::Reader& in) {
 }  // namespace
 
 ActionDescriptor mqtt() {
-  return {"mqtt", "Publishes each issue's state to an MQTT topic.", {.dedup = true}, read_mqtt, {}};
+  return {"mqtt",
+          "Publishes each issue's state to an MQTT topic.",
+          {.every_issue = true, .dedup = true},
+          read_mqtt,
+          {}};
 }
 
 }  // namespace tocsin::actions

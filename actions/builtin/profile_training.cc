@@ -135,10 +135,10 @@ class ProfileTraining final : public core::Action {
     out.action = "profile";
     out.run = issue.run.uid;
     out.attempt = issue.run.attempt;
-    // Of the episode, so that nobody takes it twice, and growing like those that people write.
-    out.revision = static_cast<std::uint64_t>(
-        std::max<std::int64_t>(1, core::nanoseconds(issue.starts_at) / 1'000'000));
     out.issued_at = clock_.now();
+    // Growing like those that people write; the ledger knows what the slot had.
+    out.revision = static_cast<std::uint64_t>(std::max<std::int64_t>(
+        1, core::nanoseconds(std::min(issue.starts_at, out.issued_at)) / 1'000'000));
     out.expires_at = out.issued_at + ProfileConfig::kExpires;
     out.requested_by = "router";
     out.reason = reason_of(one);
@@ -195,7 +195,11 @@ ActionDescriptor profile_training() {
   defaults.max_age = std::chrono::minutes(5);  // what it would show later is something else
   return {"profile_training",
           "Asks the run where its ranks stand, and for a trace.",
-          {.coalesce = false, .dedup = true, .stateful = false, .reads_issues = true},
+          {.coalesce = false,
+           .every_issue = true,
+           .dedup = true,
+           .stateful = false,
+           .reads_issues = true},
           read_profile_training,
           defaults};
 }

@@ -65,7 +65,10 @@ core::OutRecord record_of(const core::NotifiedIssue& notified,
 class PublishMetric final : public core::Action {
  public:
   PublishMetric(const MetricConfig& cfg, const Environment& environment)
-      : cfg_(cfg), metrics_(environment.issue_metrics), publish_(environment.publish) {}
+      : cfg_(cfg),
+        clock_(environment.clock),
+        metrics_(environment.issue_metrics),
+        publish_(environment.publish) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -82,7 +85,7 @@ class PublishMetric final : public core::Action {
     out.code = cfg_.transport;
     for (const auto& notified : notification.issues) {
       if (cfg_.transport == "scrape") {
-        if (!metrics_->apply(notified))
+        if (!metrics_->apply(notified, clock_->now()))
           out.detail = "over max_series: not all issues have a series";
         continue;
       }
@@ -99,6 +102,7 @@ class PublishMetric final : public core::Action {
 
  private:
   MetricConfig cfg_;
+  core::Clock* clock_;
   IssueMetrics* metrics_;
   std::function<core::Status(const core::OutRecord&)> publish_;
 };
@@ -123,11 +127,15 @@ std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
               "scrape: served at /metrics/issues; kafka: records of the topic metrics");
   in.optional("labels", cfg->options.labels, "labels of an issue that become labels of its series");
   std::uint64_t max_series = cfg->options.max_series;
-  in.optional("max_series", max_series, config::between<std::uint64_t>(1, 1'000'000),
-              "bound of the series kept for scraping");
+  in.optional("max_series", max_series, config::between<std::uint64_t>(0, 1'000'000'000),
+              "bound of the series kept for scraping; 0: none");
   cfg->options.max_series = max_series;
-  in.optional("linger", cfg->options.linger, config::positive(),
+  in.optional("linger", cfg->options.linger, config::at_least(core::Duration{}),
               "how long a resolved issue stays as 0");
+  if (const auto problem = metric_label_problem(cfg->options.labels);
+      cfg->transport == "scrape" && !problem.empty()) {
+    in.error("labels", problem);
+  }
   return cfg;
 }
 
@@ -136,7 +144,7 @@ std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
 ActionDescriptor publish_metric() {
   return {"publish_metric",
           "Keeps the state of issues as metrics.",
-          {.dedup = true, .keeps_state = true, .reads_issues = true},
+          {.every_issue = true, .dedup = true, .keeps_state = true, .reads_issues = true},
           read_publish_metric,
           {}};
 }

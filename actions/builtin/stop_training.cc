@@ -287,12 +287,16 @@ ActionDescriptor stop_training() {
   CommonConfig defaults;
   defaults.send_resolved = false;
   defaults.max_age = std::chrono::minutes(10);  // a stop that comes later is not what was decided
-  return {
-      "stop_training",
-      "Asks the run to stop, by its training loop first.",
-      {.coalesce = false, .dedup = true, .stateful = false, .stops = true, .reads_issues = true},
-      read_stop_training,
-      defaults};
+  return {"stop_training",
+          "Asks the run to stop, by its training loop first.",
+          {.coalesce = false,
+           .every_issue = true,
+           .dedup = true,
+           .stateful = false,
+           .stops = true,
+           .reads_issues = true},
+          read_stop_training,
+          defaults};
 }
 
 }  // namespace tocsin::actions

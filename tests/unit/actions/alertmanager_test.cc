@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "actions/prometheus_label.h"
 #include "tests/unit/actions/fixtures.h"
@@ -95,6 +96,99 @@ TEST(Alertmanager, TheShortFormKeepsEveryAlert) {
   ASSERT_EQ(alerts.size(), 2u);
   EXPECT_EQ(alerts[1]["labels"]["tensor"], "b");
   EXPECT_FALSE(alerts[1]["annotations"].contains("recommendation"));
+}
+
+core::Notification of_size(std::size_t count, std::size_t text) {
+  auto out = sample_notification();
+  out.issues.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    out.issues.push_back(sample_issue("t" + std::to_string(i)));
+    out.issues.back().issue.description = std::string(text, 'd');
+  }
+  return out;
+}
+
+std::set<std::string> tensors_of(const std::vector<HttpRequest>& requests) {
+  std::set<std::string> out;
+  for (const auto& request : requests) {
+    for (const json& alert : json::parse(request.body)) out.insert(alert["labels"]["tensor"]);
+  }
+  return out;
+}
+
+TEST(Alertmanager, SendsAllAlertsInFullInAsManyRequestsAsThatTakes) {
+  Workbench bench;
+  const auto action = bench.make("alertmanager", "{url: 'https://am/', max_payload: 20KB}");
+  EXPECT_EQ(deliver(*action, of_size(100, 1000)).outcome, core::OutcomeClass::delivered);
+  EXPECT_EQ(tensors_of(bench.http.requests).size(), 100u);
+  EXPECT_GT(bench.http.requests.size(), 5u);
+  for (const auto& request : bench.http.requests) {
+    EXPECT_LE(request.body.size(), 20'000u);
+    EXPECT_THAT(request.body, HasSubstr("ddd"));
+  }
+}
+
+TEST(Alertmanager, AnAlertThatIsTooLargeByItselfIsShortenedAlone) {
+  Workbench bench;
+  auto notification = of_size(3, 100);
+  notification.issues[1].issue.description = std::string(30'000, 'd');
+  const auto action = bench.make("alertmanager", "{url: 'https://am/', max_payload: 20KB}");
+  deliver(*action, notification);
+  EXPECT_EQ(tensors_of(bench.http.requests).size(), 3u);
+  for (const auto& request : bench.http.requests) EXPECT_LE(request.body.size(), 20'000u);
+}
+
+TEST(Alertmanager, AFailureInTheMiddleIsRepeatedAsAWhole) {
+  Workbench bench;
+  const auto action = bench.make("alertmanager", "{url: 'https://am/', max_payload: 20KB}");
+  bench.http.answers = {{HttpFailure::none, "", {200, {}, ""}},
+                        {HttpFailure::none, "", {503, {}, ""}}};
+  const auto notification = of_size(100, 1000);
+  EXPECT_EQ(deliver(*action, notification).outcome, core::OutcomeClass::transient);
+  EXPECT_EQ(bench.http.requests.size(), 2u);
+  bench.http.requests.clear();
+  EXPECT_EQ(deliver(*action, notification).outcome, core::OutcomeClass::delivered);
+  EXPECT_EQ(tensors_of(bench.http.requests).size(), 100u);
+}
+
+/// An Alertmanager that refuses requests with one of these tensors.
+struct Choosy final : HttpClient {
+  HttpResult send(const HttpRequest& request) override {
+    ++requests;
+    const json alerts = json::parse(request.body);
+    for (const json& alert : alerts) {
+      if (refused.contains(alert["labels"]["tensor"])) {
+        return {HttpFailure::none, "", {400, {}, "bad label"}};
+      }
+    }
+    for (const json& alert : alerts) taken.insert(alert["labels"]["tensor"]);
+    return {HttpFailure::none, "", {200, {}, ""}};
+  }
+  std::set<std::string> refused, taken;
+  int requests = 0;
+};
+
+TEST(Alertmanager, AnAlertThatIsRefusedKeepsBackNoOther) {
+  Workbench bench;
+  Choosy choosy;
+  choosy.refused = {"t7", "t30"};
+  bench.environment.http = &choosy;
+  const auto action = bench.make("alertmanager", "{url: 'https://am/'}");
+  const core::AttemptOutcome out = deliver(*action, of_size(64, 10));
+  EXPECT_EQ(out.outcome, core::OutcomeClass::bad_payload);
+  EXPECT_THAT(out.detail, HasSubstr("2 refused, all others taken"));
+  EXPECT_EQ(choosy.taken.size(), 62u);
+  EXPECT_LT(choosy.requests, 40);
+}
+
+TEST(Alertmanager, WhoRefusesEverythingIsNotAskedForEver) {
+  Workbench bench;
+  Choosy choosy;
+  for (int i = 0; i < 500; ++i) choosy.refused.insert("t" + std::to_string(i));
+  bench.environment.http = &choosy;
+  const auto action = bench.make("alertmanager", "{url: 'https://am/'}");
+  EXPECT_EQ(deliver(*action, of_size(500, 10)).outcome, core::OutcomeClass::bad_payload);
+  EXPECT_LT(choosy.requests, 300);
 }
 
 TEST(Alertmanager, TakesMoreAlertsPerMessageThanPeopleWould) {

@@ -13,6 +13,7 @@
 #include "actions/http_client.h"
 #include "actions/mailer.h"
 #include "actions/mqtt_client.h"
+#include "actions/mqtt_packet.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/notification.h"
@@ -150,15 +151,24 @@ class FakeMqtt final : public MqttConnector {
   MqttOptions options;
   std::vector<MqttMessage> messages;
   std::deque<MqttResult> answers;  // then acknowledged
+  std::size_t limit = 0;           // bytes of a packet; 0: none
 
  private:
   struct Client final : MqttClient {
     explicit Client(FakeMqtt& owner) : fake(owner) {}
-    MqttResult publish(const MqttMessage& message, std::chrono::milliseconds) override {
-      fake.messages.push_back(message);
-      if (fake.answers.empty()) return {};
-      MqttResult out = fake.answers.front();
-      fake.answers.pop_front();
+    std::vector<MqttResult> publish(std::span<const MqttMessage> messages,
+                                    std::chrono::milliseconds) override {
+      std::vector<MqttResult> out;
+      for (const MqttMessage& message : messages) {
+        fake.messages.push_back(message);
+        out.emplace_back();
+        if (fake.limit > 0 && packet_bytes(message, fake.options.version) > fake.limit) {
+          out.back() = {MqttFailure::too_large, 0, "too large"};
+        } else if (!fake.answers.empty()) {
+          out.back() = fake.answers.front();
+          fake.answers.pop_front();
+        }
+      }
       return out;
     }
     FakeMqtt& fake;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "actions/rendered.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {
@@ -79,14 +81,110 @@ TEST(Mqtt, QosZeroIsSentAndNotConfirmed) {
   EXPECT_FALSE(out.confirmed);
 }
 
-TEST(Mqtt, StopsAtTheFirstMessageThatIsNotTaken) {
+core::Notification of_tensors(std::initializer_list<const char*> tensors) {
+  auto out = sample_notification();
+  out.issues.clear();
+  for (const char* tensor : tensors) out.issues.push_back(sample_issue(tensor));
+  return out;
+}
+
+TEST(Mqtt, OneMessageThatIsNotTakenKeepsBackNoOtherAndOnlyItIsSentAgain) {
   Workbench bench;
   const auto mqtt = bench.make("mqtt", "{topic: 't/{tensor}'}");
-  bench.mqtt.answers = {{}, {MqttFailure::unreachable, 0, "gone"}};
+  bench.mqtt.answers = {{}, {MqttFailure::unreachable, 0, "gone"}, {}};
+  const auto notification = of_tensors({"a", "b", "c"});
+  const core::AttemptOutcome out = deliver(*mqtt, notification);
+  EXPECT_EQ(out.outcome, OutcomeClass::transient);
+  EXPECT_THAT(out.detail, HasSubstr("1 of 3 topics not taken, the first is t/b: gone"));
+  EXPECT_EQ(bench.mqtt.messages.size(), 3u);
+  EXPECT_EQ(deliver(*mqtt, notification).outcome, OutcomeClass::delivered);
+  ASSERT_EQ(bench.mqtt.messages.size(), 4u);
+  EXPECT_EQ(bench.mqtt.messages[3].topic, "t/b");
+}
+
+TEST(Mqtt, WhatMayBeTakenLaterGoesBeforeWhatNeverWill) {
+  Workbench bench;
+  const auto mqtt = bench.make("mqtt", "{topic: 't/{tensor}'}");
+  bench.mqtt.answers = {{MqttFailure::bad_message, 0, "bad"}, {MqttFailure::unreachable, 0, ""}};
+  EXPECT_EQ(deliver(*mqtt, of_tensors({"a", "b"})).outcome, OutcomeClass::transient);
+}
+
+TEST(Mqtt, ALargeMessageGoesInShortFormAndTheSmallOnesStayAsTheyWere) {
+  Workbench bench;
+  bench.mqtt.limit = 4000;
+  const auto mqtt = bench.make("mqtt", "{topic: 't/{tensor}', version: '3.1.1'}");
+  auto notification = of_tensors({"large", "small"});
+  notification.issues[0].issue.description = std::string(8000, 'd');
+  EXPECT_EQ(deliver(*mqtt, notification).outcome, OutcomeClass::bad_payload);
+  notification.minimal = true;  // as the lanes send it once more
+  EXPECT_EQ(deliver(*mqtt, notification).outcome, OutcomeClass::delivered);
+  ASSERT_EQ(bench.mqtt.messages.size(), 3u);
+  EXPECT_EQ(bench.mqtt.messages[2].topic, "t/large");
+  EXPECT_TRUE(bench.mqtt.messages[2].smallest);
+  EXPECT_LT(bench.mqtt.messages[2].payload.size(), 4000u);
+}
+
+TEST(Mqtt, ReadsTheStoredFormOfAnEarlierVersion) {
+  Workbench bench;
+  const auto mqtt = bench.make("mqtt", "{}");
   auto notification = sample_notification();
-  for (const char* tensor : {"a", "b", "c"}) notification.issues.push_back(sample_issue(tensor));
-  EXPECT_EQ(deliver(*mqtt, notification).outcome, OutcomeClass::transient);
-  EXPECT_EQ(bench.mqtt.messages.size(), 2u);
+  notification.rendered = stored(
+      {"application/json", R"([{"topic":"t/a","payload":"{}","firing":true,"subject":"u"}])", {}});
+  EXPECT_EQ(mqtt->execute(notification, 1, 1s).outcome, OutcomeClass::delivered);
+  EXPECT_EQ(bench.mqtt.messages.at(0).topic, "t/a");
+  EXPECT_EQ(bench.mqtt.messages.at(0).payload, "{}");
+}
+
+TEST(Mqtt, AStoredMessageThatIsDamagedIsRefusedAndNothingElse) {
+  Workbench bench;
+  const auto mqtt = bench.make("mqtt", "{}");
+  auto notification = sample_notification();
+  const std::string whole = *mqtt->render(notification);
+  for (std::size_t cut = 0; cut < whole.size(); cut += 7) {
+    notification.rendered = whole.substr(0, cut);
+    (void)mqtt->execute(notification, 1, 1s);
+  }
+  for (const char* body : {"[1]", "[{\"topic\":1}]", "{}", "\"bytes\"\n", "{\"bytes\":99}\nx\n"}) {
+    notification.rendered = stored({"application/x-tocsin-topics", body, {}});
+    EXPECT_EQ(mqtt->execute(notification, 1, 1s).outcome, OutcomeClass::bad_payload) << body;
+  }
+}
+
+std::string client_id(const std::string& cluster, const std::string& outbox,
+                      const std::string& settings) {
+  Workbench bench;
+  bench.environment.cluster = cluster;
+  bench.environment.outbox = outbox;
+  (void)bench.make("mqtt", settings);
+  return bench.mqtt.options.client_id;
+}
+
+TEST(Mqtt, ClientIdsOfTwoRoutersOrIntegrationsDiffer) {
+  const std::string one = client_id("c1", "h1:/a", "{}");
+  EXPECT_THAT(one, HasSubstr("tocsin-oncall-mqtt-"));
+  EXPECT_LE(one.size(), 65u);
+  EXPECT_EQ(client_id("c1", "h1:/a", "{}"), one) << "the leader takes the session over";
+  EXPECT_NE(client_id("c1", "h1:/b", "{}"), one) << "another journal on this machine";
+  EXPECT_NE(client_id("c2", "h1:/a", "{}"), one);
+  EXPECT_NE(client_id("c1", "h1:/a", "{id: 'oncall-mqtt'}"), one);
+  EXPECT_EQ(client_id("c1", "h1:/a", "{client_id: mine}"), "mine");
+}
+
+TEST(Mqtt, TwoIntegrationsWithOneClientIdAtOneBrokerAreRefused) {
+  const std::string two = "a: {mqtt: {client_id: x, host: h}}, b: {mqtt: {client_id: x, host: ";
+  EXPECT_THAT(load("receivers: {" + two + "h}}}\n").errors,
+              HasSubstr("MQTT client id \"x\" at h:1883 is used twice"));
+  EXPECT_EQ(load("receivers: {" + two + "other}}}\n").errors, "");
+}
+
+TEST(Mqtt, ConnectsOnlyWhereThisProcessDelivers) {
+  Workbench bench;
+  bool leads = false;
+  bench.environment.delivers = [&leads] { return leads; };
+  (void)bench.make("mqtt", "{}");
+  EXPECT_FALSE(bench.mqtt.options.wanted());
+  leads = true;
+  EXPECT_TRUE(bench.mqtt.options.wanted());
 }
 
 TEST(Mqtt, PassesItsSettingsToTheConnection) {
@@ -97,7 +195,6 @@ TEST(Mqtt, PassesItsSettingsToTheConnection) {
   EXPECT_EQ(bench.mqtt.options.host, "broker");
   EXPECT_EQ(bench.mqtt.options.port, 8883u);
   EXPECT_TRUE(bench.mqtt.options.tls);
-  EXPECT_EQ(bench.mqtt.options.client_id, "tocsin-h1-oncall/mqtt");
   EXPECT_EQ(*bench.mqtt.options.password(), "canary-pw");
   bench.mqtt.answers = {{MqttFailure::login, 0x86, "canary-pw is wrong"}};
   auto notification = sample_notification();
@@ -120,10 +217,53 @@ TEST(MqttTopic, DataCannotLeaveItsLevel) {
   EXPECT_EQ(topic_for("p{x}q", "ö"), "pöq");
 }
 
+TEST(MqttTopic, WhatATopicMayNotHaveIsWrittenAsItsBytes) {
+  EXPECT_EQ(topic_for("{x}", "run \xC2\x93v2\xC2\x94"), "run %C2%93v2%C2%94");
+  EXPECT_EQ(topic_for("{x}",
+                      "a\xC2\x85"
+                      "b"),
+            "a%C2%85b");
+  EXPECT_EQ(topic_for("{x}", "a\x7F"), "a%7F");
+  EXPECT_EQ(topic_for("{x}", "a\xEF\xBF\xBF"), "a%EF%BF%BF");       // U+FFFF
+  EXPECT_EQ(topic_for("{x}", "a\xEF\xB7\x90"), "a%EF%B7%90");       // U+FDD0
+  EXPECT_EQ(topic_for("{x}", "\xF0\x9F\xBF\xBE"), "%F0%9F%BF%BE");  // U+1FFFE
+  EXPECT_EQ(topic_for("{x}", "\xF4\x8F\xBF\xBF"), "%F4%8F%BF%BF");  // U+10FFFF
+  EXPECT_EQ(topic_for("{x}",
+                      "gr\xC3\xB6\xC3\x9F"
+                      "e \xF0\x9F\x9A\x80"),
+            "gr\xC3\xB6\xC3\x9F"
+            "e \xF0\x9F\x9A\x80");
+  EXPECT_EQ(topic_for("{x}", "a\xFF\xC2"), "a%FF%C2") << "no UTF-8";
+  EXPECT_EQ(topic_for("{x}", "\xED\xA0\x80z"), "%ED%A0%80z") << "a surrogate";
+}
+
+TEST(MqttTopic, DifferentValuesMakeDifferentLevels) {
+  std::set<std::string> seen;
+  const std::vector<std::string> values{
+      "",     "_",    "%5F",      "%",      "%25",  "/",   "%2F",
+      "$a",   "%24a", "a",        "A",      " ",    "+",   "#",
+      "\x01", "%01",  "\xC2\x85", "%C2%85", "\xFF", "%FF", std::string(1, '\0'),
+      "%00"};
+  for (const std::string& value : values) {
+    EXPECT_TRUE(seen.insert(topic_for("t/{x}", value)).second) << value;
+  }
+}
+
+TEST(MqttTopic, ATopicThatWouldBeTooLongIsCutAndStaysItsOwn) {
+  const std::string pattern = "t/{a}/{b}/{c}/{d}/{e}/{f}/{g}";
+  const std::string one = topic_for(pattern, std::string(5000, '\x02') + "1");
+  const std::string other = topic_for(pattern, std::string(5000, '\x02') + "2");
+  EXPECT_LE(one.size(), kMaxTopicBytes);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(one.find("%/"), std::string::npos);
+  EXPECT_EQ(topic_for("t/{x}", std::string(10'000, 'a')).size(), 10'002u)
+      << "what fits stays whole";
+}
+
 TEST(MqttTopic, ProblemsAreNamed) {
   EXPECT_EQ(topic_problem("training/{cluster}/{{job}}/x"), "");
-  for (const char* wrong :
-       {"", "/a", "a/", "a//b", "a/+", "#", "a/{", "a/{}", "a/}", "a/{b c}", "a/{{b}", "a\n"}) {
+  for (const char* wrong : {"", "/a", "a/", "a//b", "a/+", "#", "a/{", "a/{}", "a/}", "a/{b c}",
+                            "a/{{b}", "a\n", "a\xC2\x85", "a\xEF\xBF\xBE", "a\xFF"}) {
     EXPECT_NE(topic_problem(wrong), "") << wrong;
   }
 }

@@ -234,5 +234,50 @@ TEST(ProfileTraining, NothingToAskForIsRefused) {
               HasSubstr("nothing to ask for"));
 }
 
+std::uint64_t revision_of(ProfileBench& bench) { return bench.commands.back().revision; }
+
+TEST(ProfileTraining, RevisionsOfARunOnlyGrow) {
+  ProfileBench bench;
+  ProfileLedger ledger;
+  bench.environment.profiles = &ledger;
+  const auto action = bench.make("profile_training", "{every: 1s}");
+  deliver(*action, of_episode(1, kStart - 1s));
+  const auto first = revision_of(bench);
+  bench.clock.advance(1min);
+  // An issue that began before is told later.
+  deliver(*action, of_episode(2, kStart - 1h));
+  ASSERT_EQ(bench.commands.size(), 2U);
+  EXPECT_GT(revision_of(bench), first);
+}
+
+TEST(ProfileTraining, RevisionsGrowOverARestartAnotherAttemptAndWhatPeopleWrote) {
+  ProfileBench bench;
+  ProfileLedger before;
+  bench.environment.profiles = &before;
+  deliver(*bench.make("profile_training", "{}"), of_episode(1, kStart - 1s));
+  core::Command by_hand = bench.commands.back();
+  by_hand.command_id = "cmd_by_hand";
+  by_hand.requested_by = "user";
+  by_hand.attempt = 9;
+  by_hand.revision += 5000;
+  ProfileLedger after;
+  bench.environment.profiles = &after;
+  after.on_command(by_hand);  // the topic keeps the newest of the slot, and is read again
+  bench.clock.advance(1h);
+  bench.current->attempt = 2;
+  auto next = of_episode(1, kStart - 1s);
+  next.issues[0].issue.run.attempt = 2;
+  deliver(*bench.make("profile_training", "{}"), next);
+  ASSERT_EQ(bench.commands.size(), 2U);
+  EXPECT_GT(revision_of(bench), by_hand.revision);
+}
+
+TEST(ProfileTraining, AnIssueFromTheFutureDoesNotShutThosePeopleWriteOut) {
+  ProfileBench bench;
+  deliver(*bench.make("profile_training", "{}"), of_episode(1, core::WallTime::max()));
+  ASSERT_EQ(bench.commands.size(), 1U);
+  EXPECT_LE(revision_of(bench), static_cast<std::uint64_t>(core::nanoseconds(kStart) / 1'000'000));
+}
+
 }  // namespace
 }  // namespace tocsin::actions

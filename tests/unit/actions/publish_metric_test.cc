@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "tests/unit/actions/fixtures.h"
 
@@ -115,6 +117,127 @@ TEST(IssueMetrics, AMoreSevereReportMovesTheIssueToItsSeries) {
   metrics.apply(worse);
   EXPECT_EQ(series(metrics), 1u);
   EXPECT_THAT(metrics.render(kStart), HasSubstr("severity=\"critical\""));
+}
+
+std::string metric_errors(const std::string& settings) {
+  return load("receivers: {a: {publish_metric: " + settings + "}}\n").errors;
+}
+
+TEST(PublishMetric, NamesThatBecomeOneAreRefused) {
+  EXPECT_THAT(metric_errors("{labels: [a.b, rule, a_b]}"),
+              HasSubstr("\"a.b\" and \"a_b\" would both be \"a_b\""));
+  EXPECT_THAT(metric_errors("{labels: [rule, rule]}"), HasSubstr("would both be"));
+  EXPECT_THAT(metric_errors("{labels: ['9a', '8a']}"), HasSubstr("would both be"));
+  EXPECT_THAT(metric_errors("{labels: [__name__]}"), HasSubstr("Prometheus keeps for itself"));
+  EXPECT_THAT(metric_errors("{labels: ['..x']}"), HasSubstr("Prometheus keeps for itself"));
+  EXPECT_THAT(metric_errors("{labels: ['']}"), HasSubstr("a label has a name"));
+  EXPECT_EQ(metric_errors("{labels: [a.b, a.c]}"), "");
+  EXPECT_EQ(metric_errors("{transport: kafka, labels: [a.b, a_b]}"), "");
+}
+
+TEST(IssueMetrics, TwoIntegrationsNeverMakeALabelComeTwice) {
+  IssueMetrics metrics;
+  metrics.widen({{"a.b"}, 10, 1h});
+  metrics.widen({{"a_b", "__name__"}, 10, 1h});
+  auto issue = sample_issue();
+  for (const char* name : {"a.b", "a_b", "__name__"}) issue.issue.labels.set(name, name);
+  metrics.apply(issue);
+  EXPECT_THAT(metrics.render(kStart), HasSubstr("tocsin_issue_active{a_b=\"a.b\"} 1\n"));
+}
+
+TEST(PublishMetric, MaxSeriesIsHonouredAtAnyValue) {
+  for (const auto& [most, shown] : {std::pair{"0", 0u}, {"1", 1u}, {"2", 2u}, {"1000000000", 3u}}) {
+    Workbench bench;
+    const auto action =
+        bench.make("publish_metric", std::string("{labels: [tensor], max_series: ") + most + "}");
+    auto notification = sample_notification();
+    notification.issues = {sample_issue("a"), sample_issue("b"), sample_issue("c")};
+    EXPECT_EQ(deliver(*action, notification).outcome, core::OutcomeClass::delivered);
+    EXPECT_EQ(series(bench.metrics), shown) << most;
+  }
+}
+
+TEST(PublishMetric, LingerIsHonouredAtAnyValueSinceTheEndWasHeardOf) {
+  for (const auto& [linger, left] : {std::pair{"0s", core::Duration{}},
+                                     {"1s", core::Duration{1s}},
+                                     {"90m", 90min},
+                                     {"1000000h", core::Duration{1'000'000h}}}) {
+    Workbench bench;
+    const auto action = bench.make("publish_metric", std::string("{linger: ") + linger + "}");
+    deliver(*action, sample_notification());
+    bench.clock.advance(10min);  // the message came late
+    deliver(*action, sample_notification("two", core::NotificationKind::close));
+    const core::WallTime heard = bench.clock.now();
+    EXPECT_EQ(series(bench.metrics, heard + left), 1u) << linger;
+    EXPECT_THAT(bench.metrics.render(heard + left), HasSubstr("\"} 0\n"));
+    EXPECT_EQ(series(bench.metrics, heard + left + 1ns), 0u) << linger;
+  }
+}
+
+TEST(IssueMetrics, WhatOnlyLingersGivesWayToWhatFires) {
+  IssueMetrics metrics({{"tensor"}, 2, 1h});
+  auto over = sample_issue("over");
+  over.issue.status = core::IssueStatus::resolved;
+  over.issue.ends_at = kStart;
+  EXPECT_TRUE(metrics.apply(over));
+  EXPECT_TRUE(metrics.apply(sample_issue("a")));
+  EXPECT_TRUE(metrics.apply(sample_issue("b")));
+  EXPECT_THAT(metrics.render(kStart), Not(HasSubstr("over")));
+  EXPECT_FALSE(metrics.apply(sample_issue("c")));
+}
+
+TEST(IssueMetrics, AnEpisodeThatIsOverShowsZeroAtOnce) {
+  IssueMetrics metrics;
+  const auto issue = sample_issue();
+  metrics.apply(issue);
+  metrics.end(issue.issue_key, issue.episode, kStart);
+  EXPECT_THAT(metrics.render(kStart), HasSubstr("\"} 0\n"));
+  EXPECT_EQ(series(metrics, kStart + 15min), 1u);
+  EXPECT_EQ(series(metrics, kStart + 15min + 1ns), 0u);
+  auto again = issue;
+  again.episode = 2;
+  metrics.apply(again);
+  EXPECT_THAT(metrics.render(kStart), HasSubstr("\"} 1\n"));
+  metrics.end(issue.issue_key, 1, kStart);
+  EXPECT_THAT(metrics.render(kStart), HasSubstr("\"} 1\n")) << "the end of the one before";
+}
+
+TEST(IssueMetrics, AnEpisodeThatEndedBeforeItWasToldIsNeverShownAsFiring) {
+  IssueMetrics metrics;
+  const auto issue = sample_issue();
+  metrics.end(issue.issue_key, issue.episode, kStart);
+  metrics.apply(issue, kStart + 30s);
+  EXPECT_THAT(metrics.render(kStart), HasSubstr("\"} 0\n"));
+}
+
+TEST(IssueMetrics, NoValueBreaksTheExposition) {
+  IssueMetrics metrics({{"tensor"}, 100, 1h});
+  const std::vector<std::string> odd{"a\rb",
+                                     std::string("a\0b", 3),
+                                     "\x7F",
+                                     "\x1B[31m",
+                                     "a\xFF\xFE",
+                                     "\xC2",
+                                     "\xEF\xBF\xBF",
+                                     "} 1\nevil 2",
+                                     "\\",
+                                     "\\n",
+                                     "\"",
+                                     std::string(20'000, 'x'),
+                                     std::string(20'000, 'y'),
+                                     "\t"};
+  for (const std::string& value : odd) EXPECT_TRUE(metrics.apply(sample_issue(value)));
+  const std::string text = metrics.render(kStart);
+  for (const char c : text) {
+    EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
+  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) continue;
+    EXPECT_TRUE(line.starts_with("tocsin_issue_")) << line;
+    EXPECT_LT(line.size(), 5000u);
+  }
+  EXPECT_EQ(series(metrics), odd.size());
 }
 
 TEST(PublishMetric, WritesScalarsToTheMetricsTopic) {

@@ -148,10 +148,13 @@ TEST(StopLadder, ALateRankThatRefusesDoesNotHoldTheOthersUp) {
   EXPECT_EQ(ladder.states().at("cmd_one"), StopState::checkpointing);
 }
 
-// Ranks of one launch may state different attempts: the engine joins them (docs/launches.md).
-TEST(StopLadder, AcksAreToldApartByCommandAndRankNotByTheirAttempt) {
+// Ranks of one launch may state different attempts: the engine joins them (docs/launches.md). Those
+// of other launches: ack_target_test.cc.
+TEST(StopLadder, RanksOfOneLaunchMayStateDifferentAttempts) {
   StopLadder ladder;
-  ladder.on_command(stop_command(), kStart);
+  auto command = stop_command();
+  command.attempt = 1'764'000'000;
+  ladder.on_command(command, kStart);
   auto second_rank = ack("stopped");
   second_rank.rank = 1;
   EXPECT_THAT(ladder.on_ack(second_rank, kStart).transitions, IsEmpty());
