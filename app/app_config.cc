@@ -123,6 +123,7 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.enabled = configured.common.enabled;
     integration.shadow = configured.common.shadow;
     integration.stateful = configured.traits.stateful;
+    integration.every_issue = configured.traits.every_issue;
     if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
     if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
     out.push_back(std::move(integration));

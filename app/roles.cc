@@ -1,8 +1,10 @@
 #include "app/roles.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -162,7 +164,22 @@ core::Status Maker::evidence() {
   return core::ok();
 }
 
+/// Where the outbox lies: the same words for all routers that share it, and for no others.
+std::string outbox_of(const AppConfig& config, const std::string& host) {
+  if (!config.transport.kafka.is_null()) {
+    return out_of(config.transport) + "/" + config.topics.prefix;
+  }
+  std::error_code unknown;
+  const auto path = std::filesystem::weakly_canonical(config.transport.journal, unknown);
+  return host + ":" + (unknown ? config.transport.journal : path.string());
+}
+
 core::Status Maker::prepare_routing() {
+  auto lease = ports_.transport->lease(core::topic::kRouterLease);
+  if (!lease) return lease.error();
+  parts_.leadership = std::make_unique<Leadership>(std::move(*lease), *ports_.clock, *ports_.log,
+                                                   *ports_.telemetry);
+  ports_.leadership = parts_.leadership.get();
   actions::Environment environment;
   environment.clock = ports_.clock;
   environment.log = ports_.log;
@@ -170,6 +187,8 @@ core::Status Maker::prepare_routing() {
   environment.cluster = config_.cluster;
   environment.external_url = config_.external_url;
   environment.host = options_.host;
+  environment.outbox = outbox_of(config_, options_.host);
+  environment.delivers = [leadership = parts_.leadership.get()] { return leadership->term() != 0; };
   environment.issue_metrics = &parts_.issue_metrics;
   environment.stops = &parts_.ledger;
   environment.profiles = &parts_.profiles;
@@ -179,11 +198,6 @@ core::Status Maker::prepare_routing() {
   auto actions = ActionSet::build(config_, *ports_.transport, environment);
   if (!actions) return actions.error();
   parts_.actions = std::move(*actions);
-  auto lease = ports_.transport->lease(core::topic::kRouterLease);
-  if (!lease) return lease.error();
-  parts_.leadership = std::make_unique<Leadership>(std::move(*lease), *ports_.clock, *ports_.log,
-                                                   *ports_.telemetry);
-  ports_.leadership = parts_.leadership.get();
   return core::ok();
 }
 
@@ -209,10 +223,15 @@ void Maker::add_route() {
                                    [&](const auto& one) { return picturing.contains(one); });
     if (shown) metrics->apply({view.issue_key, view.episodes, view.issue});
   };
-  add("router",
-      std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,
-                                   picturing.empty() ? ShowAgain() : ShowAgain(show_again),
-                                   *ports_.log, *ports_.telemetry));
+  auto route = std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,
+                                            picturing.empty() ? ShowAgain() : ShowAgain(show_again),
+                                            *ports_.log, *ports_.telemetry);
+  if (!picturing.empty()) {
+    route->on_end(
+        [metrics = &parts_.issue_metrics](const std::string& key, std::uint64_t episode,
+                                          core::WallTime now) { metrics->end(key, episode, now); });
+  }
+  add("router", std::move(route));
 }
 
 void Maker::add_deliver() {

@@ -13,6 +13,8 @@ namespace tocsin::app {
 namespace {
 
 constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
+/// Kafka's default for a message is 1 MiB, its key and headers included.
+constexpr std::size_t kMaxRecord = 1'000'000;
 
 // Of a page that was written: its address, else its path. Of one that could not be: nothing.
 std::string where_of(const core::RuleStatusEvent& written) {
@@ -187,11 +189,16 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   return tick.now.steady + (*deadline - tick.now.wall);
 }
 
-StageOutput RouteStage::take(const Instant& /*now*/) {
+StageOutput RouteStage::take(const Instant& now) {
   StageOutput out;
   if (!restored_) return out;
   routing::Output decided = router_->take();
   probe_->report(decided);
+  for (const routing::Transition& one : decided.transitions) {
+    if (show_end_ && one.to == core::IssueStatus::resolved) {
+      show_end_(one.issue_key, one.episode, now.wall);
+    }
+  }
   for (auto& notification : decided.notifications) {
     auto rendered = render_(notification);
     if (rendered) {
@@ -201,7 +208,12 @@ StageOutput RouteStage::take(const Instant& /*now*/) {
       log_.error("render_failed",
                  {{"integration", notification.integration}, {"error", rendered.error().message}});
     }
-    out.records.push_back({kStatePartition, ingest::encode_notification(notification)});
+    core::OutRecord record = ingest::encode_notification(notification);
+    if (record.value && record.value->size() > kMaxRecord) {
+      notification.rendered.clear();  // each attempt makes it anew of the issues
+      record = ingest::encode_notification(notification);
+    }
+    out.records.push_back({kStatePartition, std::move(record)});
     unreported_.add(std::move(notification));
   }
   for (auto& entry : decided.state) {

@@ -37,12 +37,18 @@ using Render = std::function<core::Result<std::string>(const core::Notification&
 using ShowAgain =
     std::function<void(const routing::IssueView& view, std::span<const std::string> integrations)>;
 
+/// They go to 0 when an episode is over, not when its message arrives.
+using ShowEnd =
+    std::function<void(const std::string& issue_key, std::uint64_t episode, core::WallTime now)>;
+
 class RouteStage final : public Stage {
  public:
   /// `board` is told of the attempts that issues and jobs name; may be null.
   RouteStage(RouteOptions options, RunBoard* board, Render render, ShowAgain show_again,
              core::Log& log, core::Telemetry& telemetry);
   ~RouteStage() override;
+  /// Before open().
+  void on_end(ShowEnd show_end) { show_end_ = std::move(show_end); }
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -69,6 +75,7 @@ class RouteStage final : public Stage {
   RunBoard* board_;
   Render render_;
   ShowAgain show_again_;
+  ShowEnd show_end_;
   core::Log& log_;
   CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;
