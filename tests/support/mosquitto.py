@@ -28,10 +28,13 @@ WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 class Mosquitto:
-    """Anonymous, memory only. `kill()` and `start()` in turn make a restart on the same port."""
+    """Anonymous, memory only. `kill()` and `start()` in turn make a restart on the same port.
 
-    def __init__(self, port=0):
+    more: further lines of its configuration; with log=True, `log()` is what it says of connections."""
+
+    def __init__(self, port=0, more="", log=False):
         self.port, self._process, self._folder = port or free_port(), None, None
+        self._more, self._log = more, log
 
     def start(self):
         if self._process:
@@ -40,7 +43,7 @@ class Mosquitto:
         config = pathlib.Path(self._folder.name) / "mosquitto.conf"
         # `user root`: started by root it would otherwise become a user who cannot read this folder.
         config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
-                          "user root\nlog_type error\nlog_dest stderr\n")
+                          f"user root\nlog_type {'all' if self._log else 'error'}\nlog_dest {self._destination}\n{self._more}\n")
         self._process = subprocess.Popen([*WITH_US, PROGRAM, "-c", str(config)], stdin=subprocess.DEVNULL,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                          start_new_session=True)
@@ -49,6 +52,19 @@ class Mosquitto:
         except AssertionError:
             self.kill()
             raise
+
+    @property
+    def _destination(self):
+        return f"file {self._folder.name}/log" if self._log else "stderr"
+
+    def log(self):
+        return (pathlib.Path(self._folder.name) / "log").read_text()
+
+    def retained(self, topic="#", wait=1):
+        """What the broker keeps: {topic: payload}. Of a broker that limits packets, what it sends."""
+        out = subprocess.run(["mosquitto_sub", "-h", "127.0.0.1", "-p", str(self.port), "-t", topic, "-W", str(wait), "-F",
+                              "%t\t%p"], capture_output=True, check=False).stdout.decode(errors="surrogateescape")
+        return dict(line.split("\t", 1) for line in out.splitlines() if "\t" in line)
 
     def _ready(self):
         if self._process.poll() is not None:
@@ -128,8 +144,10 @@ class Subscriber:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--more", default="", help="a further line of its configuration")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with Mosquitto(parser.parse_args().port) as broker, contextlib.suppress(KeyboardInterrupt):
+    given = parser.parse_args()
+    with Mosquitto(given.port, given.more) as broker, contextlib.suppress(KeyboardInterrupt):
         print(f"PORT={broker.port}", flush=True)
         if ends_with_parent():
             sys.stdin.read()
