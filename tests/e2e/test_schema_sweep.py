@@ -23,7 +23,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
     r"no receiver is called", r"there is no receiver", r"use must be the name of a rule",
     # texts with a grammar of their own
-    r"expected a URL", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
+    r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
     r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one (address|name)", r"label name must not be empty",
     r"unknown mode", r"no argument for repetition", r"expected label=value", r"is no JSON once it is filled in",
     r"the webhook secret is not", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
