@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/state/stored_rules.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -23,14 +25,14 @@ void Decisions::reload() {
     if (!ctx_.part->first_index) return;
     Index empty;
     empty.slots = ctx_.part->cut.slots_per_part();
-    empty.rules = ctx_.rules->layout();
+    empty.rules = stored_text(*ctx_.rules);
     ctx_.part->first_index = ctx_.part->cut.begin_empty(std::move(empty));
     return;
   }
   Entry entry;
   entry.what = Entry::What::reload;
   entry.now = ctx_.now;
-  entry.rules = ctx_.configured->layout();
+  entry.rules = stored_text(*ctx_.configured);
   decide(std::move(entry));
 }
 
@@ -40,7 +42,8 @@ void Decisions::apply(const Entry& entry) {
 }
 
 void Decisions::carry_out(const Entry& entry) {
-  if (entry.what == Entry::What::reload) return reload_.apply(ctx_.table_of(entry.rules));
+  if (entry.what == Entry::What::reload)
+    return reload_.apply(stored_table(entry.rules, ctx_.configured));
   if (entry.what == Entry::What::learn) return comparisons_.apply(entry);
   if (entry.what == Entry::What::settle) return further_.apply(entry);
   if (entry.what == Entry::What::refuse) {

@@ -316,13 +316,16 @@ core::Issue IssueBook::end_of_gone(const Run& run, const RuleSettings& gone, con
   place.time = run.course.last_time;
   core::Issue issue = reports_.make_issue(run, gone, open, place);
   issue.status = core::IssueStatus::resolved;
-  issue.resolution = core::Resolution::superseded;
+  const std::vector<RuleSettings>& now = ctx_.configured->all;
+  const bool changed = std::any_of(
+      now.begin(), now.end(), [&](const RuleSettings& rule) { return rule.name == gone.name; });
+  issue.resolution = changed ? core::Resolution::rule_changed : core::Resolution::rule_removed;
   // The clock of the trainer may have stepped back since.
   issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
   issue.evidence.observed = {open.observed_name, open.observed};
   issue.evidence.data_refs.clear();
-  issue.summary = "The rule " + gone.name + " was removed or changed while this fired for " +
-                  spelled(open.unit) + ".";
+  issue.summary = "The rule " + gone.name + " was " + (changed ? "changed" : "removed") +
+                  " while this fired for " + spelled(open.unit) + "; nothing says that it is over.";
   issue.sequence = sequence;
   Reports::identify(run, issue, open, place);
   return issue;

@@ -8,6 +8,7 @@
 #include "core/identity.h"
 #include "core/json.h"
 #include "rules/run/rosters.h"
+#include "rules/state/stored_rules.h"
 
 namespace tocsin::rules {
 namespace {
@@ -127,13 +128,7 @@ bool RuleTable::names(const std::string& layout, const std::string& line) {
   return ('\n' + layout).find('\n' + line) != std::string::npos;
 }
 
-RuleTable RuleTable::only(const std::string& layout) const {
-  std::vector<RuleSettings> some;
-  for (std::uint32_t i = 0; i < first_own; ++i) {
-    if (names(layout, line(i))) some.push_back(all[i]);
-  }
-  return RuleTable(std::move(some));
-}
+RuleTable RuleTable::only(const std::string& layout) const { return make_stored(layout, *this); }
 
 std::uint32_t RuleTable::slots_per_part() const {
   std::size_t each = sizeof(Slot) + sizeof(std::uint16_t) + sizeof(Match);

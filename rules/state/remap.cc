@@ -18,6 +18,26 @@ void move_to(std::vector<T>& items, const std::vector<std::uint32_t>& places, st
   items = std::move(out);
 }
 
+// Who reads issues takes a smaller number of a rule for an older report: one that was changed, or taken
+// out and comes back, counts on behind all that was ever told. The largest number of rules that are
+// gone stays with a rule of the engine's own, whose issues are none of the run's.
+void move_progress(std::vector<RuleProgress>& progress, const std::vector<std::uint32_t>& places,
+                   std::size_t size) {
+  std::uint64_t largest = 0;
+  for (const RuleProgress& one : progress) largest = std::max(largest, one.issue_sequence);
+  move_to(progress, places, size);
+  if (largest == 0) return;
+  std::vector<bool> kept(size, false);
+  for (const std::uint32_t place : places) {
+    if (place != kGone) kept[place] = true;
+  }
+  kept[size - operational_rules().size() +
+       static_cast<std::size_t>(Operational::state_incomplete)] = false;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!kept[i]) progress[i].issue_sequence = largest + 1;
+  }
+}
+
 }  // namespace
 
 std::vector<Remap::Known> Remap::parse(std::string_view layout) {
@@ -107,7 +127,7 @@ void Remap::apply(Run& run) const {
         [](std::pair<std::uint32_t, std::uint32_t>& key) -> std::uint32_t& { return key.first; });
   rekey(run.issues.lives,
         [](std::pair<std::uint32_t, std::uint64_t>& key) -> std::uint32_t& { return key.first; });
-  move_to(run.issues.progress, all_, rules_);
+  move_progress(run.issues.progress, all_, rules_);
   run.issues.signs.rebuild(run.issues.open);
 }
 

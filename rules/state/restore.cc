@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "rules/state/remap.h"
+#include "rules/state/stored_rules.h"
 
 namespace tocsin::rules {
 namespace {
@@ -212,9 +213,9 @@ core::Result<Index> read_index(Parts& parts, const std::map<std::string, std::st
 // The rules that judged last: those of the newest reload that is logged, or of the snapshot.
 std::string rules_of(const PartitionState& state, const Index& index) {
   for (auto entry = state.replay.rbegin(); entry != state.replay.rend(); ++entry) {
-    if (entry->what == Entry::What::reload) return entry->rules;
+    if (entry->what == Entry::What::reload) return layout_of(entry->rules);
   }
-  return index.rules;
+  return layout_of(index.rules);
 }
 
 }  // namespace
@@ -258,10 +259,11 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
   Parts parts(records, mark.saved);
   if (auto status = read_log(state, index, records); !status) return status;
   // What was judged until now was judged by these; others begin where they were loaded.
-  state.rules = ctx_.table_of(index.rules);
+  state.rules = stored_table(index.rules, ctx_.configured);
   ctx_.enter(state);
-  const Remap moves(index.rules, *state.rules);
-  const bool same_rules = index.rules == state.rules->layout();
+  const std::string layout = layout_of(index.rules);
+  const Remap moves(layout, *state.rules);
+  const bool same_rules = layout == state.rules->layout();
   const bool same_slots = index.slots == state.cut.slots_per_part();
   const std::string newest = rules_of(state, index);
   const auto revive = [this](Run& run, std::uint64_t identity) -> Evaluator* {
@@ -348,7 +350,7 @@ core::Result<Restored> Restore::finish(std::int32_t partition,
     state->next[position.where.stream] = position.next;
   }
   empty.slots = state->cut.slots_per_part();
-  empty.rules = state->rules->layout();
+  empty.rules = stored_text(*state->rules);
   state->first_index = state->cut.begin_empty(std::move(empty));
   if (problem) return *problem;
   return Restored{};

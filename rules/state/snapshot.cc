@@ -1,5 +1,7 @@
 #include "rules/state/snapshot.h"
 
+#include "rules/state/stored_rules.h"
+
 namespace tocsin::rules {
 
 bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut::Emit emit) {
@@ -11,7 +13,7 @@ bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut
                 state.log_next,
                 {state.refused.begin(), state.refused.end()},
                 state.cut.slots_per_part(),
-                state.rules->layout()};
+                stored_text(*state.rules)};
     for (const auto& [id, run] : state.runs) index.runs.emplace_back(id, run->life);
     state.cut.begin(std::move(index), state.log_first);
     state.log_first = state.log_next;

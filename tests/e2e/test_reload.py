@@ -107,7 +107,7 @@ def test_a_signal_brings_new_rules_and_what_has_not_changed_goes_on(server, clus
     path.write_text(cluster.config(PATIENT))
     program.process.send_signal(signal.SIGHUP)
     ended = cluster.wait_for("new", "resolved", count=2)
-    assert {issue["resolution"] for issue in ended} == {"superseded"}
+    assert {issue["resolution"] for issue in ended} == {"rule_removed"}
     assert not cluster.issues("patient", "resolved")
     program.kill()
     program = server(path)

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "rules/state/stored_rules.h"
 #include "tests/unit/rules/state_topic.h"
 
 namespace tocsin::rules {
@@ -20,6 +22,13 @@ using ::testing::IsEmpty;
 constexpr char kZero[] =
     "  - {use: all_zero, with: {collection_names: [gradients], min_hits: 3}}\n";
 constexpr char kNan[] = "  - {use: exploding_tensor, with: {cooldown: 1h}}\n";
+
+std::vector<std::string> issues_of(const std::vector<std::string>& told) {
+  std::vector<std::string> out;
+  std::copy_if(told.begin(), told.end(), std::back_inserter(out),
+               [](const std::string& line) { return line.starts_with("iss_"); });
+  return out;
+}
 
 class Reload : public ::testing::Test {
  protected:
@@ -66,10 +75,10 @@ TEST_F(Reload, WhatARemovedRuleHadFiredIsResolvedAndItsStatusSaysWhy) {
   ASSERT_EQ(rule.resolved().size(), 1U);
   const core::Issue end = rule.resolved()[0];
   EXPECT_EQ(end.rule, "exploding_tensor");
-  EXPECT_EQ(end.resolution, core::Resolution::superseded);
+  EXPECT_EQ(end.resolution, core::Resolution::rule_removed);
   EXPECT_EQ(end.labels, rule.firing()[0].labels);
   EXPECT_GT(end.sequence, rule.firing()[0].sequence);
-  EXPECT_THAT(end.summary, HasSubstr("removed or changed"));
+  EXPECT_THAT(end.summary, HasSubstr("was removed while this fired"));
   std::vector<std::string> reasons;
   for (const Event& event : rule.events()) {
     const auto* status = std::get_if<core::RuleStatusEvent>(&event);
@@ -82,6 +91,32 @@ TEST_F(Reload, WhatARemovedRuleHadFiredIsResolvedAndItsStatusSaysWhy) {
   EXPECT_EQ(rule.engine().stats().reloads, 1U);
   rule.feed(nans(1));
   EXPECT_EQ(rule.firing().size(), 1U);
+}
+
+// Who reads issues takes a smaller number for an older report, and nobody would hear of it.
+TEST_F(Reload, NumbersOfARuleGrowAlsoWhenItIsChangedOrComesBack) {
+  StateTopic topic(std::string(kNan) + kZero);
+  const std::string changed = "  - {use: exploding_tensor, with: {cooldown: 2h}}\n";
+  const auto sequence_of = [](const std::string& line) {
+    return std::stoi(line.substr(line.find('#') + 1));
+  };
+  int step = 0;
+  for (const std::string& rules : {std::string(kNan) + kZero, changed + kZero, std::string(kZero),
+                                   kZero + changed, std::string(kNan)}) {
+    topic.reload(rules);
+    topic.feed(nans(step++));
+    topic.commit();
+    if (step % 2 == 0) topic.restart();
+  }
+  int last = 0;
+  int fired = 0;
+  for (const std::string& line : issues_of(topic.told())) {
+    if (line.find(" exploding_tensor ") == std::string::npos) continue;
+    EXPECT_GT(sequence_of(line), last) << line;
+    last = sequence_of(line);
+    fired += line.find(" firing ") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(fired, 4);
 }
 
 TEST_F(Reload, AnOpenIssueOfAnUnchangedRuleStaysOpen) {
@@ -123,13 +158,6 @@ TEST_F(Reload, TwoRulesOfOneNameAreRefusedAndNothingHasChanged) {
   EXPECT_FALSE(rule.engine().reload(twice, core::wall_time(kStart)));
   rule.feed(nans(0));
   EXPECT_EQ(rule.firing().size(), 1U);
-}
-
-std::vector<std::string> issues_of(const std::vector<std::string>& told) {
-  std::vector<std::string> out;
-  std::copy_if(told.begin(), told.end(), std::back_inserter(out),
-               [](const std::string& line) { return line.starts_with("iss_"); });
-  return out;
 }
 
 TEST_F(Reload, AfterAKillWhatWasToldIsNotToldAgain) {
@@ -219,6 +247,143 @@ TEST_F(Reload, RulesThatChangedWhileTheProcessWasDownStartWhereItGoesOn) {
   topic.feed(zeros(5));
   topic.commit();
   EXPECT_EQ(issues_of(topic.told()).size(), 1U);
+}
+
+// What fired behind the last snapshot, by a rule that is not there when the process comes back.
+TEST_F(Reload, WhatARuleHadFiredThatWasTakenOutWhileTheProcessWasDownEndsAtTheStart) {
+  for (const bool removed : {true, false}) {
+    StateTopic topic(std::string(kNan) + kZero);
+    topic.feed(zeros(0));
+    topic.commit();
+    topic.feed(nans(1));  // no snapshot has this
+    topic.commit();
+    ASSERT_EQ(issues_of(topic.told()).size(), 1U);
+    topic.restart_with(
+        std::string(removed ? "" : "  - {use: exploding_tensor, with: {cooldown: 2h}}\n") + kZero);
+    topic.commit();
+    const auto told = issues_of(topic.told());
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_THAT(told[1], HasSubstr(removed ? "was removed while" : "was changed while"));
+    topic.restart();
+    topic.feed(nans(2));
+    topic.commit();
+    EXPECT_EQ(issues_of(topic.told()).size(), removed ? 2U : 3U)
+        << "it is told once, and fires anew";
+  }
+}
+
+// States of earlier programs name rules without what they were made from.
+TEST_F(Reload, AStateThatOnlyNamesItsRulesIsRead) {
+  const RuleTable table(read_rules_text(std::string(kNan) + kZero).config.rules);
+  const std::string named = table.layout();
+  EXPECT_EQ(layout_of(named), named);
+  EXPECT_EQ(layout_of(stored_text(table)), named);
+  EXPECT_EQ(make_stored(named, table).layout(), named);
+  const RuleTable others(read_rules_text(kZero).config.rules);
+  EXPECT_EQ(make_stored(named, others).layout(), others.layout())
+      << "nobody knows what the other was";
+  EXPECT_EQ(make_stored(stored_text(table), others).layout(), named);
+}
+
+TEST_F(Reload, EveryRuleIsMadeAgainFromWhatIsStoredOfIt) {
+  std::string text;
+  for (const RuleDescriptor& rule : builtin_rules()) {
+    if (!make_rule(rule.name)) continue;
+    text += "  - {use: " + std::string(rule.name) + ", name: n_" + std::string(rule.name) + "}\n";
+    if (make_rule(rule.name, Preset::original)) {
+      text += "  - {use: " + std::string(rule.name) + ", name: o_" + std::string(rule.name) +
+              ", preset: original, severity: info, with: {min_hits: 2, cooldown: 90s}}\n";
+    }
+  }
+  text +=
+      "  - {name: plateau, select: 'metric(\"loss\")', window: last 200 steps, when: 'slope(value) "
+      "> "
+      "-1e-5', for: 3}\n"
+      "  - {name: odd, select: 'tensor(\".*\"){mode=\"train\"}', when: 'nan + posinf > 0.5e-7', "
+      "evidence: 'of ${x} {nan}'}\n"
+      "  - {name: both, sequence: [plateau, odd], within: 100 steps}\n"
+      "  - {use: tensor_variance, name: small, with: {min_threshold: 1e-7, max_threshold: "
+      "1e300}}\n";
+  const RulesConfig rules = read_rules_text(text).config;
+  ASSERT_GT(rules.rules.size(), 40U);
+  for (const RuleSettings& rule : rules.rules) {
+    const auto again = read_definition(definition_of(rule));
+    ASSERT_TRUE(again) << rule.name << " " << definition_of(rule);
+    EXPECT_EQ(again->name, rule.name);
+    EXPECT_EQ(again->type, rule.type);
+    EXPECT_EQ(again->params_hash, rule.params_hash) << definition_of(rule);
+    EXPECT_EQ(again->severity, rule.severity);
+    EXPECT_EQ(definition_of(*again), definition_of(rule));
+  }
+}
+
+// Rules of all shapes, of which a reload takes some away, changes some and adds some.
+std::string some_rules(int choice) {
+  static const std::vector<std::string> kAll = {
+      "  - {use: exploding_tensor, with: {cooldown: 500ms}}\n",
+      "  - {use: exploding_tensor, with: {cooldown: 1h}}\n",
+      "  - {use: all_zero, with: {collection_names: [gradients, losses]}}\n",
+      "  - {use: all_zero, with: {collection_names: [gradients, losses], min_hits: 2}}\n",
+      "  - {use: loss_not_decreasing, preset: original, with: {num_steps: 3}}\n",
+      "  - {use: loss_not_decreasing, preset: original, with: {num_steps: 2}}\n",
+      "  - {use: overfit, preset: original, with: {ratio_threshold: 0.3}}\n",
+      "  - {use: weight_update_ratio, preset: original}\n",
+      "  - {use: cpu_bottleneck, with: {patience: 2, scan_interval_us: 1000000}}\n",
+      "  - {use: stalled_training_rule, with: {threshold: 5}}\n",
+      "  - {name: high, select: 'metric(\"loss\")', when: 'value > 0.8'}\n",
+      "  - {name: high, select: 'metric(\"loss\")', when: 'value > 0.8', shadow: true}\n",
+      "  - {name: falls, select: 'metric(\"loss\")', window: last 4 steps, when: 'delta(value) < "
+      "0'}\n",
+      "  - {name: then, select: 'tensor(\"g\")', when: 'fired(\"falls\", 5 steps) and l2 > 0'}\n",
+  };
+  std::string out;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < kAll.size(); ++i) {
+    if ((static_cast<unsigned>(choice) >> i & 1U) == 0) continue;
+    const std::string name = kAll[i].substr(0, kAll[i].find(','));
+    if (names.insert(name).second) out += kAll[i];
+  }
+  if (out.find("falls,") == std::string::npos) {
+    const std::size_t follows = out.find("  - {name: then");
+    if (follows != std::string::npos) out.erase(follows);
+  }
+  return out.empty() ? kAll.front() : out;
+}
+
+// A reload is an entry of the log: wherever it comes and wherever the process dies, what is told is
+// what would have been told without the kill. `down`: the rules change while nothing runs.
+RC_GTEST_PROP(ReloadAnywhere, AKillChangesNothing,
+              (std::vector<int> one, std::vector<int> two, const std::vector<int>& order)) {
+  one.resize(std::min<std::size_t>(one.size(), 7));
+  two.resize(std::min<std::size_t>(two.size(), 7));
+  const std::vector<OwnedFrame> frames =
+      interleave({story("a", 0, 2, one), story("a", 1, 2, two), story("b", 0, 1, one)}, order);
+  const std::string first = some_rules(*rc::gen::inRange(0, 1 << 14));
+  StateTopic calm(first);
+  StateTopic killed(first);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const bool reloads = *rc::gen::inRange(0, 6) == 0;
+    const std::string rules = reloads ? some_rules(*rc::gen::inRange(0, 1 << 14)) : "";
+    const bool down = reloads && *rc::gen::inRange(0, 2) == 0;
+    for (StateTopic* topic : {&calm, &killed}) {
+      topic->feed(frames[i]);
+      if (i % 3 == 0) topic->tick(kStart + static_cast<std::int64_t>(i) * 2 * kSecond);
+      topic->commit();
+      if (reloads && !(down && topic == &killed)) topic->reload(rules);
+      topic->commit();
+    }
+    if (*rc::gen::inRange(0, 6) == 0) killed.piece(*rc::gen::element<std::size_t>(1, 500, kWhole));
+    killed.commit();
+    if (down) {
+      killed.restart_with(rules);
+      killed.commit();
+    } else if (*rc::gen::inRange(0, 6) == 0) {
+      killed.restart();
+      killed.commit();
+    }
+    RC_ASSERT(!::testing::Test::HasFatalFailure());
+    RC_ASSERT(issues_of(killed.told()) == issues_of(calm.told()));
+  }
 }
 
 // All shapes: rows, series, passes, silence, samples; reloads and kills anywhere.
