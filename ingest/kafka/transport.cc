@@ -11,6 +11,7 @@
 #include "ingest/kafka/lease.h"
 #include "ingest/kafka/publisher.h"
 #include "ingest/kafka/source.h"
+#include "ingest/kafka/topic_settings.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -42,7 +43,7 @@ core::Result<Admin<rd_kafka_NewTopic_t>> new_topic(const TopicSpec& spec) {
   return topic;
 }
 
-class KafkaTransport final : public Transport {
+class KafkaTransport final : public Transport, public core::TopicSettings {
  public:
   KafkaTransport(KafkaContext context, bool create)
       : context_(std::move(context)), create_(create) {}
@@ -89,6 +90,18 @@ class KafkaTransport final : public Transport {
       states.push_back({topic, it == found.end() ? std::nullopt : std::optional(it->second)});
     }
     return states;
+  }
+
+  core::Result<std::vector<core::TopicComparison>> compare() override {
+    auto client = admin();
+    if (!client) return client.error();
+    return compare_kafka_settings(*client, context_);
+  }
+
+  core::Status apply(const std::vector<core::TopicComparison>& comparisons) override {
+    auto client = admin();
+    if (!client) return client.error();
+    return apply_kafka_settings(*client, context_, comparisons);
   }
 
   core::Status ping(milliseconds timeout) override {

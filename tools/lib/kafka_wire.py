@@ -1,4 +1,4 @@
-"""The two Kafka requests that our tools need: metadata (is it up?) and topic creation.
+"""The few Kafka requests that our tools and tests need: metadata (is it up?), topics made and deleted.
 
 This is a client of a few lines for scripts that must run before anything is built. The product
 itself speaks to Kafka through librdkafka only.
@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-METADATA, CREATE_TOPICS = 3, 19
+METADATA, CREATE_TOPICS, DELETE_TOPICS = 3, 19, 20
 TOPIC_ALREADY_EXISTS = 36
 
 
@@ -124,3 +124,20 @@ def create_topic(address, name, partitions=1, replication=1, config=None, timeou
             return
         time.sleep(0.02)
     raise WireError(f"topic {name}: no leaders within {timeout:.0f} s")
+
+
+def delete_topic(address, name, timeout=15.0):
+    """Delete a topic and wait until no broker names it any more."""
+    body = struct.pack(">i", 1) + _text(name) + struct.pack(">i", int(timeout * 1000))
+    answer = request(address, DELETE_TOPICS, 1, body, timeout)
+    answer.take("i")  # throttle
+    for _ in range(answer.take("i")):
+        topic, error = answer.text(), answer.take("h")
+        if error:
+            raise WireError(f"topic {topic}: error {error}")
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if name not in metadata(address)["topics"]:
+            return
+        time.sleep(0.05)
+    raise WireError(f"topic {name}: still there after {timeout:.0f} s")
