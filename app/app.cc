@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/health_watch.h"
 #include "app/metrics.h"
 #include "app/roles.h"
 #include "app/sd_notify.h"
@@ -30,6 +31,10 @@ struct App::Impl {
   HttpResponse answer(std::string_view path);
   void start_threads();
   void keep(const std::stop_token& stop);
+  void keep_small(core::Duration steady);
+  void watch_health();
+  [[nodiscard]] std::string role() const;
+  [[nodiscard]] std::string why_not_ready() const;
   void spawn(const std::string& name, std::function<void(std::stop_token)> body);
   bool stop();
   [[nodiscard]] bool ready() const;
@@ -42,7 +47,9 @@ struct App::Impl {
   std::unique_ptr<ingest::Transport> transport;
   RoleParts parts;
   std::vector<RunningStage> stages;
+  std::unique_ptr<HealthWatch> health;
   std::atomic<bool> opened{false};  // all stages are there: before it nothing is ready
+  core::Duration retention_told{};  // steady; that it fails
   std::unique_ptr<HttpServer> http;
   std::string no_address;
 
@@ -69,6 +76,7 @@ core::Status App::Impl::open(const OpenTransport& open_transport,
   auto made = make_stages(config, options, ports, parts);
   if (!made) return made.error();
   stages = std::move(*made);
+  watch_health();
   opened = true;
   return core::ok();
 }
@@ -94,8 +102,7 @@ HttpResponse App::Impl::answer(std::string_view path) {
     return {200, "text/plain; charset=utf-8", "healthy\n"};
   if (path == "/-/ready" || path == "/readyz") {
     if (ready()) return {200, "text/plain; charset=utf-8", "ready\n"};
-    return {503, "text/plain; charset=utf-8",
-            "not ready: restoring state, or the transport does not answer\n"};
+    return {503, "text/plain; charset=utf-8", "not ready: " + why_not_ready()};
   }
   return {404, "text/plain; charset=utf-8",
           "not found; served here: /metrics /metrics/issues /-/healthy /-/ready\n"};
@@ -107,6 +114,40 @@ core::Status App::Impl::serve() {
   if (!server) return server.error();
   http = std::move(*server);
   return core::ok();
+}
+
+std::string App::Impl::why_not_ready() const {
+  if (!opened) return "the transport does not answer yet\n";
+  const std::string why = health->blocking();
+  return why.empty() ? "restoring state\n" : why;
+}
+
+std::string App::Impl::role() const {
+  const Roles& roles = options.roles;
+  if (roles.collect && roles.evaluate && roles.route) return "up";
+  std::string out;
+  for (const auto& [has, name] : {std::pair{roles.collect, "collect"},
+                                  {roles.evaluate, "evaluate"},
+                                  {roles.route, "route"},
+                                  {roles.hosted && !roles.evaluate, "rule-worker"}}) {
+    if (has) out += (out.empty() ? "" : ",") + std::string(name);
+  }
+  return out;
+}
+
+void App::Impl::watch_health() {
+  HealthPorts ports{transport.get(), &clock, &log, &telemetry, [this] {
+                      std::vector<Trouble> out;
+                      for (const RunningStage& one : stages) {
+                        std::string why = one.loop->ready() ? "" : one.loop->trouble();
+                        if (why.empty()) continue;
+                        out.push_back({ProcessIssue::stage_stands_still, one.stage->wiring().name,
+                                       std::move(why)});
+                      }
+                      return out;
+                    }};
+  health = std::make_unique<HealthWatch>(std::move(ports),
+                                         ProcessTrouble(config.cluster, options.host, role()));
 }
 
 void App::Impl::spawn(const std::string& name, std::function<void(std::stop_token)> body) {
@@ -139,23 +180,36 @@ void App::Impl::keep(const std::stop_token& stop) {
   std::mutex quiet;
   std::condition_variable_any wake;
   bool told = false;
+  core::Duration look_due{};
   while (!stop.stop_requested()) {
     if (!told && ready()) {
       told = true;
       sd_notify(options.notify_socket, "READY=1\nSTATUS=serving");
       log.info("ready", {{"transport", transport->describe()}, {"http", http->address()}});
     }
-    if (const auto status = transport->apply_retention(clock.now()); !status) {
-      log.warn("retention_failed", {{"error", status.error().message}});
+    const core::Duration steady = clock.monotonic();
+    keep_small(steady);
+    // Until it is ready it looks a hundred times a second, to be it at once.
+    if (told || steady >= look_due) {
+      health->look();
+      look_due = steady + 1s;
     }
     std::unique_lock lock(quiet);
     wake.wait_for(lock, stop, told ? 1000ms : 10ms, [] { return false; });
   }
 }
 
+void App::Impl::keep_small(core::Duration steady) {
+  const auto status = transport->apply_retention(clock.now());
+  if (status || (retention_told.count() != 0 && steady - retention_told < 1min)) return;
+  retention_told = steady;
+  log.warn("retention_failed", {{"error", status.error().message}});
+}
+
 bool App::Impl::ready() const {
-  return opened && std::all_of(stages.begin(), stages.end(),
-                               [](const RunningStage& one) { return one.loop->ready(); });
+  return opened && health->blocking().empty() &&
+         std::all_of(stages.begin(), stages.end(),
+                     [](const RunningStage& one) { return one.loop->ready(); });
 }
 
 bool App::Impl::stop() {

@@ -10,6 +10,8 @@
 
 #include "app/allocator.h"
 #include "app/config_reload.h"
+#include "app/config_trouble.h"
+#include "app/descriptor_limit.h"
 #include "app/system_clock.h"
 #include "app/vocabulary.h"
 #include "core/text.h"
@@ -129,6 +131,7 @@ int serve(const Invocation& call, Roles roles) {
 int serve(const Invocation& call, Roles roles, AppConfig loaded,
           const std::vector<config::Diagnostic>& doubts) {
   keep_freed_memory();
+  raise_descriptor_limit();
   // Blocked before any thread starts, so that only the wait below gets them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -166,7 +169,8 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
     return load_config(config_path(call.config_file), config::process_environment(), diagnostics);
   };
   const auto adopt = [&app](const rules::RulesConfig& rules) { (*app)->reload(rules); };
-  ConfigReload reload(started, {&clock, log.get(), &(*app)->telemetry(), load, adopt});
+  const auto tell = [](const std::string& why) { ConfigTrouble::of_this_process().set(why); };
+  ConfigReload reload(started, {&clock, log.get(), &(*app)->telemetry(), load, adopt, tell});
   const int received = wait_for_end(signals, reload);
   log->info("stopping", {{"signal", received}});
   std::signal(SIGINT, SIG_DFL);  // the second signal ends the process at once: safe at any instant
@@ -195,56 +199,6 @@ int check_command(const Invocation& call) {
     std::cout << "\n";
   }
   return bad ? kConfiguration : kOk;
-}
-
-int topics_command(const Invocation& call, const std::string& verb) {
-  const auto config = load_or_explain(call);
-  if (!config) return kConfiguration;
-  if (verb == "export") {
-    std::string bootstrap = "localhost:9092";
-    if (const auto* map = core::as<core::ValueMap>(config->transport.kafka)) {
-      for (const auto& [key, value] : *map) {
-        const auto* text = core::as<std::string>(value);
-        if (key == "bootstrap.servers" && text != nullptr) bootstrap = *text;
-      }
-    }
-    const auto text = ingest::export_topics(call.format, config->topics, bootstrap);
-    if (!text) return std::cerr << "tocsin: " << text.error().message << "\n", kUsage;
-    std::cout << *text;
-    return kOk;
-  }
-  SystemClock clock;
-  const auto log = make_log({"warn", "logfmt"}, clock);
-  core::NullTelemetry telemetry;
-  auto transport = ingest::Transport::open(config->transport, config->topics, *log, telemetry);
-  if (!transport)
-    return std::cerr << "tocsin: " << transport.error().message << "\n",
-           exit_code(transport.error());
-  if (verb == "apply") {
-    auto topics = config->topics;
-    topics.create = true;
-    transport = ingest::Transport::open(config->transport, topics, *log, telemetry);
-    const auto status = (*transport)->ensure_topics();
-    if (!status)
-      return std::cerr << "tocsin: " << status.error().message << "\n", exit_code(status.error());
-  }
-  const auto states = (*transport)->topic_states();
-  if (!states)
-    return std::cerr << "tocsin: " << states.error().message << "\n", exit_code(states.error());
-  bool complete = true;
-  for (const auto& state : *states) {
-    const bool there = state.partitions.has_value();
-    const bool fits = there && *state.partitions == state.wanted.partitions;
-    complete = complete && fits;
-    std::cout << (fits    ? "ok       "
-                  : there ? "differs  "
-                          : "missing  ")
-              << state.wanted.full_name << "  partitions " << state.wanted.partitions;
-    if (there && !fits) std::cout << " (has " << *state.partitions << ")";
-    for (const auto& [key, value] : state.wanted.settings) std::cout << "  " << key << "=" << value;
-    std::cout << "\n";
-  }
-  return complete ? kOk : kFailed;
 }
 
 int schema_command(const Invocation& call) {

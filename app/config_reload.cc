@@ -1,15 +1,23 @@
 #include "app/config_reload.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "core/identity.h"
 
 namespace tocsin::app {
 namespace {
+
+// Of a file that is not there: an editor or a mount replaces it. Of one that has lost its end:
+// somebody copies it in place.
+constexpr int kGoneLooks = 5;
+constexpr int kCutLooks = 10;
 
 using Routes = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
@@ -64,6 +72,28 @@ std::string place_of(const config::Diagnostic& item) {
          std::to_string(item.location.column);
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// What an included file gave is all that shows of it: one that is there and gives nothing any more is
+// one that has lost everything, as long as nobody has changed what is included.
+void find_emptied(const ConfigContent& before, const std::string& first, ConfigContent& fresh) {
+  const auto main = before.files.find(first);
+  const auto now = fresh.files.find(first);
+  if (main == before.files.end() || now == fresh.files.end()) return;
+  const bool same_includes = main->second.text == now->second.text;
+  for (const auto& [path, was] : before.files) {
+    std::error_code ignored;
+    if (fresh.files.contains(path) || !std::filesystem::is_regular_file(path, ignored)) continue;
+    std::string text = text_of(path);
+    if (same_includes || text.empty()) fresh.files[path].text = std::move(text);
+  }
+}
+
 }  // namespace
 
 ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
@@ -73,6 +103,8 @@ ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
       started_hosted_(hosted_of(running.rules)),
       rules_(running.rules.rules),
       files_(running.files),
+      started_content_(read_content(files_, config::process_environment())),
+      content_(started_content_),
       read_(signature()),
       seen_(read_),
       successful_(ports_.telemetry->gauge("tocsin_config_last_reload_successful",
@@ -92,8 +124,8 @@ ConfigReload::ConfigReload(const AppConfig& running, ReloadPorts ports)
 }
 
 // Of the files themselves, behind links (a ConfigMap is swapped by a link), of the folders of
-// included ones, to which others may come, and of the files of rules in Python. Empty: one is not
-// there.
+// included ones, to which others may come, and of the files of rules in Python. One that cannot be
+// read is a `?`.
 std::string ConfigReload::signature() const {
   std::string out;
   std::set<std::string> paths(files_.begin(), files_.end());
@@ -105,7 +137,10 @@ std::string ConfigReload::signature() const {
   }
   for (const std::string& path : paths) {
     struct stat found {};
-    if (stat(path.c_str(), &found) != 0) return {};
+    if (stat(path.c_str(), &found) != 0 || access(path.c_str(), R_OK) != 0) {
+      out += "? ";
+      continue;
+    }
     for (const auto number :
          {static_cast<std::int64_t>(found.st_dev), static_cast<std::int64_t>(found.st_ino),
           static_cast<std::int64_t>(found.st_size), static_cast<std::int64_t>(found.st_mtim.tv_sec),
@@ -118,10 +153,18 @@ std::string ConfigReload::signature() const {
 
 void ConfigReload::look() {
   std::string now = signature();
-  const bool still = now == seen_;
+  still_ = now == seen_ ? still_ + 1 : 0;
   seen_ = now;
-  if (now.empty() || now == read_ || !still) return;
-  reload();
+  if (now == read_) return;
+  const bool gone = now.find('?') != std::string::npos;
+  const int wait = gone ? kGoneLooks : is_cut_short() ? kCutLooks : 1;
+  if (still_ >= wait) reload();
+}
+
+bool ConfigReload::is_cut_short() const {
+  return std::any_of(content_.files.begin(), content_.files.end(), [](const auto& one) {
+    return cut_at_a_line(one.second.text, text_of(one.first));
+  });
 }
 
 void ConfigReload::reload() {
@@ -129,25 +172,40 @@ void ConfigReload::reload() {
   config::Diagnostics diagnostics;
   AppConfig fresh = ports_.load(diagnostics);
   if (diagnostics.has_errors()) return reject(diagnostics);
+  ConfigContent content = read_content(fresh.files, config::process_environment());
+  find_emptied(content_, files_.front(), content);
+  for (auto& loss : find_losses(started_content_, content_, content, files_.front())) {
+    diagnostics.add(std::move(loss));
+  }
+  if (diagnostics.has_errors()) return reject(diagnostics);
   for (const config::Diagnostic& item : diagnostics.items()) {
     if (item.grade != config::Grade::warning) continue;
     ports_.log->warn("configuration_doubtful",
                      {{"at", place_of(item)}, {"key", item.path}, {"problem", item.message}});
   }
+  content_ = std::move(content);
   take(std::move(fresh));
+}
+
+void ConfigReload::tell(const std::string& trouble) {
+  if (trouble == trouble_) return;
+  trouble_ = trouble;
+  if (ports_.tell) ports_.tell(trouble);
 }
 
 void ConfigReload::reject(const config::Diagnostics& diagnostics) {
   successful_.set(0);
   std::int64_t errors = 0;
+  std::string first;
   for (const config::Diagnostic& item : diagnostics.items()) {
     if (item.grade != config::Grade::error) continue;
-    ++errors;
+    if (++errors == 1) first = place_of(item) + ": " + item.message;
     ports_.log->error("configuration_error",
                       {{"at", place_of(item)}, {"key", item.path}, {"problem", item.message}});
   }
   ports_.log->error("configuration_not_reloaded",
                     {{"file", files_.front()}, {"errors", errors}, {"kept", "the one before"}});
+  tell(first + (errors > 1 ? " (and " + std::to_string(errors - 1) + " more)" : ""));
 }
 
 void ConfigReload::take(AppConfig fresh) {
@@ -171,6 +229,7 @@ void ConfigReload::take(AppConfig fresh) {
   rules_ = fresh.rules.rules;
   files_ = fresh.files;
   seen_ = read_ = signature();
+  tell({});
   // Also where no rule seems other: what is said of one (a sentence, a label) may be.
   ports_.adopt(fresh.rules);
   successful_.set(1);

@@ -3,12 +3,17 @@
 #include <utility>  // boost 1.74's asio/awaitable.hpp needs it first
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <list>
+#include <optional>
 #include <thread>
+
+#include "app/descriptor_limit.h"
 
 namespace tocsin::app {
 namespace {
@@ -18,26 +23,77 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 
-constexpr auto kIdle = std::chrono::seconds(30);
+constexpr auto kFirstRequest =
+    std::chrono::seconds(10);                            // from the connection to its whole request
+constexpr auto kNextRequest = std::chrono::seconds(30);  // of a connection that is kept alive
+constexpr auto kAnswer = std::chrono::seconds(30);       // until the client has taken it
+constexpr auto kNoRoom = std::chrono::milliseconds(100);  // before the next try to accept
+constexpr std::size_t kMostConnections = 128;
+constexpr std::size_t kTellEvery = 600;  // failures to accept: a minute of them
 constexpr std::size_t kMaxRequestBytes = 64 * 1024;
+
+class Session;
+
+/// The open connections. A client that opens many and asks for nothing must not take descriptors
+/// from the stages, so their number is bounded: the one that has waited longest for its request goes.
+class Connections {
+ public:
+  using Place = std::list<Session*>::iterator;
+
+  explicit Connections(std::size_t most) : most_(most) {}
+
+  [[nodiscard]] bool full() const { return open_ >= most_; }
+  /// A session opens, asks, is answered, and is gone.
+  Place waits(Session& session) { return waiting_.insert(waiting_.end(), &session); }
+  void asks(Place place) { waiting_.erase(place); }
+  void opened() { ++open_; }
+  void gone() { --open_; }
+  /// Closes the one that has waited longest. False: none waits, all are being answered.
+  bool close_oldest();
+
+ private:
+  std::size_t most_;
+  std::size_t open_ = 0;
+  std::list<Session*> waiting_;  // oldest first
+};
 
 // One connection: reads a request, answers, and again while kept alive.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const HttpServer::Handler& handler)
-      : stream_(std::move(socket)), handler_(handler) {}
+  Session(tcp::socket socket, const HttpServer::Handler& handler, Connections& all)
+      : stream_(std::move(socket)), handler_(handler), all_(all) {
+    all_.opened();
+  }
+  ~Session() {
+    stop_waiting();
+    all_.gone();
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
-  void read() {
+  void read(std::chrono::seconds deadline) {
     parser_.emplace();
     parser_->body_limit(kMaxRequestBytes);
-    stream_.expires_after(kIdle);
+    stream_.expires_after(deadline);  // for the whole request, however slowly it comes
+    waiting_ = all_.waits(*this);
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](beast::error_code error, std::size_t) {
+                       self->stop_waiting();
                        if (!error) self->answer();
                      });
   }
 
+  void close() {
+    stop_waiting();
+    stream_.close();
+  }
+
  private:
+  void stop_waiting() {
+    if (waiting_) all_.asks(*waiting_);
+    waiting_.reset();
+  }
+
   void answer() {
     const auto& request = parser_->get();
     HttpResponse made;
@@ -54,9 +110,10 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.keep_alive(request.keep_alive());
     response_.content_length(made.body.size());
     if (request.method() != http::verb::head) response_.body() = std::move(made.body);
+    stream_.expires_after(kAnswer);
     http::async_write(stream_, response_,
                       [self = shared_from_this()](beast::error_code error, std::size_t) {
-                        if (!error && self->response_.keep_alive()) return self->read();
+                        if (!error && self->response_.keep_alive()) return self->read(kNextRequest);
                         beast::error_code ignored;
                         self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
                       });
@@ -65,9 +122,33 @@ class Session : public std::enable_shared_from_this<Session> {
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestBytes};
   const HttpServer::Handler& handler_;
+  Connections& all_;
+  std::optional<Connections::Place> waiting_;  // while its request is not there
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
 };
+
+bool Connections::close_oldest() {
+  if (waiting_.empty()) return false;
+  waiting_.front()->close();
+  return true;
+}
+
+// Best effort: who does not read it finds the connection closed.
+void refuse(tcp::socket socket) {
+  constexpr std::string_view kBusy =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+      "Connection: close\r\n\r\n";
+  beast::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(kBusy), ignored);
+}
+
+// A quarter of the descriptors at most: stages and their transport need the others.
+std::size_t bounded_share() {
+  const auto share = static_cast<std::size_t>(std::max<std::uint64_t>(1, descriptor_limit() / 4));
+  return std::min(kMostConnections, share);
+}
 
 core::Result<tcp::endpoint> parse_endpoint(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
@@ -89,22 +170,40 @@ core::Result<tcp::endpoint> parse_endpoint(const std::string& listen) {
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Handler h, core::Log& l) : handler(std::move(h)), log(l) {}
+  Impl(Handler h, core::Log& l, std::size_t most)
+      : handler(std::move(h)), log(l), connections(most) {}
 
   void accept() {
-    acceptor.async_accept(asio::make_strand(io),
-                          [this](beast::error_code error, tcp::socket socket) {
-                            if (error == asio::error::operation_aborted) return;
-                            if (!error)
-                              std::make_shared<Session>(std::move(socket), handler)->read();
-                            accept();
-                          });
+    acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (error) return retry(error);
+      // A closed session lives until its handlers have run: it counts until then, and one may come.
+      if (connections.full() && !connections.close_oldest()) {
+        refuse(std::move(socket));
+      } else {
+        std::make_shared<Session>(std::move(socket), handler, connections)->read(kFirstRequest);
+      }
+      accept();
+    });
   }
 
-  asio::io_context io{1};
-  tcp::acceptor acceptor{io};
+  // No descriptor is left, most likely: trying again at once would take a whole core.
+  void retry(const beast::error_code& error) {
+    if (failures++ % kTellEvery == 0) log.warn("http_not_accepted", {{"error", error.message()}});
+    connections.close_oldest();
+    pause.expires_after(kNoRoom);
+    pause.async_wait([this](beast::error_code stopped) {
+      if (!stopped) accept();
+    });
+  }
+
   Handler handler;
   core::Log& log;
+  Connections connections;  // before io: sessions that io still holds report to it
+  std::size_t failures = 0;
+  asio::io_context io{1};
+  tcp::acceptor acceptor{io};
+  asio::steady_timer pause{io};
   std::string address;
   std::jthread thread;  // last: it is joined before what it uses goes away
 };
@@ -121,7 +220,7 @@ core::Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& co
                                                             Handler handler, core::Log& log) {
   const auto endpoint = parse_endpoint(config.listen);
   if (!endpoint) return endpoint.error();
-  auto impl = std::make_unique<Impl>(std::move(handler), log);
+  auto impl = std::make_unique<Impl>(std::move(handler), log, bounded_share());
   beast::error_code error;
   impl->acceptor.open(endpoint->protocol(), error);
   if (!error) impl->acceptor.set_option(asio::socket_base::reuse_address(true), error);

@@ -4,6 +4,7 @@
 
 #include "app/alarm_check.h"
 #include "app/client/capture.h"
+#include "app/own_issues.h"
 #include "core/collections.h"
 #include "core/text.h"
 
@@ -23,7 +24,8 @@ class NameCheck {
         config_(config),
         labels_(rules::issue_labels().begin(), rules::issue_labels().end()),
         collections_(core::collection_names()) {
-    for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+    for (const auto own :
+         {rules::own_issues(), routing::own_issues(), actions::own_issues(), app::own_issues()}) {
       for (const core::OwnIssue& issue : own) {
         rules_.emplace_back(issue.name);
         labels_.insert(labels_.end(), issue.labels.begin(), issue.labels.end());

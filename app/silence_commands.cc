@@ -1,4 +1,5 @@
 #include "app/silence_commands.h"
+#include "app/own_issues.h"
 
 #include <unistd.h>
 
@@ -98,7 +99,8 @@ void say_unknown(const routing::Matchers& matchers, const TopicView& view) {
   std::vector<std::string> labels(rules::issue_labels().begin(), rules::issue_labels().end());
   std::vector<std::string> rules;
   std::vector<std::string> jobs;
-  for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+  for (const auto own :
+       {rules::own_issues(), routing::own_issues(), actions::own_issues(), app::own_issues()}) {
     for (const core::OwnIssue& issue : own) rules.emplace_back(issue.name);
   }
   for (const auto& rule : rules::builtin_rules()) rules.emplace_back(rule.name);

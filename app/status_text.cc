@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/own_issues.h"
 #include "app/printable.h"
 #include "app/summary_text.h"
 #include "app/text_table.h"
@@ -67,6 +68,13 @@ std::vector<const core::RuleStatusEvent*> sums(const TopicView& view, core::Wall
   return out;
 }
 
+// A process says it of itself.
+bool is_own(const std::string& rule) {
+  const auto own = own_issues();
+  return std::any_of(own.begin(), own.end(),
+                     [&](const core::OwnIssue& one) { return one.name == rule; });
+}
+
 // One sentence each.
 std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
   std::vector<std::string> out;
@@ -88,6 +96,11 @@ std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
     } else if (rule.status == core::RuleState::no_data && !rule.missing.empty()) {
       out.push_back("rule " + printable(rule.rule) + " has no data of " + job_of(view, key.first) +
                     ": " + printable(rule.missing.front()) + " is missing");
+    }
+  }
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.status == core::IssueStatus::firing && is_own(seen.newest.rule)) {
+      out.push_back(printable(seen.newest.rule) + ": " + printable(seen.newest.summary));
     }
   }
   if (view.refused().records > 0) {

@@ -19,6 +19,23 @@ constexpr core::Duration kGrace = 5s;        // at the end, for what was begun o
 
 }  // namespace
 
+// ── Ready or not ─────────────────────────────────────────────────────────────────────────────
+
+void TopicLoop::Impl::get_ready() {
+  if (ready_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_.clear();
+  }
+  ready_ = true;
+}
+
+void TopicLoop::Impl::stumble(std::string_view doing, const core::Error& error) {
+  ready_ = false;
+  const std::lock_guard lock(mutex_);
+  trouble_ = wiring_.name + " stands still, " + std::string(doing) + ": " + error.message;
+}
+
 // ── Opening and starting over ────────────────────────────────────────────────────────────────
 
 /// Whether the stage may have anything open now; closes what must not be open any more.
@@ -78,6 +95,8 @@ void TopicLoop::Impl::start_over(const core::Error& error) {
   log_.warn("stage_started_over", {{"stage", wiring_.name}, {"error", error.message}});
   probe_.restarts.add();
   drop();
+  stumble("starting over", error);
+  needs_proof_ = true;
   open_backoff_.grow(clock_.monotonic());
 }
 
@@ -106,7 +125,7 @@ void TopicLoop::Impl::close() {
 core::Duration TopicLoop::Impl::step(milliseconds longest) {
   const core::Duration before = clock_.monotonic();
   if (!may_run()) {
-    ready_ = true;  // standing by is what is wanted of it
+    get_ready();  // standing by is what is wanted of it
     source_.pause(clock_, before + kTickEvery, longest);
     return before + kTickEvery;
   }
@@ -118,6 +137,7 @@ core::Duration TopicLoop::Impl::step(milliseconds longest) {
     if (const auto status = open(); !status) {
       log_.error("stage_not_opened", {{"stage", wiring_.name}, {"error", status.error().message}});
       drop();
+      stumble("it cannot be opened", status.error());
       open_backoff_.grow(clock_.monotonic());
       return open_backoff_.until;
     }
@@ -158,6 +178,8 @@ void TopicLoop::Impl::read(milliseconds longest) {
   if (polled) {
     read_backoff_ = {};
     polled_ = true;
+    damaged_ = false;
+    if (partitions_.all_live()) needs_proof_ = false;
   } else {
     judge_failed_poll(polled.error(), before);
   }
@@ -174,13 +196,16 @@ void TopicLoop::Impl::judge_failed_poll(const core::Error& error,
                               {"error", error.message}});
   if (error.code == core::Code::data_loss) {
     // Nothing was handed out in that poll.
-    for (const std::int32_t number : partitions_.lost(before, source_->positions())) {
-      fault(number, error);
+    const std::vector<core::Position> now = source_->positions();
+    const bool goes_on = !std::equal(now.begin(), now.end(), before.begin(), before.end());
+    // A gap is passed; a damaged file stays damaged, and nothing behind the damage is read.
+    if (goes_on || !std::exchange(damaged_, true)) {
+      for (const std::int32_t number : partitions_.lost(before, now)) fault(number, error);
+      return;
     }
-  } else {
-    ready_ = false;
-    read_backoff_.grow(clock_.monotonic());
   }
+  stumble("reading fails", error);
+  read_backoff_.grow(clock_.monotonic());
 }
 
 /// In a replay: is this a record that must not be handled yet?
@@ -263,11 +288,11 @@ void TopicLoop::Impl::settle(CommitQueue::Progress progress) {
       stage_.committed(time_.now());
       return;
     case CommitQueue::Progress::again:
-      ready_ = false;
+      stumble("writing fails", queue_.error());
       moved_ = true;
       return;
     case CommitQueue::Progress::broken:
-      ready_ = false;
+      stumble("writing fails", queue_.error());
       broken_ = queue_.error();
       return;
   }
@@ -321,5 +346,6 @@ core::Duration TopicLoop::step(milliseconds longest) { return impl_->step(longes
 void TopicLoop::close() { impl_->close(); }
 void TopicLoop::wake() { impl_->wake(); }
 bool TopicLoop::ready() const noexcept { return impl_->ready(); }
+std::string TopicLoop::trouble() const { return impl_->trouble(); }
 
 }  // namespace tocsin::app

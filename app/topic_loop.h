@@ -28,7 +28,7 @@ struct LoopPorts {
 };
 
 /// Lives on one thread: run() in the program, step() by hand in tests and in the simulated world.
-/// wake() and ready() may be called from anywhere.
+/// wake(), ready() and trouble() may be called from anywhere.
 class TopicLoop {
  public:
   TopicLoop(Stage& stage, LoopPorts ports);
@@ -47,6 +47,8 @@ class TopicLoop {
   void wake();
   /// Restored, committing, and (where a lease is needed) either leading or standing by.
   [[nodiscard]] bool ready() const noexcept;
+  /// Why it is not ready, where something failed: a sentence; empty: nothing did.
+  [[nodiscard]] std::string trouble() const;
 
  private:
   class Impl;

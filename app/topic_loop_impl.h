@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -36,8 +37,14 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   void close();
   void wake() { source_.wake(); }
   [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::string trouble() const {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+  }
 
  private:
+  void get_ready();
+  void stumble(std::string_view doing, const core::Error& error);
   // Opening and starting over.
   bool may_run();
   core::Status open();
@@ -86,12 +93,16 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   bool assigned_ = false;       // we were told what is ours, maybe nothing
   bool moved_ = false;          // records were handled since the last commit began
   bool polled_ = false;         // since the last tick, with success
+  bool needs_proof_ = false;    // it failed: ready once a poll of all that is live has succeeded
+  bool damaged_ = false;        // the last poll found a damage that it does not get past
   std::size_t since_take_ = 0;  // records handled since the stage was asked for its output
   core::Duration last_commit_{};
   core::Duration next_tick_{};
   Backoff open_backoff_;
   Backoff read_backoff_;
   std::atomic<bool> ready_{false};
+  mutable std::mutex mutex_;  // guards trouble_
+  std::string trouble_;       // what failed last, since it was ready
 };
 
 }  // namespace tocsin::app

@@ -33,6 +33,7 @@ void TopicLoop::Impl::restore_assigned() {
     if (status.error().code == core::Code::failed_precondition) {
       broken_ = status.error();
     } else {
+      stumble("reading its state fails", status.error());
       read_backoff_.grow(clock_.monotonic());  // the partition stays paused
     }
     return;
@@ -90,10 +91,10 @@ void TopicLoop::Impl::advance_replays() {
     partition.passed.clear();
     go_live(number, partition);
   }
-  if (assigned_ && partitions_.all_live() && !queue_.backoff().failing() &&
+  if (assigned_ && partitions_.all_live() && !needs_proof_ && !queue_.backoff().failing() &&
       !read_backoff_.failing()) {
     open_backoff_ = {};
-    ready_ = true;
+    get_ready();
   }
 }
 

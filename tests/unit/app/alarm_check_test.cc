@@ -8,6 +8,7 @@
 
 #include "actions/actions.h"
 #include "app/app_config.h"
+#include "app/own_issues.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
 
@@ -209,7 +210,8 @@ TEST_F(AlarmCheck, HasNothingToSayOfAWholeConfiguration) {
 TEST_F(AlarmCheck, KnowsWhatTheRoomsTellOfThemselves) {
   std::ifstream file("docs/rules/README.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+  for (const auto own :
+       {rules::own_issues(), routing::own_issues(), actions::own_issues(), app::own_issues()}) {
     ASSERT_FALSE(own.empty());
     for (const core::OwnIssue& issue : own) {
       const std::string name(issue.name);

@@ -45,7 +45,8 @@ class ConfigReloadTest : public ::testing::Test {
         load(diagnostics),
         ReloadPorts{&clock_, &log_, &telemetry_,
                     [this](config::Diagnostics& into) { return load(into); },
-                    [this](const rules::RulesConfig& rules) { adopted_.push_back(rules); }});
+                    [this](const rules::RulesConfig& rules) { adopted_.push_back(rules); },
+                    [this](const std::string& trouble) { told_.push_back(trouble); }});
     ASSERT_FALSE(diagnostics.has_errors());
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -70,6 +71,7 @@ class ConfigReloadTest : public ::testing::Test {
   core::NullTelemetry telemetry_;
   int loads_ = 0;
   std::vector<rules::RulesConfig> adopted_;
+  std::vector<std::string> told_;
   std::optional<ConfigReload> reload_;
 };
 
@@ -101,6 +103,130 @@ TEST_F(ConfigReloadTest, AFileThatIsGoneIsWaitedFor) {
   reload_->look();
   reload_->look();
   EXPECT_THAT(names(), ElementsAre("overfit"));
+}
+
+// Nothing that a full disk, a killed editor or a lost mount leaves is meant.
+TEST_F(ConfigReloadTest, AFileThatStaysAwayIsToldOnceAndThatItIsBackToo) {
+  fs::remove(file());
+  for (int i = 0; i < 20; ++i) reload_->look();
+  EXPECT_THAT(adopted_, IsEmpty());
+  EXPECT_EQ(loads_, 2);
+  ASSERT_THAT(told_, ElementsAre(HasSubstr("there is no file")));
+  write("rules: [exploding_tensor]\n");
+  for (int i = 0; i < 3; ++i) reload_->look();
+  EXPECT_EQ(adopted_.size(), 1U);
+  EXPECT_THAT(told_, ElementsAre(HasSubstr("there is no file"), ""));
+}
+
+TEST_F(ConfigReloadTest, NoFileThatSaysNothingIsMeant) {
+  for (const char* text :
+       {"", "\n\n", "# tocsin\n", "---\n", "{}\n", "rules:\n", "rules: ~\n",
+        "transport: {journal: here}\n", "transport: {journal: here}\nrules:\n"}) {
+    std::ofstream(file(), std::ios::binary) << text;
+    reload_->reload();
+    EXPECT_THAT(adopted_, IsEmpty()) << text;
+    EXPECT_THAT(log_.lines.back(), HasSubstr("configuration_not_reloaded")) << text;
+    EXPECT_THAT(told_.back(), ::testing::StartsWith(file())) << text;
+  }
+}
+
+TEST_F(ConfigReloadTest, NoRulesAreTakenWhereTheFileSaysSo) {
+  write("rules: []\n");
+  reload_->reload();
+  EXPECT_THAT(names(), IsEmpty());
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+class LongFile : public ConfigReloadTest {
+ protected:
+  static constexpr std::string_view kText =
+      "# ours\ntransport:\n  journal: here\nreceivers:\n  people: {}\nroute:\n  receiver: people\n"
+      "rule_groups: [default]\nrules:\n  - use: exploding_tensor\n    with: {cooldown: 10m}\n"
+      "  - use: overfit\n  - use: loss_spike\n    severity: warning\n";
+  void SetUp() override {
+    ConfigReloadTest::SetUp();
+    put(kText);
+    config::Diagnostics diagnostics;
+    const AppConfig running = load(diagnostics);
+    ASSERT_FALSE(diagnostics.has_errors());
+    all_ = running.rules.rules.size();
+    reload_.emplace(
+        running, ReloadPorts{&clock_, &log_, &telemetry_,
+                             [this](config::Diagnostics& into) { return load(into); },
+                             [this](const rules::RulesConfig& rules) { adopted_.push_back(rules); },
+                             [this](const std::string& trouble) { told_.push_back(trouble); }});
+  }
+  void put(std::string_view text) const { std::ofstream(file(), std::ios::binary) << text; }
+  std::size_t all_ = 0;  // rules
+};
+
+TEST_F(LongFile, NoBeginningOfItEndsARule) {
+  for (std::size_t n = 0; n < kText.size(); ++n) {
+    const std::string text(kText.substr(0, n));
+    put(text);
+    for (int i = 0; i < 8; ++i) reload_->look();
+    EXPECT_THAT(adopted_, IsEmpty()) << text;
+    put(kText);
+    for (int i = 0; i < 3; ++i) reload_->look();
+    for (const auto& rules : adopted_) EXPECT_EQ(rules.rules.size(), all_) << text;
+    adopted_.clear();
+  }
+}
+
+TEST_F(LongFile, ALastRuleThatIsTakenOutIsMeantWhenTheFileStaysSo) {
+  put(kText.substr(0, kText.find("  - use: loss_spike")));
+  for (int i = 0; i < 12; ++i) reload_->look();
+  ASSERT_EQ(adopted_.size(), 1U);
+  EXPECT_EQ(adopted_.back().rules.size(), all_ - (all_ == adopted_.back().rules.size() ? 0U : 1U));
+  put(std::string(kText.substr(0, kText.find("  - use: overfit"))) + "# no more\n");
+  reload_->reload();
+  EXPECT_EQ(adopted_.size(), 2U);
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(LongFile, ASectionThatIsGoneIsNamedWithWhatToDo) {
+  const std::string text(kText);
+  const auto without = [&](const std::string& from, const std::string& to) {
+    return text.substr(0, text.find(from)) + text.substr(text.find(to));
+  };
+  put(without("receivers:", "rule_groups:"));
+  reload_->reload();
+  EXPECT_THAT(told_.back(), HasSubstr("`route` is gone"));
+  put(without("rule_groups:", "rules:"));
+  reload_->reload();
+  EXPECT_THAT(told_.back(),
+              HasSubstr("`rule_groups` is gone; if that is meant, write `rule_groups: []`"));
+  EXPECT_THAT(adopted_, IsEmpty());
+  put(without("rule_groups:", "rules:") + "rule_groups: []\n");
+  reload_->reload();
+  EXPECT_EQ(adopted_.size(), 1U);
+  EXPECT_EQ(told_.back(), "");
+}
+
+TEST_F(ConfigReloadTest, AnIncludedFileThatHoldsNothingAnyMoreIsNotMeant) {
+  fs::create_directory(folder_ / "conf.d");
+  std::ofstream(folder_ / "conf.d" / "a.yaml") << "rules:\n  - overfit\n";
+  std::ofstream(folder_ / "conf.d" / "b.yaml") << "rules:\n  - loss_spike\n";
+  write("include: ['conf.d/*.yaml']\nrules: [exploding_tensor]\n");
+  reload_->reload();
+  ASSERT_EQ(adopted_.size(), 1U);
+  std::ofstream(folder_ / "conf.d" / "a.yaml") << "";
+  for (int i = 0; i < 20; ++i) reload_->look();
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_THAT(told_.back(), HasSubstr("a.yaml"));
+  std::ofstream(folder_ / "conf.d" / "a.yaml") << "rules:\n  - overfit\n";
+  for (int i = 0; i < 3; ++i) reload_->look();
+  EXPECT_EQ(told_.back(), "");
+  const std::size_t before = adopted_.size();
+  // One that is taken away is meant, but not the last one: the folder may not be mounted.
+  fs::remove(folder_ / "conf.d" / "a.yaml");
+  for (int i = 0; i < 20; ++i) reload_->look();
+  ASSERT_EQ(adopted_.size(), before + 1);
+  EXPECT_THAT(names(), ElementsAre("exploding_tensor", "loss_spike"));
+  fs::remove_all(folder_ / "conf.d");
+  for (int i = 0; i < 20; ++i) reload_->look();
+  EXPECT_EQ(adopted_.size(), before + 1);
+  EXPECT_THAT(told_.back(), HasSubstr("no file matches"));
 }
 
 TEST_F(ConfigReloadTest, AWrongFileKeepsWhatWasReadBeforeAndSaysWhere) {

@@ -8,8 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <string>
+#include <vector>
 
 namespace tocsin::app {
 namespace {
@@ -75,6 +77,54 @@ TEST_F(Http, RefusesWhatChangesState) {
 TEST_F(Http, KeepsServingAfterGarbage) {
   ask(server_->address(), "\x01\x02garbage\r\n\r\n");
   EXPECT_THAT(get("GET /nowhere"), StartsWith("HTTP/1.1 404"));
+}
+
+// Opens a connection and leaves its request half sent.
+int half_open(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  std::uint16_t port = 0;
+  std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  ::inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  constexpr std::string_view kHalf = "GET /hello HTTP/1.1\r\nHost:";
+  EXPECT_EQ(::send(fd, kHalf.data(), kHalf.size(), 0), static_cast<ssize_t>(kHalf.size()));
+  return fd;
+}
+
+bool is_closed(int fd) {
+  char byte = 0;
+  timeval soon{2, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
+  const ssize_t got = ::recv(fd, &byte, 1, 0);
+  return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+TEST(HttpConnections, TheOneThatWaitedLongestMakesRoomAndRequestsAreAnswered) {
+  core::NullLog log;
+  auto server = HttpServer::start(
+      {"127.0.0.1:0"},
+      [](std::string_view) {
+        return HttpResponse{200, "text/plain", "hi\n"};
+      },
+      log);
+  ASSERT_TRUE(server);
+  const std::string& address = (*server)->address();
+  std::vector<int> open;
+  for (int i = 0; i < 132; ++i) open.push_back(half_open(address));
+  EXPECT_THAT(ask(address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_closed(open[static_cast<std::size_t>(i)])) << i;
+  // The newest still wait, and finish.
+  constexpr std::string_view kRest = " x\r\nConnection: close\r\n\r\n";
+  ::send(open.back(), kRest.data(), kRest.size(), 0);
+  char buffer[12];
+  EXPECT_EQ(::recv(open.back(), buffer, sizeof buffer, MSG_WAITALL), 12);
+  EXPECT_EQ(std::string_view(buffer, 12), "HTTP/1.1 200");
+  for (const int fd : open) ::close(fd);
 }
 
 TEST_F(Http, SaysWhichPortIsTaken) {

@@ -84,6 +84,44 @@ TEST_F(TopicLoopTest, ACommitOfUnknownOutcomeStartsOver) {
   EXPECT_EQ(process->stage.opened, 2);
 }
 
+// A damaged page of the journal, a topic that is gone: nothing behind it is read, however often one asks.
+TEST_F(TopicLoopTest, WhatCannotBeReadMakesItWaitAndSayWhyUntilItCan) {
+  for (const core::Code code : {core::Code::data_loss, core::Code::failed_precondition}) {
+    auto process = start();
+    run(process->loop, 20);
+    ASSERT_TRUE(process->loop.ready());
+    EXPECT_EQ(process->loop.trouble(), "");
+    bool damaged = true;
+    int polls = 0;
+    broker_.on_call([&](std::string_view, simulation::Call call) {
+      Fault fault;
+      if (call == simulation::Call::poll && damaged) {
+        ++polls;
+        fault.kind = Fault::Kind::refused;
+        fault.error = {code, "page 7 is damaged"};
+      }
+      return fault;
+    });
+    for (int i = 0; i < 600; ++i) {  // a minute
+      run(process->loop, 1);
+      clock_.advance(100ms);
+      if (i < 20) continue;
+      EXPECT_FALSE(process->loop.ready()) << i;
+      EXPECT_THAT(process->loop.trouble(), testing::HasSubstr("page 7 is damaged")) << i;
+    }
+    EXPECT_LT(polls, 60) << "it asks less and less often";
+    damaged = false;
+    for (int i = 0; i < 200; ++i) {
+      run(process->loop, 1);
+      clock_.advance(100ms);
+    }
+    EXPECT_TRUE(process->loop.ready());
+    EXPECT_EQ(process->loop.trouble(), "");
+    process->kill();
+    clock_.advance(30s);
+  }
+}
+
 TEST_F(TopicLoopTest, RefusedRecordsGoToTheDlqOnce) {
   auto process = start();
   numbers(1, 2);
