@@ -77,7 +77,7 @@ bool is_own(const std::string& rule) {
 
 // One sentence each.
 std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = view.remarks();
   for (const auto& [integration, last] : view.deliveries()) {
     const bool failed = last.state == core::DeliveryState::dead ||
                         last.state == core::DeliveryState::expired ||

@@ -44,6 +44,10 @@ class TopicView {
   /// that a person stops a run when the run has ended.
   void close_ended();
 
+  /// What is wrong with the place itself; shown with what is unhealthy.
+  void remark(std::string sentence) { remarks_.push_back(std::move(sentence)); }
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
+
   /// By run: the newest event of the newest attempt.
   [[nodiscard]] const std::map<core::RunUid, core::JobEvent>& runs() const { return runs_; }
   /// By issue key.
@@ -85,6 +89,7 @@ class TopicView {
   std::map<core::RunUid, SeenStop> stops_;
   std::map<std::string, core::Ack> early_acks_;  // by command id: the command is read later
   std::map<std::string, core::Delivery> deliveries_;
+  std::vector<std::string> remarks_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
   Refused refused_;

@@ -127,6 +127,9 @@ int status_command(const ViewOptions& options) {
   Sight sight;
   if (const int code = look(options, sight); code != kOk) return code;
   const std::string transport = sight.looking.transport().describe();
+  if (auto full = sight.looking.transport().space_warning(); !full.empty()) {
+    sight.view.remark(std::move(full));
+  }
   const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() : kStatusLines;
   std::cout << (options.json
                     ? status_json(sight.view, transport, sight.now, sight.moment) + "\n"

@@ -32,6 +32,10 @@ void read(config::Reader& in, TransportConfig& cfg) {
   in.optional("journal_max_bytes", cfg.journal_max_bytes,
               "journal: size of telemetry.db beyond which the oldest telemetry is deleted");
   in.optional(
+      "journal_control_bytes", cfg.journal_control_bytes,
+      "journal: size of control.db beyond which the oldest records of its largest topic go; "
+      "never what is still needed");
+  in.optional(
       "journal_fsync", cfg.journal_fsync, config::one_of({"commit", "never"}),
       "journal: `commit` syncs issues, commands and notifications to the disk before they count");
   in.exactly_one_of({"kafka", "journal"});

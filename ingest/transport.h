@@ -44,6 +44,7 @@ struct TransportConfig {
   std::string journal = "./tocsin-data";
   core::Duration journal_retention = std::chrono::hours{24 * 7};
   config::Bytes journal_max_bytes{10'000'000'000};
+  config::Bytes journal_control_bytes{2ULL << 30U};
   std::string journal_fsync = "commit";  // "commit" or "never"
 };
 /// Also feeds the properties to a scratch librdkafka configuration, whose own words become errors.
@@ -154,6 +155,9 @@ class Transport {
   /// Journal: deletes records beyond their retention, checkpoints, gives space back; a little per
   /// call. Call it every second, from one thread. Kafka: does nothing.
   virtual core::Status apply_retention(core::WallTime now) = 0;
+
+  /// Journal: what people should know of its space, one sentence; mostly nothing.
+  [[nodiscard]] virtual std::string space_warning() const { return {}; }
 
   [[nodiscard]] virtual bool is_kafka() const = 0;
   /// For people: "journal ./tocsin-data" or "kafka host:9092".

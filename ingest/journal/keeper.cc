@@ -61,9 +61,8 @@ core::Status JournalKeeper::keep_file(JournalFile file, core::WallTime now) {
     if (auto status = by_age(*kept, topic, now); !status) return status;
   }
   if (withdraw) looked = now;
-  if (file == JournalFile::telemetry) {
-    if (auto status = by_size(*kept); !status) return status;
-  }
+  auto sized = file == JournalFile::telemetry ? by_size(*kept) : control_.keep(*kept);
+  if (!sized) return sized;
   if (auto status = give_back(*kept); !status) return status;
   return checkpoint(*kept);
 }

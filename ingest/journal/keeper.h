@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "ingest/journal/control_limit.h"
 #include "ingest/journal/database.h"
 #include "ingest/journal/layout.h"
 
@@ -18,6 +19,7 @@ namespace tocsin::ingest {
 struct JournalLimits {
   core::Duration telemetry_age{};     // of telemetry.db's topics, beside their own retention
   std::uint64_t telemetry_bytes = 0;  // of telemetry.db
+  std::uint64_t control_bytes = 0;    // of control.db
 };
 
 /// Not thread-safe. Any number of processes may keep one journal; they only divide the work.
@@ -25,7 +27,11 @@ class JournalKeeper {
  public:
   JournalKeeper(std::string directory, const JournalTopics& topics, JournalLimits limits,
                 core::Log& log)
-      : directory_(std::move(directory)), topics_(topics), limits_(limits), log_(log) {}
+      : directory_(std::move(directory)),
+        topics_(topics),
+        limits_(limits),
+        log_(log),
+        control_(topics, limits.control_bytes, log) {}
 
   /// Both files, for at most a few tenths of a second; call it every second.
   core::Status keep(core::WallTime now);
@@ -42,6 +48,7 @@ class JournalKeeper {
   const JournalTopics& topics_;
   const JournalLimits limits_;
   core::Log& log_;
+  ControlLimit control_;
   std::unique_ptr<JournalDatabase> files_[2];       // by JournalFile
   std::optional<core::WallTime> tombstones_at_[2];  // when they were looked for last
 };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ingest/journal/directory.h"
+#include "ingest/journal/fork.h"
 #include "ingest/journal/keeper.h"
 #include "ingest/journal/lease.h"
 #include "ingest/journal/publisher.h"
@@ -33,7 +34,9 @@ class JournalTransport final : public Transport {
         machine_(std::move(machine)),
         log_(log),
         telemetry_(telemetry),
-        keeper_(cfg_.journal, topics_, {cfg_.journal_retention, cfg_.journal_max_bytes.count},
+        keeper_(cfg_.journal, topics_,
+                {cfg_.journal_retention, cfg_.journal_max_bytes.count,
+                 cfg_.journal_control_bytes.count},
                 log) {}
 
   /// Once per transport, and again when the files are not the same any more.
@@ -121,6 +124,21 @@ class JournalTransport final : public Transport {
   }
 
   core::Status apply_retention(core::WallTime now) override { return keeper_.keep(now); }
+
+  [[nodiscard]] std::string space_warning() const override {
+    const JournalUse use;
+    auto control = JournalDatabase::open(journal_path(cfg_.journal, JournalFile::control),
+                                         JournalAccess::read);
+    if (!control) return {};
+    const auto used = ControlLimit::used(**control);
+    const auto limit = static_cast<double>(cfg_.journal_control_bytes.count);
+    if (!used || static_cast<double>(*used) < ControlLimit::kNearly * limit) return {};
+    const auto mib = [](double bytes) {
+      return std::to_string(static_cast<std::uint64_t>(bytes / (1 << 20))) + " MiB";
+    };
+    return "control.db holds " + mib(static_cast<double>(*used)) + " of " + mib(limit) +
+           " (transport.journal_control_bytes): the oldest records of its largest topic go first";
+  }
 
   [[nodiscard]] bool is_kafka() const override { return false; }
   [[nodiscard]] std::string describe() const override { return "journal " + cfg_.journal; }
