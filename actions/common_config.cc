@@ -34,6 +34,8 @@ void read(config::Reader& in, CommonConfig& cfg) {
     breaker.optional("open", cfg.breaker.open, positive(), "first pause; it doubles");
     breaker.optional("max_open", cfg.breaker.max_open, positive(), "longest pause");
   });
+  in.optional("standing_after", cfg.standing_after, positive(),
+              "nothing arrived for so long while messages wait: told as delivery_standing");
   in.optional("config_hold", cfg.config_hold, positive(),
               "how long a wrong password, certificate or address is retried before giving up");
   in.optional("concurrency", cfg.concurrency, config::between<std::uint32_t>(1, 64),

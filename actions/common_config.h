@@ -48,6 +48,7 @@ struct CommonConfig {
   RetryConfig retry;
   RateLimitConfig rate_limit;
   BreakerConfig breaker;
+  core::Duration standing_after = std::chrono::minutes(5);  // then people hear that nothing arrives
   core::Duration config_hold = std::chrono::minutes(15);  // how long a configuration error may last
   std::uint32_t concurrency = 4;                          // groups in flight at once
   std::uint32_t max_alerts = 100;                         // for routing: issues per message

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actions/digest.h"
 #include "actions/lane.h"
 #include "actions/lanes_state.h"
 #include "core/identity.h"
@@ -15,12 +16,6 @@ using core::Duration;
 using core::NotificationKind;
 using core::OutcomeClass;
 using core::WallTime;
-
-namespace {
-
-constexpr std::size_t kDigestAbove = 20;
-
-}  // namespace
 
 std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers,
                                       const std::string& cluster) {
@@ -46,65 +41,6 @@ DeliveryLanes::DeliveryLanes(std::vector<LaneOptions> lanes, Random random,
 
 DeliveryLanes::~DeliveryLanes() = default;
 
-void DeliveryLanes::restore(const Delivery& delivery) {
-  const auto found = state_->lanes.find(delivery.integration);
-  Lane* lane = found == state_->lanes.end() ? nullptr : &found->second;
-  const bool up =
-      delivery.outcome != OutcomeClass::transient && delivery.outcome != OutcomeClass::unknown;
-  if (lane != nullptr && delivery.attempt > 0) {
-    lane->breaker.started(delivery.stages.sent);
-    lane->breaker.finished(up, delivery.stages.answered);
-  }
-
-  if (delivery.state != DeliveryState::pending) {
-    state_->finished_ids.add(delivery.notification_id);
-    const auto retry = state_->retries.find(delivery.notification_id);
-    const bool maybe_announced = retry != state_->retries.end() && retry->second.maybe_announced;
-    if (retry != state_->retries.end()) state_->retries.erase(retry);
-    if (lane != nullptr) {
-      const bool lost =
-          delivery.state == DeliveryState::dead || delivery.state == DeliveryState::expired;
-      if (!lost) {
-        lane->unopened.erase(delivery.group_key);
-      } else if (delivery.kind == NotificationKind::open && !maybe_announced &&
-                 lane->options.traits.one_incident()) {
-        lane->unopened.add(delivery.group_key);
-      }
-    }
-    for (const auto& [name, value] : delivery.handles) {
-      if (name == kSupersededBy && delivery.kind == NotificationKind::open)
-        state_->promoted.insert(value);
-    }
-    const bool seen = delivery.state == DeliveryState::delivered ||
-                      delivery.state == DeliveryState::delivered_via_digest ||
-                      delivery.state == DeliveryState::sent_unconfirmed;
-    if (lane == nullptr || !seen) return;
-    if (delivery.kind == NotificationKind::close) {
-      lane->incidents.erase(delivery.group_key);
-    } else {
-      lane->incidents.try_emplace(delivery.group_key, delivery.handles);
-    }
-    return;
-  }
-  Retry& retry = state_->retries[delivery.notification_id];
-  retry.attempts = std::max(retry.attempts, delivery.attempt);
-  if (delivery.next_attempt_at) {
-    retry.not_before = *delivery.next_attempt_at;
-    retry.wait = std::clamp<Duration>(retry.not_before - delivery.stages.answered, Duration{},
-                                      kLongestThrottle);
-  }
-  if (delivery.outcome == OutcomeClass::unknown) retry.maybe_announced = true;
-  if (delivery.outcome != OutcomeClass::configuration) {
-    retry.misconfigured_since.reset();
-  } else if (!retry.misconfigured_since) {
-    retry.misconfigured_since = delivery.stages.answered;
-  }
-  if (lane != nullptr && delivery.outcome == OutcomeClass::throttled && delivery.next_attempt_at) {
-    lane->paused_until = std::max(lane->paused_until, *delivery.next_attempt_at);
-    lane->restored_pause = std::max(lane->restored_pause, retry.wait);
-  }
-}
-
 void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
                             std::optional<core::Position> from) {
   State& state = *state_;
@@ -112,7 +48,7 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   const std::string id = notification.notification_id;
   if (state.finished_ids.has(id) || state.pending_ids.contains(id)) {
     if (from) state.positions[from->where].pass(*from);
-    return;
+    return state.spawn_owed(notification, from);
   }
   Item item;
   item.ticket = ++state.last_ticket;
@@ -121,14 +57,6 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   if (state.promoted.erase(id) > 0) {
     notification.kind = NotificationKind::open;
     notification.rendered.clear();
-  }
-  if (const auto retry = state.retries.find(id); retry != state.retries.end()) {
-    item.attempts = item.failures = retry->second.attempts;
-    // Written by another clock, perhaps one that has stepped back since: never longer than meant.
-    item.not_before = std::min(retry->second.not_before, now + retry->second.wait);
-    item.maybe_announced = retry->second.maybe_announced;
-    item.misconfigured_since = retry->second.misconfigured_since;
-    state.retries.erase(retry);
   }
   if (from) state.positions[from->where].open(*from);
   state.pending_ids.insert(id);
@@ -152,12 +80,14 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
         std::min(lane.paused_until, now + std::exchange(lane.restored_pause, Duration{}));
   }
   lane.breaker.not_longer_than_meant(now);
+  lane.stand.not_later_than(now);
   ++lane.waiting;
   lane.ages.emplace(notification.decided_at, item.ticket);
   item.expires = expiry_of(notification, lane.options.common);
   item.rank = rank_of(notification);
   const std::string group = notification.group_key;
   item.notification = std::make_shared<core::Notification>(std::move(notification));
+  state.recall(item);
   if (!lane.options.common.enabled || lane.options.common.shadow) {
     const bool shadow = lane.options.common.enabled;
     return state.end_without_attempt(
@@ -174,42 +104,28 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
 
 namespace {
 
-// One message that stands for many: the worst of all their issues, named after first and last.
-core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_issues) {
-  core::Notification digest = *items.front()->notification;
-  digest.notification_id =
-      core::make_id("ntf_", {"digest", items.front()->notification->notification_id,
-                             items.back()->notification->notification_id});
-  digest.kind = NotificationKind::update;
-  digest.reason = "digest";
-  digest.group_key = "digest";
-  digest.group_labels = {};
-  digest.common_labels = {};
-  digest.rendered.clear();
-  digest.handles.clear();
-  digest.issues.clear();
-  digest.suppressed.clear();
-  digest.packed.reset();
-  digest.firing = false;
-  digest.firing_count = digest.resolved_count = digest.truncated = 0;
-  for (const Item* item : items) {
-    const auto whole = unpacked(item->notification);
-    const core::Notification& one = *whole;
-    digest.firing = digest.firing || one.firing;
-    digest.firing_count += one.firing_count;
-    digest.resolved_count += one.resolved_count;
-    digest.truncated += one.truncated;
-    digest.decided_at = std::max(digest.decided_at, one.decided_at);
-    digest.issues.insert(digest.issues.end(), one.issues.begin(), one.issues.end());
+// As one attempt sends it: with what the far side calls the incident, and without the recipients
+// that have deliveries of their own.
+std::shared_ptr<const core::Notification> addressed(const Lane& lane, const Item& item) {
+  HandleList handles;
+  const auto incident = lane.incidents.find(item.notification->group_key);
+  if (incident != lane.incidents.end()) handles = incident->second;
+  if (!item.only_to.empty()) {
+    handles.emplace_back(kept::kOnlyTo, item.only_to);
+  } else {
+    for (const auto& [recipient, count] : lane.put_off)
+      handles.emplace_back(kept::kNotTo, recipient);
   }
-  std::stable_sort(digest.issues.begin(), digest.issues.end(), [](const auto& a, const auto& b) {
-    return a.issue.severity > b.issue.severity;
-  });
-  if (digest.issues.size() > max_issues) {
-    digest.truncated += digest.issues.size() - max_issues;
-    digest.issues.resize(max_issues);
-  }
-  return digest;
+  if (handles.empty() || item.notification->handles == handles) return item.notification;
+  auto known = std::make_shared<core::Notification>(*item.notification);
+  known->handles = std::move(handles);
+  return known;
+}
+
+// Who an attempt speaks for: the breaker counts by it.
+std::string who_of(const Attempt& attempt) {
+  const std::string_view only = value_of(attempt.notification->handles, kept::kOnlyTo);
+  return only.empty() ? "group " + attempt.notification->group_key : "to " + std::string(only);
 }
 
 }  // namespace
@@ -220,49 +136,43 @@ std::optional<Attempt> DeliveryLanes::State::start(Lane& lane, const std::vector
   out.integration = lane.options.integration;
   out.started = now;
   out.budget = std::chrono::duration_cast<std::chrono::milliseconds>(lane.options.common.timeout);
+  bool again = false;
   for (Item* item : items) {
     item->in_flight = true;
     ++item->attempts;
+    again = again || tried(*item);
   }
   if (items.size() == 1) {
-    Item& item = *items.front();
-    const auto incident = lane.incidents.find(item.notification->group_key);
-    if (incident != lane.incidents.end() && item.notification->handles != incident->second) {
-      auto known = std::make_shared<core::Notification>(*item.notification);
-      known->handles = incident->second;
-      item.notification = std::move(known);
-    }
+    const Item& item = *items.front();
     out.ticket = item.ticket;
     out.number = item.attempts;
-    out.notification = item.notification;
+    out.notification = addressed(lane, item);
     const bool anew = item.notification->rendered.empty();
-    if (anew || lane.options.traits.reads_issues) out.notification = unpacked(item.notification);
+    if (anew || lane.options.traits.reads_issues) out.notification = unpacked(out.notification);
   } else {
     out.ticket = ++last_ticket;
-    out.notification =
-        std::make_shared<core::Notification>(digest_of(items, lane.options.common.max_alerts));
+    auto digest = digest_of(items, lane.options.common.max_alerts);
+    for (const auto& [recipient, count] : lane.put_off) {
+      digest.handles.emplace_back(kept::kNotTo, recipient);
+    }
+    out.notification = std::make_shared<core::Notification>(std::move(digest));
     for (const Item* item : items) {
       digests[out.ticket].push_back(item->notification->group_key);
       out.number = std::max(out.number, item->attempts);
     }
   }
   ++lane.in_flight;
+  if (again) lane.failed_under_way.insert(out.ticket);
   lane.bucket.take(now);
-  lane.breaker.started(now);
+  lane.breaker.started(who_of(out), now);
   lane.probe.breaker(lane.breaker.state());
   return out;
 }
 
 std::optional<Attempt> DeliveryLanes::State::attempt_of(Lane& lane, WallTime now) {
   expire(lane, now);
-  if (lane.index.empty() || !lane.ready(now)) return std::nullopt;
-  const std::string* best = lane.index.best(now);
-  if (best == nullptr) return std::nullopt;
-  std::vector<std::string> groups{*best};
-  if (lane.options.traits.human && lane.waiting > kDigestAbove) {
-    groups = lane.index.due(now);
-    if (groups.size() <= kDigestAbove) groups = {*best};  // few incidents with many messages
-  }
+  const std::vector<std::string> groups = lane.choose(now);
+  if (groups.empty()) return std::nullopt;
   std::vector<Item*> items;
   items.reserve(groups.size());
   for (const std::string& group : groups) items.push_back(&lane.groups.at(group).front());
@@ -303,6 +213,44 @@ std::optional<WallTime> DeliveryLanes::next_deadline(WallTime now) const {
   return out;
 }
 
+// What the attempt says of the far side: the breaker, the width, the lane's movement.
+void DeliveryLanes::State::count(Lane& lane, const Attempt& attempt,
+                                 const core::AttemptOutcome& outcome, WallTime now) {
+  const std::string who = who_of(attempt);
+  const auto queue = lane.groups.find(attempt.notification->group_key);
+  const bool known = queue != lane.groups.end() && queue->second.front().in_flight;
+  const bool proven = known && queue->second.front().fault.proven();
+  const bool alone = known && queue->second.front().fault.alone();
+  const bool recipient = !value_of(outcome.handles, kept::kFault).empty();
+  const bool for_all = value_of(attempt.notification->handles, kept::kOnlyTo).empty();
+  const bool failed =
+      outcome.outcome == OutcomeClass::transient || outcome.outcome == OutcomeClass::unknown;
+  if (recipient) {
+    lane.breaker.finished(who, true, now);  // the far side answered
+  } else if (outcome.held || (failed && proven)) {
+    lane.breaker.withdrawn(who);
+  } else {
+    lane.breaker.finished(who, !failed, now);
+  }
+  lane.probe.breaker(lane.breaker.state());
+  lane.probe.attempted(outcome.outcome, now - attempt.started);
+  if (outcome.declined) return;
+  if (outcome.outcome == OutcomeClass::delivered) {
+    ++lane.arrived;
+    lane.throttled = 0;
+    lane.said_gone.clear();
+    lane.width.arrived();
+    lane.stand.moved();
+  } else if (!alone && for_all && (recipient || !outcome.held)) {
+    lane.stand.failed(now,
+                      outcome.detail.empty() ? outcome.code : outcome.code + ": " + outcome.detail);
+  }
+  if (outcome.outcome == OutcomeClass::throttled && !alone && for_all) {
+    ++lane.throttled;
+    lane.width.throttled();
+  }
+}
+
 void DeliveryLanes::finished(const Attempt& attempt, const core::AttemptOutcome& outcome,
                              WallTime now) {
   const auto found = state_->lanes.find(attempt.integration);
@@ -311,28 +259,27 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::AttemptOutcome&
   state_->called_at = now;
   state_->changed.insert(lane.number);
   if (lane.in_flight > 0) --lane.in_flight;
+  lane.failed_under_way.erase(attempt.ticket);
   state_->issues.insert(state_->issues.end(), outcome.issues.begin(), outcome.issues.end());
-  if (outcome.held) {
-    lane.breaker.withdrawn();
-  } else {
-    lane.breaker.finished(
-        outcome.outcome != OutcomeClass::transient && outcome.outcome != OutcomeClass::unknown,
-        now);
-  }
-  lane.probe.breaker(lane.breaker.state());
-  lane.probe.attempted(outcome.outcome, now - attempt.started);
+  state_->count(lane, attempt, outcome, now);
   const auto digest = state_->digests.find(attempt.ticket);
   if (digest == state_->digests.end()) {
-    state_->settle(lane, attempt.notification->group_key, attempt, outcome, now);
+    state_->settle(lane, attempt.notification->group_key, attempt, 1, outcome, now);
   } else {
     const auto members = std::move(digest->second);
     state_->digests.erase(digest);
-    for (const std::string& group : members) state_->settle(lane, group, attempt, outcome, now);
+    for (const std::string& group : members) {
+      state_->settle(lane, group, attempt, members.size(), outcome, now);
+    }
   }
-  if (outcome.outcome == OutcomeClass::gone) {
+  if (outcome.outcome != OutcomeClass::gone) return;
+  // One message may be answered so for itself; the next one says whether it is the far side.
+  const std::string& id = attempt.notification->notification_id;
+  if (!lane.said_gone.empty() && lane.said_gone != id) {
     state_->disable(lane, outcome.detail.empty() ? "the far side is gone (" + outcome.code + ")"
                                                  : outcome.detail);
   }
+  lane.said_gone = id;
 }
 
 void DeliveryLanes::not_started(const Attempt& attempt, WallTime now) {
@@ -341,7 +288,8 @@ void DeliveryLanes::not_started(const Attempt& attempt, WallTime now) {
   Lane& lane = found->second;
   state_->called_at = now;
   if (lane.in_flight > 0) --lane.in_flight;
-  lane.breaker.withdrawn();
+  lane.failed_under_way.erase(attempt.ticket);
+  lane.breaker.withdrawn(who_of(attempt));
   lane.probe.breaker(lane.breaker.state());
   std::vector<std::string> groups{attempt.notification->group_key};
   if (const auto digest = state_->digests.extract(attempt.ticket)) groups = digest.mapped();
@@ -354,9 +302,36 @@ void DeliveryLanes::not_started(const Attempt& attempt, WallTime now) {
   }
 }
 
+namespace {
+
+// A message that waits and speaks of more than of such trouble; null: none does.
+std::shared_ptr<const core::Notification> witness(const Lane& lane) {
+  for (const auto& [group, queue] : lane.groups) {
+    auto whole = unpacked(queue.front().notification);
+    if (!speaks_of_trouble_only(*whole)) return whole;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void DeliveryLanes::measure(WallTime now) {
   for (Lane* lane : state_->numbered) {
     lane->probe.oldest(lane->ages.empty() ? Duration{} : now - lane->ages.begin()->first);
+    if (lane->waiting == 0) lane->stand.moved();
+    if (!lane->stand.failing()) {
+      if (auto over = lane->trouble.moves(now)) state_->issues.push_back(std::move(*over));
+      continue;
+    }
+    const auto since = lane->stand.stands(now);
+    if (!since || !lane->trouble.may_say_standing(now)) continue;
+    const auto waits = witness(*lane);
+    if (waits == nullptr) continue;
+    Delivery record = record_of(*waits);
+    record.detail = lane->stand.why();
+    if (auto told = lane->trouble.standing(record, *since, lane->waiting, now)) {
+      state_->issues.push_back(std::move(*told));
+    }
   }
 }
 

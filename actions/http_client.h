@@ -75,7 +75,11 @@ std::string url_problem(const std::string& url, const AddressGuard& guard);
 
 /// Table of docs/actions/README.md. `now`: for Retry-After given as a date.
 core::AttemptOutcome classify(const HttpResult& result, core::WallTime now);
-/// Delta seconds or HTTP-date (RFC 9110 §10.2.3); nullopt for anything else.
+/// No far side makes us wait longer than this at once.
+inline constexpr core::Duration kLongestRetryAfter = std::chrono::hours(1);
+
+/// Delta seconds or HTTP-date (RFC 9110 §10.2.3), at most kLongestRetryAfter, at least 0; nullopt
+/// for anything else.
 std::optional<core::Duration> parse_retry_after(std::string_view text, core::WallTime now);
 
 }  // namespace tocsin::actions

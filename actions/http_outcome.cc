@@ -1,10 +1,9 @@
 // What an HTTP exchange means for a delivery: pure.
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 
 #include "actions/http_client.h"
+#include "actions/http_date.h"
 
 namespace tocsin::actions {
 
@@ -15,13 +14,9 @@ using core::WallTime;
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
 OutcomeClass class_of(int status) {
   if (status >= 200 && status < 300) return OutcomeClass::delivered;
   if (status >= 300 && status < 400) return OutcomeClass::bad_payload;  // never followed
-  if (status >= 520 && status <= 527) return OutcomeClass::transient;
   switch (status) {
     case 401:
     case 403:
@@ -34,15 +29,12 @@ OutcomeClass class_of(int status) {
       return OutcomeClass::throttled;
     case 408:
     case 425:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-    case 507:
-    case 529:
       return OutcomeClass::transient;
-    default:
+    case 501:
+    case 505:
       return OutcomeClass::bad_payload;
+    default:  // what nobody knows is what its class is: 500, 400 (RFC 9110 §15)
+      return status >= 500 ? OutcomeClass::transient : OutcomeClass::bad_payload;
   }
 }
 
@@ -83,31 +75,6 @@ std::string code_of(HttpFailure failure) {
   return "";
 }
 
-// IMF-fixdate: "Sun, 06 Nov 1994 08:49:37 GMT"; the two obsolete forms are not sent by anybody.
-std::optional<WallTime> parse_http_date(std::string_view text) {
-  if (text.size() != 29 || !text.ends_with(" GMT")) return std::nullopt;
-  const auto field = [&](std::size_t at, std::size_t size) {
-    int value = -1;
-    const char* end = text.data() + at + size;
-    const auto read = std::from_chars(text.data() + at, end, value);
-    return read.ptr == end ? value : -1;
-  };
-  const auto month = std::find(kMonths.begin(), kMonths.end(), text.substr(8, 3));
-  const int day = field(5, 2);
-  const int year = field(12, 4);
-  const int hour = field(17, 2);
-  const int minute = field(20, 2);
-  const int second = field(23, 2);
-  if (month == kMonths.end() || day < 0 || year < 0 || hour < 0 || minute < 0 || second < 0) {
-    return std::nullopt;
-  }
-  std::array<char, 32> iso{};
-  std::snprintf(iso.data(), iso.size(), "%04d-%02d-%02dT%02d:%02d:%02dZ", year % 10000,
-                static_cast<int>(month - kMonths.begin()) + 1, day % 100, hour % 100, minute % 100,
-                second % 100);
-  return core::parse_rfc3339(iso.data());
-}
-
 }  // namespace
 
 std::string HttpResponse::header(std::string_view name) const {
@@ -118,15 +85,21 @@ std::string HttpResponse::header(std::string_view name) const {
 }
 
 std::optional<Duration> parse_retry_after(std::string_view text, WallTime now) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  std::uint32_t seconds = 0;
-  const char* end = text.data() + text.size();
-  if (const auto read = std::from_chars(text.data(), end, seconds);
-      !text.empty() && read.ec == std::errc{} && read.ptr == end) {
-    return std::chrono::seconds(seconds);
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  const bool digits =
+      !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (digits) {
+    std::int64_t seconds = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (read.ec != std::errc{}) return kLongestRetryAfter;  // more than any number that we know
+    return std::min<Duration>(std::chrono::seconds(std::min<std::int64_t>(seconds, 86'400)),
+                              kLongestRetryAfter);
   }
-  if (const auto at = parse_http_date(text)) return std::max(*at - now, Duration{});
+  if (const auto at = parse_http_date(text, now)) {
+    return std::clamp<Duration>(*at - now, Duration{}, kLongestRetryAfter);
+  }
   return std::nullopt;
 }
 
@@ -143,10 +116,10 @@ AttemptOutcome classify(const HttpResult& result, WallTime now) {
   out.code = std::to_string(status);
   if (out.outcome == OutcomeClass::delivered) return out;
   out.detail = result.response.body;
-  if (status == 429 || status == 503) {
-    out.retry_after = parse_retry_after(result.response.header("retry-after"), now);
-    if (out.retry_after) out.outcome = OutcomeClass::throttled;
-  }
+  out.retry_after = parse_retry_after(result.response.header("retry-after"), now);
+  // What has no time in it, 0 or the past, asks for nothing: the far side is down, not crowded.
+  const bool asks = out.retry_after && out.retry_after->count() > 0;
+  if (status == 503 && asks) out.outcome = OutcomeClass::throttled;
   return out;
 }
 

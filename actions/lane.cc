@@ -36,6 +36,8 @@ void inherit(const Item& older, Item& newer) {
   }
   newer.not_before = std::max(newer.not_before, older.not_before);
   newer.failures = std::max(newer.failures, older.failures);
+  newer.fault.inherit(older.fault);
+  if (older.together > 0) newer.together = older.together;
   newer.maybe_announced = newer.maybe_announced || older.maybe_announced;
   if (!newer.misconfigured_since) newer.misconfigured_since = older.misconfigured_since;
 }
@@ -148,24 +150,6 @@ void LaneProbe::delivered(const core::Notification& notification, WallTime now) 
   const WallTime measured = core::listing_of(notification).measured;
   if (measured == WallTime{}) return;
   since_event_->observe(std::chrono::duration<double>(now - measured).count());
-}
-
-bool Lane::ready(WallTime now) {
-  return disabled.empty() && in_flight < options.common.concurrency && now >= paused_until &&
-         breaker.ready(now) && bucket.ready(now);
-}
-
-std::optional<WallTime> Lane::wake(WallTime now) {
-  std::optional<WallTime> out = index.next_expiry();
-  // A full lane, or a probe under way, goes on when an attempt comes back.
-  const bool held = !disabled.empty() || in_flight >= options.common.concurrency ||
-                    breaker.state() == Breaker::State::half_open;
-  if (const auto due = index.next_due(); due && !held) {
-    const WallTime at = std::max({*due, paused_until, breaker.next(now), bucket.next(now)});
-    out = out ? std::min(*out, at) : at;
-  }
-  if (out) out = std::max(*out, now);
-  return out;
 }
 
 }  // namespace tocsin::actions

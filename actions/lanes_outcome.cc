@@ -1,4 +1,4 @@
-// What an outcome means for a notification, and the record of it.
+// Records of what happened to messages, and what people are told of it.
 #include <algorithm>
 #include <iterator>
 
@@ -36,6 +36,13 @@ std::shared_ptr<const core::Notification> unpacked(
   return out;
 }
 
+std::shared_ptr<core::Notification> short_form(const core::Notification& notification) {
+  auto out = std::make_shared<core::Notification>(notification);
+  out->minimal = true;
+  out->rendered.clear();
+  return out;
+}
+
 Delivery record_of(const core::Notification& notification) {
   Delivery out;
   out.notification_id = notification.notification_id;
@@ -65,6 +72,13 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
   lane.ages.erase({item.notification->decided_at, item.ticket});
   const core::Notification& notification = *item.notification;
   const std::string& id = notification.notification_id;
+  if (!item.only_to.empty()) {
+    const auto held = lane.put_off.find(item.only_to);
+    if (held != lane.put_off.end() && --held->second == 0) lane.put_off.erase(held);
+  }
+  if (lane.parked.erase(id) > 0 && lane.parked.empty()) {
+    if (auto over = lane.trouble.unparked(called_at)) issues.push_back(std::move(*over));
+  }
   const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
   if (lost) tell_lost(lane, *unpacked(item.notification), record);
   deliveries.push_back(std::move(record));
@@ -117,7 +131,7 @@ void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
       const bool dropped = old.successor.empty();
       record.code = dropped ? "never_announced" : "superseded";
       record.detail = dropped ? "over before it could be told" : "superseded by " + old.successor;
-      if (!dropped) record.handles.emplace_back(kSupersededBy, old.successor);
+      if (!dropped) record.handles.emplace_back(kept::kSupersededBy, old.successor);
       end(lane, old.item, std::move(record), DeliveryState::superseded);
     }
   }
@@ -129,14 +143,16 @@ void DeliveryLanes::State::merge(Lane& lane, const std::string& group) {
 void DeliveryLanes::State::reindex(Lane& lane, const std::string& group) {
   changed.insert(lane.number);
   const auto found = lane.groups.find(group);
-  if (found == lane.groups.end()) return lane.index.erase(group);
+  lane.index.erase(group);
+  lane.failed.erase(group);
+  if (found == lane.groups.end()) return;
   const Item& first = found->second.front();
   Head head{first.ticket,     first.rank,      first.enqueued,
             first.not_before, WallTime::max(), first.in_flight};
   for (const Item& item : found->second) {
     if (!item.in_flight) head.expires = std::min(head.expires, item.expires);
   }
-  lane.index.put(group, head);
+  (tried(first) ? lane.failed : lane.index).put(group, head);
 }
 
 // The far side keeps state and never heard of the incident: an update becomes the open, a
@@ -169,7 +185,9 @@ void DeliveryLanes::State::after_unopened(Lane& lane, const std::string& group) 
 }
 
 void DeliveryLanes::State::expire(Lane& lane, WallTime now) {
-  while (const std::string* group = lane.index.expired(now)) expire(lane, std::string(*group), now);
+  for (HeadIndex* index : {&lane.index, &lane.failed}) {
+    while (const std::string* group = index->expired(now)) expire(lane, std::string(*group), now);
+  }
 }
 
 void DeliveryLanes::State::expire(Lane& lane, const std::string& group, WallTime now) {
@@ -231,31 +249,62 @@ Delivery attempt_record(const Item& item, const Attempt& attempt,
 
 }  // namespace
 
-void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const Attempt& attempt,
-                                  const core::AttemptOutcome& outcome, WallTime now) {
-  const auto found = lane.groups.find(group);
-  if (found == lane.groups.end() || !found->second.front().in_flight) return;
-  Item& item = found->second.front();  // only heads are in flight
-  item.in_flight = false;
-  DeliveryState state = judge(lane, item, outcome, now);
-  // Switched off while this one was under way: it will not be tried again either.
-  if (state == DeliveryState::pending && !lane.disabled.empty()) state = DeliveryState::dead;
-  Delivery record = attempt_record(item, attempt, outcome, now);
-  if (attempt.ticket != item.ticket) {
-    record.handles.emplace_back("digest", attempt.notification->notification_id);
-    if (state == DeliveryState::delivered) state = DeliveryState::delivered_via_digest;
+namespace {
+
+// What a later start has to know of a failure, and whom people ask about it.
+void keep_fault(Delivery& record, const Item& item, const core::AttemptOutcome& outcome) {
+  if (item.fault.alone()) {
+    record.handles.emplace_back(kept::kOwnFailures, std::to_string(item.fault.own()));
   }
-  if (outcome.outcome == OutcomeClass::configuration) {
+  if (!value_of(record.handles, kept::kFault).empty()) return;
+  if (outcome.held) {
+    record.handles.emplace_back(kept::kFault, "held");
+  } else if (item.fault.alone()) {
+    record.handles.emplace_back(kept::kFault, "message");
+  }
+}
+
+}  // namespace
+
+// What people must be told of an attempt that did not arrive.
+void DeliveryLanes::State::told_of(Lane& lane, const Item& item, const Delivery& record,
+                                   const core::AttemptOutcome& outcome, WallTime now) {
+  if (outcome.outcome == OutcomeClass::configuration && !item.fault.alone()) {
     if (auto told = lane.trouble.refused(*unpacked(item.notification), record, now)) {
       issues.push_back(std::move(*told));
     }
   }
+  if (!item.fault.parked() || item.expires <= now) return;
+  lane.parked.insert(item.notification->notification_id);
+  auto told = lane.trouble.parked(*unpacked(item.notification), record, lane.parked.size(), now);
+  if (told) issues.push_back(std::move(*told));
+}
+
+void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const Attempt& attempt,
+                                  std::size_t members, const core::AttemptOutcome& outcome,
+                                  WallTime now) {
+  const auto found = lane.groups.find(group);
+  if (found == lane.groups.end() || !found->second.front().in_flight) return;
+  Item& item = found->second.front();  // only heads are in flight
+  item.in_flight = false;
+  DeliveryState state = judge(lane, item, members, outcome, now);
+  // Switched off while this one was under way: it will not be tried again either.
+  if (state == DeliveryState::pending && !lane.disabled.empty()) state = DeliveryState::dead;
+  Delivery record = attempt_record(item, attempt, outcome, now);
+  if (members > 1) {
+    record.handles.emplace_back(kept::kDigest, attempt.notification->notification_id);
+    if (state == DeliveryState::delivered) state = DeliveryState::delivered_via_digest;
+  }
+  recipients_settled(lane, item, record, now);
   if (state == DeliveryState::pending) {
+    keep_fault(record, item, outcome);
+    told_of(lane, item, record, outcome, now);
     record.state = state;
     record.next_attempt_at = item.not_before;
     deliveries.push_back(std::move(record));
     return merge(lane, group);  // what came in while it was under way
   }
+  if (outcome.outcome == OutcomeClass::configuration) told_of(lane, item, record, outcome, now);
   if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
     lane.probe.delivered(*item.notification, now);
     auto over = lane.trouble.arrived(now);
@@ -263,75 +312,18 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
     if (item.notification->kind == NotificationKind::close) {
       lane.incidents.erase(group);
     } else {
-      lane.incidents.try_emplace(group, outcome.handles);
+      lane.incidents.try_emplace(group, far_side_names(outcome.handles));
     }
   }
   const Item done = std::move(item);
   found->second.pop_front();
   if (found->second.empty()) lane.groups.erase(found);
+  std::vector<std::string> put_off;
+  if (done.only_to.empty()) put_off = values_of(record.handles, kept::kPutOff);
   end(lane, done, std::move(record), state);
+  for (const std::string& one : put_off) spawn(lane, done, one.substr(0, one.find(' ')));
   after_unopened(lane, group);
   reindex(lane, group);
-}
-
-// The item's next attempt, or its final state when it has had all it may have.
-void DeliveryLanes::State::wait(Item& item, WallTime until, std::uint32_t max_attempts,
-                                DeliveryState& state) const {
-  item.not_before = until;
-  if (max_attempts > 0 && item.attempts >= max_attempts) state = DeliveryState::dead;
-}
-
-DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item,
-                                          const core::AttemptOutcome& outcome, WallTime now) const {
-  const CommonConfig& cfg = lane.options.common;
-  DeliveryState state = DeliveryState::pending;
-  const Duration hint =
-      std::clamp<Duration>(outcome.retry_after.value_or(Duration{}), Duration{}, kLongestThrottle);
-  if (outcome.outcome != OutcomeClass::configuration) item.misconfigured_since.reset();
-  switch (outcome.outcome) {
-    case OutcomeClass::delivered:
-      if (outcome.declined) return DeliveryState::cancelled;
-      return outcome.confirmed ? DeliveryState::delivered : DeliveryState::sent_unconfirmed;
-    case OutcomeClass::unknown:
-      item.maybe_announced = true;
-      if (!cfg.retry_unknown && !lane.options.traits.dedup) return DeliveryState::sent_unconfirmed;
-      lane.probe.repeated();
-      [[fallthrough]];
-    case OutcomeClass::transient:
-      ++item.failures;
-      wait(item, now + std::max(hint, backoff(cfg.retry, item.failures, random())),
-           cfg.retry.max_attempts, state);
-      return state;
-    case OutcomeClass::throttled: {
-      ++item.failures;
-      const Duration pause =
-          outcome.retry_after ? hint : backoff(cfg.retry, item.failures, random());
-      lane.paused_until = std::max(lane.paused_until, now + pause);
-      lane.probe.throttled(pause);
-      wait(item, now + pause, cfg.retry.max_attempts, state);
-      return state;
-    }
-    case OutcomeClass::configuration:
-      ++item.failures;
-      if (!item.misconfigured_since) item.misconfigured_since = now;
-      if (now - *item.misconfigured_since >= cfg.config_hold) return DeliveryState::dead;
-      wait(item, now + std::max(hint, configuration_wait(item.failures)), cfg.retry.max_attempts,
-           state);
-      return state;
-    case OutcomeClass::bad_payload:
-      if (item.notification->minimal) return DeliveryState::dead;
-      {
-        auto minimal = std::make_shared<core::Notification>(*item.notification);
-        minimal->minimal = true;
-        minimal->rendered.clear();
-        item.notification = std::move(minimal);
-      }
-      wait(item, now, cfg.retry.max_attempts, state);
-      return state;
-    case OutcomeClass::gone:
-      return DeliveryState::dead;
-  }
-  return DeliveryState::dead;
 }
 
 }  // namespace tocsin::actions

@@ -9,6 +9,11 @@ namespace {
 
 OutcomeClass class_of_reply(int code) {
   switch (code) {
+    case 421:  // too many connections, or it is about to stop
+      return OutcomeClass::throttled;
+    case 432:  // the password is to be changed
+    case 454:  // logging in is impossible for now
+      return OutcomeClass::transient;
     case 530:  // authentication required
     case 534:
     case 535:
@@ -37,7 +42,9 @@ core::AttemptOutcome classify(const MailResult& result) {
       out.outcome = OutcomeClass::configuration;
       break;
     case MailFailure::refused:
-      out.outcome = class_of_reply(result.code);
+      // Before any recipient: it is us that are refused, or our sender, and no shorter mail helps.
+      out.outcome = result.code >= 500 && !result.recipients_asked ? OutcomeClass::configuration
+                                                                   : class_of_reply(result.code);
       break;
     case MailFailure::no_answer:
       out.outcome = OutcomeClass::unknown;

@@ -20,8 +20,9 @@ struct Mail {
   std::string helo;
   std::string username;  // empty: no AUTH
   std::string password;
-  std::string ca_file;  // empty: the system's
-  std::string from;     // envelope addresses
+  std::string auth = "auto";  // one of smtp_login_names()
+  std::string ca_file;        // empty: the system's
+  std::string from;           // envelope addresses
   std::vector<std::string> to;
   std::string message;  // headers and body, CRLF
   std::chrono::milliseconds connect_timeout{3000};
@@ -32,14 +33,15 @@ enum class MailFailure {
   none,         // the server took the message for at least one recipient
   unreachable,  // no name, no connection, lost before the message was complete
   tls,          // certificate refused, or STARTTLS not offered though required
-  login,        // 535 and the like
-  refused,      // an answer 4yz or 5yz: `code`
+  login,        // 535 and the like, or no way to log in that both sides know
+  refused,      // an answer 4yz or 5yz to what was said last: `code`
   no_answer,    // lost after the final dot
 };
 
 struct MailResult {
   MailFailure failure = MailFailure::none;
-  int code = 0;                                      // last SMTP code
+  int code = 0;                   // of the answer that decided it; 0: none did
+  bool recipients_asked = false;  // it came to RCPT: before it, the failure is no recipient's
   std::vector<std::pair<std::string, int>> refused;  // recipients refused by RCPT, with code
   std::string detail;                                // redact before use
 };
@@ -54,7 +56,7 @@ class Mailer {
 /// The libcurl adapter.
 std::unique_ptr<Mailer> curl_mailer();
 
-/// docs/actions/email.md: 421, 450, 451, 452 and connections lost transient, 535
+/// docs/actions/email.md: 421 throttled, 450, 451, 452 and connections lost transient, 535
 /// configuration, other 5yz bad payload, after the final dot unknown.
 core::AttemptOutcome classify(const MailResult& result);
 

@@ -6,12 +6,17 @@ namespace tocsin::actions {
 namespace {
 
 constexpr std::array<std::string_view, 3> kOfADelivery{"integration", "receiver", "type"};
+constexpr std::array<std::string_view, 4> kOfARecipient{"integration", "receiver", "recipient",
+                                                        "type"};
 constexpr std::array<std::string_view, 3> kOfAStop{"job", "reason", "run_uid"};
 constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
 
 constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count)> kOwnIssues{{
     {"delivery_dead", kOfADelivery},
     {"delivery_config", kOfADelivery},
+    {"delivery_parked", kOfADelivery},
+    {"delivery_standing", kOfADelivery},
+    {"delivery_recipient", kOfARecipient},
     {"stop_failed", kOfAStop},
     {"stopped_by_hand", kOfARun},
 }};

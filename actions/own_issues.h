@@ -16,6 +16,9 @@ std::span<const core::OwnIssue> own_issues() noexcept;
 enum class ActionIssue : std::uint8_t {
   delivery_dead,
   delivery_config,
+  delivery_parked,
+  delivery_standing,
+  delivery_recipient,
   stop_failed,
   stopped_by_hand,
   count

@@ -1,22 +1,21 @@
 // Mails each notification to people, as text and HTML, one thread per incident.
 //
-// Sends       one SMTP transaction; multipart/alternative, quoted-printable.
+// Sends       one SMTP transaction, one per recipient when that failed; multipart/alternative,
+//             quoted-printable.
 // Retries     4yz answers and lost connections; a recipient refused with 5yz is given up alone, one
-//             refused with 4yz is retried alone.
+//             refused with 4yz is a delivery of its own.
 // Idempotent  Message-ID is <notification id@domain> in every attempt.
 // Needs       an SMTP server; AUTH only over TLS.
 // Source      RFC 5321, 5322, 2045, 2047, 3834 (Auto-Submitted).
 
-#include <algorithm>
-#include <map>
-#include <mutex>
-
 #include "actions/descriptor.h"
+#include "actions/mail_round.h"
 #include "actions/mailer.h"
 #include "actions/message.h"
 #include "actions/mime.h"
 #include "actions/redact.h"
 #include "actions/rendered.h"
+#include "actions/smtp_login.h"
 
 namespace tocsin::actions {
 namespace {
@@ -29,6 +28,7 @@ struct EmailConfig final : ActionConfig {
   std::string tls = "auto";
   std::string username;
   config::Secret password;
+  std::string auth = "auto";
   std::string ca_file;
   std::string helo;
 
@@ -48,6 +48,7 @@ class Email final : public core::Action {
   Email(const EmailConfig& cfg, const Environment& environment, const CommonConfig& common)
       : cfg_(cfg),
         common_(common),
+        clock_(*environment.clock),
         sender_{environment.cluster, environment.external_url},
         mailer_(environment.mailer) {
     const std::string host = environment.host.empty() ? "localhost" : environment.host;
@@ -68,7 +69,7 @@ class Email final : public core::Action {
                           [&](const auto& one) { return form(one); }));
   }
 
-  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t attempt,
                                std::chrono::milliseconds budget) override {
     core::AttemptOutcome bad;
     bad.outcome = core::OutcomeClass::configuration;
@@ -84,15 +85,21 @@ class Email final : public core::Action {
     }
     fill(mail, *rendered, notification);
     mail.timeout = budget;
-    const MailResult result = mailer_->send(mail);
-    core::AttemptOutcome out = settle(result, mail, notification);
+    core::AttemptOutcome out =
+        send_round(*mailer_, mail, recipients_of(addresses(), notification.handles), attempt,
+                   [this] { return clock_.monotonic(); });
+    if (out.outcome == core::OutcomeClass::delivered) {
+      out.handles.emplace(out.handles.begin(), "message_id", message_id(notification));
+    }
     out.detail = printable(redact(std::move(out.detail), {mail.password}), 2048);
     return out;
   }
 
  private:
+  // Of every attempt and every recipient: "<notification id>/<recipient>" is a delivery of the same.
   [[nodiscard]] std::string message_id(const core::Notification& notification) const {
-    return "<" + notification.notification_id + from_.address.substr(from_.address.find('@')) + ">";
+    const std::string& id = notification.notification_id;
+    return "<" + id.substr(0, id.find('/')) + from_.address.substr(from_.address.find('@')) + ">";
   }
 
   [[nodiscard]] Rendered form(const core::Notification& notification) const {
@@ -121,7 +128,7 @@ class Email final : public core::Action {
     mail.from = from_.address;
     mail.connect_timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
-    mail.to = recipients(notification.notification_id);
+    mail.auth = cfg_.auth;
 
     std::string to;
     for (const Mailbox& mailbox : to_) to += (to.empty() ? "" : ",\r\n ") + to_header(mailbox);
@@ -140,67 +147,20 @@ class Email final : public core::Action {
             rendered.body;
   }
 
-  // Whom this notification still has to reach: all, or those put off by a 4yz the last time.
-  std::vector<std::string> recipients(const std::string& id) {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = left_.find(id); found != left_.end()) return found->second;
+  [[nodiscard]] std::vector<std::string> addresses() const {
     std::vector<std::string> all;
     for (const Mailbox& mailbox : to_) all.push_back(mailbox.address);
     return all;
   }
 
-  core::AttemptOutcome settle(const MailResult& result, const Mail& mail,
-                              const core::Notification& notification) {
-    core::AttemptOutcome out = classify(result);
-    const std::string& id = notification.notification_id;
-    std::vector<std::string> later;
-    std::string given_up;
-    for (const auto& [address, code] : result.refused) {
-      if (code < 500) {
-        later.push_back(address);
-      } else {
-        given_up +=
-            (given_up.empty() ? "refused: " : ", ") + address + " (" + std::to_string(code) + ")";
-      }
-    }
-    const std::lock_guard lock(mutex_);
-    if (result.failure == MailFailure::refused && !later.empty() &&
-        result.refused.size() == mail.to.size()) {
-      // Nobody got it, and somebody may later: do not give up because the last answer was a 5yz.
-      remember(id, later);
-      out.outcome = core::OutcomeClass::transient;
-      return out;
-    }
-    if (result.failure != MailFailure::none) return out;
-    out.handles = {{"message_id", message_id(notification)}};
-    if (later.empty()) {
-      left_.erase(id);
-      if (!given_up.empty()) out.detail = given_up;
-      return out;
-    }
-    remember(id, later);
-    out.outcome = core::OutcomeClass::transient;
-    out.code = "smtp " + std::to_string(result.refused.front().second);
-    out.detail = std::to_string(later.size()) + " of " + std::to_string(mail.to.size()) +
-                 " recipients put off" + (given_up.empty() ? "" : "; " + given_up);
-    return out;
-  }
-
-  void remember(const std::string& id, std::vector<std::string> later) {
-    // Forgotten ones get the mail again with the same Message-ID; that is allowed, growth is not.
-    if (left_.size() >= 10'000) left_.erase(left_.begin());
-    left_[id] = std::move(later);
-  }
-
   EmailConfig cfg_;
   CommonConfig common_;
+  core::Clock& clock_;
   Sender sender_;
   std::unique_ptr<Mailer> owned_;
   Mailer* mailer_;
   Mailbox from_;
   std::vector<Mailbox> to_;
-  std::mutex mutex_;  // guards left_
-  std::map<std::string, std::vector<std::string>> left_;
 };
 
 core::Result<std::unique_ptr<core::Action>> EmailConfig::build(const Environment& environment,
@@ -227,6 +187,7 @@ void check(config::Reader& in, const EmailConfig& cfg) {
   if (!cfg.username.empty() && cfg.mode() == MailTls::starttls_opportunistic) {
     in.error("username", "tls: starttls_opportunistic may send the password in clear");
   }
+  if (cfg.auth != "auto" && cfg.username.empty()) in.error("auth", "username is missing");
   if (cfg.password.set() && cfg.username.empty()) in.error("password", "username is missing");
 }
 
@@ -242,6 +203,8 @@ std::shared_ptr<const ActionConfig> read_email(config::Reader& in) {
       "auto: implicit on port 465, else starttls_required");
   in.optional("username", cfg->username, "for AUTH");
   in.secret("password", cfg->password, "for AUTH");
+  in.optional("auth", cfg->auth, config::one_of(smtp_login_names()),
+              "how to log in; auto: what the server offers, one after the other");
   in.optional("ca_file", cfg->ca_file, "authorities to trust instead of the system's");
   in.optional("helo", cfg->helo, "name said in EHLO; default this host's");
   check(in, *cfg);

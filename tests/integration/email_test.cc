@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -91,7 +93,8 @@ TEST(RealEmail, ARefusedConnectionIsTransient) {
   EXPECT_EQ(deliver_within(*email, sample_notification(), 5s).outcome, OutcomeClass::transient);
 }
 
-// An SMTP server that answers one session as told: what aiosmtpd cannot be made to say.
+// An SMTP server that answers sessions, one after the other, as told: what aiosmtpd cannot be made to
+// say. An answer "" closes the connection.
 class ScriptedSmtp {
  public:
   using Answers = std::vector<std::pair<std::string, std::string>>;
@@ -113,11 +116,22 @@ class ScriptedSmtp {
     close(listener_);
   }
   [[nodiscard]] std::uint32_t port() const { return port_; }
+  /// How many lines that began so were said.
+  [[nodiscard]] std::size_t heard(const std::string& beginning) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(
+        std::count_if(lines_.begin(), lines_.end(),
+                      [&](const auto& line) { return line.starts_with(beginning); }));
+  }
 
  private:
   void serve() {
-    const int peer = accept(listener_, nullptr, nullptr);
-    if (peer < 0) return;
+    for (int peer = 0; (peer = accept(listener_, nullptr, nullptr)) >= 0;) {
+      serve(peer);
+      close(peer);
+    }
+  }
+  void serve(int peer) {
     say(peer, "220 test\r\n");
     std::string buffer;
     char bytes[4096];
@@ -128,11 +142,16 @@ class ScriptedSmtp {
         const std::string line = buffer.substr(0, end);
         buffer.erase(0, end + 2);
         if (data && line != ".") continue;
-        say(peer, data ? "250 taken\r\n" : answer(line));
+        {
+          const std::lock_guard lock(mutex_);
+          lines_.push_back(line);
+        }
+        const std::string said = data ? "250 taken\r\n" : answer(line);
+        if (said.empty()) return;
+        say(peer, said);
         data = !data && line == "DATA";
       }
     }
-    close(peer);
   }
   std::string answer(const std::string& line) const {
     for (const auto& [beginning, text] : answers_) {
@@ -146,6 +165,8 @@ class ScriptedSmtp {
   }
 
   std::vector<std::pair<std::string, std::string>> answers_;
+  std::mutex mutex_;  // guards lines_
+  std::vector<std::string> lines_;
   int listener_ = -1;
   std::uint32_t port_ = 0;
   std::thread thread_;
@@ -196,6 +217,77 @@ TEST(RealMailer, AWrongPasswordIsALoginFailureAndIsNotRepeatedInItsWords) {
   EXPECT_EQ(result.failure, MailFailure::login) << result.detail;
   EXPECT_EQ(result.code, 535);
   EXPECT_THAT(result.detail, Not(HasSubstr("canary")));
+}
+
+TEST(RealMailer, AnAnswerToOneRecipientDecidesNothingThatComesLater) {
+  ScriptedSmtp server({{"RCPT TO:<ops", "550 5.1.1 no such user\r\n"}, {"DATA", ""}});
+  const MailResult result = curl_mailer()->send(mail_to(server.port()));
+  EXPECT_EQ(result.failure, MailFailure::unreachable) << result.detail;
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(result.recipients_asked);
+  EXPECT_EQ(classify(result).outcome, OutcomeClass::transient);
+}
+
+TEST(RealMailer, A421EndsTheSessionWhateverIsSaidNext) {
+  ScriptedSmtp server(
+      ScriptedSmtp::Answers{{"RCPT TO:<ops", "421 4.3.2 closing\r\n"}, {"RCPT TO:<ada", ""}});
+  const MailResult result = curl_mailer()->send(mail_to(server.port()));
+  EXPECT_EQ(result.failure, MailFailure::refused) << result.detail;
+  EXPECT_EQ(result.code, 421);
+  EXPECT_EQ(classify(result).outcome, OutcomeClass::throttled);
+}
+
+Mail login_to(std::uint32_t port, const std::string& auth = "auto") {
+  Mail mail = mail_to(port);
+  mail.username = "u";
+  mail.password = "canary-pw";
+  mail.auth = auth;
+  return mail;
+}
+
+// libcurl would take GSSAPI, NTLM or CRAM-MD5 where they are offered, and fail.
+TEST(RealMailer, LogsInByWhatWorksOfWhatIsOffered) {
+  for (const char* offered :
+       {"GSSAPI NTLM CRAM-MD5 PLAIN LOGIN", "GSSAPI NTLM CRAM-MD5 PLAIN", "NTLM PLAIN XOAUTH2"}) {
+    ScriptedSmtp server({{"EHLO", "250-test\r\n250 AUTH " + std::string(offered) + "\r\n"},
+                         {"AUTH PLAIN", "334 \r\n"},
+                         {"AHUA", "235 2.7.0 welcome\r\n"},
+                         {"AUTH ", "535 5.7.8 no\r\n"}});
+    const MailResult result = curl_mailer()->send(login_to(server.port()));
+    EXPECT_EQ(result.failure, MailFailure::none) << offered << result.detail;
+  }
+}
+
+TEST(RealMailer, TriesTheNextMechanismWhenOneFails) {
+  for (const char* plain : {"535 5.7.8 no\r\n", "504 5.5.4 cannot\r\n", ""}) {
+    ScriptedSmtp server({{"EHLO", "250-test\r\n250-AUTH GSSAPI PLAIN LOGIN\r\n250 8BITMIME\r\n"},
+                         {"AUTH PLAIN", plain},
+                         {"AUTH LOGIN", "334 UGFzc3dvcmQ6\r\n"},
+                         {"Y2FuYXJ5LXB3", "235 2.7.0 welcome\r\n"},
+                         {"dQ==", "334 UGFzc3dvcmQ6\r\n"},
+                         {"AUTH ", "535 5.7.8 no\r\n"}});
+    const auto mailer = curl_mailer();
+    const MailResult result = mailer->send(login_to(server.port()));
+    EXPECT_EQ(result.failure, MailFailure::none) << plain << result.detail;
+    EXPECT_EQ(mailer->send(login_to(server.port())).failure, MailFailure::none);
+    EXPECT_EQ(server.heard("AUTH PLAIN"), 1U) << "what worked is tried first";
+  }
+}
+
+TEST(RealMailer, TakesTheMechanismThatItIsTold) {
+  ScriptedSmtp server({{"EHLO", "250-test\r\n250 AUTH PLAIN LOGIN\r\n"},
+                       {"AUTH PLAIN", "334 \r\n"},
+                       {"AHUA", "235 2.7.0 welcome\r\n"}});
+  EXPECT_EQ(curl_mailer()->send(login_to(server.port(), "cram-md5")).failure, MailFailure::login);
+  EXPECT_EQ(server.heard("AUTH"), 0U);
+  EXPECT_EQ(curl_mailer()->send(login_to(server.port(), "plain")).failure, MailFailure::none);
+}
+
+TEST(RealMailer, ALoginThatIsPutOffIsNoWrongPassword) {
+  ScriptedSmtp server({{"EHLO", "250-test\r\n250 AUTH PLAIN\r\n"},
+                       {"AUTH PLAIN", "454 4.7.0 temporary failure\r\n"}});
+  const MailResult result = curl_mailer()->send(login_to(server.port()));
+  EXPECT_EQ(classify(result).outcome, OutcomeClass::transient) << result.detail;
 }
 
 TEST(RealMailer, SendsNothingWhenTlsIsRequiredAndNotOffered) {

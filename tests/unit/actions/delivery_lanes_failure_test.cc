@@ -20,8 +20,8 @@ TEST(DeliveryLanes, AThrottleHoldsTheWholeLaneForAsLongAsItSays) {
   EXPECT_EQ(lanes.step(), "");
   EXPECT_EQ(lanes.lanes.next_deadline(lanes.now), kStart + 7s);
   lanes.now = kStart + 7s;
+  EXPECT_EQ(lanes.step(), "b");  // it was never tried
   EXPECT_EQ(lanes.step(), "a");
-  EXPECT_EQ(lanes.step(), "b");
 }
 
 TEST(DeliveryLanes, AThrottleIsObeyedForAnHourAtMost) {
@@ -36,7 +36,7 @@ TEST(DeliveryLanes, ManyThrottlesDoNotOpenTheBreaker) {
   lanes.enqueue("a");
   for (int i = 0; i < 30; ++i) {
     ASSERT_EQ(lanes.step(outcome(OutcomeClass::throttled, 1s)), "a");
-    lanes.now += 1s;
+    lanes.now += 2min;  // our own back-off grows to that
   }
   EXPECT_EQ(lanes.step(), "a");
 }
@@ -62,7 +62,10 @@ TEST(DeliveryLanes, WhatIsHeldOnOurSideKeepsNobodyElseWaiting) {
   lanes.enqueue("young run");
   core::AttemptOutcome held = outcome(OutcomeClass::transient);
   held.held = true;
-  for (int i = 0; i < 10; ++i) ASSERT_EQ(lanes.step(held), "young run");
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(lanes.step(held), "young run");
+    lanes.now += 1s;
+  }
   lanes.enqueue("other run", NotificationKind::open, "h");
   std::vector<std::string> tried{lanes.step(), lanes.step()};
   EXPECT_THAT(tried, ::testing::UnorderedElementsAre("young run", "other run"));
@@ -94,26 +97,41 @@ TEST(DeliveryLanes, ARefusedMessageIsSentOnceMoreInShort) {
   EXPECT_THAT(lanes.finals(), ElementsAre("a:dead"));
 }
 
-TEST(DeliveryLanes, AFarSideThatIsGoneIsNotAskedAgain) {
+TEST(DeliveryLanes, AFarSideThatSaysTwiceThatItIsGoneIsNotAskedAgain) {
   Lanes lanes;
   lanes.enqueue("a");
   lanes.enqueue("b", NotificationKind::open, "h");
-  lanes.step(OutcomeClass::gone);
-  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead", "b:dead"));
-  lanes.enqueue("c");
+  lanes.enqueue("c", NotificationKind::open, "i");
+  EXPECT_EQ(lanes.step(OutcomeClass::gone), "a");
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead"));
+  EXPECT_EQ(lanes.step(OutcomeClass::gone), "b");
+  EXPECT_THAT(lanes.finals(), ElementsAre("b:dead", "c:dead"));
+  lanes.enqueue("d");
   EXPECT_EQ(lanes.step(), "");
-  EXPECT_THAT(lanes.finals(), ElementsAre("c:dead"));
+  EXPECT_THAT(lanes.finals(), ElementsAre("d:dead"));
+}
+
+TEST(DeliveryLanes, OneMessageThatIsAnsweredGoneEndsNoOther) {
+  Lanes lanes;
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    lanes.enqueue("odd" + n, NotificationKind::open, "odd" + n);
+    EXPECT_EQ(lanes.step(OutcomeClass::gone), "odd" + n);
+    lanes.enqueue("well" + n, NotificationKind::open, "well" + n);
+    EXPECT_EQ(lanes.step(), "well" + n);
+  }
 }
 
 TEST(DeliveryLanes, WhatWasUnderWayWhenTheFarSideWentIsNotTriedAgain) {
   Lanes lanes;
-  lanes.enqueue("a");
-  lanes.enqueue("b", NotificationKind::open, "h");
+  for (const char* id : {"a", "b", "c"}) lanes.enqueue(id, NotificationKind::open, id);
   const auto a = lanes.lanes.next(lanes.now);
   const auto b = lanes.lanes.next(lanes.now);
+  const auto c = lanes.lanes.next(lanes.now);
   lanes.lanes.finished(*a, outcome(OutcomeClass::gone), lanes.now);
-  lanes.lanes.finished(*b, outcome(OutcomeClass::transient), lanes.now);
-  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead", "b:dead"));
+  lanes.lanes.finished(*b, outcome(OutcomeClass::gone), lanes.now);
+  lanes.lanes.finished(*c, outcome(OutcomeClass::transient), lanes.now);
+  EXPECT_THAT(lanes.finals(), ElementsAre("a:dead", "b:dead", "c:dead"));
 }
 
 TEST(DeliveryLanes, AnUnknownOutcomeIsTriedAgainUnlessToldToDrop) {

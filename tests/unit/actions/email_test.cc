@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "actions/smtp_login.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {
@@ -106,37 +107,119 @@ TEST(Email, WritesForeignLettersInTheSubjectAsEncodedWords) {
               HasSubstr("Subject: =?UTF-8?B?W0ZJUklORzox"));
 }
 
-TEST(Email, RetriesOnlyTheRecipientThatWasPutOff) {
+using Handle = std::pair<std::string, std::string>;
+
+TEST(Email, ARecipientThatIsPutOffGetsADeliveryOfItsOwn) {
   Workbench bench;
   const auto mail = bench.make("email", kSettings);
-  bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 450}}, ""});
+  bench.mailer.answers.push_back({MailFailure::none, 250, true, {{"ada@example.org", 452}}, ""});
   const core::AttemptOutcome first = deliver(*mail, sample_notification());
-  EXPECT_EQ(first.outcome, OutcomeClass::transient);
-  EXPECT_EQ(first.code, "smtp 450");
-  EXPECT_EQ(deliver(*mail, sample_notification()).outcome, OutcomeClass::delivered);
-  EXPECT_THAT(bench.mailer.mails[1].to, ElementsAre("ada@example.org"));
+  EXPECT_EQ(first.outcome, OutcomeClass::delivered);
+  EXPECT_EQ(first.detail, "put off: ada@example.org (452)");
+  EXPECT_THAT(first.handles, ElementsAre(Handle("message_id", "<ntf_one@example.net>"),
+                                         Handle("put_off", "ada@example.org 452")));
+
+  auto own = sample_notification("ntf_one/ada@example.org");
+  own.handles = {{"only_to", "ada@example.org"}};
+  bench.mailer.answers.push_back(
+      {MailFailure::refused, 452, true, {{"ada@example.org", 452}}, "452 full"});
+  const core::AttemptOutcome again = deliver(*mail, own);
+  EXPECT_EQ(again.outcome, OutcomeClass::transient);
+  EXPECT_TRUE(again.held) << "the server is well: no breaker counts it";
+  EXPECT_THAT(again.handles,
+              ElementsAre(Handle("fault", "recipient"), Handle("put_off", "ada@example.org 452")));
+  EXPECT_EQ(deliver(*mail, own).outcome, OutcomeClass::delivered);
+  EXPECT_THAT(bench.mailer.mails[2].to, ElementsAre("ada@example.org"));
+  EXPECT_THAT(headers_of(bench.mailer.mails[2].message),
+              HasSubstr("Message-ID: <ntf_one@example.net>"));
+}
+
+TEST(Email, WhoIsPutOffElsewhereIsNotWaitedFor) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  auto next = sample_notification("ntf_two");
+  next.handles = {{"not_to", "ada@example.org"}};
+  const core::AttemptOutcome out = deliver(*mail, next);
+  EXPECT_THAT(bench.mailer.mails[0].to, ElementsAre("ops@example.com"));
+  EXPECT_THAT(out.handles, ElementsAre(Handle("message_id", "<ntf_two@example.net>"),
+                                       Handle("put_off", "ada@example.org")));
+  // All of them are: all are tried.
+  next.handles = {{"not_to", "ada@example.org"}, {"not_to", "ops@example.com"}};
+  deliver(*mail, next);
+  EXPECT_THAT(bench.mailer.mails[1].to, ElementsAre("ops@example.com", "ada@example.org"));
 }
 
 TEST(Email, GivesUpOneRefusedRecipientAndDeliversToTheOther) {
   Workbench bench;
   const auto mail = bench.make("email", kSettings);
-  bench.mailer.answers.push_back({MailFailure::none, 250, {{"ada@example.org", 550}}, ""});
+  bench.mailer.answers.push_back({MailFailure::none, 250, true, {{"ada@example.org", 550}}, ""});
   const core::AttemptOutcome out = deliver(*mail, sample_notification());
   EXPECT_EQ(out.outcome, OutcomeClass::delivered);
   EXPECT_EQ(out.detail, "refused: ada@example.org (550)");
 }
 
+TEST(Email, WhereAllArePutOffTheServerIsStillWell) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  bench.mailer.answers.push_back({MailFailure::refused,
+                                  550,
+                                  true,
+                                  {{"ops@example.com", 452}, {"ada@example.org", 550}},
+                                  "550 no"});
+  const core::AttemptOutcome out = deliver(*mail, sample_notification());
+  EXPECT_EQ(out.outcome, OutcomeClass::transient);
+  EXPECT_EQ(out.code, "smtp 452");
+  EXPECT_TRUE(out.held);
+}
+
+// What fails for all together is tried for each alone, another one first each time.
+TEST(Email, ARecipientAtWhomTheServerHangsUpKeepsTheMailFromNobodyElse) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  const MailResult lost{MailFailure::unreachable, 0, true, {}, "connection lost"};
+  bench.mailer.answers = {lost};
+  EXPECT_EQ(deliver(*mail, sample_notification()).outcome, OutcomeClass::transient);
+  auto notification = sample_notification();
+  notification.rendered = *mail->render(notification);
+  bench.mailer.answers = {{MailFailure::none, 250, true, {}, ""}, lost};
+  const core::AttemptOutcome out = mail->execute(notification, 2, 10s);
+  EXPECT_EQ(out.outcome, OutcomeClass::delivered);
+  EXPECT_THAT(bench.mailer.mails[1].to, ElementsAre("ops@example.com"));
+  EXPECT_THAT(bench.mailer.mails[2].to, ElementsAre("ada@example.org"));
+  EXPECT_THAT(out.handles, ElementsAre(Handle("message_id", "<ntf_one@example.net>"),
+                                       Handle("put_off", "ada@example.org")));
+  bench.mailer.answers = {lost, {MailFailure::none, 250, true, {}, ""}};
+  EXPECT_EQ(mail->execute(notification, 3, 10s).outcome, OutcomeClass::delivered);
+  EXPECT_THAT(bench.mailer.mails[3].to, ElementsAre("ada@example.org"));
+}
+
+TEST(Email, AServerThatIsDownIsNotAskedForEachRecipient) {
+  Workbench bench;
+  const auto mail = bench.make("email", kSettings);
+  auto notification = sample_notification();
+  notification.rendered = *mail->render(notification);
+  bench.mailer.answers = {{MailFailure::unreachable, 0, false, {}, "refused"}};
+  EXPECT_EQ(mail->execute(notification, 5, 10s).outcome, OutcomeClass::transient);
+  EXPECT_EQ(bench.mailer.mails.size(), 1U);
+}
+
 TEST(Email, HasAClassForEachAnswer) {
   const auto outcome = [](MailFailure failure, int code) {
-    return classify(MailResult{failure, code, {}, ""}).outcome;
+    return classify(MailResult{failure, code, true, {}, ""}).outcome;
   };
-  for (const int code : {421, 450, 451, 452}) {
+  EXPECT_EQ(outcome(MailFailure::refused, 421), OutcomeClass::throttled);
+  for (const int code : {432, 450, 451, 452, 454}) {
     EXPECT_EQ(outcome(MailFailure::refused, code), OutcomeClass::transient);
   }
   for (const int code : {550, 552, 553, 554}) {
     EXPECT_EQ(outcome(MailFailure::refused, code), OutcomeClass::bad_payload);
   }
   EXPECT_EQ(outcome(MailFailure::refused, 530), OutcomeClass::configuration);
+  // A greeting or a sender that is refused is no message's fault.
+  for (const int code : {550, 553, 554}) {
+    EXPECT_EQ(classify(MailResult{MailFailure::refused, code, false, {}, ""}).outcome,
+              OutcomeClass::configuration);
+  }
   EXPECT_EQ(outcome(MailFailure::login, 535), OutcomeClass::configuration);
   EXPECT_EQ(outcome(MailFailure::tls, 0), OutcomeClass::configuration);
   EXPECT_EQ(outcome(MailFailure::unreachable, 0), OutcomeClass::transient);
@@ -147,13 +230,35 @@ TEST(Email, ThePasswordAppearsInNoErrorAndNoStoredMessage) {
   Workbench bench;
   const auto mail = bench.make(
       "email", "{to: a@b.c, username: u, password: canary-pw-55, host: smtp.example.com}");
-  bench.mailer.answers.push_back({MailFailure::login, 535, {}, "535 no: u canary-pw-55"});
+  bench.mailer.answers.push_back({MailFailure::login, 535, false, {}, "535 no: u canary-pw-55"});
   auto notification = sample_notification();
   notification.rendered = *mail->render(notification);
   const core::AttemptOutcome out = mail->execute(notification, 1, 1s);
   EXPECT_EQ(out.outcome, OutcomeClass::configuration);
   EXPECT_THAT(out.detail + notification.rendered, Not(HasSubstr("canary")));
   EXPECT_EQ(bench.mailer.mails[0].password, "canary-pw-55");
+}
+
+TEST(Email, ChoosesHowToLogIn) {
+  Workbench bench;
+  deliver(*bench.make("email", "{to: a@b.c, username: u, password: p, auth: cram-md5}"),
+          sample_notification());
+  EXPECT_EQ(bench.mailer.mails[0].auth, "cram-md5");
+  EXPECT_THAT(
+      load("receivers: {a: {email: {to: a@b.c, username: u, password: p, auth: cram}}}").errors,
+      HasSubstr("cram-md5"));
+  EXPECT_THAT(load("receivers: {a: {email: {to: a@b.c, auth: plain}}}").errors,
+              HasSubstr("username is missing"));
+}
+
+TEST(SmtpLogin, TriesWhatTheServerOffersTheSimpleOnesFirst) {
+  EXPECT_THAT(smtp_logins("auto", ""), ElementsAre("AUTH=PLAIN;AUTH=LOGIN"));
+  EXPECT_THAT(smtp_logins("auto", "GSSAPI NTLM CRAM-MD5 LOGIN"),
+              ElementsAre("AUTH=LOGIN", "AUTH=CRAM-MD5", "AUTH=NTLM", "AUTH=GSSAPI"));
+  EXPECT_THAT(smtp_logins("auto", "login plain xoauth2"),
+              ElementsAre("AUTH=PLAIN;AUTH=LOGIN", "AUTH=LOGIN"));
+  EXPECT_THAT(smtp_logins("auto", "SOMETHING ELSE"), ElementsAre());
+  EXPECT_THAT(smtp_logins("login", "GSSAPI PLAIN"), ElementsAre("AUTH=LOGIN"));
 }
 
 TEST(Email, RefusesToSendAPasswordInClear) {

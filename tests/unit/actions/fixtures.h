@@ -133,7 +133,7 @@ class FakeMailer final : public Mailer {
  public:
   MailResult send(const Mail& mail) override {
     mails.push_back(mail);
-    if (answers.empty()) return {MailFailure::none, 250, {}, ""};
+    if (answers.empty()) return {MailFailure::none, 250, true, {}, ""};
     MailResult out = answers.front();
     answers.pop_front();
     return out;

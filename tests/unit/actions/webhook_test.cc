@@ -261,6 +261,8 @@ INSTANTIATE_TEST_SUITE_P(
         StatusCase{429, OutcomeClass::throttled}, StatusCase{500, OutcomeClass::transient},
         StatusCase{501, OutcomeClass::bad_payload}, StatusCase{503, OutcomeClass::transient},
         StatusCase{505, OutcomeClass::bad_payload}, StatusCase{507, OutcomeClass::transient},
+        StatusCase{506, OutcomeClass::transient}, StatusCase{511, OutcomeClass::transient},
+        StatusCase{599, OutcomeClass::transient}, StatusCase{418, OutcomeClass::bad_payload},
         StatusCase{520, OutcomeClass::transient}, StatusCase{529, OutcomeClass::transient}));
 
 TEST(HttpOutcome, RetryAfterMakesABusyServerAThrottle) {
@@ -275,9 +277,41 @@ TEST(HttpOutcome, ReadsRetryAfterAsSecondsAndAsADate) {
   // kStart is 03:04:05.678
   EXPECT_EQ(parse_retry_after("Fri, 02 Jan 2026 03:05:05 GMT", kStart), 59322ms);
   EXPECT_EQ(parse_retry_after("Thu, 01 Jan 2026 00:00:00 GMT", kStart), 0s);
-  for (const char* wrong : {"", "-1", "1.5", "soon", "Fri, 02 Foo 2026 03:05:05 GMT",
-                            "Fri, 02 Jan 2026 03:05:05 CET", "99999999999999999999"}) {
+  for (const char* wrong :
+       {"", "-1", "1.5", "soon", "Fri, 02 Foo 2026 03:05:05 GMT", "Fri, 02 Jan 2026 03:05:05 CET",
+        "Fri, 31 Feb 2026 03:05:05 GMT", "Fri, 02 Jan 2026 25:05:05 GMT", "GMT", ", , , , , GMT",
+        "- - - - -", "0x10", "7s", "\xff"}) {
     EXPECT_EQ(parse_retry_after(wrong, kStart), std::nullopt) << wrong;
+  }
+}
+
+TEST(HttpOutcome, ReadsAllThreeFormsOfADate) {
+  for (const char* date : {"Fri, 02 Jan 2026 03:05:05 GMT", "Friday, 02-Jan-26 03:05:05 GMT",
+                           "Fri Jan  2 03:05:05 2026", " Fri, 02 Jan 2026 03:05:05 GMT\t"}) {
+    EXPECT_EQ(parse_retry_after(date, kStart), 59322ms) << date;
+  }
+  // Two digits that would lie more than 50 years ahead are of the past century.
+  EXPECT_EQ(parse_retry_after("Sunday, 06-Nov-94 08:49:37 GMT", kStart), 0s);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", kStart), 0s);
+  EXPECT_EQ(parse_retry_after("Sun Nov  6 08:49:37 1994", kStart), 0s);
+}
+
+TEST(HttpOutcome, NoRetryAfterIsLongerThanAnHour) {
+  for (const char* far : {"3601", "4294967296", "99999999999999999999",
+                          "Fri, 02 Jan 2099 03:05:05 GMT", "Friday, 02-Jan-70 03:05:05 GMT"}) {
+    EXPECT_EQ(parse_retry_after(far, kStart), 1h) << far;
+  }
+}
+
+TEST(HttpOutcome, EveryAnswerThatSaysWhenIsHeard) {
+  for (const int status : {400, 408, 413, 429, 500, 502, 503, 504}) {
+    const HttpResult result{HttpFailure::none, "", {status, {{"retry-after", "9"}}, ""}};
+    EXPECT_EQ(classify(result, kStart).retry_after, 9s) << status;
+  }
+  // 0 and the past ask for nothing: a server that is down is not merely busy.
+  for (const char* nothing : {"0", "Thu, 01 Jan 2026 00:00:00 GMT"}) {
+    const HttpResult down{HttpFailure::none, "", {503, {{"retry-after", nothing}}, ""}};
+    EXPECT_EQ(classify(down, kStart).outcome, OutcomeClass::transient);
   }
 }
 
