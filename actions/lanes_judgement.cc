@@ -80,9 +80,10 @@ DeliveryState DeliveryLanes::State::judge(Lane& lane, Item& item, std::size_t me
       [[fallthrough]];
     case OutcomeClass::transient: {
       note_failure(lane, item, members, outcome);
-      const Duration own = item.fault.parked()
-                               ? parked_wait(item.fault.own() - MessageFault::kParkAfter + 1)
-                               : backoff(cfg.retry, item.failures, random());
+      const Duration own =
+          item.fault.parked()
+              ? parked_wait(cfg.retry, item.fault.own() - MessageFault::kParkAfter + 1)
+              : backoff(cfg.retry, item.failures, random());
       wait(item, now + std::max(hint, own), cfg.retry.max_attempts, state);
       return state;
     }

@@ -21,9 +21,10 @@ Duration configuration_wait(std::uint32_t failures) {
   return std::min<Duration>(std::chrono::minutes(1LL << doublings), std::chrono::minutes(10));
 }
 
-Duration parked_wait(std::uint32_t times) {
+Duration parked_wait(const RetryConfig& cfg, std::uint32_t times) {
   const std::uint32_t doublings = std::min<std::uint32_t>(times > 0 ? times - 1 : 0, 3);
-  return std::min<Duration>(std::chrono::minutes(10LL << doublings), std::chrono::hours(1));
+  const Duration longest = std::clamp<Duration>(cfg.max, kShortestWait, std::chrono::hours(24));
+  return longest * std::min(5LL << doublings, 30LL);
 }
 
 double TokenBucket::refill(WallTime now) {

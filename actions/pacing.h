@@ -23,8 +23,9 @@ core::Duration backoff(const RetryConfig& cfg, std::uint32_t failures, double un
 /// Wait after the n-th configuration error in a row: 1 min, doubling, at most 10 min.
 core::Duration configuration_wait(std::uint32_t failures);
 
-/// Wait after the n-th failure of a message that is parked: 10 min, doubling, at most an hour.
-core::Duration parked_wait(std::uint32_t times);
+/// Wait after the n-th failure of a message that is parked: five times the longest back-off, doubling,
+/// at most thirty times (10 min to an hour).
+core::Duration parked_wait(const RetryConfig& cfg, std::uint32_t times);
 
 /// How many attempts a lane may have under way: what the configuration says, halved each time the
 /// far side says that it is too much, and one more after every ten messages that arrived.

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actions/message_fault.h"
 #include "tests/unit/actions/lanes.h"
 
 namespace tocsin::actions {
@@ -104,9 +103,7 @@ TEST(DeliveryRecipients, SeveralAreOwedAfterAKill) {
   Lanes before;
   before.enqueue("open");
   auto said = outcome(OutcomeClass::delivered);
-  add(said.handles, "put_off", "a@x 452");
-  add(said.handles, "put_off", "b@x");
-  EXPECT_EQ(said.handles.size(), 1U);
+  said.handles = {{"put_off", "a@x 452, b@x"}};
   before.step(said);
   Lanes after;
   for (const auto& record : before.lanes.take().deliveries) after.lanes.restore(record);
