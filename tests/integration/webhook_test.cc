@@ -210,5 +210,26 @@ TEST(RealWebhook, ComesThroughAServerThatFailsAndThrottlesWithTheSameIdAndBody) 
   }
 }
 
+TEST(RealWebhook, GoesThroughAProxyThatKnowsTheName) {
+  HookServer server;
+  ChildProgram proxy(
+      {"/usr/bin/python3", "tests/support/connect_proxy.py", "--user", "u:opensesame"});
+  const std::string proxy_port = std::to_string(proxy.port());
+  RealBench bench;
+  const auto through = [&](const std::string& password) {
+    const std::string url = "http://hooks.invalid:" + std::to_string(server.port) + "/hook";
+    const std::string by = "http://u:" + password + "@127.0.0.1:" + proxy_port;
+    const auto hook =
+        bench.make("webhook", "{url: '" + url + "', secret: " + kSecret + ", proxy: '" + by + "'}");
+    return deliver_within(*hook, sample_notification(), 10s);
+  };
+  const core::AttemptOutcome right = through("opensesame");
+  EXPECT_EQ(right.outcome, OutcomeClass::delivered) << right.code << right.detail;
+  EXPECT_EQ(server.request()["verified"], true);
+  const core::AttemptOutcome wrong = through("wrong-canary");
+  EXPECT_EQ(wrong.outcome, OutcomeClass::configuration) << wrong.code << wrong.detail;
+  EXPECT_EQ(wrong.detail.find("canary"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tocsin::actions
