@@ -10,6 +10,7 @@
 
 #include "config/node.h"
 #include "config/tree.h"
+#include "config/yaml_hints.h"
 #include "core/text.h"
 
 namespace tocsin::config {
@@ -83,23 +84,6 @@ struct Converter {
     }
   }
 };
-
-// The line whose indentation holds a tab, at or before the one that YAML stumbled over.
-std::optional<Location> tab_before(std::string_view text, const Location& end) {
-  Location at{end.file, 1, 1};
-  while (at.line <= end.line && !text.empty()) {
-    const std::size_t length = std::min(text.find('\n'), text.size());
-    const std::size_t indent = text.substr(0, length).find_first_not_of(" \t");
-    const std::size_t tab = text.substr(0, length).find('\t');
-    if (indent != std::string_view::npos && tab < indent) {
-      at.column = static_cast<int>(tab) + 1;
-      return at;
-    }
-    text.remove_prefix(std::min(length + 1, text.size()));
-    ++at.line;
-  }
-  return std::nullopt;
-}
 
 Location location_at(const std::string& file, std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte);
@@ -281,13 +265,9 @@ std::optional<Node> parse_yaml(std::string_view text, const std::string& name,
     }
     return root;
   } catch (const YAML::Exception& error) {
-    const Location location{name, error.mark.line + 1, error.mark.column + 1};
-    if (const auto tab = tab_before(text, location)) {
-      diagnostics.add({*tab, Grade::error, "",
-                       "not valid YAML: a tab indents this line; YAML takes spaces only"});
-    } else {
-      diagnostics.add({location, Grade::error, "", "not valid YAML: " + error.msg});
-    }
+    const YamlFault fault =
+        explain_yaml(text, {name, error.mark.line + 1, error.mark.column + 1}, error.msg);
+    diagnostics.add({fault.location, Grade::error, "", "not valid YAML: " + fault.message});
     return std::nullopt;
   }
 }

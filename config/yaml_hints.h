@@ -1,0 +1,19 @@
+// What a person most likely got wrong where a file is not valid YAML. Internal to config.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+
+namespace tocsin::config {
+
+struct YamlFault {
+  Location location;    // of the mistake, which may stand before the place where the parser gave up
+  std::string message;  // what is wrong and how to mend it
+};
+
+/// `where` and `why` are what the parser said. Pure.
+YamlFault explain_yaml(std::string_view text, const Location& where, const std::string& why);
+
+}  // namespace tocsin::config
