@@ -53,7 +53,8 @@ Delivery record_of(const core::Notification& notification) {
   out.group_key = notification.group_key;
   out.reason = notification.reason;
   out.kind = notification.kind;
-  out.attempt = 0;  // no attempt; an attempt's record carries its number
+  out.attempt = 0;  // no attempt; an attempt's record carries its number and its class
+  out.outcome = OutcomeClass::unknown;
   out.config_version = notification.config_version;
   core::Listing listing = core::listing_of(notification);
   out.issues = std::move(listing.issues);
@@ -111,6 +112,7 @@ void DeliveryLanes::State::tell_lost(Lane& lane, const core::Notification& notif
 void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, DeliveryState state,
                                                std::string code, std::string detail) {
   Delivery record = record_of(*item.notification);
+  if (state == DeliveryState::dead) record.outcome = OutcomeClass::configuration;
   record.code = std::move(code);
   record.detail = shortened(std::move(detail), kDetailBytes);
   end(lane, item, std::move(record), state);
