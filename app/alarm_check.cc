@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "app/file_check.h"
+#include "app/route_check.h"
+
 namespace tocsin::app {
 namespace {
 
@@ -118,6 +121,21 @@ void check_rules(const config::Reader& root, const AppConfig& config) {
   }
 }
 
+// Routes and silences tell issues apart by the label `rule`.
+void check_rule_names(const config::Reader& root, const AppConfig& config) {
+  for (const auto own : {rules::own_issues(), routing::own_issues(), actions::own_issues()}) {
+    for (const core::OwnIssue& issue : own) {
+      for (const RuleSettings& rule : config.rules.rules) {
+        if (rule.name != issue.name) continue;
+        root.warning(path_of_rule(root, rule),
+                     "\"" + rule.name +
+                         "\" is also the name of an issue that Tocsin raises itself; routes and "
+                         "silences cannot tell them apart: choose another name");
+      }
+    }
+  }
+}
+
 void gather(const routing::RouteConfig& route, std::set<std::string>& used) {
   used.insert(route.receivers.begin(), route.receivers.end());
   for (const auto& child : route.routes) gather(child, used);
@@ -159,9 +177,12 @@ void check_stops(const config::Reader& root, const AppConfig& config) {
 
 void check_alarms(const config::Reader& root, const AppConfig& config) {
   check_rules(root, config);
+  check_rule_names(root, config);
   check_receivers(root, config);
   check_stops(root, config);
   check_names(root, config);
+  check_routes(root, config);
+  check_files(root, config);
   check_sample_windows(root, config);
 }
 

@@ -11,6 +11,7 @@
 
 #include "app/health_watch.h"
 #include "app/metrics.h"
+#include "app/process_metrics.h"
 #include "app/roles.h"
 #include "app/sd_notify.h"
 
@@ -96,7 +97,7 @@ core::Status App::Impl::reach(std::chrono::milliseconds patience) {
 
 HttpResponse App::Impl::answer(std::string_view path) {
   constexpr const char* kMetrics = "text/plain; version=0.0.4; charset=utf-8";
-  if (path == "/metrics") return {200, kMetrics, telemetry.render()};
+  if (path == "/metrics") return {200, kMetrics, telemetry.render() + process_metrics()};
   if (path == "/metrics/issues") return {200, kMetrics, parts.issue_metrics.render(clock.now())};
   if (path == "/-/healthy" || path == "/healthz")
     return {200, "text/plain; charset=utf-8", "healthy\n"};

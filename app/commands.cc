@@ -12,7 +12,9 @@
 #include "app/config_reload.h"
 #include "app/config_trouble.h"
 #include "app/descriptor_limit.h"
+#include "app/process_metrics.h"
 #include "app/system_clock.h"
+#include "app/terminal.h"
 #include "app/vocabulary.h"
 #include "core/text.h"
 
@@ -81,11 +83,16 @@ void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
   }
 }
 
-// Until a signal to end; meanwhile the configuration is looked after.
+// Until a signal to end, or the terminal is closed; meanwhile the configuration is looked after.
 int wait_for_end(const sigset_t& signals, ConfigReload& reload) {
   constexpr timespec kLook{1, 0};
+  const ControllingTerminal terminal;
+  bool hung_up = false;
   while (true) {
     const int received = sigtimedwait(&signals, nullptr, &kLook);
+    // The signal may come a moment before the terminal is gone.
+    hung_up = hung_up || received == SIGHUP;
+    if (hung_up && terminal.closed()) return SIGHUP;
     if (received == SIGHUP) {
       reload.reload();
     } else if (received > 0) {
@@ -223,113 +230,14 @@ int schema_command(const Invocation& call) {
   return kOk;
 }
 
-namespace {
-constexpr const char* kDeclared = "declared";  // the type of rules without `use`
-}
-
-int rules_list() {
-  for (const auto& rule : rules::builtin_rules()) {
-    std::printf("%-26s %-8s %s\n", std::string(rule.name).c_str(),
-                std::string(core::to_string(rule.severity)).c_str(),
-                std::string(rule.title).c_str());
+int version_command(const Invocation& call) {
+  if (call.format == "json") {
+    std::cout << core::to_json(core::ValueMap{{"name", "tocsin"},
+                                              {"version", build_version()},
+                                              {"compiler", build_compiler()}})
+              << "\n";
+    return kOk;
   }
-  std::printf("%-26s %-8s %s\n", kDeclared, "warning",
-              "Yours: a condition in the configuration (tocsin rules describe declared).");
-  return kOk;
-}
-
-namespace {
-
-// "integer >= 1: hits in a row before an issue is raised"
-std::string meaning(const config::KeyDoc& key) {
-  return key.type + (key.range.empty() ? "" : ", " + key.range) + ": " + key.help;
-}
-
-/// The defaults of a rule's parameters, as `with:` would spell them in JSON.
-class Defaults {
- public:
-  Defaults(const rules::RuleDescriptor& rule, rules::Preset preset)
-      : keys_(config::describe([&](config::Reader& in) { (void)rule.read(in, preset); })),
-        made_(rules::make_rule(rule.name, preset)) {}
-
-  [[nodiscard]] const std::vector<config::KeyDoc>& keys() const { return keys_; }
-  [[nodiscard]] std::string of(const std::string& parameter) const {
-    if (made_) {
-      for (const auto& other : made_->parameters) {
-        if (other.name == parameter) return core::to_json(other.value);
-      }
-    }
-    // A rule that cannot do without a selector is none without it, but its parameters are known; and
-    // some stand for many (profiler_report).
-    for (const config::KeyDoc& key : keys_) {
-      if (key.path == parameter) return as_json(key);
-    }
-    return "–";
-  }
-
- private:
-  static std::string as_json(const config::KeyDoc& key) {
-    if (key.fallback.empty()) return "null";
-    const bool bare = key.type == "integer" || key.type == "number" || key.type == "boolean" ||
-                      key.fallback.starts_with('[');
-    return bare ? key.fallback : core::to_json(core::Value(key.fallback));
-  }
-
-  std::vector<config::KeyDoc> keys_;
-  core::Result<rules::RuleSettings> made_;
-};
-
-// The keys of an item of `rules:` that has a condition of its own.
-int describe_declared() {
-  std::cout << "declared: a rule of your own, a condition over what it selects "
-               "(docs/custom-rules.md)\n\n";
-  const auto keys = config::describe([](config::Reader& root) {
-    rules::RulesConfig ignored;
-    rules::read_rules(root, ignored);
-  });
-  for (const config::KeyDoc& key : keys) {
-    constexpr std::string_view kItem = "rules[].";
-    if (!key.path.starts_with(kItem)) continue;
-    const std::string name = key.path.substr(kItem.size());
-    if (name == "use" || name == "preset" || name.starts_with("with")) continue;
-    std::printf("%-28s %s\n    %s\n", name.c_str(), key.fallback.c_str(), meaning(key).c_str());
-  }
-  std::fflush(stdout);
-  return kOk;
-}
-
-int no_such_rule(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& rule : rules::builtin_rules()) names.emplace_back(rule.name);
-  const std::string near = core::nearest(name, names);
-  std::cerr << "tocsin: no rule \"" << name << "\""
-            << (near.empty() ? "" : "; did you mean \"" + near + "\"?")
-            << " (see tocsin rules list)\n";
-  return kFailed;
-}
-
-}  // namespace
-
-int rules_describe(const Invocation& call) {
-  if (call.name == kDeclared) return describe_declared();
-  const auto* rule = rules::find_rule(call.name);
-  if (rule == nullptr) return no_such_rule(call.name);
-  std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
-            << "\n\nneeds: " << rule->needs << "\nunit: " << rule->unit
-            << "\nseverity: " << core::to_string(rule->severity) << "\n\n";
-  const Defaults ours(*rule, rules::Preset::tocsin);
-  const Defaults theirs(*rule, rules::Preset::original);
-  std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
-  for (const auto& key : ours.keys()) {
-    std::printf("%-28s %-22s %s\n    %s\n", key.path.c_str(), ours.of(key.path).c_str(),
-                theirs.of(key.path).c_str(), meaning(key).c_str());
-  }
-  std::fflush(stdout);
-  if (!rule->presets.empty()) std::cout << "\n" << rule->presets << "\n";
-  return kOk;
-}
-
-int version_command() {
   std::cout << version_text() << "\n";
   return kOk;
 }

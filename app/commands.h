@@ -34,7 +34,7 @@ struct Invocation {
   std::string log_format;
   std::string format = "text";
   std::string name;
-  std::string out;                     // run
+  std::string out;                     // run; topics: --from
   std::vector<std::string> arguments;  // run: the command
   int start_timeout = 300;             // seconds
   ViewOptions view;                    // status, issues, tail
@@ -53,8 +53,9 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
 int check_command(const Invocation& call);
 int topics_command(const Invocation& call, const std::string& verb);
 int schema_command(const Invocation& call);
-int rules_list();
+int rules_list(const Invocation& call);
+/// 1: there is no such rule.
 int rules_describe(const Invocation& call);
-int version_command();
+int version_command(const Invocation& call);
 
 }  // namespace tocsin::app

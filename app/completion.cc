@@ -47,6 +47,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<CommandWo
     own.words.push_back({command->get_name(), plain(command->get_description()), {}, false, false});
   }
   for (const auto* option : app.get_options([](const CLI::Option*) { return true; })) {
+    if (option->get_group().empty()) continue;  // a former name
     const auto add = [&](const std::string& name) {
       own.words.push_back({name, plain(option->get_description()), values_of(*option), true,
                            option->get_items_expected_max() > 0});

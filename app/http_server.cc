@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "app/descriptor_limit.h"
+#include "app/port_holder.h"
 
 namespace tocsin::app {
 namespace {
@@ -167,6 +168,16 @@ core::Result<tcp::endpoint> parse_endpoint(const std::string& listen) {
   return tcp::endpoint{address, port};
 }
 
+core::Error cannot_listen(const std::string& listen, std::uint16_t port,
+                          const beast::error_code& error) {
+  std::string text = "cannot listen on " + listen + ": " + error.message();
+  if (error == asio::error::address_in_use) {
+    if (const std::string holder = port_holder(port); !holder.empty()) text += " by " + holder;
+    text += "; end that process, or choose another http.listen (--web.listen-address)";
+  }
+  return {core::Code::failed_precondition, text};
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
@@ -226,7 +237,7 @@ core::Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& co
   if (!error) impl->acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) impl->acceptor.bind(*endpoint, error);
   if (!error) impl->acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return core::unavailable("cannot listen on " + config.listen + ": " + error.message());
+  if (error) return cannot_listen(config.listen, endpoint->port(), error);
   const auto local = impl->acceptor.local_endpoint(error);
   impl->address = (local.address().is_v6() ? "[" + local.address().to_string() + "]"
                                            : local.address().to_string()) +

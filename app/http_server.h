@@ -28,8 +28,8 @@ class HttpServer {
  public:
   using Handler = std::function<HttpResponse(std::string_view path)>;
 
-  /// Binds and starts. Port 0 picks a free one. Errors: invalid_argument (address), unavailable
-  /// (port taken, with its number).
+  /// Binds and starts. Port 0 picks a free one. Errors: invalid_argument (address),
+  /// failed_precondition (port taken, by whom where that can be known).
   static core::Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, Handler handler,
                                                          core::Log& log);
   ~HttpServer();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "app/commands.h"
+#include "core/value.h"
 
 namespace tocsin::app {
 namespace {
@@ -80,7 +81,7 @@ bool write_all(int file, std::string_view text) {
 
 }  // namespace
 
-int init_command(const std::string& path) {
+int init_command(const std::string& path, bool json) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) {
     std::cerr << "tocsin: " << path << ": "
@@ -92,6 +93,10 @@ int init_command(const std::string& path) {
   if (close(file) != 0 || !written) {
     std::cerr << "tocsin: " << path << " could not be written: " << std::strerror(errno) << "\n";
     return kFailed;
+  }
+  if (json) {
+    std::cout << core::to_json(core::ValueMap{{"wrote", path}}) << "\n";
+    return kOk;
   }
   std::cout << "wrote " << path << "; next: tocsin check " << path << ", then tocsin up -c " << path
             << "\n";

@@ -6,6 +6,6 @@
 namespace tocsin::app {
 
 /// Writes the starter to `path`; never over a file that is there (exit code 1).
-int init_command(const std::string& path);
+int init_command(const std::string& path, bool json = false);
 
 }  // namespace tocsin::app

@@ -1,6 +1,9 @@
 #include "app/recording_options.h"
 
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/place_options.h"
 #include "app/replay/golden.h"
@@ -8,63 +11,101 @@
 #include "app/report/report_command.h"
 
 namespace tocsin::app {
+namespace {
+
+// `--from 2h` was the beginning of the span before `--since` was.
+bool names_a_place(const std::string& text) {
+  std::error_code error;
+  return text.starts_with("kafka://") || text.find('/') != std::string::npos ||
+         std::filesystem::is_directory(text, error);
+}
+
+void add_span(CLI::App& command, ReplayOptions& out) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--from",
+          [&out](const std::vector<std::string>& given) {
+            for (const std::string& one : given) {
+              if (names_a_place(one)) {
+                out.out = one;
+              } else {
+                out.since = one;
+                out.since_word = "--from";
+              }
+            }
+          },
+          "Read kafka://HOST:PORT or a journal directory instead of the configuration's transport")
+      ->type_name("PLACE")
+      ->allow_extra_args(false);
+  command.add_option("--out", out.out, "")->group("");
+  command
+      .add_option(
+          "--since", out.since,
+          "Begin at this time: 2026-11-22T14:00:00Z, 2026-11-22, 2h (so long ago) or @OFFSET "
+          "(default: the first record)")
+      ->type_name("TIME");
+  command.add_option("--until", out.until, "End at this time (default: the last record)")
+      ->type_name("TIME");
+  command
+      .add_option_function<std::string>(
+          "--to",
+          [&out](const std::string& given) {
+            out.until = given;
+            out.until_word = "--to";
+          },
+          "")
+      ->group("");
+  command
+      .add_option("--warm-up", out.warm_up,
+                  "Read so much before the beginning to fill windows, and show nothing of it")
+      ->type_name("DURATION");
+  command
+      .add_option("--partition", out.partition,
+                  "Read only this partition of Kafka; offsets need it")
+      ->type_name("NUMBER");
+}
+
+}  // namespace
 
 void add_replay(CLI::App& app, Invocation& out) {
   auto options = std::make_shared<ReplayOptions>();
-  auto* command = app.add_subcommand(
-      "replay", "judge a past span again, with other rules, beside what was told then");
-  command->add_option("--config.file,-c", options->rules.config_file,
-                      "configuration file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)");
-  command->add_option("--out", options->out,
-                      "kafka://host:9092 or a directory, instead of the file's transport");
+  auto* command = app.add_subcommand("replay");
+  add_config_file(*command, options->rules.config_file);
   add_rule_choice(*command, options->rules);
-  command->add_option("--from", options->from,
-                      "2026-11-22T14:00:00Z, 2026-11-22, 2h (so long ago) or @OFFSET; default: the "
-                      "beginning");
-  command->add_option("--to", options->to, "the same; default: the end");
-  command->add_option("--warm-up", options->warm_up,
-                      "duration: read so much before --from, so that windows are full, and show "
-                      "nothing of it");
-  command->add_option("--partition", options->partition, "Kafka: only this one; offsets need it");
+  add_span(*command, *options);
   add_run_choice(*command, *options);
-  command->footer(
-      "Nothing is written, committed or told. The exit code is 0 when the issues are those that "
-      "were told, 1 when\nthey differ.\n\n"
-      "Examples:\n  tocsin replay --rules new.yaml --from 2026-11-22T14:00:00Z --to "
-      "2026-11-22T15:00:00Z\n  tocsin replay --rules vanishing_gradient --from 24h --sweep "
-      "threshold=1e-9..1e-5");
   command->callback([&out, options] { out.run = [options] { return replay_command(*options); }; });
 }
 
 void add_report(CLI::App& app, Invocation& out) {
   auto options = std::make_shared<ReportOptions>();
-  auto* command =
-      app.add_subcommand("report", "what rules found of a run, and what they sum up, as one page");
-  command->add_option("run", options->run,
-                      "uid of the run or its beginning, its job, or the run's own name "
-                      "(default: the only one)");
-  command->add_option("--job", options->job, "job of the run");
+  auto* command = app.add_subcommand("report");
+  add_run_name(*command, *options)
+      ->description("Run ID or unique prefix, run name, or job name (default: the only run)");
   add_place(*command, *options);
-  command->add_option("--html", options->html,
-                      "write a page into this file, which needs nothing else; -: to stdout");
-  auto* from = command->add_option("--from", options->from,
-                                   "judge this journal directory now, instead of what was told");
+  auto* from = command->get_option("--from");
   command
-      ->add_option("--at", options->at,
-                   "the page as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or so long ago: 2h")
-      ->excludes(from);
+      ->add_option("--html", options->html,
+                   "Write a page into this file that needs nothing else; -: to stdout")
+      ->type_name("FILE");
+  auto* judge = command
+                    ->add_flag("--judge", options->judge,
+                               "Judge the directory of --from now instead of reading what was told")
+                    ->needs(from);
+  command
+      ->add_option(
+          "--at", options->at,
+          "Write the page as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or 2h (so long "
+          "ago)")
+      ->type_name("TIME")
+      ->excludes(judge);
   add_rule_choice(*command, options->rules);
   for (const char* name : {"--rules", "--preset"}) command->get_option(name)->needs(from);
-  command->footer(
-      "Without --html the report is written as text. Time, machines and bottlenecks are told by "
-      "the "
-      "rule\nprofiler_report, an XGBoost training by create_xgboost_report: name them in the "
-      "configuration.\n\n"
-      "Examples:\n  tocsin report digits --html digits.html\n  tocsin report --from ./run1 --html "
-      "run1.html");
   command->callback([&out, options] {
     out.run = [options] {
       options->rules.config_file = options->config_file;
+      options->judge =
+          options->judge || !options->rules.rules.empty() || !options->rules.preset.empty();
       return report_command(*options);
     };
   });
@@ -72,11 +113,12 @@ void add_report(CLI::App& app, Invocation& out) {
 
 void add_test(CLI::App& app, Invocation& out) {
   auto options = std::make_shared<GoldenOptions>();
-  auto* command = app.add_subcommand(
-      "test", "rules over recorded slices: exactly the issues that each file expects");
-  command->add_option("files", options->files, "golden files (docs/replay.md)")->required();
-  command->add_flag("--update", options->update, "write what is found as what is expected");
-  command->footer("Example:\n  tocsin test golden/*.yaml");
+  auto* command = app.add_subcommand("test");
+  command->add_option("files", options->files, "Golden files (docs/replay.md)")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--update", options->update, "Write what is found as what is expected");
+  add_output(*command, options->json);
   command->callback([&out, options] { out.run = [options] { return golden_command(*options); }; });
 }
 

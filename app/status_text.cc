@@ -104,9 +104,11 @@ std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
     }
   }
   if (view.refused().records > 0) {
-    out.push_back(std::to_string(view.refused().records) +
-                  " records could not be read and lie in the topic dlq; newest: " +
-                  printable(view.refused().newest));
+    const bool one = view.refused().records == 1;
+    out.push_back(
+        std::to_string(view.refused().records) +
+        (one ? " record could not be read and lies" : " records could not be read and lie") +
+        " in the topic dlq; newest: " + printable(view.refused().newest));
   }
   return out;
 }
@@ -131,6 +133,20 @@ std::string stop_phase(const TopicView::SeenStop& stop) {
 std::string asked_by(const core::Command& command) {
   const std::string& rule = command.reason.rule;
   return rule.empty() ? printable(command.requested_by) : "rule " + printable(rule);
+}
+
+// "node-7:/checkpoints/step-357.pt"
+std::string checkpoint_of(const TopicView::SeenStop& stop) {
+  if (!stop.checkpoint) return "";
+  const core::Ack& ack = *stop.checkpoint;
+  return (ack.node.empty() ? "" : printable(ack.node) + ":") + printable(ack.checkpoint_path);
+}
+
+core::Value checkpoint_value(const TopicView::SeenStop& stop) {
+  if (!stop.checkpoint) return {};
+  return core::ValueMap{{"path", stop.checkpoint->checkpoint_path},
+                        {"host", stop.checkpoint->node},
+                        {"step", stop.checkpoint->step}};
 }
 
 core::Value parsed(const std::string& json) {
@@ -209,12 +225,12 @@ std::string issues_part(const TopicView& view, core::WallTime now, std::size_t m
 std::string stops_part(const TopicView& view, core::WallTime now, std::size_t most) {
   const auto stops = recent_stops(view, now);
   const Part part("stops", stops.size(), most);
-  std::vector<Row> rows{{"JOB", "RUN", "STATE", "ASKED", "BY", "WHY"}};
+  std::vector<Row> rows{{"JOB", "RUN", "STATE", "ASKED", "BY", "CHECKPOINT", "WHY"}};
   for (std::size_t i = 0; i < part.shown(); ++i) {
     const auto& [run, stop] = stops[i];
     rows.push_back({job_of(view, run), short_run(run), stop_phase(*stop),
                     ago(stop->command.issued_at, now), asked_by(stop->command),
-                    printable(stop->command.reason.summary)});
+                    checkpoint_of(*stop), printable(stop->command.reason.summary)});
   }
   return part.with(text_table(rows));
 }
@@ -246,6 +262,10 @@ std::string status_text(const TopicView& view, const std::string& transport, cor
          unhealthy_part(view, now, most);
 }
 
+bool is_unhealthy(const TopicView& view, core::WallTime now) {
+  return !unhealthy(view, now).empty();
+}
+
 std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now,
                         const Moment& moment) {
   core::ValueList runs;
@@ -272,6 +292,7 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                        {"reason", command.reason.summary},
                        {"dry_run", command.dry_run},
                        {"phase", stop->newest ? core::Value(stop->newest->phase) : core::Value()},
+                       {"checkpoint", checkpoint_value(*stop)},
                        {"issued_at", core::to_rfc3339(command.issued_at)}});
   }
   core::ValueList summaries;

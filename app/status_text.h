@@ -17,6 +17,8 @@ constexpr std::size_t kStatusLines = 40;
 /// more there are.
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now,
                         std::size_t most = kStatusLines);
+/// Whether the part of what is not well has a line.
+bool is_unhealthy(const TopicView& view, core::WallTime now);
 /// The same for programs, and all of it: {"transport", "runs", "issues", "stops", "summaries", "silences",
 /// "unhealthy"}, and of a past moment "as_of".
 std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now,

@@ -148,7 +148,7 @@ int sync_command(const SyncOptions& options) {
   if (!settings) return refuse(kConfiguration, settings.error().message);
   if (settings->transport.kafka.is_null()) {
     return refuse(kUsage,
-                  "sync: a directory is sent to Kafka, and none is named: give --to "
+                  "sync: a directory is sent to Kafka, and none is named: give --out "
                   "kafka://host:9092, TOCSIN_BROKERS or a configuration");
   }
   core::NullLog log;
@@ -187,6 +187,13 @@ int sync_command(const SyncOptions& options) {
                                     "; what was sent is remembered, call it again");
   }
   if (!end) return refuse(kUnreachable, end.error().message);
+  if (options.json) {
+    std::cout << core::to_json(core::ValueMap{{"directory", options.directory},
+                                              {"to", (*to)->describe()},
+                                              {"records", sending.records()}})
+              << "\n";
+    return kOk;
+  }
   std::cout << (sending.records() == 0 ? "nothing new in " + options.directory
                                        : "sent " + std::to_string(sending.records()) +
                                              " records of " + options.directory)

@@ -9,6 +9,7 @@ struct SyncOptions {
   std::string directory;    // a journal, finished or still written
   std::string out;          // kafka://host:9092; empty: environment, configuration
   std::string config_file;  // empty: TOCSIN_CONFIG, then ./tocsin.yaml
+  bool json = false;
 };
 /// Sends the telemetry of the directory in its order, with the identities and sequence numbers that
 /// the hook gave it, and remembers in `synced.json` there how far it came: a second time sends only

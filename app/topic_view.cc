@@ -4,6 +4,7 @@
 
 #include "actions/actions.h"
 #include "core/labels.h"
+#include "core/text.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -11,6 +12,8 @@ namespace tocsin::app {
 using namespace std::chrono_literals;
 
 namespace {
+
+constexpr std::size_t kMostOfADetail = 300;  // bytes
 
 bool ails(const core::RuleStatusEvent& rule) {
   return rule.status == core::RuleState::error ||
@@ -49,6 +52,9 @@ void TopicView::apply(const core::RecordView& record) {
   } else if (record.topic == core::topic::kDlq) {
     ++refused_.records;
     if (const auto code = record.header("error-code")) refused_.newest = *code;
+    if (const auto detail = record.header("error-detail"); detail && !detail->empty()) {
+      refused_.newest += ": " + std::string(core::cut_utf8(*detail, kMostOfADetail));
+    }
   }
 }
 
@@ -124,25 +130,32 @@ void TopicView::apply_command(const core::RecordView& record) {
     stops_.erase(decoded->run);
     return;
   }
-  SeenStop stop{std::move(*decoded->command), std::nullopt};
+  SeenStop stop{std::move(*decoded->command), std::nullopt, std::nullopt};
   if (const auto early = early_acks_.find(stop.command.command_id); early != early_acks_.end()) {
     stop.newest = early->second;
+  }
+  if (const auto known = checkpoints_.find(stop.command.command_id); known != checkpoints_.end()) {
+    stop.checkpoint = known->second;
   }
   stops_[decoded->run] = std::move(stop);
 }
 
 void TopicView::apply_ack(core::Ack ack) {
   if (ack.action != "stop") return;
+  const auto asked = stops_.find(ack.run);
+  const bool of_newest =
+      asked != stops_.end() && asked->second.command.command_id == ack.command_id;
+  if (!ack.checkpoint_path.empty()) {
+    checkpoints_[ack.command_id] = ack;
+    if (of_newest) asked->second.checkpoint = ack;
+  }
   const auto early = early_acks_.find(ack.command_id);
   // Who is started again refuses what was meant for the launch before, and has not undone it.
   if (early != early_acks_.end() && obeys(early->second) && !obeys(ack) &&
       ack.revision <= early->second.revision) {
     return;
   }
-  const auto stop = stops_.find(ack.run);
-  if (stop != stops_.end() && stop->second.command.command_id == ack.command_id) {
-    stop->second.newest = ack;
-  }
+  if (of_newest) asked->second.newest = ack;
   early_acks_[ack.command_id] = std::move(ack);
 }
 

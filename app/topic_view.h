@@ -28,11 +28,12 @@ class TopicView {
   };
   struct SeenStop {
     core::Command command;
-    std::optional<core::Ack> newest;  // the answer that came last; of who obeys, where one does
+    std::optional<core::Ack> newest;      // the answer that came last; of who obeys, where one does
+    std::optional<core::Ack> checkpoint;  // the answer that names the checkpoint, and its node
   };
   struct Refused {
     std::uint64_t records = 0;  // dead letters that are still in the topic
-    std::string newest;         // code of the last one
+    std::string newest;         // code of the last one, and which field is wrong
   };
 
   /// The short names of the topics that apply() understands.
@@ -87,7 +88,8 @@ class TopicView {
   std::map<core::RunUid, core::JobEvent> runs_;
   std::map<std::string, SeenIssue> issues_;
   std::map<core::RunUid, SeenStop> stops_;
-  std::map<std::string, core::Ack> early_acks_;  // by command id: the command is read later
+  std::map<std::string, core::Ack> early_acks_;   // by command id: the command is read later
+  std::map<std::string, core::Ack> checkpoints_;  // the same, of answers that name one
   std::map<std::string, core::Delivery> deliveries_;
   std::vector<std::string> remarks_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;

@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "app/system_clock.h"
+#include "app/transport_settings.h"
 #include "core/topic_settings.h"
 
 namespace tocsin::app {
@@ -22,15 +23,10 @@ int failed(const core::Error& error) {
   return exit_code(error);
 }
 
-int export_plan(const AppConfig& config, const std::string& format) {
-  std::string bootstrap = "localhost:9092";
-  if (const auto* map = core::as<core::ValueMap>(config.transport.kafka)) {
-    for (const auto& [key, value] : *map) {
-      const auto* text = core::as<std::string>(value);
-      if (key == "bootstrap.servers" && text != nullptr) bootstrap = *text;
-    }
-  }
-  const auto text = ingest::export_topics(format, config.topics, bootstrap);
+int export_plan(const TransportSettings& config, const std::string& format) {
+  const std::string bootstrap = core::text_at(config.transport.kafka, "bootstrap.servers");
+  const auto text = ingest::export_topics(format, config.topics,
+                                          bootstrap.empty() ? "localhost:9092" : bootstrap);
   if (!text) {
     std::cerr << "tocsin: " << text.error().message << "\n";
     return kUsage;
@@ -56,6 +52,33 @@ bool fits(const Line& line) {
                                               [](const TopicDifference& one) {
                                                 return one.grade == TopicDifference::Grade::note;
                                               });
+}
+
+const char* verdict(const Line& line) {
+  if (!line.state.partitions) return "missing";
+  return fits(line) ? "ok" : "differs";
+}
+
+core::Value line_value(const Line& line) {
+  const ingest::TopicState& state = line.state;
+  core::ValueMap settings;
+  for (const auto& [key, value] : state.wanted.settings) settings.emplace_back(key, value);
+  core::ValueList differences;
+  for (const TopicDifference& one : line.differences) {
+    differences.push_back(core::ValueMap{{"grade", word(one.grade)},
+                                         {"key", one.key},
+                                         {"found", one.found},
+                                         {"wanted", one.wanted},
+                                         {"cost", one.cost},
+                                         {"safe", one.safe}});
+  }
+  return core::ValueMap{
+      {"topic", state.wanted.full_name},
+      {"state", verdict(line)},
+      {"partitions", std::int64_t{state.wanted.partitions}},
+      {"has", state.partitions ? core::Value(std::int64_t{*state.partitions}) : core::Value()},
+      {"settings", std::move(settings)},
+      {"differences", std::move(differences)}};
 }
 
 void show(const Line& line) {
@@ -107,27 +130,28 @@ core::Status apply(ingest::Transport& transport) {
 }  // namespace
 
 int topics_command(const Invocation& call, const std::string& verb) {
-  config::Diagnostics diagnostics;
-  const AppConfig config =
-      load_config(config_path(call.config_file), config::process_environment(), diagnostics);
-  if (diagnostics.has_errors()) {
-    for (const auto& item : diagnostics.items()) std::cerr << config::to_text(item) << "\n";
-    return kConfiguration;
-  }
-  if (verb == "export") return export_plan(config, call.format);
+  const auto config = transport_settings(call.config_file, call.out);
+  if (!config) return failed(config.error());
+  if (verb == "export") return export_plan(*config, call.format);
   SystemClock clock;
   const auto log = make_log({"warn", "logfmt"}, clock);
   core::NullTelemetry telemetry;
-  auto topics = config.topics;
+  auto topics = config->topics;
   topics.create = topics.create || verb == "apply";
-  auto transport = ingest::Transport::open(config.transport, topics, *log, telemetry);
+  auto transport = ingest::Transport::open(config->transport, topics, *log, telemetry);
   if (!transport) return failed(transport.error());
   if (verb == "apply") {
     if (const auto status = apply(**transport); !status) return failed(status.error());
   }
   const auto lines = compared(**transport);
   if (!lines) return failed(lines.error());
-  for (const Line& line : *lines) show(line);
+  if (call.format == "json") {
+    core::ValueList list;
+    for (const Line& line : *lines) list.push_back(line_value(line));
+    std::cout << core::to_json(core::Value(std::move(list))) << "\n";
+  } else {
+    for (const Line& line : *lines) show(line);
+  }
   return std::all_of(lines->begin(), lines->end(), fits) ? kOk : kFailed;
 }
 

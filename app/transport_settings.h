@@ -1,4 +1,4 @@
-// Which transport a command that only looks is to read.
+// Which transport a command reads, and steers runs by.
 #pragma once
 
 #include <string>
@@ -15,10 +15,12 @@ struct TransportSettings {
   std::string evidence_dir;  // where copies of issues' records are, if some are kept
 };
 
-/// Where `up` would read, or where the hook would write when there is no configuration. `out`
-/// (kafka://host:9092 or a directory) goes before any file. invalid_argument: the file has errors.
+/// Where `up` would read, or where the hook would write when there is no configuration. `place`
+/// (kafka://host:9092 or a directory) replaces the `transport` of any file. Of a file only the sections
+/// that are needed must be right; stderr says in one line when the rest is broken, and which transport
+/// is used where no file names one. invalid_argument: what is needed is wrong.
 core::Result<TransportSettings> transport_settings(const std::string& config_file,
-                                                   const std::string& out);
+                                                   const std::string& place);
 
 /// The same place as the hook's `out` names it: kafka://host:9092 or a directory.
 std::string out_of(const ingest::TransportConfig& transport);

@@ -134,7 +134,7 @@ int status_command(const ViewOptions& options) {
   std::cout << (options.json
                     ? status_json(sight.view, transport, sight.now, sight.moment) + "\n"
                     : status_text(sight.view, transport + sight.moment.text(), sight.now, most));
-  return kOk;
+  return is_unhealthy(sight.view, sight.now) ? kFailed : kOk;
 }
 
 int issues_list(const ViewOptions& options) {

@@ -17,6 +17,7 @@ struct ViewOptions {
 };
 
 // Each returns an exit code; 2: no moment; 4: broker or journal unreachable.
+/// 1: something is unhealthy.
 int status_command(const ViewOptions& options);
 int issues_list(const ViewOptions& options);
 /// 1: no issue of this id, or several.

@@ -105,6 +105,18 @@ std::string as_text(const TopicSpec& topic) {
          joined(topic, " ", "", "=", "") + "\n";
 }
 
+std::string as_json(const std::vector<TopicSpec>& topics) {
+  core::ValueList list;
+  for (const TopicSpec& topic : topics) {
+    core::ValueMap settings;
+    for (const auto& [key, value] : topic.settings) settings.emplace_back(key, value);
+    list.push_back(core::ValueMap{{"topic", topic.full_name},
+                                  {"partitions", std::int64_t{topic.partitions}},
+                                  {"settings", std::move(settings)}});
+  }
+  return core::to_json(core::Value(std::move(list))) + "\n";
+}
+
 }  // namespace
 
 void read(config::Reader& in, TopicsConfig& cfg) {
@@ -165,6 +177,7 @@ std::string topic_table() {
 
 core::Result<std::string> export_topics(std::string_view format, const TopicsConfig& cfg,
                                         std::string_view bootstrap) {
+  if (format == "json") return as_json(topic_plan(cfg));
   std::string text;
   for (const TopicSpec& topic : topic_plan(cfg)) {
     if (format == "shell") {
@@ -177,7 +190,7 @@ core::Result<std::string> export_topics(std::string_view format, const TopicsCon
       text += as_text(topic);
     } else {
       return core::invalid_argument("unknown format \"" + std::string(format) +
-                                    "\"; expected strimzi, shell, terraform or text");
+                                    "\"; expected strimzi, shell, terraform, json or text");
     }
   }
   return text;

@@ -189,30 +189,62 @@ std::string count(std::size_t number) {
   return std::to_string(number) + (number == 1 ? " issue" : " issues");
 }
 
-int test_one(const std::string& path, bool update) {
+/// What became of one golden file.
+struct Tested {
+  int code = kOk;
+  const char* state = "ok";  // ok | failed | same | written
+  std::size_t issues = 0;
+  std::vector<std::string> differences;
+};
+
+/// nullopt with `code`: it was not compared, stderr says why.
+std::optional<Tested> test_one(const std::string& path, bool update, int& code) {
   const auto golden = load(path);
-  if (!golden) return kConfiguration;
+  code = kConfiguration;
+  if (!golden) return std::nullopt;
   const auto found = judge(*golden);
+  code = kUnreachable;
   if (!found) {
     std::cerr << "tocsin: " << path << ": " << found.error().message << "\n";
-    return kUnreachable;
+    return std::nullopt;
   }
-  const std::vector<GoldenIssue>& issues = found->issues;
-  auto diff = golden_diff(golden->expected, issues);
+  Tested out;
+  out.issues = found->issues.size();
+  out.differences = golden_diff(golden->expected, found->issues);
   // What a rule that failed would have found nobody knows, so no file is met by it, and none written.
   std::istringstream failed(found->failed);
-  for (std::string line; std::getline(failed, line);) diff.push_back("! " + line);
+  for (std::string line; std::getline(failed, line);) out.differences.push_back("! " + line);
   if (update && found->failed.empty()) {
-    const int code = diff.empty() ? kOk : write(*golden, issues);
-    if (code == kOk) {
-      std::cout << (diff.empty() ? "same     " : "written  ") << path << ": "
-                << count(issues.size()) << "\n";
-    }
-    return code;
+    out.state = out.differences.empty() ? "same" : "written";
+    code = out.differences.empty() ? kOk : write(*golden, found->issues);
+    if (code != kOk) return std::nullopt;
+    return out;
   }
-  std::cout << (diff.empty() ? "ok    " : "FAIL  ") << path << ": " << count(issues.size()) << "\n";
-  for (const std::string& line : diff) std::cout << "  " << line << "\n";
-  return diff.empty() ? kOk : kFailed;
+  if (!out.differences.empty()) out.state = "failed";
+  code = out.code = out.differences.empty() ? kOk : kFailed;
+  return out;
+}
+
+void show(const std::string& path, const Tested& tested) {
+  const std::string_view state = tested.state;
+  const bool compared = state == "ok" || state == "failed";
+  std::cout << (state == "failed"    ? "FAIL  "
+                : state == "ok"      ? "ok    "
+                : state == "written" ? "written  "
+                                     : "same     ")
+            << path << ": " << count(tested.issues) << "\n";
+  for (const std::string& line : tested.differences) {
+    if (compared) std::cout << "  " << line << "\n";
+  }
+}
+
+core::Value as_value(const std::string& path, const Tested& tested) {
+  core::ValueList differences;
+  for (const std::string& line : tested.differences) differences.emplace_back(line);
+  return core::ValueMap{{"file", path},
+                        {"state", tested.state},
+                        {"issues", static_cast<std::int64_t>(tested.issues)},
+                        {"differences", std::move(differences)}};
 }
 
 }  // namespace
@@ -246,9 +278,15 @@ std::vector<std::string> golden_diff(const std::vector<GoldenIssue>& expected,
 
 int golden_command(const GoldenOptions& options) {
   int worst = kOk;
+  core::ValueList list;
   for (const std::string& path : options.files) {
-    worst = std::max(worst, test_one(path, options.update));
+    int code = kOk;
+    const auto tested = test_one(path, options.update, code);
+    worst = std::max(worst, code);
+    if (tested && options.json) list.push_back(as_value(path, *tested));
+    if (tested && !options.json) show(path, *tested);
   }
+  if (options.json) std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   return worst;
 }
 

@@ -27,6 +27,7 @@ std::vector<std::string> golden_diff(const std::vector<GoldenIssue>& expected,
 struct GoldenOptions {
   std::vector<std::string> files;
   bool update = false;  // writes what is found as what is expected
+  bool json = false;
 };
 
 /// 0: every file is met, or was written; 1: differences, shown on stdout; 3: errors in a file; 4: a

@@ -69,19 +69,22 @@ core::Result<Bound> parse_bound(std::string_view option, const std::string& text
                                 "span back from now such as 2h, now, or an offset such as @1200");
 }
 
-core::Status check_span(const Span& span, bool several_partitions) {
+core::Status check_span(const Span& span, bool several_partitions, const std::string& since,
+                        const std::string& until) {
   const bool offsets = span.from.offset || span.to.offset;
   if (offsets && several_partitions && !span.partition) {
     return core::invalid_argument(
         "an offset (@…) counts in one partition: name it with --partition");
   }
   if (span.from.time && span.to.time && *span.from.time >= *span.to.time) {
-    return core::invalid_argument("--from " + core::to_rfc3339(*span.from.time) +
-                                  " is not before --to " + core::to_rfc3339(*span.to.time));
+    return core::invalid_argument(since + " " + core::to_rfc3339(*span.from.time) +
+                                  " is not before " + until + " " +
+                                  core::to_rfc3339(*span.to.time));
   }
   if (span.from.offset && span.to.offset && *span.from.offset >= *span.to.offset) {
-    return core::invalid_argument("--from @" + std::to_string(*span.from.offset) +
-                                  " is not before --to @" + std::to_string(*span.to.offset));
+    return core::invalid_argument(since + " @" + std::to_string(*span.from.offset) +
+                                  " is not before " + until + " @" +
+                                  std::to_string(*span.to.offset));
   }
   return core::ok();
 }

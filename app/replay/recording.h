@@ -35,8 +35,9 @@ struct Span {
   std::optional<std::int32_t> partition;  // only this one
 };
 /// invalid_argument: ends before it begins, or an offset without a partition where there are
-/// several.
-core::Status check_span(const Span& span, bool several_partitions);
+/// several. `since`, `until`: what the user calls the two ends.
+core::Status check_span(const Span& span, bool several_partitions,
+                        const std::string& since = "--since", const std::string& until = "--until");
 
 struct RecordingEnd {
   std::uint64_t gaps = 0;  // places where records are missing

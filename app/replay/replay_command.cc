@@ -59,9 +59,9 @@ class Replay {
 
 std::optional<Stop> Replay::read_span() {
   const core::WallTime now = SystemClock().now();
-  const auto from = parse_bound("--from", options_.from, now);
+  const auto from = parse_bound(options_.since_word, options_.since, now);
   if (!from) return Stop{kUsage, from.error().message};
-  const auto to = parse_bound("--to", options_.to, now);
+  const auto to = parse_bound(options_.until_word, options_.until, now);
   if (!to) return Stop{kUsage, to.error().message};
   span_ = {*from, *to, options_.partition};
   read_from_ = span_.from.time;
@@ -70,7 +70,9 @@ std::optional<Stop> Replay::read_span() {
   if (!before || *before <= core::Duration{}) {
     return Stop{kUsage, "--warm-up " + options_.warm_up + ": expected a duration such as 2h"};
   }
-  if (!span_.from.time) return Stop{kUsage, "--warm-up is for a --from that is a time"};
+  if (!span_.from.time) {
+    return Stop{kUsage, "--warm-up is for a " + options_.since_word + " that is a time"};
+  }
   read_from_ = *span_.from.time - *before;
   return std::nullopt;
 }
@@ -88,7 +90,8 @@ std::optional<Stop> Replay::open() {
                                                 telemetry_);
   if (!opened) return Stop{exit_code(opened.error()), opened.error().message};
   transport_ = std::move(*opened);
-  if (const auto fits = check_span(span_, kafka); !fits) return Stop{kUsage, fits.error().message};
+  const auto fits = check_span(span_, kafka, options_.since_word, options_.until_word);
+  if (!fits) return Stop{kUsage, fits.error().message};
   if (const auto reached = transport_->ping(5s); !reached) {
     return Stop{kUnreachable, reached.error().message};
   }

@@ -10,10 +10,12 @@ namespace tocsin::app {
 
 struct ReplayOptions {
   RuleChoice rules;
-  std::string out;   // kafka://host:9092 or a directory, before any file
-  std::string from;  // see parse_bound()
-  std::string to;
-  std::string warm_up;  // a duration: read so much before `from`, and show nothing of it
+  std::string out;    // --from: kafka://host:9092 or a directory, before any file
+  std::string since;  // see parse_bound()
+  std::string until;
+  std::string since_word = "--since";  // as the user has spelled it
+  std::string until_word = "--until";
+  std::string warm_up;  // a duration: read so much before `since`, and show nothing of it
   std::optional<std::int32_t> partition;
   std::string run;
   std::string job;

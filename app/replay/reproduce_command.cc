@@ -113,6 +113,7 @@ class Reproduction {
   int run();
 
  private:
+  bool finds_both_in(const std::string& place);
   std::optional<Refused> find();
   std::optional<Refused> choose();
   std::optional<Refused> open_directory(const std::string& directory);
@@ -134,6 +135,7 @@ class Reproduction {
   Looking looking_;
   Told told_;
   ChosenRules rules_;
+  bool both_in_from_ = false;                     // the issue was found where --from points
   std::unique_ptr<ingest::Transport> directory_;  // --from, or a copy that was kept
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<Slice> slice_;  // --save
@@ -142,7 +144,24 @@ class Reproduction {
   std::uint64_t gaps_ = 0;
 };
 
+// A directory may hold the issue beside its telemetry, or, as a slice does, telemetry alone.
+bool Reproduction::finds_both_in(const std::string& place) {
+  if (!looking_.open("", place) || !looking_.transport().ping(5s)) return false;
+  auto told = read_told(looking_.transport(), options_.id);
+  if (!told || told->keys.size() != 1) return false;
+  told_ = std::move(*told);
+  return true;
+}
+
 std::optional<Refused> Reproduction::find() {
+  const bool place_alone =
+      !options_.from.empty() && options_.out.empty() && options_.config_file.empty();
+  both_in_from_ = place_alone && finds_both_in(options_.from);
+  if (both_in_from_) return std::nullopt;
+  if (options_.from.starts_with("kafka://")) {
+    return Refused{kFailed, "no issue of id " + options_.id + " in " + options_.from +
+                                "; see: tocsin issues list --all --from " + options_.from};
+  }
   if (const auto open = looking_.open(options_.config_file, options_.out); !open) {
     return Refused{refuse(open.error()), ""};
   }
@@ -233,7 +252,7 @@ std::optional<Refused> Reproduction::read() {
 
 // From the topic, else from the copy that `evidence:` has kept.
 std::optional<Refused> Reproduction::judge() {
-  if (!options_.from.empty()) {
+  if (!options_.from.empty() && !both_in_from_) {
     if (auto refused = open_directory(options_.from)) return refused;
   }
   if (auto refused = read()) return refused;

@@ -10,7 +10,7 @@ struct ReproduceOptions {
   std::string config_file;  // empty: $TOCSIN_CONFIG, then ./tocsin.yaml
   std::string out;          // kafka://host:9092 or a directory, before any file
   std::string id;           // any id or fingerprint of the issue, or the beginning of one
-  std::string from;         // telemetry from this directory instead
+  std::string from;         // where telemetry is, and the issue if it is there and no file is named
   std::string save;         // copy the telemetry that was judged into this directory
   bool json = false;
 };

@@ -57,6 +57,19 @@ Section missing_section(const RunReport& report) {
   return out;
 }
 
+// "node-7:/checkpoints/step-357.pt, at step 357"
+std::string place_of(const core::Ack& ack) {
+  return (ack.node.empty() ? "" : ack.node + ":") + ack.checkpoint_path + ", at step " +
+         std::to_string(ack.step);
+}
+
+core::Value checkpoint_value(const RunReport& report) {
+  if (!report.checkpoint) return {};
+  return core::ValueMap{{"path", report.checkpoint->checkpoint_path},
+                        {"host", report.checkpoint->node},
+                        {"step", report.checkpoint->step}};
+}
+
 core::Value parsed(const std::string& json) {
   const auto value = core::parse_json(json, kMaxIssue);
   return value ? *value : core::Value();
@@ -84,6 +97,7 @@ Page compose(const RunReport& report, const std::string& version, core::WallTime
   fact("started", report.started ? core::to_rfc3339(*report.started) : "");
   fact("last heard of", report.newest ? core::to_rfc3339(*report.newest) : "");
   fact("step", report.step ? std::to_string(*report.step) : "");
+  fact("checkpoint", report.checkpoint ? place_of(*report.checkpoint) : "");
   fact("workers", report.world_size > 0 ? std::to_string(report.world_size) : "");
   fact("issues", std::to_string(report.issues.size()));
   fact("read from", report.source);
@@ -138,6 +152,7 @@ std::string report_json(const RunReport& report) {
       {"started", time(report.started)},
       {"last_heard_of", time(report.newest)},
       {"step", report.step ? core::Value(*report.step) : core::Value()},
+      {"checkpoint", checkpoint_value(report)},
       {"workers",
        report.world_size > 0 ? core::Value(std::int64_t{report.world_size}) : core::Value()},
       {"source", report.source},

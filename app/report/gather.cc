@@ -5,18 +5,28 @@
 
 #include "app/replay/judgement_text.h"
 #include "core/labels.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app::report {
 
 RunReport& Gathering::attempt(const core::RunRef& run) {
-  RunReport& out = attempts_[{run.uid, run.attempt}];
+  const auto [at, fresh] = attempts_.try_emplace({run.uid, run.attempt});
+  RunReport& out = at->second;
+  if (fresh) {
+    const auto known = checkpoints_.find(at->first);
+    if (known != checkpoints_.end()) out.checkpoint = known->second;
+  }
   if (out.run.uid.nil() || out.run.job.empty()) out.run = run;
   return out;
 }
 
 void Gathering::apply(const core::RecordView& record) {
   if (record.tombstone) return;
+  if (record.topic == core::topic::kAcks) {
+    if (const auto ack = ingest::decode_ack(record)) take(*ack);
+    return;
+  }
   auto decoded = ingest::decode_event(record);
   if (!decoded) return;
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
@@ -50,6 +60,14 @@ void Gathering::take(const core::JobEvent& event) {
     of.outcome = event.outcome.empty() ? "ended" : event.outcome;
   }
   if (event.phase == core::JobPhase::started) of.outcome.clear();
+}
+
+// An answer alone is no run: who has asked it knows of one.
+void Gathering::take(const core::Ack& ack) {
+  if (ack.action != "stop" || ack.checkpoint_path.empty()) return;
+  checkpoints_[{ack.run, ack.attempt}] = ack;
+  const auto of = attempts_.find({ack.run, ack.attempt});
+  if (of != attempts_.end()) of->second.checkpoint = ack;
 }
 
 void Gathering::take(core::RuleStatusEvent event) {

@@ -20,10 +20,11 @@ class Gathering {
  public:
   using Attempts = std::map<std::pair<core::RunUid, std::uint32_t>, RunReport>;
 
-  /// Of the topics registry and issues.
+  /// Of the topics registry, issues and acks.
   void apply(const core::RecordView& record);
   void take(core::Issue issue);
   void take(const core::JobEvent& event);
+  void take(const core::Ack& ack);
   void take(core::RuleStatusEvent event);
 
   [[nodiscard]] const Attempts& attempts() const noexcept { return attempts_; }
@@ -32,6 +33,7 @@ class Gathering {
   RunReport& attempt(const core::RunRef& run);
 
   Attempts attempts_;
+  std::map<std::pair<core::RunUid, std::uint32_t>, core::Ack> checkpoints_;
   std::map<std::pair<std::string, std::uint32_t>, std::size_t> issues_;  // by key and attempt
 };
 

@@ -106,6 +106,14 @@ int show(const Gathering::Attempts& attempts, const ReportOptions& options, std:
   return std::cout.flush().good() ? kOk : kFailed;
 }
 
+int report_recording(const ReportOptions& options);
+
+// A directory that a hook alone has written: nobody has judged it yet.
+bool to_be_judged(const ReportOptions& options, const Gathering& gathering) {
+  return gathering.attempts().empty() && !options.out.empty() && options.at.empty() &&
+         !options.out.starts_with("kafka://");
+}
+
 int report_live(const ReportOptions& options) {
   const auto moment = parse_moment(options.at, SystemClock().now());
   if (!moment) return say(kUsage, moment.error().message);
@@ -117,12 +125,13 @@ int report_live(const ReportOptions& options) {
   if (!source) return refuse(source.error());
   Gathering gathering;
   const auto apply = [&](const core::RecordView& record) {
-    const bool event =
-        record.topic == core::topic::kRegistry || record.topic == core::topic::kIssues;
+    const bool event = record.topic == core::topic::kRegistry ||
+                       record.topic == core::topic::kIssues || record.topic == core::topic::kAcks;
     if (event && moment->holds(record)) gathering.apply(record);
   };
   if (const auto read = read_to_end(**source, apply, kReportPatience); !read)
     return refuse(read.error());
+  if (to_be_judged(options, gathering)) return report_recording(options);
   return show(gathering.attempts(), options, looking.transport().describe() + moment->text(),
               "the rules of the cluster", 0);
 }
@@ -130,10 +139,10 @@ int report_live(const ReportOptions& options) {
 int report_recording(const ReportOptions& options) {
   ChosenRules rules;
   if (const int code = choose_rules(options.rules, rules, kReportRules); code != kOk) return code;
-  rules.plugins.out = options.from;
+  rules.plugins.out = options.out;
   core::NullLog log;
   core::NullTelemetry telemetry;
-  auto transport = ingest::Transport::open_recording(options.from, {}, log, telemetry);
+  auto transport = ingest::Transport::open_recording(options.out, {}, log, telemetry);
   if (!transport) return say(kUnreachable, transport.error().message);
   auto judge = Judge::create(rules, nullptr);
   if (!judge) return say(kConfiguration, judge.error().message);
@@ -150,7 +159,7 @@ int report_recording(const ReportOptions& options) {
 }  // namespace
 
 int report_command(const ReportOptions& options) {
-  return options.from.empty() ? report_live(options) : report_recording(options);
+  return options.judge ? report_recording(options) : report_live(options);
 }
 
 }  // namespace tocsin::app

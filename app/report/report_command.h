@@ -9,14 +9,14 @@ namespace tocsin::app {
 
 struct ReportOptions {
   std::string config_file;  // empty: $TOCSIN_CONFIG, then ./tocsin.yaml
-  std::string out;          // kafka://host:9092 or a directory, before any file
+  std::string out;          // --from: kafka://host:9092 or a directory, before any file
   std::string
       run;  // a uid or its beginning, a job, or with `job` the run's name; empty: the only one
   std::string job;
-  std::string from;  // judge this recording instead of reading what was told
-  RuleChoice rules;  // with `from`
-  std::string at;    // a past moment (app/moment.h), of what was told; empty: the present
-  std::string html;  // write the page into this file; "-": to stdout
+  bool judge = false;  // judge the directory `out` now instead of reading what was told there
+  RuleChoice rules;    // with `judge`
+  std::string at;      // a past moment (app/moment.h), of what was told; empty: the present
+  std::string html;    // write the page into this file; "-": to stdout
   bool json = false;
 };
 

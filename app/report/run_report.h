@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/report/page.h"
+#include "core/command.h"
 #include "core/issue.h"
 
 namespace tocsin::app::report {
@@ -28,6 +29,7 @@ struct RunReport {
   std::optional<core::WallTime> newest;      // the newest that was heard of it
   std::optional<std::int64_t> step;          // newest
   std::uint32_t world_size = 0;              // workers; 0: not known
+  std::optional<core::Ack> checkpoint;       // the answer to a stop that names one, and its node
   std::vector<IssueTold> issues;             // in the order in which they began
   std::vector<core::RuleStatusEvent> rules;  // the newest status of each
   std::uint64_t gaps = 0;                    // places where records are missing

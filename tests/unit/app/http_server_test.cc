@@ -131,8 +131,9 @@ TEST_F(Http, SaysWhichPortIsTaken) {
   const auto second = HttpServer::start(
       {server_->address()}, [](std::string_view) { return HttpResponse{}; }, log_);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, core::Code::unavailable);
+  EXPECT_EQ(second.error().code, core::Code::failed_precondition);
   EXPECT_THAT(second.error().message, HasSubstr(server_->address()));
+  EXPECT_THAT(second.error().message, HasSubstr("by pid " + std::to_string(getpid()) + " ("));
 }
 
 TEST(HttpAddress, RefusesWhatIsNone) {

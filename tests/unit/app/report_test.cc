@@ -276,5 +276,32 @@ TEST(ReportGathering, AttemptsAreApart) {
   EXPECT_EQ(all.attempts().begin()->second.outcome, "failed");
 }
 
+TEST(Report, NamesTheCheckpointOfAStopWithItsHost) {
+  core::Ack ack;
+  ack.action = "stop";
+  ack.run = core::run_uid_v5("report");
+  ack.attempt = 1;
+  ack.node = "node-3";
+  ack.checkpoint_path = "/c/357.pt";
+  ack.step = 357;
+  core::JobEvent end;
+  end.run.uid = ack.run;
+  end.run.attempt = 1;
+  end.phase = core::JobPhase::ended;
+  end.outcome = "stopped_by_person";
+  for (const bool answer_first : {true, false}) {
+    Gathering gathering;
+    if (answer_first) gathering.take(ack);
+    EXPECT_TRUE(gathering.attempts().empty()) << "an answer alone is no run";
+    gathering.take(end);
+    if (!answer_first) gathering.take(ack);
+    const RunReport& report = gathering.attempts().at({ack.run, 1});
+    EXPECT_THAT(page_text(compose(report, "tocsin", {})),
+                HasSubstr("node-3:/c/357.pt, at step 357"));
+    EXPECT_THAT(report_json(report),
+                HasSubstr(R"("checkpoint":{"path":"/c/357.pt","host":"node-3","step":357})"));
+  }
+}
+
 }  // namespace
 }  // namespace tocsin::app::report
