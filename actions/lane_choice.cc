@@ -13,7 +13,7 @@ using core::WallTime;
 namespace {
 
 // One start of so many is for what failed before, when both kinds are due; none for a message that is
-// known to fail alone: its call may last as long as it may.
+// known to fail alone, and none where one call at a time is made: it may last as long as it may.
 constexpr std::uint32_t kTurns = 3;
 
 }  // namespace
@@ -37,8 +37,8 @@ std::string Lane::one(WallTime now) {
   const std::string* again = may ? failed.best(now) : nullptr;
   if (first == nullptr) return again == nullptr ? "" : *again;
   if (again == nullptr) return *first;
-  const bool alone = groups.at(*again).front().fault.alone();
-  return !alone && ++turn % kTurns == 0 ? *again : *first;
+  const bool may_last = options.common.concurrency == 1 || groups.at(*again).front().fault.alone();
+  return !may_last && ++turn % kTurns == 0 ? *again : *first;
 }
 
 // Another one each time: the message that was tried least, and least through its own fault.
