@@ -5,6 +5,7 @@
 // Fires   the rate has decayed geometrically to `share` (1/16) of its largest, and all updates of this training, those to
 //         come among them, are worth fewer than `updates` (50) at the largest rate. Geometrically: from the largest rate to
 //         √share of it, and from there to share of it, take equally many updates, by a factor of 1.5.
+//         Or the rate has been exactly 0 for `zero_updates` (20) updates, after it was above 0: they change nothing.
 // Quiet   for rates that end (linear, cosine, polynomial to zero): they take less time for the second part. Where the
 //         training was resumed after `updates` updates, and when the rate rises again: it is judged anew.
 // Source  our own; docs/rules/learning_rate_decay.md.
@@ -27,6 +28,7 @@ struct LearningRateDecay {
   struct Config {
     double updates = 50;
     double share = 0.0625;
+    std::int64_t zero_updates = 20;
   };
   /// One optimizer's rate.
   struct State {
@@ -39,6 +41,7 @@ struct LearningRateDecay {
     std::int64_t start = 0;      // since when the rate is at its largest
     std::int64_t half = kNever;  // where it was √share of the largest: half of the way in powers
     std::int64_t end = kNever;   // where it was share of it
+    std::int64_t zero = kNever;  // since when it is 0, after it was above
     std::uint64_t values = 0;
   };
 
@@ -49,6 +52,8 @@ struct LearningRateDecay {
                 "updates at the largest rate that a training should be worth");
     in.optional("share", cfg.share, config::between(1e-6, 0.5),
                 "of the largest rate, at which the decay is judged");
+    in.optional("zero_updates", cfg.zero_updates, config::at_least<std::int64_t>(1),
+                "updates at a rate of exactly 0, after it was above 0");
   }
 
   template <typename Own>
@@ -84,7 +89,20 @@ struct LearningRateDecay {
     }
     state.current = rate;
     ++state.values;
-    return state.end != kNever && state.total < cfg.updates && even(state) ? hit() : kOk;
+    if (rate > 0 || state.largest == 0) {
+      state.zero = kNever;
+    } else if (state.zero == kNever) {
+      state.zero = step;
+    }
+    return changes_nothing(cfg, state) || decays_too_soon(cfg, state) ? hit() : kOk;
+  }
+
+  static bool changes_nothing(const Config& cfg, const State& state) {
+    return state.zero != kNever && state.step - state.zero >= cfg.zero_updates;
+  }
+
+  static bool decays_too_soon(const Config& cfg, const State& state) {
+    return state.end != kNever && state.total < cfg.updates && even(state);
   }
 
   /// The updates since the value before, at its rate.
@@ -124,6 +142,7 @@ struct LearningRateDecay {
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject) {
+    if (changes_nothing(cfg, state)) return explain_zero(cfg, state, subject);
     Finding finding = Finding::that("updates_at_the_largest_rate", state.total);
     return finding.is("<", "updates", cfg.updates)
         .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
@@ -140,6 +159,21 @@ struct LearningRateDecay {
         .with("half_of_the_way", state.half)
         .with("end", state.end);
   }
+
+  static Finding explain_zero(const Config& cfg, const State& state, const Subject& subject) {
+    const std::int64_t count = state.step - state.zero;
+    Finding finding = Finding::that("updates_at_rate_0", static_cast<double>(count));
+    return finding.is(">=", "zero_updates", static_cast<double>(cfg.zero_updates))
+        .says(sentence("{} is 0 since step {}, and training goes on: {} updates until step {} have "
+                       "changed nothing.",
+                       subject.name, state.zero, count, subject.step))
+        .advises(
+            "The schedule has ended before the training: give it the number of updates, or call "
+            "scheduler.step() once per epoch if it counts epochs. Or end the training here.")
+        .since(state.zero, state.values)
+        .with("largest", state.largest)
+        .with("value", state.current);
+  }
 };
 
 }  // namespace
@@ -152,7 +186,7 @@ RuleDescriptor learning_rate_decay() {
           .needs = "the scalar learning_rate, which the hook sends",
           .presets = "",
           .severity = core::Severity::error,
-          .version = "1",
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_series_rule<LearningRateDecay>};
 }

@@ -243,7 +243,8 @@ def loss_spike(chance):
 
 def learning_rate_decay(chance):
     """Rates that fall geometrically, evenly or to an end, with warm-ups, restarts and values that are none."""
-    parameters = {"updates": chance.choice((10, 50, 200)), "share": chance.choice((0.0625, 0.0625, 0.25, 0.01)), **common.shared(chance, common_modes())}
+    parameters = {"updates": chance.choice((10, 50, 200)), "share": chance.choice((0.0625, 0.0625, 0.25, 0.01)),
+                  "zero_updates": chance.choice((1, 5, 20, 20)), **common.shared(chance, common_modes())}
     if chance.random() < 0.1:
         parameters["tensor_regex"] = ["rate$"]
     names = chance.choice((["learning_rate"], ["learning_rate"], ["learning_rate", "judge.learning_rate", "my_learning_rates"], ["learning_rate", "lr"]))
@@ -259,7 +260,7 @@ def learning_rate_decay(chance):
 
     def fill(worker, mode, step):
         rate = rates[min(worker.global_step, len(rates) - 1)]
-        if changed and newest.get((worker.rank, mode)) == rate:
+        if changed and newest.get((worker.rank, mode)) == rate and not (rate == 0 and step % 10 == 0):  # as the hook sends it
             return
         newest[worker.rank, mode] = rate
         worker.scalars(*((name, odd(chance, rate if name != "judge.learning_rate" else 0.1, often), "other") for name in names))

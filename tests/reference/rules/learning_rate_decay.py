@@ -1,12 +1,12 @@
 """learning_rate_decay (docs/rules/learning_rate_decay.md): a rate that decays geometrically to `share` of its largest while all updates,
-those to come among them, are worth fewer than `updates` at the largest. Everything is computed anew from all values until now."""
+those to come among them, are worth fewer than `updates` at the largest; or one that has been 0 for `zero_updates`. Everything is computed anew from all values until now."""
 import math
 import re
 
 from tests.reference.history import value
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, selects, wants
 
-DEFAULTS = {"updates": 50, "share": 0.0625}
+DEFAULTS = {"updates": 50, "share": 0.0625, "zero_updates": 20}
 TOCSIN = {}
 NEW = True  # no counterpart in the original
 EVEN = 1.5
@@ -35,6 +35,9 @@ def worth(points, end):
 def judge(p, points):
     if max(rate for _, rate in points) == 0:
         return OK
+    zeros = next(count for count, (_, rate) in enumerate([*reversed(points), (0, 1)]) if rate > 0)
+    if 0 < zeros < len(points) and any(rate > 0 for _, rate in points[:-zeros]) and points[-1][0] - points[-zeros][0] >= p["zero_updates"]:
+        return HIT
     places = decay(p, points)
     if places is None:
         return OK

@@ -78,6 +78,36 @@ TEST(LearningRateDecay, AWarmUpIsNoPartOfTheDecay) {
             60);
 }
 
+TEST(LearningRateDecay, TellsOfUpdatesAtARateOfZero) {
+  RateJob job;
+  // A linear schedule of 15 epochs that steps at each update; the hook sends a rate of 0 again with each capture.
+  EXPECT_EQ(job.run(16, [](double at) { return 0.001 * std::max(0.0, 1 - at / 15); }), -1);
+  EXPECT_EQ(job.log(20, 0), "learning_rate: ok");
+  EXPECT_EQ(job.log(30, 0), "learning_rate: ok");
+  EXPECT_EQ(job.log(40, 0), "learning_rate: hit");
+  const Finding& found = job.rule.told.front().finding;
+  EXPECT_EQ(found.observed.value, 25);
+  EXPECT_EQ(found.first_step, 15);
+  EXPECT_EQ(found.summary,
+            "learning_rate is 0 since step 15, and training goes on: 25 updates until step 40 have "
+            "changed nothing.");
+  EXPECT_EQ(job.log(41, 0.001), "learning_rate: ok");
+}
+
+TEST(LearningRateDecay, AWarmUpFromZeroAndTheLastStepsOfAScheduleAreNoSuchRates) {
+  RateJob warm;
+  for (std::int64_t step = 0; step < 100; step += 10) {
+    EXPECT_EQ(warm.log(step, 0), "learning_rate: ok") << "it was never above";
+  }
+  EXPECT_EQ(RateJob().run(200, [](double at) { return std::max(0.0, 1 - at / 190); }), -1);
+  RateJob restarts;
+  for (std::int64_t step = 0; step < 300; ++step) {
+    EXPECT_EQ(restarts.log(step, step % 60 < 50 ? 1 : 0), "learning_rate: ok");
+  }
+  EXPECT_EQ(RateJob("{zero_updates: 5}").run(60, [](double at) { return at < 30 ? 1 : 0; }), -1)
+      << "sent once";
+}
+
 TEST(LearningRateDecay, ARateThatRisesAgainIsJudgedAnew) {
   RateJob job;
   EXPECT_EQ(job.run(24, [](double at) { return std::pow(0.9, at); }), -1);
