@@ -4,9 +4,9 @@
 // Reads   min, max and n of tensors with role weight and two dimensions or more that are larger than 1.
 // Window  one step of one tensor, worker and mode; judged on arrival.
 // Fires   min = max for more than 64 elements (min_elements 65). All zeros, and all ones of three
-//         dimensions: at the second saved step without a change, since layers that start so on purpose
-//         (adapters, residual branches; gains of a normalisation over channels and points) are moved
-//         by the first update.
+//         dimensions: at the second saved step without a change, 10 updates after the first. Layers start so
+//         on purpose (adapters, residual branches, heads; gains of a normalisation over channels and points): they
+//         get their first gradient when what stands behind them has moved, and a warm-up may begin at a rate of 0.
 // Quiet   for parameters that are not trained, for tensors with NaN or Inf, for vectors that are
 //         written as [n, 1, 1]: scales, biases; and beside a weight of the same shape in the same module whose
 //         values differ (means beside spreads, directions beside sizes), where both are in one record.
@@ -23,6 +23,9 @@ namespace {
 
 struct IdenticalParameters {
   static constexpr std::span<const std::string_view> kKinds{};
+
+  /// Updates after which a zero start is over: two or three branches that begin at zero behind each other.
+  static constexpr std::int64_t kStart = 10;
 
   struct Config {
     std::uint64_t min_elements = 65;
@@ -56,9 +59,12 @@ struct IdenticalParameters {
     }
     if (name != nullptr && is_told_apart(*name, batch)) return kInsufficient;
     const bool gain = row.min() == 1 && name != nullptr && name->shape.size() == kGainRank;
-    if (row.zero() != row.count() && !gain) return hit();
+    if (row.zero() != row.count() && !gain) {
+      state.meant = 0;
+      return hit();
+    }
     if (state.meant++ == 0) state.since = batch.step;
-    return state.meant >= 2 ? hit() : kInsufficient;
+    return state.meant >= 2 && distance(batch.step, state.since) >= kStart ? hit() : kInsufficient;
   }
 
   static bool is_told_apart(const Name& name, const RowBatch& batch) {
@@ -101,7 +107,7 @@ RuleDescriptor identical_parameters() {
           .needs = "collection weights",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "3",
+          .version = "4",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_row_rule<IdenticalParameters>};
 }

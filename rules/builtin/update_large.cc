@@ -18,7 +18,7 @@
 //           |W| fell by `shrinks` (0.005) per step or faster, in 4 saves in a row, and by a fifth in these; of 16
 //           elements or more: at that pace two thirds are gone in 200 steps, and no step is remembered for longer
 // Quiet   for parameters that are not trained, empty tensors, and but for the last two without the
-//         statistics; but for these also while the worker's training loss falls surely (loss_course.h) since the
+//         statistics; but for `withered` also while the worker's training loss falls surely (loss_course.h) since the
 //         moves began: a table that starts at zero, a layer on its way out of a saddle. `while_falling`.
 // Source  our own; docs/rules/update_large.md. weight_update_ratio's limit of ten times the norm is
 //         passed by training that has long been lost, and a schedule that goes wrong or a checkpoint
@@ -123,7 +123,8 @@ struct UpdateLarge {
     if (row.count() == 0 || (row.meta() & core::meta::kNotTrainable) != 0) return kNotApplicable;
     const Verdict moved = move(cfg, state, row, batch);
     const bool withered = withers(cfg, state, row, batch.step);
-    const bool shrinks = falls(cfg, state, row, batch.step);
+    const bool shrinks =
+        falls(cfg, state, row, batch.step) && !learning_since(cfg, batch, state.fell_since);
     if (moved.outcome == EvaluationOutcome::hit || !(withered || shrinks)) return moved;
     state.sign = withered ? Sign::withered : Sign::shrinks;
     return hit();
@@ -189,6 +190,10 @@ struct UpdateLarge {
     const std::int64_t since = state.sign == Sign::again    ? state.since
                                : state.sign == Sign::faster ? state.faster_since
                                                             : state.from;
+    return learning_since(cfg, batch, since);
+  }
+
+  static bool learning_since(const Config& cfg, const RowBatch& batch, std::int64_t since) {
     return !cfg.while_falling && batch.losses != nullptr && batch.losses->fallen_since(since);
   }
 
@@ -334,7 +339,7 @@ RuleDescriptor update_large() {
       .needs = "collection weights with statistic delta",
       .presets = "",
       .severity = core::Severity::warning,
-      .version = "7",
+      .version = "8",
       .groups = group::kDefault | group::kPyTorch,
       .read = &read_row_rule<UpdateLarge>};
 }

@@ -13,7 +13,8 @@
 //         where the learning rate is 0 but was not always, and where it is so small that rounding
 //         takes an update of the usual size, for a tenth of the run at most, and where all elements are
 //         of one size and both signs, as weights that are clipped to a limit are, or where the update has
-//         become small by and by, each at least a tenth of the one before; from_zero, since
+//         become small by and by, each at least a tenth of the one before, and in the first 10 updates where it has not
+//         moved yet (behind a branch that begins at zero there is no gradient); from_zero, since
 //         layers are set to zero on purpose and no ratio to nothing means anything.
 // Source  Amazon SageMaker Debugger, WeightUpdateRatio; docs/rules/weight_update_ratio.md. The norm
 //         (L2 of the whole tensor, older value below) is our reading of it.
@@ -56,6 +57,8 @@ struct WeightUpdateRatio {
   static constexpr std::span<const std::string_view> kKinds = kUpdateKinds;
   static constexpr TensorUse kTensorUse = TensorUse::several;  // the scalar learning_rate
   static constexpr std::int64_t kMost = 256;                   // saved steps that are remembered
+  /// Updates in which a tensor behind branches that begin at zero may get no gradient.
+  static constexpr std::int64_t kZeroStart = 10;
   static constexpr std::int64_t kWarmUp = 5;  // first steps: a warm-up may begin with a rate of 0
   // An update of fewer resolutions than this, of the norm and per step, may be lost to rounding: a
   // half of one is where all of it is. The rest is for gradients that differ between saves.
@@ -274,7 +277,10 @@ struct WeightUpdateRatio {
         verdict.outcome == EvaluationOutcome::hit && verdict.kinds == 1U << kTooSmall;
     if (known) state.small = small ? state.small + 1 : 0;
     const bool turns = count == 1 && state.small < kStands;
-    if (small && cfg.per_step && (turns || at_limits(row) || fades(state))) verdict = kInsufficient;
+    const bool begins = !(state.last > 0) && batch.step < kZeroStart;
+    if (small && cfg.per_step && (turns || begins || at_limits(row) || fades(state))) {
+      verdict = kInsufficient;
+    }
     if (verdict.outcome == EvaluationOutcome::ok) state.last = state.ratio;
     state.count = count;
     state.shape = shape;
@@ -381,7 +387,7 @@ RuleDescriptor weight_update_ratio() {
               "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},
-          .version = "7",
+          .version = "8",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_windowed_row_rule<WeightUpdateRatio>};
 }

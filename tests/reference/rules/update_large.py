@@ -34,7 +34,7 @@ def moves(history):
     return [delta / before for delta, before, _ in history if before != 0 and math.isfinite(delta / before)]
 
 
-def goes(p, norms, row):
+def goes(p, norms, row, learning_since):
     """`norms`: (step, norm) of the tensor so far; this row's is added. Whether next to nothing of it is left, or it goes that way."""
     norm = columns.l2(row.columns)
     if not math.isfinite(norm) or row.columns["count"] < 16:
@@ -48,15 +48,19 @@ def goes(p, norms, row):
         if not after < before * (1 - p["shrinks"]) ** (step - since):
             break
         falls += 1
-    return falls >= 4 and norm < 0.8 * norms[-falls - 1][1]
+    since, before = norms[-falls - 1]
+    return falls >= 4 and norm < 0.8 * before and not learning_since(since)
 
 
 def judge(p, known, norms, pace, row, history):
     """What the moves come to, and what is left of the tensor."""
+    def learning_since(step):
+        return not p["while_falling"] and losses.fallen_since(losses.before(history, row), step)
+
     outcome, since = moved(p, known, pace, row)
-    if outcome == HIT and not p["while_falling"] and losses.fallen_since(losses.before(history, row), since):
+    if outcome == HIT and learning_since(since):
         outcome = INSUFFICIENT
-    return HIT if outcome != NOT_APPLICABLE and goes(p, norms, row) else outcome
+    return HIT if outcome != NOT_APPLICABLE and goes(p, norms, row, learning_since) else outcome
 
 
 class Pace:

@@ -71,7 +71,8 @@ def judge(p, tensor, row):
         return outcome, kinds
     tensor.small = tensor.small + 1 if kinds == ("too_small",) else 0
     if p["preset"] == "tocsin" and kinds == ("too_small",):
-        if at_limits(row) or (row.columns["count"] == 1 and tensor.small < 3):
+        begins = not tensor.last and row.step < 10  # behind a branch that starts at zero
+        if begins or at_limits(row) or (row.columns["count"] == 1 and tensor.small < 3):
             return INSUFFICIENT, ()
         if tensor.last and 10 * r >= tensor.last:
             outcome, kinds, tensor.last = INSUFFICIENT, (), r
