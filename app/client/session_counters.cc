@@ -50,6 +50,7 @@ ValueMap Session::counters() const {
            {"global", steps[0]}, {"train", steps[1]}, {"eval", steps[2]}, {"predict", steps[3]}}},
       {"sampled_steps_total", capture_.sampled_steps()},
       {"rows_total", frames_.rows()},
+      {"scalar_rows_total", frames_.scalar_rows()},
       {"frames_total", frames_.frames()},
       {"errors_total", frames_.errors()},
       {"hook_seconds_total", static_cast<double>(capture_.cost().count()) * 1e-9},

@@ -13,7 +13,9 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import _client, _stacks
 from ._contain import Errors
+from ._process import say
 from ._traces import Traces
+from .adapters import torch_left_out
 
 PERIOD = 1.0  # seconds
 # Seconds of standstill, and how many times the longest pause so far, unless TOCSIN_STACKS_AFTER gives seconds.
@@ -34,6 +36,7 @@ class Standing:
         self._end = threading.Event()
         self._promised = 0.0
         self._traces = Traces(client, errors, sink)
+        self._left_out = torch_left_out.LeftOut(sink)
         # By ``args.kind``: called with the command, its args, and ``answer(phase, **more)``.
         self._jobs: Dict[str, Callable[[Dict[str, Any], Dict[str, Any], Answer], None]] = {
             "stacks": self._asked, "trace": self._traces.ordered}
@@ -72,6 +75,7 @@ class Standing:
             try:
                 now = time.monotonic()
                 self._look_for_commands()
+                self.look_at_updates()
                 if self._watchdog is not None:
                     self._watchdog.look(self)
                 newest = self._moved()
@@ -85,6 +89,13 @@ class Standing:
                     self.tell(int(now - since))
             except Exception as error:  # noqa: BLE001
                 self._errors.add("stacks", error)
+
+    def look_at_updates(self) -> None:
+        """Says, once, that updates are left out: an issue ``training_preflight``, and a line on stderr."""
+        finding = self._left_out.look(self._client.counters())
+        if finding is not None:
+            self._say(finding)
+            say(torch_left_out.sentence(finding))
 
     def tell(self, seconds: int, threads: Optional[Any] = None) -> None:
         """As a record of the run: an issue ``worker_stands_still``."""

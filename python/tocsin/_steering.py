@@ -7,7 +7,7 @@ from ._process import say
 
 _WRONG_CALLS = {
     "no_step_end": "values were logged again and again in one step that nobody ended: call hook.step() once per update, or give "
-                   "watch() the optimizer",
+                   "watch() the optimizer; if it has it, the optimizer makes no updates",
     "empty_steps": "thousands of steps were ended per second with nearly nothing in them: hook.step() belongs once per update",
 }
 

@@ -385,6 +385,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         commands = self._commands
         try:
             self.standing.stop()
+            self.standing.look_at_updates()
             self.sink.finalize()
             self.sink.close()
             commands.checkpoint_done()

@@ -25,6 +25,11 @@ std::string listed(const Value& finding, std::int64_t count) {
   return out;
 }
 
+std::int64_t names_in(const Value& finding) {
+  const auto* names = core::as<ValueList>(core::find(finding, "names"));
+  return names == nullptr ? 0 : static_cast<std::int64_t>(names->size());
+}
+
 // One sentence; empty for a kind that this version does not know.
 std::string sentence_of(const Value& finding) {
   const std::string kind = core::text_at(finding, "kind");
@@ -75,7 +80,18 @@ std::string sentence_of(const Value& finding) {
   if (kind == "no_step_end") {
     return std::to_string(count) +
            " values were logged in one step that nobody ends: call hook.step() once per "
-           "update, or give watch() the optimizer.";
+           "update, or give watch() the optimizer; if it has it, the optimizer makes no updates.";
+  }
+  if (kind == "updates_left_out") {
+    return "The optimizer of " + model + " has made no update while " + std::to_string(count) +
+           " values were logged: gradients are not finite, and a gradient scaler leaves out every "
+           "such update" +
+           listed(finding, names_in(finding)) + ".";
+  }
+  if (kind == "parts_in_eval") {
+    return std::to_string(count) + " of the dropouts of " + model + are +
+           " in eval state while it trains (was train() called on what from_pretrained() gives?)" +
+           listed(finding, count) + ".";
   }
   if (kind == "empty_steps") {
     return std::to_string(count) +

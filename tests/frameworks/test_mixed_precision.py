@@ -115,3 +115,25 @@ def test_the_same_value_in_gradients_that_are_used_is_found(out, judged):
     train(model, optimizer, torch.amp.GradScaler("cpu", enabled=False), hook, 12, overflow_at=(7,))
     hook.close()
     assert "exploding_tensor" in fired()
+
+
+@pytest.mark.parametrize("late", [0, 40])
+def test_a_scaler_that_leaves_out_every_update_is_told(out, capfd, late):
+    """A root at 0: its gradient is NaN whatever the scale, and the loss stays finite."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(6, 4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.001)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 14)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for step in range(100):
+        optimizer.zero_grad()
+        z = model(torch.randn(16, 6))
+        loss = (((z[:, None] - z[None]) ** 2).sum(-1) + (0.0 if step >= late else 1e-6)).sqrt().mean()
+        scaler.scale(loss).backward()
+        hook.log(loss=loss)
+        scaler.step(optimizer)
+        scaler.update()
+    hook.close()
+    [finding] = [one for record in Telemetry(out).lifecycles("preflight") for one in record["findings"]]
+    assert finding["kind"] == "updates_left_out" and finding["names"] == ["weight", "bias"] and math.isfinite(float(loss))
+    assert "has made no update while" in capfd.readouterr().err

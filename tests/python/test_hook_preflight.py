@@ -306,3 +306,49 @@ def test_attention_drops_by_a_setting_of_its_own(out):
     model = Attends()
     told = settled(out, model, torch.optim.Adam(model.parameters()))
     assert [(one["kind"], one["names"]) for one in told if one["kind"] == "dropout_high"] == [("dropout_high", ["attention"])]
+
+
+class Bodied(torch.nn.Module):
+    """A body as from_pretrained() gives it, and a fresh head."""
+
+    def __init__(self, frozen=False, batch_norm=False):
+        super().__init__()
+        inner = torch.nn.Sequential(torch.nn.Dropout(0.1), torch.nn.Linear(4, 4))
+        self.body = torch.nn.Sequential(torch.nn.Linear(6, 4), inner, *([torch.nn.BatchNorm1d(4)] if batch_norm else []))
+        self.head = torch.nn.Linear(4, 2)
+        self.body.requires_grad_(not frozen)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def silent(out, model, steps=4):
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.requires_grad])
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(model, optimizer, hook, steps=steps)
+    hook.close()
+    return [(one["kind"], one["names"]) for one in findings(out) if one["kind"] == "parts_in_eval"]
+
+
+def test_a_body_that_trains_in_its_eval_state_is_told(out, capfd):
+    model = Bodied()
+    model.body.eval()
+    assert silent(out, model) == [("parts_in_eval", ["body.1.0"])]
+    assert "1 of the dropouts of Bodied is in eval state while it trains" in capfd.readouterr().err
+
+
+def test_a_single_dropout_that_was_switched_off_is_told(out):
+    model = Bodied()
+    model.body[1][0].eval()
+    assert silent(out, model) == [("parts_in_eval", ["body.1.0"])]
+
+
+@pytest.mark.parametrize("make", [lambda: Bodied(), lambda: Bodied(frozen=True), lambda: Bodied(batch_norm=True)],
+                         ids=["in train state", "frozen", "batch norm"])
+def test_parts_that_may_well_be_in_eval_state(out, make):
+    model = make()
+    if model.body[0].weight.requires_grad is False:
+        model.body.eval()
+    elif len(model.body) == 3:
+        model.body[2].eval()  # statistics that are kept: usual when batches are small
+    assert silent(out, model) == []

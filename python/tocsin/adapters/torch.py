@@ -154,6 +154,10 @@ class TorchAdapter:
         """Of the parameters that it updates, as they are published."""
         return [name for name, _ in self._named_parameters()]
 
+    def named_parameters(self) -> List[Tuple[str, Any]]:
+        """The parameters that it updates, by the names under which they are published."""
+        return self._named_parameters()
+
     def prefix(self) -> str:
         return self._prefix
 
@@ -359,6 +363,8 @@ class TorchAdapter:
         scaling = self._scaling
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
+        if self._rate == 0:  # said once, it would be one value: nobody could tell how long it lasts
+            self._sink.publish_scalar(self._rate_name, 0.0)
         self._memory.sample(self._optimizer(), self._named_parameters)
         self._capture.sample(scaling, flags)
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from ..sink import Sink
 from .torch_fresh import FrozenFresh, mark
 from .torch_kept import KeptGradient
-from .torch_settings import betas_swapped, decay_negative, dropouts
+from .torch_settings import betas_swapped, decay_negative, dropouts, dropouts_in_eval
 from .torch_state import state_matters
 from .torch_zero import held
 
@@ -27,6 +27,7 @@ class Preflight:
         self._evaluating = True
         self._kept = KeptGradient()
         self._dropouts: List[str] = []
+        self._silent: Optional[List[str]] = None  # dropouts in eval state, at each update so far
         self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
 
     def look(self, model: Any, optimizer: Any) -> bool:
@@ -42,6 +43,8 @@ class Preflight:
                             if parameter.requires_grad and id(parameter) not in own}
         if self._updates == 0:
             self._dropouts = dropouts(model)
+        silent = dropouts_in_eval(model, {id(parameter) for parameter in trainable(optimizer)}) if self._silent != [] else []
+        self._silent = silent if self._silent is None else [name for name in self._silent if name in silent]
         self._kept.update(optimizer, trainable(optimizer))
         self._updates += 1
         return self._updates >= UPDATES
@@ -103,6 +106,9 @@ class Preflight:
         if self._dropouts:
             find("dropout_high", self._dropouts, len(self._dropouts), f"{len(self._dropouts)} of the dropouts of {what} drop nine tenths "
                  "and more of what they are given (is it the share to keep?)")
+        if self._silent:
+            find("parts_in_eval", self._silent, len(self._silent), f"{len(self._silent)} of the dropouts of {what} "
+                 f"{_are(self._silent)} in eval state while it trains (was train() called on what from_pretrained() gives?)")
         if self._evaluating:
             find("eval_mode", [], 0, f"{what} is trained in its eval state")
         if told or words:

@@ -1,7 +1,7 @@
 """Settings that are hardly ever meant: seen once, before anything is lost by them."""
 
 import math
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
 _DROPS_MOST = 0.9  # where a tenth was to be dropped: other libraries ask for the share that is kept
 
@@ -38,3 +38,33 @@ def dropouts(model: Any) -> List[str]:
         if isinstance(share, float) and share >= _DROPS_MOST and module.training:
             found.append(name or type(module).__name__)
     return found
+
+
+def dropouts_in_eval(model: Any, updated: Set[int]) -> List[str]:
+    """Names of the dropouts that drop nothing although the model trains, in parts whose parameters are updated: a body that
+    ``from_pretrained()`` gives is in its eval state, and who trains it must call ``train()``. A frozen part may well be so.
+    ``updated``: id() of the parameters that the optimizer holds."""
+    if model is None or not model.training:
+        return []
+    modules = dict(model.named_modules())
+    found = []
+    for name, module in modules.items():
+        if _drops(module) and not module.training:
+            path, part = name.split("."), module
+            for depth in range(1, len(path)):  # the outermost part that is in its eval state
+                outer = modules.get(".".join(path[:depth]))
+                if outer is not None and not outer.training:
+                    part = outer
+                    break
+            if part is module and len(path) > 1:
+                part = modules.get(".".join(path[:-1]), module)
+            if any(id(parameter) in updated for parameter in part.parameters()):
+                found.append(name)
+    return found
+
+
+def _drops(module: Any) -> bool:
+    share = getattr(module, "p", None) if "dropout" in type(module).__name__.lower() else None
+    if share is None and type(module).__name__ == "MultiheadAttention":
+        share = getattr(module, "dropout", None)
+    return isinstance(share, float) and share > 0

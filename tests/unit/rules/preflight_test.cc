@@ -31,6 +31,8 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"decay_negative","model":"Net","count":1,"names":["-0.01"]},)"
       R"({"kind":"frozen_fresh","model":"Net","count":2,"names":["body.weight","body.bias"]},)"
       R"({"kind":"dropout_high","model":"Net","count":1,"names":["drop"]},)"
+      R"({"kind":"updates_left_out","model":"Net","count":40,"names":["a","b","c","d","e","f","g"]},)"
+      R"({"kind":"parts_in_eval","model":"Net","count":2,"names":["body.2","body.5"]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
@@ -50,6 +52,10 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "not loaded?): body.weight, body.bias. "
       "1 of the dropouts of Net drop nine tenths and more of what they are given (is it the share "
       "to keep?): drop. "
+      "The optimizer of Net has made no update while 40 values were logged: gradients are not "
+      "finite, and a gradient scaler leaves out every such update: a, b, c, d, e and 2 more. "
+      "2 of the dropouts of Net are in eval state while it trains (was train() called on what "
+      "from_pretrained() gives?): body.2, body.5. "
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());

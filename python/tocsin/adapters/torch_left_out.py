@@ -1,0 +1,71 @@
+"""Updates that are left out: a loop computes losses and gradients, and its optimizer is not called any more.
+
+``GradScaler`` does not call an ordinary optimizer after an overflow. It lowers the scale until the gradients are finite: where they are
+NaN whatever the scale, no update is made for the rest of the run, while the loss stays as it is. A step of the hook is an update, so
+nothing is captured then that a rule could judge. Looked at from the thread that says where the process stands, never in the loop.
+"""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from .torch_names import local
+
+# Losses without an update. A scale of 2^16 is halved at most this often before float16 holds what it is multiplied with.
+LEAST = 16
+TIMES = 8  # and of the values that an update has otherwise: micro-batches may each log one
+MOST_ELEMENTS = 1 << 20  # that one look reads
+_MAX_NAMES = 20
+
+
+class LeftOut:
+    """Of one hook. ``look()`` is called once a second, and once at the end."""
+
+    def __init__(self, sink: Any) -> None:
+        self._sink = sink
+        self._told = False
+        self._steps = -1
+        self._since = 0  # values that had been logged when the newest step ended
+
+    def look(self, counters: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+        """A finding (docs/wire.md, ``preflight``), once; else None. ``counters``: of the library."""
+        if self._told:
+            return None
+        steps, values = int(counters.get("global_step", 0)), int(counters.get("scalar_rows_total", 0))
+        if steps != self._steps:
+            self._steps, self._since = steps, values
+            return None
+        count = values - self._since
+        usual = self._since / steps if steps > 0 else 1.0
+        if count < max(LEAST, TIMES * usual):
+            return None
+        for adapter in self._sink.adapters():
+            model, names = _without_finite_gradients(adapter)
+            if names:
+                self._told = True
+                return {"kind": "updates_left_out", "model": model, "count": count, "names": names[:_MAX_NAMES]}
+        return None
+
+
+def sentence(finding: Dict[str, Any]) -> str:
+    """For the person at the terminal."""
+    names = finding["names"]
+    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return (f"the optimizer of {finding['model']} has made no update while {finding['count']} values were logged: gradients are not "
+            f"finite, and a gradient scaler leaves out every such update: {shown}")
+
+
+def _without_finite_gradients(adapter: Any) -> Tuple[str, List[str]]:
+    """(class of the model, names of parameters whose gradients are not finite). The loop may clear them at the same time."""
+    parts = getattr(adapter, "parts", None)
+    named = getattr(adapter, "named_parameters", None)
+    if parts is None or named is None or parts()[1] is None:
+        return "", []
+    left, found = MOST_ELEMENTS, []
+    for name, parameter in named():
+        gradient = getattr(parameter, "grad", None)
+        if gradient is None or gradient.is_sparse or not gradient.is_floating_point() or gradient.numel() > left:
+            continue
+        left -= gradient.numel()
+        if not bool(local(gradient).detach().isfinite().all()):
+            found.append(name)
+    model = parts()[0]
+    return ("the model" if model is None else type(model).__name__), found
