@@ -15,6 +15,7 @@ using Phase = LoopPartition::Phase;
 
 constexpr core::Duration kTickEvery = 100ms;
 constexpr core::Duration kAheadFor = 100ms;  // at most, before what went ahead is committed behind
+constexpr core::Duration kProof = 3s;        // of reading without a failure, after one
 constexpr core::Duration kGrace = 5s;        // at the end, for what was begun outside
 
 }  // namespace
@@ -61,6 +62,7 @@ core::Status TopicLoop::Impl::open() {
   auto opened = ports_.transport->source(std::move(source));
   if (!opened) return opened.error();
   source_.set(std::move(*opened));
+  opened_ = clock_.monotonic();
   if (!wiring_.writes) return core::ok();
   ingest::PublisherOptions publisher;
   publisher.writer = wiring_.writer;
@@ -179,7 +181,9 @@ void TopicLoop::Impl::read(milliseconds longest) {
     read_backoff_ = {};
     polled_ = true;
     damaged_ = false;
-    if (partitions_.all_live()) needs_proof_ = false;
+    // An empty answer proves nothing at once: the journal looks behind its position once a second.
+    const bool proves = *polled > 0 || clock_.monotonic() - opened_ >= kProof;
+    if (proves && partitions_.all_live()) needs_proof_ = false;
   } else {
     judge_failed_poll(polled.error(), before);
   }

@@ -93,6 +93,7 @@ class TopicLoop::Impl final : private core::AssignmentListener {
   bool assigned_ = false;       // we were told what is ours, maybe nothing
   bool moved_ = false;          // records were handled since the last commit began
   bool polled_ = false;         // since the last tick, with success
+  core::Duration opened_{};     // steady
   bool needs_proof_ = false;    // it failed: ready once a poll of all that is live has succeeded
   bool damaged_ = false;        // the last poll found a damage that it does not get past
   std::size_t since_take_ = 0;  // records handled since the stage was asked for its output
