@@ -26,7 +26,7 @@ std::vector<std::string_view> words(std::string_view text, std::string_view betw
 }
 
 // Digits only; −1: something else.
-int number(std::string_view text) {
+int digits_of(std::string_view text) {
   int value = -1;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
@@ -40,7 +40,7 @@ std::optional<WallTime> moment(std::string_view year, std::string_view month, st
   const auto name = std::find(kMonths.begin(), kMonths.end(), month);
   const auto time = words(clock, ":");
   if (name == kMonths.end() || time.size() != 3 || clock.size() != 8) return std::nullopt;
-  int of_year = number(year);
+  int of_year = digits_of(year);
   if (year.size() == 2 && of_year >= 0) {
     const int this_year =
         static_cast<int>(chrono::year_month_day(chrono::floor<chrono::days>(now)).year());
@@ -49,10 +49,10 @@ std::optional<WallTime> moment(std::string_view year, std::string_view month, st
   }
   const chrono::year_month_day date{
       chrono::year(of_year), chrono::month(static_cast<unsigned>(name - kMonths.begin()) + 1),
-      chrono::day(static_cast<unsigned>(std::max(number(day), 0)))};
-  const int hour = number(time[0]);
-  const int minute = number(time[1]);
-  const int second = number(time[2]);
+      chrono::day(static_cast<unsigned>(std::max(digits_of(day), 0)))};
+  const int hour = digits_of(time[0]);
+  const int minute = digits_of(time[1]);
+  const int second = digits_of(time[2]);
   const bool sane = of_year >= 1678 && of_year < 2262 && date.ok() && hour >= 0 && hour < 24 &&
                     minute >= 0 && minute < 60 && second >= 0 && second <= 60;
   if (!sane) return std::nullopt;

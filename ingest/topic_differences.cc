@@ -22,9 +22,7 @@ std::optional<std::int64_t> number(const std::string& text) {
   return out;
 }
 
-std::string in_words(std::int64_t milliseconds) {
-  return core::to_text(std::chrono::milliseconds(milliseconds));
-}
+std::string in_words(std::int64_t ms) { return core::to_text(std::chrono::milliseconds(ms)); }
 
 class Comparison {
  public:
@@ -125,8 +123,8 @@ class Comparison {
 
   [[nodiscard]] std::string kept_for() const {
     const std::string* age = have("retention.ms");
-    const auto milliseconds = age == nullptr ? std::nullopt : number(*age);
-    return milliseconds && *milliseconds >= 0 ? in_words(*milliseconds) : "its retention time";
+    const auto ms = age == nullptr ? std::nullopt : number(*age);
+    return ms && *ms >= 0 ? in_words(*ms) : "its retention time";
   }
 
   void age() {

@@ -9,8 +9,8 @@
 namespace tocsin::ingest {
 namespace {
 
-constexpr int kRecordsPerStep = 500;
-constexpr int kStepsPerCall = 20;
+constexpr int kRecordsPerDelete = 500;
+constexpr int kDeletesPerCall = 20;
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 std::string sum_of(const std::string& table, const char* order) {
@@ -121,8 +121,8 @@ core::Status ControlLimit::keep(JournalDatabase& control) {
   log_.debug("control_db_over_its_size", {{"topic", one.topic->name}, {"bytes", *now}});
   const std::string remove = "DELETE FROM " + one.topic->table + " WHERE id IN (SELECT id FROM " +
                              one.topic->table + " WHERE id < " + std::to_string(one.until) +
-                             " ORDER BY id LIMIT " + std::to_string(kRecordsPerStep) + ")";
-  for (int i = 0; i<kStepsPerCall&& * now> bytes_; ++i) {
+                             " ORDER BY id LIMIT " + std::to_string(kRecordsPerDelete) + ")";
+  for (int i = 0; i < kDeletesPerCall && bytes_ < *now; ++i) {
     if (auto removed = control.run(remove.c_str()); !removed) return removed;
     now = used(control);
     if (!now) return now.error();
