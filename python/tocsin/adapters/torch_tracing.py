@@ -23,16 +23,17 @@ def looking() -> Callable[[Any], bool]:
     mode = getattr(torch._C, "_get_dispatch_mode", _nothing)
     keys = [getattr(torch._C._TorchDispatchModeKey, name) for name in _MODES
             if hasattr(torch._C._TorchDispatchModeKey, name)] if hasattr(torch._C, "_TorchDispatchModeKey") else []
-    modes_on = getattr(torch._C, "_len_torch_dispatch_stack", _none)
+    modes_on, tensor = getattr(torch._C, "_len_torch_dispatch_stack", _none), torch.Tensor
 
     def asked(given: Any) -> bool:
-        if compiling():
-            return True
-        if tracing() is not None or transformed() is not None:
+        if compiling() or tracing() is not None or transformed() is not None:
             return True
         if modes_on() and any(mode(key) is not None for key in keys):
             return True
-        return isinstance(given, (list, tuple)) and any(map(_is_stand_in, given))
+        for value in given if type(given) is tuple else ():
+            if value.is_meta if type(value) is tensor else _stands_for_one(value):
+                return True
+        return False
 
     return asked
 
@@ -49,10 +50,8 @@ def on_whose_behalf() -> bool:
     return False
 
 
-def _is_stand_in(value: Any) -> bool:
+def _stands_for_one(value: Any) -> bool:
     kind = type(value)
-    if kind.__module__ == "torch":  # a plain tensor
-        return bool(getattr(value, "is_meta", False))
     return kind.__name__ in _STAND_INS and kind.__module__.startswith("torch.")
 
 
