@@ -6,14 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
-#ifndef P_PIDFD
-#define P_PIDFD 3  // since Linux 5.4; older headers lack the name
-#endif
+#include "collectors/process_exit.h"
 
 namespace tocsin::collectors {
 namespace {
@@ -25,40 +21,16 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// Field 22 of /proc/<pid>/stat; the second field may hold blanks and parentheses. A process that
-// has ended and is not waited for yet still has its time.
-std::optional<std::int64_t> start_ticks(std::int64_t pid) {
-  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::string_view left = std::string_view(stat).substr(name_end + 1);
-  for (int field = 3; field <= 22; ++field) {
-    const std::size_t begin = left.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return std::nullopt;
-    left.remove_prefix(begin);
-    const std::size_t end = std::min(left.find(' '), left.size());
-    if (field == 22) {
-      std::int64_t ticks = 0;
-      std::from_chars(left.data(), left.data() + end, ticks);
-      return ticks;
-    }
-    left.remove_prefix(end);
-  }
-  return std::nullopt;
-}
+// A process that has ended and is not waited for yet still has its time.
+std::optional<std::int64_t> start_ticks(std::int64_t pid) { return stat_field(pid, 22); }
 
-// Only of a child; leaves the child to be waited for.
-void read_status(int descriptor, Death& death) {
-  siginfo_t info{};
-  if (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(descriptor), &info,
-             WEXITED | WNOHANG | WNOWAIT) != 0 ||
-      info.si_pid == 0) {
-    return;
-  }
-  if (info.si_code == CLD_EXITED) {
-    death.exit_code = info.si_status;
+void read_status(const EndedProcess& process, Death& death) {
+  const auto status = wait_status(process);
+  if (!status) return;
+  if (WIFSIGNALED(*status)) {
+    death.signal = WTERMSIG(*status);
   } else {
-    death.signal = info.si_status;
+    death.exit_code = WEXITSTATUS(*status);
   }
 }
 
@@ -154,7 +126,7 @@ std::vector<Death> ProcessWatch::poll() {
                                                                   entry.process.pid_start);
     if (!ended) continue;
     Death death{entry.worker, entry.process.pid, std::nullopt, std::nullopt};
-    if (entry.descriptor >= 0) read_status(entry.descriptor, death);
+    read_status({entry.descriptor, entry.process.pid, entry.process.pid_start}, death);
     entry.told = true;
     release(entry);
     out.push_back(std::move(death));

@@ -32,7 +32,7 @@ struct WatchedProcess {
 struct Death {
   WatchedWorker worker;
   std::int64_t pid = 0;
-  /// Of its own children a process learns how they ended; of others only that they did.
+  /// How it ended, where that can be known (process_exit.h); else neither. A signal: of children.
   std::optional<int> exit_code;
   std::optional<int> signal;
 };

@@ -1,5 +1,6 @@
 """Ranks that are children of a process of Python: each ends as it ended, with its last step, however it was started."""
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -233,3 +234,25 @@ for rank in ranks: rank.join()
     assert {event["rule"] for event in one.all("issue_fired")} == told
     if way != "killed":
         assert sorted(telemetry.steps()) == sorted(2 * list(range(STEPS)))
+
+
+def test_the_agent_knows_how_a_child_ended_that_said_nothing(server, tmp_path):
+    """Its own end was taken from it; its parent does not wait for it yet."""
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    path = tmp_path / "ranks.py"
+    path.write_text(TRAIN + """
+import ctypes
+pid = os.fork()
+if pid == 0:
+    train().flush(5)
+    ctypes.CDLL(None)._exit(0)
+time.sleep(60)
+""")
+    parent = subprocess.Popen([sys.executable, str(path)], env=environment(tmp_path / "journal"))
+    try:
+        one.wait_for("job_ended", outcome="completed")
+        assert one.all("issue_fired") == []
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()

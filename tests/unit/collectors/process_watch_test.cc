@@ -141,34 +141,98 @@ TEST(ProcessWatch, ChildsExitCodeIsKnownAndLeftToWhoWaitsForIt) {
   EXPECT_EQ(told.exit_code, 3);
 }
 
-TEST(ProcessWatch, StrangersDeathHasNoCode) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  // A grandchild: its parent is gone, so nobody here is its parent.
-  const pid_t between = fork();
-  if (between == 0) {
-    const pid_t stranger = fork();
-    if (stranger == 0) {
+/// A grandchild, so that nobody here is its parent, which waits for it when it is told to.
+class Stranger {
+ public:
+  Stranger() {
+    int told[2];
+    EXPECT_EQ(pipe(told), 0);
+    EXPECT_EQ(pipe(go_), 0);
+    parent_ = fork();
+    if (parent_ == 0) {
+      signal(SIGTERM, SIG_DFL);
+      close(go_[1]);
+      const pid_t stranger = fork();
+      unsigned char code = 0;
+      if (stranger == 0) {
+        if (::read(go_[0], &code, 1) != 1) pause();
+        _exit(code);
+      }
+      (void)!::write(told[1], &stranger, sizeof stranger);
+      raise(SIGSTOP);  // until it may wait for the other
+      waitpid(stranger, nullptr, 0);
+      (void)!::write(told[1], &stranger, sizeof stranger);
       pause();
-      _exit(0);
     }
-    (void)!::write(ends[1], &stranger, sizeof stranger);
-    _exit(0);
+    EXPECT_EQ(::read(told[0], &pid_, sizeof pid_), static_cast<ssize_t>(sizeof pid_));
+    waitpid(parent_, nullptr, WUNTRACED);
+    told_ = told[0];
+    close(told[1]);
   }
-  pid_t stranger = 0;
-  ASSERT_EQ(::read(ends[0], &stranger, sizeof stranger), static_cast<ssize_t>(sizeof stranger));
-  waitpid(between, nullptr, 0);
+  ~Stranger() {
+    kill(pid_, SIGKILL);
+    kill(parent_, SIGKILL);
+    waitpid(parent_, nullptr, 0);
+    close(told_);
+    close(go_[0]);
+    close(go_[1]);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  void exit_with(unsigned char code) const { (void)!::write(go_[1], &code, 1); }
+  void kill_it() const { kill(pid_, SIGKILL); }
+  /// Its parent has waited for it.
+  void wait_for_reaping() const {
+    kill(parent_, SIGCONT);
+    pid_t reaped = 0;
+    EXPECT_EQ(::read(told_, &reaped, sizeof reaped), static_cast<ssize_t>(sizeof reaped));
+  }
+  [[nodiscard]] WatchedProcess process() const {
+    return {pid_, start_of(pid_), "", own_pid_namespace()};
+  }
+
+ private:
+  pid_t parent_ = -1;
+  pid_t pid_ = -1;
+  int told_ = -1;
+  int go_[2] = {-1, -1};
+};
+
+TEST(ProcessWatch, WhoIsKilledFromOutsideIsGoneWithoutACode) {
+  const Stranger stranger;
   ProcessWatch watch;
-  ASSERT_EQ(
-      watch.watch(worker("worker_0"), {stranger, start_of(stranger), "", own_pid_namespace()}),
-      Watching::alive);
-  kill(stranger, SIGKILL);
+  ASSERT_EQ(watch.watch(worker("worker_0"), stranger.process()), Watching::alive);
+  stranger.kill_it();
   const auto found = deaths(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].exit_code, std::nullopt);
   EXPECT_EQ(found[0].signal, std::nullopt);
-  close(ends[0]);
-  close(ends[1]);
+}
+
+TEST(ProcessWatch, HowAStrangerEndedIsKnownUntilItsParentHasWaitedForIt) {
+  for (const int code : {0, 3}) {
+    const Stranger stranger;
+    ProcessWatch watch;
+    ASSERT_EQ(watch.watch(worker("worker_0"), stranger.process()), Watching::alive);
+    stranger.exit_with(static_cast<unsigned char>(code));
+    const auto found = deaths(watch);
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_EQ(found[0].exit_code, code);
+    EXPECT_EQ(found[0].signal, std::nullopt);
+  }
+}
+
+// Kernels before 6.15 do not tell; a wrong word is never told.
+TEST(ProcessWatch, WhomItsParentHasWaitedForIsToldWithItsOwnCodeOrNone) {
+  const Stranger stranger;
+  ProcessWatch watch;
+  ASSERT_EQ(watch.watch(worker("worker_0"), stranger.process()), Watching::alive);
+  stranger.exit_with(3);
+  stranger.wait_for_reaping();
+  const auto found = deaths(watch);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].exit_code.value_or(3), 3);
+  EXPECT_EQ(found[0].signal, std::nullopt);
 }
 
 TEST(ProcessWatch, NewerIncarnationTakesThePlaceAndTheOlderOneIsNotMissed) {
