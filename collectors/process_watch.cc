@@ -110,6 +110,11 @@ Watching ProcessWatch::watch(const WatchedWorker& worker, const WatchedProcess& 
   return dead ? Watching::dead : Watching::alive;
 }
 
+bool ProcessWatch::watches(const core::RunUid& run) const {
+  const auto at = entries_.lower_bound({run, ""});
+  return at != entries_.end() && at->first.first == run;
+}
+
 void ProcessWatch::forget(const core::RunUid& run) {
   for (auto at = entries_.lower_bound({run, ""}); at != entries_.end() && at->first.first == run;) {
     release(at->second);

@@ -61,6 +61,8 @@ class ProcessWatch {
   /// Idempotent. An incarnation older than the one that is watched, or one whose death was told, is
   /// ignored (`dead`).
   Watching watch(const WatchedWorker& worker, const WatchedProcess& process);
+  /// Whether a worker of this run was seen here, living or dead.
+  [[nodiscard]] bool watches(const core::RunUid& run) const;
   /// The run has ended: nothing more is told of its workers.
   void forget(const core::RunUid& run);
   /// Who has died since the last call, each once. Never waits.

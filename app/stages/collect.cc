@@ -101,6 +101,7 @@ void CollectStage::forget(const core::RunUid& run) {
 
 // A parent only sees the signal that ended its child. That it was ours, only we can say.
 void CollectStage::on_end(const core::JobEvent& event, core::WallTime now) {
+  gone_.erase(event.run.uid);
   const auto known = runs_.find(event.run.uid);
   if (known == runs_.end()) return;
   const bool explained = event.outcome == "completed" || event.outcome == "stopped_by_rule";
@@ -117,9 +118,15 @@ void CollectStage::on_job(const core::JobEvent& event, core::WallTime now) {
   if (!lives_here(event)) return forget(event.run.uid);
   const std::int64_t pid = integer(core::find(event.run.ref, "pid"));
   if (pid > 0 && text(core::find(event.run.ref, "host")) == options_.host) {
-    // The registry may still hold runs that ended without a word.
+    // The registry may still hold runs that ended without a word, unless we have seen it live: the
+    // end of a short one comes before its record.
     const auto fence = actions::process_fence(event.run.ref);
-    if (fence && !actions::LocalProcess::open(*fence, options_.host)) return;
+    if (fence && !watch_.watches(event.run.uid) &&
+        !actions::LocalProcess::open(*fence, options_.host)) {
+      if (gone_.size() >= kMaxUntold) gone_.erase(gone_.begin());
+      gone_.insert_or_assign(event.run.uid, event);
+      return;
+    }
   }
   auto [entry, fresh] = runs_.try_emplace(
       event.run.uid, Run{NodeTarget(event.run.uid, options_.collect.node, incarnation_), 0, {}});
@@ -157,6 +164,10 @@ void CollectStage::tell_deaths(core::WallTime now) {
     untold_.push_back(std::move(death));
   }
   while (untold_.size() > kMaxUntold) untold_.pop_front();
+  for (const collectors::Death& death : untold_) {
+    // Its process was gone when its record was read, before it was heard of itself.
+    if (auto record = gone_.extract(death.worker.run)) on_job(record.mapped(), now);
+  }
   std::erase_if(untold_, [&](const collectors::Death& death) {
     const auto run = runs_.find(death.worker.run);
     if (run == runs_.end()) return false;

@@ -69,7 +69,8 @@ class CollectStage final : public Stage {
   std::unique_ptr<NodeTarget> unattributed_;
   std::optional<collectors::PresenceListener> presence_;
   collectors::ProcessWatch watch_;
-  std::deque<collectors::Death> untold_;  // of runs that `registry` has not shown yet
+  std::deque<collectors::Death> untold_;         // of runs that `registry` has not shown yet
+  std::map<core::RunUid, core::JobEvent> gone_;  // runs whose process was gone when they were shown
   std::deque<core::OutRecord> out_;
 };
 

@@ -249,6 +249,20 @@ TEST(ProcessWatch, NewerIncarnationTakesThePlaceAndTheOlderOneIsNotMissed) {
   EXPECT_THAT(watch.poll(), IsEmpty());
 }
 
+TEST(ProcessWatch, RunsOfWorkersThatWereSeenAreKnownUntilTheyAreForgotten) {
+  ProcessWatch watch;
+  Child child;
+  const core::RunUid run = worker("worker_0").run;
+  EXPECT_FALSE(watch.watches(run));
+  ASSERT_EQ(watch.watch(worker("worker_0"), child.process()), Watching::alive);
+  child.kill_it();
+  ASSERT_THAT(deaths(watch), SizeIs(1));
+  EXPECT_TRUE(watch.watches(run));
+  EXPECT_FALSE(watch.watches(core::run_uid_for("digits", "b")));
+  watch.forget(run);
+  EXPECT_FALSE(watch.watches(run));
+}
+
 TEST(ProcessWatch, OtherNamespacesAreNotJudged) {
   ProcessWatch watch;
   const Child child;
