@@ -1,6 +1,7 @@
 // Fires when workers that should hold the same weights do not.
 //
-// Reads   the statistic digest of weights, of all workers; parts of sharded tensors are left out.
+// Reads   the statistic digest of weights, of all workers; parts (row flag 19) are left out, and
+//         what differs in size or type from rank to rank is not the same tensor.
 // Window  one step of one mode; judged when nobody can add to it any more.
 // Fires   two workers have different digests of one tensor at one step.
 // Quiet   where one worker alone has the tensor, or fewer than two have sent a digest.
@@ -31,6 +32,7 @@ struct ReplicaDivergence {
   };
   /// What most replicas hold, and who does not.
   struct Split {
+    std::size_t compared = 0;
     std::uint64_t common = 0;
     std::vector<const Replica*> others;
   };
@@ -39,25 +41,45 @@ struct ReplicaDivergence {
   static void read(config::Reader&, Config&, Preset) {}
   static std::vector<Need> needs(const Config&) { return {{"weights", {"digest"}}}; }
 
-  static Split split(const std::vector<Replica>& replicas) {
-    std::map<std::uint64_t, std::size_t> counts;
-    for (const Replica& one : replicas) ++counts[one.digest];
+  /// Ranks may have other roles (stages of a pipeline, experts) and tensors of the same names: each
+  /// is compared with those of its size and type.
+  static Split split(std::vector<Replica>& replicas) {
+    const auto kind = [](const Replica& one) {
+      return std::pair(one.row->row.count, core::meta::dtype(one.row->row.meta));
+    };
+    std::stable_sort(replicas.begin(), replicas.end(),
+                     [&](const Replica& a, const Replica& b) { return kind(a) < kind(b); });
     Split out;
-    out.common = replicas.front().digest;  // of the lowest rank, where none is in the majority
-    for (const auto& [digest, count] : counts) {
-      if (count > counts[out.common]) out.common = digest;
-    }
-    for (const Replica& one : replicas) {
-      if (one.digest != out.common) out.others.push_back(&one);
+    for (auto from = replicas.begin(); from != replicas.end();) {
+      const auto to = std::find_if(from, replicas.end(),
+                                   [&](const Replica& one) { return kind(one) != kind(*from); });
+      if (to - from > 1) split_alike({from, to}, out);
+      from = to;
     }
     return out;
+  }
+
+  static void split_alike(std::span<const Replica> replicas, Split& out) {
+    std::map<std::uint64_t, std::size_t> counts;
+    for (const Replica& one : replicas) ++counts[one.digest];
+    std::uint64_t common = replicas.front().digest;  // of the lowest rank, without a majority
+    for (const auto& [digest, count] : counts) {
+      if (count > counts[common]) common = digest;
+    }
+    out.compared += replicas.size();
+    for (const Replica& one : replicas) {
+      if (one.digest == common) continue;
+      if (out.others.empty()) out.common = common;
+      out.others.push_back(&one);
+    }
   }
 
   static std::string unjudged(const Scope& scope) {
     if (scope.world_size() == 1 || scope.workers() < 2) return {};
     return "no two workers have sent the digest of one tensor: with capture.workers: auto rank 0 "
            "alone sends what all "
-           "hold alike; set it to all";
+           "hold alike; set it to all. Parts of sharded models are no replicas and are not "
+           "compared";
   }
 
   /// A job of one worker has no replicas; 0: it does not say of how many.
@@ -93,15 +115,14 @@ struct ReplicaDivergence {
     }
     if (replicas.size() < 2) return report.without_unit(EvaluationOutcome::insufficient_data);
     const Split apart = split(replicas);
+    if (apart.compared == 0) return report.without_unit(EvaluationOutcome::not_applicable);
     const std::string name = report.scope().text(rows.front()->name());
-    report.evaluated({{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),
-                     [&](const Subject& subject, unsigned) {
-                       return explain(replicas, apart, report, subject);
-                     });
+    report.evaluated(
+        {{"tensor", name}}, name, apart.others.empty() ? kOk : hit(),
+        [&](const Subject& subject, unsigned) { return explain(apart, report, subject); });
   }
 
-  static Finding explain(const std::vector<Replica>& replicas, const Split& apart,
-                         const SetReport& report, const Subject& subject) {
+  static Finding explain(const Split& apart, const SetReport& report, const Subject& subject) {
     std::string ranks;
     core::ValueList told;
     for (std::size_t i = 0; i < std::min(apart.others.size(), kTold); ++i) {
@@ -114,14 +135,14 @@ struct ReplicaDivergence {
     Finding finding = Finding::that("replicas", static_cast<double>(apart.others.size()));
     finding.is(">", "replicas", 0)
         .says(sentence("{} of {} replicas of {} differ from the others at {}: rank {}.",
-                       apart.others.size(), replicas.size(), subject.name, subject.place(), ranks))
+                       apart.others.size(), apart.compared, subject.name, subject.place(), ranks))
         .advises(
             "Workers of a data-parallel group must start from the same weights and apply the same "
             "update: look for parameters that are left out of the reduction, for random numbers in "
             "the update, or for a faulty device if it is always the same rank.")
         .with("digest", sentence("{:016x}", apart.common))
         .with("different", std::move(told))
-        .with("workers", static_cast<std::uint64_t>(replicas.size()));
+        .with("workers", static_cast<std::uint64_t>(apart.compared));
     finding.tensor = report.tensor(*apart.others.front()->row);
     return finding;
   }

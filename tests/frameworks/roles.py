@@ -115,6 +115,7 @@ def replicas():
 
 KINDS = {"fsdp1": fsdp1, "fsdp1_uneven": lambda: fsdp1(width=33), "fsdp1_flat": lambda: fsdp1(flat=True),
          "fsdp1_grad": lambda: fsdp1("SHARD_GRAD_OP"), "fsdp1_whole": lambda: fsdp1("NO_SHARD"), "fsdp1_ignored": lambda: fsdp1(ignored=True),
+         "fsdp1_inside": fsdp1,
          "fsdp2": fsdp2, "fsdp2_uneven": lambda: fsdp2(33), "fsdp2_ignored": lambda: fsdp2(ignored=True), "tensor": tensor_parallel,
          "expert": expert_parallel, "marked": marked, "pipeline": pipeline, "groups": groups, "replicas": replicas}
 
@@ -147,7 +148,9 @@ def main(kind, folder, diverging=""):
         torch.manual_seed(0)
         model, parts = KINDS[kind]()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        hook = tocsin.watch(model, optimizer, run="roles", job="roles", capture=EVERY)
+        # As Lightning has it: what is watched lies in what shards it.
+        watched = model.module if kind == "fsdp1_inside" else model
+        hook = tocsin.watch(watched, optimizer, run="roles", job="roles", capture=EVERY)
         torch.manual_seed(10 if kind in ("tensor", "expert", "marked") else 10 + dist.get_rank())
         for step in range(6):
             optimizer.zero_grad()

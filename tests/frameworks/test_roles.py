@@ -45,7 +45,7 @@ def judged(server, tmp_path, kind, *arguments, ranks=2):
     return telemetry, {event["rule"] for event in one.all("issue_fired")}
 
 
-@pytest.mark.parametrize("kind", ["fsdp1", "fsdp1_uneven", "fsdp1_flat", "fsdp1_grad", "fsdp1_whole", "fsdp1_ignored", "fsdp2", "fsdp2_uneven",
+@pytest.mark.parametrize("kind", ["fsdp1", "fsdp1_uneven", "fsdp1_flat", "fsdp1_grad", "fsdp1_whole", "fsdp1_ignored", "fsdp1_inside", "fsdp2", "fsdp2_uneven",
                                   "fsdp2_ignored", "tensor", "expert", "marked", "pipeline", "groups", "zero0", "zero1", "zero2", "zero3"])
 def test_a_part_is_told_as_one_and_compared_with_nothing(server, tmp_path, kind):
     ranks = 4 if kind == "groups" else 2

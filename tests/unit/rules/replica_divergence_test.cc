@@ -35,6 +35,16 @@ struct Group {
       rule.feed(workers[i].step_end(mode, step));
     }
   }
+  // (digest, elements) per worker.
+  void step_of_sizes(std::int64_t step,
+                     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& held) {
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      const auto [digest, count] = held[i];
+      rule.feed(workers[i].summary(Mode::train, step, {row_of("w", Role::weight, count, 1, 1)},
+                                   {{core::SparseStat::digest, 0, std::bit_cast<double>(digest)}}));
+    }
+    for (FakeWorker& worker : workers) rule.feed(worker.step_end(Mode::train, step));
+  }
   std::string status() {
     for (FakeWorker& worker : workers) rule.feed(worker.end());
     return rule.rule_state();
@@ -129,6 +139,21 @@ TEST(ReplicaDivergence, PartsOfShardedTensorsAndEvaluationAreLeftOut) {
   group.step(0, {kDigest, kOther}, "v", 0, Mode::eval);
   EXPECT_EQ(group.status(), "NoData");
   EXPECT_TRUE(group.rule.firing().empty());
+}
+
+// Stages of a pipeline may both have a "w": what differs in size is no replica of it.
+TEST(ReplicaDivergence, OnlyTensorsOfOneSizeAreCompared) {
+  Group stages(2);
+  stages.step_of_sizes(0, {{kDigest, 9}, {kOther, 12}});
+  EXPECT_EQ(stages.status(), "NoData");
+  EXPECT_TRUE(stages.rule.firing().empty());
+  Group four(4);
+  four.step_of_sizes(0, {{kDigest, 9}, {kDigest, 9}, {kOther, 12}, {kOther, 12}});
+  EXPECT_TRUE(four.rule.firing().empty());
+  four.step_of_sizes(1, {{kDigest, 9}, {kDigest, 9}, {kOther, 12}, {kDigest, 12}});
+  ASSERT_EQ(four.rule.firing().size(), 1U);
+  EXPECT_NE(four.rule.firing()[0].summary.find("1 of 4 replicas of w"), std::string::npos)
+      << four.rule.firing()[0].summary;
 }
 
 }  // namespace
