@@ -135,6 +135,7 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
     run.issues.lives.clear();
     run.issues.clocks.clear();
     run.job.captured = {};
+    run.job.thinned = {};
   }
 }
 

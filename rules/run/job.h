@@ -40,6 +40,7 @@ struct Job {
   core::Value platform_ref;  // the platform's own identity of it
   std::vector<std::pair<std::string, std::string>> labels;
   std::vector<std::string> captured;  // collections of the start record's capture; empty = unknown
+  std::map<std::string, std::int64_t> thinned;  // by the overhead governor: factor by collection
   std::int64_t started_at = 0;
   std::int64_t ended_at = 0;
   std::map<std::string, Opened> launch;  // per node

@@ -5,6 +5,7 @@
 #include "rules/run/preflight.h"
 #include "rules/run/script_alert.h"
 #include "rules/run/standing.h"
+#include "rules/run/thinning.h"
 
 namespace tocsin::rules {
 
@@ -45,8 +46,9 @@ void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::F
         own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));
       }
       return;
-    case core::LifecycleEvent::died:
     case core::LifecycleEvent::applied:
+      return note_thinning(run.job, body);
+    case core::LifecycleEvent::died:
     case core::LifecycleEvent::gap:
       return;
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "rules/run/describe.h"
+#include "rules/run/thinning.h"
 
 namespace tocsin::rules {
 namespace {
@@ -114,6 +115,10 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
     event.reason += (event.reason.empty() || more.empty() ? "" : "; ") + more;
   }
   if (state == core::RuleState::no_data) {
+    if (std::string thinned = thinned_words(run.job, *which.program); !thinned.empty()) {
+      event.reason += (event.reason.empty() ? "" : "; ") + thinned;
+      event.missing.push_back(std::move(thinned));
+    }
     for (const Need& need : which.program->needs) {
       std::string text = "collection " + need.collection;
       for (const std::string& statistic : need.statistics) text += ", statistic " + statistic;

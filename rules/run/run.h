@@ -121,7 +121,7 @@ void io(A& a, Run& r) {
   Pulse& p = r.pulse;
   Course& c = r.course;
   io_all(a, j.started, j.ended, j.lost, p.beats, c.grace_over, j.outcome, j.exit_code, j.name,
-         j.platform, j.platform_ref, j.labels, j.captured, j.started_at, j.ended_at,
+         j.platform, j.platform_ref, j.labels, j.captured, j.thinned, j.started_at, j.ended_at,
          c.first_train_arrival, c.first_seen, c.last_arrival, c.last_any, c.promise,
          p.last_heartbeat, p.told_step, p.changed, j.launch, p.step_times, p.steps_timed, p.ends);
   io_all(a, r.launches, c.last_step, c.last_global_step, c.last_time, c.last_mode, c.last_mode_step,
