@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/file_check.h"
+#include "app/input_check.h"
 #include "app/route_check.h"
 
 namespace tocsin::app {
@@ -184,6 +185,7 @@ void check_alarms(const config::Reader& root, const AppConfig& config) {
   check_routes(root, config);
   check_files(root, config);
   check_sample_windows(root, config);
+  check_inputs(root, config);
 }
 
 }  // namespace tocsin::app

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/commands.h"
+#include "app/input_check.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "rules/rules.h"
@@ -21,7 +22,8 @@ int rules_list(const Invocation& call) {
     for (const auto& rule : rules::builtin_rules()) {
       list.push_back(core::ValueMap{{"name", std::string(rule.name)},
                                     {"severity", std::string(core::to_string(rule.severity))},
-                                    {"title", std::string(rule.title)}});
+                                    {"title", std::string(rule.title)},
+                                    {"input", std::string(input_of_others(rule.name))}});
     }
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
     return kOk;
@@ -29,7 +31,9 @@ int rules_list(const Invocation& call) {
   for (const auto& rule : rules::builtin_rules()) {
     std::printf("%-26s %-8s %s\n", std::string(rule.name).c_str(),
                 std::string(core::to_string(rule.severity)).c_str(),
-                std::string(rule.title).c_str());
+                (std::string(rule.title) +
+                 (input_of_others(rule.name).empty() ? "" : " [its input comes from elsewhere]"))
+                    .c_str());
   }
   std::printf("%-26s %-8s %s\n", kDeclared, "warning",
               "Yours: a condition in the configuration (tocsin rules describe declared).");
@@ -166,8 +170,12 @@ int rules_describe(const Invocation& call) {
   if (rule == nullptr) return no_such_rule(call.name);
   if (json) return describe_as_json(*rule);
   std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
-            << "\n\nneeds: " << rule->needs << "\nunit: " << rule->unit
-            << "\nseverity: " << core::to_string(rule->severity) << "\n\n";
+            << "\n\nneeds: " << rule->needs;
+  if (const std::string_view others = input_of_others(rule->name); !others.empty()) {
+    std::cout << "; " << others;
+  }
+  std::cout << "\nunit: " << rule->unit << "\nseverity: " << core::to_string(rule->severity)
+            << "\n\n";
   const Defaults ours(*rule, rules::Preset::tocsin);
   const Defaults theirs(*rule, rules::Preset::original);
   std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
