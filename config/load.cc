@@ -64,6 +64,7 @@ struct Converter {
 
   void convert_map(const YAML::Node& from, int depth, Node& out) {
     out.kind = Node::Kind::map;
+    std::vector<YAML::Node> merged;
     for (const auto& pair : from) {
       const Location key_location = location_of(pair.first.Mark());
       if (!pair.first.IsScalar()) {
@@ -71,6 +72,10 @@ struct Converter {
         return;
       }
       const std::string& key = pair.first.Scalar();
+      if (is_merge(pair.first, pair.second)) {
+        merged.push_back(pair.second);
+        continue;
+      }
       if (const Entry* first = out.find(key)) {
         diagnostics.add({key_location, Grade::error, key,
                          "duplicate key \"" + key + "\"; first given at line " +
@@ -81,6 +86,27 @@ struct Converter {
       // A value that is not there stands, to the YAML library, at what comes next.
       Node& value = out.entries.back().value;
       if (pair.second.IsNull()) value.location = key_location;
+    }
+    for (const YAML::Node& maps : merged) merge(maps, depth, out);
+  }
+
+  // YAML's merge key: `<<: *defaults`, or a list of such.
+  static bool is_merge(const YAML::Node& key, const YAML::Node& value) {
+    if (key.Scalar() != "<<" || key.Tag() == "!") return false;
+    return value.IsMap() ||
+           (value.IsSequence() &&
+            std::all_of(value.begin(), value.end(), [](const auto& item) { return item.IsMap(); }));
+  }
+
+  // What the map says itself counts before what is merged, and of that what comes first.
+  void merge(const YAML::Node& maps, int depth, Node& out) {
+    if (maps.IsSequence()) {
+      for (const auto& item : maps) merge(item, depth, out);
+      return;
+    }
+    Node more = convert(maps, depth + 1);
+    for (Entry& entry : more.entries) {
+      if (out.find(entry.key) == nullptr) out.entries.push_back(std::move(entry));
     }
   }
 };
