@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/alarm_check.h"
+#include "app/client/shared_sections.h"
 #include "core/identity.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -65,22 +66,17 @@ std::vector<std::string> files_of(const config::Reader& root, const AppConfig& c
 }  // namespace
 
 void read(config::Reader& root, AppConfig& out) {
-  root.section("transport",
-               "where records travel: a Kafka cluster, or a journal directory on this machine",
-               [&](config::Reader& in) { ingest::read(in, out.transport); });
-  root.section("topics", "names and settings of our topics",
-               [&](config::Reader& in) { ingest::read(in, out.topics); });
-  root.optional("cluster", out.cluster,
-                "name of this installation: label of every issue, part of event sources");
-  root.optional("labels", out.labels, "labels added to every issue");
+  client::SharedSections shared;
+  shared.cluster = out.cluster;
+  client::read_place(root, shared);
   root.section("collect", "system samples of this node",
                [&](config::Reader& in) { collectors::read(in, out.collect); });
-  root.section("capture", "what the training hook captures (read by the hook, checked here)",
-               [&](config::Reader& in) {
-                 client::read(in, out.capture);
-                 const auto plan = client::CapturePlan::compile(out.capture);
-                 if (!plan && !in.describing()) in.error("collections", plan.error().message);
-               });
+  client::read_capture(root, shared);
+  out.transport = std::move(shared.transport);
+  out.topics = std::move(shared.topics);
+  out.cluster = std::move(shared.cluster);
+  out.labels = std::move(shared.labels);
+  out.capture = std::move(shared.capture);
   rules::read_rules(root, out.rules);
   rules::read_engine(root, out.engine);
   root.section("plugins", "rules of your own that are programs",

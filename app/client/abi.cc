@@ -130,7 +130,7 @@ int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
 int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_t length,
                     const tocsin_name_info* given, uint64_t* id) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    if (name == nullptr || id == nullptr || length == 0) {
+    if (name == nullptr || id == nullptr) {
       return fail(TOCSIN_INVALID, "tocsin_name: a name and a place for its id");
     }
     const std::string_view view(name, length);

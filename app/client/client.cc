@@ -63,7 +63,10 @@ Client::Client(SessionOptions session, CapturePlan plan, Endpoints endpoints,
       trouble_(std::move(trouble)),
       sender_(endpoints_, session_, queue_, clock, *trouble_),
       raw_sender_(raw_queue_, std::move(raw), clock),
-      report_(options_.report) {}
+      judge_watch_(endpoints_.judged),
+      report_(options_.report) {
+  if (options_.judged) judge_watch_.known();
+}
 
 core::Status Client::judge_here(const std::string& rules, const std::string& stop) {
   auto opened = JudgeLink::open(
@@ -73,6 +76,7 @@ core::Status Client::judge_here(const std::string& rules, const std::string& sto
     return opened.error();
   }
   judge_ = *std::move(opened);
+  judge_watch_.known();
   queue_.set_tap([this](const core::OutRecord& record) { judge_->offer(record, clock_.now()); });
   return core::ok();
 }
@@ -119,11 +123,12 @@ void Client::close_raw(core::Duration until) {
 }
 
 void Client::send_loop() {
-  report_.opened(session_.identity(), session_.incarnation());
+  report_.opened(session_.identity(), session_.incarnation(), judge_ != nullptr);
   while (true) {
     presence_.announce(session_, clock_.monotonic());
     const core::Duration wait = sender_.turn();
     charge_judging();
+    if (sender_.sent() > 0) judge_watch_.look(clock_.monotonic());
     const auto [request, until] = handover_.take(sender_.publisher());
     if (request == Handover::Request::none) {
       queue_.wait(wait, sender_.stuck());
@@ -138,6 +143,7 @@ void Client::send_loop() {
       sender_.spool_left();
       queue_.purge();
     }
+    if (request == Handover::Request::close && done) judge_watch_.last_look();
     handover_.answer(done);
     if (request == Handover::Request::close) return leave_send_loop();
   }
@@ -254,6 +260,8 @@ std::string Client::counters() const {
                         pushed_frames[precedence]);
   }
   out.emplace_back("out", options_.out);
+  out.emplace_back("judged", judge_watch_.judged());
+  out.emplace_back("warnings", core::ValueList(options_.warnings.begin(), options_.warnings.end()));
   out.emplace_back("connected", sender_.sent() > 0);
   out.emplace_back("sent_records_total", sender_.sent());
   out.emplace_back("confirmed_records_total", sender_.confirmed());

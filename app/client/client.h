@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/client/command_reader.h"
 #include "app/client/commands.h"
@@ -27,9 +28,11 @@ namespace tocsin::app::client {
 
 struct ClientOptions {
   std::uint64_t queue_bytes = 64ULL << 20;
-  std::string out;     // for people: where telemetry goes
-  std::string report;  // path of a RunReport; empty: none
-  std::string spool;   // where records go that are left at the end; for people
+  std::string out;                    // for people: where telemetry goes
+  std::vector<std::string> warnings;  // what is not as it was asked for
+  bool judged = false;                // somebody has said that he judges this process
+  std::string report;                 // path of a RunReport; empty: none
+  std::string spool;                  // where records go that are left at the end; for people
   /// Clients of a node with the same text share one reader of `commands`; empty: none.
   std::string command_share;
 };
@@ -100,6 +103,7 @@ class Client {
   Sender sender_;
   RawSender raw_sender_;
   std::atomic<bool> raw_begun_{false};
+  JudgeWatch judge_watch_;
   const RunReport report_;
   std::atomic<bool> closing_{false};
   Presence presence_;

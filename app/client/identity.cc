@@ -16,6 +16,7 @@
 #include "app/client/ranks.h"
 #include "app/client/variables.h"
 #include "collectors/collectors.h"
+#include "core/limits.h"
 
 namespace tocsin::app::client {
 namespace {
@@ -134,6 +135,20 @@ ProcessFacts this_process() {
   }
   facts.opened_seconds = std::time(nullptr);
   return facts;
+}
+
+std::vector<std::string> bound(Identity& identity) {
+  std::vector<std::string> out;
+  const auto fit = [&](const char* what, std::string& text, std::size_t most) {
+    if (!core::bound_name(text, most)) return;
+    out.push_back(std::string(what) + ": too long, or no text; it is \"" + text +
+                  "\" here (at most " + std::to_string(most) + " bytes)");
+  };
+  fit("job", identity.job, core::limit::kJobBytes);
+  fit("worker", identity.worker, core::limit::kHostBytes);
+  if (!identity.host.empty()) fit("host", identity.host, core::limit::kHostBytes);
+  (void)core::bound_text(identity.launch, core::limit::kNameBytes);
+  return out;
 }
 
 Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFacts& facts) {

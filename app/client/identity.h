@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/identity.h"
 #include "core/result.h"
@@ -57,6 +58,10 @@ struct Identity {
   std::int64_t pid = 0;
   std::int64_t pid_start = 0;
 };
+
+/// Makes job, worker and host fit (core/limits.h), which the run's uid does not depend on any more. What was changed, for
+/// people.
+std::vector<std::string> bound(Identity& identity);
 
 /// Error: failed_precondition when several hosts take part and nothing names the run.
 core::Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFacts& facts);

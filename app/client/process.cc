@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/client/local_socket.h"
+#include "app/client/out_place.h"
 #include "app/client/raw_endpoint.h"
 #include "app/client/run_report.h"
 #include "app/client/settings.h"
@@ -51,6 +52,9 @@ std::string text(const char* given) {
 }
 
 core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options) {
+  if (options.out != nullptr && *options.out == '\0') {
+    return parse_place("out", "").error();
+  }
   ProcessFacts facts = this_process();
   facts.script = script_name(options.script);
   auto settings = load_settings(
@@ -61,6 +65,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
                                    options.rank, options.world_size, options.attempt},
                                   facts);
   if (!identity) return identity.error();
+  for (std::string& cut : bound(*identity)) settings->warnings.push_back(std::move(cut));
   auto plan = CapturePlan::compile(settings->capture);
   if (!plan) return plan.error();
   SessionOptions session;
@@ -78,6 +83,8 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
   client_options.out = settings->out;
+  client_options.warnings = settings->warnings;
+  client_options.judged = facts.environment(kJudgedVariable).has_value();
   client_options.report = facts.environment(kReportVariable).value_or("");
   client_options.spool = spool_directory(*settings, *identity, incarnation);
   client_options.command_share = command_share(*settings, identity->run);

@@ -17,15 +17,17 @@ void RunReport::append(const core::ValueMap& fact) const {
   close(file);
 }
 
-void RunReport::opened(const Identity& identity, std::uint64_t incarnation) const {
-  append({{"event", "opened"},
-          {"run", core::to_text(identity.run)},
-          {"attempt", std::int64_t{identity.attempt}},
-          {"worker", identity.worker},
-          {"incarnation", std::to_string(incarnation)},
-          {"pid", identity.pid},
-          {"pid_start", identity.pid_start},
-          {"boot_id", identity.boot_id}});
+void RunReport::opened(const Identity& identity, std::uint64_t incarnation, bool judges) const {
+  core::ValueMap fact{{"event", "opened"},
+                      {"run", core::to_text(identity.run)},
+                      {"attempt", std::int64_t{identity.attempt}},
+                      {"worker", identity.worker},
+                      {"incarnation", std::to_string(incarnation)},
+                      {"pid", identity.pid},
+                      {"pid_start", identity.pid_start},
+                      {"boot_id", identity.boot_id}};
+  if (judges) fact.emplace_back("judges", true);
+  append(fact);
 }
 
 void RunReport::stopping(std::uint64_t incarnation) const {

@@ -18,7 +18,8 @@ class RunReport {
  public:
   /// Empty path: nothing is ever written.
   explicit RunReport(std::string path) : path_(std::move(path)) {}
-  void opened(const Identity& identity, std::uint64_t incarnation) const;
+  /// `judges`: rules in this process say what they find.
+  void opened(const Identity& identity, std::uint64_t incarnation, bool judges = false) const;
   /// The script has acknowledged a stop and is about to end.
   void stopping(std::uint64_t incarnation) const;
   /// `told`: the end was delivered, nobody else needs to tell it.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "app/client/judge_watch.h"
 #include "app/client/send_queue.h"
 #include "app/client/session.h"
 #include "app/client/spool.h"
@@ -27,6 +28,8 @@ struct Endpoints {
   std::function<core::Result<std::unique_ptr<core::RecordSource>>(core::RecordPublisher&)> commands;
   /// Whether the other side answers; null: nobody knows.
   std::function<bool()> answers;
+  /// Whether an engine reads what is written.
+  JudgeQuestion judged;
   /// For what the other side does not take; none: what is left at the end is lost.
   SpoolPlace spool;
 };

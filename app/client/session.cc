@@ -46,17 +46,6 @@ const Name* Session::known(std::uint64_t id) {
   return found;
 }
 
-std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
-  const std::lock_guard lock(mutex_);
-  if (info.type == core::DictionaryType::tensor) capture_.forget_due();
-  return names_.put(text, info, capture_.plan());
-}
-
-std::uint64_t Session::collection(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  return capture_.collection(name);
-}
-
 bool Session::wanted(std::string_view name, std::optional<core::Role> role) const {
   const std::lock_guard lock(mutex_);
   const core::Role known = role.value_or(role_by_name(core::DictionaryType::tensor, name));

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,7 @@ class Session {
           RawQueue* raw = nullptr);
 
   // ---- training thread
+  /// A name that is too long, or no text, is registered as one that fits (core/limits.h), and counted.
   std::uint64_t name(std::string_view text, const NameInfo& info);
   /// Id of a collection for due(); 0 when the table is full.
   std::uint64_t collection(std::string_view name);
@@ -118,6 +120,7 @@ class Session {
   [[nodiscard]] core::ValueMap counters() const;
 
  private:
+  std::string fitting(std::string_view text, std::size_t most);
   void add_scalar(std::uint64_t name, double value);
   void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
                 std::uint64_t args);
@@ -142,6 +145,7 @@ class Session {
   std::vector<std::byte> gathered_;  // a view as one block, for statistics that need it so
   std::uint64_t not_gathered_ = 0;   // views too large for that
   NameTable names_;
+  std::uint64_t cut_names_ = 0;
   std::uint64_t phase_track_ = 0;  // 0: not used so far
   FrameBatcher frames_;
   Announcer announcer_;

@@ -53,6 +53,7 @@ ValueMap Session::counters() const {
       {"scalar_rows_total", frames_.scalar_rows()},
       {"frames_total", frames_.frames()},
       {"errors_total", frames_.errors()},
+      {"cut_names_total", cut_names_},
       {"hook_seconds_total", static_cast<double>(capture_.cost().count()) * 1e-9},
       {"overhead_share", governor.share()},
       {"effective_interval", capture_.plan().smallest_every() * governor.stretch().costly},

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "app/client/bounded_json.h"
-#include "app/client/variables.h"
+#include "app/client/out_place.h"
+#include "app/client/shared_sections.h"
 #include "config/config.h"
+#include "core/limits.h"
 #include "core/topics.h"
 
 namespace tocsin::app::client {
@@ -21,65 +23,20 @@ using core::Result;
 using core::Value;
 using core::ValueMap;
 
-constexpr std::string_view kKafka = "kafka://";
+constexpr const char* kKafka = "kafka://";
 constexpr std::uint64_t kPublisherBytes = 16ULL << 20;  // beside the client's own queue
 constexpr std::chrono::milliseconds kLinger{5};
 constexpr std::chrono::milliseconds kPingTimeout{300};
 constexpr std::chrono::milliseconds kAnswerTimeout{1'000};
 constexpr std::chrono::milliseconds kFetchWait{1'000};
+constexpr int kRegistryTurns = 20;
+constexpr std::size_t kRegistryBatch = 1024;
+constexpr std::chrono::seconds kEngineOfJournal{2};   // it is asked for so long after the start,
+constexpr std::chrono::seconds kEngineOfCluster{15};  // or so: until then a run may not be known
 constexpr const char* kSpoolVariable = "TOCSIN_SPOOL";
 constexpr const char* kSpoolFolder = "./tocsin-spool";
 constexpr const char* kSpoolLimitVariable = "TOCSIN_SPOOL_LIMIT";
 constexpr std::uint64_t kSpoolBytes = 96ULL << 20;  // more than the queue and the unconfirmed hold
-
-// Sections of other programs: not ours to judge.
-constexpr std::array kForeign = {
-    "collect", "rules",     "rule_files",    "rule_groups", "engine",         "route",
-    "plugins", "receivers", "inhibit_rules", "templates",   "time_intervals", "router",
-    "http",    "store",     "insights",      "log",         "include",        "version"};
-
-void read_labels(config::Reader& in, const Value& value, core::Labels& labels) {
-  const auto* map = core::as<ValueMap>(value);
-  if (map == nullptr) {
-    in.error("labels", "expected a map of texts");
-    return;
-  }
-  for (const auto& [name, item] : *map) {
-    const auto* text = core::as<std::string>(item);
-    labels.set(name, text == nullptr ? core::to_json(item) : *text);
-  }
-}
-
-core::Status read_file(const std::string& path, const ProcessFacts& facts, Settings& out) {
-  config::Diagnostics diagnostics;
-  const auto document = config::Document::load(path, facts.environment, diagnostics);
-  if (document) {
-    document->read(diagnostics, [&](config::Reader& in) {
-      in.section("transport", "where records go",
-                 [&](config::Reader& section) { ingest::read(section, out.transport); });
-      in.section("topics", "names of topics",
-                 [&](config::Reader& section) { ingest::read(section, out.topics); });
-      in.section("capture", "what the hook captures",
-                 [&](config::Reader& section) { read(section, out.capture); });
-      in.optional("cluster", out.cluster, "name of the installation");
-      Value labels;
-      in.any("labels", labels, "labels of every run");
-      if (!labels.is_null()) read_labels(in, labels, out.labels);
-      Value ignored;
-      for (const char* key : kForeign) in.any(key, ignored, "");
-    });
-  }
-  std::string problems;
-  for (const auto& item : diagnostics.items()) {
-    if (item.grade == config::Grade::error) {
-      problems += (problems.empty() ? "" : "; ") + config::to_text(item);
-    } else if (item.grade == config::Grade::warning && item.path.starts_with("capture")) {
-      out.capture.warnings.push_back(item.message);
-    }
-  }
-  if (!document || !problems.empty()) return core::invalid_argument(problems);
-  return core::ok();
-}
 
 core::Status add_labels(const std::string& json, core::Labels& labels) {
   const auto parsed = parse_given(json);
@@ -88,6 +45,22 @@ core::Status add_labels(const std::string& json, core::Labels& labels) {
     labels.set(name, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return core::ok();
+}
+
+std::string words_of(const core::LabelsBound& bound) {
+  std::string out = "labels:";
+  if (bound.changed > 0) {
+    out += " " + std::to_string(bound.changed) +
+           " names or values are too long or no text and were cut";
+  }
+  if (bound.left_out > 0) {
+    out += std::string(bound.changed > 0 ? "," : "") + " " + std::to_string(bound.left_out) +
+           " labels are left out";
+  }
+  return out + " (at most " + std::to_string(core::limit::kRunLabels) + " labels, names of " +
+         std::to_string(core::limit::kLabelNameBytes) + " and values of " +
+         std::to_string(core::limit::kLabelValueBytes) + " bytes, " +
+         std::to_string(core::limit::kLabelsBytes / 1024) + " KiB together)";
 }
 
 // Keeps what the file says about security, replaces where to.
@@ -113,43 +86,16 @@ std::optional<std::uint64_t> size_of(const std::string& text) {
   return bytes.count;
 }
 
-core::Error unusable(const std::string& what, const std::string& given, const char* why) {
-  return core::invalid_argument(what + " \"" + given + "\": " + why +
-                                "; give \"kafka://host:9092[,host:9092]\" or a directory");
-}
-
-// "host:9092,[::1]:9092": no scheme, no path, nothing empty; ports are numbers.
-bool are_brokers(std::string_view text) {
-  while (true) {
-    const std::string_view one = text.substr(0, text.find(','));
-    const std::size_t colon = one.rfind(':');
-    const std::string_view host = one.substr(0, colon);
-    if (host.empty() || one.find_first_of(" /\t") != one.npos) return false;
-    if (colon != one.npos && one.back() != ']') {
-      const auto port = number(one.substr(colon + 1));
-      if (!port || *port < 1 || *port > 65'535) return false;
-    }
-    if (one.size() == text.size()) return true;
-    text.remove_prefix(one.size() + 1);
-  }
-}
-
 core::Status use_out(const std::string& what, const std::string& out,
                      ingest::TransportConfig& transport) {
-  if (out.rfind(kKafka, 0) == 0) {
-    const std::string brokers = out.substr(kKafka.size());
-    if (!are_brokers(brokers)) return unusable(what, out, "no list of brokers");
-    use_brokers(brokers, transport);
-    return core::ok();
+  const auto place = parse_place(what, out);
+  if (!place) return place.error();
+  if (!place->brokers.empty()) {
+    use_brokers(place->brokers, transport);
+  } else {
+    transport.kafka = Value();
+    transport.journal = place->directory;
   }
-  // A folder of that name would be made, filled, and looked for in vain.
-  if (out.find("://") != out.npos) return unusable(what, out, "no such kind of place");
-  std::error_code ignored;
-  if (std::filesystem::exists(out, ignored) && !std::filesystem::is_directory(out, ignored)) {
-    return unusable(what, out, "a file");
-  }
-  transport.kafka = Value();
-  transport.journal = out;
   return core::ok();
 }
 
@@ -215,6 +161,27 @@ struct SharedTransport {
     return made;
   }
 
+  // Of a cluster: what an engine has read of this run stands in the registry, which is small.
+  std::optional<bool> in_registry() const {
+    if (transport == nullptr) return std::nullopt;
+    ingest::SourceOptions options;
+    options.topics = {core::topic::kRegistry};
+    options.start = ingest::Start::beginning;
+    auto source = transport->source(options);
+    if (!source) return std::nullopt;
+    const std::string key = core::to_text(run);
+    bool found = false;
+    for (int turn = 0; turn < kRegistryTurns; ++turn) {
+      const auto read = (*source)->poll(
+          kAnswerTimeout / kRegistryTurns, kRegistryBatch,
+          [&](const core::RecordView& record) { found = found || record.key == key; });
+      if (found) return true;
+      if (!read) return std::nullopt;
+      if (*read == 0 && (*source)->at_end()) return false;
+    }
+    return std::nullopt;
+  }
+
   core::Status open_spool(const std::string& directory) {
     if (left != nullptr) return core::ok();
     ingest::TransportConfig place;
@@ -273,15 +240,18 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   const std::string file =
       !input.config_file.empty() ? input.config_file : variable("TOCSIN_CONFIG");
   if (!file.empty()) {
-    if (auto ok = read_file(file, facts, out); !ok) return ok.error();
+    SharedSections sections;
+    out.warnings = read_shared(file, facts.environment, sections);
+    out.transport = std::move(sections.transport);
+    out.topics = std::move(sections.topics);
+    out.capture = std::move(sections.capture);
+    out.cluster = std::move(sections.cluster);
+    for (const auto& [name, text] : sections.labels) out.labels.set(name, text);
   }
   if (!input.out.empty()) {
     if (auto ok = use_out("out", input.out, out.transport); !ok) return ok.error();
   } else if (const std::string brokers = variable("TOCSIN_BROKERS"); !brokers.empty()) {
-    if (!are_brokers(brokers)) {
-      return core::invalid_argument("TOCSIN_BROKERS \"" + brokers +
-                                    "\": no list of brokers; give \"host:9092[,host:9092]\"");
-    }
+    if (auto ok = check_brokers("TOCSIN_BROKERS", brokers); !ok) return ok.error();
     use_brokers(brokers, out.transport);
   } else if (const std::string given = variable("TOCSIN_OUT"); !given.empty()) {
     if (auto ok = use_out("TOCSIN_OUT", given, out.transport); !ok) return ok.error();
@@ -294,6 +264,9 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   if (!input.labels.empty()) {
     if (auto ok = add_labels(input.labels, out.labels); !ok) return ok.error();
   }
+  if (const core::LabelsBound bound = core::bound_run_labels(out.labels); !bound.fits()) {
+    out.warnings.push_back(words_of(bound));
+  }
   if (out.capture.dry_run) {
     out.out = "nowhere (dry run)";
   } else if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
@@ -301,11 +274,11 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
     if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
     if (const std::string limit = variable(kSpoolLimitVariable); !limit.empty()) {
       const auto bytes = size_of(limit);
+      out.spool_limit = bytes.value_or(out.spool_limit);
       if (!bytes) {
-        return core::invalid_argument(std::string(kSpoolLimitVariable) + " \"" + limit +
-                                      "\": give a size such as 1GiB");
+        out.warnings.push_back(std::string(kSpoolLimitVariable) + " \"" + limit +
+                               "\": give a size such as 1GiB");
       }
-      out.spool_limit = *bytes;
     }
     out.out = "kafka";
     for (const auto& [key, value] : *kafka) {
@@ -363,6 +336,16 @@ Endpoints make_endpoints(const Settings& settings, const Identity& identity,
   out.publisher = [shared] { return shared->publisher(); };
   out.commands = [shared](core::RecordPublisher& publisher) { return shared->commands(publisher); };
   out.answers = [shared] { return shared->answers(); };
+  if (settings.transport.kafka.is_null()) {
+    out.judged.ask = [journal = settings.transport.journal, prefix = settings.topics.prefix] {
+      return std::optional(engine_reads(journal, prefix));
+    };
+    out.judged.first = kEngineOfJournal;
+    out.judged.quick = true;
+  } else if (identity.rank == 0) {  // one of a run asks
+    out.judged.ask = [shared] { return shared->in_registry(); };
+    out.judged.first = kEngineOfCluster;
+  }
   const std::string directory = spool_directory(settings, identity, incarnation);
   if (directory.empty()) return out;
   out.spool.directory = directory;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/client/capture.h"
 #include "app/client/client.h"
@@ -32,10 +33,13 @@ struct Settings {
   /// Below it what could not be delivered to Kafka is kept; empty: nowhere.
   std::string spool;
   std::uint64_t spool_limit = SpoolPlace::kMostBytes;
+  /// What is not as it was asked for: defaults hold there. For people.
+  std::vector<std::string> warnings;
 };
 
 /// Order of `out`: the argument, TOCSIN_BROKERS, TOCSIN_OUT, the file's `transport`,
-/// ./tocsin-data. Errors: invalid_argument with every problem, not_found (a file that was named).
+/// ./tocsin-data. What is wrong in the file is a warning and leaves the default, for the training is worth more
+/// than its settings. Errors, of what was given for this process alone: invalid_argument.
 core::Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& facts);
 
 /// Writer name of a hook in a journal (docs/transports.md).

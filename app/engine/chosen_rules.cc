@@ -6,19 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "app/client/shared_file.h"
 #include "core/text.h"
 
 namespace tocsin::app {
 namespace {
 
 constexpr const char* kGroups[] = {"default", "all_pytorch", "all_xgboost", "all_profiler"};
-
-// Sections of the program's other parts: not what judges.
-constexpr const char* kForeign[] = {"transport",    "topics",    "capture",        "collect",
-                                    "route",        "receivers", "inhibit_rules",  "templates",
-                                    "store",        "insights",  "time_intervals", "router",
-                                    "http",         "log",       "include",        "version",
-                                    "external_url", "plugins",   "reports",        "evidence"};
 
 /// Of a group, in its order.
 std::vector<std::string> rules_of(const std::string& group) {
@@ -76,27 +70,24 @@ void read_labels(config::Reader& root, std::map<std::string, std::string>& out) 
   }
 }
 
-core::Result<ChosenRules> read_document(const std::optional<config::Document>& document,
-                                        config::Diagnostics& diagnostics) {
-  ChosenRules out;
-  if (document) {
-    document->read(diagnostics, [&](config::Reader& root) {
-      rules::read_rules(root, out.rules);
-      rules::read_engine(root, out.engine);
-      root.optional("cluster", out.cluster, "name of the installation");
-      read_labels(root, out.labels);
-      core::Value ignored;
-      for (const char* key : kForeign) root.any(key, ignored, "");
-    });
-  }
+// What stands in other sections than these is not what judges.
+void read_chosen(config::Reader& root, ChosenRules& out) {
+  rules::read_rules(root, out.rules);
+  rules::read_engine(root, out.engine);
+  root.optional("cluster", out.cluster, "name of the installation");
+  read_labels(root, out.labels);
+}
+
+// The first problems of a text; empty: none.
+std::string problems_of(const config::Diagnostics& diagnostics) {
   std::string problems;
   for (const auto& item : diagnostics.items()) {
-    if (item.grade == config::Grade::error) {
+    const bool section = item.unknown_key && item.path.find('.') == item.path.npos;
+    if (item.grade == config::Grade::error && !section) {
       problems += (problems.empty() ? "" : "; ") + config::to_text(item);
     }
   }
-  if (!document || !problems.empty()) return core::invalid_argument(problems);
-  return out;
+  return problems;
 }
 
 }  // namespace
@@ -130,15 +121,20 @@ core::Result<rules::RulesConfig> rules_by_name(const std::string& names, rules::
 core::Result<ChosenRules> rules_by_text(const std::string& text) {
   config::Diagnostics diagnostics;
   if (text.starts_with('{') || names_a_file(text)) {
-    const bool inline_text = text.starts_with('{');
-    const auto document =
-        inline_text
-            ? config::Document::parse(text, "rules", config::process_environment(), diagnostics)
-            : config::Document::load(text, config::process_environment(), diagnostics);
-    auto read = read_document(document, diagnostics);
-    if (!read) return read;
-    read->from = inline_text ? "rules given" : "rules of " + text;
-    if (read->rules.rules.empty()) return core::invalid_argument(text + " has no rules");
+    ChosenRules read;
+    const auto declared = [&](config::Reader& root) { read_chosen(root, read); };
+    if (text.starts_with('{')) {
+      const auto document =
+          config::Document::parse(text, "rules", config::process_environment(), diagnostics);
+      if (document) document->read(diagnostics, declared);
+      read.from = "rules given";
+    } else {
+      client::read_own_sections(text, config::process_environment(), declared, diagnostics);
+      read.from = "rules of " + text;
+    }
+    const std::string problems = problems_of(diagnostics);
+    if (!problems.empty()) return core::invalid_argument(problems);
+    if (read.rules.rules.empty()) return core::invalid_argument(text + " has no rules");
     return read;
   }
   ChosenRules out;

@@ -1,6 +1,7 @@
 #include "ingest/journal/directory.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@ namespace tocsin::ingest {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kLockTurns = 3;
+constexpr int kLockPause = 5;  // ms
 
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -112,7 +116,14 @@ core::Result<std::shared_ptr<GroupLock>> GroupLock::take(const std::string& dire
   const std::string path = directory + "/" + name + ".lock";
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file.open()) return file_error("opening", path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  // Who only looks whether somebody reads holds it for a moment.
+  int locked = -1;
+  for (int turn = 0; turn < kLockTurns && locked != 0; ++turn) {
+    if (turn > 0) (void)::poll(nullptr, 0, kLockPause);
+    locked = ::flock(file.get(), LOCK_EX | LOCK_NB);
+    if (locked != 0 && errno != EWOULDBLOCK) break;
+  }
+  if (locked != 0) {
     if (errno != EWOULDBLOCK) return file_error("locking", path, errno);
     const std::string holder = read_text(path);
     return core::Error{core::Code::failed_precondition,

@@ -6,6 +6,7 @@ import json
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _lane, _vocabulary
+from ._texts import fits, text_of
 from ._library import NameInfo, Options, Row, Tensor, int64_array, library
 
 __all__ = ["Client", "NameInfo", "Options", "Row", "Tensor", "int64_array", "library"]
@@ -37,7 +38,7 @@ _c_int64_p = ctypes.POINTER(ctypes.c_int64)
 
 
 def encoded(value: Optional[str]) -> Optional[bytes]:
-    return None if value is None else str(value).encode("utf-8")
+    return None if value is None else text_of(value).encode("utf-8")
 
 
 class Client:
@@ -54,6 +55,8 @@ class Client:
         self._handle: Optional[int] = handle.value
         # Takes back what the loop's clock has lent to functions of the library; None: nothing.
         self.lent: Optional[Callable[[], None]] = None
+        # Called with a name that is too long, or no text, before the library cuts it; None: nobody is told.
+        self.on_cut: Optional[Callable[[Any], None]] = None
         self._quiet = False
         self._lane: _lane.Functions = _lane.functions(self._library, handle.value) if handle.value else {}
         self._bind()
@@ -134,7 +137,9 @@ class Client:
             info.ndim = len(dims)
         info.attrs, info.collection = encoded(attrs), encoded(collection)
         self.quiet = False
-        data, out = text.encode("utf-8"), ctypes.c_uint64()
+        if kind != NAME_SPAN_ARGS and not fits(text) and self.on_cut is not None:
+            self.on_cut(text)
+        data, out = text.encode("utf-8", "surrogatepass"), ctypes.c_uint64()
         if self._library.fast.tocsin_name(self._handle, kind, data, len(data), ctypes.byref(info),
                                           ctypes.byref(out)) < 0:
             raise RuntimeError(self._library.last_error())
@@ -142,7 +147,7 @@ class Client:
 
     def wanted(self, text: str, role: int) -> bool:
         """Whether a tensor of this name and role would be captured."""
-        data = text.encode("utf-8")
+        data = text.encode("utf-8", "surrogatepass")
         return self._library.fast.tocsin_wanted(self._handle, data, len(data), role) == OK
 
     def command(self, slot: Optional[bytes]) -> Any:
@@ -233,5 +238,6 @@ def _json_of(call: Callable[..., int]) -> Any:
         buffer, length = ctypes.create_string_buffer(size), ctypes.c_size_t()
         result = call(buffer, size, ctypes.byref(length))
         if result != TOO_SMALL:
-            return json.loads(buffer.value) if result == OK else None
+            # A path need not be UTF-8.
+            return json.loads(buffer.value.decode("utf-8", "surrogateescape")) if result == OK else None
         size = length.value + 1

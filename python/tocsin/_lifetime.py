@@ -22,8 +22,10 @@ def hook_of(run: Optional[str], job: Optional[str]) -> Optional[Any]:
     hook = open_hook()
     if hook is None:
         return None
-    wanted = hook.job if job is None else str(job)
-    if wanted == hook.job and (run is None or _uid(wanted, str(run)) == hook.run):
+    # A job's name may have been cut to fit: the script knows it by what it said.
+    names = (hook.job, hook.said.get("job"))
+    wanted = names[1] or hook.job if job is None else str(job)
+    if wanted in names and (run is None or _uid(wanted, str(run)) == hook.run):
         return hook
     end_former(hook)
     return None

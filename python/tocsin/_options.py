@@ -5,11 +5,12 @@ import json
 import os
 import sys
 import warnings
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from . import _client
 from ._judge import rules_text, stop_text
 from ._process import distributed, framework
+from ._texts import path_of, utf8
 
 
 def client_options(run: Any, job: Any, labels: Any, out: Any, capture: Any,
@@ -20,17 +21,34 @@ def client_options(run: Any, job: Any, labels: Any, out: Any, capture: Any,
     capture, place = _original(capture, config)
     if out is None and place and not (os.environ.get("TOCSIN_BROKERS") or os.environ.get("TOCSIN_OUT")):
         out = place
-    options.run, options.job, options.out, options.config = map(text, (run, job, out, config))
+    options.run, options.job = text(run), text(job)
+    options.out, options.config = (None if path is None else path_of(path) for path in (out, config))
     if capture is not None:
         options.capture = text(capture if isinstance(capture, str) else json.dumps(capture))
-    if labels:
-        options.labels = text(json.dumps({str(k): str(v) for k, v in labels.items()}))
+    given = _labels(labels)
+    if given:
+        options.labels = text(json.dumps({utf8(k): utf8(v) for k, v in given.items()}))
     if rules is not None and rules is not False:
         options.rules, options.stop = text(rules_text(rules, config)), text(stop_text(stop))
+    elif stop is not None and stop is not False:
+        warnings.warn(f"tocsin: stop={stop!r} stops nothing: no rules judge in this process. Give rules=, for instance "
+                      f"watch(rules=True, stop={stop!r}), or let tocsin up stop the run (docs/stopping.md)",
+                      RuntimeWarning, stacklevel=5)
     options.framework = text(framework())
-    options.script = text(getattr(sys.modules.get("__main__"), "__file__", None))
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    options.script = None if script is None else path_of(script)
     options.rank, options.world_size = distributed()
     return options
+
+
+def _labels(labels: Any) -> Dict[Any, Any]:
+    """What cannot be labels is said, and the run goes on without."""
+    try:
+        return dict(labels or {})
+    except (TypeError, ValueError):
+        warnings.warn(f"tocsin: labels= expected names and texts such as {{'team': 'nlp'}}, found {labels!r:.80}; the run has none",
+                      RuntimeWarning, stacklevel=6)
+        return {}
 
 
 def _original(capture: Any, config: Any) -> Tuple[Any, Optional[str]]:

@@ -28,10 +28,12 @@ Answer = Callable[..., None]
 class Standing:
     """Of one hook, whose loop ``sink`` follows. ``taken()``: the script answers the commands of the slot itself."""
 
-    def __init__(self, client: _client.Client, errors: Errors, sink: Any, taken: Callable[[], bool]) -> None:
+    def __init__(self, client: _client.Client, errors: Errors, sink: Any, taken: Callable[[], bool],
+                 each: Callable[[], None] = lambda: None) -> None:
+        """``each()``: called once a second too."""
         self._client = client
         self._errors = errors
-        self._sink, self._taken = sink, taken
+        self._sink, self._taken, self._each = sink, taken, each
         self._main = threading.get_ident()
         self._end = threading.Event()
         self._promised = 0.0
@@ -76,6 +78,7 @@ class Standing:
                 now = time.monotonic()
                 self._look_for_commands()
                 self.look_at_updates()
+                self._each()
                 if self._watchdog is not None:
                     self._watchdog.look(self)
                 newest = self._moved()

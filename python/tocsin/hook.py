@@ -18,6 +18,8 @@ from ._commands import Commands, StopRequest
 from ._contain import Errors, contained
 from ._emit import emit, reach
 from ._judge import Judge
+from ._judged import Judged
+from ._once import Once
 from ._options import client_options
 from ._original import OriginalNames
 from ._phases import NOTHING, PHASES
@@ -57,13 +59,14 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self.said: Dict[str, Any] = {}  # to the watch() that opened it
         self._lock = threading.Lock()
         self.judge: Optional[Judge] = None
+        self._once = Once()
         for switch in ("TOCSIN_DISABLED", "TOCSIN_DISABLE"):
             if os.environ.get(switch, "0") not in ("", "0"):
                 self.errors.last = f"disabled by {switch}"
                 return
         try:
             options = client_options(run, job, labels, out, capture, config, rules, stop)
-            self._place = {key: None if value is None else value.decode() for key, value in (
+            self._place = {key: None if value is None else os.fsdecode(value) for key, value in (
                 ("out", options.out), ("config", options.config), ("capture", options.capture))}
             self._open(options)
         except Exception as error:  # noqa: BLE001
@@ -75,6 +78,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         if not client.open:
             return
         self._client = client
+        client.on_cut = self._once.cut
         counters = client.counters()
         self.run, self.job = counters["run"], counters["job"]
         self.attempt, self.rank = counters["attempt"], counters["rank"]
@@ -84,13 +88,13 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._spans = Spans(client, self.errors)
         self._alerts = Alerts(client, self.errors)
         self._collections = Collections(client, self.errors, self.sink.adapters)
-        self.standing = Standing(client, self.errors, self.sink, self._commands.takes_profile)
+        self._judged = Judged(client, self.rank)
+        self.standing = Standing(client, self.errors, self.sink, self._commands.takes_profile, self._judged.look)
         self._out = str(counters.get("out", ""))
         self.enabled = True
         if type(self).log is Hook.log and type(self).should_stop is Hook.should_stop:
             vars(self).update(calls_of(self, client, self.sink.scalars))
-        for text in counters.get("capture_warnings", ()):
-            warnings.warn(f"tocsin: capture: {text}", RuntimeWarning, stacklevel=5)
+        self._once.settings(counters)
         judge = counters.get("judge", {})
         if judge.get("error"):
             self.errors.add("rules", ValueError(judge["error"]))
@@ -173,6 +177,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         second until what was measured so far is judged."""
         if self.enabled and self.judge is not None:
             self.flush(1.0)
+        elif self.run is not None and self.judge is None and not self.said.get("rules"):
+            self._once.no_rules()
         return self._found() or []
 
     @contained([], when_closed=True)
@@ -350,6 +356,7 @@ class Hook(OriginalNames, ReadsBack, Steering):
         self._client.close(ending, int(timeout * 1000))
         try:
             self._final = self._client.closed()
+            self._judged.tell(self._final)
             if self.judge is not None:
                 self.judge.end()
         except Exception as problem:  # noqa: BLE001

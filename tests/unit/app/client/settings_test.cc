@@ -76,13 +76,42 @@ TEST(Settings, OneFileServesAllProgramsAndOnlyOurSectionsAreJudged) {
   ASSERT_EQ(denser->capture.collections.size(), 1U);
 }
 
-TEST(Settings, WrongFilesAreErrorsWithTheirPlace) {
-  const std::string file = write("wrong.yaml", "capture:\n  evry: 5 steps\n");
+TEST(Settings, WrongFilesAreWarningsWithTheirPlaceAndLeaveTheDefaults) {
+  const std::string file = write("wrong.yaml", "cluster: c1\ncapture:\n  evry: 5 steps\n");
   const auto settings = load_settings({"", file, "", ""}, with({}));
-  ASSERT_FALSE(settings);
-  EXPECT_THAT(settings.error().message, HasSubstr("wrong.yaml:2"));
-  EXPECT_FALSE(load_settings({"", "/does/not/exist.yaml", "", ""}, with({})));
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->cluster, "c1");
+  ASSERT_EQ(settings->warnings.size(), 1U);
+  EXPECT_THAT(settings->warnings[0], HasSubstr("wrong.yaml:3"));
+  EXPECT_EQ(load_settings({"", "/does/not/exist.yaml", "", ""}, with({}))->warnings.size(), 1U);
   EXPECT_FALSE(load_settings({"", "", "", "[1]"}, with({})));
+  EXPECT_FALSE(load_settings({"", "", "{evry: 5 steps}", ""}, with({})));
+}
+
+TEST(Settings, AWrongSpoolLimitIsAWarning) {
+  const auto settings =
+      load_settings({"kafka://a:1", "", "", ""}, with({{"TOCSIN_SPOOL_LIMIT", "many"}}));
+  ASSERT_TRUE(settings);
+  ASSERT_EQ(settings->warnings.size(), 1U);
+  EXPECT_THAT(settings->warnings[0], HasSubstr("1GiB"));
+}
+
+TEST(Settings, TooManyLabelsAreAWarning) {
+  std::string labels = "{";
+  for (int i = 0; i < 300; ++i)
+    labels += (i == 0 ? "\"l" : ",\"l") + std::to_string(i) + "\":\"x\"";
+  const auto settings = load_settings({"", "", "", labels + "}"}, with({}));
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->labels.entries().size(), 40U);
+  EXPECT_EQ(settings->warnings.size(), 1U);
+}
+
+TEST(Settings, WhatIsMostLikelyMeantAsAClusterIsNoFolder) {
+  for (const char* out : {"localhost:9092", "kafka:/x", "http://x", "C:\\x", " "}) {
+    EXPECT_FALSE(load_settings({out, "", "", ""}, with({}))) << out;
+    EXPECT_FALSE(load_settings({}, with({{"TOCSIN_OUT", out}}))) << out;
+  }
+  EXPECT_EQ(load_settings({"./localhost:9092", "", "", ""}, with({}))->out, "./localhost:9092");
 }
 
 // The first rank asks before the folder exists, the second afterwards.
