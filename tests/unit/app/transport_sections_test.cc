@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Broken{"duplicate", "log: {level: info}\nlog: {level: info}\n"},
                       Broken{"inner_duplicate", "log: {level: info, level: warn}\n"},
                       Broken{"wrong_route", "route: {receiver: nobody}\n"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& one) { return std::string(one.param.name); });
 
 TEST_F(TransportSectionsTest, AGoodFileHasNoErrors) {
   const auto found = read(std::string(kTransport) + "rules: [overfit]\n");

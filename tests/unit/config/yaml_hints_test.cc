@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"star", "include: *.yaml\n", "1:10", "put it in quotes"},
         Case{"indentation", "a:\n    b: 1\n  c: 2\n", "3:3", "indented alike"},
         Case{"no_blank", "a:\n  b: 1\n  c:2\n  d: 3\n", "3:5", "no blank behind the colon"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& one) { return std::string(one.param.name); });
 
 TEST(YamlHints, ValidFilesSayNothing) {
   for (const char* text :
