@@ -63,6 +63,7 @@ void fields(A& io, const Native& body) {
   io.field("external_url", body.sender.external_url);
   if (!notification.minimal) {
     io.field("issues", notification.issues);
+    io.field("runs", notification.runs);
   } else {
     std::vector<TopIssue> top;
     if (!notification.issues.empty()) top.push_back({notification.issues.front()});

@@ -1,6 +1,7 @@
 #include "app/events_log.h"
 
 #include "app/summary_text.h"
+#include "core/episode.h"
 
 namespace tocsin::app {
 namespace {
@@ -18,19 +19,20 @@ core::Value time_text(core::WallTime time) {
 
 void log_issue(core::Log& log, const core::Issue& issue, core::WallTime committed) {
   const bool firing = issue.status == core::IssueStatus::firing;
+  const std::optional<std::int64_t> step = core::step_of_news(issue);
   log.info(firing ? "issue_fired" : "issue_resolved",
            {{"rule", issue.rule},
             {"severity", text(core::to_string(issue.severity))},
             {"job", issue.run.job},
             {"run", core::to_text(issue.run.uid)},
             {"attempt", std::int64_t{issue.run.attempt}},
-            {"step", issue.step ? core::Value(*issue.step) : core::Value()},
+            {"step", step ? core::Value(*step) : core::Value()},
             {"tensor", issue.labels.get("tensor")},
             {"worker", issue.labels.get("worker")},
             {"kind", issue.kind},
             {"shadow", issue.shadow ? core::Value("shadow") : core::Value()},
             {"resolution", text(core::to_string(issue.resolution))},
-            {"summary", issue.summary},
+            {"summary", core::news_of(issue)},
             {"advice", firing ? issue.recommendation : std::string()},
             {"event_id", issue.event_id},
             {"measured_at", time_text(issue.measured_at)},

@@ -47,7 +47,7 @@ rules:
 # Who is told, and when. Children under `routes` narrow it down by labels.
 route:
   receiver: team
-  group_by: [job, rule]               # one message per job and rule, however many tensors are hit
+  group_by: [job, run_uid]            # one incident per run, named by its first sign
   group_wait: 10s                     # gathers what fires together
   repeat_interval: 4h
   # routes:

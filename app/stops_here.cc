@@ -24,7 +24,7 @@ void StopsHere::note(const actions::StopTransition& transition) {
       const auto older = [](const auto& a, const auto& b) { return a.second.at < b.second.at; };
       stops_.erase(std::min_element(stops_.begin(), stops_.end(), older));
     }
-    stops_[transition.run] = {transition.command_id, transition.at};
+    stops_[transition.run] = {transition.command_id, transition.rule.empty(), transition.at};
   } else if (actions::is_final(transition.to) && transition.to != State::stopped &&
              transition.to != State::already_ended) {
     // It came to nothing: what ends from now on ends by itself.
@@ -40,12 +40,13 @@ bool StopsHere::stops(const core::RunUid& run) const {
   return stops_.contains(run);
 }
 
-std::string StopsHere::stop_of(const core::RunUid& run, std::uint64_t incarnation) const {
+StopsHere::Found StopsHere::stop_of(const core::RunUid& run, std::uint64_t incarnation) const {
   const std::lock_guard lock(mutex_);
   const auto known = stops_.find(run);
   if (known == stops_.end()) return {};
   const auto at = static_cast<std::uint64_t>(core::nanoseconds(known->second.at));
-  return incarnation <= at ? known->second.command_id : std::string();
+  if (incarnation > at) return {};
+  return {known->second.command_id, known->second.by_person};
 }
 
 }  // namespace tocsin::app

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "actions/actions.h"
+#include "core/episode.h"
 #include "core/labels.h"
 #include "core/text.h"
 #include "core/topics.h"
@@ -91,11 +92,29 @@ void TopicView::forget_ailing_rules(const core::JobEvent& run) {
 }
 
 void TopicView::apply_issue(core::Issue issue) {
-  SeenIssue& seen = issues_[core::issue_key(issue.labels)];
-  const bool begins = seen.reports == 0 || seen.newest.status == core::IssueStatus::resolved;
-  if (begins) seen.since = issue.starts_at == core::WallTime{} ? issue.time : issue.starts_at;
+  const std::string key = core::issue_key(issue.labels);
+  const std::string event_id = issue.event_id;
+  SeenIssue& seen = issues_[key];
+  const bool fires = issue.status == core::IssueStatus::firing;
+  const bool first = seen.reports == 0;
   ++seen.reports;
-  seen.newest = std::move(issue);
+  const bool begins = first || (fires && seen.newest.status == core::IssueStatus::resolved);
+  if (begins) {
+    seen.since = issue.starts_at == core::WallTime{} ? issue.time : issue.starts_at;
+    if (!fires) core::end_alone(issue);
+    seen.newest = std::move(issue);
+  } else if (!fires) {
+    core::end_with(seen.newest, issue);
+  } else if (core::outranks(issue, seen.newest)) {
+    seen.newest = std::move(issue);
+  }
+  if (!wanted_id_.empty()) keep_found(key, begins, event_id);
+}
+
+void TopicView::keep_found(const std::string& key, bool begins, const std::string& event_id) {
+  if (begins) going_on_.erase(key);
+  if (event_id.starts_with(wanted_id_)) going_on_.insert(key);
+  if (going_on_.contains(key)) found_[key] = issues_[key];
 }
 
 void TopicView::apply_job(const core::JobEvent& event) {
@@ -130,7 +149,10 @@ void TopicView::apply_command(const core::RecordView& record) {
     stops_.erase(decoded->run);
     return;
   }
-  SeenStop stop{std::move(*decoded->command), std::nullopt, std::nullopt};
+  SeenStop stop{std::move(*decoded->command), std::nullopt, std::nullopt, {}};
+  core::StopCourse& course = courses_[stop.command.command_id];
+  core::note(course, stop.command);
+  stop.told = course.told;
   if (const auto early = early_acks_.find(stop.command.command_id); early != early_acks_.end()) {
     stop.newest = early->second;
   }
@@ -142,9 +164,16 @@ void TopicView::apply_command(const core::RecordView& record) {
 
 void TopicView::apply_ack(core::Ack ack) {
   if (ack.action != "stop") return;
+  core::StopCourse& course = courses_[ack.command_id];
+  course.told.command_id = ack.command_id;
+  if (const auto run = runs_.find(ack.run); run != runs_.end()) {
+    course.told.answers.asked = run->second.world_size;
+  }
+  core::note(course, ack);
   const auto asked = stops_.find(ack.run);
   const bool of_newest =
       asked != stops_.end() && asked->second.command.command_id == ack.command_id;
+  if (of_newest) asked->second.told = course.told;
   if (!ack.checkpoint_path.empty()) {
     checkpoints_[ack.command_id] = ack;
     if (of_newest) asked->second.checkpoint = ack;
@@ -172,6 +201,13 @@ void TopicView::apply_control(const core::RecordView& record) {
 }
 
 void TopicView::close_ended() {
+  for (auto& [uid, stop] : stops_) {
+    const auto run = runs_.find(uid);
+    if (run == runs_.end() || !over(run->second, stop.command.attempt)) continue;
+    core::StopCourse& course = courses_[stop.command.command_id];
+    core::note_end(course, run->second.world_size);
+    stop.told = course.told;
+  }
   for (auto& [key, seen] : issues_) {
     core::Issue& issue = seen.newest;
     const auto run = runs_.find(issue.run.uid);
@@ -186,7 +222,10 @@ void TopicView::close_ended() {
       continue;
     }
     issue.status = core::IssueStatus::resolved;
+    issue.ending = core::Ending{std::string(core::end_sentence(issue.resolution)), {}, {}, {}};
+    if (newest.ended_at) issue.ends_at = newest.ended_at;
   }
+  for (const std::string& key : going_on_) found_[key] = issues_[key];
 }
 
 core::Result<std::unique_ptr<core::RecordSource>> view_source(ingest::Transport& transport) {

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/moment.h"
@@ -14,6 +16,7 @@
 #include "core/issue.h"
 #include "core/notification.h"
 #include "core/record_source.h"
+#include "core/stop_course.h"
 #include "ingest/ingest.h"
 #include "routing/routing.h"
 
@@ -22,6 +25,7 @@ namespace tocsin::app {
 class TopicView {
  public:
   struct SeenIssue {
+    /// The newest episode: what was found, and in `ending` how it ended (core/episode.h).
     core::Issue newest;
     core::WallTime since{};     // begin of the newest episode
     std::uint64_t reports = 0;  // records of this issue that are still in the topic
@@ -30,11 +34,18 @@ class TopicView {
     core::Command command;
     std::optional<core::Ack> newest;      // the answer that came last; of who obeys, where one does
     std::optional<core::Ack> checkpoint;  // the answer that names the checkpoint, and its node
+    core::StopTold told;  // what came of it: answers, checkpoint with its host, exit code
   };
   struct Refused {
     std::uint64_t records = 0;  // dead letters that are still in the topic
     std::string newest;         // code of the last one, and which field is wrong
   };
+
+  /// Before anything is applied: episodes with a report of such an id are kept, ended ones too. A
+  /// later report of an episode, and its resolve, have ids of their own.
+  void look_for(std::string event_id) { wanted_id_ = std::move(event_id); }
+  /// By issue key, the newest such episode of each.
+  [[nodiscard]] const std::map<std::string, SeenIssue>& found() const { return found_; }
 
   /// The short names of the topics that apply() understands.
   static const std::vector<std::string>& topics();
@@ -77,6 +88,7 @@ class TopicView {
  private:
   void apply_event(const core::RecordView& record);
   void apply_issue(core::Issue issue);
+  void keep_found(const std::string& key, bool begins, const std::string& event_id);
   void apply_job(const core::JobEvent& event);
   void apply_rule(const core::RuleStatusEvent& rule);
   void forget_ailing_rules(const core::JobEvent& run);
@@ -88,13 +100,17 @@ class TopicView {
   std::map<core::RunUid, core::JobEvent> runs_;
   std::map<std::string, SeenIssue> issues_;
   std::map<core::RunUid, SeenStop> stops_;
-  std::map<std::string, core::Ack> early_acks_;   // by command id: the command is read later
-  std::map<std::string, core::Ack> checkpoints_;  // the same, of answers that name one
+  std::map<std::string, core::Ack> early_acks_;      // by command id: the command is read later
+  std::map<std::string, core::Ack> checkpoints_;     // the same, of answers that name one
+  std::map<std::string, core::StopCourse> courses_;  // by command id, for the same reason
   std::map<std::string, core::Delivery> deliveries_;
   std::vector<std::string> remarks_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
   Refused refused_;
+  std::string wanted_id_;
+  std::map<std::string, SeenIssue> found_;
+  std::set<std::string> going_on_;  // keys of found_ whose episode is the newest of the issue
 };
 
 /// A source of all topics of the view, from their beginning: as nobody, so that no position is

@@ -8,10 +8,12 @@
 #include <map>
 
 #include "app/commands.h"
+#include "app/episode_text.h"
 #include "app/log_console.h"
 #include "app/looking.h"
 #include "app/status_text.h"
 #include "app/system_clock.h"
+#include "app/told_issues.h"
 #include "app/topic_view.h"
 #include "app/view_text.h"
 #include "app/view_words.h"
@@ -46,6 +48,7 @@ int look(const ViewOptions& options, Sight& sight) {
   sight.now = moment->now(present);
   if (auto opened = sight.looking.open(options.config_file, options.out); !opened)
     return refuse(opened.error());
+  sight.view.look_for(options.id);
   const auto read = read_view(sight.looking.transport(), sight.view, kViewPatience, sight.moment);
   return read ? kOk : refuse(read.error());
 }
@@ -157,8 +160,17 @@ int issues_show(const ViewOptions& options) {
   Sight sight;
   if (const int code = look(options, sight); code != kOk) return code;
   std::vector<const TopicView::SeenIssue*> found;
+  for (const auto& [key, seen] : sight.view.found()) found.push_back(&seen);
   for (const auto& [key, seen] : sight.view.issues()) {
-    if (goes_by(key, seen.newest, options.id)) found.push_back(&seen);
+    const bool by_event = sight.view.found().contains(key);
+    if (!by_event && goes_by(key, seen.newest, options.id)) found.push_back(&seen);
+  }
+  std::vector<TopicView::SeenIssue> told;  // what no topic of issues holds, messages may
+  if (found.empty() && options.id.starts_with("iss_")) {
+    auto read = told_issues(sight.looking.transport(), options.id, kViewPatience, sight.moment);
+    if (!read) return refuse(read.error());
+    told = std::move(*read);
+    for (const auto& seen : told) found.push_back(&seen);
   }
   if (found.size() != 1) {
     std::cerr << "tocsin: "
@@ -167,8 +179,8 @@ int issues_show(const ViewOptions& options) {
               << "; see: tocsin issues list --all\n";
     return kFailed;
   }
-  std::cout << (options.json ? ingest::issue_json(found[0]->newest) + "\n"
-                             : issue_text(*found[0], sight.now));
+  std::cout << (options.json ? episode_json(*found[0], sight.view) + "\n"
+                             : issue_text(*found[0], sight.view, sight.now));
   return kOk;
 }
 

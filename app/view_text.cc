@@ -5,7 +5,6 @@
 #include "app/printable.h"
 #include "app/text_table.h"
 #include "app/view_words.h"
-#include "core/json.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -27,6 +26,12 @@ std::string silenced(const TopicView& view, const core::Issue& issue, core::Wall
   return unstopped ? "silenced (stop_training): " : "";
 }
 
+// "resolved (job_ended): ": what stands behind it is what was found.
+std::string ended(const core::Issue& issue) {
+  const std::string how(core::to_string(issue.resolution));
+  return how.empty() ? "resolved: " : "resolved (" + how + "): ";
+}
+
 }  // namespace
 
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
@@ -39,38 +44,9 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
                     std::string(core::to_string(issue.severity)),
                     printable(issue.rule) + (issue.shadow ? " (shadow)" : ""),
                     printable(issue.run.job), ago(seen->since, now),
-                    (open ? silenced(view, issue, now) : "resolved: ") + printable(issue.summary)});
+                    (open ? silenced(view, issue, now) : ended(issue)) + printable(issue.summary)});
   }
   return text_table(rows);
-}
-
-std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now) {
-  const core::Issue& issue = seen.newest;
-  std::string out = printable(issue.summary) + "\n";
-  if (!issue.recommendation.empty()) out += "→ " + printable(issue.recommendation) + "\n";
-  std::vector<Row> rows;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) rows.push_back({name, printable(value)});
-  };
-  add("status", std::string(core::to_string(issue.status)) +
-                    (issue.resolution == core::Resolution::none
-                         ? ""
-                         : " (" + std::string(core::to_string(issue.resolution)) + ")"));
-  add("severity", std::string(core::to_string(issue.severity)));
-  add("shadow", issue.shadow ? "yes: recorded, told to nobody" : "");
-  add("since", core::to_rfc3339(seen.since) + ", " + ago(seen.since, now));
-  add("run", core::to_text(issue.run.uid) + ", attempt " + std::to_string(issue.run.attempt));
-  add("step", issue.step ? std::to_string(*issue.step) : "");
-  add("reports", std::to_string(seen.reports));
-  add("runbook", issue.runbook_url);
-  add("fingerprint", core::fingerprint(issue.labels));
-  add("event", issue.event_id);
-  for (const auto& [name, value] : issue.labels.entries())
-    rows.push_back({"label " + name, printable(value)});
-  for (const auto& [name, value] : issue.evidence.values) {
-    rows.push_back({"value " + name, printable(core::to_json(value))});
-  }
-  return out + "\n" + text_table(rows);
 }
 
 namespace {

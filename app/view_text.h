@@ -13,8 +13,6 @@ namespace tocsin::app {
 /// Open ones that a silence of the view holds back say so.
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
                         const TopicView& view, core::WallTime now);
-/// Everything that a person asks of one issue.
-std::string issue_text(const TopicView::SeenIssue& seen, core::WallTime now);
 /// One line, as the log on a terminal has it.
 std::string issue_line(const core::Issue& issue, bool colour);
 std::string job_line(const core::JobEvent& event, bool colour);

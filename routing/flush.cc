@@ -67,12 +67,12 @@ class Sorter {
     const bool visible = member.visible_to(context_.integration);
     const bool belongs = !member.strayed || knows(log_, issue);
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
-      decision_.firing.push_back({&issue, issue.episode, true});
+      decision_.firing.push_back({&issue, issue.episode, true, member.over});
       speak_for_debt(issue);
       return;
     }
     if (member.firing && knows(log_, issue)) {
-      decision_.suppressed.push_back({&issue, issue.episode, true});
+      decision_.suppressed.push_back({&issue, issue.episode, true, member.over});
       return;
     }
     if (const auto told = log_.told.find(issue.key); told != log_.told.end()) {
@@ -111,8 +111,8 @@ class Sorter {
   void speak_for_debt(const IssueState& issue) {
     const auto owed = log_.owed.find(issue.key);
     if (owed == log_.owed.end()) return;
-    decision_.over.emplace_back(issue.key,
-                                TellLog::Told{owed->second.episode, issue.issue.severity, 0});
+    decision_.over.emplace_back(
+        issue.key, TellLog::Told{owed->second.episode, issue.issue.severity, 0, false});
     log_.owed.erase(owed);
     decision_.changed = true;
   }
@@ -122,6 +122,8 @@ class Sorter {
 
   /// A told episode is over (the issue may fire again, unseen, in a later one).
   void end_told(const IssueState& issue, std::uint64_t episode, bool visible) {
+    // Who keeps no incident open has read the end with the beginning.
+    if (log_.told.at(issue.key).over && !context_.integration.stateful) return;
     if (!context_.integration.send_resolved || visible || context_.integration.stateful) {
       decision_.resolved.push_back({&issue, episode, false});
     } else {
@@ -204,7 +206,8 @@ bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& lo
       if (!decision.kind && !knows(log, *mention.state)) continue;
       const auto [known, fresh] = log.told.try_emplace(mention.state->key);
       const bool same = !fresh && known->second.episode == mention.episode;
-      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+      entry.over = same ? known->second.over : mention.over;
       if (same && !shown) entry.severity = known->second.severity;
       if (same) entry.by = known->second.by;
       if (!same && decision.kind) entry.by = log.seq + 1;
@@ -228,7 +231,7 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
   if (decision.kind && context.integration.send_resolved) {
     for (const Mention& mention : decision.resolved) {
       const auto told = log.told.find(mention.state->key);
-      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0};
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
       if (told != log.told.end()) entry = told->second;
       decision.over.emplace_back(mention.state->key, entry);
     }
@@ -245,15 +248,17 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
 
 core::NotifiedIssue line(const Mention& mention, WallTime tick) {
   core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention)};
-  if (mention.firing) {
+  if (mention.firing && !mention.over) {
     out.issue.status = core::IssueStatus::firing;
     out.issue.resolution = core::Resolution::none;
     out.issue.ends_at.reset();
+    out.issue.ending.reset();
   } else if (out.issue.status == core::IssueStatus::firing) {
     // It goes on firing elsewhere; what ends is this group's incident.
     out.issue.status = core::IssueStatus::resolved;
     out.issue.resolution = core::Resolution::superseded;
     out.issue.ends_at = std::max(tick, out.issue.starts_at);
+    out.issue.ending = core::Ending{"It is told elsewhere from now on.", {}, {}, {}};
   }
   return out;
 }
@@ -294,6 +299,21 @@ core::Labels common_labels(const std::vector<Mention>& mentions) {
   return common;
 }
 
+/// The incident goes by its first sign, the first issue of the message: labels of the group, rule and
+/// severity name no other one than its headline.
+void name_by_first_sign(core::Notification& out) {
+  if (out.issues.empty()) return;
+  const core::Labels& first = out.issues.front().issue.labels;
+  core::Labels group;
+  for (const auto& [name, value] : out.group_labels.entries()) {
+    group.set(name, first.has(name) ? first.get(name) : value);
+  }
+  out.group_labels = std::move(group);
+  for (const std::string_view name : {"alertname", "rule", "severity"}) {
+    if (first.has(name)) out.common_labels.set(name, first.get(name));
+  }
+}
+
 }  // namespace
 
 const core::Issue& report_of(const Mention& mention) {
@@ -318,7 +338,10 @@ FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext
   decision.changed = stale > 0;
   Sorter sorter(context, log, decision);
   for (const FlushMember& member : members) sorter.add(member);
-  decision.still_firing = !decision.firing.empty() || !decision.suppressed.empty();
+  const auto fires = [](const Mention& mention) { return !mention.over; };
+  decision.still_firing =
+      std::any_of(decision.firing.begin(), decision.firing.end(), fires) ||
+      std::any_of(decision.suppressed.begin(), decision.suppressed.end(), fires);
   choose(context, log, sorter, decision);
   if (!context.integration.enabled) decision.kind.reset();
   keep_books(context, decision, log);
@@ -349,11 +372,16 @@ core::Notification compose(const Group& group, const FlushContext& context,
     mentions.insert(mentions.end(), decision.resolved.begin(), decision.resolved.end());
     out.resolved_count = decision.resolved.size();
   }
-  out.firing_count = decision.firing.size();
+  const auto over = static_cast<std::uint64_t>(
+      std::count_if(decision.firing.begin(), decision.firing.end(),
+                    [](const Mention& mention) { return mention.over; }));
+  out.firing_count = decision.firing.size() - over;
+  out.resolved_count += over;
   out.common_labels = common_labels(mentions);
   std::size_t bytes = 0;
   out.truncated = list(std::move(mentions), context, out.issues, bytes);
   out.truncated += list(decision.suppressed, context, out.suppressed, bytes);
+  name_by_first_sign(out);
   out.decided_at = now;
   const bool close = out.kind == NotificationKind::close;
   out.expires_at =

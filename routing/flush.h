@@ -15,8 +15,9 @@ namespace tocsin::routing {
 /// A member as it stands at the tick: frozen for all integrations.
 struct FlushMember {
   const IssueState* state = nullptr;
-  bool firing = false;               // not resolved at or before the tick
-  bool strayed = false;              // its labels lead elsewhere now: only who was told still hears
+  bool firing = false;   // not resolved at or before the tick, or ended with its job, untold
+  bool over = false;     // it is news, and has ended since
+  bool strayed = false;  // its labels lead elsewhere now: only who was told still hears
   std::vector<Suppression> reasons;  // why it is suppressed; empty = visible to all
 
   [[nodiscard]] bool visible_to(const Integration& integration) const {
@@ -31,6 +32,7 @@ struct Mention {
   const IssueState* state = nullptr;
   std::uint64_t episode = 1;
   bool firing = false;
+  bool over = false;  // it fired at the tick and is news, and has ended since: the message says so
 };
 
 /// The first matching line of the table.
@@ -40,7 +42,7 @@ struct FlushDecision {
   bool still_firing = false;                   // anything told, or told now, still fires
   bool changed = false;                        // the log is another one now
   std::uint64_t seq = 0;                       // of a part: its message's number in the log
-  std::vector<Mention> firing;
+  std::vector<Mention> firing;  // news and what is told; some of it may be over by now
   std::vector<Mention> resolved;
   std::vector<Mention> suppressed;  // told and still firing, but not visible
   std::vector<std::pair<std::string, TellLog::Told>> over;  // what the far side is told has ended

@@ -8,6 +8,9 @@ using core::WallTime;
 
 namespace {
 
+/// In a group of more members a run is no longer looked for.
+constexpr std::size_t kMaxSearched = 1000;
+
 core::Labels overflow_labels() { return {{"overflow", "true"}}; }
 
 std::string shown_key(const std::string& route_id, const std::string& group_key) {
@@ -45,6 +48,10 @@ void Groups::route(IssueState& state, WallTime now, bool new_episode) {
     if (!fresh && !new_episode) continue;
     const auto wait = haste(group, state);
     if (wait && turns_.hurry(group, *wait, now)) touch(group);
+    if (first_of_its_run(group, state)) {
+      const bool pulled = turns_.pull(group, now + std::min(leaf->group_wait, leaf->urgent_wait));
+      if (pulled) touch(group);
+    }
   }
   // Labels changed: groups it no longer belongs to are left, unless somebody was told there; those
   // hear of it until it resolves.
@@ -76,6 +83,25 @@ std::optional<core::Duration> Groups::haste(const Group& group, const IssueState
     return found == nullptr || !found->firing || found->issue.severity < state.issue.severity;
   });
   return worse ? std::optional(route.group_wait) : std::nullopt;
+}
+
+/// In a group that has told of others: another run, or the next attempt of one, is news at once.
+bool Groups::first_of_its_run(const Group& group, const IssueState& state) const {
+  const core::RunRef& run = state.issue.run;
+  if (!group.running || run.uid.nil() || group.members.size() > kMaxSearched) return false;
+  return std::none_of(group.members.begin(), group.members.end(), [&](const auto& member) {
+    const IssueState& other = *member.second.state;
+    return &other != &state && other.issue.run.uid == run.uid &&
+           other.issue.run.attempt == run.attempt;
+  });
+}
+
+void Groups::pull(const IssueState& state, WallTime at) {
+  for (Group* group : state.groups) {
+    // What a rule's actions do, they do at once; nobody waits to read of it.
+    if (group->route->beside) continue;
+    if (turns_.pull(*group, at)) touch(*group);
+  }
 }
 
 bool Groups::route_resolved(IssueState& state, WallTime now) {

@@ -40,6 +40,8 @@ class Groups {
   /// Makes a firing issue a member where its labels lead, and no longer where they led before,
   /// unless somebody was told there. `new_episode`: it may pull a flush forward.
   void route(IssueState& state, core::WallTime now, bool new_episode);
+  /// What is told of the issue is told at `at` at the latest (Turns::pull).
+  void pull(const IssueState& state, core::WallTime at);
   /// The end of an issue that is in no group: those who were told hear of it. False: nobody was.
   bool route_resolved(IssueState& state, core::WallTime now);
   /// Nobody has to hear of it here any more.
@@ -89,6 +91,7 @@ class Groups {
   [[nodiscard]] Group* group_of_cause(const IssueState& state, const Route& route) const;
   [[nodiscard]] std::optional<core::Duration> haste(const Group& group,
                                                     const IssueState& state) const;
+  [[nodiscard]] bool first_of_its_run(const Group& group, const IssueState& state) const;
   void activate(Group& group, const IssueState& first, core::WallTime now);
   void join(Group& group, IssueState& state);
   void follow_tree(IssueState& state) const;

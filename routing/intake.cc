@@ -13,6 +13,9 @@ using core::WallTime;
 
 namespace {
 
+/// What belongs to one end (its issues, the answers to a stop, how the job ended) comes within this.
+constexpr core::Duration kEndSettles = std::chrono::seconds(2);
+
 Issue builtin_issue(const std::string& source, RouterIssue which, core::Labels labels,
                     WallTime now) {
   const std::string_view rule = own_issue(which).name;
@@ -45,6 +48,7 @@ bool told_anywhere(const IssueState& state) {
 // ---- issues
 
 void Intake::on_issue(Issue issue, WallTime now) {
+  now_ = now;
   ++stats_.events;
   if (issue.labels.empty()) {
     ++stats_.rejected;
@@ -97,10 +101,17 @@ void Intake::began(IssueState& state, WallTime now) {
     ++stats_.late_issues;
     end(state, over->first, over->second);
   }
+  // How a run ended belongs to what is told of its end.
+  if (outlives_its_run(state.issue)) groups_.pull(state, now + kEndSettles);
 }
 
 void Intake::ended(IssueState& state, WallTime at) {
   groups_.change_all_of(state);
+  // The end of a run is news within seconds; what its ranks said of a stop comes with it.
+  const Resolution how = state.issue.resolution;
+  if (how == Resolution::job_ended || how == Resolution::superseded) {
+    groups_.pull(state, std::max(at, now_) + kEndSettles);
+  }
   tell_outside(state, at);
 }
 
@@ -122,7 +133,17 @@ void Intake::expire(const Agenda::Entry& due) {
 
 // ---- what runs mean for issues
 
+void Intake::on_stop(const core::Command& command, WallTime now) {
+  now_ = now;
+  follow(core::to_text(command.run), runs_.note(command, now));
+}
+
+void Intake::on_ack(const core::Ack& ack, WallTime now) {
+  follow(core::to_text(ack.run), runs_.note(ack, now));
+}
+
 void Intake::on_job(const core::JobEvent& event, WallTime now) {
+  now_ = now;
   bool stale = false;
   follow(core::to_text(event.run.uid), runs_.note(event, now, stale));
   stats_.stale += stale ? 1 : 0;
@@ -138,10 +159,19 @@ void Intake::follow(const std::string& run, const RunEffects& effects) {
       case RunEffect::Kind::raise_lost:
         raise(RouterIssue::job_lost, effect.labels, effect.summary, effect.at);
         break;
+      case RunEffect::Kind::pull:
+        pull(run, effect.at);
+        break;
       case RunEffect::Kind::clear_lost:
         clear(RouterIssue::job_lost, effect.labels, effect.at);
         break;
     }
+  }
+}
+
+void Intake::pull(const std::string& run, WallTime at) {
+  for (const std::string& key : issues_.firing_of(run)) {
+    groups_.pull(*issues_.state_of(key), at);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/command.h"
 #include "core/issue.h"
 #include "core/labels.h"
 #include "core/notification.h"
@@ -47,6 +48,8 @@ class Intake {
   void on_issue(core::Issue issue, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
+  void on_stop(const core::Command& command, core::WallTime now);
+  void on_ack(const core::Ack& ack, core::WallTime now);
 
   /// Due::expire_issue.
   void expire(const Agenda::Entry& due);
@@ -62,11 +65,13 @@ class Intake {
   void tell_outside(IssueState& state, core::WallTime at);
   void end(IssueState& state, core::Resolution resolution, core::WallTime at);
   void follow(const std::string& run, const RunEffects& effects);
+  void pull(const std::string& run, core::WallTime at);
   void resolve_run(const std::string& run, const RunEffect& effect);
   void raise(RouterIssue which, core::Labels labels, std::string summary, core::WallTime now);
   void clear(RouterIssue which, core::Labels labels, core::WallTime now);
 
   const RouterOptions& options_;
+  core::WallTime now_{};  // of the newest event: ends are dated back, what they pull forward is not
   Dedup& dedup_;
   Runs& runs_;
   Issues& issues_;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "core/episode.h"
+
 namespace tocsin::routing {
 namespace {
 
@@ -16,7 +18,7 @@ using core::WallTime;
 constexpr std::size_t kMaxSources = 64;
 
 /// Sequences order reports of one source; times order the rest.
-bool newer_or_same(const Issue& report, const Issue& known) {
+bool newer_or_same(const Issue& report, const Newest& known) {
   if (report.sequence != 0 && known.sequence != 0 && report.source == known.source) {
     return report.sequence >= known.sequence;
   }
@@ -30,19 +32,6 @@ bool earlier_attempt(const Issue& report, const Issue& than) {
   return same_run(report, than) && report.run.attempt != 0 && report.run.attempt < than.run.attempt;
 }
 
-/// A later report of the same end: what it says besides the end.
-void describe(Issue& issue, const Issue& report) {
-  issue.summary = report.summary;
-  issue.description = report.description;
-  issue.recommendation = report.recommendation;
-  issue.runbook_url = report.runbook_url;
-  issue.annotations = report.annotations;
-  issue.generator_url = report.generator_url;
-  issue.step = report.step;
-  issue.global_step = report.global_step;
-  issue.evidence = report.evidence;
-}
-
 void remember_sequence(IssueState& state, const std::string& source, std::uint64_t sequence) {
   if (sequence == 0) return;
   std::uint64_t& seen = state.sequences[source];
@@ -52,33 +41,33 @@ void remember_sequence(IssueState& state, const std::string& source, std::uint64
   state.sequences.erase(first->first == source ? std::next(first) : first);
 }
 
-/// What an episode followed from stands with its first report: later ones name what still fires then.
-void replace(Issue& issue, Issue report) {
-  report.caused_by = std::move(issue.caused_by);
-  issue = std::move(report);
+/// A firing report says something that the router did not know: of the run, of its own end, or that
+/// it is worse than was found.
+bool says_more(const Issue& known, const Issue& report) {
+  const bool other_run = !report.run.uid.nil() && (report.run.uid != known.run.uid ||
+                                                   report.run.attempt != known.run.attempt);
+  return core::outranks(report, known) || other_run || known.shadow != report.shadow ||
+         known.explicit_expiry != report.explicit_expiry || known.ends_at != report.ends_at ||
+         report.starts_at < known.starts_at;
 }
 
-/// Fires as before, in the same words: what differs is when it was said, and of which step.
-bool says_the_same(const Issue& known, const Issue& report) {
-  const auto& a = known.evidence;
-  const auto& b = report.evidence;
-  const auto same_number = [](const core::NamedNumber& one, const core::NamedNumber& other) {
-    return one.name == other.name && one.value == other.value;
-  };
-  const bool same_threshold = a.threshold.has_value() == b.threshold.has_value() &&
-                              (!a.threshold || same_number(*a.threshold, *b.threshold));
-  return known.source == report.source && known.run.uid == report.run.uid &&
-         known.run.attempt == report.run.attempt && known.severity == report.severity &&
-         known.shadow == report.shadow && known.kind == report.kind &&
-         known.params_hash == report.params_hash && known.mode == report.mode &&
-         known.explicit_expiry == report.explicit_expiry && known.ends_at == report.ends_at &&
-         known.starts_at <= report.starts_at && known.labels == report.labels &&
-         known.summary == report.summary && known.description == report.description &&
-         known.recommendation == report.recommendation && known.runbook_url == report.runbook_url &&
-         known.annotations == report.annotations && known.generator_url == report.generator_url &&
-         a.op == b.op && same_number(a.observed, b.observed) && same_threshold &&
-         a.affected.hit == b.affected.hit && a.affected.evaluated == b.affected.evaluated &&
-         a.affected.worst == b.affected.worst && a.values == b.values;
+void follow(IssueState& state, const Issue& report) {
+  state.newest = {report.source, report.sequence, report.time};
+}
+
+/// A further report of an episode that fires. What was found stays, unless this is worse; what an
+/// episode followed from stands with its first report, as later ones name what still fires then.
+void adopt(Issue& issue, Issue report) {
+  if (core::outranks(report, issue)) {
+    report.starts_at = std::min(issue.starts_at, report.starts_at);
+    report.caused_by = std::move(issue.caused_by);
+    issue = std::move(report);
+    return;
+  }
+  if (!report.run.uid.nil()) issue.run = std::move(report.run);
+  issue.shadow = report.shadow;
+  issue.explicit_expiry = report.explicit_expiry;
+  issue.ends_at = report.ends_at;
 }
 
 bool is_stale(const IssueState& state, const Issue& report) {
@@ -101,7 +90,7 @@ bool surely_later(const IssueState& state, const Issue& report) {
 bool counts_anew(const IssueState& state, const Issue& report) {
   const auto seen = state.sequences.find(report.source);
   return report.sequence != 0 && seen != state.sequences.end() && report.sequence < seen->second &&
-         report.time > state.issue.time;
+         report.time > state.newest.time;
 }
 
 /// A firing report without an end times out, unless its producer promised to resolve it. A timeout
@@ -127,17 +116,38 @@ void begin(IssueState& state, Issue report, WallTime now, core::Duration timeout
   state.expiry_explicit = false;
   state.last_transition = now;
   set_expiry(state, report, now, timeout);
+  follow(state, report);
   state.issue = std::move(report);
   state.issue.resolution = core::Resolution::none;
+  state.issue.ending.reset();
+}
+
+/// The end of the present episode was premature: it goes on, with what was found.
+void resume(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
+  state.firing = true;
+  state.expires_at.reset();
+  state.expiry_explicit = false;
+  state.last_transition = now;
+  set_expiry(state, report, now, timeout);
+  follow(state, report);
+  Issue& issue = state.issue;
+  issue.status = IssueStatus::firing;
+  issue.resolution = core::Resolution::none;
+  issue.ending.reset();
+  issue.starts_at = std::min(issue.starts_at, report.starts_at);
+  adopt(issue, std::move(report));
 }
 
 Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
   if (state.firing) {
     if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
-    const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
-    const Effect effect = says_the_same(state.issue, report) ? Effect::repeated : Effect::updated;
+    const Effect effect = says_more(state.issue, report) ? Effect::updated : Effect::repeated;
     set_expiry(state, report, now, timeout);
-    if (newer_or_same(report, state.issue)) replace(state.issue, std::move(report));
+    const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
+    if (newer_or_same(report, state.newest)) {
+      follow(state, report);
+      adopt(state.issue, std::move(report));
+    }
     state.issue.starts_at = starts_at;
     return effect;
   }
@@ -145,47 +155,44 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
   const bool next_attempt = known && earlier_attempt(state.issue, report);
   const bool touches =
       known && !next_attempt && state.issue.ends_at && report.starts_at <= *state.issue.ends_at;
-  if (touches && !newer_or_same(report, state.issue)) return Effect::stale;
+  if (touches && !newer_or_same(report, state.newest)) return Effect::stale;
   if (!touches || state.episode == 0) {
     begin(state, std::move(report), now, timeout);
     return Effect::began;
   }
-  const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
-  --state.episode;  // begin() counts it again: the same episode goes on
-  report.caused_by = std::move(state.issue.caused_by);
-  begin(state, std::move(report), now, timeout);
-  state.issue.starts_at = starts_at;
+  resume(state, std::move(report), now, timeout);
   return Effect::resumed;
 }
 
 Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (state.firing) {
     // A start after what was said of it since is one of a clock that has been put right.
-    const WallTime began = std::min(state.issue.starts_at, state.issue.time);
-    const bool earlier = *report.ends_at < began || !newer_or_same(report, state.issue);
+    const WallTime began = std::min(state.issue.starts_at, state.newest.time);
+    const bool earlier = *report.ends_at < began || !newer_or_same(report, state.newest);
     if (earlier && !surely_later(state, report)) return Effect::stale;
-    const WallTime starts_at = std::min({state.issue.starts_at, report.starts_at, *report.ends_at});
-    replace(state.issue, std::move(report));
-    state.issue.starts_at = starts_at;
-    if (state.issue.resolution == core::Resolution::none) {
-      state.issue.resolution = core::Resolution::recovered;
-    }
+    follow(state, report);
+    state.issue.starts_at = std::min({state.issue.starts_at, report.starts_at, *report.ends_at});
+    core::end_with(state.issue, report);
     state.firing = false;
     state.expires_at.reset();
     state.last_transition = now;
     return Effect::ended;
   }
   if (state.last_transition == WallTime{}) {
+    follow(state, report);
+    core::end_alone(report);
     state.issue = std::move(report);
     state.last_transition = now;
     return Effect::orphan;
   }
   if (*report.ends_at < state.issue.starts_at) return Effect::stale;
   if (report.starts_at > *state.issue.ends_at) return Effect::orphan;
-  if (*report.ends_at >= *state.issue.ends_at) {
-    describe(state.issue, report);
-    state.issue.ends_at = report.ends_at;
-  }
+  // Another word about the same end: the later one counts, and any one before the router's own.
+  const bool later = *report.ends_at >= *state.issue.ends_at;
+  const bool unsaid = !state.issue.ending || state.issue.ending->event_id.empty();
+  core::Ending ending = core::ending_of(report, state.issue);
+  if (!ending.summary.empty() && (later || unsaid)) state.issue.ending = std::move(ending);
+  if (later) state.issue.ends_at = report.ends_at;
   return Effect::updated;
 }
 
@@ -211,7 +218,7 @@ Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resol
   if (earlier_attempt(state.issue, report)) state.sequences.erase(report.source);
   if (counts_anew(state, report)) {
     state.sequences.erase(report.source);
-    state.issue.sequence = 0;
+    state.newest.sequence = 0;
   }
   if (is_stale(state, report)) return Effect::stale;
   const std::string source = report.source;
@@ -228,6 +235,7 @@ void resolve(IssueState& state, core::Resolution resolution, WallTime at) {
   state.firing = false;
   state.issue.status = IssueStatus::resolved;
   state.issue.resolution = resolution;
+  state.issue.ending = core::Ending{std::string(core::end_sentence(resolution)), {}, {}, {}};
   state.issue.ends_at = std::max(at, state.issue.starts_at);
   state.expires_at.reset();
   state.last_transition = *state.issue.ends_at;

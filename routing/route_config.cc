@@ -152,7 +152,7 @@ void read_repeat(config::Reader& in, RouteConfig& route) {
 }
 
 void read_grouping(config::Reader& in, RouteConfig& route) {
-  std::vector<std::string> labels{"rule", "job"};
+  std::vector<std::string> labels{"job", "run_uid"};
   in.optional("group_by", labels,
               "issues with equal values of these labels share a message; [\"...\"] = all labels, "
               "[] = one group; inherited");

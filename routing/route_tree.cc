@@ -98,7 +98,7 @@ class RouteTree::Builder {
       return core::invalid_argument("the root route needs a receiver");
     }
     Route defaults;
-    defaults.group_by = {"rule", "job"};
+    defaults.group_by = {"job", "run_uid"};
     defaults.group_wait = std::chrono::seconds(30);
     defaults.group_interval = std::chrono::minutes(5);
     defaults.repeat = {RepeatStep{}};

@@ -33,6 +33,9 @@ void Router::on_report(const core::RunRef& run, std::string where, WallTime now)
 void Router::on_delivery(const core::Delivery& delivery, WallTime now) {
   impl_->on_delivery(delivery, now);
 }
+void Router::on_stop(const core::Command& command, WallTime now) { impl_->on_stop(command, now); }
+void Router::on_stop_withdrawn(const core::RunUid& run) { impl_->on_stop_withdrawn(run); }
+void Router::on_ack(const core::Ack& ack, WallTime now) { impl_->on_ack(ack, now); }
 core::Status Router::on_control(std::string_view key, std::optional<std::string_view> value,
                                 WallTime now) {
   return impl_->on_control(key, value, now);

@@ -34,7 +34,8 @@ bool Router::Impl::waits(const Agenda::Entry& due) const {
 /// partition. Repeats, ends and what is old wait.
 bool Router::Impl::waits(const Group& group, WallTime at) const {
   if (catchup_.starting() || group.held) return true;
-  const bool urgent = group.urgent_at && *group.urgent_at <= at;
+  const bool urgent =
+      (group.urgent_at && *group.urgent_at <= at) || (group.pulled_at && *group.pulled_at <= at);
   return group.running && !urgent;
 }
 

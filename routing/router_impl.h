@@ -41,6 +41,9 @@ class Router::Impl {
   void on_report(const core::RunRef& run, std::string where, core::WallTime now) {
     runs_.note_report(run, std::move(where), now);
   }
+  void on_stop(const core::Command& command, core::WallTime now) { intake_.on_stop(command, now); }
+  void on_stop_withdrawn(const core::RunUid& run) { runs_.note_withdrawn(run); }
+  void on_ack(const core::Ack& ack, core::WallTime now) { intake_.on_ack(ack, now); }
   void on_delivery(const core::Delivery& delivery, core::WallTime now) {
     intake_.on_delivery(delivery, now);
   }
@@ -77,6 +80,7 @@ class Router::Impl {
 
   // router_state.cc
   void name_report(core::Issue& issue) const;
+  void name_runs(core::Notification& notification) const;
   void close_unrouted(core::WallTime now);
 
   RouteTree tree_;

@@ -4,8 +4,16 @@
 #include <utility>
 
 #include "routing/router_impl.h"
+#include "routing/size.h"
 
 namespace tocsin::routing {
+
+namespace {
+
+/// Of the runs in one message: beside its issues they must fit into a record.
+constexpr std::size_t kMaxRunBytes = std::size_t{64} * 1024;
+
+}  // namespace
 
 using core::Status;
 using core::WallTime;
@@ -81,11 +89,29 @@ void Router::Impl::name_report(core::Issue& issue) const {
   if (!told) issue.annotations.emplace_back("report", *where);  // else as its producer says
 }
 
+/// How the runs of the listed issues stand, and what was done about them.
+void Router::Impl::name_runs(core::Notification& notification) const {
+  std::size_t bytes = 0;
+  for (const core::NotifiedIssue& one : notification.issues) {
+    const core::RunRef& run = one.issue.run;
+    const bool named = std::any_of(
+        notification.runs.begin(), notification.runs.end(), [&](const core::RunTold& known) {
+          return known.run.uid == run.uid && (run.attempt == 0 || known.run.attempt == run.attempt);
+        });
+    if (run.uid.nil() || named || bytes > kMaxRunBytes) continue;
+    if (auto told = runs_.told(one.issue)) {
+      bytes += approximate_bytes(*told);
+      notification.runs.push_back(std::move(*told));
+    }
+  }
+}
+
 Output Router::Impl::take() {
   Output out;
   teller_.take(out);
   for (core::Notification& notification : out.notifications) {
     for (core::NotifiedIssue& one : notification.issues) name_report(one.issue);
+    name_runs(notification);
   }
   out.transitions = issues_.take_transitions();
   groups_.take(out.state);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/command.h"
 #include "core/function_ref.h"
 #include "core/issue.h"
 #include "core/labels.h"
@@ -126,7 +127,7 @@ struct RepeatStep {
 };
 
 /// A node of the routing tree as written. What is not set is inherited from the parent; at the root
-/// the defaults are group_by [rule, job], group_wait 30s, group_interval 5m, repeat_interval 4h.
+/// the defaults are group_by [job, run_uid], group_wait 30s, group_interval 5m, repeat_interval 4h.
 struct RouteConfig {
   std::string id;
   std::vector<std::string> matchers;
@@ -282,7 +283,8 @@ struct RunView {
   std::optional<double> step_seconds;         // median of one
   core::WallTime step_time{};
   std::string job;
-  std::string report;  // where its page lies
+  std::string report;                  // where its page lies
+  std::optional<core::StopTold> stop;  // that this attempt was asked for
 };
 
 /// A leaf that given labels reach.
@@ -339,6 +341,11 @@ class Router {
   /// Where the page about an attempt that has ended lies (docs/report.md). Messages about its issues
   /// say it from then on, as the annotation `report`.
   void on_report(const core::RunRef& run, std::string where, core::WallTime now);
+  /// A stop that a run is asked for (action "stop"; others are passed over), its answers, and that it
+  /// was taken back. Messages about the run say what came of it, and come soon.
+  void on_stop(const core::Command& command, core::WallTime now);
+  void on_stop_withdrawn(const core::RunUid& run);
+  void on_ack(const core::Ack& ack, core::WallTime now);
   /// The notification log follows: what never arrived is not told any more.
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
   /// A record of `router-control`: key, and its value (nullopt: taken back). invalid_argument: it

@@ -18,6 +18,56 @@ namespace {
 constexpr core::Duration kRunMemory = std::chrono::hours(24 * 30);
 /// How exactly what heartbeats say is written, where it only serves memory and estimates.
 constexpr core::Duration kHeartbeatGrain = std::chrono::minutes(5);
+/// A run that is asked to stop has this long to end; then what is known is told.
+constexpr core::Duration kStopSettles = std::chrono::seconds(10);
+
+}  // namespace
+
+namespace {
+
+/// Of a run on ever more hosts a message names these.
+constexpr std::size_t kMaxHosts = 64;
+
+void note_facts(RunState& run, const core::JobEvent& event) {
+  if (!event.run.platform.empty()) run.platform = event.run.platform;
+  if (event.started_at) run.started_at = event.started_at;
+  if (event.world_size > 0) run.world_size = event.world_size;
+  if (run.stop) run.stop->told.answers.asked = run.world_size;
+}
+
+/// A producer that sees only the exit code takes every stop for one of a rule.
+std::string outcome_of(const RunState& run) {
+  const bool by_person = run.stop && run.stop->told.rule.empty() &&
+                         !run.stop->told.requested_by.empty() &&
+                         run.stop->told.requested_by != "router";
+  return by_person && run.outcome == "stopped_by_rule" ? "stopped_by_person" : run.outcome;
+}
+
+core::RunTold told_of(const std::string& uid, const RunState& run) {
+  core::RunTold out;
+  if (const auto parsed = core::parse_run_uid(uid)) out.run.uid = *parsed;
+  out.run.attempt = run.attempt;
+  out.run.job = run.job;
+  if (!run.platform.empty()) out.run.platform = run.platform;
+  out.labels = run.labels;
+  out.outcome = run.ended_at ? outcome_of(run) : run.lost ? "lost" : "";
+  out.exit_code = run.exit_code;
+  out.step = run.step;
+  out.started_at = run.started_at;
+  out.ended_at = run.ended_at;
+  for (const auto& [host, boot] : run.launch) {
+    if (out.hosts.size() < kMaxHosts) out.hosts.push_back(host);
+  }
+  out.world_size = run.world_size;
+  out.report = run.report;
+  if (run.stop) out.stop = run.stop->told;
+  return out;
+}
+
+/// Is it the stop of this attempt? A command and its answers have one id for all requests of it.
+bool concerns(const RunState& run, const std::string& command_id) {
+  return !run.stop || run.stop->told.command_id == command_id;
+}
 
 }  // namespace
 
@@ -30,9 +80,11 @@ bool outlives_its_run(const Issue& issue) {
   return std::find(kAboutTheEnd.begin(), kAboutTheEnd.end(), issue.rule) != kAboutTheEnd.end();
 }
 
-void Runs::next_attempt(RunState& run, std::uint32_t attempt, WallTime at, RunEffects& out) {
+void Runs::next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt, WallTime at,
+                        RunEffects& out) {
   // An issue that names no attempt (0) is of none of them in particular, and stays.
   out.push_back({RunEffect::Kind::resolve, at, 1, attempt - 1, Resolution::superseded, {}, {}});
+  if (run.attempt > 0) run.before = told_of(uid, run);
   run.attempt = attempt;
   run.ended_at.reset();
   run.launch.clear();
@@ -41,6 +93,10 @@ void Runs::next_attempt(RunState& run, std::uint32_t attempt, WallTime at, RunEf
   run.step_seconds.reset();
   run.step_time = {};
   run.report.clear();
+  run.started_at.reset();
+  run.exit_code.reset();
+  run.world_size = 0;
+  run.stop.reset();
 }
 
 RunEffects Runs::note(const Issue& issue, WallTime now) {
@@ -50,7 +106,7 @@ RunEffects Runs::note(const Issue& issue, WallTime now) {
   RunState& run = table_.make(uid);
   if (issue.run.attempt <= run.attempt && now - run.last_seen < kHeartbeatGrain) return out;
   if (issue.run.attempt > run.attempt) {
-    next_attempt(run, issue.run.attempt, std::min(issue.starts_at, now), out);
+    next_attempt(uid, run, issue.run.attempt, std::min(issue.starts_at, now), out);
   }
   if (run.job.empty()) run.job = issue.run.job;
   // A run that speaks for itself is alive when it says so, not when an issue comes.
@@ -97,7 +153,7 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   const WallTime time = event.time == WallTime{} ? now : std::min(event.time, now);
   bool news = event.phase != JobPhase::heartbeat || !run.heard || run.lost;
   if (attempt > run.attempt) {
-    next_attempt(run, attempt, time, out);
+    next_attempt(uid, run, attempt, time, out);
     news = true;
   }
   run.heard = true;
@@ -107,6 +163,7 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
     // With the labels it was raised with.
     out.push_back({RunEffect::Kind::clear_lost, now, 0, 0, Resolution::none, run.labels, {}});
   }
+  note_facts(run, event);
   if (!event.run.job.empty()) run.job = event.run.job;
   if (!event.labels.empty()) run.labels = event.labels;
   if (!event.launch.empty() && event.launch != run.launch) {
@@ -120,6 +177,8 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   if (event.step_seconds) run.step_seconds = event.step_seconds;
   if (event.phase == JobPhase::ended) {
     if (!event.outcome.empty()) run.outcome = event.outcome;
+    if (event.exit_code) run.exit_code = event.exit_code;
+    if (run.stop) core::note_end(*run.stop, run.world_size);
     if (!run.ended_at) {
       run.ended_at = std::min(event.ended_at.value_or(time), now);
       out.push_back(
@@ -128,6 +187,7 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   } else if (run.ended_at && time > *run.ended_at) {
     run.ended_at.reset();  // given up for lost, and heard of again
     run.outcome.clear();
+    run.exit_code.reset();
     run.report.clear();  // another follows at its end
     news = true;
   }
@@ -140,9 +200,72 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   return out;
 }
 
+RunEffects Runs::note(const core::Command& command, WallTime now) {
+  RunEffects out;
+  if (command.action != "stop" || command.dry_run || command.run.nil()) return out;
+  const std::string uid = core::to_text(command.run);
+  // The topic keeps the last stop of each run for long: of those that are over nothing is told.
+  if (table_.find(uid) == nullptr && command.issued_at < now - limits_.retention) return out;
+  RunState& run = table_.make(uid);
+  if (command.attempt < run.attempt || command.attempt == 0) return out;
+  if (command.attempt > run.attempt) {
+    next_attempt(uid, run, command.attempt, std::min(command.issued_at, now), out);
+  }
+  if (!run.heard) run.last_seen = std::max(run.last_seen, now);
+  if (!run.stop) run.stop.emplace();
+  core::note(*run.stop, command);
+  run.stop->told.answers.asked = run.world_size;
+  if (run.ended_at) core::note_end(*run.stop, run.world_size);
+  watch(uid, run);
+  table_.touch(uid);
+  // Who is on call hears of it soon, even if the run hangs and never ends.
+  if (!run.ended_at) out.push_back({RunEffect::Kind::pull, now + kStopSettles, 0, 0, {}, {}, {}});
+  return out;
+}
+
+void Runs::note_withdrawn(const core::RunUid& of) {
+  const std::string uid = core::to_text(of);
+  RunState* run = table_.find(uid);
+  if (run == nullptr || !run->stop || run->stop->told.answers.accepted > 0) return;
+  run->stop.reset();
+  table_.touch(uid);
+}
+
+RunEffects Runs::note(const core::Ack& ack, WallTime now) {
+  const std::string uid = core::to_text(ack.run);
+  RunState* run = ack.action == "stop" ? table_.find(uid) : nullptr;
+  // Commands and acks are two topics: an answer may be read before its command.
+  if (run == nullptr || ack.attempt != run->attempt || !concerns(*run, ack.command_id)) return {};
+  const bool first = !run->stop || run->stop->told.answers.accepted == 0;
+  if (!run->stop) {
+    run->stop.emplace();
+    run->stop->told.command_id = ack.command_id;
+  }
+  run->stop->told.answers.asked = run->world_size;
+  if (!core::note(*run->stop, ack)) return {};
+  if (run->ended_at) core::note_end(*run->stop, run->world_size);
+  table_.touch(uid);
+  const bool accepted = run->stop->told.answers.accepted > 0;
+  if (!first || !accepted || run->ended_at) return {};
+  return {{RunEffect::Kind::pull, now + kStopSettles, 0, 0, {}, {}, {}}};
+}
+
+std::optional<core::RunTold> Runs::told(const Issue& issue) const {
+  const std::string uid = run_of(issue);
+  const RunState* run = table_.find(uid);
+  if (run == nullptr || run->attempt == 0) return std::nullopt;
+  if (issue.run.attempt == 0 || issue.run.attempt == run->attempt) return told_of(uid, *run);
+  const bool before = run->before && run->before->run.attempt == issue.run.attempt;
+  return before ? run->before : std::nullopt;
+}
+
 void Runs::note_report(const core::RunRef& of, std::string where, WallTime now) {
   const std::string uid = core::to_text(of.uid);
   RunState* found = of.uid.nil() ? nullptr : table_.find(uid);
+  if (found != nullptr && found->before && found->before->run.attempt == of.attempt) {
+    found->before->report = where;
+    table_.touch(uid);
+  }
   if (found == nullptr || of.attempt != found->attempt || found->report == where) return;
   found->report = std::move(where);
   found->saved_at = now;
@@ -180,8 +303,17 @@ std::optional<RunView> Runs::find(const core::RunUid& uid) const {
   const RunState* found = table_.find(core::to_text(uid));
   if (found == nullptr) return std::nullopt;
   const RunState& run = *found;
-  return RunView{run.attempt, run.launch,       run.ended_at,  run.lost, run.outcome,
-                 run.step,    run.step_seconds, run.step_time, run.job,  run.report};
+  return RunView{run.attempt,
+                 run.launch,
+                 run.ended_at,
+                 run.lost,
+                 run.outcome,
+                 run.step,
+                 run.step_seconds,
+                 run.step_time,
+                 run.job,
+                 run.report,
+                 run.stop ? std::optional(run.stop->told) : std::nullopt};
 }
 
 }  // namespace tocsin::routing

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/command.h"
 #include "core/issue.h"
 #include "core/labels.h"
+#include "core/run_told.h"
 #include "routing/agenda.h"
 #include "routing/routing.h"
 #include "routing/state.h"
@@ -27,14 +29,15 @@ bool outlives_its_run(const core::Issue& issue);
 
 /// What an event means for issues; carried out in this order.
 struct RunEffect {
-  enum class Kind { resolve, raise_lost, clear_lost };
+  enum class Kind { resolve, raise_lost, clear_lost, pull };
   Kind kind = Kind::resolve;
   core::WallTime at{};
   // resolve: the issues of these attempts
   std::uint32_t first_attempt = 0;
   std::uint32_t last_attempt = 0;
   core::Resolution resolution = core::Resolution::none;
-  // the others: of the issue job_lost
+  // pull: what is told of the run's issues is told at `at` at the latest
+  // raise_lost, clear_lost: of the issue job_lost
   core::Labels labels;
   std::string summary;
 };
@@ -48,6 +51,13 @@ class Runs {
   RunEffects note(const core::Issue& issue, core::WallTime now);
   /// True in `stale`: of an attempt before the newest; nothing was done.
   RunEffects note(const core::JobEvent& event, core::WallTime now, bool& stale);
+  /// A stop that the run is asked for, taken back, or answered. Of another attempt than the newest two
+  /// nothing is known.
+  RunEffects note(const core::Command& command, core::WallTime now);
+  void note_withdrawn(const core::RunUid& run);
+  RunEffects note(const core::Ack& ack, core::WallTime now);
+  /// What a message says of the attempt that the issue is about; nullopt: nothing is known of it.
+  [[nodiscard]] std::optional<core::RunTold> told(const core::Issue& issue) const;
   /// Nothing of an attempt other than the newest.
   void note_report(const core::RunRef& run, std::string where, core::WallTime now);
   /// Where the page of its run lies; nullptr: there is none, or not yet.
@@ -72,7 +82,8 @@ class Runs {
   void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
 
  private:
-  void next_attempt(RunState& run, std::uint32_t attempt, core::WallTime at, RunEffects& out);
+  void next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt, core::WallTime at,
+                    RunEffects& out);
   void watch(const std::string& uid, const RunState& run);
 
   const Config& limits_;

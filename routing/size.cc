@@ -80,6 +80,14 @@ std::size_t approximate_bytes(const core::Issue& issue) {
   return sum;
 }
 
+std::size_t approximate_bytes(const core::RunTold& run) {
+  std::size_t sum = kIssueFrame + bytes_of(run.run.ref) + bytes_of(run.report);
+  for (const auto& [name, value] : run.labels.entries()) sum += bytes_of(name) + bytes_of(value);
+  for (const std::string& host : run.hosts) sum += bytes_of(host);
+  if (run.stop) sum += kIssueFrame + bytes_of(run.stop->reason);
+  return sum;
+}
+
 std::size_t approximate_bytes(const core::Notification& notification) {
   std::size_t sum = 0;
   for (const auto* issues : {&notification.issues, &notification.suppressed}) {

@@ -15,6 +15,8 @@ inline constexpr std::size_t kMaxMessageBytes = std::size_t{320} * 1024;
 /// Of one issue; linear in what it holds.
 std::size_t approximate_bytes(const core::Issue& issue);
 /// Of all issues that a notification lists.
+/// Of a run in a message.
+std::size_t approximate_bytes(const core::RunTold& run);
 std::size_t approximate_bytes(const core::Notification& notification);
 
 }  // namespace tocsin::routing

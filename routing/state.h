@@ -11,6 +11,8 @@
 #include "core/issue.h"
 #include "core/labels.h"
 #include "core/notification.h"
+#include "core/run_told.h"
+#include "core/stop_course.h"
 #include "core/time.h"
 
 namespace tocsin::routing {
@@ -18,10 +20,21 @@ namespace tocsin::routing {
 struct Group;
 struct Route;
 
+/// Where the newest report of an issue stands among those of its producer.
+struct Newest {
+  std::string source;
+  std::uint64_t sequence = 0;
+  core::WallTime time{};
+  friend bool operator==(const Newest&, const Newest&) = default;
+};
+
 /// One issue over all its episodes. Record `issue/<issue key>`.
 struct IssueState {
   std::string key;
-  core::Issue issue;          // merged report of the current or last episode
+  /// Of the current or last episode: what was found, by its first or most severe report, and in
+  /// `ending` how it ended (core/episode.h).
+  core::Issue issue;
+  Newest newest;              // of its reports
   std::uint64_t episode = 0;  // 0: only an orphan resolve was seen
   bool firing = false;
   std::optional<core::WallTime> expires_at;  // of a firing issue; nullopt: ends by a resolve only
@@ -46,6 +59,7 @@ struct TellLog {
     std::uint64_t episode = 1;
     core::Severity severity = core::Severity::info;
     std::uint64_t by = 0;  // seq of the message it depends on; 0: the far side has it
+    bool over = false;     // the message that told of it said that it was over
     friend bool operator==(const Told&, const Told&) = default;
   };
   struct Owed {
@@ -93,6 +107,7 @@ struct Group {
   core::WallTime created_at{};
   std::optional<core::WallTime> next_tick;    // on the grid of group_interval
   std::optional<core::WallTime> urgent_at;    // before next_tick, off the grid
+  std::optional<core::WallTime> pulled_at;    // the same, because of what a run did
   std::optional<core::WallTime> last_urgent;  // last flush that was urgent
   std::optional<core::WallTime> last_tick;
   std::uint64_t flush_seq = 0;
@@ -109,8 +124,11 @@ struct Group {
 
   [[nodiscard]] bool active() const noexcept { return next_tick.has_value(); }
   [[nodiscard]] std::optional<core::WallTime> next_flush() const {
-    if (urgent_at && (!next_tick || *urgent_at < *next_tick)) return urgent_at;
-    return next_tick;
+    std::optional<core::WallTime> first = next_tick;
+    for (const auto& at : {urgent_at, pulled_at}) {
+      if (at && (!first || *at < *first)) first = at;
+    }
+    return first;
   }
 };
 
@@ -130,6 +148,13 @@ struct RunState {
   std::optional<double> step_seconds;
   core::WallTime step_time{};
   std::string report;  // where the page lies that was written at its end
+  std::string platform;
+  std::optional<core::WallTime> started_at;
+  std::optional<int> exit_code;
+  std::uint32_t world_size = 0;
+  std::optional<core::StopCourse> stop;  // the stop that it was asked for
+  /// The attempt before, as messages about its issues still tell it.
+  std::optional<core::RunTold> before;
   // Not stored: when it was written last, so that heartbeats do not write every time.
   core::WallTime saved_at{};
 };

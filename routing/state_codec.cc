@@ -7,6 +7,8 @@
 #include "core/fields/json_in.h"
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
+#include "core/fields/run_told.h"
+#include "core/fields/stop_course.h"
 
 namespace tocsin::routing {
 
@@ -25,9 +27,18 @@ constexpr std::size_t kMaxStateBytes = std::size_t{16} << 20;
 
 }  // namespace
 
-/// What grows with the number of issues is a list: objects are bounded in keys.
 template <typename A>
-void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64_t>>& past,
+void fields(A& io, Of<A, Newest>& newest) {
+  io.field("source", newest.source);
+  io.field("sequence", newest.sequence);
+  io.field("time", Nanoseconds{newest.time});
+}
+
+/// What grows with the number of issues is a list: objects are bounded in keys. `newest`: where it is
+/// another report than the one that the issue's words come from.
+template <typename A>
+void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::optional<Newest>>& newest,
+                  Of<A, std::vector<std::uint64_t>>& past,
                   Of<A, std::vector<std::string>>& groups) {
   io.field("episode", state.episode, "", How::required);
   io.field("firing", state.firing, "", How::required);
@@ -35,6 +46,7 @@ void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::vector<std::uint64
   io.field("expiry_explicit", state.expiry_explicit, "", How::required);
   io.field("last_transition", Nanoseconds{state.last_transition}, "", How::required);
   io.rows("sequences", state.sequences);
+  io.field("newest", newest, "", How::omit_if_empty);
   io.field("past", past);
   io.field("groups", groups, "", How::omit_if_empty);
 }
@@ -50,6 +62,7 @@ void fields(A& io, Of<A, Group>& group) {
   io.field("created_at", Nanoseconds{group.created_at}, "", How::required);
   io.field("next_tick", Nanoseconds{group.next_tick});
   io.field("urgent_at", Nanoseconds{group.urgent_at});
+  io.field("pulled_at", Nanoseconds{group.pulled_at}, "", How::omit_if_empty);
   io.field("last_urgent", Nanoseconds{group.last_urgent});
   io.field("last_tick", Nanoseconds{group.last_tick});
   io.field("flush_seq", group.flush_seq, "", How::required);
@@ -88,6 +101,19 @@ void fields(A& io, Of<A, TellLog>& log) {
   io.field("placed", log.placed, "", How::required);
   io.rows("pending", log.pending);
   io.field("by_issue", log.by_issue, "", How::omit_if_empty);
+  // Keys of what was told as over: rows have no room for it that older readers would pass over.
+  std::vector<std::string> over;
+  if constexpr (!A::kReading) {
+    for (const auto& [key, told] : log.told) {
+      if (told.over) over.push_back(key);
+    }
+  }
+  io.field("over", over, "", How::omit_if_empty);
+  if constexpr (A::kReading) {
+    for (const std::string& key : over) {
+      if (const auto told = log.told.find(key); told != log.told.end()) told->second.over = true;
+    }
+  }
 }
 
 template <typename A>
@@ -105,6 +131,12 @@ void fields(A& io, Of<A, RunState>& run) {
   io.field("step_seconds", run.step_seconds);
   io.field("step_time", Nanoseconds{run.step_time}, "", How::required);
   io.field("report", run.report);
+  io.field("platform", run.platform, "", How::omit_if_empty);
+  io.field("started_at", Nanoseconds{run.started_at}, "", How::omit_if_empty);
+  io.field("exit_code", run.exit_code, "", How::omit_if_empty);
+  io.field("world_size", run.world_size, "", How::omit_if_empty);
+  io.field("stop", run.stop, "", How::omit_if_empty);
+  io.field("before", run.before, "", How::omit_if_empty);
 }
 
 namespace {
@@ -127,11 +159,12 @@ void fields(A& io, Restored& restored) {
 /// The first line: what the router knows beside the issues.
 struct IssueHead {
   IssueState state;
+  std::optional<Newest> newest;
   std::vector<std::uint64_t> past;  // episodes of the lines behind the first issue
 };
 template <typename A>
 void fields(A& io, IssueHead& head) {
-  issue_fields(io, head.state, head.past, head.state.joined);
+  issue_fields(io, head.state, head.newest, head.past, head.state.joined);
 }
 
 template <typename T>
@@ -142,6 +175,8 @@ Result<T> decoded(std::string_view text) {
   }
   return out;
 }
+
+Newest own_place(const core::Issue& issue) { return {issue.source, issue.sequence, issue.time}; }
 
 /// Takes the next line off `text`.
 std::string_view next_line(std::string_view& text) {
@@ -165,7 +200,9 @@ std::string encode(const IssueState& state) {
   groups.reserve(state.groups.size());
   for (const Group* group : state.groups) groups.push_back(group->hash);
   std::sort(groups.begin(), groups.end());
-  issue_fields(io, state, past, groups);
+  const Newest own = own_place(state.issue);
+  const auto newest = state.newest == own ? std::nullopt : std::optional(state.newest);
+  issue_fields(io, state, newest, past, groups);
   text.close_object();
   out += '\n';
   io.write(Stored{state.issue});
@@ -186,6 +223,7 @@ Result<IssueState> decode_issue_state(std::string_view value) {
     if (!restored) return restored.error();
     (i == 0 ? out.issue : out.past[head->past[i - 1]]) = std::move(restored->issue);
   }
+  out.newest = head->newest.value_or(own_place(out.issue));
   const bool resolved = out.issue.status == core::IssueStatus::resolved;
   if (resolved == out.firing || (resolved && !out.issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};

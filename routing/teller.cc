@@ -17,13 +17,21 @@ namespace {
 /// A tick that comes later than this tells what is true when it comes.
 constexpr Duration kLate = std::chrono::seconds(1);
 
-/// The job ended while the issue fired: it never recovered, so it is news although it is over. (A
-/// rule that stops a job within group_wait would otherwise never be heard of.) But an action of a
-/// rule acts on the run, and there another attempt runs by now.
-bool ended_with_its_job(const Group& group, const IssueState& state) {
+/// The issue ended without having recovered: with its job, an attempt or its rule. So it is news
+/// although it is over. (A rule that stops a job within group_wait would otherwise never be heard of.)
+/// But an action of a rule acts on the run, and there another attempt runs by now, or no such rule.
+bool ended_unrecovered(const Group& group, const IssueState& state) {
   if (state.firing) return false;
-  if (state.issue.resolution == core::Resolution::superseded) return !group.route->beside;
-  return state.issue.resolution == core::Resolution::job_ended;
+  switch (state.issue.resolution) {
+    case core::Resolution::job_ended:
+      return true;
+    case core::Resolution::superseded:
+    case core::Resolution::rule_removed:
+    case core::Resolution::rule_changed:
+      return !group.route->beside;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -90,12 +98,13 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     const IssueState* state = joined.state;
     FlushMember member;
     member.state = state;
-    const bool untold = ended_with_its_job(group, *state) && !told_in(*group.logs, key);
+    const bool untold = ended_unrecovered(group, *state) && !told_in(*group.logs, key);
     // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
     // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
     const bool ended_since =
         !state->firing && *state->issue.ends_at > tick && *state->issue.ends_at <= now;
     member.firing = state->firing || untold || ended_since;
+    member.over = member.firing && !state->firing;
     member.strayed = joined.strayed;
     for (const auto& suppressor : options_.suppressors) {
       suppressor->reasons(state->issue, issues_, tick, member.reasons);
@@ -153,7 +162,7 @@ void Teller::part(Group& group, const std::vector<FlushMember>& members) {
     const bool owed = std::any_of(group.logs->begin(), group.logs->end(), [&](const auto& log) {
       return log.second.owed.count(state.key) > 0;
     });
-    const bool lost = member.firing && (member.strayed || ended_with_its_job(group, state)) &&
+    const bool lost = member.firing && (member.strayed || ended_unrecovered(group, state)) &&
                       !told_in(*group.logs, state.key);
     if (!state.past.empty()) forget_past(state);
     if ((!member.firing && !owed) || lost) {

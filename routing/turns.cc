@@ -34,6 +34,7 @@ void Turns::begin(Group& group, const IssueState& first, WallTime now) {
   group.absent_since.reset();
   group.last_tick.reset();
   group.urgent_at.reset();
+  group.pulled_at.reset();
   const Duration wait = group.route->group_wait;
   const WallTime began = first.issue.starts_at;
   group.next_tick = began + wait <= now ? now : now + wait;
@@ -57,12 +58,22 @@ bool Turns::hurry(Group& group, Duration wait, WallTime now) {
   return true;
 }
 
+bool Turns::pull(Group& group, WallTime at) {
+  const bool one_run = group.labels.has("run_uid");
+  if (!one_run && group.last_tick) at = std::max(at, *group.last_tick + kPullGap);
+  if (!group.active() || at >= *group.next_flush()) return false;
+  group.pulled_at = at;
+  arrange(group);
+  return true;
+}
+
 std::optional<WallTime> Turns::tick_for(Group& group, WallTime due, WallTime now) {
   if (!group.next_tick || *group.next_tick > now) return due;
   const WallTime newest = last_on_grid(*group.next_tick, group.route->group_interval, now);
   if (newest <= due) return newest;
   group.next_tick = newest;
   group.urgent_at.reset();
+  group.pulled_at.reset();
   arrange(group);
   return std::nullopt;
 }
@@ -73,6 +84,7 @@ void Turns::advance(Group& group, WallTime tick, WallTime now) {
     group.urgent_at.reset();
     group.last_urgent = tick;
   }
+  if (group.pulled_at && *group.pulled_at <= tick) group.pulled_at.reset();
   // An urgent flush leaves the grid where it is, so that repeats stay on their multiples.
   if (!group.running || !group.next_tick) group.next_tick = tick;
   if (*group.next_tick <= tick) group.next_tick = *group.next_tick + interval;
@@ -88,6 +100,7 @@ void Turns::advance(Group& group, WallTime tick, WallTime now) {
 void Turns::end(Group& group, WallTime at) {
   group.next_tick.reset();
   group.urgent_at.reset();
+  group.pulled_at.reset();
   group.running = false;
   group.absent_since = at;
 }

@@ -2,6 +2,7 @@
 // while the input is behind (docs/routing.md, Groups).
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ class Turns {
   /// Its next turn comes within `wait`, off the grid, but not sooner after the last such turn than the
   /// route allows. False: that changes nothing.
   bool hurry(Group& group, core::Duration wait, core::WallTime now);
+  /// Its next turn comes at `at`, off the grid: a run has ended, or another one is news. In a group of
+  /// many runs not sooner after the last turn than kPullGap. False: that changes nothing.
+  bool pull(Group& group, core::WallTime at);
   /// The tick that is told when `due` has come: missed ones collapse into the newest. nullopt: that
   /// one is on the agenda, behind what is due before it.
   std::optional<core::WallTime> tick_for(Group& group, core::WallTime due, core::WallTime now);
@@ -47,6 +51,9 @@ class Turns {
   bool behind_ = false;
   std::vector<std::string> at_once_;
 };
+
+/// Runs of one group that end one after the other do not each make a message.
+inline constexpr core::Duration kPullGap = std::chrono::seconds(10);
 
 /// The last point of the grid that starts at `first` and is not after `now`.
 core::WallTime last_on_grid(core::WallTime first, core::Duration interval, core::WallTime now);

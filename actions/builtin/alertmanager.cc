@@ -127,7 +127,9 @@ struct Alertmanager final : HttpIntegration {
     auto labels = prometheus_labels(issue.labels);
     labels.try_emplace("alertname", issue.rule);
     if (labels["alertname"].empty()) labels["alertname"] = "tocsin";  // an alert has a label
-    const auto ends = issue.status == core::IssueStatus::firing
+    // Alertmanager tells nobody of what is over when it first hears of it.
+    const bool unheard = notification.kind == core::NotificationKind::open;
+    const auto ends = issue.status == core::IssueStatus::firing || unheard
                           ? notification.decided_at + resolve_timeout
                           : issue.ends_at.value_or(notification.decided_at);
     std::map<std::string, std::string> words{{"summary", issue.summary}};

@@ -73,7 +73,7 @@ Ending ending_of(const std::string& given) {
 }
 
 Ending ending_at(int status, Ending given) {
-  const bool stopped = given.outcome == "stopped_by_rule";
+  const bool stopped = given.outcome == "stopped_by_rule" || given.outcome == "stopped_by_person";
   if (status != 0 && !(stopped && status == kExitStopped)) given.outcome = "failed";
   given.exit_code = status;
   return given;

@@ -20,7 +20,7 @@ struct Ending {
 /// A bare word, or a JSON object.
 Ending ending_of(const std::string& given);
 
-/// `given` holds for status 0, and for 77 when it says stopped_by_rule; any other status is a
+/// `given` holds for status 0, and for 77 when it says stopped_by_rule or stopped_by_person; any other status is a
 /// failure with that code.
 Ending ending_at(int status, Ending given);
 

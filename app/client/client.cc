@@ -196,7 +196,9 @@ bool Client::close(std::shared_ptr<Client> self, std::string_view outcome, std::
   } else {
     core::Lifecycle end;
     end.event = core::LifecycleEvent::end;
-    end.outcome = std::string(outcome);
+    // Scripts know that they were stopped; who asked stands in the command.
+    const bool by_person = outcome == "stopped_by_rule" && self->board_.stopped_by_person();
+    end.outcome = by_person ? "stopped_by_person" : std::string(outcome);
     end.error = std::string(error);
     end.exit_code = exit_code;
     self->session_.end(end);

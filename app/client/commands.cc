@@ -218,4 +218,13 @@ std::uint64_t CommandBoard::revision_of(std::string_view slot, std::string_view 
                                                                            : 1;
 }
 
+bool CommandBoard::stopped_by_person() const {
+  const std::lock_guard lock(mutex_);
+  const auto stop = slots_.find(kStop);
+  if (stop == slots_.end()) return false;
+  const core::Command& command = stop->second.command;
+  return command.reason.rule.empty() && !command.requested_by.empty() &&
+         command.requested_by != "router" && command.requested_by != "in-process";
+}
+
 }  // namespace tocsin::app::client

@@ -46,6 +46,8 @@ class CommandBoard {
   void register_slot(std::string_view slot);
   /// Revision that this worker holds or held of a command; 1 for one that it does not know.
   [[nodiscard]] std::uint64_t revision_of(std::string_view slot, std::string_view command_id) const;
+  /// Did a person, and no rule, ask for the stop that this run holds?
+  [[nodiscard]] bool stopped_by_person() const;
   [[nodiscard]] std::uint64_t received() const noexcept { return received_.load(); }
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.load(); }
 

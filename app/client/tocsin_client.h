@@ -268,7 +268,7 @@ TOCSIN_API int32_t tocsin_wait_issues(tocsin_client* client, uint64_t seen, uint
 TOCSIN_API int32_t tocsin_wake(tocsin_client* client);
 /* Everything so far is delivered, and judged by the rules in this process. */
 TOCSIN_API int32_t tocsin_flush(tocsin_client* client, uint32_t milliseconds);
-/* Sends `end` with the outcome (completed | failed | stopped_by_rule | interrupted | unknown; or a
+/* Sends `end` with the outcome (completed | failed | stopped_by_rule | stopped_by_person | interrupted | unknown; or a
  * JSON object {"outcome"[,"error","exit_code"]}), delivers what it can within the time, drops the
  * rest, frees the handle. Null outcome: leaves without `end`. */
 TOCSIN_API int32_t tocsin_close(tocsin_client* client, const char* outcome, uint32_t milliseconds);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/episode.h"
 #include "core/text.h"
 #include "core/topics.h"
 
@@ -96,8 +97,8 @@ std::string issue_sentence(const core::Issue& issue) {
                         ? std::string(core::to_string(issue.severity))
                         : std::string("over:");
   out += " " + issue.rule;
-  if (issue.step) out += " at step " + std::to_string(*issue.step);
-  if (!issue.summary.empty()) out += ": " + issue.summary;
+  if (const auto step = core::step_of_news(issue)) out += " at step " + std::to_string(*step);
+  if (const std::string& news = core::news_of(issue); !news.empty()) out += ": " + news;
   return out;
 }
 

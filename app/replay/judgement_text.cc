@@ -6,6 +6,7 @@
 #include "app/printable.h"
 #include "app/summary_text.h"
 #include "app/text_table.h"
+#include "core/episode.h"
 #include "core/json.h"
 #include "core/labels.h"
 
@@ -98,8 +99,9 @@ std::string until(const IssueStory& story) {
   const core::Issue& last = *story.last;
   if (last.status == core::IssueStatus::firing) return "open";
   std::string out(core::to_string(last.resolution));
-  if (last.step && last.resolution == core::Resolution::recovered) {
-    out += " at " + std::to_string(*last.step);
+  const std::optional<std::int64_t> step = core::step_of_news(last);
+  if (step && last.resolution == core::Resolution::recovered) {
+    out += " at " + std::to_string(*step);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/report/sections.h"
+#include "core/episode.h"
 #include "rules/rules.h"
 
 namespace tocsin::app::report {
@@ -30,8 +31,9 @@ std::string unit_of(const core::Issue& issue) {
 std::string then(const core::Issue& last) {
   if (last.status == core::IssueStatus::firing) return "open";
   std::string out(core::to_string(last.resolution));
-  if (last.step && last.resolution == core::Resolution::recovered) {
-    out += " at " + std::to_string(*last.step);
+  const std::optional<std::int64_t> step = core::step_of_news(last);
+  if (step && last.resolution == core::Resolution::recovered) {
+    out += " at " + std::to_string(*step);
   }
   return out;
 }
@@ -112,7 +114,7 @@ Timeline timeline_of(const RunReport& report, const Clock& clock) {
   for (const IssueTold& told : report.issues) {
     if (!told.first.step || told.first.mode != clock) continue;
     const auto from = static_cast<double>(*told.first.step);
-    const auto to = static_cast<double>(told.last.step.value_or(*told.first.step));
+    const auto to = static_cast<double>(core::step_of_news(told.last).value_or(*told.first.step));
     newest = std::max({newest, from, to});
     any = true;
     auto lane = lanes.find(told.first.rule);

@@ -104,7 +104,8 @@ void CollectStage::on_end(const core::JobEvent& event, core::WallTime now) {
   gone_.erase(event.run.uid);
   const auto known = runs_.find(event.run.uid);
   if (known == runs_.end()) return;
-  const bool explained = event.outcome == "completed" || event.outcome == "stopped_by_rule";
+  const bool explained = event.outcome == "completed" || event.outcome == "stopped_by_rule" ||
+                         event.outcome == "stopped_by_person";
   if (!explained && options_.stops && options_.stops->stops(event.run.uid)) {
     known->second.over = now;
     return;
@@ -173,7 +174,9 @@ void CollectStage::tell_deaths(core::WallTime now) {
     if (run == runs_.end()) return false;
     core::Lifecycle told = collectors::to_lifecycle(death);
     if (options_.stops) {
-      told.command_id = options_.stops->stop_of(death.worker.run, death.worker.incarnation);
+      const auto stop = options_.stops->stop_of(death.worker.run, death.worker.incarnation);
+      told.command_id = stop.command_id;
+      if (stop.by_person) told.outcome = "stopped_by_person";
     }
     queue({run->second.target.died(told, now)});
     return true;

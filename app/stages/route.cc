@@ -76,7 +76,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-router";
   wiring_.topics = {core::topic::kIssues, core::topic::kRouterDeliveries,
-                    core::topic::kRouterControl};
+                    core::topic::kRouterControl, core::topic::kCommands, core::topic::kAcks};
   wiring_.transactional_id = options_.topic_prefix + "-router";
   wiring_.writer = "router";
   wiring_.state_topic = core::topic::kRouterState;
@@ -161,6 +161,10 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
     if (!taken) return Refusal{"bad_control", taken.error().message};
     return std::nullopt;
   }
+  if (record.topic == core::topic::kCommands || record.topic == core::topic::kAcks) {
+    note_stop(record, now);
+    return std::nullopt;
+  }
   auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
@@ -174,6 +178,21 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
     if (rule->rule == report::kReportRule) router_->on_report(rule->run, where_of(*rule), now);
   }
   return std::nullopt;
+}
+
+// What cannot be read of these two topics is told by the stage that keeps the board of runs.
+void RouteStage::note_stop(const core::RecordView& record, core::WallTime now) {
+  if (record.topic == core::topic::kAcks) {
+    if (const auto ack = ingest::decode_ack(record)) router_->on_ack(*ack, now);
+    return;
+  }
+  const auto decoded = ingest::decode_command(record);
+  if (!decoded || decoded->action != "stop") return;
+  if (decoded->command) {
+    router_->on_stop(*decoded->command, now);
+  } else {
+    router_->on_stop_withdrawn(decoded->run);
+  }
 }
 
 std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {

@@ -69,6 +69,7 @@ class RouteStage final : public Stage {
  private:
   class Probe;
   void show_firing() const;
+  void note_stop(const core::RecordView& record, core::WallTime now);
 
   RouteOptions options_;
   StageWiring wiring_;

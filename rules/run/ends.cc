@@ -36,7 +36,8 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   const std::optional<int> code = body.signal ? 128 + *body.signal : body.exit_code;
   // What goes while a stop of ours is under way on its node was stopped, whatever it looks like.
   const bool stopped = !body.command_id.empty();
-  const std::string outcome = stopped ? "stopped_by_rule" : Job::outcome_of(code);
+  const std::string by = Job::stopped(body.outcome) ? body.outcome : "stopped_by_rule";
+  const std::string outcome = stopped ? by : Job::outcome_of(code);
   const bool open_end = run.job.outcome.empty() || run.job.outcome == "unknown" ||
                         run.job.outcome == "lost" || (stopped && run.job.outcome == "failed");
   if (run.job.ended) {
@@ -57,8 +58,7 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
   run.job.worsen(outcome, code);
-  if (run.job.outcome == "stopped_by_rule")
-    own_.lower(run, Operational::job_failed, kNoRoster, time);
+  if (Job::stopped(run.job.outcome)) own_.lower(run, Operational::job_failed, kNoRoster, time);
   run.job.ended_at = std::max(run.job.ended_at, time);
   run.workers.sync(number);
   if (outcome == "failed") {
@@ -169,8 +169,7 @@ void Ends::tell_end(Run& run, const std::string& outcome) {
 // How a run ended became known after its end.
 void Ends::finish_again(Run& run, std::int64_t time) {
   own_.lower(run, Operational::job_lost, kNoRoster, time);
-  if (run.job.outcome == "stopped_by_rule")
-    own_.lower(run, Operational::job_failed, kNoRoster, time);
+  if (Job::stopped(run.job.outcome)) own_.lower(run, Operational::job_failed, kNoRoster, time);
   tell_end(run, run.job.outcome);
   if (!run.job.lost) return;
   run.job.lost = false;

@@ -5,6 +5,7 @@
 
 #include "core/identity.h"
 #include "rules/run/evaluators.h"
+#include "rules/run/found_words.h"
 
 namespace tocsin::rules {
 namespace {
@@ -33,6 +34,19 @@ bool began_here(const Run& run, const OpenKey& key, const Place& place) {
   const auto found = run.issues.open.find(key);
   return found != run.issues.open.end() && same_moment(found->second, place) &&
          found->second.starts_at == found->second.last_report;
+}
+
+std::string end_of(const Open& open, core::Resolution resolution) {
+  switch (resolution) {
+    case core::Resolution::recovered:
+      return "Back to normal for " + spelled(open.unit) + ".";
+    case core::Resolution::job_ended:
+      return "The job ended while this fired for " + spelled(open.unit) + ".";
+    case core::Resolution::superseded:
+      return "A new attempt of the run has started; this concerned the one before.";
+    default:
+      return "No longer followed: nothing was heard of the run.";
+  }
 }
 
 // Of the tensor that the unit is or its evidence names, in its worker's order; nullopt: of none.
@@ -172,6 +186,10 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   if (evidence.window.partial) evidence.values.emplace_back("partial", true);
   Reports::identify(run, issue, open, place);
   if (fresh) begin(run, rule, key, open, issue, place, extra.role);
+  if (fresh || issue.severity > open.found_severity) {
+    open.words = found_words(issue);
+    open.found_severity = issue.severity;
+  }
   Onset at = open.beginning.onset;
   at.global_step = global_step_of(place);
   if (!open.beginning.known()) at.stage = HeldReports::kNoStage;
@@ -245,21 +263,7 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
   // The clock of the trainer may have stepped back since.
   issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
   issue.evidence.observed = {open.observed_name, open.observed};
-  const std::string where = spelled(open.unit);
-  switch (resolution) {
-    case core::Resolution::recovered:
-      issue.summary = "Back to normal for " + where + ".";
-      break;
-    case core::Resolution::job_ended:
-      issue.summary = "The job ended while this fired for " + where + ".";
-      break;
-    case core::Resolution::superseded:
-      issue.summary = "A new attempt of the run has started; this concerned the one before.";
-      break;
-    default:
-      issue.summary = "No longer followed: nothing was heard of the run.";
-  }
-  if (!said.empty()) issue.summary = said;
+  tell_end(issue, open.words, said.empty() ? end_of(open, resolution) : std::string(said));
   Reports::identify(run, issue, open, place);
   reports_.send(run, key.rule, std::move(issue));
 }
@@ -324,8 +328,9 @@ core::Issue IssueBook::end_of_gone(const Run& run, const RuleSettings& gone, con
   issue.ends_at = std::max(issue.starts_at, core::wall_time(place.time));
   issue.evidence.observed = {open.observed_name, open.observed};
   issue.evidence.data_refs.clear();
-  issue.summary = "The rule " + gone.name + " was " + (changed ? "changed" : "removed") +
-                  " while this fired for " + spelled(open.unit) + "; nothing says that it is over.";
+  tell_end(issue, open.words,
+           "The rule " + gone.name + " was " + (changed ? "changed" : "removed") +
+               " while this fired for " + spelled(open.unit) + "; nothing says that it is over.");
   issue.sequence = sequence;
   Reports::identify(run, issue, open, place);
   return issue;

@@ -28,7 +28,8 @@ class IssueBook {
   /// What was found while the present record or decision was worked on is told: in the order of
   /// training, each with what came before it. Whoever hands in a record calls it behind that.
   void settle();
-  /// Nothing when no such issue is open. `said`: its summary, else the one that the resolution has.
+  /// Nothing when no such issue is open. `said`: how it ended, else what the
+  /// resolution says.
   void resolve(Run& run, const OpenKey& key, core::Resolution resolution, const Place& place,
                std::string_view said = {});
   void resolve_all(Run& run, core::Resolution resolution, bool lost = false);

@@ -8,13 +8,17 @@ constexpr int kExitStopped = 77;  // a training process that a rule stopped
 // Worst first.
 int weight(const std::string& outcome) {
   if (outcome == "failed") return 4;
-  if (outcome == "stopped_by_rule") return 3;
+  if (Job::stopped(outcome)) return 3;
   if (outcome == "lost" || outcome == "unknown") return 2;
   if (outcome == "completed") return 0;
   return 1;
 }
 
 }  // namespace
+
+bool Job::stopped(std::string_view outcome) {
+  return outcome == "stopped_by_rule" || outcome == "stopped_by_person";
+}
 
 std::string Job::outcome_of(std::optional<int> code) {
   if (!code) return "lost";

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct Job {
   std::int64_t ended_at = 0;
   std::map<std::string, Opened> launch;  // per node
 
+  /// Does this outcome say that Tocsin, for a rule or a person, stopped it?
+  static bool stopped(std::string_view outcome);
   /// What a process came to of which only the exit code is known.
   static std::string outcome_of(std::optional<int> code);
   /// Adds how one process ended to how the job did: the worst counts.

@@ -70,11 +70,13 @@ struct Open {
   std::string observed_name;
   double observed = 0;
   Beginning beginning = {};
+  std::string words = {};  // found_words() of its first report, or of the first more severe one
+  core::Severity found_severity = core::Severity::info;  // of that report
 
   template <typename A>
   friend void io(A& a, Open& o) {
     io_all(a, o.unit, o.kind, o.worker, o.severity, o.starts_at, o.last_report, o.mode, o.last_step,
-           o.occurrences, o.observed_name, o.observed, o.beginning);
+           o.occurrences, o.observed_name, o.observed, o.beginning, o.words, o.found_severity);
   }
 };
 

@@ -80,9 +80,9 @@ def stopped_by_a_person(place, transport, events):
     assert training.wait(30) == 77
     assert training.stdout.read() == "checkpoint_then_stop wrong learning rate\n"
     who = f"{os.environ.get('USER', '')}@" if "USER" in os.environ else "@"
-    for said in ("asked by ", who, "to checkpoint_then_stop: wrong learning rate", "accepted", "checkpoint /tmp/ck", "ended: stopped_by_rule"):
+    for said in ("asked by ", who, "to checkpoint_then_stop: wrong learning rate", "accepted", "checkpoint /tmp/ck", "ended: stopped_by_person"):
         assert said in out, out
-    one.wait_for("job_ended", outcome="stopped_by_rule")
+    one.wait_for("job_ended", outcome="stopped_by_person")
     asked = one.wait_for("stop_asked")  # the log of the server has it too
     assert os.uname().nodename in asked["requested_by"] and asked["reason"] == "wrong learning rate"
 
@@ -97,7 +97,7 @@ def stopped_by_a_person(place, transport, events):
     assert code == 0 and "wrong learning rate" in out and asked["requested_by"] in out, out
     assert "stopped_by_hand" not in out  # over, with its run
     code, out, _ = run_cli("stop", "stubborn", "-c", config)
-    assert code == 0 and "has ended already: stopped_by_rule" in out, out
+    assert code == 0 and "has ended already: stopped_by_person" in out, out
 
 
 def test_a_person_stops_a_run_over_the_journal(place, tmp_path):
@@ -138,7 +138,7 @@ def test_a_loop_that_never_asks_is_ended_by_its_node(place, tmp_path):
     _, config, train = place(f"{{journal: {tmp_path / 'journal'}}}")
     training = train(asks=False)
     code, out, _ = run_cli("stop", "stubborn", "-c", config, "--ack", "1s", timeout=130)
-    assert code == 0 and "ended: stopped_by_rule" in out, out
+    assert code == 0 and "ended: stopped_by_person" in out, out
     assert training.wait(30) == -15
 
 

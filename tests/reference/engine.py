@@ -80,7 +80,7 @@ def episodes(answer, rule, clock=False):
         if issue["rule"] != rule or issue["labels"].get("run_uid", CASE) != CASE:
             continue
         unit = tuple((name, issue["labels"][name]) for name in UNIT if name in issue["labels"])
-        where = issue["time"] if clock else issue.get("step")
+        where = issue["time"] if clock else (issue.get("ending") or issue).get("step")
         if issue["status"] == "firing":
             if (unit, issue["kind"]) not in firing:
                 firing[unit, issue["kind"]] = Episode(rule, issue["kind"], unit, where)

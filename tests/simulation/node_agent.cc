@@ -87,7 +87,7 @@ void NodeAgent::tell_deaths() {
     death.died_worker = one.rank->worker();
     death.died_incarnation = one.incarnation;
     death.pid = one.rank->fence().pid;
-    if (here_) death.command_id = here_->stop_of(one.rank->uid(), one.incarnation);
+    if (here_) death.command_id = here_->stop_of(one.rank->uid(), one.incarnation).command_id;
     ground_.trace->say("agent-0", "saw rank " + std::to_string(one.rank->rank()) + " of launch " +
                                       std::to_string(one.rank->launch()) + " end " +
                                       death.command_id);

@@ -22,21 +22,21 @@ actions::StopTransition step(State to, std::string command = "cmd_1") {
 
 TEST(StopsHere, WhatGoesAfterTheSignalWasStopped) {
   StopsHere here;
-  EXPECT_EQ(here.stop_of(kStoppedRun, 1), "");
+  EXPECT_EQ(here.stop_of(kStoppedRun, 1).command_id, "");
   EXPECT_FALSE(here.stops(kStoppedRun));
   here.note(step(State::platform_graceful));
   EXPECT_TRUE(here.stops(kStoppedRun));
-  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1), "cmd_1");
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1).command_id, "cmd_1");
   here.note(step(State::stopped));
-  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1), "cmd_1")
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled - 1).command_id, "cmd_1")
       << "the stop agent may see the end first";
-  EXPECT_EQ(here.stop_of(core::run_uid_v5("another"), 1), "");
+  EXPECT_EQ(here.stop_of(core::run_uid_v5("another"), 1).command_id, "");
 }
 
 TEST(StopsHere, ALaunchThatOpenedLaterWasNotMeant) {
   StopsHere here;
   here.note(step(State::platform_force));
-  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled + 1), "");
+  EXPECT_EQ(here.stop_of(kStoppedRun, kSignalled + 1).command_id, "");
 }
 
 TEST(StopsHere, AStopThatCameToNothingStoppedNobody) {
@@ -45,9 +45,9 @@ TEST(StopsHere, AStopThatCameToNothingStoppedNobody) {
     StopsHere here;
     here.note(step(State::checkpointing));
     here.note(step(end, "cmd_2"));
-    EXPECT_EQ(here.stop_of(kStoppedRun, 1), "cmd_1") << "the other stop goes on";
+    EXPECT_EQ(here.stop_of(kStoppedRun, 1).command_id, "cmd_1") << "the other stop goes on";
     here.note(step(end));
-    EXPECT_EQ(here.stop_of(kStoppedRun, 1), "") << actions::to_string(end);
+    EXPECT_EQ(here.stop_of(kStoppedRun, 1).command_id, "") << actions::to_string(end);
   }
 }
 
@@ -55,7 +55,7 @@ TEST(StopsHere, WhatWasOnlyAskedForIsNotUnderWay) {
   StopsHere here;
   here.note(step(State::requested));
   here.note(step(State::cooperative));
-  EXPECT_EQ(here.stop_of(kStoppedRun, 1), "");
+  EXPECT_EQ(here.stop_of(kStoppedRun, 1).command_id, "");
 }
 
 TEST(StopsHere, RemembersTheNewestFewThousand) {
@@ -66,8 +66,8 @@ TEST(StopsHere, RemembersTheNewestFewThousand) {
     one.at = core::wall_time(kSignalled + i);
     here.note(one);
   }
-  EXPECT_EQ(here.stop_of(core::run_uid_v5("0"), 1), "");
-  EXPECT_EQ(here.stop_of(core::run_uid_v5("4999"), 1), "cmd_1");
+  EXPECT_EQ(here.stop_of(core::run_uid_v5("0"), 1).command_id, "");
+  EXPECT_EQ(here.stop_of(core::run_uid_v5("4999"), 1).command_id, "cmd_1");
 }
 
 }  // namespace

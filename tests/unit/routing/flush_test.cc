@@ -52,7 +52,7 @@ TEST_F(Flush, TellsOfAnIssueWhoseJobEndedBeforeTheFirstFlush) {
   h.at(1s);
   h.job(core::JobPhase::ended, 1);
   h.at(30s);
-  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 0/1 over"));
   h.at(30s + 5min);
   EXPECT_THAT(h.said(), ElementsAre("all_resolved close oncall 0/1 over"));
   EXPECT_EQ(h.router().stats().groups, 0U);
@@ -107,7 +107,9 @@ TEST_F(Flush, TheMostSevereComesFirstAndTheRestIsCounted) {
   EXPECT_EQ(note.issues[1].issue.labels.get("tensor"), "old");
   EXPECT_EQ(note.truncated, 1U);
   EXPECT_EQ(note.firing_count, 3U);
-  EXPECT_EQ(note.common_labels, (core::Labels{{"rule", "nan"}, {"job", "j"}}));
+  EXPECT_EQ(note.common_labels,
+            (core::Labels{{"rule", "nan"}, {"job", "j"}, {"severity", "critical"}}))
+      << "the severity of its first sign";
 }
 
 TEST_F(Flush, ACloseMayWaitAWeekForItsDelivery) {
@@ -226,7 +228,7 @@ TEST_F(Flush, AToldEpisodeKeepsItsOwnTimesWhenALaterOneFollows) {
   EXPECT_EQ(told.issue.resolution, core::Resolution::recovered);
   EXPECT_EQ(told.issue.starts_at, kStart);
   EXPECT_EQ(told.issue.ends_at, kStart + 60s);
-  EXPECT_EQ(told.issue.summary, "back below the limit");
+  EXPECT_EQ(told.issue.ending->summary, "back below the limit");
   const std::string record = h.changelog.at("issue/" + core::issue_key(kTensorA));
   EXPECT_EQ(std::count(record.begin(), record.end(), '\n'), 1) << "told: no longer kept";
 }

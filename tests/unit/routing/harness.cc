@@ -42,6 +42,7 @@ class Silencer final : public Suppressor {
 
 Harness::Harness() {
   tree.receivers = {"oncall"};
+  tree.group_by = {{"rule", "job"}};
   options.config_version = "v1";
   options.source = "/c1/router";
   options.suppressors.push_back(std::make_shared<Silencer>(silenced));

@@ -147,6 +147,13 @@ TEST(ExplodingTensor, ResolvesAfterThreeFiniteSteps) {
   EXPECT_EQ(rule.resolved()[0].resolution, core::Resolution::recovered);
   EXPECT_EQ(rule.resolved()[0].labels, rule.firing()[0].labels);
   EXPECT_NE(rule.resolved()[0].event_id, rule.firing()[0].event_id);
+  EXPECT_EQ(rule.resolved()[0].summary, rule.firing()[0].summary) << "what was found, again";
+  EXPECT_EQ(rule.resolved()[0].step, rule.firing()[0].step);
+  EXPECT_EQ(rule.resolved()[0].recommendation, rule.firing()[0].recommendation);
+  EXPECT_EQ(rule.resolved()[0].evidence.threshold->value,
+            rule.firing()[0].evidence.threshold->value);
+  EXPECT_TRUE(rule.resolved()[0].ending->summary.starts_with("Back to normal"));
+  EXPECT_GT(rule.resolved()[0].ending->step, rule.firing()[0].step);
 }
 
 TEST(ExplodingTensor, WhatCannotBeHitIsNotApplicable) {

@@ -1,5 +1,6 @@
 // First sign first: an issue says what began before it in its run and still fires.
 #include "rules/run/first_sign.h"
+#include "core/episode.h"
 
 #include <gtest/gtest.h>
 
@@ -117,7 +118,8 @@ TEST(FirstSign, WhatEndsWithinARecordEndsAtItsStep) {
   EXPECT_EQ(causes(rule, "loss_c"), Units{"mode=train,metric=loss_b,worker=worker_0"});
   std::vector<std::pair<std::int64_t, core::IssueStatus>> life;
   for (const core::Issue& issue : rule.issues()) {
-    if (issue.labels.get("metric") == "loss") life.emplace_back(*issue.step, issue.status);
+    if (issue.labels.get("metric") == "loss")
+      life.emplace_back(*core::step_of_news(issue), issue.status);
   }
   using enum core::IssueStatus;
   EXPECT_EQ(life, (std::vector<std::pair<std::int64_t, core::IssueStatus>>{

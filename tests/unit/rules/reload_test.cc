@@ -78,7 +78,8 @@ TEST_F(Reload, WhatARemovedRuleHadFiredIsResolvedAndItsStatusSaysWhy) {
   EXPECT_EQ(end.resolution, core::Resolution::rule_removed);
   EXPECT_EQ(end.labels, rule.firing()[0].labels);
   EXPECT_GT(end.sequence, rule.firing()[0].sequence);
-  EXPECT_THAT(end.summary, HasSubstr("was removed while this fired"));
+  EXPECT_THAT(end.ending->summary, HasSubstr("was removed while this fired"));
+  EXPECT_EQ(end.summary, rule.firing()[0].summary);
   std::vector<std::string> reasons;
   for (const Event& event : rule.events()) {
     const auto* status = std::get_if<core::RuleStatusEvent>(&event);

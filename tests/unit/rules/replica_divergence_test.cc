@@ -110,7 +110,7 @@ TEST(ReplicaDivergence, TensorsAreUnitsAndAnIssueHeals) {
   for (int i = 2; i < 5; ++i) group.step(i, {kDigest, kDigest});
   EXPECT_EQ(group.rule.firing().size(), 1U);
   ASSERT_EQ(group.rule.resolved().size(), 1U);
-  EXPECT_EQ(group.rule.resolved()[0].step, 4);
+  EXPECT_EQ(group.rule.resolved()[0].ending->step, 4);
 }
 
 TEST(ReplicaDivergence, FewerThanTwoDigestsSayNothing) {

@@ -66,7 +66,7 @@ TEST(ScriptAlert, SaidAgainIsNewsAgainAndEveryTitleAndWorkerStandsAlone) {
   EXPECT_NE(core::issue_key(issues[0].labels), core::issue_key(issues[1].labels));
   const auto ended = issues_of(rule.resolved(), "script_alert");
   ASSERT_EQ(ended.size(), 1U);
-  EXPECT_EQ(ended[0].summary, "The script said it again.");
+  EXPECT_EQ(ended[0].ending->summary, "The script said it again.");
   EXPECT_EQ(ended[0].resolution, core::Resolution::superseded);
   EXPECT_LT(ended[0].sequence, issues[2].sequence);
 }
@@ -118,7 +118,7 @@ TEST(ScriptAlert, IsRememberedBeyondAKill) {
   topic.feed(alert(worker, {{"title", "a"}}));
   topic.commit();
   const auto said_again = [](const std::string& event) {
-    return event.find("The script said it again.") != std::string::npos;
+    return event.find(" resolved ") != std::string::npos;
   };
   EXPECT_EQ(std::count_if(topic.told().begin(), topic.told().end(), said_again), 1);
 }

@@ -62,7 +62,7 @@ TEST(DeclaredMoments, WhatBeginsInAStepDoesNotEndInIt) {
   ASSERT_EQ(firing.size(), 1U);
   EXPECT_EQ(firing[0].step, 1);
   ASSERT_EQ(resolved.size(), 1U);
-  EXPECT_EQ(resolved[0].step, 2);
+  EXPECT_EQ(resolved[0].ending->step, 2);
 }
 
 }  // namespace

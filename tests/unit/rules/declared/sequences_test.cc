@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/episode.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {
@@ -69,7 +70,7 @@ struct Story {
   static std::vector<std::int64_t> steps(const std::vector<core::Issue>& issues) {
     std::vector<std::int64_t> out;
     for (const core::Issue& issue : issues) {
-      if (issue.rule == "s") out.push_back(issue.step.value_or(-1));
+      if (issue.rule == "s") out.push_back(core::step_of_news(issue).value_or(-1));
     }
     return out;
   }
