@@ -24,7 +24,7 @@ void add_run_row(Rows& rows, const char* name, const std::string& value,
 }
 
 bool was_stopped(const RunTold& told) {
-  return told.outcome == "stopped_by_rule" || (told.stop && told.stop->state == "stopped");
+  return told.outcome.starts_with("stopped") || (told.stop && told.stop->state == "stopped");
 }
 
 /// How a stop stands that has not ended the run.
