@@ -54,6 +54,9 @@ struct Environment {
   /// Does this process deliver now? Asked by connections that are kept, from their threads. Empty:
   /// yes.
   std::function<bool()> delivers;
+  /// How a command of a person names the records that are read here, as options, word by word: {"--out",
+  /// "/data/tocsin-data"}. Never a credential. Empty: commands in messages name no place.
+  std::vector<std::string> place;
 
   /// Writes a command record durably (stop_training); the codec and the topic are the caller's.
   std::function<core::Status(const core::Command&)> send_command;

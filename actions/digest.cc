@@ -7,6 +7,24 @@
 
 namespace tocsin::actions {
 
+namespace {
+
+/// Of one attempt that several messages name, the newest word.
+void add_runs(const std::vector<core::RunTold>& runs, std::vector<core::RunTold>& out) {
+  for (const core::RunTold& told : runs) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const core::RunTold& known) {
+      return known.run.uid == told.run.uid && known.run.attempt == told.run.attempt;
+    });
+    if (same == out.end()) {
+      out.push_back(told);
+    } else {
+      *same = told;
+    }
+  }
+}
+
+}  // namespace
+
 core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_issues) {
   core::Notification digest = *items.front()->notification;
   digest.notification_id =
@@ -21,6 +39,7 @@ core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_
   digest.handles.clear();
   digest.issues.clear();
   digest.suppressed.clear();
+  digest.runs.clear();
   digest.packed.reset();
   digest.firing = false;
   digest.firing_count = digest.resolved_count = digest.truncated = 0;
@@ -33,6 +52,7 @@ core::Notification digest_of(const std::vector<Item*>& items, std::uint32_t max_
     digest.truncated += one.truncated;
     digest.decided_at = std::max(digest.decided_at, one.decided_at);
     digest.issues.insert(digest.issues.end(), one.issues.begin(), one.issues.end());
+    add_runs(one.runs, digest.runs);
   }
   std::stable_sort(digest.issues.begin(), digest.issues.end(), [](const auto& a, const auto& b) {
     return a.issue.severity > b.issue.severity;

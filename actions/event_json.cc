@@ -4,8 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "actions/episode_words.h"
+#include "actions/headline.h"
+#include "actions/run_words.h"
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
+#include "core/visible_text.h"
 
 namespace tocsin::actions {
 namespace {
@@ -28,19 +32,33 @@ void fields(A& io, const Counts& of) {
   io.field("truncated", of.notification.truncated);
 }
 
-// What is left when the full message was refused.
+constexpr std::size_t kShortFormText = 300;
+constexpr std::size_t kMaxEndingText = 1000;
+
+/// What is left when the full message was refused: the issue that it is named for, what was found, and
+/// how it ended.
 struct TopIssue {
   const core::NotifiedIssue& notified;
+  const core::Notification& notification;
 };
 template <typename A>
 void fields(A& io, const TopIssue& of) {
+  constexpr core::How kOptional = core::How::omit_if_empty;
   const core::Issue& issue = of.notified.issue;
   io.field("issue_key", of.notified.issue_key);
   io.field("episode", of.notified.episode);
+  io.field("event_id", issue.event_id);
   io.field("status", issue.status);
   io.field("rule", issue.rule);
-  io.field("summary", issue.summary);
-  io.field("run_uid", issue.run.uid);
+  io.field("severity", issue.severity);
+  io.field("summary", core::visible(first_line(issue), kShortFormText));
+  io.field("seen", core::visible(seen(issue), kShortFormText), "", kOptional);
+  io.field("step", issue.step);
+  io.field("starts_at", issue.starts_at);
+  io.field("ends_at", issue.ends_at);
+  io.field("resolution", issue.resolution);
+  io.field("outcome", outcome_words(of.notification, issue), "", kOptional);
+  io.field("run_uid", issue.run.uid, "", core::How::null_if_empty);
 }
 
 struct Native {
@@ -51,6 +69,7 @@ template <typename A>
 void fields(A& io, const Native& body) {
   const core::Notification& notification = body.notification;
   io.field("status", status(notification));
+  io.field("headline", headline(notification));
   io.field("kind", notification.kind);
   io.field("reason", notification.reason);
   io.field("notification_id", notification.notification_id);
@@ -66,7 +85,7 @@ void fields(A& io, const Native& body) {
     io.field("runs", notification.runs);
   } else {
     std::vector<TopIssue> top;
-    if (!notification.issues.empty()) top.push_back({notification.issues.front()});
+    if (const auto* lead = lead_of(notification)) top.push_back({*lead, notification});
     io.field("issues", top);
   }
 }
@@ -74,6 +93,7 @@ void fields(A& io, const Native& body) {
 /// An alert as Prometheus Alertmanager tells it.
 struct Alert {
   const core::Issue& issue;
+  const core::Notification& notification;
   const Sender& sender;
 };
 template <typename A>
@@ -81,8 +101,13 @@ void fields(A& io, const Alert& alert) {
   const core::Issue& issue = alert.issue;
   io.field("status", issue.status);
   io.field("labels", issue.labels);
-  io.object("annotations", "", [&](auto& in) { core::annotation_fields(in, issue); });
-  io.field("startsAt", core::to_rfc3339(issue.starts_at));
+  io.object("annotations", "", [&](auto& in) {
+    core::annotation_fields(in, issue);
+    for (const auto& [name, text] : ending_annotations(alert.notification, issue)) {
+      in.field(name, text);
+    }
+  });
+  io.field("startsAt", core::to_rfc3339(begin_of(issue, alert.notification)));
   // Go's zero time is how that format says "not over yet".
   io.field("endsAt", issue.ends_at ? core::to_rfc3339(*issue.ends_at) : "0001-01-01T00:00:00Z");
   io.field("generatorURL",
@@ -97,6 +122,32 @@ TraceContext trace_of(const core::Notification& notification) {
   return {std::move(listing.traceparent), std::move(listing.tracestate)};
 }
 
+core::WallTime begin_of(const core::Issue& issue, const core::Notification& notification) {
+  if (issue.starts_at != core::WallTime{}) return issue.starts_at;
+  return issue.time != core::WallTime{} ? issue.time : notification.decided_at;
+}
+
+std::vector<std::pair<std::string, std::string>> ending_annotations(
+    const core::Notification& notification, const core::Issue& issue) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) out.emplace_back(name, core::visible(text, kMaxEndingText));
+  };
+  std::string ended = resolution_words(issue);
+  if (!ended.empty() && issue.ending) {
+    if (issue.ending->step) ended += " at step " + std::to_string(*issue.ending->step);
+    if (!issue.ending->summary.empty()) ended += ": " + issue.ending->summary;
+  }
+  add("ending", ended);
+  const core::RunTold* told = run_of(notification, issue);
+  if (told == nullptr) return out;
+  add("outcome", run_outcome(*told));
+  if (!told->stop) return out;
+  add("stop", told->stop->command_id);
+  if (told->stop->checkpoint) add("checkpoint", checkpoint_place(*told->stop->checkpoint));
+  return out;
+}
+
 Value native(const core::Notification& notification, const Sender& sender) {
   return core::message_value(Native{notification, sender});
 }
@@ -108,7 +159,8 @@ Value alertmanager_v4(const core::Notification& notification, const Sender& send
                                 : notification.issues.size();
   alerts.reserve(shown);
   for (std::size_t i = 0; i < shown; ++i) {
-    alerts.push_back(core::message_value(Alert{notification.issues[i].issue, sender}));
+    alerts.push_back(
+        core::message_value(Alert{notification.issues[i].issue, notification, sender}));
   }
   return ValueMap{
       {"version", "4"},
@@ -130,9 +182,10 @@ Value cloud_event(const core::Notification& notification, const Sender& sender) 
                {"id", notification.notification_id},
                {"time", core::to_rfc3339(notification.decided_at)},
                {"datacontenttype", "application/json"}};
-  if (!notification.issues.empty()) {
-    const core::NotifiedIssue& top = notification.issues.front();
-    out.emplace_back("subject", to_text(top.issue.run.uid));
+  if (const auto* lead = lead_of(notification)) {
+    const core::NotifiedIssue& top = *lead;
+    const std::string run = run_text(top.issue.run);
+    if (!run.empty()) out.emplace_back("subject", run);
     out.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
     out.emplace_back("causationid", top.issue.event_id);
     const auto traced = trace_of(notification);

@@ -28,7 +28,7 @@ class HttpAction final : public core::Action {
       : integration_(std::move(integration)),
         common_(common),
         clock_(*environment.clock),
-        sender_{environment.cluster, environment.external_url},
+        sender_{environment.cluster, environment.external_url, environment.place},
         http_(environment.http) {
     if (http_ == nullptr) {
       owned_ = curl_http_client();

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actions/message_view.h"
+#include "actions/episode_words.h"
 #include "core/action.h"
 #include "core/command.h"
 #include "core/notification.h"

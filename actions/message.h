@@ -3,11 +3,13 @@
 
 #include <string>
 
-#include "actions/message_view.h"
+#include "actions/event_json.h"
+#include "core/notification.h"
 
 namespace tocsin::actions {
 
-/// Plain text, lines of any length, \n line ends.
+/// Plain text, \n line ends: headline, first sign, what became of it, what Tocsin did, advice, what
+/// followed, run, links, commands.
 std::string text_body(const core::Notification& notification, const Sender& sender);
 /// One self-contained HTML document, everything from data escaped.
 std::string html_body(const core::Notification& notification, const Sender& sender);

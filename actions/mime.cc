@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "actions/redact.h"
 #include "core/text.h"
@@ -16,6 +18,78 @@ constexpr std::string_view kHex = "0123456789ABCDEF";
 bool printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
+
+/// A word of a header and the blanks in front of it. Both lie in the text.
+struct HeaderWord {
+  std::string_view gap, text;
+};
+
+std::vector<HeaderWord> header_words(std::string_view text) {
+  std::vector<HeaderWord> out;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return out;
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    out.push_back(
+        {text.substr(0, std::min<std::size_t>(begin, 2)), text.substr(begin, end - begin)});
+    text.remove_prefix(end);
+  }
+}
+
+/// Such words need no encoding, and fit into a line.
+bool stays(std::string_view word) {
+  return word.size() <= 60 && printable_ascii(word) && word.find("=?") == std::string_view::npos;
+}
+
+/// A header's text over lines of at most 76 characters, each further one behind a blank (RFC 5322
+/// §2.2.3, RFC 2047 §2).
+class FoldedLine {
+ public:
+  explicit FoldedLine(std::size_t column) : column_(column) {}
+
+  void put(std::string_view gap, std::string_view word) {
+    if (out_.empty()) gap = {};
+    if (!gap.empty() && column_ + gap.size() + word.size() > kLine) fold();
+    append(gap);
+    append(word);
+  }
+  /// Words of at most 75 characters that hold whole characters.
+  void put_encoded(std::string_view gap, std::string_view text) {
+    if (!out_.empty()) put_gap(gap);
+    while (true) {
+      if (room() < kLeast) put_gap(" ");
+      const std::size_t most = (std::min(room(), kWord) - kFrame) / 4 * 3;
+      const std::string_view part = core::cut_utf8(text, most);
+      append("=?UTF-8?B?" + base64(part) + "?=");
+      text.remove_prefix(part.size());
+      if (text.empty()) return;
+      put_gap(" ");
+    }
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  static constexpr std::size_t kWord = 75;
+  static constexpr std::size_t kFrame = 12;          // "=?UTF-8?B?" and "?="
+  static constexpr std::size_t kLeast = kFrame + 8;  // one character of any size
+
+  [[nodiscard]] std::size_t room() const { return column_ < kLine ? kLine - column_ : 0; }
+  void put_gap(std::string_view gap) {
+    if (room() < gap.size() + kLeast) fold();
+    append(gap);
+  }
+  void fold() {
+    out_ += "\r\n";
+    column_ = 0;
+  }
+  void append(std::string_view text) {
+    out_ += text;
+    column_ += text.size();
+  }
+
+  std::string out_;
+  std::size_t column_;
+};
 
 }  // namespace
 
@@ -57,18 +131,27 @@ std::string quoted_printable(std::string_view text) {
   return out;
 }
 
-std::string header_text(std::string_view text) {
+std::string header_text(std::string_view text, std::size_t column) {
   const std::string clean = printable(text, 900);
-  if (printable_ascii(clean) && clean.find("=?") == std::string::npos) return clean;
-  // An encoded word has at most 75 characters, and holds whole characters: 45 bytes of UTF-8.
-  std::string out;
-  for (std::size_t at = 0; at < clean.size();) {
-    const std::string_view rest = std::string_view(clean).substr(at);
-    const std::size_t size = std::max<std::size_t>(core::cut_utf8(rest, 42).size(), 1);
-    out += (out.empty() ? "=?UTF-8?B?" : "\r\n =?UTF-8?B?") + base64(clean.substr(at, size)) + "?=";
-    at += size;
+  const std::vector<HeaderWord> words = header_words(clean);
+  const auto odd = [](const HeaderWord& word) { return !stays(word.text); };
+  const auto first = std::find_if(words.begin(), words.end(), odd);
+  const auto last = std::find_if(words.rbegin(), words.rend(), odd).base();
+  FoldedLine line(column);
+  for (auto at = words.begin(); at != words.end();) {
+    if (at != first) {
+      line.put(at->gap, at->text);
+      ++at;
+      continue;
+    }
+    // One run from the first word to be encoded to the last: blanks between two encoded words would
+    // be lost.
+    const char* begin = at->text.data();
+    const char* end = (last - 1)->text.data() + (last - 1)->text.size();
+    line.put_encoded(at->gap, {begin, static_cast<std::size_t>(end - begin)});
+    at = last;
   }
-  return out;
+  return line.take();
 }
 
 std::string mail_date(core::WallTime time) {
@@ -113,11 +196,15 @@ std::optional<Mailbox> parse_mailbox(std::string_view text) {
   return out;
 }
 
-std::string to_header(const Mailbox& mailbox) {
+std::string to_header(const Mailbox& mailbox, std::size_t column) {
   if (mailbox.name.empty()) return mailbox.address;
-  const std::string name = header_text(mailbox.name);
-  const bool word = name.starts_with("=?");
-  return (word ? name : "\"" + name + "\"") + " <" + mailbox.address + ">";
+  const std::string name = header_text(mailbox.name, column + 1);
+  const bool encoded = name.find("=?") != std::string::npos;
+  std::string out = encoded ? header_text(mailbox.name, column) : "\"" + name + "\"";
+  const std::size_t line = out.rfind('\n');
+  const std::size_t used = line == std::string::npos ? column + out.size() : out.size() - line - 1;
+  const bool fits = used + mailbox.address.size() + 3 <= kLine;
+  return out + (fits ? " <" : "\r\n <") + mailbox.address + ">";
 }
 
 }  // namespace tocsin::actions

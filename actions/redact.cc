@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text.h"
+#include "core/visible_text.h"
 
 namespace tocsin::actions {
 namespace {
@@ -29,11 +29,7 @@ std::string redact(std::string text, const std::vector<std::string>& secrets) {
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
-  std::string out(core::cut_utf8(text, limit));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  }
-  return out;
+  return core::visible(text, limit);
 }
 
 std::string base64(std::string_view bytes) {

@@ -11,7 +11,7 @@ namespace tocsin::actions {
 /// <redacted>; texts shorter than 4 bytes are no secrets.
 std::string redact(std::string text, const std::vector<std::string>& secrets);
 
-/// Control characters become blanks; at most `limit` bytes, cut at a code point.
+/// core::visible(): one line, nothing invisible, at most `limit` bytes with a mark where it was cut.
 std::string printable(std::string_view text, std::size_t limit);
 
 std::string base64(std::string_view bytes);

@@ -6,8 +6,8 @@
 
 namespace tocsin::app {
 
-/// Control characters, also those of two bytes in UTF-8 (U+0080…U+009F), become blanks: what a job
-/// or a far side wrote must not move the cursor or colour the screen.
+/// core::visible(): what a job or a far side wrote must not move the cursor, colour the screen, reorder
+/// what stands beside it, or hide.
 std::string printable(std::string_view text);
 
 }  // namespace tocsin::app

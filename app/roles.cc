@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/command_place.h"
 #include "app/commands.h"
 #include "app/stages/answers.h"
 #include "app/stages/collect.h"
@@ -189,6 +190,7 @@ core::Status Maker::prepare_routing() {
   environment.host = options_.host;
   environment.outbox = outbox_of(config_, options_.host);
   environment.delivers = [leadership = parts_.leadership.get()] { return leadership->term() != 0; };
+  environment.place = command_place(config_);
   environment.issue_metrics = &parts_.issue_metrics;
   environment.stops = &parts_.ledger;
   environment.profiles = &parts_.profiles;

@@ -15,14 +15,19 @@ namespace tocsin::rules {
 
 /// Built in one expression:
 ///   return Finding::that("zero_percent", share).is(">=", "threshold", cfg.threshold)
+///       .titled(subject.name, Verb::is, "zero")
 ///       .says(sentence("{} is zero at {}.", subject.name, subject.place()))
 ///       .advises("Check its input.")
 ///       .with("count", row->count());
+/// What a title is made with: messages put it into the past when the issue is over.
+enum class Verb : std::uint8_t { is, are, has, have, does_not, do_not };
+
 struct Finding {
   core::NamedNumber observed;
   std::string op;
   std::optional<core::NamedNumber> threshold;
-  std::string summary;  // one plain sentence with its numbers
+  std::string summary;     // one plain sentence with its numbers
+  std::string title = {};  // a few words for the subject of a message: titled()
   std::string description = {};
   std::string recommendation = {};
   core::ValueMap values = {};
@@ -44,6 +49,15 @@ struct Finding {
   }
   Finding& says(std::string text) {
     summary = std::move(text);
+    return *this;
+  }
+  /// The finding in a few words, without step, limit and full stop: ("loss", Verb::is, "NaN").
+  Finding& titled(std::string_view what, Verb verb, std::string_view rest) {
+    constexpr std::string_view kWords[] = {" is ",   " are ",      " has ",
+                                           " have ", " does not ", " do not "};
+    title = what;
+    title += kWords[static_cast<std::size_t>(verb)];
+    title += rest;
     return *this;
   }
   /// One more sentence of the description.

@@ -11,6 +11,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "actions/episode_words.h"
 #include "actions/http_action.h"
 #include "actions/prometheus_label.h"
 #include "core/text.h"
@@ -132,15 +133,17 @@ struct Alertmanager final : HttpIntegration {
     const auto ends = issue.status == core::IssueStatus::firing || unheard
                           ? notification.decided_at + resolve_timeout
                           : issue.ends_at.value_or(notification.decided_at);
-    std::map<std::string, std::string> words{{"summary", issue.summary}};
-    core::ValueMap out{{"labels", text_map(labels)},
-                       {"startsAt", core::to_rfc3339(std::min(issue.starts_at, ends))},
-                       {"endsAt", core::to_rfc3339(ends)}};
+    std::map<std::string, std::string> words{{"summary", first_line(issue)}};
+    core::ValueMap out{
+        {"labels", text_map(labels)},
+        {"startsAt", core::to_rfc3339(std::min(begin_of(issue, notification), ends))},
+        {"endsAt", core::to_rfc3339(ends)}};
     if (!notification.minimal) {
       for (const auto& [name, value] : issue.annotations) words[prometheus_label(name)] = value;
       words.insert({{"description", issue.description},
                     {"recommendation", issue.recommendation},
                     {"runbook_url", issue.runbook_url}});
+      for (auto& [name, text] : ending_annotations(notification, issue)) words[name] = text;
       const auto& link = issue.generator_url.empty() ? sender.external_url : issue.generator_url;
       if (is_link(link)) out.emplace_back("generatorURL", link);
     }

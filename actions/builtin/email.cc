@@ -9,6 +9,7 @@
 // Source      RFC 5321, 5322, 2045, 2047, 3834 (Auto-Submitted).
 
 #include "actions/descriptor.h"
+#include "actions/headline.h"
 #include "actions/mail_round.h"
 #include "actions/mailer.h"
 #include "actions/message.h"
@@ -49,7 +50,7 @@ class Email final : public core::Action {
       : cfg_(cfg),
         common_(common),
         clock_(*environment.clock),
-        sender_{environment.cluster, environment.external_url},
+        sender_{environment.cluster, environment.external_url, environment.place},
         mailer_(environment.mailer) {
     const std::string host = environment.host.empty() ? "localhost" : environment.host;
     from_ = parse_mailbox(cfg_.from).value_or(Mailbox{"Tocsin", "tocsin@" + host});
@@ -131,17 +132,21 @@ class Email final : public core::Action {
     mail.auth = cfg_.auth;
 
     std::string to;
-    for (const Mailbox& mailbox : to_) to += (to.empty() ? "" : ",\r\n ") + to_header(mailbox);
+    for (const Mailbox& mailbox : to_)
+      to += to.empty() ? to_header(mailbox, 4) : ",\r\n " + to_header(mailbox, 1);
     std::string& text = mail.message;
-    text = "Date: " + rendered.field("date") + "\r\nFrom: " + to_header(from_) + "\r\nTo: " + to +
-           "\r\nSubject: " + header_text(rendered.field("subject")) +
+    text = "Date: " + rendered.field("date") + "\r\nFrom: " + to_header(from_, 6) +
+           "\r\nTo: " + to + "\r\nSubject: " + header_text(rendered.field("subject"), 9) +
            "\r\nMessage-ID: " + message_id(notification) + "\r\n";
     for (const auto& [name, value] : notification.handles) {
       // The incident's first mail is the root of the thread.
       if (name != "message_id" || value == message_id(notification)) continue;
       text += "In-Reply-To: " + value + "\r\nReferences: " + value + "\r\n";
     }
-    text += "MIME-Version: 1.0\r\nContent-Type: " + rendered.content_type +
+    std::string type = rendered.content_type;
+    if (const std::size_t at = type.find("; "); at != std::string::npos)
+      type.insert(at + 1, "\r\n");
+    text += "MIME-Version: 1.0\r\nContent-Type: " + type +
             "\r\nAuto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\n"
             "Precedence: bulk\r\n\r\n" +
             rendered.body;

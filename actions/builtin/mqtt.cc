@@ -13,10 +13,12 @@
 #include <set>
 
 #include "actions/descriptor.h"
+#include "actions/episode_words.h"
 #include "actions/event_json.h"
 #include "actions/mqtt_client.h"
 #include "actions/redact.h"
 #include "actions/rendered.h"
+#include "actions/run_words.h"
 #include "actions/topic_states.h"
 #include "core/identity.h"
 #include "core/json.h"
@@ -79,7 +81,7 @@ std::string topic_value(std::string_view name, const core::Notification& notific
   if (name == "job") return issue.run.job;
   if (name == "rule") return issue.rule;
   if (name == "severity") return std::string(to_string(issue.severity));
-  if (name == "run_uid") return to_text(issue.run.uid);
+  if (name == "run_uid") return run_text(issue.run);
   if (name == "fingerprint") return core::fingerprint(issue.labels);
   if (name == "issue_key") return notified.issue_key;
   if (name == "receiver") return notification.receiver;
@@ -92,7 +94,7 @@ class Mqtt final : public core::Action {
        std::unique_ptr<MqttClient> client)
       : cfg_(cfg),
         common_(common),
-        sender_{environment.cluster, environment.external_url},
+        sender_{environment.cluster, environment.external_url, environment.place},
         client_(std::move(client)) {}
 
   [[nodiscard]] core::Result<std::string> render(
@@ -115,7 +117,10 @@ class Mqtt final : public core::Action {
     }
     std::vector<TopicState> states;
     states.reserve(parts.size());
-    for (auto& [topic, part] : parts) states.push_back(state_of(topic, part));
+    for (auto& [topic, part] : parts) {
+      keep_named_runs(part);
+      states.push_back(state_of(topic, part));
+    }
     return stored({std::string(kTopicStates), write_topic_states(states), {}});
   }
 
@@ -196,7 +201,7 @@ class Mqtt final : public core::Action {
     out.topic = topic;
     out.payload = core::to_json(native(part, sender_));
     out.firing = part.firing;
-    out.subject = to_text(part.issues.front().issue.run.uid);
+    out.subject = run_text(part.issues.front().issue.run);
     out.smallest = part.minimal;
     if (out.payload.size() > common_.max_payload.count && !part.minimal) {
       core::Notification small = part;

@@ -119,7 +119,8 @@ class Out {
     } else if constexpr (std::is_same_v<T, WallTime>) {
       value == WallTime{} ? sink_.null() : sink_.time(value);
     } else if constexpr (std::is_same_v<T, RunUid>) {
-      sink_.text(to_text(value));
+      // People and programs outside take a nil UUID for a run.
+      kMessage&& value.nil() ? sink_.null() : sink_.text(to_text(value));
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       sink_.text(value);
     } else if constexpr (std::is_same_v<T, Value> || std::is_same_v<T, ValueMap>) {

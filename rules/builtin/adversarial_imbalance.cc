@@ -161,6 +161,7 @@ struct AdversarialImbalance {
                          const Subject& subject) {
     return Finding::that("ratio", state.smallest / state.largest)
         .is("<", "ratio_threshold", cfg.ratio_threshold)
+        .titled(all.small_name, Verb::has, "all but won")
         .says(sentence("{} has all but won: its median is {}, that of {} is {} ({} steps in a row, "
                        "up to {} step {}).",
                        all.small_name, state.smallest, all.large_name, state.largest, state.row,

@@ -68,6 +68,10 @@ struct AllZero {
                          const Subject& subject, unsigned) {
     return Finding::that("zero_percent", share(*row))
         .is(">=", "threshold", cfg.threshold)
+        .titled(subject.name, Verb::is,
+                batch->scalar                 ? "0"
+                : row->zero() == row->count() ? "all zero"
+                                              : "mostly zero")
         .says(batch->scalar
                   ? sentence("{} is exactly 0 at {}.", subject.name, subject.place())
                   : sentence("{} of the {} values of {} are zero ({} %, limit {} %) at {}.",

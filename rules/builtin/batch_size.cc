@@ -127,6 +127,7 @@ struct BatchSize {
                          const Box& cores, const Box& use, const Box& memory) {
     Finding finding = Finding::that("gpu_p95", use.p95);
     finding.is("<", "gpu_threshold_p95", cfg.gpu)
+        .titled(subject.name, Verb::is, "too large for its batches")
         .says(sentence("{} is too large for its batches: 95 % of {} samples lie at or below {} % "
                        "for the cores, {} % for GPU {} and {} % for its memory.",
                        subject.name, cfg.horizon.window, cores.p95, use.p95, device, memory.p95))

@@ -303,6 +303,7 @@ struct ChanceLevel {
     if (kind == kClasses) {
       finding = Finding::that("right", seen.right);
       finding.is("<", "limit", seen.by_chance + cfg.share * (seen.labels - seen.by_chance))
+          .titled("model", Verb::is, "no better than chance")
           .says(
               sentence("The model tells nothing of {}: of {} labels up to {} {} were right, and {} "
                        "would be by chance; the loss does not fall.",
@@ -312,6 +313,7 @@ struct ChanceLevel {
     } else if (kind == kEntropy) {
       finding = Finding::that("loss", seen.all.mean);
       finding.is(">=", "limit", kLeastEntropy * seen.entropy)
+          .titled("model", Verb::is, "no better than chance")
           .says(sentence(
               "The model tells nothing of {}: its loss is {} up to {}, and guessing each of "
               "{} classes by its frequency costs {}; the loss does not fall.",
@@ -321,6 +323,7 @@ struct ChanceLevel {
     } else {
       finding = Finding::that("loss", seen.all.mean);
       finding.is(">=", "limit", (1 - cfg.share) * seen.variance)
+          .titled("model", Verb::is, "no better than chance")
           .says(
               sentence("The model tells nothing of {}: its squared error is {} up to {}, and that "
                        "of one answer for all would be {}; the loss does not fall.",

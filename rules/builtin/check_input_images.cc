@@ -205,12 +205,14 @@ struct CheckInputImages {
     if (kind == kMean) {
       finding = Finding::that("mean", channel->mean());
       finding.is(">", "threshold_mean", cfg.threshold_mean)
+          .titled(subject.name, Verb::has, "a mean far from 0")
           .says(sentence("Channel {} of {} has mean {} over {} images (limit ±{}) at {}.", number,
                          subject.name, channel->mean(), images.images, cfg.threshold_mean,
                          subject.place()));
     } else {
       finding = Finding::that("std", channel->std());
       finding.is(">", "threshold_std", *cfg.threshold_std)
+          .titled(subject.name, Verb::has, "a standard deviation far from 1")
           .says(sentence(
               "Channel {} of {} has standard deviation {} over {} images (1 ± {}) at {}.", number,
               subject.name, channel->std(), images.images, *cfg.threshold_std, subject.place()));

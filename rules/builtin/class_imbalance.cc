@@ -328,6 +328,7 @@ struct ClassImbalance {
     if (kind == kSingleClass) {
       finding = Finding::that("classes", 1);
       finding.is("<", "classes", 2)
+          .titled("labels", Verb::are, "of one class only")
           .says(sentence("All {} labels of {} are of class {} at {}.", seen.total, subject.name,
                          seen.largest, subject.place()))
           .advises(
@@ -336,6 +337,7 @@ struct ClassImbalance {
     } else if (kind == kSorted) {
       finding = Finding::that("steps_of_one_class", seen.order.pure);
       finding.is(">=", "half_of_steps", seen.order.told / 2.0)
+          .titled("labels", Verb::are, "sorted by class")
           .says(sentence(
               "Of the latest {} steps {} have labels of one class only in {} at {}, though "
               "{} classes were seen.",
@@ -346,6 +348,7 @@ struct ClassImbalance {
     } else if (kind == kImbalance) {
       finding = Finding::that("ratio", seen.most / seen.least);
       finding.is(">", "threshold_imbalance", cfg.threshold_imbalance)
+          .titled("classes", Verb::are, "imbalanced")
           .says(
               sentence("Class {} has {} labels in {}, class {} {}: {} times as many (limit {}) at "
                        "{}.",
@@ -358,6 +361,7 @@ struct ClassImbalance {
       const double rate = seen.worst.wrong / seen.worst.labels;
       finding = Finding::that("misprediction", rate);
       finding.is(">", "threshold_misprediction", cfg.threshold_misprediction)
+          .titled(sentence("class {}", seen.worst.which), Verb::is, "mostly predicted wrong")
           .says(sentence("{} % of the last {} samples of class {} in {} are predicted wrong (limit "
                          "{} %) at {}.",
                          100 * rate, seen.worst.labels, seen.worst.which, subject.name,

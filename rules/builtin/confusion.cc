@@ -266,11 +266,14 @@ struct Confusion {
     Finding finding = Finding::that(kind == kDiagonal ? "diagonal" : "off_diagonal", worst.value);
     if (kind == kDiagonal) {
       finding.is("<", "min_diag", cfg.min_diag)
+          .titled(sentence("class {}", worst.label), Verb::is, "confused with others")
           .says(sentence("{} % of the samples {} class {} are right (at least {} %) at {}.",
                          100 * worst.value, by_row ? "of" : "predicted as", worst.label,
                          100 * cfg.min_diag, subject.place()));
     } else {
       finding.is(">", "max_off_diag", cfg.max_off_diag)
+          .titled(sentence("class {}", worst.label), Verb::is,
+                  sentence("confused with class {}", worst.prediction))
           .says(by_row ? sentence("{} % of the samples of class {} are taken for class {} (limit "
                                   "{} %) at {}.",
                                   100 * worst.value, worst.label, worst.prediction,

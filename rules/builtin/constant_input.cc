@@ -81,6 +81,7 @@ struct ConstantInput {
     const bool target = subject.name.ends_with(kTarget);
     return Finding::that("variance", row->variance())
         .is("<", "threshold", cfg.threshold)
+        .titled(target ? "target" : subject.name, Verb::is, "constant")
         .says(target
                   ? sentence(
                         "All samples of a step have one and the same target, at the latest {}, for "

@@ -64,7 +64,7 @@ struct CpuBottleneck {
   static void judge(const Config& cfg, const State& state, SampleReport& report) {
     report.evaluated({}, state.judge(cfg), [&](const Subject& subject, unsigned) {
       Finding finding = state.finding(cfg, report.scope());
-      finding
+      finding.titled(sentence("GPU of {}", subject.name), Verb::is, "waiting for the CPU")
           .says(sentence("On {} the GPU waits for the processor in {} % of {} snapshots (limit {} "
                          "%): a GPU below {} % while {} above {} %.",
                          subject.name, state.share(cfg), state.judged(cfg), cfg.threshold,

@@ -153,6 +153,7 @@ struct CpuUtilization {
     if (kind == kSaturated) {
       finding = Finding::that("cpu_p50", load.mean.p50);
       finding.is(">", "threshold_high_p50", cfg.high_p50)
+          .titled(sentence("CPU of {}", subject.name), Verb::is, "saturated")
           .says(sentence("The processors of {} are saturated: half of {} samples lie at or above "
                          "{} % (limit {} %).",
                          subject.name, load.points, load.mean.p50, cfg.high_p50))
@@ -160,6 +161,7 @@ struct CpuUtilization {
     } else if (kind == kIdle) {
       finding = Finding::that("cpu_p95", load.mean.p95);
       finding.is("<", "threshold_low_p95", cfg.low_p95)
+          .titled(sentence("CPU of {}", subject.name), Verb::is, "hardly used")
           .says(sentence("The processors of {} are hardly used: 95 % of {} samples lie at or below "
                          "{} % (limit {} %).",
                          subject.name, load.points, load.mean.p95, cfg.low_p95))
@@ -167,6 +169,7 @@ struct CpuUtilization {
     } else {
       finding = Finding::that("core_imbalance", load.busiest - load.median);
       finding.is(">", "core_imbalance", cfg.imbalance)
+          .titled(sentence("one core of {}", subject.name), Verb::is, "far busier than the others")
           .says(sentence("On {} core {} is busy for {} % of its time, the median core for {} % "
                          "(limit {} points apart).",
                          subject.name, load.busiest_core, load.busiest, load.median, cfg.imbalance))

@@ -117,6 +117,7 @@ struct DataWait {
       Finding finding = Finding::that("data_wait_percent", share);
       finding
           .is(">", most ? "threshold" : "info_threshold", most ? cfg.threshold : cfg.info_threshold)
+          .titled(subject.worker, Verb::is, "waiting for data")
           .says(sentence("{} waited for data for {} % of its last {} {} steps (limit {} %).",
                          subject.worker, share, window.steps.size(), core::to_string(subject.mode),
                          most ? cfg.threshold : cfg.info_threshold))

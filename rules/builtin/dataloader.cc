@@ -201,6 +201,8 @@ class LoaderEvaluator final : public EvaluatorOf<LoaderState> {
     finding
         .is(few ? "<" : ">", few ? "min_threshold" : "max_threshold",
             static_cast<double>(node.cores) * limit / 100)
+        .titled(sentence("data loader of {}", subject.name), Verb::has,
+                few ? "too few workers" : "too many workers")
         .says(
             sentence("{} processes load data on {}, which has {} cores (limit {} % of the cores).",
                      k, subject.name, node.cores, limit))

@@ -91,6 +91,7 @@ struct DeadRelu {
     const double percent = 100 * state.dead.low;
     Finding finding = Finding::that("dead_percent", percent);
     finding.is(">", "threshold_layer", cfg.threshold_layer)
+        .titled(subject.name, Verb::has, "dead units")
         .says(sentence("{}{} % of the units of {} are dead: positive in less than {} % of their "
                        "samples at {} (limit {} %).",
                        state.dead.exact() ? "" : "At least ", percent, subject.name,

@@ -126,12 +126,14 @@ struct ExplodingTensor {
             "look for a division by zero or the logarithm of zero in the loss.");
     if (batch->scalar) {
       const auto* what = row->nan() > 0 ? "NaN" : row->posinf() > 0 ? "+Inf" : "-Inf";
-      finding.says(sentence("{} became {} at {}.", subject.name, what, subject.place()));
+      finding.titled(subject.name, Verb::is, what)
+          .says(sentence("{} became {} at {}.", subject.name, what, subject.place()));
     } else {
-      finding.says(sentence(
-          "{} has {} of {} values that are no finite numbers ({} NaN, {} +Inf, {} -Inf) at {}.",
-          subject.name, bad, row->count(), row->nan(), row->posinf(), row->neginf(),
-          subject.place()));
+      finding.titled(subject.name, Verb::has, row->nan() > 0 ? "NaN" : "Inf")
+          .says(sentence(
+              "{} has {} of {} values that are no finite numbers ({} NaN, {} +Inf, {} -Inf) at {}.",
+              subject.name, bad, row->count(), row->nan(), row->posinf(), row->neginf(),
+              subject.place()));
     }
     if (std::isfinite(state.last_finite_abs_max)) {
       finding

@@ -292,9 +292,12 @@ class FamilyEvaluator final : public EvaluatorOf<FamilyState> {
                       .with("spread", range.spread)
                       .with("earlier_runs", std::uint64_t{range.runs});
     if (range.left_out > 0) out.with("older_runs_left_out", std::uint64_t{range.left_out});
-    out.says(sentence("{} ({}) is {} at step {}; {} earlier runs of this family had {} ± {} there.",
-                      subject.name, core::to_string(subject.mode), mean, subject.step, range.runs,
-                      range.median, range.spread));
+    out.titled(subject.name, Verb::is,
+               kind == kBetter ? "better than earlier runs" : "worse than earlier runs")
+        .says(
+            sentence("{} ({}) is {} at step {}; {} earlier runs of this family had {} ± {} there.",
+                     subject.name, core::to_string(subject.mode), mean, subject.step, range.runs,
+                     range.median, range.spread));
     if (range.left_out > 0) {
       out.adds(sentence("{} older runs are left out: the newer ones differ from all of them.",
                         range.left_out));

@@ -122,6 +122,7 @@ struct FeatureImportanceOverweight {
     }
     return Finding::that("share", share)
         .is(">", "threshold", cfg.threshold)
+        .titled(subject.name, Verb::is, "concentrated on few features")
         .says(sentence("{} of {} features ({}) carry {} % of {} (limit {} %) at {}.", few,
                        features.size(), names, 100 * share, subject.name, 100 * cfg.threshold,
                        subject.place()))

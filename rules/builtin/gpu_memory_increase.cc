@@ -112,6 +112,7 @@ struct GpuMemoryIncrease {
                          const Gpu& gpu) {
     Finding finding = Finding::that("increase", gpu.rise.by());
     finding.is(">", "increase", cfg.increase)
+        .titled(sentence("memory of GPU {} on {}", device, subject.name), Verb::is, "filling up")
         .says(sentence("The memory of GPU {} on {} fills up: {} % in use after {} % before, over "
                        "windows of {} samples (limit {} points).",
                        device, subject.name, gpu.rise.after, gpu.rise.before, cfg.horizon.window,

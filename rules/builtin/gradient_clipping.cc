@@ -222,6 +222,7 @@ struct GradientClipping {
       const std::span<const Step> last = std::span(state.steps).last(cfg.window);
       finding = Finding::that("clipped_fraction", state.share);
       finding.is(">", "max_clipped_fraction", cfg.max_clipped_fraction)
+          .titled("nearly all updates", Verb::are, "clipped")
           .says(sentence("{} % of the last {} updates were clipped (limit {} %) at {}.",
                          100 * state.share, cfg.window, 100 * cfg.max_clipped_fraction,
                          subject.place()))
@@ -234,6 +235,7 @@ struct GradientClipping {
       const std::size_t before = state.steps.size() - 1;
       finding = Finding::that("grad_norm", now.norm);
       finding.is(">", "limit", cfg.spike_factor * state.median)
+          .titled("gradient norm", Verb::is, "far above its median")
           .says(sentence("The gradient norm is {} at {}, {} times the median of the {} saved steps "
                          "before ({}).",
                          now.norm, subject.place(), now.norm / state.median, before, state.median))

@@ -127,6 +127,7 @@ struct GradientNoise {
     const NoiseMoments& all = window.moments;
     Finding finding = Finding::that("mean_size_by_rms", all.size());
     finding.is("==", "normal", std::sqrt(2 * std::numbers::inv_pi))
+        .titled("gradients", Verb::are, "pure noise")
         .says(sentence(
             "The gradients are nothing but noise: {} elements of {} saved steps up to {} cannot be "
             "told from independent normal numbers.",

@@ -169,6 +169,7 @@ struct HardwareUtilization {
     if (kind == kUnder) {
       finding = Finding::that(name + "_p95", box.p95);
       finding.is("<", "low_p95", *limits.low)
+          .titled(sentence("{} of {}", name, subject.name), Verb::is, "used too little")
           .says(sentence("{} of {} is used too little: 95 % of {} samples lie at or below {} % "
                          "(limit {} %).",
                          name, subject.name, points, box.p95, *limits.low))
@@ -176,6 +177,7 @@ struct HardwareUtilization {
     } else {
       finding = Finding::that(name + "_p50", box.p50);
       finding.is(">", "high_p50", *limits.high)
+          .titled(sentence("{} of {}", name, subject.name), Verb::is, "at its limit")
           .says(sentence("{} of {} is at its limit: half of {} samples lie at or above {} % "
                          "(limit {} %).",
                          name, subject.name, points, box.p50, *limits.high))

@@ -105,6 +105,7 @@ struct HostMemoryGrowth {
     const double ratio = points.back() / process.first;
     Finding finding = Finding::that("growth", ratio);
     finding.is(">", "growth", cfg.growth)
+        .titled(sentence("memory of process {} on {}", pid, subject.name), Verb::is, "growing")
         .says(sentence("The memory of process {} on {} only grows: {} MiB after {} MiB at the "
                        "start, {} times as much (limit {}), and more in each of the last {} "
                        "periods.",

@@ -85,6 +85,7 @@ struct IdenticalParameters {
                          const Subject& subject, unsigned) {
     Finding finding = Finding::that("variance", 0);
     finding.is("<=", "limit", 0)
+        .titled(subject.name, Verb::has, "identical weights")
         .says(sentence("All {} weights of {} are {} at {}: nothing tells its units apart.",
                        row->count(), subject.name, row->mean(), subject.place()))
         .advises(

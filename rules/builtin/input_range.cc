@@ -47,6 +47,7 @@ struct InputRange {
                          const Subject& subject, unsigned) {
     return Finding::that("abs_max", row->abs_max())
         .is(">", "threshold", cfg.threshold)
+        .titled(sentence("input {}", subject.name), Verb::is, "not scaled")
         .says(sentence("The model's input {} reaches from {} to {} at {}: it does not look scaled "
                        "(limit {}).",
                        subject.name, row->min(), row->max(), subject.place(), cfg.threshold))

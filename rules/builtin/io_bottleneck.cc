@@ -48,7 +48,7 @@ struct IoBottleneck {
   static void judge(const Config& cfg, const State& state, SampleReport& report) {
     report.evaluated({}, state.judge(cfg), [&](const Subject& subject, unsigned) {
       Finding finding = state.finding(cfg, report.scope());
-      finding
+      finding.titled(sentence("GPU of {}", subject.name), Verb::is, "waiting for I/O")
           .says(sentence("On {} the GPU waits for I/O in {} % of {} snapshots (limit {} %): a GPU "
                          "below {} % while a core waits for I/O for more than {} % of its time.",
                          subject.name, state.share(cfg), state.judged(cfg), cfg.threshold,

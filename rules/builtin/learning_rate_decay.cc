@@ -145,6 +145,7 @@ struct LearningRateDecay {
     if (changes_nothing(cfg, state)) return explain_zero(cfg, state, subject);
     Finding finding = Finding::that("updates_at_the_largest_rate", state.total);
     return finding.is("<", "updates", cfg.updates)
+        .titled(subject.name, Verb::is, "decaying too fast")
         .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
                        "all updates of "
                        "this training together are worth {} at the largest rate.",

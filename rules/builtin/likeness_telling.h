@@ -68,6 +68,7 @@ inline Finding tell_different(const SimilarConfig& config, const Likeness& liken
   Finding out =
       Finding::that("difference", off)
           .is(">", "tolerance", config.atol + config.rtol * std::fabs(likeness.there))
+          .titled(subject.name, Verb::is, "not what it was in the other run")
           .says(sentence("{} is not what it was in run {} at {}: its {} is {}, there {}.",
                          subject.name, core::to_text(config.other), subject.place(), likeness.by,
                          likeness.here, likeness.there))
@@ -91,6 +92,7 @@ inline Finding tell_missing(const SimilarConfig& config, const Likeness& likenes
   const bool here = likeness.by == "here";
   const std::string other = core::to_text(config.other);
   return Finding::that("missing", 1)
+      .titled(subject.name, Verb::is, here ? "in this run only" : "missing in this run")
       .says(here ? sentence("{} is in this run and not in run {} at {}.", subject.name, other,
                             subject.place())
                  : sentence("{} is in run {} and not in this one at {}.", subject.name, other,

@@ -275,6 +275,8 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
     const std::string other = pair.b == nullptr ? "the mean of all" : "GPU " + pair.b->name;
     Finding finding = Finding::that("distance", pair.distance);
     finding.is(">", "threshold", config_.threshold)
+        .titled((kind == kUnused ? "one GPU of " : "load of the GPUs of ") + subject.name, Verb::is,
+                kind == kUnused ? "not used" : "unequal")
         .says(kind == kUnused
                   ? sentence("One of the {} GPUs of {} is not used while others are: GPU {} beside "
                              "{} (distance {}, limit {}).",

@@ -180,7 +180,7 @@ struct LossSpike {
         .with("highest", state.highest)
         .with("value", state.value);
     if (kind == kTransient) {
-      finding
+      finding.titled(where, Verb::has, "jumped and come back")
           .says(sentence("{} jumped to {} at step {}, far above its usual {}, and has come back by "
                          "step {}.",
                          where, state.highest, state.since, state.median, subject.step))
@@ -188,7 +188,7 @@ struct LossSpike {
           .severity = core::Severity::info;
       return finding;
     }
-    return finding
+    return finding.titled(where, Verb::has, "jumped")
         .says(sentence("{} jumped at step {} and has not come back: {} at step {}, usual before "
                        "were {} ± {}.",
                        where, state.since, state.value, subject.step, state.median,

@@ -22,6 +22,7 @@ inline Finding tell_row(const LossLimits& cfg, const LossInterval& state, const 
   const double fall = 100 * (reference - least) / std::fabs(reference);
   return Finding::that("largest_fall_percent", fall)
       .is("<", "diff_percent", cfg.diff_percent)
+      .titled(loss, Verb::does_not, "fall")
       .says(sentence("{} does not get below {} at step {}: the least of the {} evaluations since "
                      "is {} (limit {} %).",
                      loss, reference, state.row_start.step, k, least, cfg.diff_percent))
@@ -40,11 +41,13 @@ inline Finding tell_interval(const LossLimits& cfg, const LossInterval& state,
   if (kind == kIncrease) {
     finding = Finding::that("rise_percent", -state.change);
     finding.is(">", "increase_threshold_percent", cfg.increase_threshold_percent)
+        .titled(loss, Verb::has, "risen")
         .says(sentence("{} has risen from {} at step {} to {} at step {}.", loss, state.before.loss,
                        state.before.step, state.newest.loss, state.newest.step));
   } else {
     finding = Finding::that("fall_percent", state.change);
     finding.is("<", "diff_percent", cfg.diff_percent)
+        .titled(loss, Verb::has, "stopped falling")
         .says(sentence("{} has stopped falling: {} at step {}, {} at step {} (less than {} %).",
                        loss, state.before.loss, state.before.step, state.newest.loss,
                        state.newest.step, cfg.diff_percent));
@@ -65,6 +68,7 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       finding.observed = {"gain", (state.first - state.best) / std::fabs(state.first)};
       finding.is("<", "least_gain", 0.1)
           .since(state.first_step, state.seen)
+          .titled(loss, Verb::does_not, "fall")
           .says(sentence("{} does not fall: it began at {} and its best is {} up to step {}, "
                          "without an improvement of 1 % over the last {} points.",
                          loss, state.first, state.best, state.now.step,
@@ -73,6 +77,7 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
     case kEarly:
       finding.is(">", "twice_first", 2 * std::fabs(state.first_point))
           .since(state.first_step, state.seen)
+          .titled(loss, Verb::is, "more than twice its first value")
           .says(sentence("{} is {} at step {}, more than twice its first value of {}.", loss,
                          state.now.loss, state.now.step, state.first_point));
       break;
@@ -80,12 +85,14 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       finding
           .is(">", "limit",
               state.best + 0.5 * std::max(std::fabs(state.best), 0.5 * std::fabs(state.first)))
+          .titled(loss, Verb::has, "risen far above its best")
           .says(sentence("{} has risen far above its best: {} at step {}, best {} at step {}.",
                          loss, state.now.loss, state.now.step, state.best, state.best_step));
       break;
     case kJump:
       finding.observed = {"least_of_the_newest", jump.least};
       finding.is(">", "largest_before", jump.most)
+          .titled(loss, Verb::has, "jumped")
           .says(sentence(
               "{} has jumped: its newest {} values are {} and more up to step {}, and none "
               "of the {} before was above {}.",
@@ -93,6 +100,7 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       break;
     default:
       finding.is(">", "limit", state.best + 0.5 * (state.first - state.best))
+          .titled(loss, Verb::has, "lost most of its gain")
           .says(sentence("{} has lost more than half of what it had gained: first {}, best {} at "
                          "step {}, now {} at step {}.",
                          loss, state.first, state.best, state.best_step, state.now.loss,

@@ -98,6 +98,8 @@ struct LowGpuUtilization {
     if (kind == kFluctuating) {
       finding = Finding::that("gpu_p05", box.p05);
       finding.is("<", "threshold_p5", cfg.threshold_p5)
+          .titled(sentence("GPU {} on {}", device, subject.name), Verb::is,
+                  "used in fits and starts")
           .says(sentence("GPU {} on {} works in fits and starts: its use is below {} % in the "
                          "lowest 5 % of {} samples (limit {} %) and reaches {} % at times.",
                          device, subject.name, box.p05, points, cfg.threshold_p5, box.p95))
@@ -107,6 +109,8 @@ struct LowGpuUtilization {
     } else {
       finding = Finding::that("gpu_p95", box.p95);
       finding.is("<", "threshold_p95", cfg.threshold_p95)
+          .titled(sentence("GPU {} on {}", device, subject.name), Verb::is,
+                  kind == kUnused ? "not used" : "hardly used")
           .says(kind == kUnused
                     ? sentence("GPU {} on {} was not used at all in {} samples.", device,
                                subject.name, gpu.values.seen())

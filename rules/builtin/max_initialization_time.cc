@@ -37,6 +37,8 @@ class InitializationProgram final : public ClockProgram {
     const double limit = static_cast<double>(threshold.count()) / kNsPerMinute;
     return Finding::that("minutes", waited)
         .is(">", "threshold", limit)
+        .titled(subject.name.empty() ? "training" : subject.name, Verb::has,
+                "not taken its first step")
         .says(sentence("{} has not taken its first step after {} minutes (limit {} minutes).",
                        subject.name.empty() ? "The training" : subject.name, waited, limit))
         .advises(

@@ -85,6 +85,7 @@ struct ModeMismatch {
     if (kind == kTrainState) {
       return Finding::that("training", state.training)
           .is(">=", "limit", 1)
+          .titled("model", Verb::is, "in its training state during evaluation")
           .says(sentence("The model was in its training state for the whole evaluation pass that "
                          "ended at eval step {} ({}).",
                          subject.step, subject.name))
@@ -94,6 +95,7 @@ struct ModeMismatch {
     }
     return Finding::that("training", state.training)
         .is("<", "limit", 1)
+        .titled("model", Verb::is, "trained in its evaluation state")
         .says(sentence("The model has been trained in its evaluation state for {} steps, up to "
                        "train step {} ({}).",
                        state.row, subject.step, subject.name))

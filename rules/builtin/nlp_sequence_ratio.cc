@@ -130,6 +130,7 @@ struct NlpSequenceRatio {
     const Token& token = cfg.tokens[state.token];
     Finding finding = Finding::that("token_percent", 100 * state.share);
     finding.is(">", "token_thresholds_percent", token.threshold)
+        .titled(subject.name, Verb::is, sentence("mostly token {}", token.value))
         .says(sentence("{} % of {} are token {} at {} (limit {} %).", 100 * state.share,
                        subject.name, token.value, subject.place(), token.threshold))
         .advises(

@@ -278,6 +278,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     if (kind == kDominant) {
       Finding out = Finding::that("share_percent", times.share_percent);
       out.is(">", "max_share_percent", config_.max_share_percent)
+          .titled(subject.name, Verb::is, "taking most of the time")
           .says(sentence("{} takes {} % of the time of all operators on {} of {} (limit {} %).",
                          subject.name, times.share_percent, device, subject.worker,
                          config_.max_share_percent))
@@ -287,6 +288,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     if (kind == kSlow) {
       Finding out = Finding::that("p95_us", times.p95);
       out.is(">", "max_p95_us", *config_.max_p95_us)
+          .titled(subject.name, Verb::is, "slow")
           .says(sentence("Calls of {} on {} of {} take up to {} us (95th percentile, limit {} us).",
                          subject.name, device, subject.worker, times.p95, *config_.max_p95_us))
           .advises("Look at its input: shapes, layout, type, and where the data lie.");
@@ -296,6 +298,7 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     const double first = baseline != nullptr ? baseline->p50 : times.p50;
     Finding out = Finding::that("slowdown", times.p50 / first);
     out.is(">", "slowdown_factor", config_.slowdown_factor)
+        .titled(subject.name, Verb::is, "slower than at first")
         .says(sentence("Calls of {} on {} of {} take {} us, {} times what they took at first ({} "
                        "us, limit {} times).",
                        subject.name, device, subject.worker, times.p50, times.p50 / first, first,

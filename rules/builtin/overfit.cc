@@ -354,6 +354,8 @@ struct Overfit {
     Finding finding =
         Finding::that(cfg.original ? "excess_over_training" : "rise_over_best", curve.excess);
     finding.is(">", "ratio_threshold", cfg.ratio_threshold)
+        .titled(sentence("evaluation {}", subject.name), Verb::is,
+                cfg.original ? "far above training" : "past its best")
         .says(cfg.original
                   ? sentence("The evaluation {} is {} against {} in training, {} % above it (limit "
                              "{} %), {}.",
@@ -385,6 +387,7 @@ struct Overfit {
     const double gain = state.first - state.curve.value;
     Finding finding = Finding::that("share_of_gain", gain / trained_gain);
     finding.is("<", "gain_share", cfg.gain_share)
+        .titled(sentence("evaluation {}", subject.name), Verb::does_not, "gain from training")
         .says(sentence(
             "The evaluation {} gains nothing from what is learned: {} at first and {} now, "
             "while {} went from {} to {}.",

@@ -244,6 +244,7 @@ struct Overtraining {
     finding
         .is(">=", by_evaluation ? "patience_validation" : "patience_train",
             by_evaluation ? cfg.patience_validation : cfg.patience_train)
+        .titled(subject.name, Verb::does_not, "fall any more")
         .says(sentence("{} no longer falls: {} training values and {} evaluations without an "
                        "improvement of {}.",
                        subject.name, training.without, evaluation.without, cfg.delta))
@@ -311,6 +312,7 @@ struct Overtraining {
     const double best = state.sign * curve.best;
     return Finding::that("rise_over_best", curve.excess)
         .is(">", "ratio_threshold", cfg.ratio_threshold)
+        .titled(sentence("evaluation {}", subject.name), Verb::is, "past its best")
         .says(
             sentence("Training goes on behind its best: the evaluation {} is {}, {} % {} its best "
                      "of {} at step {}, and {} % of the run lie behind that.",

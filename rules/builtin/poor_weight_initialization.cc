@@ -309,17 +309,20 @@ struct PoorWeightInitialization {
     if (kind == kRange) {
       finding = Finding::that("range", seen.narrowest.value);
       finding.is("<", "distribution_range", cfg.distribution_range)
+          .titled(name(seen.narrowest.row), Verb::has, "values in a narrow range")
           .says(sentence("The values of {} lie within {} (at least {}) at {}.",
                          name(seen.narrowest.row), seen.narrowest.value, cfg.distribution_range,
                          subject.place()));
     } else if (kind == kFlat) {
       finding = Finding::that("points", static_cast<double>(state.losses.begin()->second.without));
       finding.is(">=", "patience", cfg.patience)
+          .titled("losses", Verb::are, "flat")
           .says(sentence("No loss has had a new minimum for {} points at {}.", cfg.patience,
                          subject.place()));
     } else if (kind == kConstant) {
       finding = Finding::that("variance", 0);
       finding.is("==", "variance", 0)
+          .titled(name(seen.constant), Verb::has, "constant weights")
           .says(sentence("All {} elements of {} are {} at {}: nothing tells its units apart.",
                          seen.constant->row.count, name(seen.constant), seen.constant->row.min,
                          subject.place()));
@@ -333,12 +336,14 @@ struct PoorWeightInitialization {
       const double limit = low ? *cfg.min_variance : *cfg.max_variance;
       finding = Finding::that("variance", worst.value);
       finding.is(low ? "<" : ">", low ? "min_variance" : "max_variance", limit)
+          .titled(name(worst.row), Verb::has, low ? "too little variance" : "too much variance")
           .says(sentence("The variance of {} is {} (at {} {}) at {}.", name(worst.row), worst.value,
                          low ? "least" : "most", limit, subject.place()));
       finding.tensor = report.tensor(*worst.row);
     } else {
       finding = Finding::that("ratio", ratio(seen));
       finding.is(">", "threshold", cfg.threshold)
+          .titled("variances of layers", Verb::are, "far apart")
           .says(sentence(
               "The variance of {} ({}) is {} times that of {} ({}) at {} (limit {}){}.",
               name(seen.largest.row), seen.largest.value, ratio(seen), name(seen.smallest.row),

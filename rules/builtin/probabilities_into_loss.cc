@@ -69,6 +69,7 @@ struct ProbabilitiesIntoLoss {
       report.evaluated({{"tensor", name}}, name, verdict, [&](const Subject& subject, unsigned) {
         Finding finding = Finding::that("row_sum", *sum);
         finding.is("==", "row_sum", 1)
+            .titled(subject.name, Verb::is, "given probabilities instead of logits")
             .says(sentence("{} gets probabilities at {}: in {} saved steps in a row its values lie "
                            "in 0 … 1 and its rows sum to 1, but this loss expects logits.",
                            subject.name, subject.place(), cfg.samples))

@@ -251,6 +251,7 @@ struct RepeatedBatch {
   static Finding explain(const State& state, const Subject& subject, unsigned kind) {
     return Finding::that("saved_steps", state.row)
         .is(">=", "repeats", state.row)
+        .titled("training", Verb::is, "fed the same batch")
         .says(kind == kStuck
                   ? sentence("Training gets the same batch again and again: from step {} to {} the "
                              "model's inputs are the same at {} saved steps, and they had changed "

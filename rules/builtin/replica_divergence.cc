@@ -134,6 +134,7 @@ struct ReplicaDivergence {
     if (apart.others.size() > kTold) ranks += ", …";
     Finding finding = Finding::that("replicas", static_cast<double>(apart.others.size()));
     finding.is(">", "replicas", 0)
+        .titled(sentence("replicas of {}", subject.name), Verb::are, "different")
         .says(sentence("{} of {} replicas of {} differ from the others at {}: rank {}.",
                        apart.others.size(), apart.compared, subject.name, subject.place(), ranks))
         .advises(

@@ -197,6 +197,7 @@ struct SaturatedActivation {
     const double percent = 100 * state.saturated.low;
     Finding finding = Finding::that("saturated_percent", percent);
     finding.is(">", "threshold_layer", cfg.threshold_layer)
+        .titled(subject.name, Verb::is, "saturated")
         .says(sentence("{}{} % of the {} of {} are not between {} and {}, where {} is not flat, at "
                        "{} (limit {} %).",
                        state.saturated.exact() ? "" : "At least ", percent,

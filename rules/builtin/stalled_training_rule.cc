@@ -50,6 +50,7 @@ class StalledProgram final : public ClockProgram {
             : sentence(", it had promised {} s", static_cast<double>(silence.promised) / 1e9);
     return Finding::that("silence_seconds", seconds)
         .is(">=", "threshold", limit)
+        .titled(subject.worker.empty() ? "training" : subject.worker, Verb::has, "made no progress")
         .says(sentence("{} has made no progress for {} s (limit {} s{}); the last step seen was {} "
                        "step {}.",
                        subject.worker.empty() ? "The training" : subject.worker, seconds, limit,

@@ -265,6 +265,8 @@ struct StepOutlier {
     }
     Finding finding = Finding::that("outliers", static_cast<double>(count));
     finding.is(">", "n_outliers", cfg.outliers)
+        .titled(sentence("some steps of {}", subject.worker), Verb::are,
+                "far slower than the others")
         .says(sentence("{} of the last {} {} steps of {} took more than {} s, at most {} s; the "
                        "median is {} s (limit {} such steps).",
                        count, sorted.size(), core::to_string(subject.mode), subject.worker,

@@ -255,6 +255,7 @@ struct Straggler {
       const std::string_view name = kMeasureNames[measure];
       Finding finding = Finding::that("ratio", own / among.usual);
       finding.is(">", "threshold", cfg.threshold)
+          .titled(subject.worker, Verb::is, "slower than the other workers")
           .says(sentence("{} takes {} s for {}, {} times the median of the {} workers ({} s), over "
                          "{} {} steps (limit {}).",
                          subject.worker, own, measure == kWholeStep ? "a step" : spoken_of(measure),

@@ -76,6 +76,8 @@ struct TensorVariance {
     const double limit = kind == kHigh ? *cfg.max_threshold : *cfg.min_threshold;
     return Finding::that("variance", v)
         .is(kind == kHigh ? ">" : "<", kind == kHigh ? "max_threshold" : "min_threshold", limit)
+        .titled(subject.name, Verb::has,
+                kind == kHigh ? "too much variance" : "too little variance")
         .says(sentence("The variance of {} is {} ({} {}) at {}.", subject.name, v,
                        kind == kHigh ? "limit" : "at least", limit, subject.place()))
         .advises(kind == kHigh

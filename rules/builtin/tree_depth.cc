@@ -79,6 +79,7 @@ struct TreeDepth {
     report.evaluated({}, "trees", verdict, [&](const Subject& subject, unsigned) {
       Finding finding = Finding::that("depth", depth);
       finding.is(">", "depth", cfg.depth)
+          .titled("trees", Verb::are, "too deep")
           .says(
               sentence("A tree has depth {} (limit {}) at {}.", depth, cfg.depth, subject.place()))
           .advises(

@@ -69,6 +69,7 @@ struct TreeWithoutSplit {
     report.evaluated({}, "trees", verdict, [&](const Subject& subject, unsigned) {
       return Finding::that("rounds", state.flat)
           .is(">=", "rounds", cfg.rounds)
+          .titled("trees", Verb::have, "no splits")
           .says(sentence("No tree has split its samples in {} rounds up to {}: all get one answer.",
                          state.flat, subject.place()))
           .advises(

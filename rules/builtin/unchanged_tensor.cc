@@ -190,6 +190,7 @@ struct UnchangedTensor {
                          const Subject& subject, unsigned) {
     Finding finding = Finding::that("saved_values", cfg.num_steps);
     finding.is(">=", "num_steps", cfg.num_steps)
+        .titled(subject.name, Verb::is, "unchanged")
         .says(sentence("{} has not changed over {} saved steps, from {} to {}{}{}.", subject.name,
                        cfg.num_steps, state.since, subject.step,
                        subject.worker.empty() ? "" : " on ", subject.worker))

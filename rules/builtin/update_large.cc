@@ -241,6 +241,7 @@ struct UpdateLarge {
     const double limit = once ? cfg.once : cfg.threshold;
     return Finding::that("update_per_step", state.ratio)
         .is(">", once ? "once" : "threshold", limit)
+        .titled(subject.name, Verb::is, "changing too fast")
         .says(sentence("{} is thrown about: it moves by {} % of its norm per step between steps {} "
                        "and {}{}{}, {} saved steps in a row (limit {} %).",
                        subject.name, 100 * state.ratio, state.from, batch->step,
@@ -261,6 +262,7 @@ struct UpdateLarge {
     // The usual move knows of this one by now.
     return Finding::that("update", state.delta / state.before)
         .is(">", "replaced", cfg.replaced)
+        .titled(subject.name, Verb::is, "replaced")
         .says(sentence("{} is not what it was: it moved by {} % of its norm between steps {} and "
                        "{}{}{}, after saves between which it hardly moved (limit {} %).",
                        subject.name, 100 * state.delta / state.before, state.from, batch->step,
@@ -278,6 +280,7 @@ struct UpdateLarge {
                                 const Subject& subject) {
     return Finding::that("update_per_step", state.ratio)
         .is(">", "faster_than_of_late", cfg.faster * state.pace)
+        .titled(subject.name, Verb::is, "changing far faster than before")
         .says(sentence(
             "{} moves far faster than it did: by {} % of its norm per step between steps {} and "
             "{}{}{}; "
@@ -297,6 +300,7 @@ struct UpdateLarge {
   static Finding explain_withered(const Config& cfg, const State& state, const Subject& subject) {
     return Finding::that("share_of_norm", state.norm / state.largest)
         .is("<", "withered", cfg.withered)
+        .titled(subject.name, Verb::has, "withered")
         .says(sentence("{} has withered: its norm is {} at {}, {} % of the {} that it had at step "
                        "{} (limit {} %).",
                        subject.name, state.norm, subject.place(), 100 * state.norm / state.largest,
@@ -312,6 +316,7 @@ struct UpdateLarge {
   static Finding explain_shrinks(const State& state, const Subject& subject) {
     return Finding::that("share_of_norm", state.norm / state.fell_from)
         .is("<", "left", kLeft)
+        .titled(subject.name, Verb::is, "shrinking away")
         .says(sentence(
             "{} shrinks away: its norm is {} at {}, {} % of the {} that it had at step {}, "
             "and has fallen in each of {} saves.",

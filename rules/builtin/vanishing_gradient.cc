@@ -150,6 +150,7 @@ struct VanishingGradient {
                          const Subject& subject, unsigned) {
     Finding out = Finding::that("abs_mean", state.abs_mean);
     out.is("<", "threshold", cfg.threshold)
+        .titled(sentence("gradient of {}", parameter_of(subject.name)), Verb::is, "vanishing")
         .says(sentence("The gradient of {} has all but vanished: mean magnitude {} (limit {}) at "
                        "{}, where {} of {} gradients are that small.",
                        parameter_of(subject.name), state.abs_mean, cfg.threshold, subject.place(),

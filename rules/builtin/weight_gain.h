@@ -57,6 +57,7 @@ struct WeightGain {
                                 double most) const {
     Finding finding = Finding::that("gain", least_gain);
     finding.is(">", "max_gain", most)
+        .titled("weight matrices", Verb::are, "far too large")
         .says(
             sentence("All {} weight matrices start far too large: even {} multiplies the variance "
                      "of what it is given by {} at {} (1 to 3 is usual, limit {}).",

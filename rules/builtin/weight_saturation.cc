@@ -139,6 +139,7 @@ struct WeightSaturation {
     const double percent = 100 * state.share.low;
     Finding finding = Finding::that("saturated_percent", percent);
     finding.is(">", "threshold_percent", cfg.threshold_percent)
+        .titled(subject.name, Verb::is, "saturated")
         .says(sentence("{}{} % of the weights of {} have a magnitude of {} or more at {} (limit "
                        "{} %).",
                        state.share.exact() ? "" : "At least ", percent, subject.name, state.bound,

@@ -340,6 +340,7 @@ struct WeightUpdateRatio {
         Finding::that(cfg.per_step ? "update_ratio_per_step" : "update_ratio", state.ratio);
     if (kind == kTooSmall) {
       finding.is("<", "small_threshold", cfg.small_threshold)
+          .titled(subject.name, Verb::is, "hardly moving")
           .says(sentence("{} hardly moves: its update is {} of its norm{}{} (limit {}){}.",
                          subject.name, state.ratio, per,
                          scheduled ? ", seen relative to the learning rate" : "",
@@ -349,12 +350,13 @@ struct WeightUpdateRatio {
               "parameters as not trainable.");
     } else {
       finding.is(">", "large_threshold", cfg.large_threshold)
+          .titled(subject.name, Verb::is, "moving too much")
           .says(sentence("{} moves too much: its update is {} times its norm{} (limit {}){}.",
                          subject.name, state.ratio, per, cfg.large_threshold, span))
           .advises("Lower the learning rate, add warm-up, or clip gradients.");
     }
     if (kind == kFromZero) {
-      finding
+      finding.titled(subject.name, Verb::has, "left zero")
           .says(
               sentence("{} was zero and has moved to norm {}{}.", subject.name, state.delta, span))
           .advises("Usual for a tensor that is initialised with zeros.")

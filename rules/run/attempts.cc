@@ -111,6 +111,7 @@ void Attempts::unwatched(Run& run, const core::FrameHeader& header) {
   finding.observed = {"attempt", static_cast<double>(header.attempt)};
   finding.op = "<";
   finding.threshold = core::NamedNumber{"newest_attempt", static_cast<double>(run.attempt)};
+  finding.titled("rank " + std::to_string(header.rank), Verb::is, "not judged");
   finding.summary = "Rank " + std::to_string(header.rank) + " of " +
                     (run.job.name.empty() ? "a run" : run.job.name) +
                     " sends data that belongs to an earlier launch: nothing of it is judged.";

@@ -97,6 +97,7 @@ void Decisions::apply_run(const Entry& entry, Run& run) {
         return own_.lower(run, Operational::clock_skew, entry.worker, entry.now);
       }
       Finding finding;
+      finding.titled("clock of " + run.workers[entry.worker].name, Verb::is, "ahead");
       finding.summary = "The clock of " + run.workers[entry.worker].name + " is more than " +
                         core::to_text(ctx_.options.config.max_clock_skew) + " ahead of ours.";
       return own_.raise(run, Operational::clock_skew, entry.worker, entry.now, std::move(finding));

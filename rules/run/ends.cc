@@ -64,7 +64,8 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   if (outcome == "failed") {
     Finding finding;
     finding.observed = {"exit_code", static_cast<double>(*code)};
-    finding.summary = worker->name + how(body.exit_code, body.signal) + ".";
+    finding.titled("job", Verb::has, "failed")
+        .says(worker->name + how(body.exit_code, body.signal) + ".");
     own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
   }
   steps_.advance(run);
@@ -153,12 +154,14 @@ void Ends::tell_end(Run& run, const std::string& outcome) {
   if (outcome == "failed") {
     ++ctx_.stats.failed_jobs;
     finding.observed = {"exit_code", static_cast<double>(run.job.exit_code.value_or(0))};
-    finding.summary =
-        job + " failed" +
-        (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") + ".";
+    finding.titled("job", Verb::has, "failed")
+        .says(job + " failed" +
+              (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") +
+              ".");
     own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
   } else if (outcome == "lost" || outcome == "unknown") {
     ++ctx_.stats.lost_jobs;
+    finding.titled("job", Verb::is, outcome == "lost" ? "lost" : "over without a known end");
     finding.summary = outcome == "lost"
                           ? job + " is lost: nothing is heard of its processes any more."
                           : job + " ended without closing its hook; how it ended is not known.";

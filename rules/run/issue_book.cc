@@ -174,6 +174,7 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   issue.summary = std::move(finding.summary);
   issue.description = std::move(finding.description);
   issue.recommendation = std::move(finding.recommendation);
+  if (!finding.title.empty()) issue.annotations.emplace_back("title", std::move(finding.title));
   core::Evidence& evidence = issue.evidence;
   evidence.observed = std::move(finding.observed);
   evidence.op = std::move(finding.op);

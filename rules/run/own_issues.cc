@@ -130,6 +130,7 @@ void OwnIssues::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
     finding.observed = {"missing_frames", static_cast<double>(missing)};
     finding.op = ">=";
     finding.threshold = core::NamedNumber{"limit", 1};
+    finding.titled("data of " + from.name, Verb::is, "incomplete");
     finding.summary = std::to_string(missing) + (missing == 1 ? " frame" : " frames") + " of " +
                       from.name + " did not arrive before " +
                       std::string(core::to_string(*place.mode)) + " step " +

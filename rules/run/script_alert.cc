@@ -31,7 +31,7 @@ std::optional<ScriptAlert> script_alert_of(const core::Lifecycle& body) {
   ScriptAlert out;
   out.title = title_of(said);
   const std::string text = core::text_at(said, "text");
-  out.finding.summary = out.title;
+  out.finding.summary = out.finding.title = out.title;
   out.finding.description = core::cut_utf8(text, ScriptAlert::kMaxText);
   out.finding.severity = core::severity_from(core::text_at(said, "level"));
   const auto* count = core::as<std::int64_t>(core::find(said, "count"));

@@ -1,11 +1,13 @@
 // Texts from events on their way into mails, topics, headers and JSON: never crash, and never leave
 // the place they were put in.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "actions/address_guard.h"
+#include "actions/headline.h"
 #include "actions/http_client.h"
 #include "actions/message.h"
 #include "actions/mime.h"
@@ -27,6 +29,11 @@ void headers(const std::string& text) {
   // A line break only where it folds.
   for (auto at = header.find('\n'); at != std::string::npos; at = header.find('\n', at + 1)) {
     require(at > 0 && header[at - 1] == '\r' && at + 1 < header.size() && header[at + 1] == ' ');
+  }
+  for (std::size_t begin = 0; begin < header.size();) {
+    const std::size_t end = std::min(header.find("\r\n", begin), header.size());
+    require(end - begin <= 76);
+    begin = end + 2;
   }
   if (const auto mailbox = parse_mailbox(text)) {
     require(mailbox->address.find_first_of("\r\n <>") == std::string::npos);
@@ -62,6 +69,8 @@ void messages(const std::string& text) {
   notified.issue.runbook_url = notified.issue.recommendation = text;
   notification.issues.push_back(notified);
   require(headline(notification).find_first_of("\r\n") == std::string::npos);
+  require(headline(notification).size() <= 240);
+  require(text_body(notification, {}).size() < 64 * 1024);
   const std::string html = html_body(notification, {});
   require(html.find("<script") == std::string::npos);
   require(html.find("href=\"javascript") == std::string::npos);

@@ -244,10 +244,35 @@ void RuleHarness::check_labels(const rules::Event& event) {
   }
 }
 
+// Whatever rule is tested: what a built-in one finds has a few words for the subject of a message, with
+// a verb that messages can put into the past, and without what they say themselves.
+void RuleHarness::check_title(const rules::Event& event) {
+  const auto* issue = std::get_if<core::Issue>(&event);
+  if (issue == nullptr || issue->status != core::IssueStatus::firing) return;
+  const auto rules = rules::builtin_rules();
+  const bool built_in = std::any_of(rules.begin(), rules.end(),
+                                    [&](const auto& one) { return one.name == issue->rule_type; });
+  if (!built_in) return;
+  const auto found = std::find_if(issue->annotations.begin(), issue->annotations.end(),
+                                  [](const auto& one) { return one.first == "title"; });
+  if (found == issue->annotations.end()) {
+    ADD_FAILURE() << issue->rule << " has no title: " << issue->summary;
+    return;
+  }
+  const std::string& title = found->second;
+  const auto has = [&](std::string_view text) { return title.find(text) != std::string::npos; };
+  const bool verb = has(" is ") || has(" are ") || has(" has ") || has(" have ") ||
+                    has(" does not ") || has(" do not ");
+  if (!verb || has("  ") || has(" step ") || title.front() == ' ' || title.back() == '.') {
+    ADD_FAILURE() << issue->rule << " has the title \"" << title << "\"";
+  }
+}
+
 const std::vector<rules::Event>& RuleHarness::events() {
   rules::Output output = engine_->take(3);
   for (rules::Event& event : output.events) {
     check_labels(event);
+    check_title(event);
     events_.push_back(std::move(event));
   }
   for (rules::StateRecord& record : output.log) log_.push_back(std::move(record));

@@ -152,6 +152,7 @@ class RuleHarness {
 
  private:
   void check_labels(const rules::Event& event);
+  static void check_title(const rules::Event& event);
 
   std::unique_ptr<rules::Engine> engine_;
   std::set<std::string, std::less<>> known_labels_{rules::issue_labels().begin(),

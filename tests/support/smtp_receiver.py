@@ -39,13 +39,14 @@ class SmtpReceiver(receiver.Receiver):
     async def handle_DATA(self, _server, session, envelope):  # noqa: N802  (aiosmtpd's name)
         message = email.message_from_bytes(envelope.original_content or envelope.content,
                                            policy=email.policy.default)
-        body = message.get_body(("plain", "html"))
+        body, html = message.get_body(("plain", "html")), message.get_body(("html",))
         answer = self.script.next()
         code = None if answer == receiver.HANG else 250 if answer == receiver.OK else answer[0]
         self.record(accepted=code is not None and code < 400, answer=code or answer, peer=session.peer[0],
                     sender=envelope.mail_from, to=envelope.rcpt_tos, subject=str(message["subject"]),
                     headers={key.lower(): str(value) for key, value in message.items()},
-                    body=body.get_content() if body else "")
+                    body=body.get_content() if body else "", html=html.get_content() if html else "",
+                    raw=(envelope.original_content or envelope.content).decode("latin-1"))
         if answer == receiver.HANG:
             while not self.released.is_set():
                 await asyncio.sleep(0.05)

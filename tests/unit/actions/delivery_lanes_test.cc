@@ -212,6 +212,27 @@ TEST(DeliveryLanes, TellsPeopleOfManyThingsInOneMessage) {
   EXPECT_FALSE(lanes.lanes.next_deadline(lanes.now));
 }
 
+TEST(DeliveryLanes, ADigestHasEachRunAsTheNewestMessageTellsIt) {
+  Traits human;
+  human.human = true;
+  Lanes lanes({}, human);
+  for (int i = 0; i < 25; ++i) {
+    auto notification = sample_notification("n" + std::to_string(i));
+    notification.group_key = "g" + std::to_string(i);
+    notification.decided_at = lanes.now;
+    notification.runs = {stopped_run()};
+    notification.runs[0].step = i;
+    if (i == 7) notification.runs[0].run.attempt = 2;
+    lanes.lanes.enqueue(std::move(notification), lanes.now,
+                        core::Position{{"router-outbox", 0}, lanes.offset++});
+  }
+  const auto attempt = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(attempt);
+  ASSERT_EQ(attempt->notification->runs.size(), 2u);
+  EXPECT_EQ(attempt->notification->runs[0].step, 24);
+  EXPECT_EQ(attempt->notification->runs[1].step, 7);
+}
+
 TEST(DeliveryLanes, ADigestThatFailsIsRetriedWithoutLosingAnybody) {
   Traits human;
   human.human = true;

@@ -89,6 +89,54 @@ inline core::Notification sample_notification(
   return out;
 }
 
+/// The run of sample_issue() as it stands after a stop that saved a checkpoint.
+inline core::RunTold stopped_run() {
+  core::RunTold out;
+  out.run = sample_issue().issue.run;
+  out.labels = {{"job", "digits"}, {"team", "vision"}, {"dataset", "mnist"}, {"owner", "ada"}};
+  out.outcome = "stopped_by_rule";
+  out.exit_code = 77;
+  out.step = 414;
+  out.started_at = kStart - 600s;
+  out.ended_at = kStart + 2s;
+  out.hosts = {"gpu-17", "gpu-18"};
+  out.world_size = 8;
+  core::StopTold stop;
+  stop.command_id = "cmd_7f3k";
+  stop.requested_by = "router";
+  stop.rule = "exploding_tensor";
+  stop.mode = "checkpoint_then_stop";
+  stop.state = "stopped";
+  stop.requested_at = kStart;
+  stop.step = 414;
+  stop.checkpoint = core::Checkpoint{"/data/digits/414.pt", "gpu-17", 1'340'000'000, 414};
+  stop.exit_code = 77;
+  stop.answers = {8, 8, 8, 8, 0};
+  out.stop = stop;
+  return out;
+}
+
+/// "loss is NaN", found at step 302 of a run that was stopped for it and then ended.
+inline core::Notification stopped_notification() {
+  core::Notification out = sample_notification("ntf_stopped");
+  core::Issue& issue = out.issues[0].issue;
+  issue.labels = {{"rule", "exploding_tensor"}, {"severity", "error"}, {"job", "llm-7b"},
+                  {"run_uid", to_text(kRun)},   {"metric", "loss"},    {"worker", "worker_0"}};
+  issue.summary = "loss became NaN at train step 302 on worker_0.";
+  issue.description = "Its largest magnitude was 5.2 at step 301.";
+  issue.annotations = {{"title", "loss is NaN"}};
+  issue.run.job = "llm-7b";
+  issue.step = 302;
+  issue.evidence.observed = {"non_finite", 1};
+  issue.status = core::IssueStatus::resolved;
+  issue.resolution = core::Resolution::job_ended;
+  issue.ends_at = kStart + 2s;
+  issue.ending = core::Ending{"The job ended while this fired.", "iss_end", 414, 414};
+  out.runs = {stopped_run()};
+  out.runs[0].run.job = "llm-7b";
+  return out;
+}
+
 /// Remembers gauges by their name and values of labels: "tocsin_x{local,stopped}".
 class Gauges final : public core::Telemetry {
  public:
@@ -203,6 +251,7 @@ struct Workbench {
     environment.telemetry = &telemetry;
     environment.cluster = "c1";
     environment.host = "h1";
+    environment.place = {"--out", "/data/tocsin-data"};
     environment.http = &http;
     environment.mailer = &mailer;
     environment.mqtt = &mqtt;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "actions/headline.h"
 #include "actions/message.h"
 #include "actions/rendered.h"
 #include "tests/unit/actions/fixtures.h"

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace tocsin::actions {
 namespace {
 
@@ -31,8 +34,52 @@ TEST(QuotedPrintable, BreaksLinesBeforeTheyAreTooLong) {
   }
 }
 
+/// Lines of a header field, its name included.
+std::vector<std::string> lines_of(const std::string& name, const std::string& text) {
+  std::vector<std::string> out;
+  std::string rest = name + text;
+  for (std::size_t at = rest.find("\r\n"); at != std::string::npos; at = rest.find("\r\n")) {
+    out.push_back(rest.substr(0, at));
+    rest.erase(0, at + 2);
+  }
+  out.push_back(rest);
+  return out;
+}
+
 TEST(HeaderText, IsLeftAloneWhenItIsAscii) {
-  EXPECT_EQ(header_text("[FIRING:1] a"), "[FIRING:1] a");
+  EXPECT_EQ(header_text("[error] a: b is c"), "[error] a: b is c");
+}
+
+TEST(HeaderText, EncodesFromTheFirstForeignWordToTheLast) {
+  EXPECT_EQ(header_text("loss is NaN – stopped"), "loss is NaN =?UTF-8?B?4oCT?= stopped");
+  EXPECT_EQ(header_text("a – b – c"), "a =?UTF-8?B?4oCTIGIg4oCT?= c");
+}
+
+TEST(HeaderText, EveryLineIsShortTheFirstWithTheNameOfTheField) {
+  const std::string word(200, 'x');
+  const std::string foreign = "é" + std::string(120, 'y');
+  for (const std::string& text :
+       {std::string("[error] llm-7b: loss is NaN since step 302 – stopped, checkpoint saved"),
+        std::string("a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i j k l m "
+                    "n o p q"),
+        word, "a " + word + " b", foreign, "job " + foreign + " end", "=?UTF-8?B?4oCT?= " + word,
+        std::string(66, 'z') + " é", std::string(300, ' ') + "x"}) {
+    for (std::size_t column : {0U, 4U, 9U, 13U}) {
+      for (const std::string& line :
+           lines_of(std::string(column, 'S'), header_text(text, column))) {
+        EXPECT_LE(line.size(), 76u) << line;
+        EXPECT_NE(line.find_first_not_of(" S"), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+TEST(Mailbox, IsFoldedWithItsName) {
+  const Mailbox long_name{"Öffentlichkeitsbereitschaft der Abteilung für große Modelle und mehr",
+                          "a-rather-long-local-part@department.example.com"};
+  for (const std::string& line : lines_of("To: ", to_header(long_name, 4)))
+    EXPECT_LE(line.size(), 76u);
+  EXPECT_EQ(to_header({"Ada L", "a@b.c"}), "\"Ada L\" <a@b.c>");
 }
 
 TEST(HeaderText, BecomesWordsThatAreShortAndCutBetweenLetters) {

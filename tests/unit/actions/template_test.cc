@@ -89,7 +89,9 @@ TEST(JsonBody, IsJsonWhateverTheDataHolds) {
   auto notification = sample_notification();
   notification.issues.push_back(sample_issue("a\"b\\c\n"));
   const auto json = nlohmann::json::parse(body->fill(notification, {}));
-  EXPECT_EQ(json["text"], "[FIRING:1 error] exploding_tensor digits");
+  EXPECT_EQ(json["text"],
+            "[error] digits: gradient/conv1.weight holds 17 values that are NaN or infinite since "
+            "step 412");
   EXPECT_EQ(json["n"], 1);
   EXPECT_EQ(json["issues"][1]["what"], "a\"b\\c  holds 17 values that are NaN or infinite.");
   EXPECT_EQ(json["issues"][0]["job"], "digits");
@@ -116,7 +118,9 @@ TEST(Webhook, SendsABodyOfOnesOwn) {
   const std::string url = "{url: 'https://example.com/', ";
   deliver(*bench.make("webhook", url + "format: template, body: '{\"text\": \"{{headline}}\"}'}"),
           sample_notification());
-  EXPECT_EQ(bench.http.requests[0].body, R"({"text": "[FIRING:1 error] exploding_tensor digits"})");
+  EXPECT_EQ(
+      bench.http.requests[0].body,
+      R"({"text": "[error] digits: gradient/conv1.weight holds 17 values that are NaN or infinite since step 412"})");
   const auto errors = [&](const std::string& rest) {
     return load("receivers: {a: {webhook: " + url + rest + "}}}").errors;
   };
