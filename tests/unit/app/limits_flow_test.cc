@@ -198,6 +198,7 @@ TEST(LimitsFlow, ARunOfManyNodesIsToldOf) {
   std::vector<core::Notification> told;
   EXPECT_EQ(refused_on_the_way(events, told), "");
   core::Command stop;
+  stop.command_id = "cmd_of_a_long_launch";
   stop.action = "stop";
   stop.run = job.run.uid;
   stop.attempt = 1;
