@@ -46,7 +46,8 @@ void add_fact(const core::Value& fact, LaunchReport& report) {
     report.stopped = false;
     report.workers.push_back({*run, static_cast<std::uint32_t>(whole(fact, "attempt")),
                               text(fact, "worker"), incarnation, whole(fact, "pid"),
-                              whole(fact, "pid_start"), text(fact, "boot_id"), false});
+                              whole(fact, "pid_start"), text(fact, "boot_id"), false,
+                              core::find(fact, "judges") != nullptr});
   } else if (event == "ended") {
     const core::Value* told = core::find(fact, "told");
     const auto* yes = core::as<bool>(told);

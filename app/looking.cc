@@ -24,6 +24,8 @@ core::Status Looking::open(const std::string& config_file, const std::string& ou
   if (!settings) return settings.error();
   cluster_ = settings->cluster;
   evidence_dir_ = settings->evidence_dir;
+  prefix_ = settings->topics.prefix;
+  if (settings->transport.kafka.is_null()) journal_ = settings->transport.journal;
   const ingest::TransportConfig& cfg = settings->transport;
   std::error_code error;
   const auto has = [&](const char* name) {

@@ -22,6 +22,10 @@ class Looking {
   [[nodiscard]] ingest::Transport& transport() const { return *transport_; }
   /// Of the configuration, or its default.
   [[nodiscard]] const std::string& cluster() const noexcept { return cluster_; }
+  /// Folder of the journal; empty: it is a cluster.
+  [[nodiscard]] const std::string& journal() const noexcept { return journal_; }
+  /// `topics.prefix`.
+  [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
   /// `evidence.dir`, the same.
   [[nodiscard]] const std::string& evidence_dir() const noexcept { return evidence_dir_; }
 
@@ -30,6 +34,8 @@ class Looking {
   core::NullTelemetry telemetry_;
   std::string cluster_;
   std::string evidence_dir_;
+  std::string journal_;
+  std::string prefix_;
   std::unique_ptr<ingest::Transport> transport_;
 };
 

@@ -16,9 +16,11 @@
 #include <memory>
 #include <utility>
 
+#include "app/client/judge_watch.h"
 #include "app/client/run_report.h"
 #include "app/client/settings.h"
 #include "app/commands.h"
+#include "app/run_judge.h"
 #include "app/system_clock.h"
 #include "collectors/collectors.h"
 #include "core/topics.h"
@@ -275,6 +277,32 @@ core::Status publish(const client::Settings& settings,
   return (*publisher)->flush(kDeliver);
 }
 
+// Null where somebody else judges, or nobody can: of a cluster the hooks find out whether an engine reads it.
+std::unique_ptr<RunJudge> judge_of(const client::Settings& settings, const std::string& config_file,
+                                   const ReportFile& report) {
+  const bool here = settings.transport.kafka.is_null() && !settings.capture.dry_run;
+  if (!here || client::engine_reads(settings.transport.journal, settings.topics.prefix))
+    return nullptr;
+  const auto say = [](const std::string& words) {
+    if (!quiet()) tell(words);
+  };
+  std::string why;
+  auto judge = RunJudge::create(
+      settings, config_file, [&report] { return report.read(); }, say, why);
+  if (!why.empty() && !quiet()) {
+    tell(judge == nullptr
+             ? "nobody judges what the command writes: " + why
+             : "the default rules judge, for those of the configuration cannot: " + why);
+  }
+  return judge;
+}
+
+void tell_verdicts(const std::vector<RunVerdict>& verdicts) {
+  for (const RunVerdict& one : verdicts) {
+    if (!quiet()) tell(verdict_sentence(one));
+  }
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
@@ -282,6 +310,7 @@ int run_command(const RunOptions& options) {
   const auto settings =
       client::load_settings({options.out, options.config_file, "", ""}, client::this_process());
   if (!settings) return tell(settings.error().message), kConfiguration;
+  for (const std::string& words : settings->warnings) tell(words + " (the default holds there)");
   const ReportFile report;
   if (report.path().empty()) return tell("run: no temporary file can be made"), kFailed;
 
@@ -296,6 +325,10 @@ int run_command(const RunOptions& options) {
 
   const bool off = switched_off();
   const StartUpFolder start_up(options.attach && !off);
+  const char* named = std::getenv("TOCSIN_CONFIG");
+  const std::unique_ptr<RunJudge> judge =
+      off ? nullptr : judge_of(*settings, named == nullptr ? "" : named, report);
+  if (judge != nullptr) setenv(client::kJudgedVariable, "tocsin run", 1);
   sigset_t waited;
   sigset_t before;
   sigemptyset(&waited);
@@ -306,6 +339,7 @@ int run_command(const RunOptions& options) {
   const pid_t child = fork();
   if (child < 0) return tell(std::string("run: ") + std::strerror(errno)), kTemporary;
   if (child == 0) execute(options.command, before);
+  if (judge != nullptr) judge->start();
   const int status = wait_for(child, waited);
 
   const LaunchReport facts = report.read();
@@ -322,6 +356,7 @@ int run_command(const RunOptions& options) {
            told.error().message);
     }
   }
+  if (judge != nullptr) tell_verdicts(judge->finish());
   return launch_exit_code(status, child, facts);
 }
 

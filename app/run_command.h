@@ -19,7 +19,8 @@ struct ReportedWorker {
   std::int64_t pid = 0;
   std::int64_t pid_start = 0;
   std::string boot_id;
-  bool told = false;  // its hook's own last word has arrived
+  bool told = false;    // its hook's own last word has arrived
+  bool judges = false;  // by rules of its own, which say what they find
 };
 
 struct LaunchReport {

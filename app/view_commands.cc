@@ -15,6 +15,7 @@
 #include "app/system_clock.h"
 #include "app/told_issues.h"
 #include "app/topic_view.h"
+#include "app/unjudged.h"
 #include "app/view_text.h"
 #include "app/view_words.h"
 #include "core/json.h"
@@ -134,10 +135,22 @@ int status_command(const ViewOptions& options) {
     sight.view.remark(std::move(full));
   }
   const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() : kStatusLines;
-  std::cout << (options.json
-                    ? status_json(sight.view, transport, sight.now, sight.moment) + "\n"
-                    : status_text(sight.view, transport + sight.moment.text(), sight.now, most));
-  return is_unhealthy(sight.view, sight.now) ? kFailed : kOk;
+  Unjudged unjudged;  // of the present: who read a journal once is not known
+  if (!sight.moment.at && !sight.looking.journal().empty()) {
+    unjudged = find_unjudged(sight.looking.transport(), sight.looking.journal(),
+                             sight.looking.prefix(), sight.view, sight.now);
+  }
+  if (options.json) {
+    const std::string json = status_json(sight.view, transport, sight.now, sight.moment);
+    std::cout << (sight.looking.journal().empty() || sight.moment.at
+                      ? json
+                      : with_unjudged(json, unjudged))
+              << "\n";
+  } else {
+    std::cout << status_text(sight.view, transport + sight.moment.text(), sight.now, most)
+              << unjudged_text(unjudged, sight.now);
+  }
+  return is_unhealthy(sight.view, sight.now) || unjudged.alarming() ? kFailed : kOk;
 }
 
 int issues_list(const ViewOptions& options) {

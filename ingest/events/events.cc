@@ -11,9 +11,11 @@
 #include "core/fields/out.h"
 #include "core/fields/outbox.h"
 #include "core/frame.h"
+#include "core/limits.h"
 #include "core/topics.h"
 #include "ingest/events/annotations.h"
 #include "ingest/events/envelope.h"
+#include "ingest/events/issue_fit.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -22,7 +24,8 @@ using core::OutRecord;
 using core::RecordView;
 using core::Result;
 
-constexpr std::size_t kMaxCommandBytes = 64 * 1024;
+// Of what we write ourselves: the launch of a thousand nodes is long, and none of it may be left out.
+constexpr std::size_t kMaxOwnBytes = core::kMaxFrameBytes;
 
 std::string source_of(std::string_view cluster, std::string_view rest) {
   std::string out;
@@ -193,6 +196,13 @@ Result<Message> decode_message(const RecordView& view, std::string_view type,
 
 }  // namespace
 
+// One table for all rooms: what this header says, others have from there.
+static_assert(EventLimits{}.labels == core::limit::kLabels &&
+              EventLimits{}.label_name_bytes == core::limit::kLabelNameBytes &&
+              EventLimits{}.label_value_bytes == core::limit::kLabelValueBytes &&
+              EventLimits{}.annotation_bytes == core::limit::kAnnotationBytes &&
+              EventLimits{}.event_bytes == core::limit::kEventBytes);
+
 OutRecord encode_issue(const core::Issue& issue) {
   const std::string run = uid_text(issue.run.uid);
   const SeverityCode severity = severity_code(issue.severity);
@@ -211,15 +221,9 @@ OutRecord encode_issue(const core::Issue& issue) {
                            {"severitynumber", severity.number},
                            {"traceparent", issue.traceparent},
                            {"tracestate", issue.tracestate}};
-  const EventLimits limits;
-  core::Issue bounded;
-  const core::Issue* from = &issue;
-  if (annotation_bytes(issue) > limits.annotation_bytes) {
-    bounded = issue;
-    cut_annotations(bounded, limits.annotation_bytes);
-    from = &bounded;
-  }
-  return record(core::topic::kIssues, run, attributes, *from);
+  OutRecord out = record(core::topic::kIssues, run, attributes, issue);
+  if (!fits(issue, out.value->size())) out.value = core::write_json(fitting(issue));
+  return out;
 }
 
 OutRecord encode_job(const core::JobEvent& event, std::string_view cluster) {
@@ -321,7 +325,10 @@ OutRecord encode_notification(const core::Notification& notification) {
 }
 
 Result<DecodedEvent> decode_event(const RecordView& view, const EventLimits& limits) {
-  return decode_opened(open_event(view, limits.event_bytes), limits);
+  // Jobs and statuses of rules are our own word, and grow with the nodes of a run.
+  const std::string_view type = view.header("ce_type").value_or(std::string_view{});
+  const bool own = type == event_type::kJob || type == event_type::kRule;
+  return decode_opened(open_event(view, own ? kMaxOwnBytes : limits.event_bytes), limits);
 }
 
 Result<DecodedEvent> decode_structured_event(std::string_view json, const EventLimits& limits) {
@@ -345,7 +352,7 @@ Result<DecodedCommand> decode_command(const RecordView& view) {
   }
   if (view.tombstone) return out;
   Result<core::Command> command =
-      decode_message<core::Command>(view, event_type::kCommand, kMaxCommandBytes);
+      decode_message<core::Command>(view, event_type::kCommand, kMaxOwnBytes);
   if (!command) return command.error();
   // A command must not reach another run, or another slot, than its key says: compaction goes by
   // key.
@@ -357,7 +364,7 @@ Result<DecodedCommand> decode_command(const RecordView& view) {
 }
 
 Result<core::Ack> decode_ack(const RecordView& view) {
-  return decode_message<core::Ack>(view, event_type::kAck, kMaxCommandBytes);
+  return decode_message<core::Ack>(view, event_type::kAck, kMaxOwnBytes);
 }
 
 Result<core::Delivery> decode_delivery(const RecordView& view) {

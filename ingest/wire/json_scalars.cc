@@ -11,6 +11,7 @@
 #include "core/fields/json_in.h"
 #include "core/fields/words.h"
 #include "core/identity.h"
+#include "core/limits.h"
 #include "core/topics.h"
 #include "ingest/wire/frame_body.h"
 #include "ingest/wire/frame_writer.h"
@@ -24,7 +25,7 @@ using core::JsonIn;
 using core::JsonTape;
 using core::ScalarRow;
 
-constexpr std::size_t kMaxNameBytes = 4096;
+constexpr std::size_t kMaxRunBytes = 4096;  // an identity: nothing of it may be cut
 constexpr std::size_t kRowsPerFrame = 500;
 
 /// Whose metric it is: what one frame has in common.
@@ -53,12 +54,18 @@ void require_name(JsonIn& in, std::string_view field, std::string& out) {
     if (in.has(field)) return in.wrong(field, "a text that is not empty");
     return in.missing(field);
   }
-  if (out.size() > kMaxNameBytes) in.wrong(field, "a text of at most 4096 bytes");
+}
+
+// A name that is too long is one that ends in a mark, as everywhere (core/limits.h).
+void require_fitting_name(JsonIn& in, std::string_view field, std::string& out) {
+  require_name(in, field, out);
+  if (!out.empty()) (void)core::bound_name(out);
 }
 
 void read_source(JsonIn& in, Source& out) {
   std::string run;
   require_name(in, "run", run);
+  if (run.size() > kMaxRunBytes) in.wrong("run", "a text of at most 4096 bytes");
   in.field("job", out.attrs.job);
   in.field("labels", out.attrs.labels);
   out.run = core::run_uid_for(out.attrs.job, run);
@@ -66,13 +73,13 @@ void read_source(JsonIn& in, Source& out) {
   if (out.attempt == 0) in.wrong("attempt", "a whole number from 1");
   in.field("rank", out.rank);
   in.field("world_size", out.world_size);
-  if (in.has("worker")) require_name(in, "worker", out.worker);
+  if (in.has("worker")) require_fitting_name(in, "worker", out.worker);
   in.field("mode", out.mode);
 }
 
 void read_metric(JsonIn& in, std::int64_t timestamp, Metric& out) {
   read_source(in, out.source);
-  require_name(in, "name", out.name);
+  require_fitting_name(in, "name", out.name);
   in.field("value", out.row.value, "", core::How::required);
   in.field("step", out.row.step, "", core::How::required);
   out.row.global_step = out.row.step;

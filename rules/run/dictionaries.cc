@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/limits.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -31,8 +33,19 @@ void Dictionaries::on_dictionary(Run& run, std::uint32_t worker, const core::Dic
       if (entry.type == core::DictionaryType::tensor) learn_own(run, worker, *known, entry);
       continue;
     }
-    if (run.names.table.size() >= 2 * std::size_t{ctx_.options.config.max_units_per_run}) return;
-    learn(run, entry);
+    std::string text(entry.name);
+    if (!core::bound_name(text)) {
+      if (!learn(run, entry)) return;
+      continue;
+    }
+    core::NamedEntry fitting = entry;
+    fitting.name = text;
+    if (known != nullptr && known->text == text) {
+      if (entry.type == core::DictionaryType::tensor) learn_own(run, worker, *known, fitting);
+      continue;
+    }
+    ++ctx_.stats.bad_attrs;
+    if (!learn(run, fitting)) return;
   }
 }
 
@@ -50,12 +63,21 @@ void Dictionaries::learn_own(Run& run, std::uint32_t worker, const Name& known,
   ++run.names.version;
 }
 
-void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
+bool Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
+  if (run.names.table.size() >= 2 * std::size_t{ctx_.options.config.max_units_per_run})
+    return false;
   if (entry.attrs_wrong) ++ctx_.stats.bad_attrs;
   // JSON producers have no start record: job and labels come with their worker's name.
-  if (run.job.name.empty()) run.job.name = entry.attrs.job;
-  if (!run.job.started && !entry.attrs.labels.empty())
-    run.job.labels = entry.attrs.labels.entries();
+  if (run.job.name.empty() && !entry.attrs.job.empty()) {
+    run.job.name = entry.attrs.job;
+    ctx_.stats.bad_attrs += core::bound_text(run.job.name, core::limit::kJobBytes) ? 1U : 0U;
+  }
+  if (!run.job.started && !entry.attrs.labels.empty()) {
+    core::Labels labels = entry.attrs.labels;
+    const core::LabelsBound bound = core::bound_run_labels(labels);
+    ctx_.stats.bad_attrs += bound.changed + bound.left_out;
+    run.job.labels = labels.entries();
+  }
   Name name = named(entry);
   if (entry.type == core::DictionaryType::worker || entry.type == core::DictionaryType::node) {
     for (std::uint32_t w = 0; w < run.workers.size(); ++w) {
@@ -71,6 +93,7 @@ void Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
       entry.type == core::DictionaryType::series || entry.type == core::DictionaryType::node;
   run.names.table.set(entry.hash, std::move(name), lasting);
   ++run.names.version;
+  return true;
 }
 
 }  // namespace tocsin::rules

@@ -15,7 +15,8 @@ class Dictionaries {
 
  private:
   void learn_own(Run& run, std::uint32_t worker, const Name& known, const core::NamedEntry& entry);
-  void learn(Run& run, const core::NamedEntry& entry);
+  /// False: the run has all the names that it may have.
+  bool learn(Run& run, const core::NamedEntry& entry);
 
   Context& ctx_;
 };

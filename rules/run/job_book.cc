@@ -5,6 +5,9 @@
 #include <map>
 #include <string_view>
 
+#include "core/json.h"
+#include "core/limits.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -116,12 +119,28 @@ core::Value platform_reference(const core::Lifecycle& body) {
   return in_order(reference);
 }
 
+// What a platform says of itself may be anything; the longest of it goes.
+core::Value fitting(const core::Value& reference, std::uint64_t& cut) {
+  const auto* given = core::as<core::ValueMap>(reference);
+  if (given == nullptr) return reference;
+  core::ValueMap map = *given;
+  while (!map.empty() && core::to_json(map).size() > core::limit::kReferenceBytes) {
+    map.erase(std::max_element(map.begin(), map.end(), [](const auto& a, const auto& b) {
+      return core::to_json(a.second).size() < core::to_json(b.second).size();
+    }));
+    ++cut;
+  }
+  return map;
+}
+
 }  // namespace
 
 void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header,
                        const core::Lifecycle& body) {
   worker.gone = false;
   worker.node = body.node.empty() ? body.host : body.node;
+  std::uint64_t& cut = ctx_.stats.bad_attrs;
+  cut += core::bound_text(worker.node, core::limit::kHostBytes) ? 1U : 0U;
   if (worker.agent) return;
   if (body.opened && !worker.node.empty()) {
     Opened& newest = run.job.launch[worker.node];
@@ -137,9 +156,18 @@ void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header
   run.job.started = true;
   run.job.started_at = header.time;
   run.job.name = body.job;
-  if (!body.labels.empty()) run.job.labels = body.labels.entries();
-  if (!body.platform.empty()) run.job.platform = body.platform;
-  run.job.platform_ref = platform_reference(body);
+  cut += core::bound_text(run.job.name, core::limit::kJobBytes) ? 1U : 0U;
+  if (!body.labels.empty()) {
+    core::Labels labels = body.labels;
+    const core::LabelsBound bound = core::bound_run_labels(labels);
+    cut += bound.changed + bound.left_out;
+    run.job.labels = labels.entries();
+  }
+  if (!body.platform.empty()) {
+    run.job.platform = body.platform;
+    cut += core::bound_text(run.job.platform, core::limit::kHostBytes) ? 1U : 0U;
+  }
+  run.job.platform_ref = fitting(platform_reference(body), cut);
   run.job.captured = captured_names(body.capture);
   reports_.emit(reports_.job_event(run, core::JobPhase::started, 1, header.time));
   request_capture(run, header.time);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/run/issue_labels.h"
+
 namespace tocsin::rules {
 
 Place OwnIssues::place_at(const Run& run, std::int64_t time) {
@@ -102,6 +104,7 @@ void OwnIssues::raise_plain(Operational which, const core::RunUid& run, std::int
   } else {
     issue.labels.set("run_uid", core::to_text(run));
   }
+  bound_issue_labels(issue.labels);
   issue.run.uid = run;
   issue.run.attempt = 0;  // it speaks of none, and so never stops any
   issue.explicit_expiry = false;

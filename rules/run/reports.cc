@@ -4,15 +4,17 @@
 #include <array>
 
 #include "rules/run/describe.h"
+#include "rules/run/issue_labels.h"
 #include "rules/run/thinning.h"
 
 namespace tocsin::rules {
 namespace {
 
 // What make_issue() and OwnIssues set, and the units of the rules' shapes and evaluators.
-constexpr std::array<std::string_view, 15> kIssueLabels{
-    "cluster", "device",  "job",      "kind", "metric", "mode",  "node",  "partition",
-    "rule",    "run_uid", "severity", "span", "tensor", "title", "worker"};
+constexpr std::array<std::string_view, 16> kIssueLabels{
+    "cluster", "device", "job",       "kind",  "labels_left_out", "metric",
+    "mode",    "node",   "partition", "rule",  "run_uid",         "severity",
+    "span",    "tensor", "title",     "worker"};
 
 // Each mode counts its own steps: where the unit joins modes, the step alone could mean two.
 std::string window_end(const Open& open, const Place& place) {
@@ -160,6 +162,7 @@ core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const
   issue.labels.set("job", run.job.name);
   issue.labels.set("run_uid", core::to_text(run.id.uid));
   issue.labels.set("cluster", ctx_.options.cluster);
+  bound_issue_labels(issue.labels);
   issue.runbook_url = which.runbook_url;
   issue.starts_at = core::wall_time(open.starts_at);
   issue.run = run_ref(run);
@@ -206,6 +209,7 @@ core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uin
   event.run = run_ref(run);
   for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
   for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
+  bound_issue_labels(event.labels);
   event.world_size = run.world_size;
   event.rules.reserve(ctx_.rules->first_own + ctx_.elsewhere.size());
   for (std::uint32_t i = 0; i < ctx_.rules->first_own; ++i)

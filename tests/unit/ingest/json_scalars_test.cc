@@ -237,8 +237,8 @@ TEST(JsonScalars, KeysOfOneObjectAreBoundedAndMetricsOfOneRecordAreNot) {
 TEST(JsonScalars, DepthAndSizeAreBounded) {
   EXPECT_THAT(refusal(std::string(100'000, '[')), HasSubstr("bad_json JSON deeper than 32 levels"));
   EXPECT_THAT(refusal("[" + std::string(core::kMaxFrameBytes, ' ') + "]"), HasSubstr("too_large"));
-  EXPECT_EQ(refusal(R"({"run":"r","value":1,"step":1,"name":")" + std::string(4097, 'n') + "\"}"),
-            "bad_json name: expected a text of at most 4096 bytes");
+  EXPECT_EQ(refusal(R"({"value":1,"step":1,"name":"n","run":")" + std::string(4097, 'r') + "\"}"),
+            "bad_json run: expected a text of at most 4096 bytes");
 }
 
 core::RecordView record(std::string_view value) {
