@@ -50,6 +50,11 @@ struct Converter {
       out.text = from.Scalar();
       out.source = source;
       out.quoted = from.Tag() == "!";
+      if (out.quoted && !quote_is_closed(*source, out.location)) {
+        refuse(out.location,
+               "not valid YAML: a quote is never closed, so the rest of the file is part of this "
+               "text; add the closing quote where it ends");
+      }
       if (!out.quoted && (out.text == "null" || out.text == "~" || out.text.empty())) {
         out.kind = Node::Kind::null;
       }

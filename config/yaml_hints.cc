@@ -198,6 +198,24 @@ std::optional<YamlFault> bracket_fault(const std::vector<std::string_view>& line
 
 }  // namespace
 
+bool quote_is_closed(std::string_view text, const Location& where) {
+  const auto lines = lines_of(text);
+  if (where.line < 1 || where.line > static_cast<int>(lines.size())) return true;
+  const std::string_view first = lines[static_cast<std::size_t>(where.line) - 1];
+  const auto column = static_cast<std::size_t>(std::max(where.column - 1, 0));
+  if (column >= first.size() || (first[column] != '"' && first[column] != '\'')) return true;
+  const char quote = first[column];
+  const auto begin = static_cast<std::size_t>(first.data() - text.data()) + column + 1;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (text[i] == quote) {
+      return true;
+    }
+  }
+  return false;
+}
+
 YamlFault explain_yaml(std::string_view text, const Location& where, const std::string& why) {
   const auto lines = lines_of(text);
   if (auto tab = tab_fault(lines, where)) return *std::move(tab);

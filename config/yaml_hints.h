@@ -13,6 +13,9 @@ struct YamlFault {
   std::string message;  // what is wrong and how to mend it
 };
 
+/// Does the quoted text that begins at `where` end? yaml-cpp takes the end of the file for its end.
+bool quote_is_closed(std::string_view text, const Location& where);
+
 /// `where` and `why` are what the parser said. Pure.
 YamlFault explain_yaml(std::string_view text, const Location& where, const std::string& why);
 

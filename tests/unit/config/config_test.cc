@@ -103,7 +103,7 @@ TEST(Config, RefusesADuplicateKeyAndSaysWhereTheFirstStands) {
 }
 
 TEST(Config, ReportsASyntaxErrorAtItsPlace) {
-  EXPECT_THAT(problems("ratio: [1, 2\nevery: 1s\n"), ElementsAre(HasSubstr("t.yaml:2:")));
+  EXPECT_THAT(problems("ratio: [1, 2\nevery: 1s\n"), ElementsAre(HasSubstr("t.yaml:1:8:")));
 }
 
 TEST(Config, RefusesAnAliasThatContainsItself) {

@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
              "\"{\" is never closed"},
         Case{"wrong_pair", "rules: [a, {b: c]\n", "1:12", "\"{\" is never closed; add }"},
         Case{"last_line", "a: 1\nb: [1, 2", "2:4", "\"[\" is never closed"},
-        Case{"quote", "a: \"b\nc: d\n", "1:4", "a quote is never closed; add \""},
+        Case{"quote", "a: \"b\nc: d\n", "1:4", "a quote is never closed, so"},
         Case{"single_quote", "m: ['severity=\"error\"]\nb: 1\n", "1:5",
              "a quote is never closed; add '"},
         Case{"tab", "a:\n\tb: 1\n", "2:1", "indent it with spaces"},
@@ -62,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(YamlHints, ValidFilesSayNothing) {
   for (const char* text :
-       {"a: 'b: c'\n", "a: \"[\"\n", "a: it's fine [really\n", "a: |\n  b: c: d [\n  \"\ne: 1\n",
+       {"a: 'b: c'\n", "a: \"[\"\n", "a: it's fine [really\n", "a: \"b \\\" c\"\nd: 'it''s'\n",
+        "a: 'b\n  c'\nd: \"e\n  f\"\n", "a: |\n  b: c: d [\n  \"\ne: 1\n",
         "# a comment: with [ brackets\na: 1\n", "a: http://x:80/y\n", "a: {b: 'x}'}\n"}) {
     EXPECT_EQ(problem(text), "") << text;
   }
