@@ -54,7 +54,7 @@ struct Environment {
   /// Does this process deliver now? Asked by connections that are kept, from their threads. Empty:
   /// yes.
   std::function<bool()> delivers;
-  /// How a command of a person names the records that are read here, as options, word by word: {"--out",
+  /// How a command of a person names the records that are read here, as options, word by word: {"--from",
   /// "/data/tocsin-data"}. Never a credential. Empty: commands in messages name no place.
   std::vector<std::string> place;
 

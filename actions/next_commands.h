@@ -15,7 +15,7 @@ struct NextCommand {
 };
 
 /// Three commands, complete with the records they read: `place` is how a command names them, word by
-/// word ("--out", "/data/tocsin-data"); empty: the machine's configuration says it.
+/// word ("--from", "/data/tocsin-data"); empty: the machine's configuration says it.
 std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
                                        const std::vector<std::string>& place);
 

@@ -34,7 +34,7 @@ std::vector<std::string> command_place(const AppConfig& config) {
     const auto file = std::filesystem::absolute(config.files.front(), ignored);
     return {"-c", file.lexically_normal().string()};
   }
-  return {"--out", out_of(config.transport)};
+  return {"--from", out_of(config.transport)};
 }
 
 }  // namespace tocsin::app

@@ -8,7 +8,7 @@
 
 namespace tocsin::app {
 
-/// Options, word by word: {"--out", "/data/tocsin-data"}. The configuration file itself where a
+/// Options, word by word: {"--from", "/data/tocsin-data"}. The configuration file itself where a
 /// transport needs more than an address (a login, certificates, names of topics): never a credential.
 std::vector<std::string> command_place(const AppConfig& config);
 

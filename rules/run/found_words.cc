@@ -44,6 +44,7 @@ void tell_end(core::Issue& resolve, const std::string& words, std::string how) {
   resolve.description = std::move(found.description);
   resolve.recommendation = std::move(found.recommendation);
   resolve.runbook_url = std::move(found.runbook_url);
+  resolve.annotations = std::move(found.annotations);
   resolve.severity = found.severity;
   resolve.labels.set("severity", core::to_string(found.severity));
   resolve.step = found.step;

@@ -116,7 +116,7 @@ def test_the_webhook_says_what_was_found_and_how_it_ended(story):
 def test_every_event_that_was_told_can_be_shown(story):
     for hook in story["hooks"]:
         for issue in hook["json"]["data"]["issues"]:
-            code, out, err = run_cli("issues", "show", issue["event_id"], "--out", story["journal"])
+            code, out, err = run_cli("issues", "show", issue["event_id"], "--from", story["journal"])
             assert code == 0, (issue["event_id"], err)
             assert re.search(r"NaN|Inf|no finite", out), out
 

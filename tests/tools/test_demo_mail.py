@@ -14,8 +14,8 @@ loss became NaN at train step 186.
 
 Next
   # Show this issue
-  tocsin issues show iss_1 --out /data
-  tocsin status r --out /data
+  tocsin issues show iss_1 --from /data
+  tocsin status r --from /data
 
 -- 
 Sent by Tocsin
@@ -25,7 +25,7 @@ Sent by Tocsin
 def test_the_subject_stands_once_and_the_signature_not():
     assert mail_in_short(SUBJECT, BODY) == [
         "Subject: " + SUBJECT, "", "loss became NaN at train step 186.", "", "Next", "  # Show this issue",
-        "  tocsin issues show iss_1 --out /data", "  tocsin status r --out /data"]
+        "  tocsin issues show iss_1 --from /data", "  tocsin status r --from /data"]
 
 
 def test_a_cut_has_a_mark():
@@ -33,5 +33,5 @@ def test_a_cut_has_a_mark():
 
 
 def test_the_next_command_is_the_first_that_the_mail_offers():
-    assert next_command(BODY) == "tocsin issues show iss_1 --out /data"
+    assert next_command(BODY) == "tocsin issues show iss_1 --from /data"
     assert next_command("nothing") is None

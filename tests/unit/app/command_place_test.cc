@@ -19,12 +19,12 @@ AppConfig on_kafka(core::ValueMap settings) {
 TEST(CommandPlace, IsTheJournalAsAnAbsolutePath) {
   AppConfig config;
   config.transport.journal = "/data/./runs/../tocsin-data";
-  EXPECT_THAT(command_place(config), ElementsAre("--out", "/data/tocsin-data"));
+  EXPECT_THAT(command_place(config), ElementsAre("--from", "/data/tocsin-data"));
 }
 
 TEST(CommandPlace, IsTheBrokersWhereTheirAddressIsEnough) {
   EXPECT_THAT(command_place(on_kafka({{"producer.linger.ms", 5}})),
-              ElementsAre("--out", "kafka://b-1:9092,b-2:9092"));
+              ElementsAre("--from", "kafka://b-1:9092,b-2:9092"));
 }
 
 TEST(CommandPlace, IsTheConfigurationWhereAnAddressIsNotEnoughAndNeverACredential) {
