@@ -19,22 +19,25 @@ void move_to(std::vector<T>& items, const std::vector<std::uint32_t>& places, st
 }
 
 // Who reads issues takes a smaller number of a rule for an older report: one that was changed, or taken
-// out and comes back, counts on behind all that was ever told. The largest number of rules that are
-// gone stays with a rule of the engine's own, whose issues are none of the run's.
+// out and comes back, counts on behind all that rules of the run that are gone ever told. How far those
+// came stays with a rule of the engine's own, whose issues are none of the run's.
 void move_progress(std::vector<RuleProgress>& progress, const std::vector<std::uint32_t>& places,
                    std::size_t size) {
-  std::uint64_t largest = 0;
-  for (const RuleProgress& one : progress) largest = std::max(largest, one.issue_sequence);
-  move_to(progress, places, size);
-  if (largest == 0) return;
+  std::uint64_t told = 0;
   std::vector<bool> kept(size, false);
-  for (const std::uint32_t place : places) {
-    if (place != kGone) kept[place] = true;
+  for (std::size_t i = 0; i < progress.size() && i < places.size(); ++i) {
+    if (places[i] != kGone) {
+      kept[places[i]] = true;
+    } else if (progress[i].issue_sequence > 0) {
+      told = std::max(told, progress[i].issue_sequence + 1);
+    }
   }
-  kept[size - operational_rules().size() +
-       static_cast<std::size_t>(Operational::state_incomplete)] = false;
+  move_to(progress, places, size);
+  RuleProgress& keeper = progress[size - operational_rules().size() +
+                                  static_cast<std::size_t>(Operational::state_incomplete)];
+  keeper.issue_sequence = told = std::max(told, keeper.issue_sequence);
   for (std::size_t i = 0; i < size; ++i) {
-    if (!kept[i]) progress[i].issue_sequence = largest + 1;
+    if (!kept[i]) progress[i].issue_sequence = told;
   }
 }
 
