@@ -72,7 +72,7 @@ std::string place_of(const config::Diagnostic& item) {
          std::to_string(item.location.column);
 }
 
-std::string text_of(const std::string& path) {
+std::string contents_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -89,7 +89,7 @@ void find_emptied(const ConfigContent& before, const std::string& first, ConfigC
   for (const auto& [path, was] : before.files) {
     std::error_code ignored;
     if (fresh.files.contains(path) || !std::filesystem::is_regular_file(path, ignored)) continue;
-    std::string text = text_of(path);
+    std::string text = contents_of(path);
     if (same_includes || text.empty()) fresh.files[path].text = std::move(text);
   }
 }
@@ -163,7 +163,7 @@ void ConfigReload::look() {
 
 bool ConfigReload::is_cut_short() const {
   return std::any_of(content_.files.begin(), content_.files.end(), [](const auto& one) {
-    return cut_at_a_line(one.second.text, text_of(one.first));
+    return cut_at_a_line(one.second.text, contents_of(one.first));
   });
 }
 
