@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kNow = 1767323045678000000;
+constexpr std::int64_t kCopiedAt = 1767323045678000000;
 
 class EvidenceCopyTest : public testing::Test {
  protected:
@@ -54,7 +54,7 @@ class EvidenceCopyTest : public testing::Test {
                                                   {"step", std::int64_t{i}},
                                                   {"attributes", core::ValueMap{}}});
       record.value->append(padding, ' ');
-      record.timestamp = kNow - (records - i) * (core::Duration(100s).count() / records);
+      record.timestamp = kCopiedAt - (records - i) * (core::Duration(100s).count() / records);
       batch.push_back(std::move(record));
       if (batch.size() < 1000 && i + 1 < records) continue;
       ASSERT_TRUE(publisher->commit(batch, {}));
@@ -68,7 +68,7 @@ class EvidenceCopyTest : public testing::Test {
     out.run.uid = core::run_uid_for("", "ours");
     out.run.attempt = 1;
     out.labels = {{"rule", "overfit"}, {"severity", "error"}};
-    out.time = core::wall_time(kNow);
+    out.time = core::wall_time(kCopiedAt);
     out.evidence.data_refs = {{"tocsin.telemetry.v1", 0, last, last}};
     return out;
   }

@@ -10,7 +10,7 @@
 namespace tocsin::app {
 namespace {
 
-const core::WallTime kToday = core::WallTime{} + std::chrono::hours(20'000);
+const core::WallTime kCheckpointDay = core::WallTime{} + std::chrono::hours(20'000);
 
 core::JobEvent stopped_run() {
   core::JobEvent out;
@@ -19,7 +19,7 @@ core::JobEvent stopped_run() {
   out.run.attempt = 2;
   out.run.job = "digits";
   out.outcome = "stopped_by_person";
-  out.time = kToday;
+  out.time = kCheckpointDay;
   return out;
 }
 
@@ -29,7 +29,7 @@ core::Command stop_of(const core::JobEvent& run) {
   out.action = "stop";
   out.run = run.run.uid;
   out.attempt = run.run.attempt;
-  out.issued_at = kToday;
+  out.issued_at = kCheckpointDay;
   out.requested_by = "ada@node-7";
   return out;
 }
@@ -44,7 +44,7 @@ core::Ack answer(const core::JobEvent& run, const std::string& phase, const std:
   out.node = "node-3";
   out.step = 357;
   out.checkpoint_path = path;
-  out.time = kToday;
+  out.time = kCheckpointDay;
   return out;
 }
 
@@ -62,10 +62,10 @@ TEST(StatusCheckpoint, StaysWhenLaterAnswersNameNone) {
       view.apply(ingest::fixture::view_of(ingest::encode_ack(answer(run, phase, path), "test")));
     }
     if (answers_first) ask();
-    const std::string text = status_text(view, "here", kToday);
+    const std::string text = status_text(view, "here", kCheckpointDay);
     EXPECT_NE(text.find("node-3:/c/357.pt"), std::string::npos) << text;
     EXPECT_NE(text.find("stopped_by_person"), std::string::npos) << text;
-    const std::string json = status_json(view, "here", kToday);
+    const std::string json = status_json(view, "here", kCheckpointDay);
     EXPECT_NE(json.find(R"("checkpoint":{"path":"/c/357.pt","host":"node-3","step":357})"),
               std::string::npos)
         << json;
@@ -77,7 +77,8 @@ TEST(StatusCheckpoint, OfAStopWithoutOneIsNull) {
   TopicView view;
   view.apply(ingest::fixture::view_of(ingest::encode_registry(run, "c")));
   view.apply(ingest::fixture::view_of(ingest::encode_command(stop_of(run), "test")));
-  EXPECT_NE(status_json(view, "here", kToday).find("\"checkpoint\":null"), std::string::npos);
+  EXPECT_NE(status_json(view, "here", kCheckpointDay).find("\"checkpoint\":null"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 const core::RunUid kStopped = core::run_uid_v5("stop progress");
-const core::WallTime kAsked = core::WallTime{} + 1000h;
+const core::WallTime kStopAsked = core::WallTime{} + 1000h;
 
 core::Command asked(std::uint64_t revision = 3) {
   core::Command out;
@@ -19,8 +19,8 @@ core::Command asked(std::uint64_t revision = 3) {
   out.run = kStopped;
   out.attempt = 2;
   out.revision = revision;
-  out.issued_at = kAsked;
-  out.expires_at = kAsked + 10min;
+  out.issued_at = kStopAsked;
+  out.expires_at = kStopAsked + 10min;
   return out;
 }
 
@@ -47,57 +47,58 @@ core::JobEvent job_of(core::JobPhase phase, std::uint32_t attempt, const std::st
 
 TEST(StopProgress, IsOverWhenEveryRankHasStopped) {
   StopProgress progress(asked(), 2);
-  EXPECT_EQ(progress.sentence(kAsked), "no rank has answered yet");
+  EXPECT_EQ(progress.sentence(kStopAsked), "no rank has answered yet");
   for (const std::uint32_t rank : {0U, 1U}) {
     progress.on_ack(says(rank, "received"));
     progress.on_ack(says(rank, "accepted"));
   }
   progress.on_ack(says(0, "stopped"));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::open);
-  EXPECT_EQ(progress.sentence(kAsked), "1 of 2 ranks have stopped, 1 obey");
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
+  EXPECT_EQ(progress.sentence(kStopAsked), "1 of 2 ranks have stopped, 1 obey");
   progress.on_ack(says(1, "stopped"));
-  EXPECT_EQ(progress.end(kAsked + 1h), StopEnd::stopped);
+  EXPECT_EQ(progress.end(kStopAsked + 1h), StopEnd::stopped);
 }
 
 TEST(StopProgress, TheEndOfTheJobIsProofAndThatOfAnotherAttemptIsNone) {
   StopProgress progress(asked(), 4);
   progress.on_job(job_of(core::JobPhase::ended, 1, "failed"));
   progress.on_job(job_of(core::JobPhase::heartbeat, 2, ""));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::open);
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
   progress.on_job(job_of(core::JobPhase::ended, 2, "stopped_by_rule"));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::stopped);
-  EXPECT_EQ(progress.sentence(kAsked), "the run has ended: stopped_by_rule");
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::stopped);
+  EXPECT_EQ(progress.sentence(kStopAsked), "the run has ended: stopped_by_rule");
 }
 
 TEST(StopProgress, ANewerAttemptIsNotTheOneThatWasAsked) {
   StopProgress progress(asked(), 1);
   progress.on_job(job_of(core::JobPhase::started, 3, ""));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::replaced);
-  EXPECT_THAT(progress.sentence(kAsked), HasSubstr("attempt 3 of the run has started meanwhile"));
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::replaced);
+  EXPECT_THAT(progress.sentence(kStopAsked),
+              HasSubstr("attempt 3 of the run has started meanwhile"));
 }
 
 TEST(StopProgress, RefusedIsWhatEveryRankRefuses) {
   StopProgress progress(asked(), 2);
   progress.on_ack(says(0, "refused", "stale"));
   progress.on_ack(says(1, "refused", "too_late"));  // a later step follows
-  EXPECT_EQ(progress.end(kAsked), StopEnd::open);
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
   EXPECT_FALSE(progress.on_command(asked(3)));
   EXPECT_TRUE(progress.on_command(asked(4)));
   progress.on_ack(says(0, "refused", "stale", 3));  // of the revision before
   progress.on_ack(says(1, "refused", "stale", 4));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::open);
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
   progress.on_ack(says(0, "refused", "stale", 4));
-  EXPECT_EQ(progress.end(kAsked), StopEnd::refused);
-  EXPECT_THAT(progress.sentence(kAsked), HasSubstr("refused it: stale"));
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::refused);
+  EXPECT_THAT(progress.sentence(kStopAsked), HasSubstr("refused it: stale"));
 }
 
 TEST(StopProgress, WhatNobodyTookInTimeIsVoidAndWhatSomebodyObeysIsNot) {
   StopProgress progress(asked(), 1);
   progress.on_ack(says(0, "received"));
-  EXPECT_EQ(progress.end(kAsked + 10min), StopEnd::expired);
+  EXPECT_EQ(progress.end(kStopAsked + 10min), StopEnd::expired);
   progress.on_ack(says(0, "checkpointing"));
-  EXPECT_EQ(progress.end(kAsked + 10min), StopEnd::open);
-  EXPECT_EQ(progress.sentence(kAsked + 10min), "the run obeys");
+  EXPECT_EQ(progress.end(kStopAsked + 10min), StopEnd::open);
+  EXPECT_EQ(progress.sentence(kStopAsked + 10min), "the run obeys");
 }
 
 TEST(StopProgress, ItsFailureIsTheIssueThatPeopleAreTold) {
@@ -106,14 +107,14 @@ TEST(StopProgress, ItsFailureIsTheIssueThatPeopleAreTold) {
   issue.rule = "stop_failed";
   issue.run.uid = kStopped;
   issue.run.attempt = 2;
-  issue.time = kAsked - 1s;  // of a stop before this one
+  issue.time = kStopAsked - 1s;  // of a stop before this one
   issue.summary = "digits was not stopped";
   progress.on_issue(issue);
-  EXPECT_EQ(progress.end(kAsked), StopEnd::open);
-  issue.time = kAsked + 1s;
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
+  issue.time = kStopAsked + 1s;
   progress.on_issue(issue);
-  EXPECT_EQ(progress.end(kAsked), StopEnd::failed);
-  EXPECT_EQ(progress.sentence(kAsked), "digits was not stopped");
+  EXPECT_EQ(progress.end(kStopAsked), StopEnd::failed);
+  EXPECT_EQ(progress.sentence(kStopAsked), "digits was not stopped");
 }
 
 TEST(StopProgress, AnswersToOtherStopsAreNotItsOwn) {

@@ -98,19 +98,19 @@ TEST_F(TransportSectionsTest, VariablesOfTheTransportAreReplaced) {
 }
 
 TEST_F(TransportSectionsTest, AWrongTransportIsRefusedWithItsPlace) {
-  struct Case {
+  struct Wrong {
     const char* text;
     const char* words;
   };
   for (const auto& [text, words] :
-       {Case{"transport: {jornal: ./d}\nrulez: []\n", "did you mean \"journal\"?"},
-        Case{"rulez: []\ntransport: {journal: '${NOT_SET}'}\n", "NOT_SET is not set"},
-        Case{"transport: {journal: ./d}\ntransport: {journal: ./e}\n", "duplicate key"},
-        Case{"transport: {journal: ./d, journal: ./e}\nrulez: []\n", "duplicate key"},
-        Case{"transport: {journal: [\nrules: [overfit]\n", "never closed"},
-        Case{"transport: {journal: ./d}\ntopics: {prefix: ''}\n", "prefix"},
-        Case{"transprot: {journal: ./d}\n", "no `transport:` that can be read"},
-        Case{"rules: [overfit\n", "no `transport:` that can be read"}}) {
+       {Wrong{"transport: {jornal: ./d}\nrulez: []\n", "did you mean \"journal\"?"},
+        Wrong{"rulez: []\ntransport: {journal: '${NOT_SET}'}\n", "NOT_SET is not set"},
+        Wrong{"transport: {journal: ./d}\ntransport: {journal: ./e}\n", "duplicate key"},
+        Wrong{"transport: {journal: ./d, journal: ./e}\nrulez: []\n", "duplicate key"},
+        Wrong{"transport: {journal: [\nrules: [overfit]\n", "never closed"},
+        Wrong{"transport: {journal: ./d}\ntopics: {prefix: ''}\n", "prefix"},
+        Wrong{"transprot: {journal: ./d}\n", "no `transport:` that can be read"},
+        Wrong{"rules: [overfit\n", "no `transport:` that can be read"}}) {
     const auto found = read(text);
     ASSERT_FALSE(found) << text;
     EXPECT_EQ(found.error().code, core::Code::invalid_argument) << text;
