@@ -190,7 +190,7 @@ TEST(WeightUpdateRatio, ASingleNumberMayTurnRound) {
   EXPECT_EQ(w.moved(5, 4, 1e-9), "hit too_small") << "three saves in a row";
   UpdateSaves many("{}", "tocsin");
   many.count = 2;
-  EXPECT_EQ(many.moved(1, 0, 1e-9), "hit too_small");
+  EXPECT_EQ(many.moved(11, 10, 1e-9), "hit too_small");
 }
 
 TEST(WeightUpdateRatio, TheLimitsAreStrict) {
@@ -347,13 +347,30 @@ TEST(WeightUpdateRatio, AWarmUpFromZeroIsNoFault) {
   w.norm(0, 1);
   w.rate = w.most = 1e-5;
   EXPECT_EQ(w.moved(1, 0, 0), "insufficient_data") << "step 0 was made with a rate of 0";
-  EXPECT_EQ(w.moved(2, 1, 0), "hit too_small");
+  EXPECT_EQ(w.moved(2, 1, 0), "insufficient_data") << "it may stand behind a branch of zeros";
+  EXPECT_EQ(w.moved(10, 2, 0), "hit too_small");
+}
+
+TEST(WeightUpdateRatio, WhatHasNotMovedYetHasTenUpdates) {
+  UpdateSaves w("{}", "tocsin");
+  w.norm(0, 1);
+  for (std::int64_t step = 1; step < 10; ++step) {
+    EXPECT_EQ(w.moved(step, step - 1, 1e-9), "insufficient_data") << step;
+  }
+  EXPECT_EQ(w.moved(10, 9, 1e-9), "hit too_small");
+  UpdateSaves moves("{}", "tocsin");
+  moves.norm(0, 1);
+  EXPECT_EQ(moves.moved(1, 0, 1e-3), "ok");
+  EXPECT_EQ(moves.moved(2, 1, 1e-9), "hit too_small") << "it has moved, and stops";
+  UpdateSaves original;
+  original.norm(0, 1);
+  EXPECT_EQ(original.moved(1, 0, 1e-9), "hit too_small");
 }
 
 TEST(WeightUpdateRatio, WithoutARateTheLimitIsAbsolute) {
   UpdateSaves w("{}", "tocsin");
   w.norm(0, 1);
-  EXPECT_EQ(w.moved(1, 0, 1e-7), "hit too_small");
+  EXPECT_EQ(w.moved(10, 9, 1e-7), "hit too_small");
   UpdateSaves original;
   original.rate = 1e-6;
   original.most = 1;
