@@ -190,6 +190,7 @@ def test_an_integration_that_stands_still_is_told_by_the_others(server, tmp_path
         settings = json.loads(config(tmp_path / "j", webhook("broken", broken, standing_after="3s"), webhook("good", good)))
         settings["route"]["routes"] = []
         settings["route"]["group_by"] = ["alertname", "rule"]
+        settings["route"]["group_interval"] = "2s"
         one = server(json.dumps(settings), role="route")
         one.wait_for("ready")
         issue(tmp_path / "j", "x")
