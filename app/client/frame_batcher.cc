@@ -120,6 +120,7 @@ void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool opti
   waiting_.step_ends.push_back({steps_.step(), steps_.global_step(), began,
                                 std::max(now.wall, began), micro_steps,
                                 optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
+  scalars_at_step_ = scalars();
   waits();
   // Making frames is the sending thread's work, which looks every kPace; here only when it is held
   // up.

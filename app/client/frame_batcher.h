@@ -72,6 +72,14 @@ class FrameBatcher {
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   /// Scalars in frames so far.
   [[nodiscard]] std::uint64_t scalar_rows() const noexcept { return scalar_rows_; }
+  /// With those that wait for their frame.
+  [[nodiscard]] std::uint64_t scalars() const noexcept {
+    return scalar_rows_ + waiting_.scalars.size();
+  }
+  /// Scalars since the newest step ended, those that wait for their frame among them.
+  [[nodiscard]] std::uint64_t scalars_since_step() const noexcept {
+    return scalars() - scalars_at_step_;
+  }
 
  private:
   /// Rows of the present step that wait, by kind.
@@ -107,6 +115,7 @@ class FrameBatcher {
   std::uint64_t sequence_ = 1;
   std::uint64_t rows_ = 0;
   std::uint64_t scalar_rows_ = 0;
+  std::uint64_t scalars_at_step_ = 0;  // when the newest step ended
   std::uint64_t errors_ = 0;
   bool urgent_ = false;     // among the rows that wait is one that must be heard of soon
   bool published_ = false;  // a frame of the present step that is not control is on its way

@@ -25,10 +25,10 @@ def train(out, bad_from, steps=120, losses_per_update=1, clear="before", pause=0
         for _ in range(losses_per_update):
             loss = net(torch.randn(8, 4)).pow(2).mean()
             loss.backward()
+            if step >= bad_from:
+                net[2].weight.grad[0, 3] = bad
             hook.log(loss=loss)
             time.sleep(pause)
-        if step >= bad_from:
-            net[2].weight.grad[0, 3] = bad
         if all(bool(parameter.grad.isfinite().all()) for parameter in net.parameters()):
             optimizer.step()
         if clear == "behind" and step < steps - 1:

@@ -22,19 +22,13 @@ class LeftOut:
     def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._told = False
-        self._steps = -1
-        self._since = 0  # values that had been logged when the newest step ended
 
     def look(self, counters: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         """A finding (docs/wire.md, ``preflight``), once; else None. ``counters``: of the library."""
         if self._told:
             return None
-        steps, values = int(counters.get("global_step", 0)), int(counters.get("scalar_rows_total", 0))
-        if steps != self._steps:
-            self._steps, self._since = steps, values
-            return None
-        count = values - self._since
-        usual = self._since / steps if steps > 0 else 1.0
+        steps, count = int(counters.get("global_step", 0)), int(counters.get("scalars_since_step", 0))
+        usual = (int(counters.get("scalars_total", 0)) - count) / steps if steps > 0 else 1.0
         if count < max(LEAST, TIMES * usual):
             return None
         for adapter in self._sink.adapters():

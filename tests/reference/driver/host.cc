@@ -24,8 +24,13 @@ core::Value told(const core::Issue& issue) {
       {"observed", issue.evidence.observed.value},
       {"summary", issue.summary},
   };
-  if (issue.step) out.emplace_back("step", *issue.step);
-  if (issue.global_step) out.emplace_back("global", *issue.global_step);
+  // Of an end, where it ended: what was found stays with the issue.
+  const bool over = issue.ending.has_value();
+  const auto step = over && issue.ending->step ? issue.ending->step : issue.step;
+  const auto global =
+      over && issue.ending->global_step ? issue.ending->global_step : issue.global_step;
+  if (step) out.emplace_back("step", *step);
+  if (global) out.emplace_back("global", *global);
   if (issue.mode) out.emplace_back("mode", std::string(core::to_string(*issue.mode)));
   return out;
 }
