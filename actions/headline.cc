@@ -49,10 +49,10 @@ std::string further(const std::string& outcome, const std::string& title) {
 
 const core::NotifiedIssue* lead_of(const Notification& notification) {
   if (notification.issues.empty()) return nullptr;
-  // Those that fire before those that are over, then by severity, then as they stand.
+  // What is news before what is over, then by severity, then as they stand: the end of a run may
+  // have been read for one of its issues and not yet for the next.
   const auto rank = [&](const core::NotifiedIssue& one) {
-    const bool fires = one.issue.status == core::IssueStatus::firing;
-    return std::pair(notification.firing && fires, one.issue.severity);
+    return std::pair(!told_as_over(notification, one.issue), one.issue.severity);
   };
   return &*std::max_element(notification.issues.begin(), notification.issues.end(),
                             [&](const auto& a, const auto& b) { return rank(a) < rank(b); });

@@ -7,8 +7,8 @@
 
 namespace tocsin::actions {
 
-/// The issue that a message is named for: the most severe that fires, where any does, else of all; of
-/// several the first.
+/// The issue that a message is named for: the most severe that is not told as over, where any is, else
+/// of all; of several the first.
 /// null: the message names none.
 const core::NotifiedIssue* lead_of(const core::Notification& notification);
 

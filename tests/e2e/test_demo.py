@@ -55,6 +55,11 @@ def test_exploding_run_is_seen_stopped_and_told_and_the_healthy_one_left_alone()
     for action in ("stop_training", "email", "mqtt", "webhook", "publish_metric"):
         assert re.search(rf"{action} +delivered", output), output
     assert "signature verified" in output and "no issue, no mail, nothing stopped" in output
+    (subject,) = re.findall("Subject: (.*)", output)  # the worst, though another rule has seen the first sign
+    assert re.fullmatch(r"\[error\] digits: \S+ (is|has) (NaN|Inf|\+Inf) since step \d+ – stopped, checkpoint saved", subject), output
+    assert re.search(r'publish_metric +delivered .*tocsin_issue_active\{rule="exploding_tensor",.*job="digits".*\} (1|0 \(the run has ended\))\n', output), output
+    (further,) = re.findall(r"Look further: .* issues show (\S+) --from \S+\n", output)
+    assert further.startswith("iss_")
 
 
 def test_vanishing_run_is_stopped():

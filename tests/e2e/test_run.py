@@ -46,9 +46,25 @@ def test_a_hook_that_speaks_for_itself_is_enough(tmp_path, last_words, status):
     assert len(Telemetry(tmp_path / "data").lifecycles("end")) == 1
 
 
+@pytest.mark.parametrize("status, outcome", [(3, "failed"), (0, "completed")])
+def test_who_calls_os_exit_is_told_once_with_the_code_by_the_hook(tmp_path, status, outcome):
+    said, code = ended(start(tmp_path, f"os._exit({status})"))
+    assert code == status, said
+    (end,) = Telemetry(tmp_path / "data").lifecycles("end")
+    assert (end["outcome"], end["exit_code"]) == (outcome, status)
+    assert deaths(tmp_path) == []
+
+
+def test_who_leaves_past_os_exit_is_told_with_the_code_of_the_process(tmp_path):
+    said, code = ended(start(tmp_path, "import ctypes; ctypes.CDLL(None)._exit(3)"))
+    assert code == 3, said
+    assert Telemetry(tmp_path / "data").lifecycles("end") == []
+    (_, died), = deaths(tmp_path)
+    assert (died["worker"], died["exit_code"], died["signal"]) == ("worker_0", 3, None)
+
+
 @pytest.mark.parametrize("last_words, status, exit_code, number", [
-    ("os._exit(3)", 3, 3, None), ("os._exit(0)", 0, 0, None), ("os.kill(os.getpid(), 9)", 137, None, 9),
-    ("os.kill(os.getpid(), 11)", 139, None, 11)])
+    ("os.kill(os.getpid(), 9)", 137, None, 9), ("os.kill(os.getpid(), 11)", 139, None, 11)])
 def test_a_process_that_ends_without_a_word_is_told_with_its_code(tmp_path, last_words, status, exit_code, number):
     said, code = ended(start(tmp_path, last_words))
     assert code == status, said

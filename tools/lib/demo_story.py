@@ -5,6 +5,7 @@ import re
 import time
 
 ACTIONS = ("stop_training", "email", "mqtt", "webhook", "publish_metric")
+SEVERITIES = ("info", "warning", "error", "critical")
 GOOD_STATES = {"delivered", "delivered_via_digest", "sent_unconfirmed"}
 STOP_PHASES = {
     "requested": "asked to stop", "received": "request has reached the training process",
@@ -167,6 +168,13 @@ class Story:
         for issue in self.issues:
             found.setdefault(issue.get("rule", "?"), []).append(issue)
         return found
+
+    def worst_first(self):
+        """The rules that fired, by their severity."""
+        def worst(rule):
+            return max(SEVERITIES.index(issue.get("severity")) if issue.get("severity") in SEVERITIES else -1
+                       for issue in self.fired()[rule])
+        return sorted(self.fired(), key=worst, reverse=True)
 
     def stop_acknowledged(self):
         return "stopping" in self.stop or "stopped" in self.stop

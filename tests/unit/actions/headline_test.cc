@@ -154,6 +154,20 @@ TEST(Headline, NamesTheWorstThatFiresAndNoCountInPlaceOfAName) {
   EXPECT_THAT(headline(notification), Not(HasSubstr("several")));
 }
 
+TEST(Headline, NamesTheWorstAlsoWhereItsRunHasEndedAndALesserOneStillFires) {
+  auto notification = stopped_notification();  // an error that ended with its job, which is news
+  notification.issues.insert(notification.issues.begin(), firing().issues.front());
+  core::Issue& lesser = notification.issues.front().issue;
+  lesser.severity = core::Severity::warning;
+  lesser.rule = "loss_not_decreasing";
+  lesser.annotations = {{"title", "loss (train) is more than twice its first value"},
+                        {"summary", "loss (train) is 2.659e+04 at step 183."}};
+  notification.firing = true;
+  notification.firing_count = 1;
+  EXPECT_EQ(headline(notification),
+            "[error] llm-7b: loss is NaN since step 302 – stopped, checkpoint saved");
+}
+
 TEST(Headline, WithoutATitleBeginsLikeTheSummary) {
   auto notification = firing();
   core::Issue& issue = notification.issues[0].issue;
