@@ -27,6 +27,8 @@ TEST(DeliveryClass, OfAMessageOfAnIntegrationThatIsGone) {
   lanes.enqueue("a");
   lanes.enqueue("b", NotificationKind::open, "h");
   lanes.step(OutcomeClass::gone);
+  EXPECT_EQ(classes(lanes), (std::set<std::string>{"dead:gone"}));
+  lanes.step(OutcomeClass::gone);  // of two messages: it is the far side
   lanes.enqueue("c", NotificationKind::open, "i");
   EXPECT_EQ(classes(lanes), (std::set<std::string>{"dead:gone", "dead:configuration"}));
 }
