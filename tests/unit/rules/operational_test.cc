@@ -133,10 +133,11 @@ TEST(Operational, WhoseHookWasClosedBeforeItEndedIsToldWithItsCodeOnceThatIsSeen
     RuleHarness rule = RuleHarness::of("exploding_tensor");
     FakeWorker worker;
     FakeWorker agent = agent_of(worker);
+    rule.feed(worker.start());
     OwnedFrame end = worker.end();
     end.body = R"({"event":"end",)" + word + "}";
     end.header.body_length = static_cast<std::uint32_t>(end.body.size());
-    rule.feed(worker.start()).feed(end);
+    rule.feed(end);
     rule.feed(died(agent, worker, death)).feed(died(agent, worker, death));
     EXPECT_TRUE(issues_of(rule.firing(), "job_failed").empty());
     return ends(rule);
