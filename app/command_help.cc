@@ -138,14 +138,16 @@ constexpr std::array kHelp{
                 kServing,
                 "tocsin rule-worker my_rules.py --out kafka://localhost:9092\n"
                 "tocsin rule-worker my_rules.py --class BigGradient --set threshold=10\n"},
-    CommandHelp{"status", "Show runs, open issues, stops, and what is unhealthy",
+    CommandHelp{"status",
+                "Show runs, open issues, stops, and what is unhealthy, of all or of one run",
                 "0   nothing is unhealthy\n"
-                "1   something is unhealthy\n"
+                "1   something is unhealthy, or there is no such run, or several\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
                 "tocsin status\n"
                 "tocsin status --from ./tocsin-data\n"
+                "tocsin status digits\n"
                 "tocsin status --at 2h --output json\n"},
     CommandHelp{"issues", "List, show and reproduce issues", kChoose,
                 "tocsin issues list --job digits\n"

@@ -25,16 +25,16 @@ std::string state_of(const core::JobEvent& run) {
 
 bool is_running(const core::JobEvent& run) { return run.phase != core::JobPhase::ended; }
 
-// A run is shown while it goes on and for a day after.
-bool is_recent(const core::JobEvent& run, core::WallTime now) {
-  return is_running(run) || now - run.time < 24h;
+// A run is shown while it goes on and for a day after; one that is asked for at any time.
+bool is_shown(const TopicView& view, const core::JobEvent& run, core::WallTime now) {
+  return view.of_one_run() || is_running(run) || now - run.time < 24h;
 }
 
 // Running ones, then what ended within a day; the newest first.
 std::vector<const core::JobEvent*> recent_runs(const TopicView& view, core::WallTime now) {
   std::vector<const core::JobEvent*> out;
   for (const auto& [uid, run] : view.runs()) {
-    if (is_recent(run, now)) out.push_back(&run);
+    if (is_shown(view, run, now)) out.push_back(&run);
   }
   std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
     return std::pair(is_running(*a), a->time) > std::pair(is_running(*b), b->time);
@@ -48,7 +48,7 @@ std::vector<std::pair<core::RunUid, const TopicView::SeenStop*>> recent_stops(co
   std::vector<std::pair<core::RunUid, const TopicView::SeenStop*>> out;
   for (const auto& [uid, stop] : view.stops()) {
     const auto run = view.runs().find(uid);
-    if (run == view.runs().end() || is_recent(run->second, now)) out.emplace_back(uid, &stop);
+    if (run == view.runs().end() || is_shown(view, run->second, now)) out.emplace_back(uid, &stop);
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return a.second->command.issued_at > b.second->command.issued_at;

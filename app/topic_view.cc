@@ -200,6 +200,20 @@ void TopicView::apply_control(const core::RecordView& record) {
   }
 }
 
+void TopicView::narrow_to(const core::RunUid& run) {
+  const auto of_another = [&](const auto& entry) { return entry.first != run; };
+  std::erase_if(runs_, of_another);
+  std::erase_if(stops_, of_another);
+  std::erase_if(pauses_, of_another);
+  std::erase_if(rules_, [&](const auto& entry) { return entry.first.first != run; });
+  std::erase_if(issues_, [&](const auto& entry) { return entry.second.newest.run.uid != run; });
+  deliveries_.clear();
+  silences_.clear();
+  remarks_.clear();
+  refused_ = {};
+  of_one_run_ = true;
+}
+
 void TopicView::close_ended() {
   for (auto& [uid, stop] : stops_) {
     const auto run = runs_.find(uid);

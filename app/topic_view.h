@@ -56,6 +56,10 @@ class TopicView {
   /// that a person stops a run when the run has ended.
   void close_ended();
 
+  /// Once it is closed: of this run alone, with what is unhealthy of it, whenever it was.
+  void narrow_to(const core::RunUid& run);
+  [[nodiscard]] bool of_one_run() const { return of_one_run_; }
+
   /// What is wrong with the place itself; shown with what is unhealthy.
   void remark(std::string sentence) { remarks_.push_back(std::move(sentence)); }
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
@@ -108,6 +112,7 @@ class TopicView {
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
   Refused refused_;
+  bool of_one_run_ = false;
   std::string wanted_id_;
   std::map<std::string, SeenIssue> found_;
   std::set<std::string> going_on_;  // keys of found_ whose episode is the newest of the issue

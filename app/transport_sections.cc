@@ -145,7 +145,9 @@ core::Result<TransportSections> read_transport_sections(const std::string& file,
   auto document = config::Document::load(file, environment, problems);
   if (!document) {
     config::Diagnostics of_lines;
-    document = config::Document::parse(our_lines(whole_text(file)), file, environment, of_lines);
+    const std::string text = whole_text(file);
+    if (text.empty()) return refused(file, config::to_text(problems.items().front()));
+    document = config::Document::parse(our_lines(text), file, environment, of_lines);
     if (!document) return refused(file, config::to_text(problems.items().front()));
     problems = std::move(of_lines);
   }

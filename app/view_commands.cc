@@ -18,6 +18,7 @@
 #include "app/unjudged.h"
 #include "app/view_text.h"
 #include "app/view_words.h"
+#include "app/which_run.h"
 #include "core/json.h"
 #include "core/topics.h"
 
@@ -125,27 +126,41 @@ class Tail {
   std::map<core::RunUid, std::string> jobs_;  // as far as they were seen
 };
 
+// Of a producer that writes scalars alone nothing but its issues is known.
+std::map<core::RunUid, core::JobEvent> known_runs(const TopicView& view) {
+  std::map<core::RunUid, core::JobEvent> out = view.runs();
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.run.uid.nil()) continue;
+    const auto [run, fresh] = out.try_emplace(seen.newest.run.uid);
+    if (fresh) run->second.run = seen.newest.run;
+  }
+  return out;
+}
+
 }  // namespace
 
 int status_command(const ViewOptions& options) {
   Sight sight;
   if (const int code = look(options, sight); code != kOk) return code;
   const std::string transport = sight.looking.transport().describe();
-  if (auto full = sight.looking.transport().space_warning(); !full.empty()) {
+  const bool of_one_run = !options.run.empty();
+  if (of_one_run) {
+    const auto run = which_run(known_runs(sight.view), options.run, options.job);
+    if (!run) return refuse(run.error());
+    sight.view.narrow_to(run->run.uid);
+  } else if (auto full = sight.looking.transport().space_warning(); !full.empty()) {
     sight.view.remark(std::move(full));
   }
   const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() : kStatusLines;
   Unjudged unjudged;  // of the present: who read a journal once is not known
-  if (!sight.moment.at && !sight.looking.journal().empty()) {
+  const bool looks = !of_one_run && !sight.moment.at && !sight.looking.journal().empty();
+  if (looks) {
     unjudged = find_unjudged(sight.looking.transport(), sight.looking.journal(),
                              sight.looking.prefix(), sight.view, sight.now);
   }
   if (options.json) {
     const std::string json = status_json(sight.view, transport, sight.now, sight.moment);
-    std::cout << (sight.looking.journal().empty() || sight.moment.at
-                      ? json
-                      : with_unjudged(json, unjudged))
-              << "\n";
+    std::cout << (looks ? with_unjudged(json, unjudged) : json) << "\n";
   } else {
     std::cout << status_text(sight.view, transport + sight.moment.text(), sight.now, most)
               << unjudged_text(unjudged, sight.now);

@@ -10,10 +10,11 @@ struct ViewOptions {
   std::string out;          // kafka://host:9092 or a directory, before any file
   bool json = false;
   bool all = false;  // status: every line; issues: resolved ones too; tail: from the beginning
-  std::string job;   // issues, tail: only this one
+  std::string job;   // issues, tail: only this one; status: `run` is one of its runs
   std::string rule;
-  std::string at;  // all but tail: a past moment (app/moment.h); empty: the present
-  std::string id;  // issues show: any id or fingerprint of it, or the beginning of one
+  std::string at;   // all but tail: a past moment (app/moment.h); empty: the present
+  std::string run;  // status: of this run alone (app/which_run.h)
+  std::string id;   // issues show: any id or fingerprint of it, or the beginning of one
 };
 
 // Each returns an exit code; 2: no moment; 4: broker or journal unreachable.

@@ -59,6 +59,8 @@ void add_issues(CLI::App& app, Invocation& out) {
 
 void add_views(CLI::App& app, Invocation& out) {
   auto* status = app.add_subcommand("status");
+  auto* run = add_run_name(*status, out.view);
+  status->get_option("--job")->needs(run);
   add_place(*status, out.view);
   add_moment(*status, out.view.at);
   status->add_flag("--all", out.view.all, "Show every line, not only the first of each part");

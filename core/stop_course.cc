@@ -83,7 +83,8 @@ void note(StopCourse& stop, const Command& command) {
   told.requested_by = command.requested_by;
   told.rule = command.reason.rule;
   told.mode = text_at(command.args, "mode");
-  const bool again = told.state == "refused";
+  // Asked anew; the command that was refused may be read behind its answers.
+  const bool again = told.state == "refused" && command.revision > stop.refused_revision;
   if (told.state.empty() || again) told.state = "requested";
   if (told.reason.empty() || again) told.reason = command.reason.summary;
   if (told.requested_at == WallTime{}) told.requested_at = command.issued_at;
@@ -99,6 +100,7 @@ bool note(StopCourse& stop, const Ack& ack) {
   unsigned said = kHeard;
   if (ack.phase == "refused") {
     said |= kRefused;
+    stop.refused_revision = std::max(stop.refused_revision, ack.revision);
   } else if (ack.phase != "received") {
     said |= kAccepted;
     if (ack.phase == "stopped") said |= kStopped;

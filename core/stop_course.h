@@ -14,6 +14,7 @@ struct StopCourse {
   StopTold told;
   /// One hexadecimal digit per rank, lowest rank first: bit 0 heard, 1 accepted, 2 stopped, 3 refused.
   std::string ranks;
+  std::uint64_t refused_revision = 0;  // newest of the command that was refused; 0: none was
 };
 
 /// Takes the stop's newest command. A command of another id starts over.

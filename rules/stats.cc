@@ -39,7 +39,8 @@ constexpr std::array<Item, 30> kCounters{{
     {"tocsin_rules_discarded_samples_total", "system samples that are no number or not of now",
      &EngineStats::discarded_samples},
     {"tocsin_rules_bad_attributes_total",
-     "attributes of names that are not what they should be, and names, labels and jobs that were cut",
+     "attributes of names that are not what they should be, and names, labels and jobs that were "
+     "cut",
      &EngineStats::bad_attrs},
     {"tocsin_rules_partial_steps_total", "steps judged with frames missing",
      &EngineStats::partial_steps},

@@ -106,7 +106,9 @@ void CollectStage::on_end(const core::JobEvent& event, core::WallTime now) {
   if (known == runs_.end()) return;
   const bool explained = event.outcome == "completed" || event.outcome == "stopped_by_rule" ||
                          event.outcome == "stopped_by_person";
-  if (!explained && options_.stops && options_.stops->stops(event.run.uid)) {
+  // Who closes its hook before it ends cannot say with which code: that is seen here, a moment later.
+  const bool coming = explained && !event.exit_code && watch_.watches(event.run.uid);
+  if (coming || (!explained && options_.stops && options_.stops->stops(event.run.uid))) {
     known->second.over = now;
     return;
   }

@@ -11,6 +11,7 @@ template <typename A>
 void fields(A& io, Of<A, StopCourse>& stop) {
   io.field("told", stop.told);
   io.field("ranks", stop.ranks);
+  io.field("refused_revision", stop.refused_revision);
 }
 
 }  // namespace tocsin::core

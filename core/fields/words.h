@@ -40,10 +40,9 @@ struct Words<IssueStatus> {
 };
 template <>
 struct Words<Resolution> {
-  static constexpr Resolution kAll[] = {Resolution::recovered, Resolution::job_ended,
-                                        Resolution::superseded, Resolution::expired,
-                                        Resolution::manual, Resolution::rule_removed,
-                                        Resolution::rule_changed};
+  static constexpr Resolution kAll[] = {
+      Resolution::recovered, Resolution::job_ended,    Resolution::superseded,  Resolution::expired,
+      Resolution::manual,    Resolution::rule_removed, Resolution::rule_changed};
 };
 template <>
 struct Words<JobPhase> {

@@ -258,6 +258,7 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
     };
     Subject subject;
     subject.name = node.empty() ? scope.job() : node;
+    if (subject.name.empty()) subject.name = "the run";  // it has not said its job
     scope.judged(unit_number({node}), Scope::kNoWorker, verdict, place, subject, labels,
                  [&](const Subject& about, unsigned kind) {
                    return explain(about, pairs[kind], gpus.size(), kind);

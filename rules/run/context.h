@@ -38,12 +38,6 @@ struct Context {
     part = &partition;
     rules = partition.rules.get();
   }
-  /// Of the configured rules those that are named, as in RuleTable::layout(); what is no rule any
-  /// more is left out.
-  [[nodiscard]] std::shared_ptr<const RuleTable> table_of(const std::string& layout) const {
-    auto some = std::make_shared<const RuleTable>(configured->only(layout));
-    return some->layout() == configured->layout() ? configured : some;
-  }
   /// Made when it is new.
   PartitionState& partition(std::int32_t number) {
     const auto known = partitions.find(number);

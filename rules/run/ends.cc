@@ -41,6 +41,13 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   const bool open_end = run.job.outcome.empty() || run.job.outcome == "unknown" ||
                         run.job.outcome == "lost" || (stopped && run.job.outcome == "failed");
   if (run.job.ended) {
+    // A script that closes its hook and then ends knows no exit code yet. 0 is no news of one that
+    // completed.
+    const bool news = run.job.outcome != "failed" && !(run.job.outcome == "completed" && code == 0);
+    if (!open_end && body.exit_code && !run.job.exit_code && news) {
+      run.job.exit_code = code;
+      return tell_end(run, run.job.outcome);
+    }
     if (!open_end || (!code && !stopped)) return;  // it has said so itself, or nothing new is known
     run.job.outcome = outcome;
     run.job.exit_code = code;
@@ -50,7 +57,10 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
     return one.name_hash == hash && one.incarnation == body.died_incarnation;
   });
   if (worker == run.workers.end() || worker->agent) return;
-  if (worker->gone && (!open_end || (!code && !stopped))) return;  // it has said goodbye itself
+  if (worker->gone && (!open_end || (!code && !stopped))) {  // it has said goodbye itself
+    if (body.exit_code) run.job.worsen(run.job.outcome, code);
+    return;
+  }
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
   ctx_.part->cut.touch_worker(run, number);
   run.pulse.beats = true;  // a process, even if neither its start nor a heartbeat arrived

@@ -128,8 +128,6 @@ bool RuleTable::names(const std::string& layout, const std::string& line) {
   return ('\n' + layout).find('\n' + line) != std::string::npos;
 }
 
-RuleTable RuleTable::only(const std::string& layout) const { return make_stored(layout, *this); }
-
 std::uint32_t RuleTable::slots_per_part() const {
   std::size_t each = sizeof(Slot) + sizeof(std::uint16_t) + sizeof(Match);
   for (const auto& row : rows) {

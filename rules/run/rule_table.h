@@ -62,8 +62,6 @@ struct RuleTable {
   [[nodiscard]] std::string layout() const;
   /// Is this line in that layout?
   [[nodiscard]] static bool names(const std::string& layout, const std::string& line);
-  /// Of these rules those whose lines are in `layout`.
-  [[nodiscard]] RuleTable only(const std::string& layout) const;
   /// Units of rows per part of a snapshot: by what these rules remember of each.
   [[nodiscard]] std::uint32_t slots_per_part() const;
 

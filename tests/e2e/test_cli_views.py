@@ -38,14 +38,18 @@ def journal(server, tmp_path):
     return config
 
 
-def looks_right(config):
+def looks_right(config, judged=None):
+    """``judged``: whether an engine reads the journal; None: it is a broker, where that is not seen."""
     code, out, err = run_cli("status", "-c", config)
-    assert code == 0, err
+    assert code == (1 if judged is False else 0), out + err
+    assert ("nobody judges: no engine reads this journal" in out) == (judged is False), out
     assert re.search(r"open issues\n +ID +SEVERITY +RULE +JOB +SINCE +WHAT\n +[0-9a-f]{10} +error +exploding_tensor ", out), out
     assert "stops: none" in out and "unhealthy: none" in out
     code, out, _ = run_cli("status", "-c", config, "--output", "json")
     seen = json.loads(out)
-    assert code == 0 and set(seen) == {"transport", "runs", "issues", "silences", "summaries", "stops", "unhealthy"}
+    about_engine = set() if judged is None else {"judged", "unknown_runs"}
+    assert set(seen) == {"transport", "runs", "issues", "silences", "summaries", "stops", "unhealthy"} | about_engine
+    assert code == (1 if judged is False else 0) and seen.get("judged") is judged
     assert [issue["rule"] for issue in seen["issues"]] == ["exploding_tensor"]
 
     code, out, _ = run_cli("issues", "list", "-c", config)
@@ -75,7 +79,7 @@ def tailed(config, *flags, until="exploding_tensor"):
 
 
 def test_a_journal_can_be_looked_at(journal):
-    looks_right(journal)
+    looks_right(journal, judged=False)  # the engine has ended a moment ago, and the run has not
     line, code = tailed(journal, "--all")
     assert code == 0 and re.match(r"\d\d:\d\d:\d\d ISSUE .*exploding_tensor \(error\): loss became NaN .* → ", line), line
     line, code = tailed(journal, "--all", "-o", "json")
@@ -86,8 +90,8 @@ def test_looking_changes_nothing(journal, tmp_path):
     def state():
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "data").glob("*.db")}
     before = state()
-    for command in (["status"], ["issues", "list"], ["issues", "list", "--all"]):
-        assert run_cli(*command, "-c", journal)[0] == 0
+    for command, code in ((["status"], 1), (["status", "digits"], 0), (["issues", "list"], 0), (["issues", "list", "--all"], 0)):
+        assert run_cli(*command, "-c", journal)[0] == code
     tailed(journal, "--all")
     assert state() == before
 
@@ -116,6 +120,32 @@ def test_a_view_can_be_opened_as_it_was(server, journal, tmp_path):
     for wrong, why in (("yesterday", "expected a time such as"), ("@12", "expected a time such as"), ("2199-01-01", "is yet to come")):
         code, _, err = run_cli("status", "-c", journal, "--at", wrong)
         assert code == 2 and why in err
+
+
+def test_one_run_is_shown_by_itself(server, tmp_path):
+    config = tmp_path / "t.yaml"
+    config.write_text(f"transport: {{journal: {tmp_path / 'data'}}}\n{RULES}")
+    program = server(config, role="evaluate")
+    program.wait_for("ready")
+    JournalWriter(tmp_path / "data").append(*one_issue(), *[
+        scalar("words", "loss", "NaN" if step == 2 else 1.0, step, job="llm") for step in range(4)])
+    wait_until(lambda: len(program.all("issue_fired")) == 2, 30, "both issues")
+    code, out, _ = run_cli("status", "-c", config, "-o", "json")
+    whole = json.loads(out)
+    assert code == 0 and {issue["labels"]["job"] for issue in whole["issues"]} == {"digits", "llm"}
+    (uid,) = {issue["run"]["uid"] for issue in whole["issues"] if issue["labels"]["job"] == "llm"}
+    for name in ((uid,), (uid[:8],), ("llm",), ("words", "--job", "llm")):
+        code, out, err = run_cli("status", *name, "-c", config, "-o", "json")
+        assert code == 0, (name, err)
+        seen = json.loads(out)
+        assert [issue["run"]["uid"] for issue in seen["issues"]] == [uid] and seen["runs"] == [], name  # no process told of itself
+    code, out, _ = run_cli("status", "llm", "-c", config)
+    assert code == 0 and re.search(r"exploding_tensor +llm ", out) and "digits" not in out, out
+    assert "stops: none" in out and "unhealthy: none" in out, out
+    code, out, err = run_cli("status", "lm", "-c", config)
+    assert (code, out) == (1, "") and 'no run "lm"; did you mean "llm"?' in err, err
+    code, out, err = run_cli("status", "--job", "llm", "-c", config)
+    assert (code, out) == (2, "") and "--job requires run" in err, err
 
 
 def test_tail_follows(server, tmp_path):

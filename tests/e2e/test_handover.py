@@ -79,6 +79,17 @@ def test_the_mail_is_a_handover(story):
     assert body.count("Lower the learning rate or clip gradients") == 1
 
 
+def test_the_run_of_the_mail_is_shown_by_itself(story):
+    code, out, err = run_cli("status", story["run"], "--from", story["journal"], "-o", "json")
+    assert code == 0, out + err
+    seen = json.loads(out)
+    (run,), (stop,) = seen["runs"], seen["stops"]
+    assert (run["run"], run["job"], run["state"]) == (story["run"], "digits", "stopped_by_rule")
+    assert (stop["run"], stop["checkpoint"]["path"]) == (story["run"], str(story["checkpoint"])) and seen["issues"] == []
+    code, out, err = run_cli("status", story["run"][:8], "--from", story["journal"])
+    assert code == 0 and re.search(r"runs\n +JOB +RUN .*\n +digits ", out) and str(story["checkpoint"]) in out, out + err
+
+
 def test_the_commands_of_the_mail_can_be_pasted(story):
     lines = [line.strip() for line in story["mails"][0]["body"].splitlines() if line.strip().startswith("tocsin ")]
     assert len(lines) == 3

@@ -75,11 +75,11 @@ class ConnectProxy:
                                "Connection: close\r\n\r\n".encode())
                 return
             if method == "CONNECT":
-                host, _, port = target.rpartition(":")
+                port = target.rpartition(":")[2]
                 first = b""
             else:
                 parts = urllib.parse.urlsplit(target)
-                host, port = parts.hostname, parts.port or 80
+                port = parts.port or 80
                 kept = [line for line in lines[1:] if not line.lower().startswith(("proxy-", "connection:"))]
                 first = "\r\n".join([f"{method} {parts.path or '/'} HTTP/1.1", *kept, "Connection: close", "", ""]).encode("latin-1")
             # Every name is this machine: what it resolves to is the proxy's business.

@@ -17,7 +17,7 @@ Next
   tocsin issues show iss_1 --from /data
   tocsin status r --from /data
 
--- 
+--\x20
 Sent by Tocsin
 """
 

@@ -56,8 +56,7 @@ TEST(ReportEscape, LeavesNothingThatAPageWouldRead) {
   EXPECT_EQ(escaped("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
   EXPECT_EQ(escaped("a\xE2\x80\xAE"
                     "b\xE2\x81\xA7"),
-            "a\xEF\xBF\xBD"
-            "b\xEF\xBF\xBD")
+            "a b ")
       << "what turns the direction of a text";
 }
 

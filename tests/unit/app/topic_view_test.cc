@@ -194,5 +194,23 @@ TEST(TopicView, WhereEveryRankRefusesAStopItIsRefusedAndSaysWhy) {
   EXPECT_FALSE(told.checkpoint);
 }
 
+TEST(TopicView, OnlyANewerCommandTakesARefusalBack) {
+  core::Command command;
+  command.command_id = "cmd_1";
+  command.reason.summary = "it exploded";
+  core::StopCourse stop;
+  note(stop, command);
+  core::Ack refused = answer_to_stop("refused", 1);
+  refused.reason = "unsupported";
+  note(stop, refused);
+  note(stop, command);  // read again
+  EXPECT_EQ(stop.told.state, "refused");
+  EXPECT_EQ(stop.told.reason, "unsupported");
+  command.revision = 2;
+  note(stop, command);
+  EXPECT_EQ(stop.told.state, "requested");
+  EXPECT_EQ(stop.told.reason, "it exploded");
+}
+
 }  // namespace
 }  // namespace tocsin::app

@@ -12,6 +12,7 @@
 
 #include "core/command.h"
 #include "core/issue.h"
+#include "core/limits.h"
 #include "core/notification.h"
 
 namespace tocsin::ingest::any {
@@ -119,7 +120,10 @@ inline core::Labels labels() {
     if (below(3) == 0) out.set(known, "l" + text());
   }
   if (below(3) == 0) out.set("severity", one_of<const char*>({"info", "critical", "page"}));
-  for (const auto& [key, text] : text_pairs()) out.set(key, text);
+  for (auto [key, text] : text_pairs()) {
+    core::bound_name(key);  // as events have it: without control characters
+    out.set(key, text);
+  }
   return out;
 }
 

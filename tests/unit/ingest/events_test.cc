@@ -309,10 +309,9 @@ TEST(BadEvent, TheEnvelopeIsCheckedFirst) {
 
 TEST(EventLimit, TooManyOrTooLongLabelsRefuseTheEvent) {
   const auto with = [](const core::Labels& labels) {
-    core::Issue issue;
-    issue.event_id = "iss_1";
-    issue.labels = labels;
-    return refusal(encode_issue(issue));
+    json given = json::object();
+    for (const auto& [name, value] : labels.entries()) given[name] = value;
+    return refusal(foreign(json{{"status", "firing"}, {"labels", given}}.dump()));
   };
   core::Labels many{{"rule", "r"}, {"severity", "info"}};
   for (int i = 0; i < 62; ++i) many.set("l" + std::to_string(i), "v");
@@ -323,6 +322,30 @@ TEST(EventLimit, TooManyOrTooLongLabelsRefuseTheEvent) {
   EXPECT_THAT(with({{std::string(257, 'n'), "v"}}), HasSubstr("a name of 257 bytes"));
   EXPECT_EQ(with({{"n", std::string(4096, 'v')}}), "accepted");
   EXPECT_THAT(with({{"n", std::string(4097, 'v')}}), HasSubstr("labels.n: 4097 bytes"));
+}
+
+TEST(EventLimit, OurOwnLabelsAreMadeToFitBeforeTheyAreSent) {
+  const auto sent = [](const core::Labels& labels) {
+    core::Issue issue;
+    issue.event_id = "iss_1";
+    issue.labels = labels;
+    return issue_of(encode_issue(issue)).labels;
+  };
+  core::Labels many{{"rule", "r"}, {"severity", "info"}};
+  for (int i = 0; i < 62; ++i) many.set("l" + std::to_string(i), "v");
+  EXPECT_EQ(sent(many), many);
+  many.set("a_first_one", "v");
+  const core::Labels cut = sent(many);
+  EXPECT_EQ(cut.entries().size(), 64U);
+  EXPECT_EQ(cut.get("labels_left_out"), "2");
+  EXPECT_EQ(cut.get("rule") + cut.get("severity") + cut.get("a_first_one"), "rinfov");
+  const core::Labels name = sent({{std::string(257, 'n'), "v"}});
+  EXPECT_EQ(name.entries().begin()->first.size(), 256U);
+  EXPECT_THAT(name.entries().begin()->first, HasSubstr("n\xE2\x80\xA6#"));
+  EXPECT_EQ(sent({{"n", std::string(4097, 'v')}}).get("n").size(), 4096U);
+  EXPECT_EQ(sent({{"a\nb", "c\nd"}}), (core::Labels{{"a\xEF\xBF\xBD"
+                                                     "b",
+                                                     "c\nd"}}));
 }
 
 TEST(EventLimit, LongAnnotationsAreCutBetweenCharacters) {

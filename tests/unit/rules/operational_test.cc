@@ -128,6 +128,31 @@ TEST(Operational, OutcomesAreToldAsTheyAre) {
             "completed 0");
 }
 
+TEST(Operational, WhoseHookWasClosedBeforeItEndedIsToldWithItsCodeOnceThatIsSeen) {
+  const auto after = [](const std::string& word, const std::string& death) {
+    RuleHarness rule = RuleHarness::of("exploding_tensor");
+    FakeWorker worker;
+    FakeWorker agent = agent_of(worker);
+    rule.feed(worker.start());
+    OwnedFrame end = worker.end();
+    end.body = R"({"event":"end",)" + word + "}";
+    end.header.body_length = static_cast<std::uint32_t>(end.body.size());
+    rule.feed(end);
+    rule.feed(died(agent, worker, death)).feed(died(agent, worker, death));
+    EXPECT_TRUE(issues_of(rule.firing(), "job_failed").empty());
+    return ends(rule);
+  };
+  const auto stopped = after(R"("outcome":"stopped_by_rule")", R"("exit_code":77)");
+  ASSERT_EQ(stopped.size(), 2U) << "and once only";
+  EXPECT_EQ(stopped[0].exit_code, std::nullopt);
+  EXPECT_EQ(stopped[1].outcome, "stopped_by_rule");
+  EXPECT_EQ(stopped[1].exit_code, 77);
+  EXPECT_EQ(stopped[1].ended_at, stopped[0].ended_at);
+  EXPECT_EQ(after(R"("outcome":"completed")", R"("exit_code":0)").size(), 1U) << "no news";
+  EXPECT_EQ(after(R"("outcome":"stopped_by_rule")", R"("exit_code":null)").size(), 1U);
+  EXPECT_EQ(after(R"("outcome":"stopped_by_rule","exit_code":77)", R"("exit_code":1)").size(), 1U);
+}
+
 TEST(Operational, AProcessThatWeEndedHasNotFailed) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;

@@ -79,7 +79,8 @@ inline std::string text(const Event& event) {
     return issue->event_id + " #" + std::to_string(issue->sequence) + " " + issue->rule + " " +
            std::string(core::to_string(issue->status)) + " " + issue->summary + " x" +
            std::to_string(issue->evidence.occurrences) + " since " +
-           core::to_rfc3339(issue->starts_at) + causes;
+           core::to_rfc3339(issue->starts_at) + causes +
+           (issue->ending ? " ended: " + issue->ending->summary : "");
   }
   if (const auto* job = std::get_if<core::JobEvent>(&event)) {
     return std::string(core::to_string(job->phase)) + std::to_string(job->number) + job->outcome;

@@ -10,6 +10,7 @@ namespace tocsin::app {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<std::string> names(const ChosenRules& chosen) {
   std::vector<std::string> out;
@@ -51,8 +52,11 @@ TEST(ChosenRules, WhatIsWrongInATextIsToldAtItsPlace) {
   const auto refused =
       rules_by_text(R"({"rules": [{"use": "overfit", "with": {"patience": "x"}}], "ruls": []})");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("patience"));
-  EXPECT_THAT(refused.error().message, HasSubstr("ruls"));
+  EXPECT_THAT(refused.error().message, HasSubstr("rules:1:52: error: patience"));
+  EXPECT_THAT(refused.error().message, Not(HasSubstr("ruls"))) << "other sections do not judge";
+  const auto misspelt = rules_by_text(R"({"ruls": [{"use": "overfit"}]})");
+  ASSERT_FALSE(misspelt);
+  EXPECT_THAT(misspelt.error().message, HasSubstr("has no rules"));
   EXPECT_FALSE(rules_by_text("{}"));
 }
 
