@@ -8,7 +8,6 @@
 #include "core/identity.h"
 #include "core/json.h"
 #include "rules/run/rosters.h"
-#include "rules/state/stored_rules.h"
 
 namespace tocsin::rules {
 namespace {
