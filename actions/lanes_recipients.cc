@@ -7,7 +7,6 @@
 
 namespace tocsin::actions {
 
-using core::DeliveryState;
 using core::OutcomeClass;
 using core::WallTime;
 
