@@ -59,7 +59,7 @@ bool MqttFlights::settled(Ticket ticket) const {
 }
 
 MqttFlights::Flight MqttFlights::take(Ticket ticket) {
-  return std::move(flights_.extract(ticket).mapped());
+  return flights_.extract(ticket).mapped();
 }
 
 void MqttFlights::abandon(Ticket ticket) {
