@@ -11,6 +11,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
+from tocsin.adapters.torch_left_out import LeftOut
 
 
 def train(out, bad_from, steps=120, losses_per_update=1, clear="before", pause=0.0, bad=float("nan")):
@@ -61,3 +62,31 @@ def test_gradients_that_are_cleared_at_once_are_seen_too(out):
                          ids=["healthy", "ten overflows", "an overflow of many micro-batches", "micro-batches"])
 def test_a_few_overflows_and_many_micro_batches_are_no_finding(out, more):
     assert train(out, **more) == []
+
+
+class Watched:
+    """An adapter whose gradients an overflow has left as they are."""
+
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 1)
+        self.net.weight.grad = torch.full((1, 2), float("inf"))
+
+    def parts(self):
+        return self.net, object()
+
+    def named_parameters(self):
+        return list(self.net.named_parameters())
+
+    def adapters(self):
+        return [self]
+
+
+@pytest.mark.parametrize("mode, count, told", [("train", 40, True), ("train", 15, False), ("eval", 400, False), ("predict", 400, False)])
+def test_values_of_an_evaluation_are_no_updates_that_were_left_out(mode, count, told):
+    counters = {"mode": mode, "global_step": 50, "scalars_total": 50 + count, "scalars_since_step": count}
+    looks = LeftOut(Watched())
+    found = looks.look(counters)
+    assert (found is not None) is told
+    assert looks.look(counters) is None or not told  # once
+    if told:
+        assert found["names"] == ["weight"] and found["count"] == count

@@ -25,7 +25,7 @@ class LeftOut:
 
     def look(self, counters: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         """A finding (docs/wire.md, ``preflight``), once; else None. ``counters``: of the library."""
-        if self._told:
+        if self._told or counters.get("mode") != "train":  # an evaluation logs without updates, and gradients of an overflow stay
             return None
         steps, count = int(counters.get("global_step", 0)), int(counters.get("scalars_since_step", 0))
         usual = (int(counters.get("scalars_total", 0)) - count) / steps if steps > 0 else 1.0
