@@ -24,7 +24,7 @@ constexpr Names<Dtype, 19> kDtypes{{
     {Dtype::text, "text"},
 }};
 
-constexpr Names<Role, 17> kRoles{{
+constexpr Names<Role, 18> kRoles{{
     {Role::other, "other"},
     {Role::weight, "weight"},
     {Role::bias, "bias"},
@@ -42,6 +42,7 @@ constexpr Names<Role, 17> kRoles{{
     {Role::shap, "shap"},
     {Role::tree, "tree"},
     {Role::hyperparameter, "hyperparameter"},
+    {Role::ledger, "ledger"},
 }};
 
 constexpr Names<Severity, 4> kSeverities{{{Severity::info, "info"},

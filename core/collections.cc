@@ -89,6 +89,11 @@ std::span<const Collection> builtin_collections() {
        .holds = "the tree built in this round",
        .roles = {tree},
        .include = "^trees/"},
+      {.id = 19,
+       .name = "ledger",
+       .holds = "what each loss call says of its task",
+       .roles = {ledger},
+       .include = "^ledger/"},
   };
   return kTable;
 }

@@ -32,7 +32,7 @@ struct Words<Role> {
                                   Role::input,          Role::output,        Role::activation_in,
                                   Role::activation_out, Role::optimizer,     Role::label,
                                   Role::prediction,     Role::importance,    Role::shap,
-                                  Role::tree,           Role::hyperparameter};
+                                  Role::tree,           Role::hyperparameter,  Role::ledger};
 };
 template <>
 struct Words<IssueStatus> {

@@ -28,7 +28,7 @@ DTYPES = {"unknown": 0, "f32": 1, "f64": 2, "f16": 3, "bf16": 4, "f8_e4m3": 5, "
           "i32": 12, "i64": 13, "u8": 20, "u16": 21, "u32": 22, "u64": 23, "bool": 30, "c64": 31, "c128": 32, "text": 40}
 ROLES = {name: code for code, name in enumerate(
     ["other", "weight", "bias", "gradient", "loss", "metric", "input", "output", "activation_in", "activation_out",
-     "optimizer", "label", "prediction", "importance", "shap", "tree", "hyperparameter"])}
+     "optimizer", "label", "prediction", "importance", "shap", "tree", "hyperparameter", "ledger"])}
 
 # Columns of each kind: (name, struct code); Q = u64, q = i64, d = f64. All are 8 bytes wide.
 COLUMNS = {

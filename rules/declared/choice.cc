@@ -29,7 +29,7 @@ std::vector<std::string> values_of(std::string_view label) {
   for (int code = 0; code < 64; ++code) {
     std::string_view text;
     if (label == "mode" && code < 4) text = core::to_string(static_cast<core::Mode>(code));
-    if (label == "role" && code <= 16) text = core::to_string(static_cast<core::Role>(code));
+    if (label == "role" && code <= 17) text = core::to_string(static_cast<core::Role>(code));
     if (label == "dtype") {
       text = core::to_string(static_cast<core::Dtype>(code));
       if (!core::dtype_from(text)) text = {};

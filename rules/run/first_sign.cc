@@ -20,6 +20,7 @@ Stage stage_in_step(core::Role role) {
     case prediction:
       return kForward;
     case loss:
+    case ledger:
       return kLoss;
     case gradient:
       return kBackward;

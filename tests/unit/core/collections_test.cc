@@ -27,7 +27,7 @@ TEST(Collections, IdsAndNamesAreUniqueAndIdsDoNotMove) {
 }
 
 TEST(Collections, EveryRoleBelongsSomewhereAndTellsItsCollection) {
-  for (int code = 1; code <= static_cast<int>(Role::hyperparameter); ++code) {
+  for (int code = 1; code <= static_cast<int>(Role::ledger); ++code) {
     const Collection* found = collection_of(static_cast<Role>(code));
     EXPECT_NE(found, nullptr) << to_string(static_cast<Role>(code));
   }
