@@ -231,6 +231,8 @@ for rank in ranks: rank.start()
 for rank in ranks: rank.join()
 """, way, RANKS="2")
     one.wait_for("job_ended", outcome=outcome)
+    for rule in told:  # what a lost job is told of may follow its end
+        one.wait_for("issue_fired", rule=rule)
     assert {event["rule"] for event in one.all("issue_fired")} == told
     if way != "killed":
         assert sorted(telemetry.steps()) == sorted(2 * list(range(STEPS)))
