@@ -50,7 +50,7 @@ enum class Role : std::uint8_t {
   shap = 14,
   tree = 15,
   hyperparameter = 16,
-  ledger = 17,  // what a loss call says of its task (core/ledger.h)
+  ledger = 17,  // what a loss call says of its task (docs/ledger.md)
 };
 
 /// Ordered: info < warning < error < critical. No built-in rule starts above error.

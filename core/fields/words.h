@@ -27,12 +27,12 @@ struct Words<Dtype> {
 };
 template <>
 struct Words<Role> {
-  static constexpr Role kAll[] = {Role::other,          Role::weight,        Role::bias,
-                                  Role::gradient,       Role::loss,          Role::metric,
-                                  Role::input,          Role::output,        Role::activation_in,
-                                  Role::activation_out, Role::optimizer,     Role::label,
-                                  Role::prediction,     Role::importance,    Role::shap,
-                                  Role::tree,           Role::hyperparameter,  Role::ledger};
+  static constexpr Role kAll[] = {Role::other,          Role::weight,         Role::bias,
+                                  Role::gradient,       Role::loss,           Role::metric,
+                                  Role::input,          Role::output,         Role::activation_in,
+                                  Role::activation_out, Role::optimizer,      Role::label,
+                                  Role::prediction,     Role::importance,     Role::shap,
+                                  Role::tree,           Role::hyperparameter, Role::ledger};
 };
 template <>
 struct Words<IssueStatus> {
