@@ -14,13 +14,13 @@ constexpr std::uint64_t kNoValue = 0;  // name of what stands for an ended step 
 
 bool by_passes(core::Mode mode) { return mode == core::Mode::eval; }
 
-// Place of a value in the order of training. What a worker evaluates stands behind the last train
-// step it has ended; workers that skip an evaluation do not disturb that.
+// Place of a value in the order of training. What a worker evaluates stands behind the last step of
+// training that it has ended; workers that skip an evaluation do not disturb that.
 auto order(const PendingScalar& item) {
   const bool train = item.mode == core::Mode::train;
   const std::int64_t behind = train ? item.step : item.after_train;
-  return std::make_tuple(behind, train ? 0 : 1, item.mode, train ? 0U : item.pass, item.step,
-                         item.name);
+  return std::make_tuple(behind, train ? 0 : 1, item.mode, by_passes(item.mode) ? item.pass : 0U,
+                         item.step, item.name);
 }
 
 bool same_group(const PendingScalar& a, const PendingScalar& b) {
@@ -35,15 +35,21 @@ bool picks(const Common& common, core::Mode mode) {
          (by_passes(mode) && (common.start_step > 0 || common.end_step.has_value()));
 }
 
-// `by`: closed steps per mode, the oldest open pass, everything, trains (Run::released_at).
+// Whose steps are those of training, as Run::released_at says it.
+enum Training : std::int64_t { kNobody, kModeTrain, kModeGlobal };
+
+// `by`: closed steps per mode, the oldest open pass, everything, Training (Run::released_at).
 bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>& by) {
-  const bool trains = by[6] != 0;
-  const std::int64_t trained = by[at(core::Mode::train)];
   if (by[5] != 0) return true;
-  if (item.mode == core::Mode::train) return item.step <= trained;
-  // A pass is over when everybody has ended a later train step: nobody can still add to it.
-  if (by_passes(item.mode)) return trains ? trained > item.after_train : item.pass < by[4];
-  return item.step <= by[at(item.mode)] && (!trains || trained >= item.after_train);
+  const bool trains = by[6] != kNobody;
+  const core::Mode training = by[6] == kModeGlobal ? core::Mode::global : core::Mode::train;
+  const std::int64_t trained = by[at(training)];
+  const std::int64_t behind = by[6] == kModeGlobal ? item.after_global : item.after_train;
+  if (item.mode == training) return item.step <= trained;
+  // A pass is over when everybody has ended a later step of training, or evaluates a later one:
+  // nobody can still add to it.
+  if (by_passes(item.mode)) return (trains && trained > behind) || item.pass < by[4];
+  return item.step <= by[at(item.mode)] && (!trains || trained >= behind);
 }
 
 }  // namespace
@@ -58,8 +64,8 @@ void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& head
   }
   const Worker& from = run.workers[worker];
   run.steps.pending.push_back({header.mode, header.pass, step, global_step, time,
-                               from.mark[at(core::Mode::train)], name, value, ctx_.ref.offset,
-                               worker, role});
+                               from.mark[at(core::Mode::train)], from.mark[at(core::Mode::global)],
+                               name, value, ctx_.ref.offset, worker, role});
   run.steps.release_due =
       run.steps.release_due || ready(run.steps.pending.back(), run.steps.released_at);
   if (run.steps.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
@@ -76,8 +82,18 @@ void StepBook::ended(Run& run, std::uint32_t worker, const core::FrameHeader& he
   const auto [place, fresh] = run.steps.passes.try_emplace(PassKey{worker, header.pass, after});
   PendingScalar& mark = place->second;
   if (fresh) {
-    mark = {header.mode, header.pass,     step,   global_step,      time, after, kNoValue,
-            0,           ctx_.ref.offset, worker, core::Role::other};
+    mark = {header.mode,
+            header.pass,
+            step,
+            global_step,
+            time,
+            after,
+            run.workers[worker].mark[at(core::Mode::global)],
+            kNoValue,
+            0,
+            ctx_.ref.offset,
+            worker,
+            core::Role::other};
     run.steps.release_due = run.steps.release_due || ready(mark, run.steps.released_at);
   }
   mark.step = std::max(mark.step, step);
@@ -119,11 +135,22 @@ void StepBook::advance_modes(Run& run, bool everything) {
     run.steps.partial.clear();
     return;
   }
+  // A run without mode train trains in mode global, if in any.
+  const Training training = trains                                           ? kModeTrain
+                            : clock.newest(at(core::Mode::global)) != kNever ? kModeGlobal
+                                                                             : kNobody;
+  constexpr std::size_t kEval = at(core::Mode::eval);
+  const bool by_pass =
+      training == kNobody || (training == kModeGlobal && joined && clock.everyone(kEval));
   // Readiness depends on nothing else: as long as this stands, only new values_ can be ready.
-  const std::int64_t pass = trains ? 0 : clock.open_pass(at(core::Mode::eval));
-  const std::array<std::int64_t, kModes + 3> by{
-      run.steps.closed[0], run.steps.closed[1], run.steps.closed[2], run.steps.closed[3], pass,
-      all ? 1 : 0,         trains ? 1 : 0};
+  const std::int64_t pass = by_pass ? clock.open_pass(kEval) : 0;
+  const std::array<std::int64_t, kModes + 3> by{run.steps.closed[0],
+                                                run.steps.closed[1],
+                                                run.steps.closed[2],
+                                                run.steps.closed[3],
+                                                pass,
+                                                all ? 1 : 0,
+                                                training};
   if (by == run.steps.released_at && !run.steps.release_due) return;
   run.steps.released_at = by;
   run.steps.release_due = false;
@@ -146,7 +173,13 @@ void StepBook::advance_modes(Run& run, bool everything) {
     items.push_back(one->second);
     one = run.steps.passes.erase(one);
   }
-  if (!items.empty()) release(run, items);
+  if (items.empty()) return;
+  if (training == kModeGlobal) {
+    for (PendingScalar& item : items) {
+      item.after_train = item.mode == core::Mode::global ? item.step : item.after_global;
+    }
+  }
+  release(run, items);
 }
 
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with

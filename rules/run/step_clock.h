@@ -63,6 +63,10 @@ class StepClock {
     return marks_[mode].least();
   }
   [[nodiscard]] bool waiting(std::size_t mode) const noexcept { return active_[mode] > 0; }
+  /// All that take part in anything take part in this mode.
+  [[nodiscard]] bool everyone(std::size_t mode) const noexcept {
+    return takers_ > 0 && active_[mode] == takers_;
+  }
   /// Newest step with data of anybody; kNever when there is none.
   [[nodiscard]] std::int64_t newest(std::size_t mode) const noexcept {
     return ~newest_[mode].least();

@@ -20,7 +20,8 @@ struct PendingScalar {
   std::int64_t step = 0;
   std::int64_t global_step = 0;
   std::int64_t time = 0;
-  std::int64_t after_train = kNever;  // the worker's last ended train step
+  std::int64_t after_train = kNever;   // the worker's last ended train step
+  std::int64_t after_global = kNever;  // and that of mode global
   std::uint64_t name = 0;
   double value = 0;
   std::int64_t offset = 0;

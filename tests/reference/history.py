@@ -180,10 +180,11 @@ class History:
             point.global_step = max(point.global_step, global_step)
         ordered = sorted(found.values(), key=lambda point: (point.global_step, point.mode, point.step))
         newest = -1
+        training = "train" if any(point.mode == "train" for point in ordered) else "global"
         for point in ordered:
             for by_rank in point.values.values():
                 by_rank.sort(key=lambda pair: pair[0])
-            if point.mode == "train":
+            if point.mode == training:
                 newest = point.step
             point.train_step = newest
         return ordered

@@ -102,13 +102,6 @@ def original(p, history):
     trained = set()
     for points in history.passes():
         first, sets = points[0], [sets_of(p, history, point) for point in points]
-        if first.mode == "global":
-            [(training, others)] = sets
-            of_metric = {base(name): number for name, number in training.items()}
-            for name, number in others.items():
-                if base(name) in of_metric and not grows(history, name):
-                    strikes.point(name, first.step, first.step, gap(number, of_metric[base(name)]))
-            continue
         since += [training for training, _ in sets if training]
         trained |= {base(name) for training, _ in sets for name in training}
         names = {name for _, others in sets for name in others}
@@ -120,6 +113,13 @@ def original(p, history):
         if since:
             last[MEAN] = finite_mean([finite_mean(step.values()) for step in since])
         since = []
+        if first.mode == "global":
+            [(training, others)] = sets
+            of_metric = {base(name): number for name, number in training.items()}
+            for name, number in others.items():
+                if base(name) in of_metric and not grows(history, name):
+                    strikes.point(name, first.step, first.step, gap(number, of_metric[base(name)]))
+            continue
         paired = sorted(name for name in names if base(name) in trained)
         for name in paired:
             if not grows(history, name):
