@@ -5,7 +5,8 @@
 // Window  since the start of the attempt, O(1) state per series.
 // Fires   preset original: no training loss below its best − delta for patience_train values, and
 //         no evaluation below its best − delta for patience_validation points (require: any = one
-//         of them). Evaluated at every new value.
+//         of them). Evaluated at every new value. Names pair up; where none does, the means over
+//         the losses of each step are a pair.
 //         preset tocsin: the evaluation lies ratio_threshold (5 %) and noise_factor deviations of a
 //         single evaluation above its own best for patience_validation (2) points in a row, and the
 //         best lies at least `behind` (10 %) of the run back.
@@ -14,12 +15,14 @@
 // Source  Amazon SageMaker Debugger, Overtraining; docs/rules/overtraining.md. A noisy training
 //         loss stalls for five points in nearly every run: hence the other condition of our own.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
 #include "rules/builtin/evaluation_curve.h"
 #include "rules/builtin/metric_name.h"
+#include "rules/builtin/pass_values.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -30,7 +33,9 @@ struct Overtraining {
   static constexpr std::span<const std::string_view> kKinds{};
   static constexpr std::uint8_t kTraining = 0xFE;  // marks the memory of a metric's training side
   static constexpr std::uint8_t kJoined = 0xFF;
-  static constexpr std::size_t kSets = 8;  // evaluation sets that a metric may have
+  static constexpr std::size_t kSets = 8;    // evaluation sets that a metric may have
+  static constexpr std::uint64_t kMean = 0;  // name of the mean over all losses of a step
+  enum class Shown { each, mean };           // what evaluations are judged as
 
   struct Config {
     bool original = false;
@@ -77,6 +82,19 @@ struct Overtraining {
     std::array<std::uint64_t, kSets> sets{};  // names of the evaluations that go with it
     std::uint32_t known = 0;
     Gap<4> gap{};
+  };
+  struct FiniteMean {
+    double sum = 0;
+    std::uint32_t finite = 0;
+    std::uint32_t terms = 0;
+
+    void add(double term) {
+      ++terms;
+      if (!std::isfinite(term)) return;
+      sum += term;
+      ++finite;
+    }
+    [[nodiscard]] double value() const { return finite == 0 ? std::nan("") : sum / finite; }
   };
   /// One evaluation; its name is kept for the steps that bring a training value only.
   struct State {
@@ -142,38 +160,38 @@ struct Overtraining {
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
     if (!cfg.original) return compare(cfg, memory, all, point, report);
+    FiniteMean mean;
     for (const ReadSeries& one : all) {
       if (!one.trains || !concerns(cfg, one, point.mode)) continue;
-      if (auto* training = memory.of<Training>({one.name.metric, kTraining})) {
-        training->side.take(point.step, one.value->finite, cfg.delta);
-      }
+      train(cfg, memory, one.name.metric, point, one.value->finite);
+      mean.add(one.value->finite);
     }
-    for (const ReadSeries& one : all) {
-      if (evaluates(cfg, one, point.mode)) validate(cfg, memory, one, point);
-    }
+    if (mean.terms > 0) train(cfg, memory, kMean, point, mean.value());
+    const Shown shown = validate(cfg, memory, all, point);
     // Each pair of which a side has a new value, once.
     for (const ReadSeries& one : all) {
       if (one.trains && concerns(cfg, one, point.mode)) {
         judge_training(cfg, memory, one, point, report);
-      } else if (evaluates(cfg, one, point.mode)) {
+      } else if (shown == Shown::each && evaluates(cfg, one, point.mode)) {
         const State* state = memory.of<State>({one.value->name, kJoined});
         const bool trained = state != nullptr && trained_here(state->metric, all);
         if (state != nullptr && !trained)
           judge(cfg, memory, *state, one.value->name, point, report);
       }
     }
+    if (mean.terms > 0 || shown == Shown::mean) judge_mean(cfg, memory, point, report);
   }
 
   static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(pass, cfg.train_set);
     if (!cfg.original) return compare(cfg, memory, all, pass, report);
+    const Shown shown = validate(cfg, memory, all, pass);
+    if (shown == Shown::mean) return judge_mean(cfg, memory, pass, report);
     for (const ReadSeries& one : all) {
-      if (!evaluates(cfg, one, pass.mode)) continue;
-      validate(cfg, memory, one, pass);
-      if (const State* state = memory.of<State>({one.value->name, kJoined})) {
-        judge(cfg, memory, *state, one.value->name, pass, report);
-      }
+      const State* state =
+          evaluates(cfg, one, pass.mode) ? memory.of<State>({one.value->name, kJoined}) : nullptr;
+      if (state != nullptr) judge(cfg, memory, *state, one.value->name, pass, report);
     }
   }
 
@@ -184,6 +202,65 @@ struct Overtraining {
     return std::any_of(all.begin(), all.end(), [&](const ReadSeries& one) {
       return one.trains && one.name.metric == metric;
     });
+  }
+
+  static void train(const Config& cfg, SeriesMemory& memory, std::uint64_t metric,
+                    const StepPoint& point, double loss) {
+    auto* training = memory.of<Training>({metric, kTraining});
+    if (training != nullptr) training->side.take(point.step, loss, cfg.delta);
+  }
+
+  // What the evaluations of a point come to: each belongs to the training of its name, and those whose
+  // training has another name are left out beside it; where no name is trained, the mean over losses
+  // belongs to the mean of training. Where nobody trains, each stands for itself.
+  static Shown validate(const Config& cfg, SeriesMemory& memory, const std::vector<ReadSeries>& all,
+                        const StepPoint& point) {
+    bool paired = point.mode == core::Mode::global;
+    for (const ReadSeries& one : all) {
+      paired = paired || (evaluates(cfg, one, point.mode) && is_trained(memory, one.name.metric));
+    }
+    const bool trains = point.mode != core::Mode::global && is_trained(memory, kMean);
+    bool any = false;
+    for (const ReadSeries& one : all) {
+      if (!evaluates(cfg, one, point.mode)) continue;
+      any = true;
+      if (!trains || is_trained(memory, one.name.metric)) validate(cfg, memory, one, point);
+    }
+    if (!any || paired || !trains) return Shown::each;
+    if (State* state = memory.of<State>({kMean, kJoined})) {
+      state->side.take(point.step, mean_of(cfg, all, point), cfg.delta);
+      state->set_name("losses");
+      state->metric = kMean;
+    }
+    return Shown::mean;
+  }
+
+  // Of a pass, over the losses of each step first.
+  static double mean_of(const Config& cfg, const std::vector<ReadSeries>& all,
+                        const StepPoint& point) {
+    if (!point.pass.empty()) {
+      return mean_of_steps(point.pass, [&](const PassValue& value) {
+        return std::any_of(all.begin(), all.end(), [&](const ReadSeries& one) {
+          return one.value->name == value.name && evaluates(cfg, one, point.mode);
+        });
+      });
+    }
+    FiniteMean mean;
+    for (const ReadSeries& one : all) {
+      if (evaluates(cfg, one, point.mode)) mean.add(one.value->finite);
+    }
+    return mean.value();
+  }
+
+  static bool is_trained(SeriesMemory& memory, std::uint64_t metric) {
+    const auto* training = memory.of<Training>({metric, kTraining});
+    return training != nullptr && training->side.seen > 0;
+  }
+
+  static void judge_mean(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
+                         SeriesReport& report) {
+    const State* state = memory.of<State>({kMean, kJoined});
+    if (state != nullptr && state->side.seen > 0) judge(cfg, memory, *state, kMean, point, report);
   }
 
   static void validate(const Config& cfg, SeriesMemory& memory, const ReadSeries& one,
@@ -207,7 +284,8 @@ struct Overtraining {
         judge(cfg, memory, *state, training->sets[i], point, report);
       }
     }
-    if (training->known > 0) return;
+    const State* mean = memory.of<State>({kMean, kJoined});
+    if (training->known > 0 || (mean != nullptr && mean->side.seen > 0)) return;
     const Side nothing;
     const Verdict verdict = stalled(cfg, training->side, nothing);
     const auto why = [&](const Subject& subject, unsigned) {
@@ -219,7 +297,7 @@ struct Overtraining {
   static void judge(const Config& cfg, SeriesMemory& memory, const State& state, std::uint64_t name,
                     const StepPoint& point, SeriesReport& report) {
     const auto* training = memory.of<Training>({state.metric, kTraining});
-    if (training == nullptr) return;
+    if (training == nullptr || state.side.seen == 0) return;  // it was left out so far
     const Verdict verdict = stalled(cfg, training->side, state.side);
     const auto why = [&](const Subject& subject, unsigned) {
       return explain_original(cfg, training->side, state.side, subject);
@@ -344,7 +422,7 @@ RuleDescriptor overtraining() {
               "tenth of the run behind that best; original counts values without an improvement of "
               "an absolute delta, which small losses never make.",
           .severity = core::Severity::info,
-          .version = "4",
+          .version = "5",
           .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<Overtraining>};
 }

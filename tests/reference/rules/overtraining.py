@@ -41,32 +41,48 @@ def judge(p, training, validation):
 
 
 def original(p, history):
+    """Names pair up, as 2.4 says; where none of a point does, the mean over its losses goes with the mean of training."""
     out, training, validation = [], {}, {}
     names = {}  # evaluated name -> its metric
     trained = {}  # metric -> the name it is trained under
     for points in history.passes():
         sets = [overfit.sets_of({**p, "start_step": 0}, history, point) for point in points]
+        steps = [tuple({name: number for name, number in side.items() if not overfit.grows(history, name)} for side in step)
+                 for step in sets]
         fresh = set()
-        for one, _ in sets:
+        for one, _ in steps:
             for name, number in one.items():
-                if not overfit.grows(history, name):
-                    training.setdefault(overfit.base(name), Series(p["delta"])).add(number)
-                    fresh.add(overfit.base(name))
-                    trained[overfit.base(name)] = name
-        for name in sorted({name for _, others in sets for name in others}):
-            if not overfit.grows(history, name):
-                names[name] = overfit.base(name)
-                number = overfit.finite_mean([others[name] for _, others in sets if name in others])
-                validation.setdefault(name, Series(p["delta"])).add(number)
-                fresh.add(name)
+                training.setdefault(overfit.base(name), Series(p["delta"])).add(number)
+                fresh.add(overfit.base(name))
+                trained[overfit.base(name)] = name
+            if one:
+                training.setdefault(overfit.MEAN, Series(p["delta"])).add(overfit.finite_mean(one.values()))
+                fresh.add(overfit.MEAN)
+        evaluated = sorted({name for _, others in steps for name in others})
+        paired = points[0].mode == "global" or any(overfit.base(name) in training for name in evaluated)
+        if evaluated and not paired and overfit.MEAN in training:
+            mean = overfit.finite_mean([overfit.finite_mean(others.values()) for _, others in steps if others])
+            validation.setdefault(overfit.MEAN, Series(p["delta"])).add(mean)
+            fresh.add(overfit.MEAN)
+            evaluated = []
+        elif points[0].mode != "global" and overfit.MEAN in training:
+            evaluated = [name for name in evaluated if overfit.base(name) in training]
+        for name in evaluated:
+            names[name] = overfit.base(name)
+            number = overfit.finite_mean([others[name] for _, others in steps if name in others])
+            validation.setdefault(name, Series(p["delta"])).add(number)
+            fresh.add(name)
         known = set(names.values())
-        for metric in sorted(fresh & set(training)):
-            if metric not in known:
+        alone = overfit.MEAN not in validation
+        for metric in sorted(fresh & set(training) - {overfit.MEAN}):
+            if metric not in known and alone:
                 out.append(unit(trained[metric], judge(p, training[metric], Series(0)), points[-1].step))
         for name, metric in sorted(names.items()):
             if name in fresh or metric in fresh:
                 outcome = judge(p, training.get(metric, Series(0)), validation[name])
                 out.append(unit(name, outcome, points[-1].step))
+        if not alone and overfit.MEAN in fresh:
+            out.append(unit(overfit.MEAN, judge(p, training[overfit.MEAN], validation[overfit.MEAN]), points[-1].step))
     return out
 
 

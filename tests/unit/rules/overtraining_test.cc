@@ -83,6 +83,32 @@ TEST(Overtraining, PairsSetsOfBoostingRounds) {
   EXPECT_EQ(rule.told[0].metric, "valid-rmse");
 }
 
+TEST(Overtraining, LossesWithoutAPartnerAreAveraged) {
+  SeriesBench rule("overtraining", "{patience_train: 2, patience_validation: 2}", "original");
+  const auto train = [&](std::int64_t step, double a, double b) {
+    return rule.step(Mode::train, step, {{"a_loss", a}, {"b_loss", b}});
+  };
+  const auto evaluate = [&](std::int64_t step, double c, double d) {
+    return rule.pass(step, {{"c_loss", c}, {"d_loss", d}});
+  };
+  train(0, 1, 3);
+  EXPECT_EQ(evaluate(0, 1, 2), "losses: ok");
+  EXPECT_EQ(train(1, 3, 1), "losses: ok");
+  EXPECT_EQ(evaluate(1, 0.5, 2.5), "losses: ok");
+  EXPECT_EQ(train(2, 2, 2), "losses: ok") << "one evaluation without an improvement so far";
+  EXPECT_EQ(evaluate(2, 0.25, 2.75), "losses: hit") << "c_loss falls, the mean does not";
+  EXPECT_EQ(evaluate(3, 0.25, 1.75), "losses: ok") << "the mean of 1 is an improvement";
+}
+
+TEST(Overtraining, BesideAPairALossWithoutAPartnerIsLeftOut) {
+  SeriesBench rule("overtraining", "{patience_train: 1, patience_validation: 1}", "original");
+  const std::vector<BenchValue> first{{"loss", 1}, {"extra_loss", 1}};
+  rule.step(Mode::train, 0, loss(1));
+  EXPECT_EQ(rule.pass(0, first), "loss: ok");
+  rule.step(Mode::train, 1, loss(1));
+  EXPECT_EQ(rule.pass(1, first), "loss: hit");
+}
+
 TEST(Overtraining, TheDefaultLooksAtTheEvaluationsOwnBest) {
   SeriesBench rule("overtraining");
   const std::vector<double> passes{1.0, 0.8, 0.6, 0.5, 0.526, 0.524};
