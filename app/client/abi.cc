@@ -153,7 +153,7 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
     info.type = static_cast<core::DictionaryType>(type);
     if (given != nullptr) {
       const tocsin_name_info known = known_part(given);
-      if (!known_dtype(known.dtype) || known.role > 16 || known.ndim > 64) {
+      if (!known_dtype(known.dtype) || known.role > 17 || known.ndim > 64) {
         return fail(TOCSIN_INVALID, "tocsin_name: unknown dtype or role, or too many dimensions");
       }
       info.dtype = static_cast<core::Dtype>(known.dtype);
