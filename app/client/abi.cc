@@ -172,7 +172,7 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
 
 int32_t tocsin_wanted(tocsin_client* handle, const char* name, size_t length, int32_t role) {
   return with(handle, [&](client::Client& self) -> std::int32_t {
-    if (name == nullptr || length == 0 || role > 16) {
+    if (name == nullptr || length == 0 || role > 17) {
       return fail(TOCSIN_INVALID, "tocsin_wanted: a name, and a role or -1");
     }
     std::optional<core::Role> stated;

@@ -83,7 +83,7 @@ void Announcer::tell_gaps() {
 }
 
 void Announcer::look_at_calls(core::Duration since) {
-  const auto found = cadence_.look(frames_.scalar_rows(), steps_.global_step(),
+  const auto found = cadence_.look(frames_.logged_scalars(), steps_.global_step(),
                                    std::chrono::duration<double>(since).count());
   if (found.kind.empty()) return;
   wrong_calls_ = found.kind;

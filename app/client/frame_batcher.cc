@@ -99,6 +99,7 @@ void FrameBatcher::add_scalar(const Name& name, double value) {
   waiting_.scalars.push_back({name.hash, steps_.step(), steps_.global_step(),
                               core::nanoseconds(clock_.now()), value,
                               core::meta::make(core::Dtype::f64, name.role)});
+  if (name.role == core::Role::ledger) ++ledger_scalars_;
   waits();
   if (!std::isfinite(value)) hurry();
 }
@@ -120,7 +121,7 @@ void FrameBatcher::add_step_end(Moment now, std::uint32_t micro_steps, bool opti
   waiting_.step_ends.push_back({steps_.step(), steps_.global_step(), began,
                                 std::max(now.wall, began), micro_steps,
                                 optimizer_skipped ? core::meta::kOptimizerSkipped : 0});
-  scalars_at_step_ = scalars();
+  logged_at_step_ = logged_scalars();
   waits();
   // Making frames is the sending thread's work, which looks every kPace; here only when it is held
   // up.

@@ -76,9 +76,15 @@ class FrameBatcher {
   [[nodiscard]] std::uint64_t scalars() const noexcept {
     return scalar_rows_ + waiting_.scalars.size();
   }
-  /// Scalars since the newest step ended, those that wait for their frame among them.
+  /// Those of them with the role `ledger`. The hook tells these unasked.
+  [[nodiscard]] std::uint64_t ledger_scalars() const noexcept { return ledger_scalars_; }
+  /// The others: what the loop logs.
+  [[nodiscard]] std::uint64_t logged_scalars() const noexcept {
+    return scalars() - ledger_scalars_;
+  }
+  /// Of what the loop logs, since the newest step ended.
   [[nodiscard]] std::uint64_t scalars_since_step() const noexcept {
-    return scalars() - scalars_at_step_;
+    return logged_scalars() - logged_at_step_;
   }
 
  private:
@@ -115,7 +121,8 @@ class FrameBatcher {
   std::uint64_t sequence_ = 1;
   std::uint64_t rows_ = 0;
   std::uint64_t scalar_rows_ = 0;
-  std::uint64_t scalars_at_step_ = 0;  // when the newest step ended
+  std::uint64_t ledger_scalars_ = 0;
+  std::uint64_t logged_at_step_ = 0;  // when the newest step ended
   std::uint64_t errors_ = 0;
   bool urgent_ = false;     // among the rows that wait is one that must be heard of soon
   bool published_ = false;  // a frame of the present step that is not control is on its way

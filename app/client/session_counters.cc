@@ -51,6 +51,7 @@ ValueMap Session::counters() const {
       {"sampled_steps_total", capture_.sampled_steps()},
       {"rows_total", frames_.rows()},
       {"scalars_total", frames_.scalars()},
+      {"ledger_scalars_total", frames_.ledger_scalars()},
       {"scalars_since_step", frames_.scalars_since_step()},
       {"frames_total", frames_.frames()},
       {"errors_total", frames_.errors()},

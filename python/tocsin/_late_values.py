@@ -38,6 +38,11 @@ class LateValues:
         else:
             self.queue.put(publish, after=ready)
 
+    def publish_known(self, scalar: int, value: float, quiet: bool) -> None:
+        """A number of the present step under an id of ``scalar()``, where nothing waits for a device. ``quiet``: nothing
+        else is captured at this step. Takes no clock back."""
+        self._client.scalar(scalar, value, quiet)
+
     def publish_copies(self, copies: List[Any], ready: Any, arrived: Callable[[], None]) -> None:
         """(id, tensor in host memory, flags) of the present step, once ``ready`` (None: at once) is done."""
 

@@ -330,6 +330,8 @@ class Hook(OriginalNames, ReadsBack, Steering):
         out["enabled"] = self.enabled
         if hasattr(self, "sink") and self.sink.device_counts.as_dict():
             out["device"] = self.sink.device_counts.as_dict()
+        if hasattr(self, "sink") and self.sink.ledger is not None:
+            out["ledger"] = self.sink.ledger.counts()
         if hasattr(self, "_alerts") and self._alerts.counts:
             out["alerts"] = dict(self._alerts.counts)
         out["hook_errors_total"] = dict(self.errors.counts)

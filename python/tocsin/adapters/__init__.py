@@ -14,10 +14,14 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     timed = sink.phases.wanted(phases)
     if "torch" not in sys.modules:
         return
+    from .torch_ledger import Ledger
     from .torch_waits import Waits
 
     if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
         Waits(sink, timed)
+    if sink.ledger is None:
+        with sink.guard("ledger"):
+            Ledger(sink)
     if model is None and optimizer is None and loss is None:
         return
     from .torch import TorchAdapter

@@ -28,7 +28,8 @@ class LeftOut:
         if self._told or counters.get("mode") != "train":  # an evaluation logs without updates, and gradients of an overflow stay
             return None
         steps, count = int(counters.get("global_step", 0)), int(counters.get("scalars_since_step", 0))
-        usual = (int(counters.get("scalars_total", 0)) - count) / steps if steps > 0 else 1.0
+        logged = int(counters.get("scalars_total", 0)) - int(counters.get("ledger_scalars_total", 0))
+        usual = (logged - count) / steps if steps > 0 else 1.0
         if count < max(LEAST, TIMES * usual):
             return None
         for adapter in self._sink.adapters():

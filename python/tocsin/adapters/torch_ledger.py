@@ -1,0 +1,222 @@
+"""The ledger of a PyTorch job: what its loss calls say of the task (docs/ledger.md), as scalars ``ledger/<call>/<field>``.
+
+One per hook. It is told of each call of a loss function (torch_ledger_functions.py), measures those that its budget
+allows on the spot, under no_grad, and publishes sums. No tensor of the call is kept, nothing random is drawn, and on a
+GPU nothing is waited for: the sums follow when the device is done.
+"""
+
+import sys
+import threading
+from time import perf_counter
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..sink import Sink
+from .torch_ledger_budget import Budget
+from .torch_ledger_calls import Arguments, Measured, measure, signature
+from .torch_ledger_functions import original, tell, tell_no_more
+from .torch_staging import Arrival, capturing
+from .torch_tracing import looking, on_whose_behalf
+
+MAX_CALLS = 8  # different ones of a run: functions, and shapes of outputs
+MAX_MEASURED = 64  # of one step
+_EVALUATIONS = ("eval", "predict")
+
+
+class Ledger:
+    """An adapter of its own: it needs neither a model nor an optimizer."""
+
+    def __init__(self, sink: Sink) -> None:
+        torch = sys.modules["torch"]
+        self.skip = 0  # calls of training that come before the next one which may be measured
+        self._sink = sink
+        self._budget, self._evaluation = Budget(), Budget()
+        self._calls: Dict[Tuple[str, Any], Optional["_Call"]] = {}
+        self._counts: Dict[str, int] = {}  # by function
+        self._left_out = 0  # calls of the ninth kind and on
+        self._not_finite = 0
+        self._step = -1  # of training, that is measured
+        self._in_step = self._per_step = 0  # calls
+        self._missed = 0  # calls that skip has passed over
+        self._busy = False
+        self._thread = threading.get_ident()
+        self._looked_at = looking()
+        self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
+        self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
+        sink.attach(self)
+        sink.ledger = self
+        tell(self)
+
+    def detach(self) -> None:
+        tell_no_more(self)
+        self._calls.clear()
+
+    def watches(self, model: Any, optimizer: Any) -> bool:
+        """It is nobody's."""
+        return False
+
+    def counts(self) -> Dict[str, Any]:
+        """For ``hook.stats()``."""
+        out = self._budget.as_dict()
+        out["calls"] += self._missed - self.skip
+        out["evaluation"] = self._evaluation.as_dict()
+        for name, count in (("left_out", self._left_out), ("not_finite", self._not_finite)):
+            if count:
+                out[name] = count
+        return out
+
+    # ---- told
+
+    def called(self, name: str, args: Any, kwargs: Any) -> None:
+        """A loss function was called and has returned."""
+        if self._busy or not self._sink.active or threading.get_ident() != self._thread:
+            return
+        self._busy, began = True, perf_counter()
+        try:
+            self._look(name, args, kwargs, began)
+        except Exception as error:  # noqa: BLE001
+            self._sink.failed("ledger", error)
+        finally:
+            self._busy = False
+
+    def _look(self, name: str, args: Any, kwargs: Any, began: float) -> None:
+        given = Arguments(name, args, kwargs)
+        output = given.output
+        clock = self._sink.clock
+        model = clock.model()
+        if model is not None and not (model.training and clock.mode == "train"):
+            clock.follow()
+        if clock.mode in _EVALUATIONS:
+            budget, learns = self._evaluation, False
+            budget.calls += 1
+            if budget.calls % budget.every:
+                return
+            step = budget.calls
+        elif clock.mode == "train" and self._grad() and output.requires_grad:
+            clock.begin_forward()
+            budget, learns = self._budget, True
+            budget.calls += 1
+            step = clock.position()[1]
+            if not self._due(step):
+                return
+        else:
+            return
+        if not self._measurable(given):
+            return
+        if learns:
+            if step != self._step:
+                self._per_step, self._in_step, self._step = max(self._in_step, 1), 0, step
+                budget.begin(step, began)
+            self._in_step += 1
+            if self._in_step > MAX_MEASURED:
+                return
+        else:
+            budget.begin(step, began)
+        call = self._call_of(given)
+        if call is not None:
+            self._publish(call, measure(given, call.state, learns), clock.position() if learns else None)
+        budget.add(perf_counter() - began)
+
+    def _due(self, step: int) -> bool:
+        every = self._budget.every
+        if every == 1 or step % every == 0 or step == self._step:
+            return True
+        self.skip = (every - step % every - 1) * self._per_step
+        self._missed += self.skip
+        return False
+
+    def _measurable(self, given: Arguments) -> bool:
+        """Ordinary tensors of an ordinary call: nobody traces, transforms, captures or counts."""
+        tensors = given.tensors()
+        if any(type(one) not in self._plain for one in tensors) or self._looked_at(tuple(tensors)) \
+                or self._dispatched() or self._transformed():
+            return False
+        if any(one.layout is not given.layout or one.device != given.output.device for one in tensors if one.dim() > 0):
+            return False
+        return not (given.output.is_cuda and capturing()) and given.output.device.type != "meta" and not on_whose_behalf()
+
+    def _call_of(self, given: Arguments) -> Optional["_Call"]:
+        key = given.name, signature(given)
+        if key not in self._calls:
+            if sum(one is not None for one in self._calls.values()) >= MAX_CALLS or len(self._calls) >= 8 * MAX_CALLS:
+                self._left_out += 1
+                return None
+            count = self._counts[given.name] = self._counts.get(given.name, 0) + 1
+            self._calls[key] = _Call(given.name if count == 1 else f"{given.name}.{count}")
+        return self._calls[key]
+
+    # ---- published
+
+    def _publish(self, call: "_Call", measured: Optional[Measured], step: Any) -> None:
+        """``step``: of training; None: an evaluation."""
+        if measured is None:
+            return
+        queue, numbers, event = self._sink.queue, measured.numbers, None
+        if getattr(numbers, "is_cuda", False):
+            torch = sys.modules["torch"]
+            kept = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+            kept.copy_(numbers, non_blocking=True)
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(numbers.device))
+            measured, event = measured._replace(numbers=kept), Arrival(event)
+        if event is None and not queue.waiting:
+            self._told(call, measured, step, self._sink.clock.nothing_due())
+        else:
+            queue.put(self._told, call, measured, step, False, after=event)
+
+    def _told(self, call: "_Call", measured: Measured, step: Any, quiet: bool) -> None:
+        values = dict(measured.known)
+        if measured.numbers is not None:
+            values.update(zip(measured.fields, measured.numbers.tolist()))
+        for name, value in call.rows(values, step):
+            identity = call.ids.get(name)
+            if identity is None:
+                identity = call.ids[name] = self._sink.scalar(f"ledger/{call.name}/{name}", "ledger")
+            self._sink.publish_known(identity, value, quiet)
+        self._not_finite += call.take_not_finite()
+
+
+class _Call:
+    """One loss of the job: its name, what is known of its targets so far, and what was told of the present step."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ids: Dict[str, int] = {}
+        self.state: Dict[str, Any] = {}
+        self._without: Any = None  # the step in which a call had no past
+        self._ceiling: Any = None  # the step in which it was told
+        self._not_finite = 0
+
+    def take_not_finite(self) -> int:
+        count, self._not_finite = self._not_finite, 0
+        return count
+
+    def rows(self, values: Dict[str, float], step: Any) -> List[Tuple[str, float]]:
+        """(field, value) of one call that go out."""
+        if not values.get("samples"):
+            return [("no_targets", 1.0), ("calls", 1.0)]
+        if any(value != value or abs(value) == float("inf") for value in values.values()):
+            self._not_finite += 1
+            return []
+        if not values.pop("past"):
+            if step is not None:
+                self._without = step
+            values.pop("trivial")
+        elif step is not None and step == self._without:
+            values.pop("trivial")
+        if not values.pop("_ceiling", 0.0) or (step is not None and step == self._ceiling):
+            values.pop("ceiling", None)
+        elif "ceiling" in values:
+            self._ceiling = step
+        if values["samples"] < 2:
+            for name in ("one_target", "output_spread", "target_spread"):
+                values.pop(name, None)
+        values["calls"] = 1.0
+        return [(name, value) for name, value in values.items() if value or name not in _ONLY_IF]
+
+
+_ONLY_IF = ("one_target",)  # told only where it is not 0
+
+
+def _none() -> int:
+    return 0

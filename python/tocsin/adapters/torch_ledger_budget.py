@@ -1,0 +1,67 @@
+"""How often loss calls are measured for the ledger: a governor of its own, which looks at times only."""
+
+from typing import Any, Dict, List
+
+FIRST = 64  # measured calls of training before anything is left out
+SHARE = 0.002  # of the time of training
+DENSE, DENSE_SHARE = 16, 0.01  # very short steps: up to every 16th as long as it costs no more than this
+MOST = 1 << 12
+_LATEST = 9  # times, of which the middle one counts
+
+
+class Budget:
+    """Of one hook, in training or in evaluation."""
+
+    def __init__(self) -> None:
+        self.every = 1  # steps
+        self.calls = 0  # loss calls that were there to be measured, as far as they were seen one by one
+        self.measured = 0
+        self.seconds = 0.0
+        self._costs: List[float] = []  # of measured steps
+        self._steps: List[float] = []  # seconds of a step without the ledger's
+        self._began = 0.0  # the measured step before
+        self._at = -1
+        self._cost = 0.0  # of the present step
+
+    def begin(self, step: int, now: float) -> None:
+        """A step begins that is measured."""
+        if self._at >= 0:
+            if step > self._at:
+                self._keep(self._steps, max(0.0, now - self._began - self._cost) / (step - self._at))
+            self._keep(self._costs, self._cost)
+            if self.measured >= FIRST:
+                self.every = _every(_middle(self._costs), _middle(self._steps))
+        self._at, self._began, self._cost = step, now, 0.0
+
+    def add(self, seconds: float) -> None:
+        """A call was measured."""
+        self.measured += 1
+        self._cost += seconds
+        self.seconds += seconds
+
+    @staticmethod
+    def _keep(times: List[float], one: float) -> None:
+        times.append(one)
+        if len(times) > _LATEST:
+            times.pop(0)
+
+    def as_dict(self) -> Dict[str, Any]:
+        return {"calls": self.calls, "measured": self.measured, "every": self.every, "seconds": self.seconds}
+
+
+def _every(cost: float, step: float) -> int:
+    if not step > 0.0:
+        return 1
+    wanted = _power(cost / (SHARE * step))
+    return wanted if wanted <= DENSE else max(DENSE, _power(cost / (DENSE_SHARE * step)))
+
+
+def _power(ratio: float) -> int:
+    every = 1
+    while every < ratio and every < MOST:
+        every *= 2
+    return every
+
+
+def _middle(times: List[float]) -> float:
+    return sorted(times)[len(times) // 2] if times else 0.0

@@ -1,0 +1,107 @@
+"""One call of a loss function, read for the ledger: its arguments by name, and the sums that are published of it.
+
+At most some 512 samples of a call are looked at, evenly spaced; all sums, ``samples`` among them, are of these.
+"""
+
+import inspect
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from .torch_ledger_classes import measure_classes
+from .torch_ledger_functions import original
+from .torch_ledger_units import FAMILIES, measure_units
+
+_TENSORS = ("input", "target", "weight", "pos_weight", "var")
+_signatures: Dict[Any, Tuple[List[str], Dict[str, Any]]] = {}  # by function
+
+
+class Measured(NamedTuple):
+    """``fields``: the names of ``numbers``, a tensor of binary64 on the device of the call. ``known``: what is known here."""
+
+    known: Dict[str, float]
+    fields: Tuple[str, ...]
+    numbers: Any
+
+
+class Arguments:
+    """Of one call, by name; what was not given has its default."""
+
+    __slots__ = ("name", "function", "values", "output", "target", "layout")
+
+    def __init__(self, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        """It has returned: its arguments fit."""
+        self.name, self.function = name, original(name)
+        names, defaults = _signature(self.function)
+        self.values = {**defaults, **dict(zip(names, args)), **kwargs}
+        self.output, self.target = self.values["input"], self.values["target"]
+        self.layout = sys.modules["torch"].strided
+
+    def tensors(self) -> List[Any]:
+        return [self.values[name] for name in _TENSORS if getattr(self.values.get(name), "dim", None) is not None]
+
+    def reduction(self) -> str:
+        """Also as the arguments of old say it."""
+        average, reduce = self.values.get("size_average"), self.values.get("reduce")
+        if average is None and reduce is None:
+            return str(self.values["reduction"])
+        if reduce is False:
+            return "none"
+        return "sum" if average is False else "mean"
+
+    def plain(self, *but: str) -> Dict[str, Any]:
+        """Its arguments beside tensors and reductions."""
+        return {name: value for name, value in self.values.items()
+                if name not in _TENSORS and name not in ("size_average", "reduce", "reduction") and name not in but}
+
+
+def _signature(function: Callable[..., Any]) -> Tuple[List[str], Dict[str, Any]]:
+    found = _signatures.get(function)
+    if found is None:
+        parameters = inspect.signature(function).parameters
+        found = _signatures[function] = (list(parameters), {
+            name: one.default for name, one in parameters.items() if one.default is not one.empty})
+    return found
+
+
+def signature(given: Arguments) -> Any:
+    """Tells calls of a function with other outputs apart: classes, or units of a sample; of outputs whose samples have
+    places only their channels, since lengths vary."""
+    shape = given.output.shape
+    if given.name in ("cross_entropy", "nll_loss"):
+        return shape[1 if len(shape) > 1 else 0]
+    return len(shape), shape[1] if len(shape) > 1 else 1
+
+
+def measure(given: Arguments, state: Dict[str, Any], learns: bool) -> Optional[Measured]:
+    """What is to be told of it; None: nothing. ``state``: what is known of the targets of this loss, to which these are
+    added where it ``learns``."""
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _without_autocast(torch, given.output.device.type):
+        if given.output.numel() == 0:
+            return Measured({"samples": 0.0}, (), None)
+        found = (measure_units if given.name in FAMILIES else measure_classes)(torch, given, state, learns)
+        if found is None:
+            return None
+        known = {name: float(one) for name, one in found.items() if not hasattr(one, "dim")}
+        numbers = {name: one for name, one in found.items() if name not in known}
+        return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)
+
+
+class _Nothing:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+
+def _without_autocast(torch: Any, device: str) -> Any:
+    return torch.autocast(device, enabled=False) if device in ("cuda", "cpu") and _autocast(torch, device) else _Nothing()
+
+
+def _autocast(torch: Any, device: str) -> bool:
+    if device == "cuda":
+        return bool(torch.is_autocast_enabled())
+    if hasattr(torch, "get_autocast_dtype"):  # torch 2.4: the other is deprecated
+        return bool(torch.is_autocast_enabled("cpu"))
+    return bool(torch.is_autocast_cpu_enabled())
