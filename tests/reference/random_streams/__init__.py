@@ -33,7 +33,7 @@ FAMILIES = {
     **{rule: (rule, getattr(application, rule))
        for rule in ("confusion", "class_imbalance", "tree_depth", "feature_importance_overweight", "poor_weight_initialization",
                     "nlp_sequence_ratio", "check_input_images", "replica_divergence", "create_xgboost_report",
-                    "chance_level", "tree_without_split", "repeated_batch")},
+                    "chance_level", "tree_without_split", "repeated_batch", "ranks", "precision")},
 }
 
 

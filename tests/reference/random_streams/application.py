@@ -284,6 +284,39 @@ def replica_divergence(chance):
     return [{"use": "replica_divergence", "with": parameters}], play(chance, fill, worlds=(1, 2, 3, 4), evaluates_alone=0)
 
 
+def ranks(chance):
+    parameters = {"steps": chance.choice((2, 3)), **common.shared(chance, ("train", "global"), steps=False)}
+    parameters.pop("min_hits", None)
+    parameters.pop("workers", None)
+    few, sends = chance.choice((2, 3, 12)), chance.choice((0.8, 1.0))
+
+    def fill(worker, mode, step):
+        if chance.random() < sends:
+            worker.scalars(("ledger/ranks/batch", float(chance.randint(1, few)), "ledger"))
+
+    return [{"use": "ranks", "with": parameters}], play(chance, fill, worlds=(1, 2, 3, 4), evaluates_alone=0)
+
+
+def precision(chance):
+    parameters = {"updates": chance.choice((1, 2, 4)), "share": chance.choice((0.5, 0.9)), "attempts": chance.choice((3, 8)),
+                  **common.shared(chance, ("train", "global"), steps=False)}
+    lost, window = chance.choice((30, 50, 90, 100)), chance.choice((0.2, 0.6))
+
+    def fill(worker, mode, step):
+        values = []
+        if chance.random() < 0.8:
+            values += [("elements", chance.choice((0.0, 100.0, 100.0))), ("swallowed", float(chance.randint(lost // 2, lost)))]
+        if chance.random() < window:
+            values += [("window", chance.choice((0.0, 100.0, 100.0))), ("unmoved", float(chance.randint(lost // 2, lost)))]
+        if chance.random() < 0.6:
+            values += [("scaled", float(chance.randint(1, 3)))]
+            values += [("left_out", float(chance.randint(0, 1)))] if chance.random() < 0.5 else []
+        if values:
+            worker.scalars(*(("ledger/precision/" + field, value, "ledger") for field, value in values))
+
+    return [{"use": "precision", "with": parameters}], play(chance, fill)
+
+
 def create_xgboost_report(chance):
     names = chance.sample(("train-logloss", "validation-logloss", "train-auc", "validation-auc", "eval-rmse"), chance.randint(1, 4))
     features = [f"f{i}" for i in range(chance.randint(1, 5))]

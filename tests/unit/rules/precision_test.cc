@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/rule_harness.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using core::Role;
+
+constexpr const char* kPrecisionFields[] = {"elements", "swallowed", "window",
+                                            "unmoved",  "scaled",    "left_out"};
+
+struct StoredJob : SteppedJob {
+  explicit StoredJob(const std::string& with = "{}")
+      : SteppedJob{RuleHarness::of("precision", with)} {
+    std::vector<Entry> names;
+    for (const std::string field : kPrecisionFields) {
+      names.push_back({core::DictionaryType::scalar, "ledger/precision/" + field, Role::ledger});
+    }
+    rule.feed(worker.dictionary(names));
+  }
+  void say(const std::vector<std::pair<std::string, double>>& fields, std::uint64_t flags = 0) {
+    std::vector<Scalar> scalars;
+    for (const auto& [field, value] : fields) {
+      scalars.push_back({"ledger/precision/" + field, step, value, Role::ledger});
+    }
+    if (!scalars.empty()) rule.feed(worker.scalars(mode, scalars));
+    rule.feed(worker.step_end(mode, step++, flags));
+  }
+  // Updates of 100 elements each, and what the last one says of the window.
+  void window(int updates, double swallowed, double unmoved) {
+    for (int i = 1; i < updates; ++i) say({{"elements", 100}, {"swallowed", swallowed}});
+    say({{"elements", 100}, {"swallowed", swallowed}, {"window", 200}, {"unmoved", unmoved}});
+  }
+};
+
+TEST(Precision, UpdatesThatAreRoundedAwayAreTold) {
+  StoredJob job;
+  job.window(64, 95, 190);
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "swallowed");
+  EXPECT_EQ(
+      issues[0].summary,
+      "Updates are rounded away: of the elements with a gradient, 95 % had the same value after "
+      "the update as before, over 64 updates up to train step 63 on worker_0, and 95 % were "
+      "not changed by any of them. The weights are stored in 16 bits.");
+  EXPECT_EQ(job.status(), "IssuesFound");
+}
+
+TEST(Precision, AtTheLimitItIsQuiet) {
+  StoredJob at_share;
+  at_share.window(64, 90, 190);
+  EXPECT_EQ(at_share.status(), "NoIssuesFound") << "90 % exactly";
+  StoredJob moved;
+  moved.window(64, 99, 180);
+  EXPECT_EQ(moved.status(), "NoIssuesFound") << "nearly every update changes nothing, but a tenth "
+                                                "were changed by one: stochastic rounding";
+}
+
+TEST(Precision, FewerUpdatesThanAWindowTellNothing) {
+  StoredJob job;
+  job.window(63, 100, 200);
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+TEST(Precision, AShortWindowIsAddedToTheNext) {
+  StoredJob job;
+  job.window(63, 100, 200);
+  job.window(1, 100, 200);
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+}
+
+TEST(Precision, ElementsWithoutAGradientAreNoData) {
+  StoredJob job;
+  for (int i = 0; i < 64; ++i) {
+    job.say({{"elements", 0}, {"swallowed", 0}, {"window", 0}, {"unmoved", 0}});
+  }
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+TEST(Precision, ItEndsWhenUpdatesArriveAgain) {
+  StoredJob job("{updates: 2, clear_after: 2}");
+  job.window(2, 100, 200);
+  job.window(2, 10, 20);
+  EXPECT_TRUE(job.rule.resolved().empty());
+  job.window(2, 10, 20);
+  EXPECT_EQ(job.rule.resolved().size(), 1U);
+}
+
+TEST(Precision, AScalerThatLeavesOutAFifthIsQuietAndMoreIsTold) {
+  StoredJob job("{attempts: 10}");
+  job.say({{"scaled", 10}, {"left_out", 10}});
+  EXPECT_EQ(job.rule.firing().size(), 0U) << "it finds its scale";
+  job.say({{"scaled", 5}});
+  job.say({{"scaled", 5}, {"left_out", 2}});
+  EXPECT_EQ(job.rule.firing().size(), 0U) << "2 of 10";
+  job.say({{"scaled", 9}, {"left_out", 2}});
+  job.say({{"scaled", 1}}, core::meta::kOptimizerSkipped);
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U) << "3 of 10, one of them in the optimizer's kernel";
+  EXPECT_EQ(issues[0].kind, "skipped");
+  EXPECT_NE(issues[0].summary.find("left out 3 of the 10 updates"), std::string::npos)
+      << issues[0].summary;
+}
+
+TEST(Precision, WithoutEitherThereIsNoData) {
+  StoredJob job;
+  for (int i = 0; i < 10; ++i) job.say({});
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+}  // namespace
+}  // namespace tocsin::rules
