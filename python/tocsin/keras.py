@@ -3,8 +3,8 @@
     from tocsin.keras import TocsinCallback
     model.fit(x, y, callbacks=[TocsinCallback()])
 
-Watches weights, gradients (TensorFlow and PyTorch backends), the loss of every update and the metrics, and ends
-training when a rule asks for it. A loop of one's own in TensorFlow::
+Watches weights, gradients (TensorFlow and PyTorch backends), the loss of every update, the metrics and the ledger
+(docs/ledger.md), and ends training when a rule asks for it. A loop of one's own in TensorFlow::
 
     training = tocsin.keras.watch(model)
     for x, y in batches:
@@ -25,6 +25,7 @@ from ._callback import Watcher
 from ._commands import StopRequest
 from ._copies import Copyable
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
+from .adapters.keras_ledger_fit import FitLedger
 
 if int(keras.__version__.split(".")[0]) < 3:
     raise ImportError(f"tocsin.keras is for Keras 3; here is {keras.__version__}")
@@ -110,6 +111,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._values = _Values(self._watcher)
         self._gradients, self._loss_every, self._checkpoints = gradients, max(loss_every, 1), checkpoints
         self._recorder: Optional[Recorder] = None
+        self._ledger: Optional[FitLedger] = None
         self._mean = _RunningMean()
         self._begin = self._batches = self._updates = 0  # of this fit()
         self._at = 0  # the optimizer's own count
@@ -135,6 +137,8 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
             if self._gradients and self._recorder is None and Recorder.possible(optimizer):
                 self._recorder = Recorder(optimizer)
                 model.make_train_function(force=True)  # compiled before, perhaps, without it
+        with self._watcher.hook.sink.guard("ledger"):
+            self._ledger = FitLedger(self._watcher.hook.sink, model)
 
     def on_train_end(self, logs: Any = None) -> None:
         self._close()
@@ -146,12 +150,17 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
                 self._watcher.checkpoint = path
         if self._recorder is not None:
             self._recorder.ask(False)
+        if self._ledger is not None:
+            self._ledger.end()
+            self._ledger = None
         self._watcher.end()
 
     # ---- steps
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._mean.reset(self.model)
+        if self._ledger is not None:
+            self._ledger.pause()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._begin = batch
@@ -161,6 +170,8 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
                 self._due = self._values.due()
                 if self._recorder is not None:
                     self._recorder.ask(self._due)
+                if self._ledger is not None:
+                    self._ledger.before(True, (self._updates + 1) % self._loss_every == 0)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if not self._watcher.active:
@@ -178,6 +189,8 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._at += batches
         self._batches += batches
         self._mean.passed += batches
+        if self._ledger is not None:
+            self._ledger.after(True)
         every = _accumulated(optimizer)
         updates = self._batches // every - self._updates
         if updates == 0:
@@ -190,6 +203,8 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
             values = _numbers(logs)
             loss = self._mean.since(values.get("loss"))
             self._watcher.log({**values, **({} if loss is None else {"loss": loss})})
+            if self._ledger is not None:
+                self._ledger.publish()
         if self._due:
             self._tensors()
 
@@ -238,12 +253,22 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         if self._watcher.active:
             self._watcher.hook.set_mode("eval")
             self._mean.reset(self.model)
+            if self._ledger is not None:
+                self._ledger.pause()
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self._ledger is not None and self._watcher.active:
+            with self._watcher.hook.sink.guard("ledger"):
+                self._ledger.before(False)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         if self._watcher.active:
             with self._watcher.hook.sink.guard("keras"):
                 self._mean.passed = batch + 1
                 self._watcher.evaluated(self._mean.since(_numbers(logs or {}).get("loss")))
+                if self._ledger is not None:
+                    self._ledger.after(False)
+                    self._ledger.publish()
 
     def on_test_end(self, logs: Any = None) -> None:
         if self._watcher.active:

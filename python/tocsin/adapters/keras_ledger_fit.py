@@ -1,0 +1,80 @@
+"""The ledger of a Keras training: which batches are measured, and when what they gave is told."""
+
+from time import perf_counter
+from typing import Any, Optional
+
+from .._ledger_book import Book, Pace
+from .keras_ledger import Attachment
+
+
+class FitLedger:
+    """Of one model and one hook. Each call is the callback's, inside a guard."""
+
+    def __init__(self, sink: Any, model: Any) -> None:
+        self._sink = sink
+        self.book = getattr(sink, "ledger", None)
+        if not isinstance(self.book, Book):
+            if self.book is not None:
+                self.book.detach()  # that of PyTorch's functions would count what Keras calls, too
+            self.book = sink.ledger = Book(sink)
+        self._attachment: Optional[Attachment] = Attachment.of(model)
+        if self._attachment is not None:
+            self._attachment.attach(self.book.skip, self._failed)
+        self._broken = False
+        self._training = True
+        self._wanted = self._measured = False
+        self._began = self._cost = 0.0
+
+    def _failed(self, error: BaseException) -> None:
+        if not self._broken:  # each time that it is traced, and with PyTorch at each step
+            self._sink.failed("ledger", error)
+        self._broken = True
+
+    def before(self, training: bool, reads: bool = True) -> None:
+        """A batch comes. ``reads``: the callback will wait for what it gives."""
+        if self._attachment is None:
+            return
+        now, pace = perf_counter(), self._pace(training)
+        if self._began and training == self._training:
+            pace.took(self._measured, now - self._began, self._cost)
+        self._training, self._began, self._cost = training, now, 0.0
+        self._wanted = pace.due() or (self._wanted and training)
+        self._measured = self._wanted and reads and not self._broken
+        if self._measured:
+            self._wanted = False
+        self._attachment.ask(self._measured)
+        self._add_cost(now)
+
+    def after(self, training: bool) -> None:
+        """The batch is done, and its loss was read."""
+        if self._attachment is None or not self._measured:
+            return
+        now = perf_counter()
+        for name, form, vector in self._attachment.take():
+            self.book.add(name, form, vector, learns=training)
+        self._add_cost(now)
+
+    def publish(self) -> None:
+        """As scalars of the present step."""
+        if self._measured:
+            now = perf_counter()
+            self.book.publish()
+            self._add_cost(now)
+
+    def pause(self) -> None:
+        """What comes next is no batch of this kind."""
+        self._began = 0.0
+
+    def end(self) -> None:
+        """The training is over."""
+        if self._attachment is not None:
+            self._attachment.detach()
+            self._attachment = None
+
+    def _pace(self, training: bool) -> Pace:
+        return self.book.training if training else self.book.evaluation
+
+    def _add_cost(self, since: float) -> None:
+        spent = perf_counter() - since
+        self._cost += spent
+        self.book.seconds += spent

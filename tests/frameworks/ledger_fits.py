@@ -1,0 +1,92 @@
+"""Small Keras trainings in a process of one backend: ledger_fits.py FOLDER. A line of JSON says what their ledgers told,
+beside the same numbers from NumPy (python/tocsin/_ledger.py, itself tested against loops) of what the model predicts.
+The rate is 0, so the model of each step is known."""
+import json
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import keras  # noqa: E402
+import numpy  # noqa: E402
+
+from tests.support.hook_support import Telemetry, wire  # noqa: E402
+from tocsin._ledger import Form, Operations, moments, prepared  # noqa: E402
+from tocsin._ledger_constants import Constant, split  # noqa: E402
+from tocsin.keras import TocsinCallback  # noqa: E402
+
+BATCH = 16
+PREFIX = "ledger/"
+
+
+def told(out, mode=wire.TRAIN):
+    """{call: {field: {step: value}}}"""
+    telemetry, found = Telemetry(out), {}
+    for name in sorted(set(telemetry.names.values())):
+        if name.startswith(PREFIX):
+            call, field = name[len(PREFIX):].rsplit("/", 1)
+            rows = {step: value for where, step, value in telemetry.scalars(name) if where == mode}
+            if rows:
+                found.setdefault(call, {})[field] = rows
+    return found
+
+
+def expected(form, outputs, targets, weights=None, inputs=None):
+    """[{field: value}] of each batch."""
+    constant, found = Constant(), []
+    for at in range(0, len(outputs), BATCH):
+        part = [None if one is None else one[at:at + BATCH] for one in (outputs, targets, weights, inputs)]
+        call = prepared(Operations(), form, *part)
+        head, tail = split(moments(Operations(), call))
+        trivial = constant.loss(call.form, head, tail)
+        constant.learn(call.form, head, tail)
+        found.append({**head, **({} if trivial is None else {"trivial": trivial})})
+    return found
+
+
+def model_of(units, activation, **compiled):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(units, activation=activation)])
+    model.compile(optimizer=keras.optimizers.SGD(0.0), **compiled)
+    return model
+
+
+def fit(out, model, x, y, **options):
+    callback = TocsinCallback(out=out)
+    model.fit(x, y, batch_size=BATCH, verbose=0, shuffle=False, callbacks=[callback], **options)
+    return callback._watcher.hook.stats()
+
+
+def cases():
+    rng = numpy.random.default_rng(0)
+    x = rng.standard_normal((BATCH * 3 + 5, 6)).astype("float32")  # the last batch is smaller
+    n = len(x)
+    classes, weights = rng.integers(0, 4, n), rng.choice([0.0, 1.0, 2.0], n).astype("float32")
+    switches, counts = rng.integers(0, 2, (n, 3)).astype("float32"), rng.poisson(2.0, (n, 2)).astype("float32")
+    values = rng.standard_normal((n, 2)).astype("float32")
+    yield "sparse", "softmax", 4, "sparse_categorical_crossentropy", Form("cross_entropy", from_logits=False), x, classes, None
+    yield "logits", None, 4, keras.losses.SparseCategoricalCrossentropy(from_logits=True), Form("cross_entropy"), x, classes, weights
+    yield "smoothed", None, 4, keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1), \
+        Form("cross_entropy", smoothing=0.1), x, numpy.eye(4, dtype="float32")[classes], None
+    yield "ignored", None, 4, keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=3), Form("cross_entropy"), x, classes, (classes != 3) * 1.0
+    yield "binary", "sigmoid", 3, "binary_crossentropy", Form("binary", from_logits=False), x, switches, None
+    yield "one switch", None, 1, keras.losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.2), Form("binary", smoothing=0.2), x, switches[:, 0], None
+    yield "squared", None, 2, "mse", Form("squared"), x, values, weights
+    yield "function", None, 2, keras.losses.mean_squared_error, Form("squared"), x, values, None
+    yield "absolute", None, 2, "mae", Form("absolute"), x, values, None
+    yield "huber", None, 2, keras.losses.Huber(delta=0.5), Form("huber", delta=0.5), x, values, None
+    yield "poisson", "exponential", 2, "poisson", Form("poisson", from_logits=False), x, counts, None
+
+
+def main(folder):
+    answers = {}
+    for name, activation, units, loss, form, x, y, weights in cases():
+        out = os.path.join(folder, name.replace(" ", "_"))
+        model = model_of(units, activation, loss=loss)
+        stats = fit(out, model, x, y, **({} if weights is None or name == "ignored" else {"sample_weight": weights}))
+        answers[name] = {"told": told(out), "expected": expected(form, model.predict(x, verbose=0), y, weights),
+                         "errors": stats["hook_errors_total"], "left_out": stats["ledger"].get("left_out", {})}
+    print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
