@@ -23,6 +23,7 @@ from ._once import Once
 from ._options import client_options
 from ._original import OriginalNames
 from ._phases import NOTHING, PHASES
+from ._plan import Planning
 from ._process import say
 from ._reading_back import ReadsBack
 from ._spans import Spans
@@ -39,7 +40,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack, Steering):
+class Hook(OriginalNames, ReadsBack, Steering, Planning):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 

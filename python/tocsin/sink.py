@@ -40,6 +40,7 @@ from ._device_counts import DeviceCounts
 from ._device_queue import DeviceQueue
 from ._late_values import LateValues, bounded
 from ._phases import PHASES, Phases
+from ._plan import Plan
 from ._process import say
 from ._steps import FIRST, FRESH, HELD, LOGGED, OPEN, StepClock
 from ._turns import Turns
@@ -69,6 +70,7 @@ class Sink(LateValues):
         self._tensors: Dict[str, int] = {}
         self._collections: Dict[str, int] = {}
         self._adapters: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self.plan = Plan(self)
         self._watched: List["weakref.ref[Any]"] = []  # models, or optimizers that were watched without one
 
     # ---- adapters
@@ -328,6 +330,10 @@ class Sink(LateValues):
             self.let_go(adapter)
         self.queue.drain(wait=True)
         self.clock.close()
+
+    def counters(self) -> Dict[str, Any]:
+        """What the library counted; not for every step."""
+        return self._client.counters()
 
     @property
     def scalars(self) -> Mapping[str, int]:

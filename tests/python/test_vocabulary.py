@@ -35,7 +35,7 @@ def test_the_reference_codec_has_the_columns_of_the_table(words):
 
 
 def test_every_role_may_be_stated_by_a_script(words):
-    assert _client.ROLES == words["roles"] and len(_client.ROLES) == 17
+    assert _client.ROLES == words["roles"] and len(_client.ROLES) == 18
 
 
 def test_frameworks_dtypes_have_codes(words):

@@ -15,10 +15,12 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     if "torch" not in sys.modules:
         return
     from .torch_ledger import Ledger
+    from .torch_schedules import Schedules
     from .torch_waits import Waits
 
     if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
         Waits(sink, timed)
+        Schedules(sink)
     if sink.ledger is None:
         with sink.guard("ledger"):
             Ledger(sink)

@@ -26,6 +26,8 @@ from .torch_staging import capturing
 from .torch_zero import count, held, is_deepspeed, parts
 from .torch_zero import scaling as scaling_of_deepspeed
 
+LOW_RATE = 0.01  # of the largest: what the rule `budget` calls the end of a schedule
+
 
 class TorchAdapter:
     """Watches one model and its optimizer. All errors go to the sink's containment."""
@@ -45,6 +47,7 @@ class TorchAdapter:
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None
+        self._largest_rate = 0.0
         self._scale: Optional[float] = None
         self._scaling: Optional[Scaling] = None  # of the update that goes on
         self._undo: List[Callable[[], None]] = []
@@ -282,6 +285,20 @@ class TorchAdapter:
         self._rate = rate
         if changed and not getattr(rate, "is_cuda", False):
             self._sink.publish_scalar(self._rate_name, rate)
+        if type(rate) is float and rate > self._largest_rate:
+            self._largest_rate = rate
+        if self._sink.plan.pending:
+            self._sink.plan.flush()
+
+    def rate_is_low(self) -> bool:
+        """Below one in a hundred of its largest: how long that lasts is told by saying it again."""
+        rate = self._rate
+        return rate == 0 or (type(rate) is float and rate < LOW_RATE * self._largest_rate)
+
+    def say_rate_again(self) -> None:
+        """With the next update, though it be the same."""
+        self._sink.clock.bring_back()
+        self._rate = None
 
     def _say_scale(self, scaling: Scaling) -> None:
         """The loss scale in force, when it has changed."""
@@ -363,8 +380,8 @@ class TorchAdapter:
         scaling = self._scaling
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
-        if self._rate == 0:  # said once, it would be one value: nobody could tell how long it lasts
-            self._sink.publish_scalar(self._rate_name, 0.0)
+        if self.rate_is_low():  # said once, it would be one value: nobody could tell how long it lasts
+            self._sink.publish_scalar(self._rate_name, self._rate)
         self._memory.sample(self._optimizer(), self._named_parameters)
         self._capture.sample(scaling, flags)
 

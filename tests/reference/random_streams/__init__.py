@@ -20,6 +20,7 @@ FAMILIES = {
     "overtraining": ("overtraining", series.overtraining),
     "loss_spike": ("loss_spike", series.loss_spike),
     "learning_rate_decay": ("learning_rate_decay", series.learning_rate_decay),
+    "budget": ("budget", series.budget),
     "mode_mismatch": ("mode_mismatch", series.mode_mismatch),
     "family_baseline": ("family_baseline", series.family_baseline),
     "adversarial_imbalance": ("adversarial_imbalance", series.adversarial_imbalance),

@@ -270,6 +270,49 @@ def learning_rate_decay(chance):
             common.play(chance, schedule(chance, length), fill, worlds=(1, 1, 1, 2)))
 
 
+def budget(chance):
+    """Rates with and without an end, plans that fit and plans that do not, stages, and rounds of boosting."""
+    parameters = {**({"share": chance.choice((0.1, 0.001))} if chance.random() < 0.2 else {}), **common.shared(chance, common_modes())}
+    for name, values in (("early", (0.5, 0.9)), ("late", (1.0, 2.0)), ("per_epoch", (2, 30)), ("reach", (0.1, 0.9))):
+        if chance.random() < 0.1:
+            parameters[name] = chance.choice(values)
+    if chance.random() < 0.1:
+        parameters["tensor_regex"] = ["rate$"]
+    names = chance.choice((["learning_rate"], ["learning_rate"], ["learning_rate", "judge.learning_rate"], ["judge.learning_rate", "lr"]))
+    updates, stride = chance.randint(10, 90), chance.choice((1, 1, 5, 0.25))
+    end, warm, again = chance.randint(3, 120), chance.choice((0, 0, 4, 200)), chance.choice((1000, 1000, 25))
+    floor = chance.choice((0.0, 0.0, 0.005, 0.01, 0.2))
+    shapes = {"line": lambda at: max(floor, 1 - at / end), "cosine": lambda at: max(floor, 0.5 + 0.5 * math.cos(math.pi * min(1.0, at / end))),
+              "steps": lambda at: 0.1 ** (at // max(1, end // 3)), "stages": lambda at: 1.0 if at < end else 0.001, "none": lambda at: 1.0,
+              "odd": lambda at: chance.choice((1.0, 0.5, 0.02, 0.009, 0.0))}
+    shape = shapes[chance.choice(sorted(shapes))]
+    rates = [0.1 * ((at % again) / warm if at % again < warm else shape(at % again - warm)) for at in range(600)]
+    epochs = max(1, updates // chance.choice((5, 20)))
+    length = chance.choice((updates, epochs, end, updates * 4, updates // 2))
+    plan = {"updates": updates, "epochs": epochs, "length": length, "stride": stride, "schedule": round(length * stride),
+            "lowest": chance.choice((0, 0, 0.005, 0.01, 1)), "accumulation": chance.choice((1, 4)), "follows_metric": chance.choice((0, 0, 1)),
+            "rounds": chance.choice((10, 300, 20000)), "shrinkage": chance.choice((0.001, 0.1, 1, 2)), "early_stopping": chance.choice((0, 0, 1)), "other": 3}
+    plan = {field: number for field, number in plan.items() if chance.random() < 0.8} if chance.random() < 0.7 else {}
+    often, newest, said = chance.choice((0, 0, 0.03)), {}, {}
+
+    def fill(worker, mode, step):
+        rate = rates[min(worker.global_step, len(rates) - 1)]
+        values = []
+        for field, number in plan.items():
+            if (worker.rank, field) not in said and chance.random() < 0.5:
+                said[worker.rank, field] = number
+                values.append((f"ledger/plan/{field}", odd(chance, number, often), "ledger"))
+        if values or newest.get((worker.rank, mode)) != rate or step & (step - 1) == 0:  # as the hook sends it
+            newest[worker.rank, mode] = rate
+            values += [(name, odd(chance, rate if name != "judge.learning_rate" else 0.1, often), "other") for name in names]
+        if values:
+            worker.scalars(*values)
+
+    schedule = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+    return ([{"use": "budget", "with": parameters}],
+            common.play(chance, schedule(chance, chance.randint(10, 100)), fill, worlds=(1, 1, 1, 2)))
+
+
 def mode_mismatch(chance):
     """The state of the model at each step, right or wrong, of one worker or of some."""
     parameters = {"steps": chance.randint(1, 4), **common.shared(chance, ("train", "eval"))}
