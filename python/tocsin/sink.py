@@ -309,6 +309,10 @@ class Sink(LateValues):
                 self.queue.drain(wait=True)
         self._client.tensors(tensors, count)
 
+    def run_uid(self) -> str:
+        """The same on all ranks of a run."""
+        return str(self._client.counters().get("run", ""))
+
     # ---- what looks wrong
 
     def preflight(self, findings: List[Dict[str, Any]], words: Sequence[str]) -> None:

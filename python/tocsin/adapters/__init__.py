@@ -15,6 +15,7 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     if "torch" not in sys.modules:
         return
     from .torch_ledger import Ledger
+    from .torch_scalers import Scalers
     from .torch_schedules import Schedules
     from .torch_waits import Waits
 
@@ -24,6 +25,8 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     if sink.ledger is None:
         with sink.guard("ledger"):
             Ledger(sink)
+        with sink.guard("scaler"):
+            Scalers(sink)
     if model is None and optimizer is None and loss is None:
         return
     from .torch import TorchAdapter

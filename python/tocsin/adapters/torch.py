@@ -23,6 +23,7 @@ from .torch_preflight import Preflight
 from .torch_roles import Roles
 from .torch_scaling import Scaling, scaling_of
 from .torch_staging import capturing
+from .torch_update_watch import UpdateWatch
 from .torch_zero import count, held, is_deepspeed, parts
 from .torch_zero import scaling as scaling_of_deepspeed
 
@@ -44,13 +45,14 @@ class TorchAdapter:
         self._capture: Optional[Capture] = None
         self._memory = OptimizerMemory(sink)
         self._preflight: Optional[Preflight] = Preflight(sink, model) if sink.rank == 0 else None
+        self._watch: Optional[UpdateWatch] = UpdateWatch(sink)  # as long as there is something to be seen
         self._known_count = -1
         self._publishes = True
         self._rate: Optional[float] = None
         self._largest_rate = 0.0
         self._scale: Optional[float] = None
         self._scaling: Optional[Scaling] = None  # of the update that goes on
-        self._undo: List[Callable[[], None]] = []
+        self._undo: List[Callable[[], None]] = [self._watch.detach]
         self._prefix = name + "." if name else ""
         self._native: Dict[str, Any] = {}
         if optimizer is not None:
@@ -121,7 +123,7 @@ class TorchAdapter:
         for undo in self._undo:
             undo()
         self._undo = []
-        self._capture = None
+        self._capture = self._watch = None
 
     def moved(self) -> Any:
         """Something else than before when the model was applied in between."""
@@ -208,6 +210,8 @@ class TorchAdapter:
         if closure is None:
             if self._preflight is not None or not quiet:
                 self._read()
+            if self._watch is not None:
+                self._watch = self._watch.before(self._model(), self._optimizer(), self._count())
             self._updating = True
             self._enter_update()
             return None
@@ -254,11 +258,13 @@ class TorchAdapter:
                 self._updating = False
                 self._leave_update()
             scaling, self._scaling = self._scaling, None
+            if self._watch is not None:
+                self._watch.after(self._optimizer(), scaling)
             if scaling is None:
                 sink.end_update(self)
             else:
                 sink.end_update(self, *scaling.skipped_later())
-            if self._native and scaling is None and self._preflight is None and not self._on_device:
+            if self._native and scaling is None and self._preflight is None and self._watch is None and not self._on_device:
                 self._lend()
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)

@@ -1,0 +1,64 @@
+"""How often a gradient scaler was asked for an update, and left it out: it does not call an ordinary optimizer then, so no step of the
+hook's tells of it. ``GradScaler.step`` is replaced as long as the hook is open; it returns what it returned before."""
+
+import functools
+import sys
+import weakref
+from typing import Any, Callable, List, Optional
+
+from ..sink import Sink
+
+_PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
+_asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
+
+
+class Scalers:
+    """Of one hook."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._undo: List[Callable[[], None]] = []
+        for module, name in _PLACES:
+            owner = getattr(sys.modules.get(module), name, None)
+            inner = getattr(owner, "__dict__", {}).get("step")
+            if inner is not None:
+                ours = _counted(weakref.ref(sink), inner)
+                setattr(owner, "step", ours)
+                self._undo.append(functools.partial(_put_back, owner, ours, inner))
+                ours.__dict__["_tocsin_keeps"] = self  # the sink holds it weakly
+        sink.attach(self)
+
+    def watches(self, model: Any, optimizer: Any) -> bool:
+        del model, optimizer
+        return False
+
+    def detach(self) -> None:
+        for undo in self._undo:
+            undo()
+        self._undo = []
+
+
+def asked(optimizer: Any) -> Optional[int]:
+    """How often a scaler was asked for an update of it since this was called last; None: never."""
+    count = _asked.get(optimizer)
+    if count is not None:
+        _asked[optimizer] = 0
+    return count
+
+
+def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
+    @functools.wraps(inner)
+    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        watching = sink()
+        if watching is not None and watching.active and getattr(self, "_enabled", False):
+            with watching.guard("scaler"):
+                _asked[optimizer] = _asked.get(optimizer, 0) + 1
+        return inner(self, optimizer, *args, **kwargs)
+
+    return step
+
+
+def _put_back(owner: Any, ours: Any, inner: Any) -> None:
+    """Unless somebody else has replaced it in the meantime."""
+    if owner.__dict__.get("step") is ours:
+        setattr(owner, "step", inner)

@@ -1,0 +1,67 @@
+"""What is asked of each update beside tensors: does it survive its precision, and do ranks share out the data?"""
+
+from typing import Any, Optional
+
+from ..sink import Sink
+from .torch_marks import Marks
+from .torch_precision import Precision
+from .torch_ranks import Batches
+from .torch_scalers import asked
+from .torch_scaling import Scaling
+from .torch_zero import is_deepspeed
+
+TELL_EVERY = 50  # updates that a scaler was asked for, where it left out none
+
+
+class UpdateWatch:
+    """Of one optimizer, and the model that it updates. ``before()`` and ``after()`` stand around each update without a closure."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._marks = Marks(sink, "precision")
+        self._precision: Optional[Precision] = Precision(sink) if sink.rank == 0 else None
+        self._batches: Optional[Batches] = None
+        self._begun = self._scaled = False
+        self._asked = 0
+
+    def before(self, model: Any, optimizer: Any, count: int) -> Optional["UpdateWatch"]:
+        """None: nothing of the next updates is to be seen. ``count``: of parameters that the optimizer holds."""
+        with self._sink.guard("update_watch"):
+            if not is_deepspeed(optimizer) and self._look(model, optimizer, count):
+                return self
+        self.detach()
+        return None
+
+    def after(self, optimizer: Any, scaling: Optional[Scaling]) -> None:
+        if self._precision is not None and optimizer is not None:
+            with self._sink.guard("update_watch"):
+                self._precision.after(optimizer, scaling)
+
+    def detach(self) -> None:
+        if self._batches is not None:
+            self._batches.detach()
+
+    def _look(self, model: Any, optimizer: Any, count: int) -> bool:
+        if not self._begun:
+            self._begun = True
+            self._batches = Batches.of(self._sink, model)
+        if self._batches is not None:
+            self._batches.tell()
+        if self._precision is not None and not self._precision.before(optimizer, count):
+            self._precision = None
+        if self._sink.rank == 0:
+            self._count(optimizer)
+        return self._precision is not None or self._batches is not None or self._scaled
+
+    def _count(self, optimizer: Any) -> None:
+        """This update was asked for, and those before that were left out."""
+        count = asked(optimizer)
+        if count is None:
+            return
+        self._scaled = True
+        self._asked += count
+        left_out = max(count - 1, 0)
+        fused = getattr(optimizer, "found_inf", None) is not None  # it leaves updates out in its kernel: the step says so
+        if left_out > 0 or fused or self._asked >= TELL_EVERY:
+            self._marks.tell(["scaled", "left_out"], [float(self._asked), float(left_out)])
+            self._asked = 0
