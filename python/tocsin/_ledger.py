@@ -341,8 +341,8 @@ def _unfolded(xp: Any, form: Form, outputs: Any, targets: Any, weights: Any) -> 
     by_row = weights is None or all(size == 1 for size in weights.shape[1:])
     if form.kind != "binary" and len(sizes) > 1 and known and by_row and math.prod(sizes) <= MAX_UNITS:
         outputs, targets = (xp.reshape(one, (-1, math.prod(sizes))) for one in (outputs, targets))
-    elif sizes[:-1] != others[:-1]:
-        return None  # one is broadcast over the places of the other
+    elif sizes[:-1] != others[:-1] or (sizes[-1] != others[-1] and 1 not in (sizes[-1], others[-1])):
+        return None  # or one is broadcast over the places of the other
     units = int(targets.shape[-1])
     kind = form.kind if units <= MOST_UNITS else "other"
     kept = MAX_KEPT // (units + 1) if kind in ("absolute", "huber") else 0

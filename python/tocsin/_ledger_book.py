@@ -43,7 +43,7 @@ class Pace:
         for kept in (times, self._costs):
             del kept[:-_LATEST]
         if self.steps >= FIRST:
-            inside = max(0.0, _middle(self._full) - _middle(self._plain)) if self._plain else 0.0
+            inside = max(0.0, _quick(self._full) - _quick(self._plain)) if self._plain else 0.0
             self.every = every(_middle(self._costs) + inside, _middle(self._plain or self._full))
             if not self._plain:
                 self.every = max(self.every, 2)  # to see what a step costs without
@@ -66,6 +66,11 @@ def _power(ratio: float) -> int:
 
 def _middle(times: List[float]) -> float:
     return sorted(times)[len(times) // 2] if times else 0.0
+
+
+def _quick(times: List[float]) -> float:
+    """The lower quartile: what else the machine does adds to some of the steps."""
+    return sorted(times)[len(times) // 4]
 
 
 class Book:
@@ -98,6 +103,8 @@ class Book:
             self.skip("calls")
             return
         head, tail = split(vector.astype("float64"))
+        if not head["rows"] > 0:
+            return  # of a step that was not measured
         constant = self._constants.setdefault(name, Constant())
         if not head["samples"] > 0:
             self._sum(name, {"no_targets": 1.0, "calls": 1.0})

@@ -29,6 +29,10 @@ from jax import numpy as jnp
 from . import _client, _emit
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._jax_ledger import Moments, ledger, ready, vectors
+from ._ledger_loop import LoopLedger
+
+__all__ = ["COLUMNS", "Moments", "Training", "ledger", "recorded", "statistics", "watch"]
 
 # One number each, in this order; counts are exact up to 2**24 elements of a tensor without x64.
 COLUMNS = ("count", "sum", "sumsq", "m2", "abs_sum", "min", "max", "nan", "posinf", "neginf",
@@ -107,6 +111,7 @@ class Training:
     def __init__(self, options: Dict[str, Any]) -> None:
         self._watcher = Watcher(options)
         self._watcher.open(None, [])
+        self._ledger = LoopLedger(self._watcher)
         self._told = -1  # the update whose gradients were told last
 
     @property
@@ -114,9 +119,10 @@ class Training:
         return self._watcher.stopped
 
     def step(self, *, gradients: Any = None, weights: Any = None, state: Any = None,
-             **scalars: Any) -> None:
+             ledger: Any = None, **scalars: Any) -> None:
         """An update is done. ``gradients`` and ``weights``: what :func:`statistics` gave; ``state``: of
-        an optimizer with :func:`recorded` in it. ``scalars``: ``loss=…`` and the like."""
+        an optimizer with :func:`recorded` in it. ``ledger``: what :func:`ledger` gave; without scalars it is read
+        only if nobody needs to wait for it. ``scalars``: ``loss=…`` and the like."""
         watcher = self._watcher
         if not watcher.active:
             return
@@ -137,7 +143,23 @@ class Training:
                 rows = self._rows(found.gradients, "gradient")
                 if rows:
                     sink.publish_rows_now(rows)
+        if ledger is not None and (scalars or ready(ledger)):
+            self._ledger.tell(lambda: vectors(ledger, self._ledger.skip))
         watcher.hook.step()
+
+    def evaluated(self, *, ledger: Any = None, **scalars: Any) -> None:
+        """A batch, or all, of an evaluation: a step in mode ``eval``."""
+        if self._watcher.active:
+            self._watcher.hook.set_mode("eval")
+            self._watcher.log(scalars)
+            if ledger is not None:
+                self._ledger.tell(lambda: vectors(ledger, self._ledger.skip), training=False)
+            self._watcher.hook.step()
+            self._watcher.hook.set_mode("train")
+
+    def wants_ledger(self) -> bool:
+        """Whether the ledger is measured at the step that comes now: for ``ledger(…, when=…)``."""
+        return self._ledger.wanted()
 
     def should_stop(self) -> Optional[StopRequest]:
         return self._watcher.asked()

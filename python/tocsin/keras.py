@@ -24,6 +24,7 @@ from . import _emit
 from ._callback import Watcher
 from ._commands import StopRequest
 from ._copies import Copyable
+from ._ledger_loop import Loss, LoopLedger, of_arrays
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
 from .adapters.keras_ledger_fit import FitLedger
 
@@ -315,14 +316,16 @@ class Training:
         self._values = _Values(self._watcher)
         self._model, self._given = model, variables
         self._watcher.open(None, [])
+        self._ledger = LoopLedger(self._watcher)
 
     @property
     def stopped(self) -> Optional[StopRequest]:
         return self._watcher.stopped
 
-    def step(self, *, gradients: Any = None, **scalars: Any) -> None:
+    def step(self, *, gradients: Any = None, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, **scalars: Any) -> None:
         """An update is done. ``gradients``: a list as of the variables, or what :func:`statistics` made of it
-        inside a ``tf.function``. ``scalars``: ``loss=…`` and the like."""
+        inside a ``tf.function``. ``outputs``, ``targets``, ``loss_kind``: as of :meth:`tocsin.sklearn.Training.step`.
+        ``scalars``: ``loss=…`` and the like."""
         watcher = self._watcher
         if not watcher.active:
             return
@@ -338,6 +341,8 @@ class Training:
                         self._values.rows(list(zip(order, _array(gradients).tolist())))
                     else:
                         self._values.gradients(list(zip(order, gradients)))
+        if outputs is not None and targets is not None:
+            self._ledger.tell(lambda: of_arrays(_array(outputs), _array(targets), loss_kind))
         watcher.hook.step()
 
     def evaluated(self, **scalars: Any) -> None:

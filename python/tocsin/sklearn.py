@@ -3,8 +3,9 @@
     import tocsin.sklearn
     training = tocsin.sklearn.watch(estimator)
     for x, y in batches:
-        estimator.partial_fit(x, y, classes=classes)
-        training.step(loss=log_loss(y, estimator.predict_proba(x)))
+        before = estimator.predict_proba(x)  # what it knows of the batch before it learns from it
+        estimator.partial_fit(x, y)
+        training.step(loss=log_loss(y, estimator.predict_proba(x)), outputs=before, targets=y)
         if training.should_stop():
             break
     training.close()
@@ -16,6 +17,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ._callback import Watcher
 from ._commands import StopRequest
+from ._ledger_loop import Loss, LoopLedger, of_arrays
 
 # Fitted arrays that change with every batch, and what they are; lists of arrays get a number.
 _WEIGHTS = (("coef_", "weight"), ("coefs_", "weight"), ("components_", "weight"),
@@ -34,14 +36,18 @@ class Training:
         self._estimator = estimator
         self._watcher = Watcher(options)
         self._watcher.open(None, [])
+        self._ledger = LoopLedger(self._watcher)
 
     @property
     def stopped(self) -> Optional[StopRequest]:
         return self._watcher.stopped
 
-    def step(self, **scalars: Any) -> None:
+    def step(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None,
+             **scalars: Any) -> None:
         """The batch is fitted: logs ``scalars`` and the estimator's own ``loss_``, reads its
-        coefficients when they are due."""
+        coefficients when they are due. ``outputs`` (of ``predict_proba``, ``decision_function`` or ``predict``, best from
+        before the batch was fitted) and ``targets``: for the ledger (docs/ledger.md). ``loss_kind``: ``squared``, ``absolute``,
+        ``huber``, ``poisson``, ``binary``, ``cross_entropy``, or a function with a number for each sample; None: by the targets."""
         watcher = self._watcher
         if not watcher.active:
             return
@@ -50,7 +56,23 @@ class Training:
             scalars["loss"] = own
         watcher.log(scalars)
         watcher.tensors(self._weights)
+        self._tell(outputs, targets, loss_kind, sample_weight, True)
         watcher.hook.step()
+
+    def evaluated(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None,
+                  **scalars: Any) -> None:
+        """A batch, or all, of an evaluation: a step in mode ``eval``."""
+        if self._watcher.active:
+            self._watcher.hook.set_mode("eval")
+            self._watcher.log(scalars)
+            self._tell(outputs, targets, loss_kind, sample_weight, False)
+            self._watcher.hook.step()
+            self._watcher.hook.set_mode("train")
+
+    def _tell(self, outputs: Any, targets: Any, loss: Loss, weights: Any, training: bool) -> None:
+        if outputs is not None and targets is not None:
+            self._ledger.tell(lambda: of_arrays(outputs, targets, loss, weights=weights, classes=getattr(self._estimator, "classes_", None)),
+                              training)
 
     def should_stop(self) -> Optional[StopRequest]:
         return self._watcher.asked()

@@ -1,0 +1,103 @@
+"""The ledger of a loop that says itself what its outputs are compared with (docs/ledger.md)."""
+
+from time import perf_counter
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
+
+from ._ledger import EPSILON, KINDS, Form, Operations, moments, prepared
+from ._ledger_book import Book, Pace
+
+Told = Tuple[str, Form, Any]  # name of the call, its form, its moments
+Loss = Union[str, Callable[[Any, Any], Any], None]
+
+
+class LoopLedger:
+    """Of one loop. Nothing here raises."""
+
+    def __init__(self, watcher: Any) -> None:
+        self._watcher = watcher
+        self._book: Optional[Book] = None
+        self._asked: Optional[bool] = None  # of the step that comes, if the script wanted to know
+        self._began = self._cost = 0.0
+        self._measured = False
+
+    def wanted(self) -> bool:
+        """Whether the step that comes now is measured."""
+        if not self._watcher.active:
+            return False
+        if self._asked is None:
+            self._asked = self._pace(True).due()
+        return self._asked
+
+    def tell(self, found: Callable[[], Iterable[Told]], training: bool = True) -> None:
+        """Before the present step ends. ``found`` is called if it is measured."""
+        if not self._watcher.active:
+            return
+        with self._watcher.hook.sink.guard("ledger"):
+            now, pace = perf_counter(), self._pace(training)
+            if training and self._began:
+                pace.took(self._measured, now - self._began, self._cost)
+            due = self.wanted() if training else pace.due()
+            if due:
+                book = self._opened()
+                for name, form, vector in found():
+                    book.add(name, form, vector, learns=training)
+                book.publish()
+                spent = perf_counter() - now
+                book.seconds += spent
+            if training:
+                self._asked, self._measured, self._began = None, due, now
+                self._cost = perf_counter() - now
+
+    def skip(self, reason: str) -> None:
+        self._opened().skip(reason)
+
+    def _opened(self) -> Book:
+        sink = self._watcher.hook.sink
+        if self._book is None:
+            if not isinstance(sink.ledger, Book):
+                if sink.ledger is not None:
+                    sink.ledger.detach()  # that of PyTorch's functions: the script speaks for itself
+                sink.ledger = Book(sink)
+            self._book = sink.ledger
+        return self._book
+
+    def _pace(self, training: bool) -> Pace:
+        book = self._opened()
+        return book.training if training else book.evaluation
+
+
+def of_arrays(outputs: Any, targets: Any, loss: Loss = None, *, weights: Any = None, classes: Any = None,
+              from_logits: Optional[bool] = None) -> List[Told]:
+    """Of arrays in host memory; empty if their shapes do not fit. ``loss``: one of ``KINDS``, or a function of (outputs,
+    targets) with a number for each sample; None: by the targets. ``classes``: what the columns of ``outputs`` stand for;
+    None: whole numbers from 0. ``from_logits``: None: by the values, whether ``outputs`` are probabilities."""
+    import numpy
+
+    z, t = numpy.asarray(outputs), numpy.asarray(targets)
+    if classes is not None and z.ndim == t.ndim + 1:
+        ids = numpy.searchsorted(classes, t).clip(0, len(classes) - 1)
+        if not numpy.all(numpy.asarray(classes)[ids] == t):
+            return []
+        t = ids
+    elif classes is not None and len(classes) == 2 and z.ndim == t.ndim:
+        t, loss = (t == classes[1]).astype("float64"), loss or "binary"
+    if loss is None:
+        loss = "cross_entropy" if z.ndim == t.ndim + 1 and z.shape[-1] > 1 and t.dtype.kind in "iu" else "squared"
+    function = loss if callable(loss) else None
+    kind = "other" if function else str(loss)
+    if kind not in KINDS or (kind == "other" and function is None):
+        raise ValueError(f"loss {kind!r}: expected a function, or one of {', '.join(KINDS[:-1])}")
+    if from_logits is None:
+        from_logits = kind in ("cross_entropy", "binary") and not _shares(numpy, z, kind)
+    ops = Operations()
+    name = getattr(function, "__name__", "loss") if function else kind
+    with numpy.errstate(all="ignore"):  # a loss that is not finite is left out later
+        call = prepared(ops, Form(kind, from_logits=from_logits), z, t, None if weights is None else numpy.asarray(weights), None,
+                        None if function is None else lambda a, b: numpy.asarray(function(a, b)))
+        return [] if call is None else [(name, call.form, moments(ops, call))]
+
+
+def _shares(numpy: Any, values: Any, kind: str) -> bool:
+    """Whether they are probabilities."""
+    inside = bool(numpy.all((values >= 0) & (values <= 1)))
+    return inside and (kind == "binary" or bool(numpy.all(numpy.abs(values.sum(axis=-1) - 1) < 1e4 * EPSILON)))
