@@ -208,3 +208,23 @@ def test_phases_are_timed(out):
     assert names == ["initialization"] + ["forward", "backward", "optimizer"] * 3 + ["evaluation", "finalization"]
     assert sum(name == "data_wait" for name, _ in told) >= 6  # three batches of training, three of the evaluation; Lightning reads ahead
     assert min(duration for _, duration in told) > 0
+
+
+class Body(Module):
+    """Its body comes in its evaluation state, as from_pretrained() gives it."""
+
+    def __init__(self, trains):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Dropout(0.3)).train(trains)
+
+    def loss(self, batch):
+        return super().loss(self.body(batch))
+
+
+@pytest.mark.parametrize("trains, expected", [(False, [("parts_in_eval", ["body.1"])]), (True, [])])
+def test_a_body_that_stays_in_its_evaluation_state_is_told(tmp_path, trains, expected):
+    data = torch.utils.data.DataLoader(torch.randn(64, 6), 8)
+    lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                      enable_model_summary=False, callbacks=[TocsinCallback(out=str(tmp_path), job="body")]).fit(Body(trains), data, data)
+    told = Telemetry(str(tmp_path)).lifecycles("preflight")
+    assert [(one["kind"], one["names"]) for record in told for one in record["findings"]] == expected

@@ -349,3 +349,32 @@ def test_a_model_whose_modules_are_captured_is_copied_pickled_and_scripted_as_an
     assert hook.stats()["hook_errors_total"] == {}
     hook.close()
     assert "1_output_0" in module_rows(out, 0)
+
+
+def replay(out, steps=60, repeats=lambda step, memory: torch.randint(0, len(memory), (16,))):
+    """A loop with a replay memory: the model acts on what it sees, which does not change from some step on, and is trained on what it
+    remembers. What the rule says."""
+    model, optimizer, _ = build()
+    hook = tocsin.watch(model, optimizer, out=out, rules=["repeated_batch"], capture={"every": "1 step", "overhead": "100%",
+                                                                                     "collections": {"inputs": {}}})
+    memory = torch.randn(200, 6)
+    for step in range(steps):
+        with torch.no_grad():
+            model(memory[min(step, 20)].reshape(1, 6)).argmax()
+        optimizer.zero_grad()
+        loss = model(memory[repeats(step, memory)]).square().mean()
+        loss.backward()
+        hook.log(loss=loss)
+        optimizer.step()
+    hook.close()
+    assert not hook.stats()["hook_errors_total"]
+    return {issue["kind"] for issue in hook.issues()}
+
+
+def test_the_batch_of_a_replay_memory_is_the_one_that_is_trained_on(out):
+    assert replay(out) == set()
+    assert {row["count"] for name, row in module_rows(out, 30).items() if name == "Net_input_0"} == {16 * 6}
+
+
+def test_a_replay_memory_that_gives_the_same_batch_is_told(out):
+    assert replay(out, repeats=lambda step, memory: torch.arange(16) + min(step, 20)) == {"stuck"}

@@ -45,6 +45,7 @@ class Modules:
         self._rooted: Set[str] = set()  # modes in which the root is applied
         self._parts = Parts()
         self._looked_at = looking()
+        self._grad: Callable[[], bool] = sys.modules["torch"].is_grad_enabled
         self._said = False  # that layers of a compiled model are not seen
         self.look(model, loss)
 
@@ -141,8 +142,9 @@ class Modules:
         clock.begin_forward()
         clock.applied = clock.applied or applied
         self._calls.clear()
-        # Of several passes in a step (micro-batches) the first is captured.
-        self._due = self._sink.active and clock.position() != self._step \
+        # Of several passes in a step (micro-batches) the first is captured that gradients can come from: with a replay memory
+        # the same model acts before it is trained.
+        self._due = self._sink.active and (clock.mode != "train" or self._grad()) and clock.position() != self._step \
             and self._sink.wants()
         if self._due and on_whose_behalf():
             self._due = False
