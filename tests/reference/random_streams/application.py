@@ -60,44 +60,44 @@ def confusion(chance):
 
 
 def chance_level(chance):
-    parameters = {"steps": chance.choice((2, 3, 5)), "quantity_steps": chance.choice((2, 3, 5)), "labels": chance.choice((20, 60)), **common.shared(chance, steps=False)}
-    if chance.random() < 0.3:
-        parameters["share"] = chance.choice((0.0, 0.3))
-    size = chance.randint(1, 4)
-    right = chance.choice((0.0, 0.0, 0.3, 0.9))
-    noise = chance.choice((0.01, 0.1))
-    fall = chance.choice((0.0, 0.0, 0.02))
-    squared = chance.random() < 0.4
-    rates = chance.choice(((0.1,), (0.1,), (0.1, 0.2), ()))
-    both = chance.random() < 0.05
-    shape, start = chance.choice(([], [40], [4, 10])), chance.choice((1.3, 0.72))
-    if chance.random() < 0.2:
-        parameters["ignore_labels"] = [0]
+    parameters = common.shared(chance, ("train", "eval"), steps=False)
+    for name, values in (("alpha", (0.05, 0.01)), ("skill", (0.0, 0.1)), ("share", (0.6,)), ("worse", (0.5,))):
+        if chance.random() < 0.3:
+            parameters[name] = chance.choice(values)
+    noise, start = chance.choice((0.0, 0.01, 0.1)), chance.choice((-0.5, 0.0, 0.0, 0.6))
+    later = chance.choice((start, start, -0.4, 0.0, 0.7))
+    turn, pairs = chance.choice((10, 40, 80)), chance.choice((0, 4, 40, 200))
+    calls = chance.choice((("l",), ("l",), ("l",), ("l", "m")))
+    bare, adversarial, eval_share = chance.choice((0, 0, 0, 0.3)), chance.choice((0, 0, 0, 0.2)), chance.choice((0.5, 0.9))
+    rates, planned = chance.choice((0, 0, 1)), chance.choice((0, 0, 60, 1000))
 
     def fill(worker, mode, step):
-        if rates and chance.random() < 0.3:
-            worker.scalars(("learning_rate", chance.choice(rates) if step < 6 else rates[0], "metric"))
-        level = start - fall * step
-        values = [("loss", level + chance.gauss(0, noise)), ("validation_loss", 7.0)][:chance.choice((1, 1, 2))]
-        if both:
-            values.append(("other_loss", 1.0))
-        if chance.random() < 0.9:
-            worker.scalars(*values)
-        if chance.random() < 0.2:
-            return
-        if squared:
-            worker.tensors({"name": "MSELoss_input_1", "role": "label", "dtype": "f32",
-                            "values": [chance.gauss(0, chance.choice((1, 1, 0.2))) for _ in range(chance.randint(1, 30))]})
-            return
-        cells = {}
-        for _ in range(chance.randint(0, 40)):
-            label = chance.randrange(size)
-            cell = (label, label if chance.random() < right else chance.randrange(size))
-            cells[cell] = cells.get(cell, 0) + 1
-        worker.tensors({"name": "labels", "role": "label", "dtype": "i64", "shape": shape, "values": [0.0], "statistics": {
-            "confusion": [number for cell, count in sorted(cells.items()) for number in (*cell, count)]}})
+        values = []
+        if mode == "train" and rates:
+            values.append(("learning_rate", chance.choice((0.1, 0.1, 0.1, 0.2)) if step < 20 else 0.1, "metric"))
+        if mode == "train" and planned and step == 0:
+            values.append(("ledger/plan/updates", planned, "ledger"))
+        for call in calls:
+            skill = start if step < turn or call == "m" else later
+            own = {"samples": 0, "no_targets": 1, "calls": 1}
+            if chance.random() >= bare:
+                samples = chance.choice((16, 32))
+                share = (0.9 if skill > 0.5 else 0.5) if mode == "train" else eval_share
+                won = sum(chance.random() < share for _ in range(pairs))
+                own = {"samples": samples, "calls": 1, "loss": samples * 2 * (1 - skill + chance.gauss(0, noise)),
+                       "trivial": samples * 2.0, "pairs": pairs, "wins": won, "crossed": samples}
+            if chance.random() < adversarial:
+                own.update(calls=2, one_target=1)
+            if chance.random() < 0.03:
+                own.pop("trivial", None)
+            values += [(f"ledger/{call}/{field}", value, "ledger") for field, value in own.items()]
+        worker.scalars(*values)
 
-    return item(chance, "chance_level", parameters), play(chance, fill, length=(3, 40))
+    # Which pass an evaluation of several workers belongs to, of which some lost their last training steps, is left open.
+    evaluates = chance.random() < 0.4
+    return item(chance, "chance_level", parameters, ("tocsin",)), play(
+        chance, fill, length=(3, 150), schedules=(common.train_and_eval if evaluates else common.train_only,),
+        worlds=(1,) if evaluates else (1, 1, 2, 3))
 
 
 def repeated_batch(chance):

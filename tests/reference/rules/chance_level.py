@@ -1,126 +1,316 @@
-"""51 chance_level, ours: per mode (train and global) over steps and workers, from the vector `confusion` of the labels or, of a
-squared error, the values of the targets, and the training loss: no more is told than by one answer for all samples, and the loss
-does not fall. The window is the fewest latest steps with labels that are enough, since the learning rate was larger than ever; where it tells nothing
-one with twice as many labels, and so on. Labels of two dimensions stand at places of a sample: of those it is also told, however
-unequal, when the loss is what guessing by frequency costs, their entropy, and no more are right than chance makes (1.5 deviations)."""
+"""51 chance_level, ours, version 6: do the outputs of a loss call know their targets? Judged from the scalars `ledger/<call>/<field>`
+(docs/ledger.md), added up over workers, per call and mode. Shares of pairs by products of likelihood ratios against the share that H0
+holds, losses by Student's t of 32 blocks when their number has doubled. See docs/rules/chance_level.md."""
 import math
-import statistics
 
-from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants
-from tests.reference.words import is_train
+from tests.reference.judging import HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, wants
 
-DEFAULTS = {"steps": 10, "quantity_steps": 12, "labels": 250, "share": 0.1, "ignore_labels": ()}
+DEFAULTS = {"skill": 0.02, "share": 0.55, "worse": 0.1, "alpha": 0.001}
 TOCSIN = {}
 NEW = True
-UNIT = ("tensor", "mode")
+UNIT = ("metric", "mode")
+LEARNED, CARRIED, ARRIVAL = 0.5, 0.6, 0.01
+FIELDS = ("samples", "loss", "trivial", "pairs", "wins", "straight", "crossed", "one_target", "no_targets", "calls", "output_spread",
+          "target_spread", "right", "answers", "labels", "ceiling")
 
 
-def error(values):
-    return math.sqrt(statistics.variance(values) / len(values))
+# --- evidence ------------------------------------------------------------------------------------
+
+def evidence(wins, pairs, p, sign):
+    """ln of the mean of four products: alternatives 1, 2, 4, 8 twentieths below (sign -1) or above (1) p."""
+    logs = []
+    for margins in (1, 2, 4, 8):
+        q = min(max(p + sign * margins * 0.05, 0.01), 0.99)
+        logs.append(wins * math.log(q / p) + (pairs - wins) * math.log((1 - q) / (1 - p)))
+    return log_sum(*logs) - math.log(4)
 
 
-def falls(earlier, later):
-    fall = statistics.fmean(earlier) - statistics.fmean(later)
-    return fall > 1.5 * math.hypot(error(earlier), error(later)) and fall > 0.003 * abs(statistics.fmean(earlier))
+def log_sum(*logs):
+    most = max(logs)
+    return most + math.log(sum(math.exp(log - most) for log in logs))
 
 
-def judge(p, steps, targets, places):
-    first, most = judge_window(p, steps, targets, places, p["labels"]), p["labels"]
-    while most <= sum(held for _, held, _ in steps):
-        outcome = judge_window(p, steps, targets, places, most)
-        if outcome[0] == HIT:
-            return outcome
-        most *= 2
-    return first
+def tail(t, df):
+    """P(T > t) of Student's distribution by Simpson's rule over the angle: cos^(df - 1)."""
+    if t < 0:
+        return 1 - tail(-t, df)
+    angle, n = math.atan(t / math.sqrt(df)), 400
+    def area(a, b):
+        h = (b - a) / n
+        return h / 3 * sum((1 if i in (0, n) else 4 if i % 2 else 2) * math.cos(a + i * h) ** (df - 1) for i in range(n + 1))
+    return area(angle, math.pi / 2) / (2 * area(0, math.pi / 2))
 
 
-def judge_window(p, steps, targets, places, most):
-    """`steps`: (cells, number of labels, losses since the step before), latest last; `targets`: of a
-    squared error (number of values, their sum, their squared deviations from their mean) of all steps."""
-    window, held = [], 0
-    enough = p["steps"] if steps[-1][0] else p["quantity_steps"]
-    for step in reversed(steps):
-        if len(window) >= enough and held >= most:
-            break
-        window.insert(0, step)
-        held += step[1]
-    if len(window) < enough or held < most:
-        return INSUFFICIENT, ()
-    half = len(window) // 2
-    earlier = [loss for _, _, losses in window[:half] for loss in losses]
-    later = [loss for _, _, losses in window[half:] for loss in losses]
-    if len(earlier) < 2 or len(later) < 2:
-        return INSUFFICIENT, ()
-    labels, said, right = {}, {}, 0
-    for cells, _, _ in window:
-        for (label, prediction), count in cells.items():
-            labels[label] = labels.get(label, 0) + count
-            said[prediction] = said.get(prediction, 0) + count
-            right += count if label == prediction else 0
-    if labels:
-        shares = [count / held for count in labels.values()]
-        entropy = -sum(share * math.log(share) for share in shares)
-        even = len(shares) > 1 and entropy >= 0.9 * math.log(len(shares))
-        if not even and (not places or len(shares) < 2):
-            return NOT_APPLICABLE, ()
-        if falls(earlier, later):
-            return OK, ()
-        by_chance = sum(count * said.get(label, 0) for label, count in labels.items()) / held
-        left = held - by_chance
-        below = right + 2 * math.sqrt(by_chance * left / held) < by_chance + p["share"] * left
-        if even and below:
-            return HIT, ("classes",)
-        least = statistics.fmean(earlier + later) - 2 * error(earlier + later)
-        guess = least >= 0.95 * entropy and statistics.fmean(earlier + later) <= 1.1 * entropy
-        tells = right > by_chance + 1.5 * math.sqrt(by_chance * left / held)
-        return (HIT, ("entropy",)) if places and guess and not tells else (OK, ())
-    number = sum(n for n, _, _ in targets)
-    middle = sum(total for _, total, _ in targets) / number
-    variance = sum(m2 + n * (total / n - middle) ** 2 for n, total, m2 in targets) / number
-    if statistics.fmean(earlier + later) > 3 * variance:
+QUANTILES = {}
+
+
+def quantile(p, df):
+    if (p, df) not in QUANTILES:
+        low, high = 0.0, 100.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if tail(middle, df) > p else (low, middle)
+        QUANTILES[p, df] = high
+    return QUANTILES[p, df]
+
+
+def blocks_of(entries):
+    """Sums of (1, samples, difference, unit, place) of 64 blocks at most, of as many entries each, a power of 2."""
+    length = 1
+    while 64 * length < len(entries):
+        length *= 2
+    parts = [entries[i:i + length] for i in range(0, len(entries), length)]
+    return [(len(part), *(sum(column) for column in zip(*part))) for part in parts]
+
+
+def sums(blocks):
+    """(samples, difference, unit)"""
+    return tuple(sum(block[i] for block in blocks) for i in (1, 2, 3))
+
+
+def skill_of(total):
+    return total[1] / total[2] if total[2] > 0 else math.nan
+
+
+class Mean:
+    """Of (difference − margin · unit) per sample over blocks, and the straight line through them."""
+
+    def __init__(self, blocks, margin):
+        y = [(difference - margin * unit) / samples for _, samples, difference, unit, _ in blocks]
+        x = [place / entries for entries, _, _, _, place in blocks]
+        self.n = n = len(y)
+        self.mean, self.middle = sum(y) / n, sum(x) / n
+        y = [one - self.mean for one in y]
+        xx = sum((one - self.middle) ** 2 for one in x)
+        self.error = math.sqrt(widened(y) / (n - 1) / n)
+        self.slope = sum((a - self.middle) * b for a, b in zip(x, y)) / xx
+        rest = widened([b - self.slope * (a - self.middle) for a, b in zip(x, y)]) / (n - 2)
+        self.slope_error, self.line_error = math.sqrt(rest / xx), math.sqrt(rest / n)
+        self.length = (x[-1] - x[0]) * n / (n - 1)
+
+    def bound(self, alpha, sign):
+        return self.mean + sign * quantile(alpha, self.n - 1) * self.error
+
+    def stays_below(self, end, margin):
+        t, ahead = quantile(ARRIVAL, self.n - 2), end - self.middle
+        at_end = self.mean + self.slope * ahead + t * math.hypot(self.line_error, self.slope_error * ahead)
+        return at_end < 0 and (self.slope - t * self.slope_error) * self.length < margin
+
+
+def widened(y):
+    squares = sum(one * one for one in y)
+    if squares <= 0:
+        return 0
+    n, alike = len(y), sum(a * b for a, b in zip(y, y[1:])) / squares
+    alike = min(max(alike + (1 + 4 * alike) / n + 0.75 / math.sqrt(n), 0), 0.8)
+    return squares * (1 + alike) / (1 - alike)
+
+
+# --- a loss call ---------------------------------------------------------------------------------
+
+def against_low(p, pairs):
+    """Of [(wins, pairs)]: evidence against "at least p"."""
+    return evidence(sum(w for w, _ in pairs), sum(n for _, n in pairs), p, -1)
+
+
+class Course:
+    def __init__(self):
+        self.standing, self.knows = None, False
+        self.bare = []                      # of each step: no target counts
+        self.pairs, self.looked = [], []    # all steps (wins, pairs, tied); number of steps at each look
+        self.entries = []                   # (samples, difference, unit, place)
+        self.knowing, self.fall, self.fallen = [], [], []
+        self.short_of = False
+        self.at, self.passes, self.learned_passes = None, 0, 0
+        self.still, self.still_now = None, False
+
+    def bare_now(self):
+        share = sum(self.bare)
+        return self.bare[-3:] == [True] * 3 or (len(self.bare) >= 20 and share > 0.2 * len(self.bare))
+
+    def know(self):
+        if not self.knows:
+            self.fall, self.fallen = [], []
+        self.knows, self.knowing = True, []
+        if self.standing != "worse":
+            self.standing = None
+
+    def tell(self, kind, knows=False):
+        if self.standing != kind:
+            self.knowing = []
+        self.standing, self.knows = kind, knows
+
+    def stand(self, kind):
+        if self.standing == "forgot" and kind != "worse":
+            return
+        if kind is None:
+            self.standing = None
+        else:
+            self.tell(kind, self.knows)
+
+    def newest(self, number=32):
+        return blocks_of(self.entries)[-number:]
+
+    def learned(self):
+        total = self.newest(8)
+        return sum(block[0] for block in total) >= 8 and skill_of(sums(total)) >= LEARNED
+
+    def shows_nothing(self, p):
+        since = self.looked[-1] if self.looked else 0
+        window = self.pairs[since:]
+        if not any(n for _, n, _ in window):
+            return sum(tied for _, _, tied in window) >= 32
+        both = log_sum(against_low(p["share"], [(w, n) for w, n, _ in self.pairs]) - math.log(2),
+                       against_low(p["share"], [(w, n) for w, n, _ in window]) - (len(self.looked) + 2) * math.log(2))
+        recent = self.pairs[self.looked[-2] if len(self.looked) > 1 else 0:]
+        return both >= -math.log(p["alpha"]) and sum(w for w, _, _ in recent) / sum(n for _, n, _ in recent) < p["share"]
+
+    def train(self, p, call, run):
+        wins, pairs = call.get("wins", 0), call.get("pairs", 0)
+        end = max(run["planned"], run["updates"]) if run["planned"] > 0 else 2 * run["updates"]
+        self.pairs.append((wins, pairs, pairs == 0 and call.get("crossed", 0) != 0))
+        self.knowing.append((wins, pairs))
+        if evidence(sum(w for w, _ in self.knowing), sum(n for _, n in self.knowing), p["share"], 1) >= -math.log(p["alpha"]):
+            self.know()
+        if call["comparable"]:
+            entry = (call["samples"], call["trivial"] - call["loss"], call["trivial"], run["updates"])
+            self.entries.append(entry)
+            self.fallen.append(entry)
+            looks = math.log2(len(self.entries) / 64) + 1
+            if looks >= 1 and looks == int(looks):
+                self.look(p, run, end, looks)
+        if (self.short_of and self.standing is None and not self.knows and self.shows_nothing(p)
+                and skill_of(sums(self.newest())) < p["skill"]):
+            self.stand("nothing")
+        self.fall.append((wins, pairs))
+        if against_low(p["share"], self.fall) <= 0:
+            self.fall, self.fallen = [], []
+        fallen = sum(entry[1] for entry in self.fallen), sum(entry[2] for entry in self.fallen)
+        lost = fallen[1] > 0 and fallen[0] / fallen[1] < p["skill"]
+        if self.knows and lost and against_low(p["share"], self.fall) >= math.log(max(end, 1) / p["alpha"]):
+            self.tell("forgot")
+
+    def look(self, p, run, end, looks):
+        blocks = self.newest()
+        samples, _, unit = sums(blocks)
+        if unit > 0:
+            spent, margin = p["alpha"] * 2 ** -looks, p["skill"] * unit / samples
+            warm = blocks[0][4] / blocks[0][0] >= run["rate_at"]
+            mean, low = Mean(blocks, p["skill"]), Mean(blocks, -p["worse"])
+            self.short_of = warm and mean.bound(spent, 1) < 0 and mean.stays_below(end, margin)
+            worse = warm and low.bound(spent, 1) < 0 and low.stays_below(end, margin)
+            if mean.bound(spent, -1) > 0:
+                self.standing = None
+                self.know()
+            elif not self.knows and self.short_of and self.shows_nothing(p):
+                self.stand("nothing")
+            else:
+                self.stand("worse" if worse else None)
+        self.looked.append(len(self.pairs))
+
+    def evaluate(self, p, call, updates, planned, course):
+        learned = course is not None and course.learned()
+        if self.at != updates:
+            if not self.still_now:
+                self.still = None
+            self.still_now, self.at, self.passes = False, updates, self.passes + 1
+            self.learned_passes += learned
+            self.seen, self.total = [], []
+        self.seen.append((call.get("wins", 0), call.get("pairs", 0)))
+        if call["comparable"]:
+            self.total.append((call["trivial"] - call["loss"], call["trivial"]))
+        wins, pairs = sum(w for w, _ in self.seen), sum(n for _, n in self.seen)
+        enough = -math.log(p["alpha"]) + math.log(self.passes * (self.passes + 1))
+        if evidence(wins, pairs, p["share"], 1) >= enough:
+            self.know()
+            self.still = None
+        if learned and self.learned_passes:
+            if evidence(wins, pairs, CARRIED, -1) >= math.log(self.learned_passes * (self.learned_passes + 1) / p["alpha"]):
+                return self.tell("memorised")
+        unit = sum(one for _, one in self.total)
+        now = sum(one for one, _ in self.total) / unit if unit > 0 else math.nan
+        self.still_now = now < p["skill"] and evidence(wins, pairs, p["share"], -1) >= enough
+        if not self.still_now:
+            return None
+        if self.still is None:
+            self.still = updates, now
+        since, then = self.still
+        if since <= 0 or updates - since < since:
+            return None
+        end = max(planned, updates) if planned > 0 else 2 * updates
+        arrives = now + (now - then) / (updates - since) * (end - updates)
+        if arrives < p["skill"] and self.standing != "memorised":
+            self.tell("nothing")
+        return None
+
+
+# --- a run ---------------------------------------------------------------------------------------
+
+def calls_of(rows):
+    """{call: {field: sum}} of a step; what is planned."""
+    out, counts, planned = {}, {}, None
+    for row in rows:
+        value = row.columns["sum"]
+        if not row.name.startswith("ledger/") or "/" not in row.name[7:] or not math.isfinite(value):
+            continue
+        call, field = row.name[7:].rsplit("/", 1)
+        if call == "plan":
+            planned = value if field == "updates" else planned
+        elif field in FIELDS:
+            fields = out.setdefault(call, {})
+            fields[field] = fields.get(field, 0) + value
+            counts[call, field] = counts.get((call, field), 0) + 1
+    for call, fields in out.items():
+        number = counts.get((call, "loss"), 0)
+        fields["comparable"] = (number > 0 and number == counts.get((call, "trivial"), 0) == counts.get((call, "samples"), 0)
+                                and fields["samples"] > 0)
+    return out, planned
+
+
+def adversarial(call):
+    return call.get("one_target", 0) > 0 and call.get("calls", 0) > 1
+
+
+def answer(name, calls, courses):
+    others = [other for other in calls if other != name]
+    course = courses[name]
+    if course.bare_now() and not any(calls[other].get("samples", 0) > 0 for other in others):
+        return HIT, ("no_targets",)
+    if adversarial(calls[name]):
         return NOT_APPLICABLE, ()
-    least = statistics.fmean(earlier + later) - 2 * error(earlier + later)
-    above = least >= (1 - p["share"]) * variance * (1 + math.sqrt(2 / number))
-    return (HIT, ("quantity",)) if above and not falls(earlier, later) else (OK, ())
-
-
-def is_loss(row):
-    return row.scalar and row.known.role == "loss" and is_train(row.name)
+    others_know = any(courses[other].knows and calls[other].get("pairs", 0) > 0 for other in others)
+    if course.standing and not others_know:
+        return HIT, (course.standing,)
+    return (OK if course.knows else INSUFFICIENT), ()
 
 
 def evaluate(p, history):
-    out, modes = [], {}
+    out, courses = [], {"train": {}, "eval": {}}
+    run = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}
     for point in history.points():
-        known = modes.setdefault(point.mode, {"steps": [], "losses": [], "targets": [], "rate": None})
         rows = [row for by_rank in point.values.values() for _, row in by_rank
-                if wants(p, row, TRAINING) and (selects(p, row, {"label", "loss"}) or row.name == "learning_rate")]
-        for row in rows:
-            rate = row.columns["sum"]
-            if row.scalar and row.name == "learning_rate" and math.isfinite(rate) and (known["rate"] is None or rate > known["rate"]):
-                known.update(rate=rate, steps=[], losses=[])
-        losses = [row for row in rows if is_loss(row)]
-        if len({row.name for row in losses}) == 1 and all(math.isfinite(row.columns["sum"]) for row in losses):
-            known["losses"].append(statistics.fmean(row.columns["sum"] for row in losses))
-        cells, held, name, places = {}, 0, None, False
-        for row in rows:
-            if row.scalar or row.known.role != "label":
+                if row.scalar and wants(p, row, ("train", "eval")) and (row.known.role == "ledger" or row.name == "learning_rate")]
+        if not rows:
+            continue
+        calls, planned = calls_of(rows)
+        run["planned"] = run["planned"] if planned is None else planned
+        train = point.mode == "train"
+        if train:
+            run["updates"] = point.step + 1
+            for rate in [row.columns["sum"] for row in rows if row.name == "learning_rate"]:
+                if math.isfinite(rate) and rate > run["rate"]:
+                    run.update(rate=rate, rate_at=run["updates"])
+        mine = courses["train" if train else "eval"]
+        for name, call in sorted(calls.items()):
+            course = mine.setdefault(name, Course())
+            course.bare.append(call.get("no_targets", 0) > 0 and call.get("samples", 0) == 0)
+            if adversarial(call):
                 continue
-            if row.name.endswith("MSELoss_input_1"):
-                count = row.columns["count"]
-                if count and math.isfinite(row.columns["m2"]):
-                    name, held = row.name, held + count
-                    known["targets"].append((count, row.columns["sum"], row.columns["m2"]))
-                continue
-            triples = row.vectors.get(("confusion", ()))
-            if triples is not None:
-                name, places = row.name, len(row.known.shape) > 1
-                for label, prediction, count in zip(triples[::3], triples[1::3], triples[2::3]):
-                    if count and label not in p["ignore_labels"]:
-                        cells[int(label), int(prediction)] = cells.get((int(label), int(prediction)), 0) + count
-                        held += count
-        if held:
-            known["steps"] = [*known["steps"], (cells, held, known["losses"])][-64:]
-            known["losses"] = []
-            outcome, kinds = judge(p, known["steps"], known["targets"], places)
-            out.append(Evaluation((("mode", point.mode), ("tensor", name)), outcome, point.step, kinds))
+            if train:
+                course.train(p, call, run)
+            else:
+                course.evaluate(p, call, point.train_step + 1, run["planned"], courses["train"].get(name))
+        for name in sorted(calls):
+            outcome, kinds = answer(name, calls, mine)
+            out.append(Evaluation((("metric", name), ("mode", point.mode)), outcome, point.step, kinds))
     return out

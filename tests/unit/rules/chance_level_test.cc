@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tests/support/rule_harness.h"
+#include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {
 namespace {
@@ -11,195 +16,376 @@ using namespace testing_support;  // NOLINT: the harness is this file's language
 using core::Mode;
 using core::Role;
 
-const char kTarget[] = "MSELoss_input_1";
-
-struct Guesses : SteppedJob {
-  explicit Guesses(const std::string& with = "{steps: 2, quantity_steps: 2}")
-      : SteppedJob{RuleHarness::of("chance_level", with)} {
-    rule.feed(worker.dictionary({{core::DictionaryType::tensor, "y", Role::label},
-                                 {core::DictionaryType::tensor, kTarget, Role::label},
-                                 {core::DictionaryType::scalar, "loss", Role::loss},
-                                 {core::DictionaryType::scalar, "val_loss", Role::loss},
-                                 {core::DictionaryType::scalar, "other_loss", Role::loss},
-                                 {core::DictionaryType::scalar, "learning_rate", Role::metric}}));
-  }
-  void log(double loss, const std::string& name = "loss", Role role = Role::loss) {
-    rule.feed(worker.scalars(Mode::train, {{name, step, loss, role}}));
-  }
-  /// Steps with a loss each, the last of them with labels: of two classes `right` and `wrong` each.
-  void labels(double right, double wrong, double loss = 0.7) {
-    for (int i = 0; i < 4; ++i) {
-      log(loss + (i % 2 == 0 ? 0.01 : -0.01));
-      if (i < 3) end();
-    }
-    const std::vector<double> cells{0, 0, right, 0, 1, wrong, 1, 0, wrong, 1, 1, right};
-    rule.feed(worker.summary(Mode::train, step, {row_of("y", Role::label, 100, 1, 1)}, {},
-                             {{core::VectorStat::confusion, 0, cells}}));
-    end();
-  }
-  void targets(double spread, double loss) {
-    for (int i = 0; i < 4; ++i) {
-      log(loss + (i % 2 == 0 ? 0.01 : -0.01));
-      if (i < 3) end();
-    }
-    std::vector<double> values;
-    for (int i = 0; i < 400; ++i) values.push_back(i % 2 == 0 ? 3 + spread : 3 - spread);
-    rule.feed(worker.tensors(Mode::train, step, {{kTarget, values, Role::label}}));
-    end();
-  }
+/// One step of one loss call, per sample: what the ledger says of a batch.
+struct Batch {
+  double samples = 32;
+  double loss = 2.3;
+  double trivial = 2.3;
+  double w = 0.5;       // of pairs
+  double pairs = 14;    // with different targets, that an exchange changes
+  double noise = 0.02;  // of the loss
+  std::map<std::string, double> more = {};
+  std::string call = "cross_entropy";
 };
 
-TEST(ChanceLevel, FiresWhenAsManyAreRightAsByChance) {
-  Guesses job;
-  job.labels(250, 250);
-  EXPECT_TRUE(job.rule.firing().empty()) << "one step with labels is no window";
-  job.labels(250, 250);
+/// A training that sends its ledger.
+struct Ledger : SteppedJob {
+  explicit Ledger(std::uint64_t seed = 1, const std::string& with = "{}")
+      : SteppedJob{RuleHarness::of("chance_level", with)}, chance(seed) {}
+
+  void send(const std::map<std::string, double>& fields, const std::string& call,
+            FakeWorker* from = nullptr) {
+    FakeWorker& sender = from == nullptr ? worker : *from;
+    std::vector<Scalar> scalars;
+    std::vector<Entry> entries;
+    for (const auto& [field, value] : fields) {
+      const std::string name = "ledger/" + call + "/" + field;
+      scalars.push_back({name, step, value, Role::ledger});
+      entries.push_back({core::DictionaryType::scalar, name, Role::ledger});
+    }
+    rule.feed(sender.dictionary(entries));
+    rule.feed(sender.scalars(mode, scalars));
+  }
+  void batch(const Batch& b) {
+    const double noisy = b.loss + chance.normal() * b.noise;
+    std::map<std::string, double> fields{
+        {"samples", b.samples},      {"calls", 1},
+        {"loss", b.samples * noisy}, {"trivial", b.samples * b.trivial},
+        {"pairs", b.pairs},          {"wins", chance.wins(b.w, static_cast<int>(b.pairs))},
+        {"crossed", b.samples},      {"labels", b.samples / 4}};
+    for (const auto& [name, value] : b.more) fields[name] = value;
+    std::erase_if(fields, [](const auto& field) { return std::isnan(field.second); });
+    send(fields, b.call);
+  }
+  void plan(double updates) { send({{"updates", updates}}, "plan"); }
+  void rate(double value) {
+    rule.feed(worker.dictionary({{core::DictionaryType::scalar, "learning_rate", Role::metric}}));
+    rule.feed(worker.scalars(mode, {{"learning_rate", step, value, Role::metric}}));
+  }
+  /// Steps as `at` says of each, 0 … 1 of the way through them.
+  Ledger& go(int steps, const std::function<Batch(double)>& at) {
+    for (int i = 0; i < steps; ++i) {
+      batch(at(static_cast<double>(i) / steps));
+      end();
+    }
+    return *this;
+  }
+  /// A pass of evaluation behind the newest training step.
+  void evaluate(int batches, const Batch& b) {
+    const std::int64_t trained = step;
+    mode = Mode::eval;
+    step = evaluated;
+    for (int i = 0; i < batches; ++i) {
+      batch(b);
+      end();
+    }
+    evaluated = step;
+    mode = Mode::train;
+    step = trained;
+  }
+  std::string kinds() {
+    std::string out;
+    for (const core::Issue& issue : rule.firing()) {
+      const std::string kind = issue.kind + "@" + std::to_string(issue.step.value_or(-1));
+      if (out.find(issue.kind + "@") == std::string::npos) out += (out.empty() ? "" : " ") + kind;
+    }
+    return out;
+  }
+
+  Noise chance;
+  std::int64_t evaluated = 0;
+};
+
+Batch knows(double skill, double w) { return {.loss = 2.3 * (1 - skill), .w = w}; }
+Batch nothing(double) { return {}; }
+
+// -------------------------------------------------------------------------------- faults
+
+TEST(ChanceLevel, LabelsThatWereShuffledAreToldWithinTheFirstLooks) {
+  Ledger job;
+  job.go(300, nothing);
   const auto issues = job.rule.firing();
-  ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(issues[0].kind, "classes");
-  EXPECT_EQ(issues[0].evidence.observed.value, 1000);
-  EXPECT_EQ(issues[0].summary,
-            "The model tells nothing of y: of 2000 labels up to train step 7 1000 were right, and "
-            "1000 would be by chance; the loss does not fall.");
+  ASSERT_FALSE(issues.empty());
+  EXPECT_EQ(issues[0].kind, "nothing");
+  EXPECT_EQ(issues[0].step, 255);
+  EXPECT_EQ(issues[0].severity, core::Severity::warning);
+  EXPECT_NE(
+      issues[0].summary.find("updates the loss of cross_entropy is 2.3; guessing by class "
+                             "frequency costs 2.3, and the "
+                             "outputs fit their own targets no better than other samples' (w = 0."),
+      std::string::npos)
+      << issues[0].summary;
+  EXPECT_EQ(job.status(), "IssuesFound");
+  EXPECT_NE(
+      summed_up(job.rule).find(R"({"hit":{"cross_entropy train":{"kind":"nothing","updates":300)"),
+      std::string::npos)
+      << summed_up(job.rule);
 }
 
-TEST(ChanceLevel, QuantitiesAskForMoreStepsThanClasses) {
-  const auto told_at = [](bool classes) {
-    Guesses job("{}");
-    for (int i = 1; i <= 14; ++i) {
-      classes ? job.labels(250, 250) : job.targets(2, 4);
-      if (!job.rule.firing().empty()) return i;
+TEST(ChanceLevel, ARunThatLosesAllItKnewHasForgotten) {
+  Ledger job(2);
+  job.go(200, [](double at) { return knows(0.6 * at, 0.5 + 0.4 * at); });
+  EXPECT_EQ(job.kinds(), "");
+  job.go(400, nothing);
+  EXPECT_EQ(job.kinds().substr(0, 7), "forgot@");
+  const auto issues = job.rule.firing();
+  ASSERT_FALSE(issues.empty());
+  EXPECT_TRUE(issues[0].summary.find("Before that they did.") != std::string::npos)
+      << issues[0].summary;
+  job.go(100, [](double) { return knows(0.5, 0.9); });
+  EXPECT_EQ(job.rule.resolved().size(), 1U) << "and knows it again";
+}
+
+TEST(ChanceLevel, ALossFarAboveOneConstantAnswerIsWorse) {
+  Ledger job(3);
+  job.go(140, [](double) { return knows(-0.5, 0.7); });
+  EXPECT_EQ(job.kinds(), "worse@63");
+}
+
+TEST(ChanceLevel, TrainingThatLearnsWhatEvaluationDoesNotKnowIsMemorised) {
+  Ledger job(4);
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    job.go(50, [&](double) { return knows(0.08 * epoch, 0.95); });
+    job.evaluate(50, {.loss = 3, .w = 0.5});
+  }
+  const auto issues = job.rule.firing();
+  ASSERT_FALSE(issues.empty());
+  EXPECT_EQ(issues[0].kind, "memorised");
+  EXPECT_EQ(issues[0].mode, Mode::eval);
+}
+
+TEST(ChanceLevel, NoTargetsThatCountInThreeStepsInARow) {
+  Ledger job;
+  const std::map<std::string, double> bare{{"samples", 0}, {"no_targets", 1}, {"calls", 1}};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(job.kinds(), "");
+    job.send(bare, "cross_entropy");
+    job.end();
+  }
+  EXPECT_EQ(job.kinds(), "no_targets@2");
+}
+
+TEST(ChanceLevel, NoTargetsInMoreThanAFifthOfTheSteps) {
+  Ledger job;
+  const std::map<std::string, double> bare{{"samples", 0}, {"no_targets", 1}, {"calls", 1}};
+  for (int i = 0; i < 24; ++i) {
+    i % 4 == 0 ? job.send(bare, "cross_entropy") : job.batch(knows(0.3, 0.9));
+    job.end();
+  }
+  EXPECT_EQ(job.kinds(), "no_targets@19") << "five of twenty";
+}
+
+TEST(ChanceLevel, OutputsThatAreTheSameForAllSamplesKnowNothing) {
+  Ledger job(5);
+  job.go(200, [](double) { return Batch{.pairs = 0, .noise = 0.005}; });
+  ASSERT_EQ(job.kinds(), "nothing@63");
+  EXPECT_NE(job.rule.firing()[0].summary.find("the outputs are the same for all samples"),
+            std::string::npos);
+}
+
+TEST(ChanceLevel, HalfThroughThePlanItIsAnError) {
+  Ledger job;
+  job.plan(400);
+  job.go(300, nothing);
+  ASSERT_FALSE(job.rule.firing().empty());
+  EXPECT_EQ(job.rule.firing()[0].severity, core::Severity::error);
+}
+
+// ------------------------------------------------------- healthy runs that look ill at first
+
+TEST(ChanceLevelTwins, APlateauThatCreepsAndLearnsAtHalfOfThePlan) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Ledger job(seed);
+    job.plan(600);
+    job.go(300, [](double at) { return knows(0.012 * at, 0.5 + 0.02 * at); });
+    job.go(300, [](double at) { return knows(0.012 + 0.5 * at, 0.52 + 0.4 * at); });
+    EXPECT_EQ(job.kinds(), "") << seed;
+    EXPECT_EQ(job.status(), "NoIssuesFound");
+  }
+}
+
+TEST(ChanceLevelTwins, AShortPlateauInALongPlan) {
+  Ledger job(6);
+  job.plan(10000);
+  job.go(600, nothing);
+  job.go(200, [](double at) { return knows(0.5 * at, 0.5 + 0.4 * at); });
+  EXPECT_EQ(job.kinds(), "") << "600 of 10000 updates do not say that it will not arrive";
+}
+
+TEST(ChanceLevelTwins, RarePositivesInOrderWhoseLossIsThatOfAConstant) {
+  Ledger job(7);
+  job.go(1200, [](double) {
+    return Batch{.loss = 0.135, .trivial = 0.135, .w = 0.75, .pairs = 2, .noise = 0.01};
+  });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(ChanceLevelTwins, AHeadThatStartsAtZeroHasTiesAtFirst) {
+  Ledger job(8);
+  job.go(20, [](double) { return Batch{.pairs = 0, .noise = 0}; });
+  job.go(300, [](double at) { return knows(0.4 * at, 0.6 + 0.3 * at); });
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(ChanceLevelTwins, AdversarialCallsAreNotJudged) {
+  Ledger job(9);
+  job.go(400, [](double) {
+    return Batch{
+        .loss = 0.69, .trivial = 0.69, .w = 0.5, .more = {{"calls", 2}, {"one_target", 1}}};
+  });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+TEST(ChanceLevelTwins, AFineTuneThatIsFinishedDoesNotFallAnyMore) {
+  Ledger job(10);
+  job.go(600, [](double) { return knows(0.9, 0.97); });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+  EXPECT_EQ(summed_up(job.rule).substr(0, 29), R"({"ok":{"cross_entropy train":)");
+}
+
+TEST(ChanceLevelTwins, TinyDataDecidesNothing) {
+  Ledger job(11);
+  job.go(40, [](double) { return Batch{.samples = 4, .pairs = 1}; });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoData");
+  const std::string told = summed_up(job.rule);
+  EXPECT_NE(told.find(R"("undecided":{"cross_entropy train":)"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("needs_steps":24)"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("needs_pairs":1473)"), std::string::npos) << told;
+}
+
+TEST(ChanceLevelTwins, AWarmUpOfTheRateIsNoPlateau) {
+  Ledger job(12);
+  for (int i = 0; i < 200; ++i) {
+    job.rate(0.001 * (i + 1));
+    job.batch({});
+    job.end();
+  }
+  job.go(200, [](double at) { return knows(0.5 * at, 0.5 + 0.4 * at); });
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(ChanceLevelTwins, ASecondLossKnowsItsTargets) {
+  Ledger job(13);
+  for (int i = 0; i < 300; ++i) {
+    job.batch({});
+    Batch other = knows(0.5, 0.9);
+    other.call = "mse_loss";
+    job.batch(other);
+    job.end();
+  }
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(ChanceLevelTwins, AnOverfittedEvaluationThatStillKnowsItsTargets) {
+  Ledger job(14);
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    job.go(50, [&](double) { return knows(0.08 * epoch, 0.95); });
+    job.evaluate(50, {.loss = 2.3 + 0.3 * epoch, .w = 0.7});
+  }
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(ChanceLevelTwins, ASmallEvaluationSetIsNoEvidenceTwice) {
+  Ledger job(15);
+  for (int epoch = 0; epoch < 60; ++epoch) {
+    job.go(20, [&](double) { return knows(0.6, 0.95); });
+    job.evaluate(1, {.samples = 64, .loss = 2, .w = 0.45, .pairs = 30});
+  }
+  EXPECT_EQ(job.kinds(), "") << "the same thirty pairs in each pass";
+}
+
+TEST(ChanceLevelTwins, ABadStartThatFallsTowardsAConstant) {
+  Ledger job(16);
+  job.go(120, [](double at) { return knows(-0.8 + 0.6 * at, 0.5); });
+  EXPECT_EQ(job.kinds(), "");
+}
+
+// ------------------------------------------------------------------------- metamorphic
+
+/// Each step of the same course, sent in other ways.
+std::string told(const std::function<void(Ledger&, const std::map<std::string, double>&)>& send,
+                 int workers = 1) {
+  Ledger job(21);
+  job.worker = FakeWorker("digits", "same", 0, static_cast<std::uint32_t>(workers));
+  Noise chance(5);
+  for (int i = 0; i < 260; ++i) {
+    const double wins = chance.wins(0.5, 20);
+    send(job, {{"samples", 64},
+               {"loss", 64 * (2.25 + 0.015625 * std::round(chance.normal()))},
+               {"trivial", 144},
+               {"pairs", 20},
+               {"wins", wins},
+               {"calls", 1}});
+  }
+  return job.kinds() + " " + (job.rule.firing().empty() ? "" : job.rule.firing()[0].summary);
+}
+
+TEST(ChanceLevelSame, TwoWorkersWithHalfEachAndBatchesInParts) {
+  const std::string once = told([](Ledger& job, const auto& fields) {
+    job.send(fields, "loss");
+    job.end();
+  });
+  EXPECT_EQ(once.substr(0, 8), "nothing@");
+  FakeWorker second("digits", "same", 1, 2);
+  const auto split = [&](Ledger& job, std::map<std::string, double> fields, bool backwards) {
+    std::map<std::string, double> rest;
+    for (auto& [name, value] : fields) {
+      if (name == "calls") continue;
+      rest[name] = std::floor(value / 2);
+      value -= rest[name];
     }
-    return 0;
+    rest["calls"] = 1;
+    for (int i = 0; i < 2; ++i) {
+      (i == 0) != backwards ? job.send(fields, "loss") : job.send(rest, "loss", &second);
+    }
+    job.rule.feed(backwards ? second.step_end(job.mode, job.step)
+                            : job.worker.step_end(job.mode, job.step));
+    job.rule.feed(backwards ? job.worker.step_end(job.mode, job.step)
+                            : second.step_end(job.mode, job.step));
+    ++job.step;
   };
-  EXPECT_EQ(told_at(true), 10);
-  EXPECT_EQ(told_at(false), 12);
+  EXPECT_EQ(told([&](Ledger& job, const auto& fields) { split(job, fields, false); }, 2), once);
+  second = FakeWorker("digits", "same", 1, 2);
+  EXPECT_EQ(told([&](Ledger& job, const auto& fields) { split(job, fields, true); }, 2), once);
 }
 
-// Of 2000 labels 1000 are right by chance, give or take 22.4: 1055 + 44.7 < 1100 holds, 1056 + 44.7 does not.
-TEST(ChanceLevel, ATenthOfTheRestIsEnough) {
-  Guesses below;
-  below.labels(263, 237);
-  below.labels(264, 236);
-  EXPECT_EQ(below.rule.firing().size(), 1U) << "1054 right";
-  Guesses above;
-  above.labels(264, 236);
-  above.labels(264, 236);
-  EXPECT_EQ(above.status(), "NoIssuesFound") << "1056 right";
+TEST(ChanceLevelSame, TargetsOnAnotherScale) {
+  const auto scaled = [](double by) {
+    return told([by](Ledger& job, std::map<std::string, double> fields) {
+             fields["loss"] *= by;
+             fields["trivial"] *= by;
+             job.send(fields, "loss");
+             job.end();
+           })
+        .substr(0, 12);
+  };
+  EXPECT_EQ(scaled(1).substr(0, 8), "nothing@");
+  EXPECT_EQ(scaled(1024), scaled(1));
+  EXPECT_EQ(scaled(1.0 / 4096), scaled(1));
 }
 
-TEST(ChanceLevel, ALossThatFallsIsASlowOne) {
-  Guesses job;
-  job.labels(250, 250, 0.80);
-  job.labels(250, 250, 0.70);
-  job.labels(250, 250, 0.60);
-  EXPECT_TRUE(job.rule.firing().empty());
-  job.labels(250, 250, 0.60);
-  EXPECT_EQ(job.rule.firing().size(), 1U) << "it has stopped";
-}
-
-TEST(ChanceLevel, TheWarmUpOfARateIsNotJudged) {
-  Guesses job;
-  for (int i = 1; i <= 5; ++i) {
-    job.log(0.1 * i, "learning_rate", Role::metric);
-    job.labels(250, 250);
-  }
-  EXPECT_TRUE(job.rule.firing().empty());
-  job.log(0.1, "learning_rate", Role::metric);
-  job.labels(250, 250);
-  EXPECT_EQ(job.rule.firing().size(), 1U);
-}
-
-TEST(ChanceLevel, OneAnswerIsAGoodOneWhereNearlyAllAreOfOneClass) {
-  Guesses job;
-  for (int i = 0; i < 3; ++i) {
-    for (int k = 0; k < 4; ++k) {
-      job.log(0.4);
-      if (k < 3) job.end();
-    }
-    job.rule.feed(job.worker.summary(Mode::train, job.step, {row_of("y", Role::label, 100, 1, 1)},
-                                     {},
-                                     {{core::VectorStat::confusion, 0, {0, 0, 850, 1, 0, 150}}}));
-    job.end();
-  }
+TEST(ChanceLevel, WithoutALedgerThereIsNothingToJudge) {
+  Ledger job;
+  job.rate(0.1);
+  job.end();
   EXPECT_EQ(job.status(), "NoData");
 }
 
-/// How the kind is called, of 850 and 150 labels of this shape and of losses around this one.
-std::string kind_of(std::vector<std::int64_t> shape, double loss, double fall = 0) {
-  Guesses job;
-  job.rule.feed(job.worker.dictionary(
-      {{core::DictionaryType::tensor, "places", Role::label, core::Dtype::i64, std::move(shape)}}));
-  for (int i = 0; i < 12; ++i) {
-    job.log(loss - fall * i + (i % 2 == 0 ? 0.001 : -0.001));
-    if (i % 4 == 3) {
-      job.rule.feed(job.worker.summary(Mode::train, job.step,
-                                       {row_of("places", Role::label, 1000, 1, 1)}, {},
-                                       {{core::VectorStat::confusion, 0, {0, 0, 850, 1, 0, 150}}}));
-    }
-    job.end();
+TEST(ChanceLevel, ALossThatIsNotKnownOfAllWorkersIsNotCompared) {
+  Ledger job;
+  job.worker = FakeWorker("digits", "same", 0, 2);
+  FakeWorker second("digits", "same", 1, 2);
+  for (int i = 0; i < 140; ++i) {
+    job.send({{"samples", 32}, {"loss", 90}, {"trivial", 64}}, "loss");
+    job.send({{"samples", 32}, {"loss", 90}}, "loss", &second);
+    job.rule.feed(job.worker.step_end(job.mode, job.step));
+    job.rule.feed(second.step_end(job.mode, job.step++));
   }
-  return job.rule.firing().empty() ? std::string() : job.rule.firing()[0].kind;
-}
-
-// The entropy of 0.85 and 0.15 is 0.4227.
-TEST(ChanceLevel, OfLabelsAtPlacesTheirEntropyIsWhatAGuessCosts) {
-  EXPECT_EQ(kind_of({50, 20}, 0.42), "entropy");
-  EXPECT_EQ(kind_of({1000}, 0.42), "") << "one label of a sample each";
-  EXPECT_EQ(kind_of({50, 20}, 0.40), "") << "less than 0.95 of it";
-  EXPECT_EQ(kind_of({50, 20}, 0.46), "entropy");
-  EXPECT_EQ(kind_of({50, 20}, 0.47), "") << "more than 1.1 of it is another loss";
-  EXPECT_EQ(kind_of({50, 20}, 0.45, 0.002), "") << "it falls";
-}
-
-TEST(ChanceLevel, OnlyTheTrainingLossCounts) {
-  Guesses job;
-  job.log(0.1, "val_loss");
-  job.labels(250, 250);
-  job.labels(250, 250);
-  EXPECT_EQ(job.rule.firing().size(), 1U);
-  Guesses several;
-  for (int i = 0; i < 3; ++i) {
-    for (int k = 0; k < 4; ++k) {
-      several.log(0.7, "other_loss");
-      several.log(0.7);
-      if (k < 3) several.end();
-    }
-    several.rule.feed(several.worker.summary(
-        Mode::train, several.step, {row_of("y", Role::label, 100, 1, 1)}, {},
-        {{core::VectorStat::confusion, 0, {0, 0, 500, 0, 1, 500, 1, 0, 500, 1, 1, 500}}}));
-    several.end();
-  }
-  EXPECT_EQ(several.status(), "NoData") << "which of two losses is that of the labels?";
-}
-
-// The variance is 4; of 800 targets it is known to a twentieth: the limit is 0.9 · 4 · 1.05.
-TEST(ChanceLevel, ASquaredErrorOfTheVarianceIsThatOfOneAnswer) {
-  Guesses job;
-  job.targets(2, 3.9);
-  job.targets(2, 3.9);
-  const auto issues = job.rule.firing();
-  ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(issues[0].kind, "quantity");
-  EXPECT_EQ(issues[0].evidence.tensor->name, kTarget);
-  Guesses less;
-  for (int i = 0; i < 5; ++i) less.targets(2, 3.5);
-  EXPECT_EQ(less.status(), "NoIssuesFound") << "an eighth of the variance is told";
-  Guesses sum;
-  for (int i = 0; i < 5; ++i) sum.targets(2, 128);
-  EXPECT_EQ(sum.status(), "NoData") << "no mean over the samples";
-}
-
-TEST(ChanceLevel, WhatIsNoMatrixIsNotCounted) {
-  Guesses job;
-  for (const std::vector<double>& bad :
-       {std::vector<double>{0, 0}, {0, 0, -1}, {0, 0, 0.5}, {0, 70000, 5}, {0, 0, std::nan("")}}) {
-    job.log(0.7);
-    job.rule.feed(job.worker.summary(Mode::train, job.step, {row_of("y", Role::label, 100, 1, 1)},
-                                     {}, {{core::VectorStat::confusion, 0, bad}}));
-    job.end();
-  }
-  EXPECT_EQ(job.status(), "NoData");
+  EXPECT_EQ(job.kinds(), "") << "twice the loss of one trivial";
 }
 
 }  // namespace

@@ -1,0 +1,271 @@
+// Whether the outputs of one loss call know their targets, as it goes on: chance_level's state of one
+// call in one mode, and what it comes to. Trivially copyable, O(1).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "rules/builtin/ledger_rows.h"
+#include "rules/evidence/doubled_looks.h"
+#include "rules/evidence/share_evidence.h"
+
+namespace tocsin::rules {
+
+/// What H₀ holds of a run that needs nobody, and how often it may be rejected by mistake.
+struct PairingBounds {
+  static constexpr double kMargin =
+      0.05;               // of shares: the first of those that evidence is sought for
+  double skill = 0.02;    // of the trivial loss
+  double share = 0.55;    // of pairs that fit their own targets better
+  double worse = 0.1;     // of the trivial loss, lost
+  double learned = 0.5;   // skill in training from which evaluation must know something
+  double carried = 0.6;   // share of wins in evaluation then
+  double alpha = 0.001;   // per kind and run
+  double arrival = 0.01;  // of the bound that says that the margin will not be reached
+};
+
+/// What was said of the whole run by now.
+struct PairingRun {
+  double updates = 0;
+  double planned = 0;  // 0: not known
+  double rate = 0;     // the largest so far
+  double rate_at = 0;  // updates when it became that large
+
+  /// The last update that counts: of the plan; without one as many again as were done.
+  [[nodiscard]] double end() const {
+    return planned > 0 ? std::max(planned, updates) : 2 * updates;
+  }
+};
+
+struct PairingCourse {
+  enum Standing : std::uint64_t { kOpen, kNothing, kForgot, kWorse, kMemorised };
+  static constexpr std::size_t kNewest = 8;  // blocks that say how far training is
+  static constexpr double kBareInARow = 3;
+  static constexpr double kBareSteps = 20;
+  static constexpr double kBareShare = 0.2;
+
+  std::uint64_t standing = kOpen;
+  std::uint64_t knows = 0;  // shown, and not refuted since
+  double steps = 0;
+  double samples = 0;
+  double bare = 0;  // steps without a target that counts
+  double bare_in_a_row = 0;
+  ShareCounts all;
+  ShareCounts window;      // since the newest look
+  ShareCounts before;      // between the newest two looks
+  ShareCounts knowing;     // since the start, or since an alarm
+  double window_look = 0;  // number of that look
+  // 1: at the newest look the loss was no better than a constant's and could not get there.
+  double short_of = 0;
+  double tied = 0;    // steps since the newest look, where no exchange changed a loss
+  double paired = 0;  // steps since the newest look with pairs
+  DoubledLooks skill;
+  // What it was when a hit was found.
+  DoubledLooks::Block told;  // weight, difference, unit of the window
+  ShareCounts told_pairs;
+  double told_from = 0;
+  double told_at = 0;
+  // Training: since outputs may have begun to lose what they knew.
+  ShareFall fall;
+  DoubledLooks::Block fallen;
+  double fall_from = 0;
+  // Evaluation: one pass, and how many there were.
+  double pass_at = -1;
+  double passes = 0;
+  double learned_passes = 0;
+  ShareCounts pass;
+  DoubledLooks::Block pass_sums;
+  double still_from = -1;  // updates at the first of the passes in a row that show nothing
+  double still_skill = 0;  // of that pass
+  double still_now = 0;    // 1: the newest pass shows nothing
+
+  /// Σ (trivial − loss) of Σ trivial; NaN where that is no measure.
+  [[nodiscard]] static double skill_of(const DoubledLooks::Block& sums) {
+    return sums.unit > 0 ? sums.difference / sums.unit : std::numeric_limits<double>::quiet_NaN();
+  }
+  [[nodiscard]] bool bare_now() const {
+    return bare_in_a_row >= kBareInARow || (steps >= kBareSteps && bare > kBareShare * steps);
+  }
+
+  /// Training has got so far that evaluation must show some of it.
+  [[nodiscard]] bool has_learned(const PairingBounds& bounds) const {
+    const DoubledLooks::Block sums = skill.window(kNewest);
+    return sums.entries >= kNewest && skill_of(sums) >= bounds.learned;
+  }
+  /// The newest pairs: at least those of the newer half of the updates, or of the pass.
+  [[nodiscard]] ShareCounts recent() const {
+    if (passes > 0) return pass;
+    ShareCounts out = before;
+    out.add(window.wins, window.pairs);
+    return out;
+  }
+  /// A step's rows, whatever they say.
+  void count(const LedgerCall& call) {
+    using F = LedgerCall;
+    ++steps;
+    const bool none = call[F::no_targets] > 0 && call[F::samples] == 0;
+    bare += none ? 1 : 0;
+    bare_in_a_row = none ? bare_in_a_row + 1 : 0;
+    samples += call[F::samples];
+    all.add(call[F::wins], call[F::pairs]);
+  }
+
+  // ------------------------------------------------------------------------------- training
+
+  void train(const LedgerCall& call, const PairingRun& run, const PairingBounds& bounds) {
+    using F = LedgerCall;
+    const double wins = call[F::wins];
+    const double pairs = call[F::pairs];
+    window.add(wins, pairs);
+    knowing.add(wins, pairs);
+    if (pairs > 0) ++paired;
+    if (pairs == 0 && call[F::crossed] != 0) ++tied;
+    if (-std::log(bounds.alpha) <= knowing.against_at_most(bounds.share, PairingBounds::kMargin)) {
+      know(run);
+    }
+    if (call.comparable()) {
+      const double gain = call[F::trivial] - call[F::loss];
+      fallen.add({1, call[F::samples], gain, call[F::trivial], run.updates});
+      if (skill.add(call[F::samples], gain, call[F::trivial], run.updates)) look(run, bounds);
+    }
+    if (short_of != 0 && standing == kOpen && knows == 0 && shows_nothing(bounds) &&
+        skill_of(skill.window()) < bounds.skill) {
+      stand(kNothing, run);
+    }
+    if (fall.add(wins, pairs, bounds.share, PairingBounds::kMargin)) {
+      fallen = {};
+      fall_from = run.updates;
+    }
+    if (knows != 0 && forgets(run, bounds)) tell(kForgot, fallen, fall.since, fall_from, run);
+  }
+
+  // ----------------------------------------------------------------------------- evaluation
+
+  /// `course`: of training, of the same call; nullptr: there is none.
+  void evaluate(const LedgerCall& call, const PairingRun& run, const PairingCourse* course,
+                const PairingBounds& bounds) {
+    using F = LedgerCall;
+    const bool learned = course != nullptr && course->has_learned(bounds);
+    if (pass_at != run.updates) begin_pass(run, learned);
+    pass.add(call[F::wins], call[F::pairs]);
+    if (call.comparable()) {
+      pass_sums.add({1, call[F::samples], call[F::trivial] - call[F::loss], call[F::trivial], 0});
+    }
+    // Pass k spends α/(k(k + 1)): the same samples in a later pass are no new evidence beside the old.
+    const double enough = -std::log(bounds.alpha) + std::log(passes * (passes + 1));
+    if (pass.against_at_most(bounds.share, PairingBounds::kMargin) >= enough) {
+      know(run);
+      still_from = -1;
+    }
+    if (learned && pass.against_at_least(bounds.carried, PairingBounds::kMargin) >=
+                       -std::log(bounds.alpha) + std::log(learned_passes * (learned_passes + 1))) {
+      return tell(kMemorised, pass_sums, pass, run.updates, run);
+    }
+    const double now = skill_of(pass_sums);
+    const bool nothing =
+        now < bounds.skill && pass.against_at_least(bounds.share, PairingBounds::kMargin) >= enough;
+    still_now = nothing ? 1 : 0;
+    if (!nothing) return;
+    if (still_from < 0) {
+      still_from = run.updates;
+      still_skill = now;
+    }
+    const double done = run.updates - still_from;
+    if (still_from <= 0 || done < still_from) return;
+    const double then = now + (now - still_skill) / done * (run.end() - run.updates);
+    if (then < bounds.skill && standing != kMemorised) {
+      tell(kNothing, pass_sums, pass, still_from, run);
+    }
+  }
+
+ private:
+  void know(const PairingRun& run) {
+    if (knows == 0) {
+      fall = {};
+      fallen = {};
+      fall_from = run.updates;
+    }
+    knows = 1;
+    knowing = {};
+    if (standing != kWorse) standing = kOpen;
+  }
+  void tell(Standing kind, const DoubledLooks::Block& sums, const ShareCounts& counts, double from,
+            const PairingRun& run) {
+    if (standing != kind) knowing = {};
+    standing = kind;
+    knows = 0;
+    told = sums;
+    told_pairs = counts;
+    told_from = from;
+    told_at = run.updates;
+  }
+  void begin_pass(const PairingRun& run, bool learned) {
+    if (still_now == 0) still_from = -1;
+    still_now = 0;
+    pass_at = run.updates;
+    ++passes;
+    if (learned) ++learned_passes;
+    pass = {};
+    pass_sums = {};
+  }
+  // Twice as many entries as at the look before: the newer half of all.
+  void look(const PairingRun& run, const PairingBounds& bounds) {
+    const double spent = bounds.alpha * std::exp2(-skill.looks);
+    const bool warm = skill.from() >= run.rate_at;
+    if (skill.window().unit > 0) {
+      const BlockMean mean = skill.mean(bounds.skill);
+      short_of = warm && mean.upper(spent) < 0 && stays_below(mean, run, bounds) ? 1 : 0;
+      const BlockMean low = skill.mean(-bounds.worse);
+      const bool worse = warm && low.upper(spent) < 0 && stays_below(low, run, bounds);
+      if (mean.lower(spent) > 0) {
+        standing = kOpen;
+        know(run);
+      } else {
+        const bool still = knows == 0 && short_of != 0 && shows_nothing(bounds);
+        stand(still ? kNothing : worse ? kWorse : kOpen, run);
+      }
+    }
+    before = window;
+    window = {};
+    window_look = skill.looks;
+    tied = paired = 0;
+  }
+  // What was forgotten stays so until it is shown to be known again.
+  void stand(Standing kind, const PairingRun& run) {
+    if (standing == kForgot && kind != kWorse) return;
+    if (kind == kOpen) {
+      standing = kOpen;
+      return;
+    }
+    const std::uint64_t knew = knows;
+    tell(kind, skill.window(), recent(), skill.from(), run);
+    knows = knew;
+  }
+  // It does not get to the margin by the end, and does not move by a whole `skill` per window either: a
+  // bad start that falls has no plateau yet.
+  [[nodiscard]] bool stays_below(const BlockMean& mean, const PairingRun& run,
+                                 const PairingBounds& bounds) const {
+    const DoubledLooks::Block sums = skill.window();
+    return mean.upper_at(run.end(), bounds.arrival) < 0 &&
+           mean.rise(bounds.arrival) < bounds.skill * sums.unit / sums.weight;
+  }
+  // Weights: the process of all pairs ½, that begun at look k 2⁻ᵏ⁻². Outputs that are the
+  // same for all samples have no pairs, and know nothing.
+  [[nodiscard]] bool shows_nothing(const PairingBounds& bounds) const {
+    if (paired == 0) return tied >= skill.kWindow;
+    const double p = bounds.share;
+    const double sum = log_sum(
+        all.against_at_least(p, PairingBounds::kMargin) - std::log(2.0),
+        window.against_at_least(p, PairingBounds::kMargin) - (window_look + 2) * std::log(2.0));
+    return sum >= -std::log(bounds.alpha) && recent().share() < p;
+  }
+  // At any step, so the bound is on the mean time between false alarms: one in planned updates / α.
+  [[nodiscard]] bool forgets(const PairingRun& run, const PairingBounds& bounds) const {
+    const double enough = std::log(std::max(run.end(), 1.0) / bounds.alpha);
+    if (fall.since.against_at_least(bounds.share, PairingBounds::kMargin) < enough) return false;
+    return skill_of(fallen) < bounds.skill;
+  }
+};
+
+}  // namespace tocsin::rules
