@@ -1,6 +1,6 @@
 """The tenth set: pictures.
 
-resnet_warm      a small ResNet with zero-initialised residuals, SGD with Nesterov's momentum, warm-up from nothing and a cosine, shifted digits
+resnet_zero_init  a small ResNet with zero-initialised residuals, SGD with Nesterov's momentum, warm-up from nothing and a cosine, shifted digits
 vit_cycle        a small ViT, AdamW and OneCycleLR in bfloat16, textures in three colours
 convnet_epochs   the convolutional network of every tutorial, Adam with StepLR, one line of numbers per epoch
 views_infonce    two views of each digit, InfoNCE; measured by held-out digits whose other view is not the nearest one
@@ -58,7 +58,7 @@ class SmallResNet(nn.Module):
         return self.fc(self.layers(self.stem(x)).mean((2, 3)))
 
 
-def _resnet_warm(fault, seed, chance, options):
+def _resnet_zero_init(fault, seed, chance, options):
     split, batch, width, epochs = _pixels(seed), chance.choice((48, 64)), chance.choice((10, 12, 16)), 9
     x, held_x = (split.x, split.held_x) if fault == "pixels_raw" else (_normal(split.x), _normal(split.held_x))
     y = labelled(split.y, fault, 10)
@@ -289,7 +289,7 @@ def _views_infonce(fault, seed, chance, options):
 
 
 TUNING, FAULTS, fault_names, run = entered({
-    "resnet_warm": (_resnet_warm, from_start("labels_shuffled", "rate_hundredfold", "backbone_frozen", "pixels_raw", "class_mislabelled",
+    "resnet_zero_init": (_resnet_zero_init, from_start("labels_shuffled", "rate_hundredfold", "backbone_frozen", "pixels_raw", "class_mislabelled",
                                              "zero_grad_missing", "evaluated_in_training", schedule_ends_early=0.2, train_forgotten=0.12)),
     "vit_cycle": (_vit_cycle, from_start("rate_thousandth", "rate_hundredfold", "optimizer_of_old_model", "softmax_twice", "held_unscaled",
                                          "held_other_classes", "inputs_constant", "labels_misaligned")),
