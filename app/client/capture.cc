@@ -375,6 +375,7 @@ void read(config::Reader& in, CaptureConfig& cfg) {
          collections_schema());
   if (!collections.is_null()) read_collections(in, collections, cfg);
   in.optional("dry_run", cfg.dry_run, "measures, and sends nothing");
+  in.optional("ledger", cfg.ledger, "send the ledger of loss calls, whatever the grids");
   in.section("raw", "elements of the collections with `raw: true` (docs/raw-tensors.md)",
              [&](config::Reader& section) { read(section, cfg.raw); });
 }

@@ -51,6 +51,7 @@ struct CaptureConfig {
   double overhead = 0.01;
   std::uint64_t delta_memory = 512ULL << 20;
   bool dry_run = false;                       // measures and sends nothing
+  bool ledger = true;                         // loss calls say what the task is (docs/ledger.md)
   RawConfig raw;                              // where elements go
   std::vector<CollectionConfig> collections;  // empty: the standard ones (core/collections.h)
   std::vector<std::string> warnings;          // what is read and not done

@@ -70,9 +70,7 @@ class FrameBatcher {
   [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }
   [[nodiscard]] std::uint64_t frames() const noexcept { return sequence_ - 1; }
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
-  /// Scalars in frames so far.
-  [[nodiscard]] std::uint64_t scalar_rows() const noexcept { return scalar_rows_; }
-  /// With those that wait for their frame.
+  /// Scalars so far, those that wait for their frame among them.
   [[nodiscard]] std::uint64_t scalars() const noexcept {
     return scalar_rows_ + waiting_.scalars.size();
   }

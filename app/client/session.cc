@@ -199,14 +199,19 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
 
 void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double> values) {
   const std::lock_guard lock(mutex_);
-  if (!capture_.scalars_due(steps_.step())) return;
-  announcer_.ensure_started();
-  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) add_scalar(ids[i], values[i]);
-  steps_.touch();
+  const bool due = capture_.scalars_due(steps_.step());
+  for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) {
+    if (add_scalar(ids[i], values[i], due)) steps_.touch();
+  }
 }
 
-void Session::add_scalar(std::uint64_t name, double value) {
-  if (const Name* found = known(name)) frames_.add_scalar(*found, value);
+bool Session::add_scalar(std::uint64_t name, double value, bool due) {
+  // The ledger has a budget of its own, and no grid.
+  const Name* found = due ? nullptr : names_.find(name);
+  if (!due && (found == nullptr || found->role != core::Role::ledger)) return false;
+  announcer_.ensure_started();
+  if (found = known(name); found != nullptr) frames_.add_scalar(*found, value);
+  return true;
 }
 
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
@@ -240,9 +245,9 @@ void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
 bool Session::step_next(std::span<const ScalarValue> scalars, std::span<const PhaseTime> times,
                         bool optimizer_skipped, std::uint32_t micro_steps) {
   const std::lock_guard lock(mutex_);
-  if (!scalars.empty() && capture_.scalars_due(steps_.step())) {
-    announcer_.ensure_started();
-    for (const ScalarValue& scalar : scalars) add_scalar(scalar.name, scalar.value);
+  if (!scalars.empty()) {
+    const bool due = capture_.scalars_due(steps_.step());
+    for (const ScalarValue& scalar : scalars) add_scalar(scalar.name, scalar.value, due);
   }
   for (const PhaseTime& time : times) {
     if (time.duration < -1) {

@@ -121,7 +121,8 @@ class Session {
 
  private:
   std::string fitting(std::string_view text, std::size_t most);
-  void add_scalar(std::uint64_t name, double value);
+  /// False: it is not `due`, and not of the ledger.
+  bool add_scalar(std::uint64_t name, double value, bool due);
   void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
                 std::uint64_t args);
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps);

@@ -39,6 +39,7 @@ ValueMap Session::counters() const {
       {"dry_run", capture_.plan().config().dry_run},
       {"paused", capture_.paused()},
       {"capture_warnings", std::move(warnings)},
+      {"ledger_on", capture_.plan().config().ledger},
       {"step_by", capture_.plan().config().step_by},
       {"phases", std::move(phases)},
       {"step_ended", steps_.ended()},

@@ -316,6 +316,11 @@ class StepClock:
         if self.state is HELD:
             self._end(0)
 
+    def held(self) -> bool:
+        """The update is done, and the step is kept open for a log(). Takes nothing back."""
+        found = self._lent and self._client.peek_steps()
+        return (_LENT[found[0]] if found else self.state) is HELD
+
     def position(self) -> Tuple[str, int]:
         """Tells steps apart. Takes nothing back."""
         found = self._lent and self._client.peek_steps()

@@ -31,6 +31,7 @@ from ._standing import Standing
 from ._steering import Steering
 from ._step_calls import calls_of
 from ._steps import FIRST, HELD
+from ._task import TellsTask
 from .sink import Sink
 
 EXIT_STOPPED = _lifetime.EXIT_STOPPED
@@ -40,7 +41,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack, Steering, Planning):
+class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 
@@ -85,6 +86,7 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning):
         self.attempt, self.rank = counters["attempt"], counters["rank"]
         self.sink = Sink(client, self.errors, self.rank, counters.get("workers", "auto"),
                          counters.get("step_by", FIRST), counters.get("phases", PHASES))
+        self.sink.wants_ledger = bool(counters.get("ledger_on", True))
         self._commands = Commands(client, self.errors)
         self._spans = Spans(client, self.errors)
         self._alerts = Alerts(client, self.errors)

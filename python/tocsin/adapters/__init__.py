@@ -22,7 +22,7 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
         Waits(sink, timed)
         Schedules(sink)
-    if sink.ledger is None:
+    if sink.ledger is None and sink.wants_ledger:
         with sink.guard("ledger"):
             Ledger(sink)
         with sink.guard("scaler"):

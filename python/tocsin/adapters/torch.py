@@ -82,6 +82,9 @@ class TorchAdapter:
         self._on_device = False  # one of the parameters was, when it began
         self._in_graph = False  # the last update was captured in a CUDA graph
         self._first = first
+        if first and model is not None and hasattr(sink.ledger, "follow"):
+            with sink.guard("ledger"):
+                self._undo.append(sink.ledger.follow(model))
         sink.attach(self, ends_steps=optimizer is not None, name=name or "")
         with sink.guard("device"):
             self._warm()
@@ -124,6 +127,10 @@ class TorchAdapter:
             undo()
         self._undo = []
         self._capture = self._watch = None
+
+    def times_passes(self) -> bool:
+        """The model's passes of training are seen, and end a step that is held open."""
+        return self._passes is not None
 
     def moved(self) -> Any:
         """Something else than before when the model was applied in between."""

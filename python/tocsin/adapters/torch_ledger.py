@@ -8,12 +8,15 @@ GPU nothing is waited for: the sums follow when the device is done.
 import sys
 import threading
 from time import perf_counter
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_ledger_budget import Budget
-from .torch_ledger_calls import Arguments, Measured, measure, signature
-from .torch_ledger_functions import original, tell, tell_no_more
+from .torch_ledger_calls import Arguments, Measured, measure
+from .torch_ledger_functions import tell, tell_no_more
+from .torch_ledger_models import Models
+from .torch_ledger_same import add_same
+from .torch_ledger_stated import stated
 from .torch_staging import Arrival, capturing
 from .torch_tracing import looking, on_whose_behalf
 
@@ -39,16 +42,24 @@ class Ledger:
         self._missed = 0  # calls that skip has passed over
         self._busy = False
         self._thread = threading.get_ident()
-        self._looked_at = looking()
+        self._looked_at, self._apart = looking(), torch._C.DisableTorchFunction
+        self._strided = torch.strided
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
         self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
+        self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
         sink.attach(self)
         sink.ledger = self
         tell(self)
 
+    def follow(self, model: Any) -> Callable[[], None]:
+        """``model`` is watched: what it is given and gives is looked at where that tells something. Until the function
+        that is given back is called."""
+        return self._models.follow(model)
+
     def detach(self) -> None:
         tell_no_more(self)
+        self._models.detach()
         self._calls.clear()
 
     def watches(self, model: Any, optimizer: Any) -> bool:
@@ -73,14 +84,27 @@ class Ledger:
             return
         self._busy, began = True, perf_counter()
         try:
-            self._look(name, args, kwargs, began)
+            with self._apart():  # from modes of torch functions
+                self._look(Arguments(name, args, kwargs), began)
         except Exception as error:  # noqa: BLE001
             self._sink.failed("ledger", error)
         finally:
             self._busy = False
 
-    def _look(self, name: str, args: Any, kwargs: Any, began: float) -> None:
-        given = Arguments(name, args, kwargs)
+    def stated(self, outputs: Any, targets: Any, loss: Any) -> None:
+        """The script says what its outputs are compared with (``hook.targets()``)."""
+        self._looking(lambda: stated(outputs, targets, loss))
+
+    def _looking(self, given: Callable[[], Any]) -> None:
+        began = perf_counter()
+        self._busy = True  # what the loss calls is not told, too
+        try:
+            with self._apart():
+                self._look(given(), began)
+        finally:
+            self._busy = False
+
+    def _look(self, given: Any, began: float) -> None:
         output = given.output
         clock = self._sink.clock
         model = clock.model()
@@ -92,7 +116,9 @@ class Ledger:
             if budget.calls % budget.every:
                 return
             step = budget.calls
-        elif clock.mode == "train" and self._grad() and output.requires_grad:
+        elif clock.mode == "train" and (given.learns or (self._grad() and output.requires_grad)):
+            if clock.held() and self._models.rooted and any(getattr(one, "times_passes", bool)() for one in self._sink.adapters()):
+                return  # a pass of the watched model would have ended the step before: it is another's loss
             clock.begin_forward()
             budget, learns = self._budget, True
             budget.calls += 1
@@ -103,19 +129,43 @@ class Ledger:
             return
         if not self._measurable(given):
             return
-        if learns:
-            if step != self._step:
-                self._per_step, self._in_step, self._step = max(self._in_step, 1), 0, step
-                budget.begin(step, began)
-            self._in_step += 1
-            if self._in_step > MAX_MEASURED:
-                return
-        else:
+        if not learns:
             budget.begin(step, began)
+        elif not self._begins(step, began):
+            return
         call = self._call_of(given)
         if call is not None:
-            self._publish(call, measure(given, call.state, learns), clock.position() if learns else None)
+            measured = measure(given, call.state, learns)
+            add_same(measured, given, self._models.input())
+            self._publish(call, measured, clock.position() if learns else None)
         budget.add(perf_counter() - began)
+
+    def _begins(self, step: int, began: float) -> bool:
+        """A call of a step of training that is measured; False: it is one of too many."""
+        if step != self._step:
+            self._per_step, self._in_step, self._step = max(self._in_step, 1), 0, step
+            self._budget.begin(step, began)
+        self._in_step += 1
+        return self._in_step <= MAX_MEASURED
+
+    def _asks(self) -> bool:
+        """Whether a pass of the model is one whose gradient is asked for what it tells."""
+        clock = self._sink.clock
+        every = self._budget.every
+        return clock.mode == "train" and threading.get_ident() == self._thread and (
+            every == 1 or clock.position()[1] % every == 0)
+
+    def _found(self, given: Arguments, now: bool) -> None:
+        """What the gradient of a model's output has told. ``now``: the step goes on; else its numbers come in order."""
+        began, clock = perf_counter(), self._sink.clock
+        call = self._call_of(given) if self._begins(clock.position()[1], began) else None
+        if call is not None:
+            measured = measure(given, call.state, True)
+            if now:
+                self._publish(call, measured, clock.position())
+            else:
+                self._told(call, measured, clock.position(), False)
+        self._budget.add(perf_counter() - began)
 
     def _due(self, step: int) -> bool:
         every = self._budget.every
@@ -125,18 +175,18 @@ class Ledger:
         self._missed += self.skip
         return False
 
-    def _measurable(self, given: Arguments) -> bool:
+    def _measurable(self, given: Any) -> bool:
         """Ordinary tensors of an ordinary call: nobody traces, transforms, captures or counts."""
         tensors = given.tensors()
         if any(type(one) not in self._plain for one in tensors) or self._looked_at(tuple(tensors)) \
                 or self._dispatched() or self._transformed():
             return False
-        if any(one.layout is not given.layout or one.device != given.output.device for one in tensors if one.dim() > 0):
+        if any(one.layout is not self._strided or one.device != given.output.device for one in tensors if one.dim() > 0):
             return False
         return not (given.output.is_cuda and capturing()) and given.output.device.type != "meta" and not on_whose_behalf()
 
-    def _call_of(self, given: Arguments) -> Optional["_Call"]:
-        key = given.name, signature(given)
+    def _call_of(self, given: Any) -> Optional["_Call"]:
+        key = given.name, given.kind()
         if key not in self._calls:
             if sum(one is not None for one in self._calls.values()) >= MAX_CALLS or len(self._calls) >= 8 * MAX_CALLS:
                 self._left_out += 1
@@ -147,10 +197,8 @@ class Ledger:
 
     # ---- published
 
-    def _publish(self, call: "_Call", measured: Optional[Measured], step: Any) -> None:
+    def _publish(self, call: "_Call", measured: Measured, step: Any) -> None:
         """``step``: of training; None: an evaluation."""
-        if measured is None:
-            return
         queue, numbers, event = self._sink.queue, measured.numbers, None
         if getattr(numbers, "is_cuda", False):
             torch = sys.modules["torch"]
@@ -201,9 +249,9 @@ class _Call:
         if not values.pop("past"):
             if step is not None:
                 self._without = step
-            values.pop("trivial")
+            values.pop("trivial", None)
         elif step is not None and step == self._without:
-            values.pop("trivial")
+            values.pop("trivial", None)
         if not values.pop("_ceiling", 0.0) or (step is not None and step == self._ceiling):
             values.pop("ceiling", None)
         elif "ceiling" in values:

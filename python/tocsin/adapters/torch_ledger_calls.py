@@ -5,7 +5,7 @@ At most some 512 samples of a call are looked at, evenly spaced; all sums, ``sam
 
 import inspect
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from .torch_ledger_classes import measure_classes
 from .torch_ledger_functions import original
@@ -26,7 +26,8 @@ class Measured(NamedTuple):
 class Arguments:
     """Of one call, by name; what was not given has its default."""
 
-    __slots__ = ("name", "function", "values", "output", "target", "layout")
+    __slots__ = ("name", "function", "values", "output", "target")
+    learns = False  # unless its output needs a gradient
 
     def __init__(self, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         """It has returned: its arguments fit."""
@@ -34,7 +35,6 @@ class Arguments:
         names, defaults = _signature(self.function)
         self.values = {**defaults, **dict(zip(names, args)), **kwargs}
         self.output, self.target = self.values["input"], self.values["target"]
-        self.layout = sys.modules["torch"].strided
 
     def tensors(self) -> List[Any]:
         return [self.values[name] for name in _TENSORS if getattr(self.values.get(name), "dim", None) is not None]
@@ -53,6 +53,18 @@ class Arguments:
         return {name: value for name, value in self.values.items()
                 if name not in _TENSORS and name not in ("size_average", "reduce", "reduction") and name not in but}
 
+    def kind(self) -> Any:
+        """Tells calls of a function with other outputs apart: classes, or units of a sample; of outputs whose samples have
+        places only their channels, since lengths vary."""
+        shape = self.output.shape
+        if self.name not in FAMILIES:
+            return shape[1 if len(shape) > 1 else 0]
+        return len(shape), shape[1] if len(shape) > 1 else 1
+
+    def sums(self, torch: Any, state: Dict[str, Any], learns: bool) -> Dict[str, Any]:
+        """Numbers, and tensors of one element."""
+        return (measure_units if self.name in FAMILIES else measure_classes)(torch, self, state, learns)
+
 
 def _signature(function: Callable[..., Any]) -> Tuple[List[str], Dict[str, Any]]:
     found = _signatures.get(function)
@@ -63,25 +75,14 @@ def _signature(function: Callable[..., Any]) -> Tuple[List[str], Dict[str, Any]]
     return found
 
 
-def signature(given: Arguments) -> Any:
-    """Tells calls of a function with other outputs apart: classes, or units of a sample; of outputs whose samples have
-    places only their channels, since lengths vary."""
-    shape = given.output.shape
-    if given.name in ("cross_entropy", "nll_loss"):
-        return shape[1 if len(shape) > 1 else 0]
-    return len(shape), shape[1] if len(shape) > 1 else 1
-
-
-def measure(given: Arguments, state: Dict[str, Any], learns: bool) -> Optional[Measured]:
-    """What is to be told of it; None: nothing. ``state``: what is known of the targets of this loss, to which these are
+def measure(given: Any, state: Dict[str, Any], learns: bool) -> Measured:
+    """What is to be told of it (:class:`Arguments`, or another with the same methods). ``state``: what is known of the targets of this loss, to which these are
     added where it ``learns``."""
     torch = sys.modules["torch"]
-    with torch.no_grad(), torch._C.DisableTorchFunction(), _without_autocast(torch, given.output.device.type):
+    with torch.no_grad(), _without_autocast(torch, given.output.device.type):
         if given.output.numel() == 0:
             return Measured({"samples": 0.0}, (), None)
-        found = (measure_units if given.name in FAMILIES else measure_classes)(torch, given, state, learns)
-        if found is None:
-            return None
+        found = given.sums(torch, state, learns)
         known = {name: float(one) for name, one in found.items() if not hasattr(one, "dim")}
         numbers = {name: one for name, one in found.items() if name not in known}
         return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)

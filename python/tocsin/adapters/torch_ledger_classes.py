@@ -2,14 +2,15 @@
 one label for each sample or place, or of shares; with weights of classes, smoothed labels, and what is ignored."""
 
 import math
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
+from .torch_ledger_host import HostClasses, numpy_of
 from .torch_ledger_rows import Rows, compare, partner, rows_that_count, spread
 
 _CERTAIN = 8  # samples from which on scores that are all probabilities are no accident
 
 
-def measure_classes(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -> Optional[Dict[str, Any]]:
+def measure_classes(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -> Dict[str, Any]:
     """Sums of one call (docs/ledger.md) and, for itself: ``past``, whether there was a target before, and ``_ceiling``."""
     scores, target = given.output.detach(), given.target.detach()
     if scores.dim() == 1:
@@ -30,7 +31,15 @@ def measure_classes(torch: Any, given: Any, state: Dict[str, Any], learns: bool)
         target = torch.where(rows.mask, target, torch.zeros_like(target))
     if scores.dtype is not torch.float64:
         scores = scores.float()
+    np = None if soft or rows.mask is not None else numpy_of(scores)
+    if np is not None:
+        return HostClasses(given, scores, target, rows).told(np, torch, state, learns, _rough(torch, given), _CERTAIN)
     return _Classes(torch, given, scores, target, rows, soft).told(state, learns)
+
+
+def _rough(torch: Any, given: Any) -> float:
+    """How far a sum of probabilities may lie from 1."""
+    return 1e-4 if given.output.dtype in (torch.float32, torch.float64) else 2e-2
 
 
 def _taken(values: Any, rows: Rows) -> Any:
@@ -55,7 +64,7 @@ class _Classes:
         self._smoothing = float(given.values.get("label_smoothing", 0.0))
         self._scaled = given.reduction() == "mean" and weight is not None and not soft
         self._probabilities = given.name == "cross_entropy" and self._classes >= 2
-        self._rough = 1e-4 if given.output.dtype in (torch.float32, torch.float64) else 2e-2
+        self._rough = _rough(torch, given)
 
     def told(self, state: Dict[str, Any], learns: bool) -> Dict[str, Any]:
         torch, rows, mask = self._torch, self._rows, self._rows.mask
@@ -143,5 +152,7 @@ class _Classes:
     def _all_probabilities(self) -> Any:
         """Certain only in all of several rows."""
         scores, count = self._scores, self._rows.count
+        if not scores.is_cuda and not bool((scores[0].sum() - 1).abs() < self._rough):
+            return 0.0
         near = (scores.sum(1) - 1).abs().max() < self._rough
         return (scores.min() >= 0) & (scores.max() <= 1) & near & (count >= _CERTAIN)

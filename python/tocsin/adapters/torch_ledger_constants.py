@@ -18,12 +18,14 @@ output whose samples change their size. Nothing is random, and nothing is waited
 
 from typing import Any, Dict, Optional, Tuple
 
+from .torch_ledger_host import numpy_of
+
 MAX_APART = 512  # units with last targets of their own
 MAX_KEPT = 1 << 14  # numbers of these
 FEW, MANY = 32, 256  # rows of these
 OF_A_CALL = 16
 _NORMAL = 8  # samples that tell a variance
-_HALVINGS = 40
+_HALVINGS = 32
 
 Constant = Tuple[Any, Dict[str, Any]]  # (an output for each row, what it changes beside)
 
@@ -133,8 +135,19 @@ def _middle(torch: Any, given: Any, state: Dict[str, Any], family: str) -> Any:
     if bound == 0.0:
         return middle
     low, high = ordered[0], ordered[-1]
+    np = numpy_of(kept)
+    if np is not None:
+        return torch.from_numpy(_root(np, kept.numpy(), low.numpy(), high.numpy(), bound))
     for _ in range(_HALVINGS):
         half = (low + high) / 2
         up = (kept - half).clamp(-bound, bound).sum(0) > 0
         low, high = torch.where(up, half, low), torch.where(up, high, half)
     return (low + high) / 2
+
+
+def _root(np: Any, kept: Any, low: Any, high: Any, bound: float) -> Any:
+    for _ in range(_HALVINGS):
+        half = (low + high) * 0.5
+        up = np.minimum(np.maximum(kept - half, -bound), bound).sum(0) > 0
+        low, high = np.where(up, half, low), np.where(up, high, half)
+    return (low + high) * 0.5

@@ -2,12 +2,14 @@
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
+from . import torch_ledger_host as host
+
 MAX_SAMPLES = 512  # of one call
 MAX_NUMBERS = 1 << 20  # of its outputs, but for
 MIN_SAMPLES = 64
 MAX_CANDIDATES = 1 << 13  # places among which those are looked for that count
-TIE = 1e-6  # of a pair's exchanged loss: constant outputs differ by rounding
-_FAR = 1e30  # in the place of an infinite loss, when a pair is compared
+TIE = host.TIE  # of a pair's exchanged loss: constant outputs differ by rounding
+_FAR = host.FAR  # in the place of an infinite loss, when a pair is compared
 
 
 class Rows(NamedTuple):
@@ -85,6 +87,9 @@ def partner(torch: Any, rows: Rows) -> Tuple[Any, Any]:
 
 def compare(torch: Any, straight: Any, crossed: Any, differ: Any) -> Dict[str, Any]:
     """Of pairs: their losses with their own targets and exchanged, and whether the targets differ."""
+    np = host.numpy_of(straight)
+    if np is not None:
+        return host.compare(np, straight.numpy(), crossed.numpy(), differ.numpy())
     differ = differ & (straight == straight) & (crossed == crossed)
     near, far = straight.clamp(max=_FAR), crossed.clamp(max=_FAR)
     changed = differ & ((far - near).abs() > TIE * far.abs())
@@ -98,8 +103,12 @@ def compare(torch: Any, straight: Any, crossed: Any, differ: Any) -> Dict[str, A
 
 def spread(torch: Any, values: Any, mask: Any, count: Any) -> Any:
     """The mean over columns of the variance over the rows that count, times their number."""
+    np = None if mask is not None else host.numpy_of(values)
+    if np is not None:
+        return host.spread(np, values.numpy())
     if mask is None:
-        return values.var(0, unbiased=False).mean() * count
+        apart = values - values.mean(0)
+        return (apart * apart).sum(dtype=torch.float64) / max(values.shape[1], 1)
     weight = mask.to(values.dtype)
     apart = values - values[:1]  # of large numbers that are alike the squares say nothing
     number = weight.sum().clamp(min=1)

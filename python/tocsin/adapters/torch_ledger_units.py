@@ -1,6 +1,6 @@
 """Losses of quantities, switches and distributions, for the ledger: each has a loss at every unit of a sample."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple
 
 from .torch_ledger_constants import constant_of, learn
 from .torch_ledger_rows import Rows, compare, partner, rows_of, spread
@@ -22,7 +22,7 @@ class _Units(NamedTuple):
     beside: Dict[str, Any]
 
 
-def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -> Optional[Dict[str, Any]]:
+def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -> Dict[str, Any]:
     """Sums of one call (docs/ledger.md), and ``past``: whether there was a target before. The loss of a sample is the mean
     over its units, or with the reduction ``batchmean`` their sum."""
     units = _taken(torch, given)

@@ -1,0 +1,25 @@
+"""What a script may say of its task."""
+
+from typing import Any, Callable, Optional, Union
+
+from ._contain import contained
+
+
+class TellsTask:
+    """Of a :class:`tocsin.Hook`."""
+
+    sink: Any
+
+    @contained()
+    def targets(self, outputs: Any, targets: Any, *, loss: Optional[Union[str, Callable[[Any, Any], Any]]] = None) -> None:
+        """What the outputs of this step are compared with, for the ledger (docs/ledger.md), where the script's loss calls no
+        function of ``torch.nn.functional``. Call it once for each forward pass, in training and in evaluations.
+
+        ``outputs``, ``targets``: tensors of PyTorch with one row for each sample, ``(n, …)``. ``loss``: the name of such a
+        function (``"cross_entropy"``, ``"mse_loss"``), or a function of (outputs, targets) that gives one number for each
+        sample, or several that are averaged; it is called once more with targets exchanged, without gradients. None:
+        ``cross_entropy`` for whole numbers, else ``mse_loss``. Nothing is kept, and no element is sent.
+        """
+        ledger = self.sink.ledger
+        if ledger is not None:
+            ledger.stated(outputs, targets, loss)
