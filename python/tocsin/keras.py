@@ -25,6 +25,7 @@ from ._callback import Watcher
 from ._commands import StopRequest
 from ._copies import Copyable
 from ._ledger_loop import Loss, LoopLedger, of_arrays
+from ._monitors import Monitors
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
 from .adapters.keras_ledger_fit import FitLedger
 
@@ -113,7 +114,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._gradients, self._loss_every, self._checkpoints = gradients, max(loss_every, 1), checkpoints
         self._recorder: Optional[Recorder] = None
         self._ledger: Optional[FitLedger] = None
-        self._mean = _RunningMean()
+        self._mean, self._monitors = _RunningMean(), Monitors()
         self._begin = self._batches = self._updates = 0  # of this fit()
         self._at = 0  # the optimizer's own count
         self._open = False  # an update whose step has not ended: more may be said of it
@@ -275,6 +276,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         if self._watcher.active:
             with self._watcher.hook.sink.guard("keras"):
                 self._watcher.log({name: value for name, value in _numbers(logs or {}).items() if name != "loss"})
+                self._monitors.keras(self, self._watcher.hook.sink, self._watched_model(), logs or {})
             self._watcher.hook.set_mode("train")
 
 

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Optional, Set
 from ._callback import Watcher, loss_of, scalars
 from ._commands import StopRequest
 from ._copies import Copyable
+from ._monitors import Monitors
 from ._phases import PASSES, without_passes
 
 if "lightning.pytorch" in sys.modules or "pytorch_lightning" not in sys.modules:
@@ -46,6 +47,7 @@ class TocsinCallback(Copyable, Callback):
         self._of_training: Set[str] = set()  # names of metrics: the Trainer keeps all in one place
         self._of_validation: Set[str] = set()
         self._from_environment = False
+        self._monitors = Monitors()
 
     @property
     def state_key(self) -> str:
@@ -169,6 +171,9 @@ class TocsinCallback(Copyable, Callback):
             metrics = scalars(trainer.callback_metrics, self._of_training)
             self._of_validation.update(metrics)
             self._watcher.log(metrics)
+            if self._watcher.active:
+                with self._watcher.hook.sink.guard("monitors"):
+                    self._monitors.lightning(self._watcher.hook.sink, trainer, pl_module)
 
 
 def callbacks() -> List[Any]:

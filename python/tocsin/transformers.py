@@ -14,6 +14,7 @@ from transformers import TrainerCallback
 from ._callback import Watcher, any_rank, loss_of, scalars
 from ._commands import StopRequest
 from ._copies import Copyable
+from ._monitors import Monitors
 
 # The hook has the first from the optimizer itself; the others say nothing about the training.
 _NOT_LOGGED = ("learning_rate", "total_flos")
@@ -30,6 +31,7 @@ class TocsinCallback(Copyable, TrainerCallback):
         self._handle: Optional[Any] = None  # of the hook on the model's forward
         self._losses: List[Any] = []  # of the micro-batches since the last update
         self._summed = False  # they are shares of one loss
+        self._monitors = Monitors()
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -111,6 +113,11 @@ class TocsinCallback(Copyable, TrainerCallback):
             return
         known = ("loss",) if self._handle is not None else ()
         self._watcher.log(scalars(logs, _NOT_LOGGED + known))
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, model: Any = None, **loaders: Any) -> None:
+        if self._watcher.active:
+            with self._watcher.hook.sink.guard("monitors"):
+                self._monitors.transformers(self._watcher.hook.sink, model, args, loaders)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._watcher.evaluated(self._take_loss())

@@ -98,11 +98,6 @@ std::string sentence_of(const Value& finding) {
            " is chosen, or training stopped, by what is computed on the training set" +
            listed(finding, count) + ".";
   }
-  if (kind == "workers_alike") {
-    return std::to_string(count) +
-           " processes of a data loader began with the same random state of NumPy: what they draw "
-           "(augmentation, crops, noise) is the same in each. Seed NumPy in worker_init_fn.";
-  }
   if (kind == "clipped_scaled") {
     return "Gradients of " + model +
            " are clipped while they are multiplied by the loss scale: call "
@@ -112,10 +107,6 @@ std::string sentence_of(const Value& finding) {
     return "Gradients of " + model +
            " are clipped after the update that used them: clip between backward() and "
            "optimizer.step().";
-  }
-  if (kind == "schedule_first") {
-    return "The learning-rate schedule of " + model +
-           " is stepped before the first update: its first rate is never used.";
   }
   if (kind == "empty_steps") {
     return std::to_string(count) +

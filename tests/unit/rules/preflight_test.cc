@@ -33,6 +33,9 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"dropout_high","model":"Net","count":1,"names":["drop"]},)"
       R"({"kind":"updates_left_out","model":"Net","count":40,"names":["a","b","c","d","e","f","g"]},)"
       R"({"kind":"parts_in_eval","model":"Net","count":2,"names":["body.2","body.5"]},)"
+      R"({"kind":"monitors_training","model":"Net","count":1,"names":["train_loss"]},)"
+      R"({"kind":"clipped_scaled","model":"Net","count":2,"names":[]},)"
+      R"({"kind":"clipped_late","model":"Net","count":2,"names":[]},)"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
@@ -56,6 +59,12 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "finite, and a gradient scaler leaves out every such update: a, b, c, d, e and 2 more. "
       "2 of the dropouts of Net are in eval state while it trains (was train() called on what "
       "from_pretrained() gives?): body.2, body.5. "
+      "The best state of Net is chosen, or training stopped, by what is computed on the training "
+      "set: train_loss. "
+      "Gradients of Net are clipped while they are multiplied by the loss scale: call "
+      "scaler.unscale_(optimizer) before. "
+      "Gradients of Net are clipped after the update that used them: clip between backward() and "
+      "optimizer.step(). "
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
