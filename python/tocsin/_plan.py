@@ -12,13 +12,13 @@ FIELDS = frozenset(("updates", "epochs", "accumulation", "schedule", "length", "
 
 class Plan:
     """Of one sink. A field is sent when it is said first and when it changes, in a training step, at most once per step:
-    a step has one value of a name."""
+    a step has one value of a name. What waits goes with the next one that is said, or with the next change of the rate."""
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._known: Dict[str, float] = {}
         self.pending: Dict[str, float] = {}
-        self._sent_at: Optional[Tuple[str, int]] = None
+        self._sent_at: Dict[str, Tuple[str, int]] = {}
 
     def say(self, **fields: Any) -> bool:
         """Whether anything is new. None: not known. ``ValueError`` for what is no number of at least 0."""
@@ -47,20 +47,19 @@ class Plan:
             self.say(schedule=0, length=0)
 
     def flush(self) -> None:
-        """Sends what waits, if this is a training step that has none of it."""
+        """Sends what waits, if this is a training step that has no value of it."""
         clock = self._sink.clock
         if not self.pending or clock.mode not in ("train", "global"):
             return
         position = clock.position()
-        if position == self._sent_at:
-            return
-        self._sent_at = position
-        pending, self.pending = self.pending, {}
-        for field, value in sorted(pending.items()):
+        for field in sorted(self.pending):
+            if self._sent_at.get(field) == position:
+                continue
+            self._sent_at[field] = position
             name = PREFIX + field
             if name not in self._sink.scalars:
                 self._sink.scalar(name, "ledger")
-            self._sink.publish_scalar(name, value)
+            self._sink.publish_scalar(name, self.pending.pop(field))
 
     def updates_done(self) -> int:
         """Training steps that have ended, and the one that is held open after its update."""

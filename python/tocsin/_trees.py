@@ -35,6 +35,14 @@ def objective(config: str) -> str:
     return name if isinstance(name, str) else ""
 
 
+def shrinks(config: str) -> bool:
+    """Whether each tree takes the same share of what is left, and what is left has a size: not of linear boosters, not where trees
+    drop out, and not of orders (``rank:…``), which small steps change as well as large ones."""
+    learner = json.loads(config).get("learner", {})
+    booster = learner.get("gradient_booster", {}).get("name", learner.get("learner_train_param", {}).get("booster"))
+    return booster == "gbtree" and not objective(config).startswith("rank:")
+
+
 def _leaves(node: Any, name: str = "") -> Iterator[Tuple[str, Any]]:
     if isinstance(node, dict):
         for key, below in node.items():

@@ -27,6 +27,7 @@ from ._copies import Copyable
 from ._ledger_loop import Loss, LoopLedger, of_arrays
 from ._monitors import Monitors
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
+from .adapters.keras_plan import planned, rate_of
 from .adapters.keras_ledger_fit import FitLedger
 
 if int(keras.__version__.split(".")[0]) < 3:
@@ -118,7 +119,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._begin = self._batches = self._updates = 0  # of this fit()
         self._at = 0  # the optimizer's own count
         self._open = False  # an update whose step has not ended: more may be said of it
-        self._due = False
+        self._due = self._rate_due = False
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -136,6 +137,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         if not self._watcher.active:
             return
         with self._watcher.hook.sink.guard("keras"):
+            self._watcher.hook.sink.plan.say(**planned(optimizer, self.params, before, _accumulated(optimizer)))
             if self._gradients and self._recorder is None and Recorder.possible(optimizer):
                 self._recorder = Recorder(optimizer)
                 model.make_train_function(force=True)  # compiled before, perhaps, without it
@@ -161,6 +163,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._mean.reset(self.model)
+        self._rate_due = True
         if self._ledger is not None:
             self._ledger.pause()
 
@@ -207,6 +210,11 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
             self._watcher.log({**values, **({} if loss is None else {"loss": loss})})
             if self._ledger is not None:
                 self._ledger.publish()
+        if self._rate_due or self._updates.bit_length() != (self._updates - updates).bit_length():
+            self._rate_due = False  # per epoch, and at doubled updates: to ask for it may cost a calculation
+            rate = rate_of(optimizer, self._at)
+            if rate is not None:
+                self._watcher.hook.sink.publish_scalar("learning_rate", rate)
         if self._due:
             self._tensors()
 

@@ -14,6 +14,7 @@ from typing import Any, Dict, Optional, Sequence
 from lightgbm.callback import EarlyStopException
 
 from ._callback import Watcher
+from ._callers import any_named, locals_of
 from ._commands import StopRequest
 from ._copies import Copyable
 
@@ -47,6 +48,9 @@ class callback(Copyable):  # noqa: N801 - lightgbm's own are functions with smal
             if former is not None:
                 former.end()
             watcher.open(None, [], env.begin_iteration)
+            if watcher.active:
+                with watcher.hook.sink.guard("lightgbm"):
+                    watcher.hook.sink.plan.say(**_planned(env))
         results = env.evaluation_result_list or []
         # (data, metric, value, higher is better, …); of a cross-validation the value is a mean.
         values = {f"{data}-{metric}": value for data, metric, value, *_ in results}
@@ -80,3 +84,25 @@ class callback(Copyable):  # noqa: N801 - lightgbm's own are functions with smal
                     out.update({f"feature_importance/{kind}/{name}": float(score) / total
                                 for name, score in zip(names, scores) if score > 0})
         return out
+
+
+_RATE = ("learning_rate", "shrinkage_rate", "eta")
+_BOOSTING = ("boosting", "boosting_type", "boost")
+_OBJECTIVE = ("objective", "objective_type", "app", "application", "loss")
+_ORDERS = ("lambdarank", "rank_xendcg", "xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart")
+_EARLY = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
+
+
+def _planned(env: Any) -> Dict[str, float]:
+    """Rounds, and the shrinkage where each tree takes the same share of what is left."""
+    def given(names: Sequence[str], default: Any) -> Any:
+        return next((env.params[name] for name in names if env.params.get(name) is not None), default)
+
+    known = locals_of("lightgbm.engine", ("train", "cv"))
+    others = [*known.get("callbacks_before_iter", ()), *known.get("callbacks_after_iter", ())]
+    early = float(given(_EARLY, 0) or 0) > 0 or any_named(others, "_EarlyStoppingCallback")
+    out = {"rounds": float(env.end_iteration), "early_stopping": float(early)}
+    if given(_BOOSTING, "gbdt") in ("gbdt", "gbrt", "goss") and given(_OBJECTIVE, "") not in _ORDERS \
+            and not any_named(others, "_ResetParameterCallback"):
+        out["shrinkage"] = float(given(_RATE, 0.1))
+    return out

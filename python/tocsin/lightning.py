@@ -7,12 +7,14 @@ Watches the module and its optimizers, logs the loss of every update (of every b
 and what the module logs, and ends training when a rule asks for it.
 """
 
+import math
 import os
 import sys
 from time import time_ns
 from typing import Any, Dict, List, Optional, Set
 
 from ._callback import Watcher, loss_of, scalars
+from ._callers import any_named
 from ._commands import StopRequest
 from ._copies import Copyable
 from ._monitors import Monitors
@@ -67,10 +69,22 @@ class TocsinCallback(Copyable, Callback):
         self._updates = trainer.global_step
         self._watcher.open(pl_module, trainer.optimizers, int(self._resumed.get("train", 0)))
         if self._watcher.active:
+            with self._watcher.hook.sink.guard("lightning"):
+                self._plan(trainer, pl_module)
             phases = self._watcher.hook.sink.phases
             self._timed = phases.wanted(self._timed)
             if "initialization" in self._timed:
                 self._since["initialization"] = phases.take_opened()
+
+    def _plan(self, trainer: Any, pl_module: Any) -> None:
+        """What the Trainer will do: with manual optimization it counts batches, whatever they update."""
+        if trainer.fast_dev_run:
+            return
+        stops = any_named(trainer.callbacks, "EarlyStopping", "Timer")
+        updates = trainer.estimated_stepping_batches if pl_module.automatic_optimization else math.inf
+        self._watcher.hook.sink.plan.say(
+            updates=updates if 0 < updates < math.inf else None, accumulation=trainer.accumulate_grad_batches,
+            epochs=trainer.max_epochs if trainer.max_steps < 0 and (trainer.max_epochs or 0) > 0 else None, early_stopping=float(stops))
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if self._watcher.active and self._watcher.wants_checkpoint():

@@ -109,6 +109,9 @@ def history(estimator: Any, **options: Any) -> List[str]:
         series[name] = values, is_loss
     watcher = Watcher(options)
     watcher.open(None, [])
+    if watcher.active:
+        with watcher.hook.sink.guard("sklearn"):
+            watcher.hook.sink.plan.say(**_planned(estimator))
     for round_ in range(max((len(values) for values, _ in series.values()), default=0)):
         now = {name: float(values[round_]) for name, (values, _) in series.items()
                if round_ < len(values)}
@@ -117,6 +120,18 @@ def history(estimator: Any, **options: Any) -> List[str]:
             watcher.hook.step()
     watcher.end()
     return sorted(series)
+
+
+def _planned(estimator: Any) -> Dict[str, float]:
+    """Rounds and shrinkage of gradient boosting."""
+    kind = type(estimator).__name__
+    if "GradientBoosting" not in kind:
+        return {}
+    if kind.startswith("Hist"):
+        return {"rounds": float(estimator.max_iter), "shrinkage": float(estimator.learning_rate),
+                "early_stopping": float(getattr(estimator, "do_early_stopping_", False))}
+    return {"rounds": float(estimator.n_estimators), "shrinkage": float(estimator.learning_rate),
+            "early_stopping": float(estimator.n_iter_no_change is not None)}
 
 
 def _falls(estimator: Any) -> bool:

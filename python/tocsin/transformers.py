@@ -43,9 +43,18 @@ class TocsinCallback(Copyable, TrainerCallback):
                        optimizer: Any = None, **_: Any) -> None:
         self._watcher.open(model, [] if optimizer is None else [optimizer], state.global_step)
         self._release()
+        if self._watcher.active:
+            with self._watcher.hook.sink.guard("transformers"):
+                self._plan(args, state)
         # A compiled model would break its graph for a hook; the Trainer's own average is logged then.
         if self._watcher.active and model is not None and not getattr(args, "torch_compile", False):
             self._handle = model.register_forward_hook(self._forward, with_kwargs=True)
+
+    def _plan(self, args: Any, state: Any) -> None:
+        self._watcher.hook.sink.plan.say(
+            updates=state.max_steps if state.max_steps > 0 else None,
+            epochs=args.num_train_epochs if args.max_steps <= 0 else None, accumulation=args.gradient_accumulation_steps,
+            early_stopping=float(bool(args.load_best_model_at_end)))  # EarlyStoppingCallback asks for it
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._release()

@@ -14,10 +14,11 @@ import xgboost
 from xgboost.callback import TrainingCallback
 
 from ._callback import Watcher
+from ._callers import any_named, locals_of
 from ._commands import StopRequest
 from ._copies import Copyable
 from ._scoring import scored
-from ._trees import TREE_COLUMNS, contributions, hyperparameters, objective, tree_columns
+from ._trees import TREE_COLUMNS, contributions, hyperparameters, objective, shrinks, tree_columns
 
 _LARGE = frozenset(["auc", "aucpr", "ndcg", "map", "pre", "acc", "accuracy", "f1", "precision",
                     "recall"])
@@ -52,6 +53,7 @@ class TocsinCallback(Copyable, TrainingCallback):
         self._begun = False  # of this training
         self._scored: Dict[str, float] = {}  # of the present round
         self._objective = ""
+        self._scheduled = False  # another callback sets the learning rate
 
     @property
     def stopped(self) -> Optional[StopRequest]:
@@ -61,7 +63,20 @@ class TocsinCallback(Copyable, TrainingCallback):
         rounds = getattr(model, "num_boosted_rounds", lambda: 0)()
         self._watcher.open(None, [], rounds)
         self._begun = False
+        if self._watcher.active:
+            with self._watcher.hook.sink.guard("xgboost"):
+                self._plan(rounds)
         return model
+
+    def _plan(self, before: int) -> None:
+        """Callbacks are not told how many rounds there will be; who calls them knows."""
+        known = locals_of("xgboost.", ("train", "cv"))
+        rounds, callbacks = known.get("num_boost_round"), known.get("callbacks")
+        self._scheduled = any_named(callbacks, "LearningRateScheduler")
+        if isinstance(rounds, int):
+            self._watcher.hook.sink.plan.say(
+                rounds=before + rounds,
+                early_stopping=float(bool(known.get("early_stopping_rounds")) or any_named(callbacks, "EarlyStopping")))
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Dict[str, Any]) -> bool:
         """True ends training."""
@@ -124,6 +139,8 @@ class TocsinCallback(Copyable, TrainingCallback):
             self._objective = objective(config)
             found = hyperparameters(config)
             watcher.log_metrics(found, dict.fromkeys(found, "hyperparameter"))
+            if shrinks(config) and not self._scheduled:
+                watcher.hook.sink.plan.say(shrinkage=found.get("hyperparameters/learning_rate", found.get("hyperparameters/eta")))
 
     def _tensors(self, model: Any) -> Iterable[Tuple[str, Any, str]]:
         yield from self._columns(model)

@@ -4,7 +4,9 @@
 //         (docs/ledger.md), in train and global.
 // Window  since the start of the attempt, O(1) state per series.
 // Fires   ends_early   the rate is below `share` of its largest, and has been for as many updates as it was above. Or at
-//                      once: the schedule ends so low before `early` of the planned updates
+//                      once: the schedule ends so low before `early` of the planned updates. Or the rate decays so
+//                      fast that all updates, those to come among them, are worth fewer than `worth` at the largest
+//                      rate (as learning_rate_decay)
 //         unfinished   the schedule is longer than `late` times the planned updates
 //         per_epoch    one of these, because the schedule steps once per epoch and its length is in updates, or the reverse
 //         per_batch    one of these, by the factor of the accumulation
@@ -17,6 +19,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/builtin/rate_decay.h"
+#include "rules/builtin/training_plan.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -25,41 +29,19 @@ namespace {
 
 constexpr std::string_view kBudgetKinds[] = {"ends_early", "unfinished",  "per_epoch",
                                              "per_batch",  "warmup_only", "too_small"};
-constexpr std::string_view kPlanFields[] = {
-    "updates",      "schedule", "length",    "stride",         "lowest",        "epochs",
-    "accumulation", "rounds",   "shrinkage", "early_stopping", "follows_metric"};
-
 struct Budget {
+  using Plan = TrainingPlan;
+  using enum TrainingPlan::Field;
+  using enum TrainingPlan::Misfit;
+
   static constexpr std::span<const std::string_view> kKinds = kBudgetKinds;
   static constexpr double kRounding = 1e-9;  // of a product of factors: 0.1 · 0.1 is not below 0.01
+  static constexpr double kDecayed = 0.0625;  // of the largest rate, where a decay is judged
   static constexpr double kMostRounds = 1e4;  // more are "as many as it takes"
-  enum Kind : unsigned { kEndsEarly, kUnfinished, kPerEpoch, kPerBatch, kWarmupOnly, kTooSmall };
-  enum Field : std::size_t {
-    kUpdates,
-    kSchedule,
-    kLength,
-    kStride,
-    kLowest,
-    kEpochs,
-    kAccumulation,
-    kRounds,
-    kShrinkage,
-    kEarlyStopping,
-    kFollowsMetric
-  };
-
-  struct Config {
-    double share = 0.01;
-    double early = 0.8;
-    double late = 1.25;
-    double per_epoch = 10;
+  enum Kind : unsigned { kWarmupOnly = TrainingPlan::kMisfits, kTooSmall };
+  struct Config : TrainingPlan::Limits {
     double reach = 0.5;
-  };
-  /// What is known of the plan; −1: not said.
-  struct Plan {
-    double fields[std::size(kPlanFields)] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    std::uint64_t first = 0;  // name of the rate to which the schedule belongs
-    [[nodiscard]] double operator[](Field field) const { return fields[field]; }
+    double worth = 50;
   };
   /// One optimizer's rate.
   struct State {
@@ -74,6 +56,7 @@ struct Budget {
     std::int64_t above = 0;   // updates
     std::int64_t below = 0;   // updates
     std::uint64_t values = 0;
+    RateDecay decay;
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -92,6 +75,9 @@ struct Budget {
     in.optional(
         "reach", cfg.reach, config::between(0.0, 1.0),
         "share of the way from the constant to the best fit that boosting should be able to go");
+    in.optional(
+        "worth", cfg.worth, config::greater_than(0.0),
+        "updates at the largest rate that a training with a geometric decay should be worth");
   }
 
   template <typename Own>
@@ -103,18 +89,13 @@ struct Budget {
     program.selection.add_regex("^ledger/plan/", error);
   }
 
-  static constexpr std::string_view kPrefix = "ledger/plan/";
-  static bool of_plan(const SeriesValue& one) {
-    return one.text.substr(0, kPrefix.size()) == kPrefix;
-  }
-
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
     Plan& plan = memory.shared<Plan>();
     std::string_view first;
     for (const SeriesValue& one : point.values) {
-      if (of_plan(one)) {
-        note(plan, one);
+      if (TrainingPlan::has(one.text)) {
+        plan.note(one.text, one.value);
       } else if (plan.first == 0 && is_rate(one.value) && (first.empty() || one.text < first)) {
         first = one.text;
       }
@@ -124,8 +105,8 @@ struct Budget {
     }
     for (const SeriesValue& one : point.values) {
       const SeriesKey key{one.name, static_cast<std::uint8_t>(point.mode)};
-      if (of_plan(one)) {
-        if (one.text.substr(kPrefix.size()) != kPlanFields[kRounds]) continue;
+      if (TrainingPlan::has(one.text)) {
+        if (one.text != TrainingPlan::kRoundsName) continue;
         const auto why = [&](const Subject&, unsigned) { return explain_rounds(cfg, plan); };
         report.evaluated(key, one.text, judge_rounds(cfg, plan), point, why);
         continue;
@@ -143,13 +124,6 @@ struct Budget {
   static void on_pass(const Config&, SeriesMemory&, const StepPoint&, SeriesReport&) {}
 
   static bool is_rate(double value) { return value >= 0 && std::isfinite(value); }
-
-  static void note(Plan& plan, const SeriesValue& one) {
-    const auto* const found =
-        std::find(std::begin(kPlanFields), std::end(kPlanFields), one.text.substr(kPrefix.size()));
-    if (found == std::end(kPlanFields) || !is_rate(one.value)) return;
-    plan.fields[found - std::begin(kPlanFields)] = one.value;
-  }
 
   // ------------------------------------------------------------------------------ boosting
 
@@ -176,10 +150,10 @@ struct Budget {
     go_on(cfg, state, step);
     take(cfg, state, rate.value);
     if (rate.name == plan.first) {
-      if (const auto kind = misfit(cfg, plan)) return hit(*kind);
+      if (const auto kind = plan.misfit(cfg)) return hit(*kind);
       if (only_warms_up(plan, state)) return hit(kWarmupOnly);
     }
-    return has_ended(cfg, plan, state) ? hit(kEndsEarly) : kOk;
+    return has_ended(cfg, plan, state) || state.decay.too_soon(cfg.worth) ? hit(kEndsEarly) : kOk;
   }
 
   /// The updates since the value before, at its rate.
@@ -195,7 +169,9 @@ struct Budget {
   static void take(const Config& cfg, State& state, double rate) {
     if (rate > state.current) state.below = 0;
     if (rate > 0 && is_low(cfg, rate, state.current)) {  // in one update: another stage
-      state = State{.step = state.step};
+      const std::int64_t step = state.step;
+      state = State{};
+      state.step = step;
     }
     if (state.values == 0) state.lowest_start = rate;
     const bool was_low = is_low(cfg, state.current, state.largest);
@@ -204,6 +180,7 @@ struct Budget {
       state.largest = rate;
       state.start = state.step;
     }
+    state.decay.take(state.step, rate, kDecayed);
     if (!was_low || state.below == 0) {
       state.low = state.step;
       state.worth_before = state.worth;
@@ -223,37 +200,9 @@ struct Budget {
            state.start == state.step && state.largest > state.lowest_start;
   }
 
-  /// Whether two numbers of one thing are the same, as near as batches make whole updates.
-  static bool same(const Config& cfg, double one, double other) {
-    return one >= cfg.early * other && one <= cfg.late * other;
-  }
-
-  /// What the lengths alone say.
-  static std::optional<Kind> misfit(const Config& cfg, const Plan& plan) {
-    if (!(plan[kUpdates] > 0 && plan[kSchedule] > 0)) return std::nullopt;
-    const double ratio = plan[kSchedule] / plan[kUpdates];
-    const bool low = plan[kLowest] >= 0 && plan[kLowest] < cfg.share;
-    const bool early = low && ratio < cfg.early;
-    const bool late = ratio > cfg.late;
-    if (!early && !late) return std::nullopt;
-    if (plan[kEpochs] > 0 && plan[kLength] > 0 && plan[kStride] > 0) {
-      const bool each_epoch =
-          plan[kStride] > 1 && same(cfg, plan[kStride] * plan[kEpochs], plan[kUpdates]);
-      if (late && each_epoch && plan[kLength] > cfg.per_epoch * plan[kEpochs]) return kPerEpoch;
-      if (early && !each_epoch && same(cfg, plan[kLength], plan[kEpochs])) return kPerEpoch;
-    }
-    if (plan[kAccumulation] > 1 && same(cfg, early ? 1 / ratio : ratio, plan[kAccumulation])) {
-      return kPerBatch;
-    }
-    return early ? kEndsEarly : kUnfinished;
-  }
-
   // ----------------------------------------------------------------------------- sentences
 
   static double percent(double share) { return std::round(1000 * share) / 10; }
-  static std::int64_t whole(double count) {  // for a sentence: not 1.2e+04
-    return static_cast<std::int64_t>(std::clamp(std::round(count), 0.0, 1e15));
-  }
 
   static Finding explain_rounds(const Config& cfg, const Plan& plan) {
     Finding finding = Finding::that("reach", reached(plan));
@@ -262,11 +211,11 @@ struct Budget {
         .says(sentence(
             "{} rounds at a shrinkage of {} cover at most {} % of the way from the constant to the "
             "best fit.",
-            whole(plan[kRounds]), plan[kShrinkage], percent(reached(plan))))
+            TrainingPlan::whole(plan[kRounds]), plan[kShrinkage], percent(reached(plan))))
         .advises(sentence(
             "Plan more rounds, or a larger learning_rate (eta): half of the way takes {} rounds "
             "at this one.",
-            whole(std::ceil(std::log(0.5) / std::log1p(-plan[kShrinkage])))))
+            TrainingPlan::whole(std::ceil(std::log(0.5) / std::log1p(-plan[kShrinkage])))))
         .with("rounds", plan[kRounds])
         .with("shrinkage", plan[kShrinkage]);
   }
@@ -274,7 +223,8 @@ struct Budget {
   static Finding explain(const Config& cfg, const Plan& plan, const State& state,
                          const Subject& subject, unsigned kind) {
     if (kind == kWarmupOnly) return explain_warmup(plan, state, subject);
-    if (subject_of_plan(cfg, plan, kind)) return explain_misfit(cfg, plan, state, subject, kind);
+    if (plan.misfit(cfg) == kind) return explain_misfit(cfg, plan, state, subject, kind);
+    if (!has_ended(cfg, plan, state)) return explain_decay(cfg, state, subject);
     Finding finding = Finding::that("updates_below", static_cast<double>(state.below));
     finding.severity = core::Severity::error;
     finding.is(">=", "updates_above", static_cast<double>(state.above))
@@ -292,16 +242,29 @@ struct Budget {
         .with("value", state.current)
         .with("worth", state.worth);
     if (plan[kUpdates] > 0) {
-      finding.adds(sentence("{} updates are planned, of which {} are to come.",
-                            whole(plan[kUpdates]),
-                            whole(plan[kUpdates] - static_cast<double>(subject.step))));
+      finding.adds(sentence(
+          "{} updates are planned, of which {} are to come.", TrainingPlan::whole(plan[kUpdates]),
+          TrainingPlan::whole(plan[kUpdates] - static_cast<double>(subject.step))));
     }
     return finding;
   }
 
-  static bool subject_of_plan(const Config& cfg, const Plan& plan, unsigned kind) {
-    const auto found = misfit(cfg, plan);
-    return found && *found == kind;
+  static Finding explain_decay(const Config& cfg, const State& state, const Subject& subject) {
+    const RateDecay& decay = state.decay;
+    Finding finding = Finding::that("updates_at_the_largest_rate", decay.total);
+    finding.severity = core::Severity::error;
+    return finding.is("<", "worth", cfg.worth)
+        .titled(subject.name, Verb::is, "decaying too fast")
+        .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
+                       "all updates of this training together are worth {} at the largest rate.",
+                       subject.name, decay.largest, decay.current, decay.step - decay.start,
+                       subject.step, decay.total))
+        .advises(
+            "A schedule that is meant for epochs most likely steps at each batch: call "
+            "scheduler.step() once per epoch, or give it the number of updates.")
+        .since(decay.start, decay.values)
+        .with("largest", decay.largest)
+        .with("value", decay.current);
   }
 
   static Finding explain_warmup(const Plan& plan, const State& state, const Subject& subject) {
@@ -311,8 +274,8 @@ struct Budget {
         .says(sentence("{} rises until the last of {} planned updates, from {} to {}: the whole "
                        "training is its "
                        "warm-up, worth {} updates at the largest rate.",
-                       subject.name, whole(plan[kUpdates]), state.lowest_start, state.largest,
-                       state.worth))
+                       subject.name, TrainingPlan::whole(plan[kUpdates]), state.lowest_start,
+                       state.largest, state.worth))
         .advises("Give the warm-up a part of the planned updates, a tenth or less.")
         .with("largest", state.largest)
         .with("worth", state.worth);
@@ -323,64 +286,28 @@ struct Budget {
     const double ratio = plan[kSchedule] / plan[kUpdates];
     const bool early = ratio < 1;
     Finding finding = Finding::that("schedule", plan[kSchedule]);
-    std::string says =
-        early
-            ? sentence(
-                  "The schedule of {} ends after {} updates, and {} are planned: {} "
-                  "% of the training come "
-                  "after its end.",
-                  subject.name, whole(plan[kSchedule]), whole(plan[kUpdates]), percent(1 - ratio))
-            : sentence(
-                  "The schedule of {} takes {} updates, and {} are planned: it "
-                  "comes {} % of its way.",
-                  subject.name, whole(plan[kSchedule]), whole(plan[kUpdates]), percent(1 / ratio));
+    std::string says = early
+                           ? sentence(
+                                 "The schedule of {} ends after {} updates, and {} are planned: {} "
+                                 "% of the training come "
+                                 "after its end.",
+                                 subject.name, TrainingPlan::whole(plan[kSchedule]),
+                                 TrainingPlan::whole(plan[kUpdates]), percent(1 - ratio))
+                           : sentence(
+                                 "The schedule of {} takes {} updates, and {} are planned: it "
+                                 "comes {} % of its way.",
+                                 subject.name, TrainingPlan::whole(plan[kSchedule]),
+                                 TrainingPlan::whole(plan[kUpdates]), percent(1 / ratio));
     finding.is(early ? "<" : ">", "limit", (early ? cfg.early : cfg.late) * plan[kUpdates])
         .titled("the schedule of " + subject.name, early ? Verb::has : Verb::does_not,
                 early ? "an early end" : "end within the plan")
         .says(std::move(says))
-        .advises(advice(plan, kind, early))
+        .advises(plan.advice(kind, early))
         .with("planned_updates", plan[kUpdates])
         .with("length", plan[kLength])
         .with("updates_per_scheduler_step", plan[kStride])
         .with("worth", state.worth);
     return finding;
-  }
-
-  static std::string advice(const Plan& plan, unsigned kind, bool early) {
-    if (kind == kPerEpoch && early) {
-      return sentence(
-          "Its length, {}, is that of the {} epochs, and it steps at each update: call "
-          "scheduler.step() once per epoch, or give it {} steps.",
-          whole(plan[kLength]), whole(plan[kEpochs]), whole(plan[kUpdates]));
-    }
-    if (kind == kPerEpoch) {
-      return sentence(
-          "It steps once per epoch, and its length, {}, is in updates: call scheduler.step() after "
-          "each optimizer.step(), or give it {} steps, one per epoch.",
-          whole(plan[kLength]), whole(plan[kEpochs]));
-    }
-    if (kind == kPerBatch) {
-      return early ? sentence(
-                         "It steps at each of {} micro-batches of an update: call scheduler.step() "
-                         "with "
-                         "optimizer.step() only.",
-                         whole(plan[kAccumulation]))
-                   : sentence(
-                         "It is {} times too long, as many as micro-batches make an update: give "
-                         "it updates, "
-                         "not batches (len(loader) * epochs // accumulation).",
-                         whole(plan[kAccumulation]));
-    }
-    return early ? sentence(
-                       "Give the schedule (T_max, total_steps, num_training_steps, decay_steps) "
-                       "the {} planned "
-                       "updates.",
-                       whole(plan[kUpdates]))
-                 : sentence(
-                       "Give the schedule (T_max, total_steps, num_training_steps, decay_steps) "
-                       "the {} planned "
-                       "updates, or train longer.",
-                       whole(plan[kUpdates]));
   }
 };
 

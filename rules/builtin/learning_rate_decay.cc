@@ -10,9 +10,9 @@
 //         training was resumed after `updates` updates, and when the rate rises again: it is judged anew.
 // Source  our own; docs/rules/learning_rate_decay.md.
 
-#include <algorithm>
 #include <cmath>
 
+#include "rules/builtin/rate_decay.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -21,10 +21,6 @@ namespace {
 
 struct LearningRateDecay {
   static constexpr std::span<const std::string_view> kKinds{};
-  static constexpr double kEven =
-      1.5;  // the longer by the shorter part of a geometric decay, at most
-  static constexpr std::int64_t kNever = -1;
-
   struct Config {
     double updates = 50;
     double share = 0.0625;
@@ -32,17 +28,8 @@ struct LearningRateDecay {
   };
   /// One optimizer's rate.
   struct State {
-    double largest = 0;
-    double current = 0;
-    double worth = 0;            // updates since the first value, in those at the largest rate
-    double total = 0;            // with those before and to come; known when the rate has decayed
-    std::int64_t before = 0;     // updates before the first value
-    std::int64_t step = 0;       // of the current value
-    std::int64_t start = 0;      // since when the rate is at its largest
-    std::int64_t half = kNever;  // where it was √share of the largest: half of the way in powers
-    std::int64_t end = kNever;   // where it was share of it
-    std::int64_t zero = kNever;  // since when it is 0, after it was above
-    std::uint64_t values = 0;
+    RateDecay rate;
+    std::int64_t zero = RateDecay::kNever;  // since when it is 0, after it was above
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -81,88 +68,41 @@ struct LearningRateDecay {
 
   static Verdict judge(const Config& cfg, State& state, std::int64_t step, double rate) {
     if (!(rate >= 0 && std::isfinite(rate))) return kInsufficient;
-    go_on(state, step);
-    if (rate >= state.largest) {
-      rise(state, step, rate);
-    } else {
-      fall(cfg, state, step, rate);
-    }
-    state.current = rate;
-    ++state.values;
-    if (rate > 0 || state.largest == 0) {
-      state.zero = kNever;
-    } else if (state.zero == kNever) {
+    state.rate.take(step, rate, cfg.share);
+    if (rate > 0 || state.rate.largest == 0) {
+      state.zero = RateDecay::kNever;
+    } else if (state.zero == RateDecay::kNever) {
       state.zero = step;
     }
-    return changes_nothing(cfg, state) || decays_too_soon(cfg, state) ? hit() : kOk;
+    return changes_nothing(cfg, state) || state.rate.too_soon(cfg.updates) ? hit() : kOk;
   }
 
   static bool changes_nothing(const Config& cfg, const State& state) {
-    return state.zero != kNever && state.step - state.zero >= cfg.zero_updates;
-  }
-
-  static bool decays_too_soon(const Config& cfg, const State& state) {
-    return state.end != kNever && state.total < cfg.updates && even(state);
-  }
-
-  /// The updates since the value before, at its rate.
-  static void go_on(State& state, std::int64_t step) {
-    if (state.values == 0) state.before = state.step = step;
-    const double since = static_cast<double>(std::max<std::int64_t>(0, step - state.step));
-    if (state.largest > 0) state.worth += since * state.current / state.largest;
-    state.step = std::max(state.step, step);
-  }
-
-  static void rise(State& state, std::int64_t step, double rate) {
-    if (state.largest > 0) state.worth *= state.largest / rate;
-    if (rate > state.current) state.start = step;
-    state.largest = rate;
-    state.half = state.end = kNever;
-  }
-
-  static void fall(const Config& cfg, State& state, std::int64_t step, double rate) {
-    const double middle = std::sqrt(cfg.share) * state.largest;
-    if (rate > middle) {  // or again: then the way there begins anew
-      state.half = state.end = kNever;
-      return;
-    }
-    if (state.half == kNever) state.half = step;
-    if (rate > cfg.share * state.largest || state.end != kNever) return;
-    state.end = step;
-    // What is to come is a geometric series: √share is what so many updates leave of a rate.
-    const double length = static_cast<double>(state.end - state.half);
-    state.total = static_cast<double>(state.before) + state.worth +
-                  rate / state.largest * length / (-0.5 * std::log(cfg.share));
-  }
-
-  static bool even(const State& state) {
-    const auto first = static_cast<double>(state.half - state.start);
-    const auto second = static_cast<double>(state.end - state.half);
-    return first > 0 && second > 0 && first <= kEven * second && second <= kEven * first;
+    return state.zero != RateDecay::kNever && state.rate.step - state.zero >= cfg.zero_updates;
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject) {
     if (changes_nothing(cfg, state)) return explain_zero(cfg, state, subject);
-    Finding finding = Finding::that("updates_at_the_largest_rate", state.total);
+    Finding finding = Finding::that("updates_at_the_largest_rate", state.rate.total);
     return finding.is("<", "updates", cfg.updates)
         .titled(subject.name, Verb::is, "decaying too fast")
         .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
                        "all updates of "
                        "this training together are worth {} at the largest rate.",
-                       subject.name, state.largest, state.current, state.step - state.start,
-                       subject.step, state.total))
+                       subject.name, state.rate.largest, state.rate.current,
+                       state.rate.step - state.rate.start, subject.step, state.rate.total))
         .advises(
             "A schedule that is meant for epochs most likely steps at each batch: call "
             "scheduler.step() once per epoch, or give it the number of updates.")
-        .since(state.start, state.values)
-        .with("largest", state.largest)
-        .with("value", state.current)
-        .with("half_of_the_way", state.half)
-        .with("end", state.end);
+        .since(state.rate.start, state.rate.values)
+        .with("largest", state.rate.largest)
+        .with("value", state.rate.current)
+        .with("half_of_the_way", state.rate.half)
+        .with("end", state.rate.end);
   }
 
   static Finding explain_zero(const Config& cfg, const State& state, const Subject& subject) {
-    const std::int64_t count = state.step - state.zero;
+    const std::int64_t count = state.rate.step - state.zero;
     Finding finding = Finding::that("updates_at_rate_0", static_cast<double>(count));
     return finding.is(">=", "zero_updates", static_cast<double>(cfg.zero_updates))
         .says(sentence("{} is 0 since step {}, and training goes on: {} updates until step {} have "
@@ -171,9 +111,9 @@ struct LearningRateDecay {
         .advises(
             "The schedule has ended before the training: give it the number of updates, or call "
             "scheduler.step() once per epoch if it counts epochs. Or end the training here.")
-        .since(state.zero, state.values)
-        .with("largest", state.largest)
-        .with("value", state.current);
+        .since(state.zero, state.rate.values)
+        .with("largest", state.rate.largest)
+        .with("value", state.rate.current);
   }
 };
 
@@ -188,7 +128,7 @@ RuleDescriptor learning_rate_decay() {
           .presets = "",
           .severity = core::Severity::error,
           .version = "2",
-          .groups = group::kDefault | group::kPyTorch,
+          .groups = group::kPyTorch,  // of the default rules `budget` tells it
           .read = &read_series_rule<LearningRateDecay>};
 }
 

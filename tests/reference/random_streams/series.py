@@ -273,7 +273,7 @@ def learning_rate_decay(chance):
 def budget(chance):
     """Rates with and without an end, plans that fit and plans that do not, stages, and rounds of boosting."""
     parameters = {**({"share": chance.choice((0.1, 0.001))} if chance.random() < 0.2 else {}), **common.shared(chance, common_modes())}
-    for name, values in (("early", (0.5, 0.9)), ("late", (1.0, 2.0)), ("per_epoch", (2, 30)), ("reach", (0.1, 0.9))):
+    for name, values in (("early", (0.5, 0.9)), ("late", (1.0, 2.0)), ("per_epoch", (2, 30)), ("reach", (0.1, 0.9)), ("worth", (1, 10))):
         if chance.random() < 0.1:
             parameters[name] = chance.choice(values)
     if chance.random() < 0.1:
@@ -282,7 +282,7 @@ def budget(chance):
     updates, stride = chance.randint(10, 90), chance.choice((1, 1, 5, 0.25))
     end, warm, again = chance.randint(3, 120), chance.choice((0, 0, 4, 200)), chance.choice((1000, 1000, 25))
     floor = chance.choice((0.0, 0.0, 0.005, 0.01, 0.2))
-    shapes = {"line": lambda at: max(floor, 1 - at / end), "cosine": lambda at: max(floor, 0.5 + 0.5 * math.cos(math.pi * min(1.0, at / end))),
+    shapes = {"line": lambda at: max(floor, 1 - at / end), "geometric": lambda at: 0.8 ** (at // 3), "cosine": lambda at: max(floor, 0.5 + 0.5 * math.cos(math.pi * min(1.0, at / end))),
               "steps": lambda at: 0.1 ** (at // max(1, end // 3)), "stages": lambda at: 1.0 if at < end else 0.001, "none": lambda at: 1.0,
               "odd": lambda at: chance.choice((1.0, 0.5, 0.02, 0.009, 0.0))}
     shape = shapes[chance.choice(sorted(shapes))]

@@ -5,11 +5,13 @@ import re
 
 from tests.reference.history import value
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, selects, wants
+from tests.reference.rules import learning_rate_decay
 
-DEFAULTS = {"share": 0.01, "early": 0.8, "late": 1.25, "per_epoch": 10, "reach": 0.5}
+DEFAULTS = {"share": 0.01, "early": 0.8, "late": 1.25, "per_epoch": 10, "reach": 0.5, "worth": 50}
 TOCSIN = {}
 NEW = True  # no counterpart in the original
 PLAN = "ledger/plan/"
+DECAYED = 0.0625
 
 
 def below(p, rate, largest):
@@ -47,7 +49,7 @@ def misfit(p, plan):
     updates, schedule = plan.get("updates", 0), plan.get("schedule", 0)
     if not (updates > 0 and schedule > 0):
         return None
-    early = plan.get("lowest", 1) < p["share"] and schedule / updates < p["early"]
+    early = plan.get("lowest", 1) < p["share"] and schedule / updates < p["early"] and not plan.get("early_stopping")
     late = schedule / updates > p["late"]
     if not early and not late:
         return None
@@ -76,7 +78,23 @@ def judge(p, plan, points, planned):
             return HIT, ("warmup_only",)
     if not plan.get("follows_metric") and ended(p, points):
         return HIT, ("ends_early",)
+    if max(rate for _, rate in points) > 0 and decays(p, points):
+        return HIT, ("ends_early",)
     return OK, ("",)
+
+
+def decays(p, points):
+    """As learning_rate_decay tells it."""
+    places = learning_rate_decay.decay({"share": DECAYED}, points)
+    if places is None:
+        return False
+    start, middle, end = places
+    first, second = points[middle][0] - points[start][0], points[end][0] - points[middle][0]
+    if not (first > 0 and second > 0 and max(first, second) <= learning_rate_decay.EVEN * min(first, second)):
+        return False
+    largest = max(rate for _, rate in points)
+    to_come = points[end][1] / largest * second / -math.log(math.sqrt(DECAYED))
+    return learning_rate_decay.worth(points[:end + 1], end) + to_come < p["worth"]
 
 
 def rounds(p, plan):

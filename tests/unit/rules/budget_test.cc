@@ -117,9 +117,32 @@ TEST(Budget, AFallInOneUpdateIsAnotherStageUnlessItIsToZero) {
 }
 
 TEST(Budget, ARateThatFollowsAMetricHasNoEnd) {
-  const auto plateaus = [](double at) { return std::pow(0.1, std::floor(at / 30)); };
-  EXPECT_EQ(BudgetJob({{"follows_metric", 1}}).run(900, plateaus), "");
-  EXPECT_EQ(BudgetJob({{"follows_metric", 0}}).run(900, plateaus), "ends_early 180");
+  const auto plateaus = [](double at) { return std::pow(0.1, std::floor(at / 300)); };
+  EXPECT_EQ(BudgetJob({{"follows_metric", 1}}).run(9000, plateaus), "");
+  EXPECT_EQ(BudgetJob({{"follows_metric", 0}}).run(9000, plateaus), "ends_early 1800");
+}
+
+TEST(Budget, ADecayThatLeavesNoUpdatesOfWorthIsToldWhenItIsSeen) {
+  const auto halves = [](double at) { return 0.01 * std::pow(0.5, std::floor(at / 10)); };
+  BudgetJob job;
+  EXPECT_EQ(job.run(300, halves), "ends_early 40")
+      << "as learning_rate_decay, which has the figures";
+  EXPECT_EQ(job.found().severity, core::Severity::error);
+  EXPECT_NEAR(job.found().observed.value, 19.6517, 1e-4);
+  EXPECT_EQ(job.found().summary,
+            "learning_rate has fallen from 0.01 to 0.000625 within 40 updates by step 40, and goes "
+            "on so: all updates of this training together are worth 19.65 at the largest rate.");
+  EXPECT_EQ(BudgetJob({}, "{worth: 19}").run(120, halves), "");
+  EXPECT_EQ(BudgetJob().run(3000, [](double at) { return std::pow(0.5, std::floor(at / 100)); }),
+            "ends_early 1400")
+      << "worth 200; below 1 % from 700 on";
+}
+
+TEST(Budget, ATrainingThatStopsEarlyMayEndWithItsSchedule) {
+  BudgetJob job({{"updates", 1000}, {"schedule", 100}, {"lowest", 0}, {"early_stopping", 1}});
+  EXPECT_EQ(job.log(0, 0.1), "learning_rate: ok");
+  BudgetJob longer({{"updates", 1000}, {"schedule", 2000}, {"early_stopping", 1}});
+  EXPECT_EQ(longer.log(0, 0.1), "learning_rate: hit unfinished");
 }
 
 std::string told_at_once(std::map<std::string, double> plan, const std::string& with = "{}") {
