@@ -152,7 +152,7 @@ def _jax_dropout(fault, seed, chance, options):
 
 
 _JOBS = {"light_stops": (_light_stops, from_start("softmax_twice", "labels_off_by_one", "optimizer_of_old_model", "held_unscaled", "held_shuffled",
-                                                  "sign_wrong", "rate_hundredfold", "schedule_per_batch")),
+                                                  "sign_wrong", "rate_thousandth", "schedule_per_batch")),
          "jax_dropout": (_jax_dropout, from_start("updates_dropped", "backbone_frozen", "softmax_twice", "dropout_high", "labels_misaligned",
                                                   "rate_hundredfold", "pixels_raw", schedule_ends_early=0.2))}
 _NEEDS = {"light_stops": "lightning", "jax_dropout": "optax"}

@@ -83,7 +83,7 @@ def _keras_houses(fault, seed, chance, options):
     model = keras.Sequential([keras.Input((x.shape[1],)), *([] if fault == "numbers_unscaled" else [normal]), layers.Dense(width, activation="relu"),
                               layers.Dense(width, activation="relu"), layers.Dense(1, activation="relu" if fault == "output_clipped" else None)])
     model.compile(optimizer=keras.optimizers.Adam(rate(chance.uniform(1e-3, 3e-3), fault)), loss=keras.losses.Huber(), metrics=["mse"])
-    unit = (1000 * price.std()) ** 2 if fault == "targets_raw" else 1.0
+    unit = float(1000 * price.std()) ** 2 if fault == "targets_raw" else 1.0
     held, kept = len(x) // 5, _kept()
     first = float(model.evaluate(x[-held:], y[-held:], verbose=0)[1]) / unit
     told = model.fit(x, y, batch_size=batch, epochs=11, validation_split=0.2, verbose=0,
