@@ -45,3 +45,22 @@ def test_a_scaler_that_finds_its_scale_is_healthy(tmp_path, fused):
 def test_a_scaler_that_is_off_is_none(tmp_path):
     assert train(tmp_path, lambda number: False, scaler=False) == set()
     assert not [name for name in Telemetry(str(tmp_path)).names.values() if name.startswith("ledger/precision/")]
+
+
+@pytest.mark.parametrize("unscales, limit, expected", [(False, 1.0, ["clipped_scaled"]), (True, 1.0, []), (False, 65536.0, [])])
+def test_clipping_before_the_gradients_are_unscaled_is_told(tmp_path, unscales, limit, expected):
+    net = torch.nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+    scaler = torch.amp.GradScaler("cpu")
+    hook = tocsin.watch(net, optimizer, out=str(tmp_path), job="scaled")
+    for _ in range(5):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(4, 8)).pow(2).mean()).backward()
+        if unscales:
+            scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), limit)
+        scaler.step(optimizer)
+        scaler.update()
+    hook.close()
+    assert not hook.stats()["hook_errors_total"]
+    assert [one["kind"] for record in Telemetry(str(tmp_path)).lifecycles("preflight") for one in record["findings"]] == expected

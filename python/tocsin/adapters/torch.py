@@ -126,7 +126,7 @@ class TorchAdapter:
         for undo in self._undo:
             undo()
         self._undo = []
-        self._capture = self._watch = None
+        self._capture = self._watch = self._preflight = None
 
     def times_passes(self) -> bool:
         """The model's passes of training are seen, and end a step that is held open."""

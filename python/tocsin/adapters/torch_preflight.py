@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..sink import Sink
+from .torch_clipping import SENTENCES, Clipping
 from .torch_fresh import FrozenFresh, mark
 from .torch_kept import KeptGradient
 from .torch_settings import betas_swapped, decay_negative, dropouts, dropouts_in_eval
@@ -25,7 +26,7 @@ class Preflight:
             sink.failed("preflight", error)
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
-        self._kept = KeptGradient()
+        self._kept, self._clipping = KeptGradient(), Clipping(sink)
         self._dropouts: List[str] = []
         self._silent: Optional[List[str]] = None  # dropouts in eval state, at each update so far
         self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
@@ -46,7 +47,10 @@ class Preflight:
         silent = dropouts_in_eval(model, {id(parameter) for parameter in trainable(optimizer)}) if self._silent != [] else []
         self._silent = silent if self._silent is None else [name for name in self._silent if name in silent]
         self._kept.update(optimizer, trainable(optimizer))
+        self._clipping.update(optimizer, trainable(optimizer))
         self._updates += 1
+        if self._updates >= UPDATES:
+            self._clipping.end()
         return self._updates >= UPDATES
 
     def tell(self, sink: Sink, model: Any, optimizer: Any, names: Dict[int, str],
@@ -92,6 +96,9 @@ class Preflight:
         if self._kept.kept() and not sharded:
             find("gradients_kept", [], 0, f"gradients of {what} are never cleared: each update is made of all since the first, "
                  "optimizer.zero_grad() is missing")
+        clipped = self._clipping.kind()
+        if clipped is not None:
+            find(clipped, [], 0, SENTENCES[clipped].format(what))
         betas = betas_swapped(optimizer)
         if betas is not None:
             find("betas_swapped", [str(one) for one in betas], 2, f"the optimizer of {what} does not converge by its betas, the first "

@@ -9,6 +9,8 @@ from typing import Any, Callable, List, Optional
 from ..sink import Sink
 
 _PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
+_LARGE = 256.0  # a scale that may begin lower tells nothing of a limit
+_scaled: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()  # gradients at the call of step(), by optimizer
 _asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
 
 
@@ -46,6 +48,11 @@ def asked(optimizer: Any) -> Optional[int]:
     return count
 
 
+def is_scaled(optimizer: Any) -> bool:
+    """Its gradients were still multiplied by the loss scale when the scaler was asked for this update."""
+    return bool(_scaled.get(optimizer))
+
+
 def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
     @functools.wraps(inner)
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -53,6 +60,8 @@ def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
         if watching is not None and watching.active and getattr(self, "_enabled", False):
             with watching.guard("scaler"):
                 _asked[optimizer] = _asked.get(optimizer, 0) + 1
+                state = getattr(self, "_per_optimizer_states", {}).get(id(optimizer)) or {}
+                _scaled[optimizer] = getattr(state.get("stage"), "value", 0) == 0 and getattr(self, "_init_scale", 0.0) > _LARGE
         return inner(self, optimizer, *args, **kwargs)
 
     return step
