@@ -96,7 +96,7 @@ def _replace() -> None:
 
 def _put_back() -> None:
     """Once nobody watches; unless somebody else has replaced it in the meantime: what he calls is ours then, which does nothing more."""
-    while _undo and not _watching:
+    while _undo and not list(_watching):  # of one that just ended the set still has the reference
         owner, name, ours, inner = _undo.pop()
         if getattr(owner, name, None) is ours:
             setattr(owner, name, inner)
