@@ -253,3 +253,43 @@ def test_gpt_in_an_own_loop(out):
         optimizer.step()
     hook.close()
     learned(ledger_of(out)[wire.TRAIN], "cross_entropy")
+
+
+def shaped(*shape):
+    return torch.randn(*shape, device="cuda")
+
+
+def labels(*shape):
+    return torch.zeros(*shape, dtype=torch.long, device="cuda")
+
+
+ON_A_DEVICE = {
+    "classes": ("cross_entropy", lambda: ((shaped(16, 5), labels(16)), {})),
+    "weighted classes": ("cross_entropy", lambda: ((shaped(16, 5), labels(16)), {"weight": shaped(5), "label_smoothing": 0.1})),
+    "places": ("cross_entropy", lambda: ((shaped(3, 5, 7), labels(3, 7)), {})),
+    "shares": ("cross_entropy", lambda: ((shaped(16, 5), shaped(16, 5)), {})),
+    "many": ("cross_entropy", lambda: ((shaped(20000, 5), labels(20000)), {})),
+    "one": ("cross_entropy", lambda: ((shaped(1, 5), labels(1)), {})),
+    "logs": ("nll_loss", lambda: ((shaped(16, 5), labels(16)), {})),
+    "one quantity": ("mse_loss", lambda: ((shaped(1, 5), shaped(1, 5)), {})),
+    "switches": ("binary_cross_entropy_with_logits", lambda: ((shaped(16, 5), shaped(16, 5)), {"pos_weight": shaped(5)})),
+    "a switch": ("binary_cross_entropy", lambda: ((shaped(16, 1), shaped(16, 1)), {})),
+    "variances": ("gaussian_nll_loss", lambda: ((shaped(16, 5), shaped(16, 5), shaped(16, 5)), {})),
+    **{name: (name, lambda: ((shaped(16, 5), shaped(16, 5)), {})) for name in (
+        "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "poisson_nll_loss", "kl_div")},
+}
+
+
+@pytest.mark.parametrize("case", ON_A_DEVICE)
+def test_nobody_waits_for_a_device(case):
+    """A stand-in for a tensor of a GPU has no numbers: whoever asks for one, as who waits for a device does, fails."""
+    from torch._subclasses import FakeTensorMode
+
+    from tocsin.adapters.torch_ledger_calls import Arguments, measure
+    name, given = ON_A_DEVICE[case]
+    state = {}
+    with FakeTensorMode():
+        for learns in (True, True, False):
+            args, kwargs = given()
+            measured = measure(Arguments(name, args, kwargs), state, learns)
+            assert measured.numbers.device.type == "cuda" and "loss" in measured.fields

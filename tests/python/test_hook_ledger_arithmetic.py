@@ -140,7 +140,7 @@ def test_places_of_one_sample_make_no_pairs():
 UNITS = {
     "mse_loss": {}, "l1_loss": {}, "smooth_l1_loss": {"beta": 0.7}, "huber_loss": {"delta": 0.6},
     "poisson_nll_loss": {"log_input": False}, "binary_cross_entropy": {}, "binary_cross_entropy_with_logits": {},
-    "gaussian_nll_loss": {}, "kl_div": {},
+    "gaussian_nll_loss": {"full": True}, "kl_div": {},
 }
 
 
@@ -353,3 +353,21 @@ def test_an_infinite_loss_of_an_exchange_is_a_win_and_in_no_sum():
     scores[0, 0] = scores[1, 1] = 0.0
     found = told("cross_entropy", {}, scores, torch.tensor([0, 1]))
     assert (found["pairs"], found["wins"], found["straight"], found["crossed"]) == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize("name", ("cross_entropy", "mse_loss"))
+def test_a_batch_of_one_pairs_with_the_one_before(name):
+    torch.manual_seed(15)
+    state, pairs = {}, []
+    rows = [(torch.randn(1, 3, dtype=torch.float64), torch.tensor([k % 3]) if name == "cross_entropy" else torch.randn(1, 3).double())
+            for k in range(6)]
+    for z, t in rows:
+        pairs.append(told(name, state, z, t))
+    assert [one["pairs"] for one in pairs] == [0, 1, 0, 1, 0, 1] and all(one["samples"] == 1 for one in pairs)
+    for k in (1, 3, 5):
+        (z, t), (zz, tt) = rows[k - 1], rows[k]
+        loss = getattr(F, name)
+        assert pairs[k]["straight"] == pytest.approx(float(loss(z, t) + loss(zz, tt)), rel=1e-9)
+        assert pairs[k]["crossed"] == pytest.approx(float(loss(z, tt) + loss(zz, t)), rel=1e-9)
+    told(name, state, *rows[0])
+    assert told(name, state, *rows[1], learns=False)["pairs"] == 0, "training and evaluation are apart"

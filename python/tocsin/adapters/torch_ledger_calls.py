@@ -11,6 +11,7 @@ from .torch_ledger_classes import measure_classes
 from .torch_ledger_functions import original
 from .torch_ledger_units import FAMILIES, measure_units
 
+MAX_HELD = 1 << 16  # numbers
 _TENSORS = ("input", "target", "weight", "pos_weight", "var")
 _signatures: Dict[Any, Tuple[List[str], Dict[str, Any]]] = {}  # by function
 
@@ -53,6 +54,10 @@ class Arguments:
         return {name: value for name, value in self.values.items()
                 if name not in _TENSORS and name not in ("size_average", "reduce", "reduction") and name not in but}
 
+    def with_tensors(self, output: Any, target: Any) -> "Arguments":
+        """The same call of others."""
+        return Arguments(self.name, (), {**self.values, "input": output, "target": target})
+
     def kind(self) -> Any:
         """Tells calls of a function with other outputs apart: classes, or units of a sample; of outputs whose samples have
         places only their channels, since lengths vary."""
@@ -83,9 +88,25 @@ def measure(given: Any, state: Dict[str, Any], learns: bool) -> Measured:
         if given.output.numel() == 0:
             return Measured({"samples": 0.0}, (), None)
         found = given.sums(torch, state, learns)
+        if given.output.dim() > 0 and given.output.shape[0] == 1 and given.target.dim() > 0 \
+                and (given.output.dim() == 2 or given.name in FAMILIES):
+            found.update(_pair_with_held(torch, given, state, "held" if learns else "held in evaluation"))
         known = {name: float(one) for name, one in found.items() if not hasattr(one, "dim")}
         numbers = {name: one for name, one in found.items() if name not in known}
         return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)
+
+
+def _pair_with_held(torch: Any, given: Any, state: Dict[str, Any], key: str) -> Dict[str, Any]:
+    """Sums of the pair of a call's one sample with that of the call before; every other call has one. A copy of the other's
+    sample waits for it."""
+    output, target = given.output.detach(), given.target.detach()
+    held = state.pop(key, None)
+    if held is None or held[0].shape != output.shape or held[1].shape != target.shape:
+        if output.numel() + target.numel() <= MAX_HELD:
+            state[key] = output.clone(), target.clone()
+        return {}
+    found = given.with_tensors(torch.cat((held[0], output)), torch.cat((held[1], target))).sums(torch, {}, False)
+    return {name: found[name] for name in ("pairs", "wins", "straight", "crossed") if name in found}
 
 
 class _Nothing:

@@ -39,6 +39,10 @@ class _Own:
     def tensors(self) -> List[Any]:
         return [self.output, self.target]
 
+    def with_tensors(self, output: Any, target: Any) -> "_Own":
+        """The same loss of others."""
+        return _Own(output, target, self._loss)
+
     def kind(self) -> Any:
         return self.output.dim()
 

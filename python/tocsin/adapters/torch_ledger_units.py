@@ -1,5 +1,6 @@
 """Losses of quantities, switches and distributions, for the ledger: each has a loss at every unit of a sample."""
 
+import math
 from typing import Any, Dict, NamedTuple
 
 from .torch_ledger_constants import constant_of, learn
@@ -33,7 +34,10 @@ def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -
     whole = given.reduction() == "batchmean"
 
     def losses(outputs: Any, targets: Any, beside: Dict[str, Any]) -> Any:
-        found = given.function(outputs, targets, reduction="none", **beside, **arguments)
+        if "var" in beside:
+            found = _normal(outputs, targets, beside["var"], **arguments)
+        else:
+            found = given.function(outputs, targets, reduction="none", **beside, **arguments)
         return found.sum(1) if whole else found.mean(1)
 
     loss = losses(units.outputs, units.targets, units.beside)
@@ -55,6 +59,13 @@ def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -
     if learns:
         learn(torch, given, state, units, FAMILIES[given.name])
     return out
+
+
+def _normal(outputs: Any, targets: Any, variance: Any, full: bool, eps: float) -> Any:
+    """gaussian_nll_loss: torch's own asks for the sign of the variance, and so waits for a device."""
+    variance = variance.clamp(min=eps)
+    found = 0.5 * (variance.log() + (outputs - targets) ** 2 / variance)
+    return found + 0.5 * math.log(2 * math.pi) if full else found
 
 
 def _every(given: Any, units: _Units) -> float:

@@ -304,6 +304,31 @@ TEST_F(SessionTest, WhatLooksWrongInTheFirstStepsIsToldOnce) {
   EXPECT_EQ(core::to_json(told[0].findings), R"([{"kind":"eval_mode"}])");
 }
 
+TEST_F(SessionTest, TheLedgerHasNoGridAndIsNotWhatALoopLogs) {
+  Session session = open("{scalars: 10 steps}");
+  const std::uint64_t loss = session.name("loss", scalar_info());
+  NameInfo info = scalar_info();
+  info.role = core::Role::ledger;
+  const std::uint64_t pairs = session.name("ledger/cross_entropy/pairs", info);
+  for (int step = 0; step < 4; ++step) {
+    session.scalars(std::array{loss, pairs}, std::array{1.0, 2.0});
+    if (step < 3) session.step_next(std::array{ScalarValue{pairs, 3.0}}, {}, false, 1);
+  }
+  session.flush();
+  std::map<std::uint64_t, std::vector<std::int64_t>> seen;
+  for (const KeptFrame& frame : Drained(*queue_).of(FrameKind::scalar)) {
+    for (std::size_t i = 0; i < frame.view().rows(); ++i) {
+      seen[frame.view().scalar(i).name].push_back(frame.view().scalar(i).step);
+    }
+  }
+  EXPECT_THAT(seen[loss], ElementsAre(0));
+  EXPECT_THAT(seen[pairs], ElementsAre(0, 0, 1, 1, 2, 2, 3));
+  const std::string counters = core::to_json(session.counters());
+  EXPECT_NE(counters.find("\"ledger_scalars_total\":7"), std::string::npos) << counters;
+  EXPECT_NE(counters.find("\"scalars_total\":8"), std::string::npos) << counters;
+  EXPECT_NE(counters.find("\"scalars_since_step\":0"), std::string::npos) << counters;
+}
+
 TEST_F(SessionTest, UnknownIdsAreCountedNotSent) {
   Session session = open();
   session.scalars(std::array<std::uint64_t, 1>{7}, std::array{1.0});
