@@ -15,7 +15,7 @@ from . import _client, _stacks
 from ._contain import Errors
 from ._process import say
 from ._traces import Traces
-from .adapters import torch_left_out
+from .adapters import torch_left_out, torch_replaced
 
 PERIOD = 1.0  # seconds
 # Seconds of standstill, and how many times the longest pause so far, unless TOCSIN_STACKS_AFTER gives seconds.
@@ -38,7 +38,7 @@ class Standing:
         self._end = threading.Event()
         self._promised = 0.0
         self._traces = Traces(client, errors, sink)
-        self._left_out = torch_left_out.LeftOut(sink)
+        self._left_out, self._replaced = torch_left_out.LeftOut(sink), torch_replaced.Replaced(sink)
         # By ``args.kind``: called with the command, its args, and ``answer(phase, **more)``.
         self._jobs: Dict[str, Callable[[Dict[str, Any], Dict[str, Any], Answer], None]] = {
             "stacks": self._asked, "trace": self._traces.ordered}
@@ -94,11 +94,14 @@ class Standing:
                 self._errors.add("stacks", error)
 
     def look_at_updates(self) -> None:
-        """Says, once, that updates are left out: an issue ``training_preflight``, and a line on stderr."""
-        finding = self._left_out.look(self._client.counters())
-        if finding is not None:
-            self._say(finding)
-            say(torch_left_out.sentence(finding))
+        """Says, once each, that updates are left out or reach parameters that the model no longer has: an issue ``training_preflight``, and
+        a line on stderr."""
+        counters = self._client.counters()
+        for part, sentence in ((self._left_out, torch_left_out.sentence), (self._replaced, torch_replaced.sentence)):
+            finding = part.look(counters)
+            if finding is not None:
+                self._say(finding)
+                say(sentence(finding))
 
     def tell(self, seconds: int, threads: Optional[Any] = None) -> None:
         """As a record of the run: an issue ``worker_stands_still``."""
