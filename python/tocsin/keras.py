@@ -210,9 +210,9 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
             self._watcher.log({**values, **({} if loss is None else {"loss": loss})})
             if self._ledger is not None:
                 self._ledger.publish()
-        if self._rate_due or self._updates.bit_length() != (self._updates - updates).bit_length():
+        if self._due or self._rate_due or self._updates.bit_length() != (self._updates - updates).bit_length():
             self._rate_due = False  # per epoch, and at doubled updates: to ask for it may cost a calculation
-            rate = rate_of(optimizer, self._at)
+            rate = rate_of(self.model.optimizer, self._at)  # with JAX read back first
             if rate is not None:
                 self._watcher.hook.sink.publish_scalar("learning_rate", rate)
         if self._due:
@@ -233,9 +233,6 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
                 kind, pairs = taken
                 publish = self._values.rows if kind == "rows" else self._values.gradients
                 publish([(names.get(id(variable), "other"), value) for variable, value in pairs])
-        rate = getattr(model.optimizer, "learning_rate", None)
-        if rate is not None:
-            hook.sink.publish_scalar("learning_rate", float(rate))
         if self._recorder is not None and self._recorder.without and self._updates >= PREFLIGHT_AFTER:
             self._preflight(self._recorder.without, model)
 

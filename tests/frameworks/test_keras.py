@@ -75,7 +75,8 @@ def test_two_lines_watch_a_whole_training(out):
     assert (roles["dense/bias"], roles["gradient/dense/bias"]) == (wire.ROLES["bias"], wire.ROLES["gradient"])
     assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"]
     assert telemetry.lifecycles("preflight") == [] and callback.stopped is None
-    assert [round(value, 4) for _, _, value in telemetry.scalars("learning_rate")] == [0.05, 0.05]
+    rates = [(step, round(value, 4)) for _, step, value in telemetry.scalars("learning_rate")]
+    assert rates == [(step, 0.05) for step in (0, 1, 3, 4, 7)], "per epoch, at doubled updates and at captures"
 
 
 def test_the_loss_is_that_of_the_batch_and_not_kerass_mean_of_the_epoch(out):
