@@ -146,7 +146,3 @@ class Book:
         for name, *seen in self._learn:
             self._constants[name].learn(*seen)
         self._sums, self._without, self._learn = {}, {}, []
-
-    def drop(self) -> None:
-        """What was added belongs to no step."""
-        self._sums, self._without, self._learn = {}, {}, []

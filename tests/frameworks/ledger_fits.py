@@ -77,6 +77,42 @@ def cases():
     yield "poisson", "exponential", 2, "poisson", Form("poisson", from_logits=False), x, counts, None
 
 
+def ways():
+    yield {}
+    if keras.backend.backend() == "jax":
+        yield {"steps_per_execution": 3}
+
+
+def same(out, **compiled):
+    """Whether history, metrics and weights of a training are bit for bit those without the callback, and what was told."""
+    rng = numpy.random.default_rng(2)
+    x, y = rng.standard_normal((120, 6)).astype("float32"), rng.integers(0, 4, 120)
+    results = []
+    for callbacks in ([], [TocsinCallback(out=out)]):
+        keras.utils.set_random_seed(3)
+        model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(16, activation="relu"), keras.layers.Dropout(0.3, seed=5),
+                                  keras.layers.Dense(4, activation="softmax")])
+        model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"], **compiled)
+        history = model.fit(x, y, batch_size=BATCH, epochs=3, verbose=0, validation_split=0.2, callbacks=callbacks).history
+        results.append((history, [one.tolist() for one in model.get_weights()], model.metrics_names, model.evaluate(x, y, verbose=0)))
+    return {"same": results[0] == results[1], "train": sorted(told(out).get("sparse_categorical_crossentropy", {})),
+            "eval": sorted(told(out, wire.EVAL).get("sparse_categorical_crossentropy", {}))}
+
+
+def again(out):
+    """Attributes of the model after two trainings, errors, and the ledger's steps."""
+    rng = numpy.random.default_rng(2)
+    x, y = rng.standard_normal((64, 6)).astype("float32"), rng.integers(0, 4, 64)
+    model = model_of(4, "softmax", loss="sparse_categorical_crossentropy")
+    plain = set(vars(model))
+    for _ in range(2):
+        stats = fit(out, model, x, y)
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    fit(out, model, x, numpy.eye(4)[y])
+    return {"left": sorted(name for name in set(vars(model)) - plain if "step" in name or "compute" in name or name.startswith("make")),
+            "errors": stats["hook_errors_total"], "calls": {call: len(fields["samples"]) for call, fields in told(out).items()}}
+
+
 def main(folder):
     answers = {}
     for name, activation, units, loss, form, x, y, weights in cases():
@@ -85,7 +121,8 @@ def main(folder):
         stats = fit(out, model, x, y, **({} if weights is None or name == "ignored" else {"sample_weight": weights}))
         answers[name] = {"told": told(out), "expected": expected(form, model.predict(x, verbose=0), y, weights),
                          "errors": stats["hook_errors_total"], "left_out": stats["ledger"].get("left_out", {})}
-    print(json.dumps(answers))
+    print(json.dumps({"cases": answers, "same": [same(os.path.join(folder, f"same{number}"), **options) for number, options in enumerate(ways())],
+                      "again": again(os.path.join(folder, "again"))}))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def fits(request, tmp_path_factory):
 
 @pytest.mark.parametrize("case", CALLS)
 def test_fields_are_those_of_numpy(fits, case):
-    fit = fits[case]
+    fit = fits["cases"][case]
     assert fit["errors"] == {} and fit["left_out"] == {}
     assert list(fit["told"]) == [CALLS[case]]
     fields = fit["told"][CALLS[case]]
@@ -47,6 +47,15 @@ def test_fields_are_those_of_numpy(fits, case):
         assert got == pytest.approx({name: wanted[name] for name in got}, rel=2e-4, abs=2e-4), step
         assert fields["trivial"].get(str(step)) == (pytest.approx(wanted["trivial"], rel=2e-4) if "trivial" in wanted else None)
     assert len(fit["expected"]) == 4 and list(fields["trivial"]) == ["1", "2", "3"], "the first step has no past"
+
+
+def test_a_training_is_bit_for_bit_what_it_is_without_us_in_each_backend(fits):
+    for way in fits["same"]:
+        assert way["same"] and {"samples", "trivial", "wins"} <= set(way["train"]) and {"samples", "trivial"} <= set(way["eval"])
+
+
+def test_a_model_trains_again_and_is_compiled_anew(fits):
+    assert fits["again"] == {"left": [], "errors": {}, "calls": {"sparse_categorical_crossentropy": 8, "mean_squared_error": 4}}
 
 
 # ---- TensorFlow, in this process
