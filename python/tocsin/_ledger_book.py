@@ -133,8 +133,9 @@ class Book:
         for field, value in values.items():
             sums[field] = sums.get(field, 0.0) + value
 
-    def publish(self) -> None:
-        """As scalars of the present step; what was seen in it makes the constants of the next ones."""
+    def publish(self, ends: bool = True) -> None:
+        """As scalars of the present step; what was seen in it makes the constants of the next ones. ``ends``: no more is
+        added to this step."""
         for name, sums in self._sums.items():
             for field, value in sums.items():
                 if field == "trivial" and self._without.get(name):
@@ -143,6 +144,12 @@ class Book:
                 if full not in self._ids:
                     self._ids[full] = self._sink.scalar(full, "ledger")
                 self._sink.publish_scalar(full, value)
+        self._sums, self._without = {}, {}
+        if ends:
+            self.learn()
+
+    def learn(self) -> None:
+        """The step has ended whose targets were added."""
         for name, *seen in self._learn:
             self._constants[name].learn(*seen)
-        self._sums, self._without, self._learn = {}, {}, []
+        self._learn = []

@@ -6,6 +6,9 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 from ._ledger import EPSILON, KINDS, Form, Operations, moments, prepared
 from ._ledger_book import Book, Pace
 
+_TORCH = {"mse_loss": ("squared", False), "l1_loss": ("absolute", False), "huber_loss": ("huber", False),  # as torch calls them
+          "binary_cross_entropy": ("binary", False), "binary_cross_entropy_with_logits": ("binary", True),
+          "poisson_nll_loss": ("poisson", True), "cross_entropy": ("cross_entropy", None)}
 Told = Tuple[str, Form, Any]  # name of the call, its form, its moments
 Loss = Union[str, Callable[[Any, Any], Any], None]
 
@@ -22,7 +25,7 @@ class LoopLedger:
 
     def wanted(self) -> bool:
         """Whether the step that comes now is measured."""
-        if not self._watcher.active:
+        if not self._watcher.active or not self._watcher.hook.sink.wants_ledger:
             return False
         if self._asked is None:
             self._asked = self._pace(True).due()
@@ -30,7 +33,7 @@ class LoopLedger:
 
     def tell(self, found: Callable[[], Iterable[Told]], training: bool = True) -> None:
         """Before the present step ends. ``found`` is called if it is measured."""
-        if not self._watcher.active:
+        if not self._watcher.active or not self._watcher.hook.sink.wants_ledger:
             return
         with self._watcher.hook.sink.guard("ledger"):
             now, pace = perf_counter(), self._pace(training)
@@ -66,6 +69,39 @@ class LoopLedger:
         return book.training if training else book.evaluation
 
 
+class Stated:
+    """What ``hook.targets()`` says of arrays. One per hook; its step may have several calls, and ends anywhere."""
+
+    def __init__(self, sink: Any) -> None:
+        self._sink, self._book = sink, Book(sink)
+        self._at: Any = None  # the step of training that was heard of last
+        self._due = False
+        self._began = self._cost = 0.0
+        if sink.ledger is None:
+            sink.ledger = self._book
+
+    def tell(self, outputs: Any, targets: Any, loss: Loss) -> None:
+        clock, now, due = self._sink.clock, perf_counter(), True
+        training = clock.mode == "train"
+        if training:
+            at = clock.position()
+            if at != self._at:
+                self._book.learn()
+                if self._began:
+                    self._book.training.took(self._due, now - self._began, self._cost)
+                self._at, self._due, self._began, self._cost = at, self._book.training.due(), now, 0.0
+            due = self._due
+        elif clock.mode in ("eval", "predict"):
+            due = self._book.evaluation.due()
+        if due:
+            for name, form, vector in of_arrays(outputs, targets, loss):
+                self._book.add(name, form, vector, learns=training)
+            self._book.publish(ends=False)
+            spent = perf_counter() - now
+            self._book.seconds += spent
+            self._cost += spent
+
+
 def of_arrays(outputs: Any, targets: Any, loss: Loss = None, *, weights: Any = None, classes: Any = None,
               from_logits: Optional[bool] = None) -> List[Told]:
     """Of arrays in host memory; empty if their shapes do not fit. ``loss``: one of ``KINDS``, or a function of (outputs,
@@ -84,6 +120,8 @@ def of_arrays(outputs: Any, targets: Any, loss: Loss = None, *, weights: Any = N
     if loss is None:
         loss = "cross_entropy" if z.ndim == t.ndim + 1 and z.shape[-1] > 1 and t.dtype.kind in "iu" else "squared"
     function = loss if callable(loss) else None
+    if isinstance(loss, str) and loss in _TORCH:
+        loss, from_logits = _TORCH[loss]
     kind = "other" if function else str(loss)
     if kind not in KINDS or (kind == "other" and function is None):
         raise ValueError(f"loss {kind!r}: expected a function, or one of {', '.join(KINDS[:-1])}")

@@ -29,6 +29,7 @@ from ._monitors import Monitors
 from .adapters.keras_gradients import COLUMNS, Recorder, measured, named
 from .adapters.keras_plan import planned, rate_of
 from .adapters.keras_ledger_fit import FitLedger
+from .adapters.keras_mean import RunningMean
 
 if int(keras.__version__.split(".")[0]) < 3:
     raise ImportError(f"tocsin.keras is for Keras 3; here is {keras.__version__}")
@@ -115,7 +116,7 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._gradients, self._loss_every, self._checkpoints = gradients, max(loss_every, 1), checkpoints
         self._recorder: Optional[Recorder] = None
         self._ledger: Optional[FitLedger] = None
-        self._mean, self._monitors = _RunningMean(), Monitors()
+        self._mean, self._monitors = RunningMean(), Monitors()
         self._begin = self._batches = self._updates = 0  # of this fit()
         self._at = 0  # the optimizer's own count
         self._open = False  # an update whose step has not ended: more may be said of it
@@ -283,36 +284,6 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
                 self._watcher.log({name: value for name, value in _numbers(logs or {}).items() if name != "loss"})
                 self._monitors.keras(self, self._watcher.hook.sink, self._watched_model(), logs or {})
             self._watcher.hook.set_mode("train")
-
-
-class _RunningMean:
-    """Keras logs the mean of an epoch so far; what the newest batches had is the difference."""
-
-    def __init__(self) -> None:
-        self.passed = 0  # batches of this epoch
-        self._tracker: Any = None
-        self._sum = self._count = 0.0
-
-    def reset(self, model: Any) -> None:
-        self.passed, self._sum, self._count = 0, 0.0, 0.0
-        # With JAX the metric's own state is elsewhere in the middle of an epoch.
-        self._tracker = None if keras.backend.backend() == "jax" else next(
-            (metric for metric in getattr(model, "metrics", ()) if metric.name == "loss"
-             and hasattr(metric, "total") and hasattr(metric, "count")), None)
-
-    def since(self, mean: Optional[float]) -> Optional[float]:
-        """The loss since the last call; what is NaN or infinite stays so."""
-        if self._tracker is not None:
-            total, count = float(self._tracker.total), float(self._tracker.count)
-        elif mean is not None:
-            total, count = mean * self.passed, float(self.passed)  # batches of one size
-        else:
-            return None
-        before, many = self._sum, count - self._count
-        self._sum, self._count = total, count
-        if many <= 0:
-            return mean
-        return (total - before) / many if abs(total) < float("inf") else total
 
 
 class Training:

@@ -64,6 +64,7 @@ class Sink(LateValues):
         self.host_tensor: Any = None  # a class whose tensors are on no device
         self.ledger: Any = None  # of the framework's loss calls
         self.wants_ledger = True  # `capture.ledger`
+        self.stated: Any = None  # the ledger of arrays that the script tells of
         self._turns = Turns()
         self.begin_update, self.end_update, self.end_step = clock.begin_update, clock.end_update, clock.end_step
         clock.tell_training, self._client, self._workers = self._tell_training, client, workers

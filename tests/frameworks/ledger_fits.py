@@ -19,7 +19,7 @@ PREFIX = "ledger/"
 
 
 def told(out, mode=wire.TRAIN):
-    """{call: {field: {step: value}}}"""
+    """{loss call: {field: {step: value}}}"""
     telemetry, found = Telemetry(out), {}
     for name in sorted(set(telemetry.names.values())):
         if name.startswith(PREFIX):
@@ -27,7 +27,7 @@ def told(out, mode=wire.TRAIN):
             rows = {step: value for where, step, value in telemetry.scalars(name) if where == mode}
             if rows:
                 found.setdefault(call, {})[field] = rows
-    return found
+    return {call: fields for call, fields in found.items() if "calls" in fields}
 
 
 def expected(form, outputs, targets, weights=None, inputs=None):

@@ -143,6 +143,42 @@ def test_a_function_with_a_number_for_each_sample_has_pairs_but_no_constant():
     assert name == "cubic" and told["pairs"] == told["wins"] == 20 and "trivial" not in told
 
 
+def ledger_of(out, call, mode=wire.TRAIN):
+    telemetry, start = Telemetry(out), f"ledger/{call}/"
+    return {name[len(start):]: [(step, value) for where, step, value in telemetry.scalars(name) if where == mode]
+            for name in set(telemetry.names.values()) if name.startswith(start)}
+
+
+def test_a_script_says_what_its_arrays_are_compared_with(out):
+    """Two micro-batches in each of three steps: the constant stays until the step ends. An evaluation has it, too."""
+    hook = tocsin.watch(out=out)
+    for _ in range(3):
+        for value in (1.0, 3.0):
+            hook.targets(numpy.zeros(2), numpy.full(2, value), loss="mse_loss")
+        hook.step()
+    with hook.mode("eval"):
+        hook.targets(numpy.zeros(1), numpy.full(1, 5.0))
+        hook.step()
+    stats = hook.stats()
+    hook.close()
+    assert stats["hook_errors_total"] == {} and (stats["ledger"]["measured"], stats["ledger"]["calls"]) == (2, 3)
+    fields = ledger_of(out, "squared")
+    assert fields["loss"] == [(0, 2.0), (0, 18.0), (1, 2.0), (1, 18.0), (2, 2.0), (2, 18.0)]
+    assert fields["trivial"] == [(1, 2.0), (1, 2.0), (2, 2.0), (2, 2.0)], "the mean was 2"
+    assert ledger_of(out, "squared", wire.EVAL)["trivial"] == [(0, 9.0)]
+
+
+def test_a_ledger_that_is_switched_off_is_not_sent(out):
+    hook = tocsin.watch(out=out, capture={"ledger": False})
+    hook.targets(numpy.zeros(2), numpy.ones(2))
+    watcher = Watcher({})
+    watcher.hook = hook
+    LoopLedger(watcher).tell(lambda: pytest.fail("nobody asked"))
+    hook.step()
+    hook.close()
+    assert ledger_of(out, "squared") == {}
+
+
 def test_a_hook_that_is_off_costs_nothing(monkeypatch):
     monkeypatch.setenv("TOCSIN_DISABLED", "1")
     watcher = Watcher({})

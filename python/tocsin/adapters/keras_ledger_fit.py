@@ -12,18 +12,19 @@ class FitLedger:
 
     def __init__(self, sink: Any, model: Any) -> None:
         self._sink = sink
-        self.book = getattr(sink, "ledger", None)
-        if not isinstance(self.book, Book):
-            if self.book is not None:
-                self.book.detach()  # that of PyTorch's functions would count what Keras calls, too
-            self.book = sink.ledger = Book(sink)
-        self._attachment: Optional[Attachment] = Attachment.of(model)
-        if self._attachment is not None:
-            self._attachment.attach(self.book.skip, self._failed)
         self._broken = False
         self._training = True
         self._wanted = self._measured = False
         self._began = self._cost = 0.0
+        self._attachment: Optional[Attachment] = Attachment.of(model) if sink.wants_ledger else None
+        if self._attachment is None:
+            return
+        if not isinstance(sink.ledger, Book):
+            if sink.ledger is not None:
+                sink.ledger.detach()  # that of PyTorch's functions would count what Keras calls, too
+            sink.ledger = Book(sink)
+        self.book: Book = sink.ledger
+        self._attachment.attach(self.book.skip, self._failed)
 
     def _failed(self, error: BaseException) -> None:
         if not self._broken:  # each time that it is traced, and with PyTorch at each step
