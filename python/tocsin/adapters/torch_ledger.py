@@ -7,7 +7,8 @@ GPU nothing is waited for: the sums follow when the device is done.
 
 import sys
 import threading
-from time import perf_counter
+from math import isfinite
+from time import perf_counter, thread_time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
@@ -82,7 +83,7 @@ class Ledger:
         """A loss function was called and has returned."""
         if self._busy or not self._sink.active or threading.get_ident() != self._thread:
             return
-        self._busy, began = True, perf_counter()
+        self._busy, began = True, thread_time()
         try:
             with self._apart():  # from modes of torch functions
                 self._look(Arguments(name, args, kwargs), began)
@@ -96,7 +97,7 @@ class Ledger:
         self._looking(lambda: stated(outputs, targets, loss))
 
     def _looking(self, given: Callable[[], Any]) -> None:
-        began = perf_counter()
+        began = thread_time()
         self._busy = True  # what the loss calls is not told, too
         try:
             with self._apart():
@@ -130,21 +131,21 @@ class Ledger:
         if not self._measurable(given):
             return
         if not learns:
-            budget.begin(step, began)
-        elif not self._begins(step, began):
+            budget.begin(step, perf_counter())
+        elif not self._begins(step):
             return
         call = self._call_of(given)
         if call is not None:
             measured = measure(given, call.state, learns)
             add_same(measured, given, self._models.input())
             self._publish(call, measured, clock.position() if learns else None)
-        budget.add(perf_counter() - began)
+        budget.add(thread_time() - began)
 
-    def _begins(self, step: int, began: float) -> bool:
+    def _begins(self, step: int) -> bool:
         """A call of a step of training that is measured; False: it is one of too many."""
         if step != self._step:
             self._per_step, self._in_step, self._step = max(self._in_step, 1), 0, step
-            self._budget.begin(step, began)
+            self._budget.begin(step, perf_counter())
         self._in_step += 1
         return self._in_step <= MAX_MEASURED
 
@@ -157,15 +158,15 @@ class Ledger:
 
     def _found(self, given: Arguments, now: bool) -> None:
         """What the gradient of a model's output has told. ``now``: the step goes on; else its numbers come in order."""
-        began, clock = perf_counter(), self._sink.clock
-        call = self._call_of(given) if self._begins(clock.position()[1], began) else None
+        began, clock = thread_time(), self._sink.clock
+        call = self._call_of(given) if self._begins(clock.position()[1]) else None
         if call is not None:
             measured = measure(given, call.state, True)
             if now:
                 self._publish(call, measured, clock.position())
             else:
                 self._told(call, measured, clock.position(), False)
-        self._budget.add(perf_counter() - began)
+        self._budget.add(thread_time() - began)
 
     def _due(self, step: int) -> bool:
         every = self._budget.every
@@ -243,7 +244,7 @@ class _Call:
         """(field, value) of one call that go out."""
         if not values.get("samples"):
             return [("no_targets", 1.0), ("calls", 1.0)]
-        if any(value != value or abs(value) == float("inf") for value in values.values()):
+        if not isfinite(sum(values.values())):  # of one of them
             self._not_finite += 1
             return []
         if not values.pop("past"):

@@ -1,0 +1,55 @@
+"""How often the ledger is taken: a function of times alone."""
+import pytest
+
+from tocsin.adapters import torch_ledger_budget
+from tocsin.adapters.torch_ledger_budget import Budget
+
+
+def measured(step_seconds, cost, steps=20000):
+    """Steps that are measured, of a loop with these times."""
+    budget, now, taken = Budget(), 0.0, []
+    for step in range(steps):
+        if step % budget.every == 0:
+            budget.begin(step, now)
+            budget.add(cost)
+            now += cost
+            taken.append(step)
+        now += step_seconds
+    return taken, budget
+
+
+def test_the_first_calls_are_all_taken():
+    taken, _ = measured(1e-4, 1e-3)
+    assert taken[:64] == list(range(64)) and len(taken) < 1000
+
+
+@pytest.mark.parametrize("step,cost,every", (
+    (1.0, 1e-3, 1),        # 0.1 %
+    (0.1, 1e-3, 8),        # 0.2 % of it would be every fifth
+    (0.05, 1e-3, 16),      # every tenth
+    (0.01, 1e-3, 16),      # a 16th costs 0.6 %
+    (1e-3, 1e-3, 128),     # 1 % would be every hundredth
+    (1e-4, 1e-3, 1024),
+))
+def test_a_share_of_the_time_is_spent(step, cost, every):
+    taken, budget = measured(step, cost)
+    assert budget.every == every and taken[-1] - taken[-2] == every
+    assert all(one % every == 0 for one in taken[-5:])
+
+
+def test_a_short_training_is_not_left_without():
+    taken, budget = measured(5e-4, 2.5e-4, steps=600)
+    assert budget.every == 4 and len(taken) == 64 + (600 - 64) // 4
+    taken, budget = measured(5e-4, 2.5e-4, steps=20000)
+    assert budget.every == 64 and budget.seconds < torch_ledger_budget.ALLOWANCE * 1.1 + 20000 / 64 * 2.5e-4
+
+
+def test_one_long_pause_changes_nothing():
+    budget, now = Budget(), 0.0
+    for step in range(4000):
+        if step % budget.every == 0:
+            budget.begin(step, now)
+            budget.add(1e-3)
+            now += 1e-3
+        now += 1e-3 if step != 2048 else 100.0
+    assert budget.every == 128
