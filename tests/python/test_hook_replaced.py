@@ -1,6 +1,7 @@
 """Parameters that are replaced while their optimizer goes on with the old ones (tocsin.adapters.torch_replaced)."""
 import pytest
 import torch
+from torch.nn.utils import prune
 
 import tocsin
 from tocsin.adapters.torch_replaced import Replaced, sentence
@@ -55,11 +56,10 @@ def another_optimizer(job):
 
 @pytest.mark.parametrize("change", [
     lambda job: job.net.load_state_dict({name: value + 1 for name, value in job.net.state_dict().items()}),
-    lambda job: job.net.double().float(), lambda job: torch.nn.utils.prune.l1_unstructured(job.net[0], "weight", 0.5),
+    lambda job: job.net.double().float(), lambda job: prune.l1_unstructured(job.net[0], "weight", 0.5),
     lambda job: job.net[2].requires_grad_(False), lambda job: setattr(job.net[2].weight, "data", torch.zeros(1, 8)),
     a_new_optimizer, another_optimizer])
 def test_changes_that_the_optimizer_follows_are_healthy(out, change):
-    import torch.nn.utils.prune  # noqa: F401
     job = Job(out)
     assert job.looks(2) == []
     change(job)
