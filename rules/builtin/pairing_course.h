@@ -41,6 +41,7 @@ struct PairingRun {
 struct PairingCourse {
   enum Standing : std::uint64_t { kOpen, kNothing, kForgot, kWorse, kMemorised };
   static constexpr std::size_t kNewest = 8;  // blocks that say how far training is
+  static constexpr double kChance = 0.5;     // the share of wins of outputs that know nothing
   static constexpr double kBareInARow = 3;
   static constexpr double kBareSteps = 20;
   static constexpr double kBareShare = 0.2;
@@ -121,7 +122,7 @@ struct PairingCourse {
     knowing.add(wins, pairs);
     if (pairs > 0) ++paired;
     if (pairs == 0 && call[F::crossed] != 0) ++tied;
-    if (-std::log(bounds.alpha) <= knowing.against_at_most(bounds.share, PairingBounds::kMargin)) {
+    if (-std::log(bounds.alpha) <= knowing.against_at_most(bounds.share, bounds.share - kChance)) {
       know(run);
     }
     if (call.comparable()) {
@@ -133,7 +134,7 @@ struct PairingCourse {
         skill_of(skill.window()) < bounds.skill) {
       stand(kNothing, run);
     }
-    if (fall.add(wins, pairs, bounds.share, PairingBounds::kMargin)) {
+    if (fall.add(wins, pairs, bounds.share, bounds.share - kChance)) {
       fallen = {};
       fall_from = run.updates;
     }
@@ -154,17 +155,17 @@ struct PairingCourse {
     }
     // Pass k spends α/(k(k + 1)): the same samples in a later pass are no new evidence beside the old.
     const double enough = -std::log(bounds.alpha) + std::log(passes * (passes + 1));
-    if (pass.against_at_most(bounds.share, PairingBounds::kMargin) >= enough) {
+    if (pass.against_at_most(bounds.share, bounds.share - kChance) >= enough) {
       know(run);
       still_from = -1;
     }
-    if (learned && pass.against_at_least(bounds.carried, PairingBounds::kMargin) >=
+    if (learned && pass.against_at_least(bounds.carried, bounds.carried - kChance) >=
                        -std::log(bounds.alpha) + std::log(learned_passes * (learned_passes + 1))) {
       return tell(kMemorised, pass_sums, pass, run.updates, run);
     }
     const double now = skill_of(pass_sums);
     const bool nothing =
-        now < bounds.skill && pass.against_at_least(bounds.share, PairingBounds::kMargin) >= enough;
+        now < bounds.skill && pass.against_at_least(bounds.share, bounds.share - kChance) >= enough;
     still_now = nothing ? 1 : 0;
     if (!nothing) return;
     if (still_from < 0) {
@@ -255,15 +256,15 @@ struct PairingCourse {
   [[nodiscard]] bool shows_nothing(const PairingBounds& bounds) const {
     if (paired == 0) return tied >= skill.kWindow;
     const double p = bounds.share;
-    const double sum = log_sum(
-        all.against_at_least(p, PairingBounds::kMargin) - std::log(2.0),
-        window.against_at_least(p, PairingBounds::kMargin) - (window_look + 2) * std::log(2.0));
+    const double sum =
+        log_sum(all.against_at_least(p, p - kChance) - std::log(2.0),
+                window.against_at_least(p, p - kChance) - (window_look + 2) * std::log(2.0));
     return sum >= -std::log(bounds.alpha) && recent().share() < p;
   }
   // At any step, so the bound is on the mean time between false alarms: one in planned updates / α.
   [[nodiscard]] bool forgets(const PairingRun& run, const PairingBounds& bounds) const {
     const double enough = std::log(std::max(run.end(), 1.0) / bounds.alpha);
-    if (fall.since.against_at_least(bounds.share, PairingBounds::kMargin) < enough) return false;
+    if (fall.since.against_at_least(bounds.share, bounds.share - kChance) < enough) return false;
     return skill_of(fallen) < bounds.skill;
   }
 };

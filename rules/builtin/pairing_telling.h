@@ -34,7 +34,7 @@ inline core::ValueMap pairing_numbers(const PairingCourse& course, const Pairing
   const bool eval = course.passes > 0;
   const DoubledLooks::Block sums = eval ? course.pass_sums : course.skill.window();
   const double skill = PairingCourse::skill_of(sums);
-  out.emplace_back("updates", run.updates);
+  out.emplace_back("updates", eval ? course.pass_at : run.updates);
   out.emplace_back("samples", course.samples);
   if (sums.weight > 0 && std::isfinite(skill)) {
     out.emplace_back("loss", (sums.unit - sums.difference) / sums.weight);
@@ -59,8 +59,9 @@ inline core::ValueMap pairing_numbers(const PairingCourse& course, const Pairing
     out.emplace_back("w_high", middle + width);
   }
   if (pairing_answer(course) != "undecided") return out;
-  // Of outputs that know nothing; the first look has half of alpha.
-  const double needed = observations_needed(0.5, bounds.share, bounds.alpha / 2);
+  // Of outputs that know nothing; the weight is that of the first look or pass.
+  const double weight = ShareCounts::kWeights[0] * (eval ? 0.5 : 0.75);
+  const double needed = observations_needed(0.5, bounds.share, bounds.alpha * weight);
   out.emplace_back("needs_pairs", std::max(0.0, needed - (eval ? recent.pairs : course.all.pairs)));
   if (!eval) out.emplace_back("needs_steps", course.skill.missing());
   return out;

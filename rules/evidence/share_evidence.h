@@ -2,8 +2,9 @@
 //
 // H₀ "the share is at least p₀". For a share q < p₀ that is fixed beforehand the product of q/p₀ per
 // success and (1 − q)/(1 − p₀) per failure is a non-negative supermartingale under H₀, so the
-// probability that it ever reaches 1/α is at most α (Ville). So is the mean of several such products.
-// q: p₀ less 1, 2, 4 and 8 margins. Only the two counts matter: neither the order nor the batches.
+// probability that it ever reaches 1/α is at most α (Ville). So is a weighted mean of several such products.
+// q: p₀ less 1, 2, 4 and 8 margins, the first, "no information", with five eighths of the weight.
+// Only the two counts matter: neither the order nor the batches.
 // It takes about ln(1/α) / KL(w‖p₀) observations.
 #pragma once
 
@@ -16,6 +17,7 @@ namespace tocsin::rules {
 /// Independent observations of success or failure. Trivially copyable; the counts of two add up.
 struct ShareCounts {
   static constexpr std::array<double, 4> kMargins{1, 2, 4, 8};
+  static constexpr std::array<double, 4> kWeights{0.625, 0.125, 0.125, 0.125};
 
   double wins = 0;
   double pairs = 0;
@@ -43,8 +45,8 @@ struct ShareCounts {
     }
     const double most = *std::max_element(logs.begin(), logs.end());
     double sum = 0;
-    for (const double log : logs) sum += std::exp(log - most);
-    return most + std::log(sum / static_cast<double>(logs.size()));
+    for (std::size_t i = 0; i < logs.size(); ++i) sum += kWeights[i] * std::exp(logs[i] - most);
+    return most + std::log(sum);
   }
   static constexpr double kLeast = 0.01;  // a share beyond it tells no sooner
 };

@@ -1,6 +1,7 @@
 """Probabilities into a loss that expects logits (ours), per tensor, mode and worker: at `samples` saved steps in a row all
 values lie in 0 … 1 and the rows, which run along axis 1, sum to 1 within `tolerance`. A value that is not finite leaves the
-row of steps as it is. All modes."""
+row of steps as it is. All modes. Where the ledger of a worker and mode ever had a ceiling, its calls are judged in the place of tensors."""
+import math
 import re
 
 from tests.reference.judging import ALL_MODES, HIT, INSUFFICIENT, NOT_APPLICABLE, OK, Evaluation, row_unit, selects, wants
@@ -45,10 +46,40 @@ def has_classes(row):
     return row.columns["count"] > 0 and bool(shape) and (shape[0] if len(shape) == 1 else shape[1]) >= 2
 
 
+def ledger_name(row):
+    """(call, field), or nothing."""
+    found = re.fullmatch(r"ledger/(.+)/(ceiling|samples|trivial)", row.name)
+    return found and found.groups()
+
+
+def of_ledger(p, history):
+    """Evaluations of calls, by the last row of their steps; the steps of (worker, mode) in which a ceiling stands first."""
+    steps, out, first = {}, [], {}
+    for row in history.rows:
+        name = row.scalar and wants(p, row, ALL_MODES) and ledger_name(row)
+        if name and name[0] != "plan" and math.isfinite(row.columns["sum"]):
+            steps.setdefault((row.worker, row.mode, name[0]), {}).setdefault(row.step, {})[name[1]] = row.columns["sum"]
+    for (worker, mode, call), rows in steps.items():
+        in_a_row, known = 0, False
+        for step, fields in rows.items():
+            such = "ceiling" in fields
+            if fields.get("samples", 0) <= 0 or not (such or known):
+                continue
+            known, in_a_row = True, in_a_row + 1 if such else 0
+            first[worker, mode] = min(step, first.get((worker, mode), step))
+            outcome = OK if not such else HIT if in_a_row >= p["samples"] else INSUFFICIENT
+            out.append(Evaluation((("metric", call), ("mode", mode), ("worker", worker)), outcome, step))
+    return out, first
+
+
 def evaluate(p, history):
-    out, seen = [], {}
+    own = not p["collection_names"] and not p["tensor_regex"]
+    out, first = of_ledger(p, history) if own else ([], {})
+    seen = {}
     for row in history.rows:
         if row.scalar or not looks_at(p, row) or not wants(p, row, ALL_MODES):
+            continue
+        if row.step >= first.get((row.worker, row.mode), math.inf):
             continue
         known = seen.setdefault(row_unit(row), [])
         known.append(row)

@@ -125,5 +125,31 @@ TEST(ProbabilitiesIntoLoss, ModesAndWorkersAreCountedApart) {
   EXPECT_TRUE(job.rule.firing().empty());
 }
 
+TEST(ProbabilitiesIntoLoss, TheLedgerSaysWhatTheLossCannotReach) {
+  Loss job;
+  std::vector<Entry> names;
+  std::vector<Scalar> values;
+  for (const auto& [field, value] :
+       {std::pair{"samples", 10.0}, std::pair{"ceiling", 1.461}, std::pair{"trivial", 23.03}}) {
+    const std::string name = std::string("ledger/cross_entropy/") + field;
+    names.push_back({core::DictionaryType::scalar, name, Role::ledger});
+    values.push_back({name, 0, value, Role::ledger});
+  }
+  job.rule.feed(job.worker.dictionary(names));
+  for (int i = 0; i < 4; ++i) {
+    for (Scalar& value : values) value.step = job.step;
+    job.rule.feed(job.worker.scalars(Mode::train, values));
+    job.send(kProbabilities);
+  }
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U) << "the tensor is not told a second time";
+  EXPECT_EQ(issues[0].step, 2);
+  EXPECT_EQ(
+      issues[0].summary,
+      "cross_entropy gets probabilities at train step 2 on worker_0, as in 3 saved steps in a row, "
+      "but it expects logits: the loss of a sample cannot fall below 1.461; the best constant "
+      "answer costs 2.303.");
+}
+
 }  // namespace
 }  // namespace tocsin::rules

@@ -5,11 +5,11 @@
 namespace tocsin::rules {
 namespace {
 
-TEST(ShareEvidence, IsTheMeanOfFourProducts) {
+TEST(ShareEvidence, IsAWeightedMeanOfFourProducts) {
   const ShareCounts counts{3, 5};
   double mean = 0;
   for (const double q : {0.5, 0.45, 0.35, 0.15}) {
-    mean += std::pow(q / 0.55, 3) * std::pow((1 - q) / 0.45, 2) / 4;
+    mean += std::pow(q / 0.55, 3) * std::pow((1 - q) / 0.45, 2) * (q == 0.5 ? 5 : 1) / 8;
   }
   EXPECT_NEAR(counts.against_at_least(0.55, 0.05), std::log(mean), 1e-12);
 }
