@@ -11,8 +11,9 @@ of the features, the parameters of the booster, and ends training when a rule as
 from typing import Any, Dict, Iterable, Optional, Sequence, Tuple
 
 import xgboost
-from xgboost.callback import TrainingCallback
+from xgboost.callback import EarlyStopping, TrainingCallback
 
+from ._boosting_ledger import BoosterLedger, DataSet, tables
 from ._callback import Watcher
 from ._callers import any_named, locals_of
 from ._commands import StopRequest
@@ -35,21 +36,27 @@ class TocsinCallback(Copyable, TrainingCallback):
     goes what only both together say: the receiver operating characteristic, or the residuals. ``shap``: a
     DMatrix (None: ``validation``) of which the contributions of the features are captured, and only then computed,
     when ``capture`` names ``average_shap`` or ``full_shap``.
-    ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …). A pickle holds neither
-    ``validation`` nor ``shap``: data is no part of a model's file.
+    ``dtrain`` and ``evals``: the arguments of ``xgboost.train`` by these names, for the ledger; left out, they are read once from
+    the call that runs the callback. ``ledger=False``: labels and columns are not looked at.
+    ``options`` are those of :func:`tocsin.watch` (``out``, ``run``, ``job``, …). A pickle holds none of
+    ``validation``, ``shap``, ``dtrain`` and ``evals``: data is no part of a model's file.
 
     After training ``stopped`` is the :class:`tocsin.StopRequest` that ended it, or None.
     """
 
-    _left_out = ("validation", "shap")
+    _left_out = ("validation", "shap", "dtrain", "evals")
 
-    def __init__(self, importance: Sequence[str] = ("gain", "weight"), importance_every: int = 5, *,
-                 trees: bool = True, validation: Any = None, shap: Any = None, **options: Any) -> None:
+    def __init__(self, importance: Sequence[str] = ("gain", "weight", "total_gain"), importance_every: int = 5, *,
+                 trees: bool = True, validation: Any = None, shap: Any = None, dtrain: Any = None, evals: Any = None,
+                 ledger: bool = True, **options: Any) -> None:
         super().__init__()
         self._watcher = Watcher(options)
         self._importance, self._every = tuple(importance), max(importance_every, 1)
         self._trees, self._validation = trees, validation
         self._shap = validation if shap is None else shap
+        self._data: Tuple[Any, Any] = (dtrain, evals)
+        self._reads, self._ledger = ledger, None  # type: bool, Optional[BoosterLedger]
+        self._once: Dict[str, float] = {}  # goes with the first round
         self._begun = False  # of this training
         self._scored: Dict[str, float] = {}  # of the present round
         self._objective = ""
@@ -63,9 +70,13 @@ class TocsinCallback(Copyable, TrainingCallback):
         rounds = getattr(model, "num_boosted_rounds", lambda: 0)()
         self._watcher.open(None, [], rounds)
         self._begun = False
+        self._ledger, self._once = None, {}
         if self._watcher.active:
             with self._watcher.hook.sink.guard("xgboost"):
                 self._plan(rounds)
+        if self._watcher.active and self._reads:
+            with self._watcher.hook.sink.guard("ledger"):
+                self._look(model, rounds)
         return model
 
     def _plan(self, before: int) -> None:
@@ -78,6 +89,29 @@ class TocsinCallback(Copyable, TrainingCallback):
                 rounds=before + rounds,
                 early_stopping=float(bool(known.get("early_stopping_rounds")) or any_named(callbacks, "EarlyStopping")))
 
+    def _look(self, model: Any, rounds: int) -> None:
+        """At the data, once. A cross-validation has none that is whole."""
+        call = locals_of("xgboost.training", ("train",))
+        dtrain = self._data[0] if self._data[0] is not None else call.get("dtrain")
+        evals = list(self._data[1] if self._data[1] is not None else call.get("evals") or ())
+        params = dict(call.get("params") or {})
+        if dtrain is None:
+            return
+        named = params.get("objective")
+        if named is None and rounds > 0:
+            named = objective(model.save_config())
+        settings = {"alpha": params.get("quantile_alpha"), "factorials": True, "other_gains": params.get("ndcg_exp_gain") in (False, "false", 0)}
+        own, held = tables(locals_of("xgboost.sklearn", ("fit",)), len(evals))
+        others = [_data_set(name, data, table) for (data, name), table in zip(evals, held) if data is not dtrain]
+        self._ledger = BoosterLedger(_data_set("train", dtrain, own), others, [name for data, name in evals if data is dtrain],
+                                     dtrain.feature_names or (), str(named or ""), settings,
+                                     lambda error: self._watcher.hook.sink.failed("ledger", error))
+        self._once.update(self._ledger.facts)
+        stops = _stops_by(call, evals)
+        if stops is not None:
+            name = "train" if stops[0] is dtrain else stops[1].replace("/", "_")
+            self._once[f"ledger/data/{name}/stops"] = 1.0
+
     def after_iteration(self, model: Any, epoch: int, evals_log: Dict[str, Any]) -> bool:
         """True ends training."""
         watcher = self._watcher
@@ -88,6 +122,11 @@ class TocsinCallback(Copyable, TrainingCallback):
                     for metric, history in metrics.items():
                         value = history[-1]  # of a cross-validation: mean and deviation
                         values[f"{data}-{metric}"] = value[0] if isinstance(value, tuple) else value
+                if self._ledger is not None:
+                    values.update(self._ledger.judge({(data, metric): history[-1] for data, metrics in evals_log.items()
+                                                      for metric, history in metrics.items()}))
+                values.update(self._once)
+                self._once = {}
                 if epoch % self._every == 0 and hasattr(model, "get_score"):
                     values.update(self._importances(model))
             values.update(self._depth(model))
@@ -188,7 +227,27 @@ def _depth_of(dump: str) -> int:
     return max(len(line) - len(line.lstrip("\t")) for line in dump.splitlines())
 
 
+def _stops_by(call: Any, evals: Any) -> Optional[Tuple[Any, str]]:
+    """The evaluation set that early stopping goes by: the last one, unless its callback names another."""
+    stops, named = bool(call.get("early_stopping_rounds")), None
+    for one in call.get("callbacks") or ():
+        if isinstance(one, EarlyStopping) and one.data is not None:
+            named = one.data
+        stops = stops or isinstance(one, EarlyStopping)
+    if not stops or not evals:
+        return None
+    return next(((data, name) for data, name in evals if name == named), tuple(evals[-1]) if named is None else None)
+
+
+def _data_set(name: str, data: Any, table: Any = None) -> DataSet:
+    """``table``: the rows as they were given, where ``data`` has only their bins."""
+    groups = data.get_group() if hasattr(data, "get_group") else None
+    return DataSet(name, data.get_label(), data.get_weight(), groups, data if table is None else table)
+
+
 def _role(name: str) -> str:
+    if name.startswith("ledger/"):
+        return "ledger"
     if name.startswith("feature_importance/"):
         return "importance"
     return "loss" if _is_loss(name) else "metric"

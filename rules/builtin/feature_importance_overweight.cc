@@ -148,7 +148,7 @@ RuleDescriptor feature_importance_overweight() {
           "only one: that is what a leak looks like; original at three, of weight.",
       .severity = core::Severity::info,
       .version = "4",
-      .groups = group::kDefault | group::kXGBoost,
+      .groups = group::kXGBoost,
       .read = &read_step_set_rule<FeatureImportanceOverweight>};
 }
 

@@ -90,6 +90,7 @@ def xgboost(monkeypatch):
     fake = types.ModuleType("xgboost")
     fake.callback = types.ModuleType("xgboost.callback")
     fake.callback.TrainingCallback = type("TrainingCallback", (), {})
+    fake.callback.EarlyStopping = type("EarlyStopping", (), {})
     fake.collective = types.SimpleNamespace(get_world_size=lambda: 1)
     monkeypatch.setitem(sys.modules, "xgboost", fake)
     monkeypatch.setitem(sys.modules, "xgboost.callback", fake.callback)

@@ -28,7 +28,7 @@ class Booster:
         return [tree for trees in self.rounds for tree in trees]
 
     def get_score(self, importance_type="weight"):
-        assert importance_type in ("gain", "weight")
+        assert importance_type in ("gain", "weight", "total_gain")
         return {"age": 3.0, "income": 1.0}
 
     def predict(self, data, pred_contribs=False):
@@ -59,6 +59,7 @@ def boosting(monkeypatch):
     fake = types.ModuleType("xgboost")
     fake.callback = types.ModuleType("xgboost.callback")
     fake.callback.TrainingCallback = type("TrainingCallback", (), {})
+    fake.callback.EarlyStopping = type("EarlyStopping", (), {})
     fake.collective = types.SimpleNamespace(get_world_size=lambda: 1)
     monkeypatch.setitem(sys.modules, "xgboost", fake)
     monkeypatch.setitem(sys.modules, "xgboost.callback", fake.callback)

@@ -9,7 +9,7 @@ OK, HIT, INSUFFICIENT, NOT_APPLICABLE, ERROR = "ok", "hit", "insufficient_data",
 
 ROLES = {"weights": {"weight"}, "biases": {"bias"}, "gradients": {"gradient"}, "losses": {"loss"}, "metrics": {"metric"},
          "inputs": {"input"}, "outputs": {"output", "label", "prediction"}, "layers": {"activation_in", "activation_out"},
-         "optimizer_variables": {"optimizer"}, "hyperparameters": {"hyperparameter"}, "predictions": {"prediction"},
+         "optimizer_variables": {"optimizer"}, "hyperparameters": {"hyperparameter"}, "ledger": {"ledger"}, "predictions": {"prediction"},
          "labels": {"label"}, "feature_importance": {"importance"}, "full_shap": {"shap"}, "trees": {"tree"}}
 ALL_MODES = ("global", "train", "eval", "predict")
 TRAINING = ("train", "global")

@@ -1,6 +1,6 @@
 """Seeded streams: what trainings of many kinds send, drawn at random, with a configuration of one rule each."""
 from tests.reference import story
-from tests.reference.random_streams import application, nodes, rows, series, tensors, timing
+from tests.reference.random_streams import application, ledger, nodes, rows, series, tensors, timing
 
 # name of a family of streams -> (rule, function of random numbers that gives rules and records)
 FAMILIES = {
@@ -35,6 +35,8 @@ FAMILIES = {
        for rule in ("confusion", "class_imbalance", "tree_depth", "feature_importance_overweight", "poor_weight_initialization",
                     "nlp_sequence_ratio", "check_input_images", "replica_divergence", "create_xgboost_report",
                     "chance_level", "tree_without_split", "repeated_batch", "ranks", "precision")},
+    "leak": ("leak", ledger.leak),
+    "parity": ("parity", ledger.parity),
 }
 
 

@@ -1,0 +1,90 @@
+"""Random streams for the rules that read the ledger."""
+import math
+
+from tests.reference.random_streams import common
+
+
+def leak(chance):
+    """A loss call, data sets of a booster and gains, each with a trait of its own that may be a leak."""
+    parameters = common.shared(chance, ("train", "eval", "global"))
+    for name, choices in (("fit", (0.9, 0.999)), ("strong_fit", (0.5, 0.98)), ("overlap", (0.0, 0.1, 0.5))):
+        if chance.random() < 0.2:
+            parameters[name] = chance.choice(choices)
+    copies, by_chance, solved = chance.choice((0.5, 0.985, 0.995, 1.0)), chance.choice((0.1, 0.45, 0.6)), chance.choice((0.4, 0.7, 0.985, 0.999))
+    planned, classes = chance.choice((0, 50, 400, 2000)), chance.choice((0, 2, 5))
+    fit, seen, repeats = chance.choice((0.5, 0.975, 0.999)), chance.choice((0, 1, 5, 30, 200)), chance.choice((0, 0, 3, 100, 990))
+    heavy = chance.choice((0.3, 0.6, 0.97))
+
+    def call(mode):
+        places, samples = chance.randint(10, 200), chance.randint(20, 300)
+        out = {"samples": samples, "loss": samples * (1 - solved) * chance.uniform(0.9, 1.1), "trivial": samples}
+        if chance.random() < 0.7:
+            out.update(input_places=places, same_as_input=places * copies, same_by_chance=places * by_chance)
+        if chance.random() < 0.9:
+            out["labels"] = places
+        if chance.random() < 0.1:
+            out.pop("trivial")
+        return {f"ledger/cross_entropy/{name}": math.nan if chance.random() < 0.01 else value for name, value in out.items()}
+
+    def data():
+        out = {"train/read": chance.choice((100, 200, 5000)), "train/classes": classes}
+        for column in ("a", "b", "c/d")[:chance.randint(0, 3)]:
+            out[f"train/column_fit/{column}"] = chance.choice((fit, 0.1, 0.98, 0.997))
+            out[f"train/shifted_fit/{column}"] = chance.choice((0.0, 0.6, 0.95, 0.999))
+            if chance.random() < 0.8:
+                out[f"train/column_equal/{column}"] = chance.choice((0.0, 0.5, 0.985, 0.995)) if chance.random() < 0.3 else 0
+        out.update({"validation/rows": 1000, "validation/seen": seen, "validation/train_compared": 1000,
+                    "validation/train_repeats": repeats, "validation/same": float(chance.random() < 0.1)})
+        if chance.random() < 0.9:
+            out["validation/compared"] = chance.choice((0, 300, 1000)) if seen <= 30 else 1000
+        return {f"ledger/data/{name}": value for name, value in out.items()}
+
+    def fill(worker, mode, step):
+        values = {}
+        if mode == "train" and step == 0 and planned:
+            values["ledger/plan/updates"] = planned
+        if chance.random() < 0.8:
+            values.update(call(mode))
+        if mode != "eval" and chance.random() < (0.8 if step == 0 else 0.15):
+            values.update(data())
+        if mode != "eval" and chance.random() < 0.7:
+            share = heavy if chance.random() < 0.9 else 0.4
+            rest = (1 - share) * chance.choice((0.0, 0.1, 1.0))
+            values.update({"feature_importance/total_gain/a": share, "feature_importance/total_gain/b": rest,
+                           "feature_importance/total_gain/c": 0.001})
+        if values:
+            worker.scalars(*((name, float(value), "ledger" if name.startswith("ledger") else "importance") for name, value in values.items()))
+
+    schedule = chance.choice((common.train_only, common.train_and_eval, common.train_and_eval, common.global_only))(chance, chance.randint(3, 25))
+    return [{"use": "leak", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
+
+
+def parity(chance):
+    """Data sets of a booster, alike or not, that are told of once or again and again."""
+    parameters = common.shared(chance, ("train", "global"))
+    if chance.random() < 0.3:
+        parameters["margin"] = chance.choice((0.0, 0.01, 0.1, 0.5))
+    far, classes, rows = chance.choice((0.02, 0.1, 0.25, 0.9)), chance.choice((0, 0, 2, 10)), chance.choice((50, 400, 2000))
+
+    def data():
+        out = {"stops": float(chance.random() < 0.3)} if chance.random() < 0.3 else {}
+        if chance.random() < 0.1:
+            out["same"] = 1.0
+        if chance.random() < 0.8:
+            out.update(target_distance=far * chance.uniform(0.5, 1.5), target_drift=chance.choice((0.01, 0.05, 0.2)), target_classes=classes,
+                       target_train=rows, target_read=chance.choice((0, 30, rows)))
+        if chance.random() < 0.8:
+            out.update(columns=chance.choice((1, 30, 500)), column_train=rows, column_read=chance.choice((0, 30, rows)))
+            column = chance.choice(("a", "b/c"))
+            out[f"column_distance/{column}"] = far * chance.uniform(0.5, 1.5)
+            if chance.random() < 0.9:
+                out[f"column_drift/{column}"] = chance.choice((0.01, 0.05, 0.2))
+        return {name: math.nan if chance.random() < 0.01 else value for name, value in out.items()}
+
+    def fill(worker, mode, step):
+        values = {f"ledger/data/{name}/{field}": value for name in ("train", "held", "late") if chance.random() < 0.5 for field, value in data().items()}
+        if values:
+            worker.scalars(*((name, float(value), "ledger") for name, value in values.items()))
+
+    schedule = chance.choice((common.train_only, common.train_and_eval, common.global_only))(chance, chance.randint(2, 12))
+    return [{"use": "parity", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
