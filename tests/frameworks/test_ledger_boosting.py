@@ -149,7 +149,7 @@ def test_the_model_is_the_same_and_nothing_is_kept(out, looks):
 
     callback = tocsin.xgboost.TocsinCallback(out=out, ledger=looks)
     assert trained(callback) == trained()
-    assert bool(ledger(out)) == looks
+    assert any(name.startswith("ledger/data/") for name in ledger(out)) == looks
     if looks:
         assert callback._ledger._sets == {} and callback._data == (None, None) and callback._once == {}
 
