@@ -42,7 +42,7 @@ class Pace:
             self._costs.append(cost)
         for kept in (times, self._costs):
             del kept[:-_LATEST]
-        if self.steps >= FIRST:
+        if self.steps >= FIRST and self._full:
             inside = max(0.0, _quick(self._full) - _quick(self._plain)) if self._plain else 0.0
             self.every = every(_middle(self._costs) + inside, _middle(self._plain or self._full))
             if not self._plain:

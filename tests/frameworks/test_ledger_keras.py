@@ -265,3 +265,12 @@ def test_a_training_that_broke_off_leaves_a_model_that_trains(out):
     callback = TocsinCallback(out=out)
     model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[callback])
     assert callback._watcher.hook.stats()["hook_errors_total"] == {}
+
+
+def test_where_the_loss_is_read_seldom_the_ledger_is_read_with_it(out):
+    x, y = task(1600)
+    callback = TocsinCallback(out=out, loss_every=25)
+    classifier().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[callback])
+    steps = list(told(out)["sparse_categorical_crossentropy"]["samples"])
+    assert steps[:2] == [24, 49] and all(step % 25 == 24 for step in steps), "of the first 64 steps those that are read"
+    assert callback._watcher.hook.stats()["hook_errors_total"] == {}

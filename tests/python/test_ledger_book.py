@@ -29,6 +29,14 @@ def test_the_first_steps_are_all_measured_and_then_every_kth():
     assert [FIRST + 1 + at for at, one in enumerate(measured[FIRST:]) if one][-3:] == [96, 112, 128]
 
 
+def test_steps_that_nobody_reads_leave_the_pace_as_it_is():
+    pace = Pace()
+    for _ in range(2 * FIRST):
+        assert pace.due()
+        pace.took(False, 1e-3)
+    assert (pace.every, pace.measured) == (1, 0)
+
+
 class Sink:
     """What a Book publishes."""
 
