@@ -4,6 +4,7 @@
 
 #include "app/own_issues.h"
 #include "app/printable.h"
+#include "app/run_card.h"
 #include "app/summary_text.h"
 #include "app/text_table.h"
 #include "app/view_text.h"
@@ -56,15 +57,24 @@ std::vector<std::pair<core::RunUid, const TopicView::SeenStop*>> recent_stops(co
   return out;
 }
 
-// What rules have summed up of the runs that are shown.
-std::vector<const core::RuleStatusEvent*> sums(const TopicView& view, core::WallTime now) {
+// What rules have summed up of the runs that are shown; `cards`: the answers to questions, or all the rest.
+std::vector<const core::RuleStatusEvent*> sums(const TopicView& view, core::WallTime now,
+                                               bool cards) {
   std::vector<const core::RuleStatusEvent*> out;
   for (const auto* run : recent_runs(view, now)) {
     for (auto rule = view.rules().lower_bound({run->run.uid, ""});
          rule != view.rules().end() && rule->first.first == run->run.uid; ++rule) {
-      if (!rule->second.summary.empty()) out.push_back(&rule->second);
+      const core::ValueMap& told = rule->second.summary;
+      if (!told.empty() && is_card(told) == cards) out.push_back(&rule->second);
     }
   }
+  return out;
+}
+
+std::vector<const core::RuleStatusEvent*> all_sums(const TopicView& view, core::WallTime now) {
+  auto out = sums(view, now, true);
+  const auto rest = sums(view, now, false);
+  out.insert(out.end(), rest.begin(), rest.end());
   return out;
 }
 
@@ -205,7 +215,7 @@ std::string runs_part(const TopicView& view, core::WallTime now, std::size_t mos
 }
 
 std::string sums_part(const TopicView& view, core::WallTime now, std::size_t most) {
-  const auto told = sums(view, now);
+  const auto told = sums(view, now, false);
   const Part part("summed up", told.size(), most);
   std::string lines;
   for (std::size_t i = 0; i < part.shown(); ++i) {
@@ -213,6 +223,20 @@ std::string sums_part(const TopicView& view, core::WallTime now, std::size_t mos
              summary_line(told[i]->summary, kMostOfASummary) + "\n";
   }
   return part.with(lines);
+}
+
+std::string questions_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  std::vector<Row> rows{{"JOB", "ANSWER", "QUESTION", "ABOUT", "NUMBERS"}};
+  for (const auto* rule : sums(view, now, true)) {
+    for (CardLine& line : card_of(*rule)) {
+      rows.push_back({job_of(view, rule->run.uid), std::move(line.answer), std::move(line.rule),
+                      std::move(line.subject), std::move(line.numbers)});
+    }
+  }
+  if (rows.size() == 1) return "";
+  const Part part("questions", rows.size() - 1, most);
+  rows.resize(part.shown() + 1);
+  return part.with(text_table(rows));
 }
 
 std::string issues_part(const TopicView& view, core::WallTime now, std::size_t most) {
@@ -257,9 +281,9 @@ std::string unhealthy_part(const TopicView& view, core::WallTime now, std::size_
 
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now,
                         std::size_t most) {
-  return transport + "\n" + runs_part(view, now, most) + sums_part(view, now, most) +
-         issues_part(view, now, most) + stops_part(view, now, most) + silences_part(view, now) +
-         unhealthy_part(view, now, most);
+  return transport + "\n" + runs_part(view, now, most) + questions_part(view, now, most) +
+         sums_part(view, now, most) + issues_part(view, now, most) + stops_part(view, now, most) +
+         silences_part(view, now) + unhealthy_part(view, now, most);
 }
 
 bool is_unhealthy(const TopicView& view, core::WallTime now) {
@@ -296,7 +320,7 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                        {"issued_at", core::to_rfc3339(command.issued_at)}});
   }
   core::ValueList summaries;
-  for (const auto* rule : sums(view, now)) {
+  for (const auto* rule : all_sums(view, now)) {
     summaries.push_back(core::ValueMap{{"run", core::to_text(rule->run.uid)},
                                        {"attempt", std::int64_t{rule->run.attempt}},
                                        {"rule", rule->rule},
