@@ -68,6 +68,8 @@ class TocsinCallback(Copyable, TrainerCallback):
     # ---- steps
 
     def _forward(self, model: Any, args: Any, kwargs: Any, output: Any) -> None:
+        if not self._watcher.active:  # a copy of the model has a copy of this callback, which watches nothing
+            return
         with self._watcher.hook.sink.guard("transformers"):
             loss = loss_of(output) if not hasattr(output, "detach") else None
             if loss is not None:

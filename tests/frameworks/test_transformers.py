@@ -1,4 +1,5 @@
 """Hugging Face's Trainer with a model made from a configuration: watched, judged, stopped."""
+import copy
 import json
 import math
 import os
@@ -58,6 +59,23 @@ def test_two_lines_watch_a_whole_training(tmp_path, out):
     assert telemetry.lifecycles("start")[0]["job"] == "gpt"
     assert [end["outcome"] for end in telemetry.lifecycles("end")] == ["completed"]
     assert telemetry.lifecycles("preflight") == [] and callback.stopped is None
+
+
+def test_a_copy_of_the_watched_model_runs_and_says_nothing(tmp_path, out):
+    """An average of the weights, evaluated beside the training."""
+    class Copies(transformers.TrainerCallback):
+        losses = []
+
+        def on_step_end(self, args, state, control, model=None, **_):
+            ids = Tokens(8).ids
+            self.losses.append(float(copy.deepcopy(model)(input_ids=ids, labels=ids).loss))
+
+    callback, copies = TocsinCallback(out=out), Copies()
+    made = trainer(tmp_path, callback)
+    made.add_callback(copies)
+    made.train()
+    assert len(copies.losses) == 12
+    assert len([step for mode, step, _ in Telemetry(out).scalars("loss") if mode == wire.TRAIN]) == 12
 
 
 def test_micro_batches_make_one_step_and_one_loss(tmp_path, out):
