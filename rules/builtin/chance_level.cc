@@ -37,8 +37,7 @@ struct ChanceLevel {
   static constexpr bool kJoinsModes = true;
   static constexpr std::span<const Sent> kSent{};
   static constexpr std::size_t kMostCalls = 64;  // of a run and mode
-  static constexpr double kEarly = 0.1;          // of the plan: until then a question is decided,
-  static constexpr double kEarlyUpdates = 2000;  // or it is told what is missing
+  static constexpr double kFirstTold = 64;       // updates; from then on whenever they have doubled
 
   struct Config {
     PairingBounds bounds;
@@ -49,7 +48,7 @@ struct ChanceLevel {
     PairingRun run;
     Courses train;
     Courses eval;
-    std::uint64_t told = 0;
+    double told = 0;  // updates when the newest sum was told
     template <typename A>
     friend void io(A& a, State& s) {
       io_all(a, s.bounds, s.run, s.train, s.eval, s.told);
@@ -123,7 +122,7 @@ struct ChanceLevel {
                                                 run, cfg.bounds);
                        });
     }
-    if (train) tell_early(state, set, report.scope());
+    if (train) tell_so_far(state, set, report.scope());
   }
 
   /// Of a step with a call all of whose targets are alike beside other calls: real and made samples.
@@ -171,14 +170,11 @@ struct ChanceLevel {
     return out;
   }
 
-  // Once, at a tenth of the plan: what has been decided, and what is missing.
-  static void tell_early(State& state, const StepSet& set, Scope& scope) {
-    if (state.told != 0 || state.train.empty()) return;
-    const double at =
-        state.run.planned > 0 ? std::min(kEarly * state.run.planned, kEarlyUpdates) : kEarlyUpdates;
-    if (state.run.updates < at) return;
-    state.told = 1;
-    scope.interim(set.time, told(state));
+  // So far: what has been decided, and what is missing. Early, so that nobody waits for the end to hear that a question starves.
+  static void tell_so_far(State& state, const StepSet& set, Scope& scope) {
+    if (state.train.empty() || state.run.updates < std::max(kFirstTold, 2 * state.told)) return;
+    state.told = state.run.updates;
+    scope.so_far(set.time, told(state));
   }
 
   static core::ValueMap summary(const States& states, const Scope&) {

@@ -132,6 +132,8 @@ class Scope {
   /// While the run goes on: what the rule has to tell of it so far, as of the end of an evaluation
   /// period, UTC ns. Each period is told once.
   virtual void interim(std::int64_t period_end, core::ValueMap told) = 0;
+  /// The same at any `time`, UTC ns, whatever the rule has found: it may have judged nothing yet.
+  virtual void so_far(std::int64_t time, core::ValueMap told) = 0;
   /// At the end of the run: why the rule could judge nothing of it, if that is so.
   virtual void unjudged(std::string why) = 0;
   /// Of every configured rule, in their order.

@@ -61,6 +61,9 @@ class EvaluatorScope final : public Scope {
   void interim(std::int64_t period_end, core::ValueMap told) override {
     book_.sum_up(run_, rule_, period_end, std::move(told));
   }
+  void so_far(std::int64_t time, core::ValueMap told) override {
+    book_.tell_so_far(run_, rule_, time, std::move(told));
+  }
   void unjudged(std::string why) override { summaries_[rule_].unjudged = std::move(why); }
   [[nodiscard]] std::vector<RuleResult> results() const override {
     std::vector<RuleResult> out;

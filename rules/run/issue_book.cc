@@ -90,6 +90,12 @@ void IssueBook::sum_up(Run& run, std::uint32_t rule, std::int64_t period_end, co
   reports_.status(run, rule, core::RuleState::in_progress, {}, std::move(told), period_end);
 }
 
+void IssueBook::tell_so_far(Run& run, std::uint32_t rule, std::int64_t time, core::ValueMap told) {
+  const core::RuleState state = run.issues.progress[rule].state;
+  if (state == core::RuleState::error || told.empty()) return;
+  reports_.status(run, rule, state, {}, std::move(told), time);
+}
+
 void IssueBook::fail(Run& run, std::uint32_t rule, std::string reason) {
   if (run.issues.progress[rule].state == core::RuleState::error) return;
   reports_.status(run, rule, core::RuleState::error, std::move(reason));

@@ -22,6 +22,8 @@ class IssueBook {
   void recover(Run& run, std::uint32_t rule);
   /// What the rule has to tell of a run that goes on, as of `period_end`, UTC ns.
   void sum_up(Run& run, std::uint32_t rule, std::int64_t period_end, core::ValueMap told);
+  /// What a rule tells of the run so far, whatever it has found. Its status stays.
+  void tell_so_far(Run& run, std::uint32_t rule, std::int64_t time, core::ValueMap told);
   /// One verdict about a unit whose life is `life`: may open, repeat or resolve an issue.
   void apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
              const Place& place, Explain explain);

@@ -116,7 +116,8 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
     const std::string more = spread_words(run, *which.program, progress);
     event.reason += (event.reason.empty() || more.empty() ? "" : "; ") + more;
   }
-  if (state == core::RuleState::no_data) {
+  // What it tells so far says by itself what is still needed.
+  if (state == core::RuleState::no_data && !as_of) {
     if (std::string thinned = thinned_words(run.job, *which.program); !thinned.empty()) {
       event.reason += (event.reason.empty() ? "" : "; ") + thinned;
       event.missing.push_back(std::move(thinned));

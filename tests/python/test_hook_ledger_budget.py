@@ -39,7 +39,7 @@ def test_a_share_of_the_time_is_spent(step, cost, every):
 
 def test_a_short_training_is_not_left_without():
     taken, budget = measured(5e-4, 2.5e-4, steps=600)
-    assert budget.every == 4 and len(taken) == 64 + (600 - 64) // 4
+    assert budget.every == 2 and len(taken) == 64 + (600 - 64) // 2
     taken, budget = measured(5e-4, 2.5e-4, steps=20000)
     assert budget.every == 64 and budget.seconds < torch_ledger_budget.ALLOWANCE * 1.1 + 20000 / 64 * 2.5e-4
 

@@ -7,9 +7,9 @@ from typing import Any, Dict, List
 
 FIRST = 64  # measured calls of training before anything is left out
 SHARE = 0.002  # of the time of training
-# A run may spend this in any case, 0.2 % of 25 seconds: until then every fourth step is measured at least. Short trainings would
+# A run may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings would
 # end before there is enough to judge by.
-ALLOWANCE, ALLOWED = 0.05, 4
+ALLOWANCE, ALLOWED = 0.1, 2
 DENSE, DENSE_SHARE = 16, 0.01  # very short steps: up to every 16th as long as it costs no more than this
 MOST = 1 << 12
 _LATEST = 9  # times, of which the middle one counts
