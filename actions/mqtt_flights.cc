@@ -58,9 +58,7 @@ bool MqttFlights::settled(Ticket ticket) const {
   return flight.reason || flight.lost;
 }
 
-MqttFlights::Flight MqttFlights::take(Ticket ticket) {
-  return flights_.extract(ticket).mapped();
-}
+MqttFlights::Flight MqttFlights::take(Ticket ticket) { return flights_.extract(ticket).mapped(); }
 
 void MqttFlights::abandon(Ticket ticket) {
   flights_.erase(ticket);
