@@ -11,7 +11,7 @@ namespace tocsin::app {
 namespace {
 
 using Runs = std::map<core::RunUid, core::JobEvent>;
-using Found = std::vector<const core::JobEvent*>;
+using FoundRuns = std::vector<const core::JobEvent*>;
 
 constexpr std::size_t kMostNamed = 5;
 
@@ -19,7 +19,7 @@ bool begins_a_uid(const std::string& text) {
   return text.size() >= 4 && text.find_first_not_of("0123456789abcdef-") == std::string::npos;
 }
 
-core::Error several(const std::string& said, const Found& found) {
+core::Error several(const std::string& said, const FoundRuns& found) {
   std::string text = said + " stands for " + std::to_string(found.size()) + " runs; name one:";
   for (std::size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
     text += (i == 0 ? " " : ", ") + core::to_text(found[i]->run.uid);
@@ -40,9 +40,9 @@ core::Error unknown(const Runs& runs, const std::string& said, const std::string
               " (see: tocsin status)"};
 }
 
-Found of_job(const Runs& runs, const std::string& job) {
-  Found all;
-  Found open;
+FoundRuns of_job(const Runs& runs, const std::string& job) {
+  FoundRuns all;
+  FoundRuns open;
   for (const auto& [uid, event] : runs) {
     if (event.run.job != job) continue;
     all.push_back(&event);
@@ -54,10 +54,10 @@ Found of_job(const Runs& runs, const std::string& job) {
 }
 
 // A run's own name makes its uid together with its job's.
-Found of_name(const Runs& runs, const std::string& name) {
+FoundRuns of_name(const Runs& runs, const std::string& name) {
   std::set<std::string> jobs;
   for (const auto& [uid, event] : runs) jobs.insert(event.run.job);
-  Found out;
+  FoundRuns out;
   for (const std::string& job : jobs) {
     const auto named = runs.find(core::run_uid_for(job, name));
     if (named != runs.end() && named->second.run.job == job) out.push_back(&named->second);
@@ -73,7 +73,7 @@ core::Result<core::JobEvent> which_run(const Runs& runs, const std::string& run,
       "\"" + printable(run) + "\"" + (job.empty() ? "" : " of the job \"" + printable(job) + "\"");
   const auto named = runs.find(core::run_uid_for(job, run));
   if (named != runs.end() && (job.empty() || named->second.run.job == job)) return named->second;
-  Found found;
+  FoundRuns found;
   if (begins_a_uid(run)) {
     for (const auto& [uid, event] : runs) {
       const bool meant = core::to_text(uid).starts_with(run);
