@@ -103,9 +103,16 @@ void Cut::stage(std::string key, std::string value) {
   staged_.push_back({partition_, std::move(key), std::move(value)});
 }
 
+// The evaluator of a rule that was taken out and comes back is a new part under the key of its old one,
+// whose records the last cut needs until this one is whole.
+std::uint8_t Cut::next_slot(const std::string& key, const PartMark& mark) const {
+  if (mark.saved != 0) return static_cast<std::uint8_t>(mark.slot ^ 1U);
+  return replaced_.contains(chunk_key(key, 0, 0)) ? 1 : 0;
+}
+
 void Cut::save(Run& run, PartMark& mark, const PartId& part) {
   const std::string key = key_of(run, part);
-  const std::uint8_t slot = mark.saved == 0 ? 0 : static_cast<std::uint8_t>(mark.slot ^ 1U);
+  const std::uint8_t slot = next_slot(key, mark);
   for (std::uint32_t chunk = 0; mark.saved != 0 && chunk < mark.chunks; ++chunk) {
     replaced_.insert(chunk_key(key, mark.slot, chunk));
   }
@@ -123,10 +130,12 @@ void Cut::save(Run& run, PartMark& mark, const PartId& part) {
 }
 
 void Cut::forget_keys(const Run& run, const PartMark& mark, const PartId& part) {
-  if (mark.saved == 0) return;
-  const std::string key = key_of(run, part);
+  if (mark.saved != 0) outdated(key_of(run, part), mark);
+}
+
+void Cut::outdated(std::string_view part, const PartMark& mark) {
   for (std::uint32_t chunk = 0; chunk < mark.chunks; ++chunk) {
-    outdated_.insert(chunk_key(key, mark.slot, chunk));
+    outdated_.insert(chunk_key(part, mark.slot, chunk));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -106,7 +107,8 @@ class Cut {
   // While restoring.
   void resume_after(std::uint64_t generation) { epoch_ = std::max(epoch_, generation + 1); }
   void unused(std::string key) { unused_.insert(std::move(key)); }
-  void outdated(std::string key) { outdated_.insert(std::move(key)); }
+  /// Records of a part that the run goes on without, but that the last cut needs until the next is whole.
+  void outdated(std::string_view part, const PartMark& mark);
   /// Gives a run's parts other keys: its ranges are not the old ones any more.
   void rename(Run& run);
   /// A number that no part of this partition's log has had: keys never mean two things, also of a
@@ -129,6 +131,7 @@ class Cut {
     return mark.changed > mark.saved && mark.changed < epoch_;
   }
   void before_change(Run& run, PartMark& mark, const PartId& part);
+  [[nodiscard]] std::uint8_t next_slot(const std::string& key, const PartMark& mark) const;
   void save(Run& run, PartMark& mark, const PartId& part);
   void stage(std::string key, std::string value);
   void forget_keys(const Run& run, const PartMark& mark, const PartId& part);

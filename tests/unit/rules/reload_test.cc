@@ -2,11 +2,8 @@
 // after a kill; what has is ended once and begins anew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "rules/state/stored_rules.h"
 #include "tests/unit/rules/state_topic.h"
@@ -22,13 +19,6 @@ using ::testing::IsEmpty;
 constexpr char kZero[] =
     "  - {use: all_zero, with: {collection_names: [gradients], min_hits: 3}}\n";
 constexpr char kNan[] = "  - {use: exploding_tensor, with: {cooldown: 1h}}\n";
-
-std::vector<std::string> issues_of(const std::vector<std::string>& told) {
-  std::vector<std::string> out;
-  std::copy_if(told.begin(), told.end(), std::back_inserter(out),
-               [](const std::string& line) { return line.starts_with("iss_"); });
-  return out;
-}
 
 class Reload : public ::testing::Test {
  protected:
@@ -316,109 +306,6 @@ TEST_F(Reload, EveryRuleIsMadeAgainFromWhatIsStoredOfIt) {
     EXPECT_EQ(again->severity, rule.severity);
     EXPECT_EQ(definition_of(*again), definition_of(rule));
   }
-}
-
-// Rules of all shapes, of which a reload takes some away, changes some and adds some.
-std::string some_rules(int choice) {
-  static const std::vector<std::string> kAll = {
-      "  - {use: exploding_tensor, with: {cooldown: 500ms}}\n",
-      "  - {use: exploding_tensor, with: {cooldown: 1h}}\n",
-      "  - {use: all_zero, with: {collection_names: [gradients, losses]}}\n",
-      "  - {use: all_zero, with: {collection_names: [gradients, losses], min_hits: 2}}\n",
-      "  - {use: loss_not_decreasing, preset: original, with: {num_steps: 3}}\n",
-      "  - {use: loss_not_decreasing, preset: original, with: {num_steps: 2}}\n",
-      "  - {use: overfit, preset: original, with: {ratio_threshold: 0.3}}\n",
-      "  - {use: weight_update_ratio, preset: original}\n",
-      "  - {use: cpu_bottleneck, with: {patience: 2, scan_interval_us: 1000000}}\n",
-      "  - {use: stalled_training_rule, with: {threshold: 5}}\n",
-      "  - {name: high, select: 'metric(\"loss\")', when: 'value > 0.8'}\n",
-      "  - {name: high, select: 'metric(\"loss\")', when: 'value > 0.8', shadow: true}\n",
-      "  - {name: falls, select: 'metric(\"loss\")', window: last 4 steps, when: 'delta(value) < "
-      "0'}\n",
-      "  - {name: then, select: 'tensor(\"g\")', when: 'fired(\"falls\", 5 steps) and l2 > 0'}\n",
-  };
-  std::string out;
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < kAll.size(); ++i) {
-    if ((static_cast<unsigned>(choice) >> i & 1U) == 0) continue;
-    const std::string name = kAll[i].substr(0, kAll[i].find(','));
-    if (names.insert(name).second) out += kAll[i];
-  }
-  if (out.find("falls,") == std::string::npos) {
-    const std::size_t follows = out.find("  - {name: then");
-    if (follows != std::string::npos) out.erase(follows);
-  }
-  return out.empty() ? kAll.front() : out;
-}
-
-// A reload is an entry of the log: wherever it comes and wherever the process dies, what is told is
-// what would have been told without the kill. `down`: the rules change while nothing runs.
-RC_GTEST_PROP(ReloadAnywhere, AKillChangesNothing,
-              (std::vector<int> one, std::vector<int> two, const std::vector<int>& order)) {
-  one.resize(std::min<std::size_t>(one.size(), 7));
-  two.resize(std::min<std::size_t>(two.size(), 7));
-  const std::vector<OwnedFrame> frames =
-      interleave({story("a", 0, 2, one), story("a", 1, 2, two), story("b", 0, 1, one)}, order);
-  const std::string first = some_rules(*rc::gen::inRange(0, 1 << 14));
-  StateTopic calm(first);
-  StateTopic killed(first);
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const bool reloads = *rc::gen::inRange(0, 6) == 0;
-    const std::string rules = reloads ? some_rules(*rc::gen::inRange(0, 1 << 14)) : "";
-    const bool down = reloads && *rc::gen::inRange(0, 2) == 0;
-    for (StateTopic* topic : {&calm, &killed}) {
-      topic->feed(frames[i]);
-      if (i % 3 == 0) topic->tick(kStart + static_cast<std::int64_t>(i) * 2 * kSecond);
-      topic->commit();
-      if (reloads && !(down && topic == &killed)) topic->reload(rules);
-      topic->commit();
-    }
-    if (*rc::gen::inRange(0, 6) == 0) killed.piece(*rc::gen::element<std::size_t>(1, 500, kWhole));
-    killed.commit();
-    if (down) {
-      killed.restart_with(rules);
-      killed.commit();
-    } else if (*rc::gen::inRange(0, 6) == 0) {
-      killed.restart();
-      killed.commit();
-    }
-    RC_ASSERT(!::testing::Test::HasFatalFailure());
-    RC_ASSERT(issues_of(killed.told()) == issues_of(calm.told()));
-  }
-}
-
-// All shapes: rows, series, passes, silence, samples; reloads and kills anywhere.
-RC_GTEST_PROP(ReloadAnywhere, WhatHasNotChangedTellsWhatItWouldHaveToldAnyway,
-              (std::vector<int> one, std::vector<int> two, const std::vector<int>& order)) {
-  one.resize(std::min<std::size_t>(one.size(), 20));
-  two.resize(std::min<std::size_t>(two.size(), 20));
-  const std::vector<OwnedFrame> frames =
-      interleave({story("a", 0, 2, one), story("a", 1, 2, two), story("b", 0, 1, one)}, order);
-  const std::string other =
-      "  - {use: all_zero, name: other, with: {collection_names: [biases]}}\n";
-  const auto play = [&](bool calm) {
-    StateTopic topic(kRules);
-    bool more = false;
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      topic.feed(frames[i]);
-      if (i % 3 == 0) topic.tick(kStart + static_cast<std::int64_t>(i) * 2 * kSecond);
-      if (calm) {
-        topic.commit();
-        continue;
-      }
-      if (*rc::gen::inRange(0, 6) == 0) topic.piece(*rc::gen::element<std::size_t>(1, 500, kWhole));
-      if (*rc::gen::inRange(0, 8) == 0) {
-        more = !more;
-        topic.reload(more ? other + kRules : kRules);
-      }
-      topic.commit();
-      if (*rc::gen::inRange(0, 15) == 0) topic.restart();
-      if (::testing::Test::HasFatalFailure()) return std::vector<std::string>{"failed"};
-    }
-    return issues_of(topic.told());
-  };
-  const std::vector<std::string> expected = play(true);
-  RC_ASSERT(play(false) == expected);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // what is not does not.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,14 @@
 #include "tests/unit/rules/stories.h"
 
 namespace tocsin::rules::stories {
+
+/// Of what was told, the issues.
+inline std::vector<std::string> issues_of(const std::vector<std::string>& told) {
+  std::vector<std::string> out;
+  std::copy_if(told.begin(), told.end(), std::back_inserter(out),
+               [](const std::string& line) { return line.starts_with("iss_"); });
+  return out;
+}
 
 class StateTopic {
  public:
@@ -23,6 +32,7 @@ class StateTopic {
 
   /// The process dies: everything that was not committed is gone; a new one restores and replays.
   void restart() {
+    broken_ = true;
     pending_events_.clear();
     pending_state_.clear();
     more_ = false;
@@ -47,6 +57,7 @@ class StateTopic {
     engine().go_live(3, core::wall_time(kForever_));
     next_ = committed_.value_or(0);
     gather();
+    broken_ = false;
   }
 
   /// Its configuration was changed while nothing ran.
@@ -97,6 +108,9 @@ class StateTopic {
     committed_ = next_;
   }
 
+  /// The last restart failed. A property asks here: a failure of the whole test stays, and every smaller
+  /// case would look as if it had failed too.
+  [[nodiscard]] bool broken() const { return broken_; }
   [[nodiscard]] Engine& engine() { return harness_->engine(); }
   [[nodiscard]] std::int64_t next() const { return next_; }  // offset of the next frame
   [[nodiscard]] const std::vector<std::string>& told() const { return told_; }
@@ -128,6 +142,7 @@ class StateTopic {
   std::vector<std::string> pending_events_;
   std::vector<StateRecord> pending_state_;
   bool more_ = false;
+  bool broken_ = false;
   std::size_t largest_ = 0;
 };
 
