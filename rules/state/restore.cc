@@ -92,11 +92,16 @@ core::Status read_evaluators(Parts& parts, Cut& cut, Run& run,
                              const std::vector<std::uint64_t>& identities, Revive revive) {
   for (const std::uint64_t identity : identities) {
     Evaluator* const evaluator = revive(run, identity);
-    if (evaluator == nullptr) continue;  // its records are not needed any more
     const PartId part = evaluator_part(identity);
     const std::string key = part_key(run.id, run.life, part);
     PartMark mark;
     const auto bytes = parts.read(key, mark);
+    if (evaluator == nullptr) {
+      // The head names it until the next cut; a start before that may be one with its rule again.
+      if (bytes) cut.outdated(key, mark);
+      cut.touch_head(run);
+      continue;
+    }
     if (!bytes) return bytes.error();
     bool fits = true;
     const auto status = load(*bytes, key, [&](Loader& in) {

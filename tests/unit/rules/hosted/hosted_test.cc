@@ -309,6 +309,39 @@ TEST_F(Hosted, WhatTheRuleRemembersOutlivesTheEngine) {
   }
 }
 
+// Its file was changed while nothing ran, and changed back before a snapshot of the other was whole: the
+// last snapshot still needs what the first one remembered.
+TEST_F(Hosted, AFileThatIsChangedBackFindsAWholeState) {
+  for (int behind = 0; behind < 20; ++behind) {
+    write("class A: pass\n");
+    host = std::make_shared<PlayedHost>();
+    StateTopic topic(yaml(", options: {cooldown: 0s}"), options());
+    FakeWorker worker;
+    std::int64_t at = 0;
+    const auto one = [&] {
+      topic.feed(worker.scalars(core::Mode::train, {{"loss", at, 3.0}}));
+      topic.feed(worker.step_end(core::Mode::train, at++));
+      topic.commit();
+    };
+    one();
+    while (topic.piece(1U << 20)) topic.commit();
+    topic.commit();
+    host->process = 0;
+    write("class A: changed = True\n");
+    topic.restart_with(yaml(", options: {cooldown: 0s}"));
+    if (behind % 2 == 1) one();  // or the run is silent
+    for (int i = 0; i < behind / 2 && topic.piece(1); ++i) topic.commit();
+    topic.commit();
+    host->process = 0;
+    write("class A: pass\n");
+    topic.restart_with(yaml(", options: {cooldown: 0s}"));
+    ASSERT_FALSE(topic.broken()) << behind;
+    const std::size_t before = topic.told().size();
+    one();
+    EXPECT_GT(topic.told().size(), before) << behind;
+  }
+}
+
 TEST_F(Hosted, TheVersionIsThatOfTheFile) {
   const auto version = [&] { return read_rules_text(yaml()).config.rules.at(0).version; };
   const std::string before = version();
