@@ -73,12 +73,12 @@ class Stated:
     """What ``hook.targets()`` says of arrays. One per hook; its step may have several calls, and ends anywhere."""
 
     def __init__(self, sink: Any) -> None:
-        self._sink, self._book = sink, Book(sink)
+        self._sink, self.book = sink, Book(sink)
         self._at: Any = None  # the step of training that was heard of last
         self._due = False
         self._began = self._cost = 0.0
         if sink.ledger is None:
-            sink.ledger = self._book
+            sink.ledger = self.book
 
     def tell(self, outputs: Any, targets: Any, loss: Loss) -> None:
         clock, now, due = self._sink.clock, perf_counter(), True
@@ -86,19 +86,19 @@ class Stated:
         if training:
             at = clock.position()
             if at != self._at:
-                self._book.learn()
+                self.book.learn()
                 if self._began:
-                    self._book.training.took(self._due, now - self._began, self._cost)
-                self._at, self._due, self._began, self._cost = at, self._book.training.due(), now, 0.0
+                    self.book.training.took(self._due, now - self._began, self._cost)
+                self._at, self._due, self._began, self._cost = at, self.book.training.due(), now, 0.0
             due = self._due
         elif clock.mode in ("eval", "predict"):
-            due = self._book.evaluation.due()
+            due = self.book.evaluation.due()
         if due:
             for name, form, vector in of_arrays(outputs, targets, loss):
-                self._book.add(name, form, vector, learns=training)
-            self._book.publish(ends=False)
+                self.book.add(name, form, vector, learns=training)
+            self.book.publish(ends=False)
             spent = perf_counter() - now
-            self._book.seconds += spent
+            self.book.seconds += spent
             self._cost += spent
 
 

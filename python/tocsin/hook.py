@@ -335,6 +335,8 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask):
             out["device"] = self.sink.device_counts.as_dict()
         if hasattr(self, "sink") and self.sink.ledger is not None:
             out["ledger"] = self.sink.ledger.counts()
+            if self.sink.stated is not None and self.sink.stated.book is not self.sink.ledger:
+                out["ledger"]["arrays"] = self.sink.stated.book.counts()
         if hasattr(self, "_alerts") and self._alerts.counts:
             out["alerts"] = dict(self._alerts.counts)
         out["hook_errors_total"] = dict(self.errors.counts)

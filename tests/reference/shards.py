@@ -35,7 +35,7 @@ def spread(records, shards):
     """The same records over so many shards: tensors by their names; dictionaries and ends of steps to every shard that the
     worker uses; the rest to the first. Each shard counts its frames by itself; what was lost is lost in each.
     `nth`: the record that it is of."""
-    used, newest, sequence, out = {}, {}, {}, []
+    used, newest, sequence, sent, out = {}, {}, {}, {}, []
     for record in records:
         if record["kind"] == "summary":
             used.setdefault(_worker(record), {0}).update(shard_of(row[0], shards) for row in record["rows"])
@@ -44,8 +44,9 @@ def spread(records, shards):
             out.append({**record, "nth": nth})
             continue
         who = _worker(record)
+        again = sent.get((who, record["seq"]))  # delivered twice: as it was
         lost = record["seq"] - newest.get(who, record["seq"] - 1) - 1
-        newest[who] = record["seq"]
+        newest[who] = max(record["seq"], newest.get(who, 0))
         if lost > 0:
             for shard in used.get(who, {0}):
                 sequence[who, shard] = sequence.get((who, shard), 0) + lost
@@ -54,6 +55,9 @@ def spread(records, shards):
             part = _rows_of(record, shard, shards) if record["kind"] == "summary" else record
             if part is None:
                 continue
-            sequence[who, shard] = sequence.get((who, shard), 0) + 1
-            out.append({**part, "shard": shard, "shards": shards, "seq": sequence[who, shard], "nth": nth})
+            if again is None:
+                sequence[who, shard] = sequence.get((who, shard), 0) + 1
+                sent.setdefault((who, record["seq"]), {})[shard] = sequence[who, shard]
+            number = sent[who, record["seq"]][shard]
+            out.append({**part, "shard": shard, "shards": shards, "seq": number, "nth": nth})
     return out

@@ -68,7 +68,7 @@ def pairs():
     keys = re.search(r"Keys of attrs: (.*?); of a worker", wire, re.DOTALL).group(1)
     for key in re.findall(r"`(\w+)`", keys):
         judged = re.search(rf"(name|known|who\.name|entry)(\.|->){key}\b", text("rules", skip=("rules/run/dictionaries.cc", "rules/run/run.h")))
-        out[f"attribute {key}"] = (judged is not None, f'"{key}"' in ours)
+        out[f"attribute {key}"] = (judged is not None, f'"{key}"' in text("app/client", "collectors") or f'"{key}":' in text("python/tocsin"))
     for scalar in ("loss_scale", "learning_rate", "grad_norm", "clip_norm", "clipped"):
         out[f"scalar {scalar}"] = (f'"{scalar}"' in rules, re.search(rf'"{scalar}"', text("python/tocsin/adapters")) is not None)
     return out
