@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,9 +130,15 @@ void io(A& archive, std::optional<T>& value) {
   } else if constexpr (A::kReading) {
     archive.flat(&value, 1);
   } else {
-    alignas(std::optional<T>) std::array<std::byte, sizeof(value)> bytes{};
-    auto* const copy = new (bytes.data()) std::optional<T>;
-    if (value) copy->emplace(*value);
+    // By hand: of an optional that is made in zeros, its constructor need not leave the gaps zero.
+    static_assert(sizeof(value) > sizeof(T), "the value, then whether there is one");
+    std::array<std::byte, sizeof(value)> bytes{};
+    if (value) {
+      T item = *value;
+      clear_padding(item);
+      std::memcpy(bytes.data(), &item, sizeof item);
+      bytes[sizeof item] = std::byte{1};
+    }
     archive.raw(bytes.data(), bytes.size());
   }
 }
