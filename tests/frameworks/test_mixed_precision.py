@@ -137,3 +137,45 @@ def test_a_scaler_that_leaves_out_every_update_is_told(out, capfd, late):
     [finding] = [one for record in Telemetry(out).lifecycles("preflight") for one in record["findings"]]
     assert finding["kind"] == "updates_left_out" and finding["names"] == ["weight", "bias"] and math.isfinite(float(loss))
     assert "has made no update while" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_scaler_that_asks_in_vain_is_told_of_gradients_that_are_cleared_at_once(out, logs):
+    """Each loss has a gradient that is no number; nothing is left of it when anybody looks."""
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    hook = tocsin.watch(net, optimizer, out=out, job="in-vain")
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(40):
+        output = net(torch.randn(8, 4))
+        loss = output.pow(2).mean() + 0.0 * (output - output.detach()).square().sum().sqrt()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        if logs:
+            hook.log(loss=loss)
+    net.eval()
+    hook.log(val_loss=1.0)
+    hook.close()
+    findings = [one for record in Telemetry(out).lifecycles("preflight") for one in record["findings"]]
+    assert [one["kind"] for one in findings if one["kind"] == "updates_left_out"] == ["updates_left_out"]
+
+
+def test_a_scaler_that_finds_its_scale_asks_in_vain_for_a_while_only(out):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    hook = tocsin.watch(net, optimizer, out=out, job="finds")
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 120)
+    for _ in range(60):
+        loss = (1e8 * net(torch.randn(8, 4))).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update(scaler.get_scale() / 2.0 ** 16 if scaler.get_scale() > 1e20 else None)
+        optimizer.zero_grad()
+        hook.log(loss=loss)
+    hook.close()
+    assert hook.stats()["step"] > 40
+    assert not [one for record in Telemetry(out).lifecycles("preflight") for one in record["findings"] if one["kind"] == "updates_left_out"]

@@ -70,9 +70,10 @@ class Watched:
     def __init__(self):
         self.net = torch.nn.Linear(2, 1)
         self.net.weight.grad = torch.full((1, 2), float("inf"))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
 
     def parts(self):
-        return self.net, object()
+        return self.net, self.optimizer
 
     def named_parameters(self):
         return list(self.net.named_parameters())

@@ -2,12 +2,14 @@
 
 ``GradScaler`` does not call an ordinary optimizer after an overflow. It lowers the scale until the gradients are finite: where they are
 NaN whatever the scale, no update is made for the rest of the run, while the loss stays as it is. A step of the hook is an update, so
-nothing is captured then that a rule could judge. Looked at from the thread that says where the process stands, never in the loop.
+nothing is captured then that a rule could judge. PyTorch's own scaler is seen to ask in vain (torch_scalers.py); of any other one the
+gradients say it, as long as the loop has not cleared them. Looked at from the thread that says where the process stands, never in the loop.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
 
 from .torch_names import local
+from .torch_scalers import in_vain
 
 # Losses without an update. A scale of 2^16 is halved at most this often before float16 holds what it is multiplied with.
 LEAST = 16
@@ -25,7 +27,17 @@ class LeftOut:
 
     def look(self, counters: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         """A finding (docs/wire.md, ``preflight``), once; else None. ``counters``: of the library."""
-        if self._told or counters.get("mode") != "train":  # an evaluation logs without updates, and gradients of an overflow stay
+        if self._told:
+            return None
+        for adapter in self._sink.adapters():
+            optimizer = getattr(adapter, "parts", lambda: (None, None))()[1]
+            times = 0 if optimizer is None else in_vain(optimizer)
+            if times >= LEAST:
+                model, names = _without_finite_gradients(adapter)
+                self._told = True
+                logged = int(counters.get("scalars_since_step", 0)) or times  # a loss for each, where it logs none
+                return {"kind": "updates_left_out", "model": model, "count": logged, "names": names[:_MAX_NAMES]}
+        if counters.get("mode") != "train":  # an evaluation logs without updates, and gradients of an overflow stay
             return None
         steps, count = int(counters.get("global_step", 0)), int(counters.get("scalars_since_step", 0))
         logged = int(counters.get("scalars_total", 0)) - int(counters.get("ledger_scalars_total", 0))
@@ -43,9 +55,9 @@ class LeftOut:
 def sentence(finding: Dict[str, Any]) -> str:
     """For the person at the terminal."""
     names = finding["names"]
-    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    shown = ": " + ", ".join(names[:3]) + (", …" if len(names) > 3 else "") if names else ""
     return (f"the optimizer of {finding['model']} has made no update while {finding['count']} values were logged: gradients are not "
-            f"finite, and a gradient scaler leaves out every such update: {shown}")
+            f"finite, and a gradient scaler leaves out every such update{shown}")
 
 
 def _without_finite_gradients(adapter: Any) -> Tuple[str, List[str]]:

@@ -4,13 +4,15 @@ hook's tells of it. ``GradScaler.step`` is replaced as long as the hook is open;
 import functools
 import sys
 import weakref
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 from ..sink import Sink
 
 _PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
 _LARGE = 256.0  # a scale that may begin lower tells nothing of a limit
 _scaled: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()  # gradients at the call of step(), by optimizer
+# (the step at which a scaler asked for an update of an optimizer, how often it has asked in it): an update that is made ends the step
+_in_vain: "weakref.WeakKeyDictionary[Any, Tuple[Any, int]]" = weakref.WeakKeyDictionary()
 _asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
 
 
@@ -48,6 +50,11 @@ def asked(optimizer: Any) -> Optional[int]:
     return count
 
 
+def in_vain(optimizer: Any) -> int:
+    """How often a scaler has asked for an update of it since an update was made, the newest time left out. For any thread."""
+    return _in_vain.get(optimizer, (None, 0))[1]
+
+
 def is_scaled(optimizer: Any) -> bool:
     """Its gradients were still multiplied by the loss scale when the scaler was asked for this update."""
     return bool(_scaled.get(optimizer))
@@ -60,6 +67,8 @@ def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
         if watching is not None and watching.active and getattr(self, "_enabled", False):
             with watching.guard("scaler"):
                 _asked[optimizer] = _asked.get(optimizer, 0) + 1
+                at, before = watching.clock.position(), _in_vain.get(optimizer)
+                _in_vain[optimizer] = (at, before[1] + 1 if before is not None and before[0] == at else 0)
                 state = getattr(self, "_per_optimizer_states", {}).get(id(optimizer)) or {}
                 _scaled[optimizer] = getattr(state.get("stage"), "value", 0) == 0 and getattr(self, "_init_scale", 0.0) > _LARGE
         return inner(self, optimizer, *args, **kwargs)
