@@ -124,6 +124,36 @@ def test_whole_numbers_that_are_the_models_input(out):
         assert 0 < rows["cross_entropy/same_by_chance"] < 10
 
 
+class OwnLoss(torch.nn.Module):
+    """As those of Transformers: given the labels, it computes its loss itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Embedding(20, 8)
+        self.head = torch.nn.Linear(8, 20)
+
+    def forward(self, ids, labels):
+        return F.cross_entropy(self.head(self.body(ids)).flatten(0, 1), labels.flatten())
+
+
+def test_whole_numbers_of_a_model_that_computes_its_own_loss(out):
+    torch.manual_seed(1)
+    model = OwnLoss()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for _ in range(8):
+        ids = torch.randint(0, 20, (4, 10))
+        model(ids, labels=ids).backward()
+        optimizer.step()
+        del ids
+    assert hook.stats()["hook_errors_total"] == {}
+    hook.close()
+    told = ledger_of(out)[TRAIN]
+    assert len(told) == 8
+    for rows in told.values():
+        assert (rows["cross_entropy/input_places"], rows["cross_entropy/same_as_input"]) == (40, 40)
+
+
 def test_a_script_says_what_its_outputs_are_compared_with(out):
     torch.manual_seed(1)
     model = torch.nn.Linear(8, 3)

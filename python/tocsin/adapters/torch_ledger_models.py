@@ -84,13 +84,15 @@ class Models:
     def passed(self, followed: "_Followed", root: bool, module: Any, given: Tuple[Any, ...], named: Dict[str, Any], output: Any) -> None:
         """The model, or a part of it, was applied."""
         sink = self.sink
-        if not sink.active or self._looked_at(given) or (followed.rooted and not root):
+        if not sink.active or self._looked_at(given):
+            return
+        whole = _whole_number(given, named)
+        if whole is not None:  # of a part, too: a model that computes its own loss has not ended when that is called
+            self._input = weakref.ref(whole)
+        if followed.rooted and not root:
             return
         followed.rooted = followed.rooted or root
         self.rooted = self.rooted or root
-        whole = _whole_number(given, named)
-        if whole is not None:
-            self._input = weakref.ref(whole)
         if not module.training or not sys.modules["torch"].is_grad_enabled() or sink.clock.position()[1] < 1:
             return
         if self._calls() or self._left <= 0:
