@@ -39,7 +39,11 @@ class Corpus:
         def step(record):
             return record["mode"], record["step"]
         several = len({record["rank"] for record in records}) > 1
-        while several and 0 < at < len(records) and step(records[at]) == step(records[at - 1]):
+        names = [record["kind"] == "dictionary" for record in records]  # stand in the step of what they name
+        while several and 0 < at < len(records):
+            before = next((one for one, name in zip(reversed(records[:at]), reversed(names[:at])) if not name), None)
+            if not names[at] and before is not None and step(records[at]) != step(before):
+                break
             at += 1
         return at
 
