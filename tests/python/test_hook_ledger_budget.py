@@ -44,6 +44,11 @@ def test_a_short_training_is_not_left_without():
     assert budget.every == 64 and budget.seconds < torch_ledger_budget.ALLOWANCE * 1.1 + 20000 / 64 * 2.5e-4
 
 
+def test_a_step_of_5_ms_and_more_pays_its_share_alone():
+    taken, budget = measured(6e-3, 2.5e-4, steps=600)
+    assert budget.every == 16 and len(taken) < 100
+
+
 def test_one_long_pause_changes_nothing():
     budget, now = Budget(), 0.0
     for step in range(4000):

@@ -7,9 +7,9 @@ from typing import Any, Dict, List
 
 FIRST = 64  # measured calls of training before anything is left out
 SHARE = 0.002  # of the time of training
-# A run may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings would
-# end before there is enough to judge by.
-ALLOWANCE, ALLOWED = 0.1, 2
+# A run of short steps may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings
+# would end before there is enough to judge by. Of longer steps the hook's whole share is promised to be 1 %.
+ALLOWANCE, ALLOWED, SHORT = 0.1, 2, 5e-3
 DENSE, DENSE_SHARE = 16, 0.01  # very short steps: up to every 16th as long as it costs no more than this
 MOST = 1 << 12
 _LATEST = 9  # times, of which the middle one counts
@@ -38,8 +38,9 @@ class Budget:
             self._keep(self._costs, self._cost)
             self._spent += _middle(self._costs)
             if self.measured >= FIRST:
-                every = _every(_middle(self._costs), _middle(self._steps))
-                self.every = min(every, ALLOWED) if self._spent < ALLOWANCE else every
+                lasts = _middle(self._steps)
+                every = _every(_middle(self._costs), lasts)
+                self.every = min(every, ALLOWED) if lasts < SHORT and self._spent < ALLOWANCE else every
         self._at, self._began, self._cost = step, now, 0.0
 
     def add(self, seconds: float) -> None:
