@@ -4,9 +4,10 @@ hook's tells of it. ``GradScaler.step`` is replaced as long as the hook is open;
 import functools
 import sys
 import weakref
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from ..sink import Sink
+from .torch_replacing import Replacing
 
 _PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
 _LARGE = 256.0  # a scale that may begin lower tells nothing of a limit
@@ -16,30 +17,20 @@ _in_vain: "weakref.WeakKeyDictionary[Any, Tuple[Any, int]]" = weakref.WeakKeyDic
 _asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
 
 
-class Scalers:
+class Scalers(Replacing):
     """Of one hook."""
 
     def __init__(self, sink: Sink) -> None:
+        super().__init__()
         self._sink = sink
-        self._undo: List[Callable[[], None]] = []
         for module, name in _PLACES:
             owner = getattr(sys.modules.get(module), name, None)
             inner = getattr(owner, "__dict__", {}).get("step")
             if inner is not None:
                 ours = _counted(weakref.ref(sink), inner)
-                setattr(owner, "step", ours)
-                self._undo.append(functools.partial(_put_back, owner, ours, inner))
+                self.replace(owner, "step", ours)
                 ours.__dict__["_tocsin_keeps"] = self  # the sink holds it weakly
         sink.attach(self)
-
-    def watches(self, model: Any, optimizer: Any) -> bool:
-        del model, optimizer
-        return False
-
-    def detach(self) -> None:
-        for undo in self._undo:
-            undo()
-        self._undo = []
 
 
 def asked(optimizer: Any) -> Optional[int]:
@@ -74,9 +65,3 @@ def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
         return inner(self, optimizer, *args, **kwargs)
 
     return step
-
-
-def _put_back(owner: Any, ours: Any, inner: Any) -> None:
-    """Unless somebody else has replaced it in the meantime."""
-    if owner.__dict__.get("step") is ours:
-        setattr(owner, "step", inner)

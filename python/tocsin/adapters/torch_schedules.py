@@ -7,10 +7,11 @@ import functools
 import sys
 import weakref
 from threading import get_ident
-from typing import Any, Callable, List, Optional, Set, Tuple
+from typing import Any, Callable, Optional, Set, Tuple
 
 from ..sink import Sink
 from .torch_hooks import unwrapped
+from .torch_replacing import Replacing
 from .torch_schedule_ends import end_of, follows_metric
 
 # Between two looks: so many updates or scheduler steps tell one step per update from one per epoch, although mixed precision
@@ -30,28 +31,19 @@ class _Seen:
         self.stride: Optional[float] = None
 
 
-class Schedules:
+class Schedules(Replacing):
     """Of one hook, and of the thread that called ``watch()``."""
 
     def __init__(self, sink: Sink) -> None:
+        super().__init__()
         self.sink, self.thread = sink, get_ident()
         self.inside = False
         self._seen: "weakref.WeakKeyDictionary[Any, _Seen]" = weakref.WeakKeyDictionary()
         # Schedulers that have stepped, by optimizer; it remembers those that are gone.
         self._many: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
-        self._undo: List[Callable[[], None]] = []
         with sink.guard("schedules"):
             self._replace()
         sink.attach(self)  # held weakly: what is replaced keeps it
-
-    def watches(self, model: Any, optimizer: Any) -> bool:
-        del model, optimizer
-        return False
-
-    def detach(self) -> None:
-        for undo in self._undo:
-            undo()
-        self._undo = []
 
     def _replace(self) -> None:
         module = sys.modules.get("torch.optim.lr_scheduler")
@@ -59,8 +51,7 @@ class Schedules:
             inner = vars(owner).get("step") if isinstance(owner, type) else None
             if inner is not None and owner.__module__ == module.__name__:  # type: ignore[union-attr]
                 ours = self._around(inner)
-                setattr(owner, "step", ours)
-                self._undo.append(functools.partial(_put_back, owner, ours, inner))
+                self.replace(owner, "step", ours)
 
     def _around(self, inner: Any) -> Any:
         compiling = getattr(getattr(sys.modules["torch"], "compiler", None), "is_compiling", None) or _never
@@ -136,12 +127,6 @@ def _whole(stride: float) -> float:
     if abs(times - near) <= _NEAR * near:
         times = float(near)
     return times if stride >= 1 else 1 / times
-
-
-def _put_back(owner: Any, ours: Any, inner: Any) -> None:
-    """Unless somebody else has replaced it in the meantime: what he calls is ours then, which does nothing more."""
-    if owner.__dict__.get("step") is ours:
-        setattr(owner, "step", inner)
 
 
 def _never() -> bool:

@@ -10,9 +10,10 @@ import functools
 import sys
 from threading import get_ident
 from time import time_ns
-from typing import Any, Callable, Collection, Dict, List, Tuple
+from typing import Any, Callable, Collection, Dict, Tuple
 
 from ..sink import Sink
+from .torch_replacing import Replacing
 
 # (module, class or None, function) of each phase. `Work.wait` is where every collective operation that is called from
 # Python ends, however it was imported; a barrier of NCCL waits before it is there.
@@ -24,29 +25,20 @@ PLACES: Dict[str, Tuple[Tuple[str, str, str], ...]] = {
 }
 
 
-class Waits:
+class Waits(Replacing):
     """Of one hook, and of the thread that called ``watch()``. What the script times itself is not timed here."""
 
     def __init__(self, sink: Sink, wanted: Collection[str]) -> None:
+        super().__init__()
         self.sink = sink
         self.thread = get_ident()
         self._off: Dict[str, Callable[[], None]] = {}
-        self._undo: List[Callable[[], None]] = []
         for phase, places in PLACES.items():
             if phase in wanted:
                 with sink.guard("waits"):
                     self._time(phase, places)
         sink.phases.automatic(self)
         sink.attach(self)  # held weakly: what is replaced keeps it
-
-    def watches(self, model: Any, optimizer: Any) -> bool:
-        del model, optimizer
-        return False
-
-    def detach(self) -> None:
-        for undo in self._undo:
-            undo()
-        self._undo = []
 
     def by_hand(self, phase: str) -> None:
         """The script times this phase itself."""
@@ -66,8 +58,7 @@ class Waits:
             inner = getattr(owner, "__dict__", {}).get(function)
             if inner is not None:
                 ours = made.get(id(inner)) or made.setdefault(id(inner), timed.around(inner))
-                setattr(owner, function, ours)
-                self._undo.append(functools.partial(_put_back, owner, function, ours, inner))
+                self.replace(owner, function, ours)
 
 
 class _Timed:
@@ -100,12 +91,6 @@ class _Timed:
                 self.inside = False
 
         return timed
-
-
-def _put_back(owner: Any, function: str, ours: Any, inner: Any) -> None:
-    """Unless somebody else has replaced it in the meantime: what he calls is ours then, which does nothing more."""
-    if owner.__dict__.get(function) is ours:
-        setattr(owner, function, inner)
 
 
 def _never() -> bool:
