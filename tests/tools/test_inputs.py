@@ -26,6 +26,10 @@ TOLD = {
     "statistic value_counts": "selected by rules of one's own in Python (tocsin.Rule), and shown",
     "attribute unit": "JSON producers say it to who reads the topic",
 }
+# The question of the specification's 4.3 (do outputs depend on inputs?) is not built yet; people and the topic's readers have these until then.
+TOLD.update({f"ledger {field}": "for the question whether outputs depend on inputs, which no rule asks yet (docs/ledger.md)"
+             for field in ("output_spread", "target_spread", "right", "answers")})
+TOLD["ledger straight"] = "with crossed it says how much an exchange costs: for people"
 READERS = ("rules",)
 WRITERS = ("app/client", "collectors", "python/tocsin")
 
@@ -71,6 +75,23 @@ def pairs():
         out[f"attribute {key}"] = (judged is not None, f'"{key}"' in text("app/client", "collectors") or f'"{key}":' in text("python/tocsin"))
     for scalar in ("loss_scale", "learning_rate", "grad_norm", "clip_norm", "clipped"):
         out[f"scalar {scalar}"] = (f'"{scalar}"' in rules, re.search(rf'"{scalar}"', text("python/tocsin/adapters")) is not None)
+    out.update(ledger())
+    return out
+
+
+def ledger():
+    """The same of the fields that docs/ledger.md lists."""
+    page = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+    ours = text("python/tocsin")
+    rules = text("rules/builtin", skip=("rules/builtin/ledger_rows.h",))
+    out = {}
+    for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
+                          ("Precision", r"\"ledger/precision/{}\"|\"{}\"")):
+        table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)
+        for cells in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE):
+            for field in re.findall(r"`(\w+)`", cells):
+                name = "k" + "".join(part.capitalize() for part in field.split("_")) if heading == "The plan" else field
+                out[f"ledger {field}"] = (re.search(form.replace("{}", name), rules) is not None, f'"{field}"' in ours or f"{field}=" in ours)
     return out
 
 
