@@ -1,5 +1,6 @@
 #include "app/events_log.h"
 
+#include "app/run_card.h"
 #include "app/summary_text.h"
 #include "core/episode.h"
 
@@ -55,6 +56,7 @@ void log_job(core::Log& log, const core::JobEvent& event) {
 void log_rule(core::Log& log, const core::RuleStatusEvent& event) {
   // What it comes to while the run goes on is told every minute: `tocsin status` shows it.
   if (event.summary.empty() || event.status == core::RuleState::in_progress) return;
+  if (is_card(event.summary)) return;  // told again and again while a run goes on: `tocsin status`
   log.info("rule_summed_up", {{"rule", event.rule},
                               {"job", event.run.job},
                               {"run", core::to_text(event.run.uid)},

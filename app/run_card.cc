@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -22,8 +24,14 @@ std::string words(std::string_view name) {
   return out;
 }
 
-// As a summary shows it: "62.5", "nothing".
+// "0.7121", "1400", "nothing".
 std::string shown(const core::Value& value) {
+  if (const auto* real = core::as<double>(value); real != nullptr && std::isfinite(*real)) {
+    const bool whole = *real == std::trunc(*real) && std::fabs(*real) < 1e15;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.4g", *real);
+    return text.data();
+  }
   return summary_line({{"", value}}, kMostOfANumber).substr(1);
 }
 

@@ -226,11 +226,11 @@ std::string sums_part(const TopicView& view, core::WallTime now, std::size_t mos
 }
 
 std::string questions_part(const TopicView& view, core::WallTime now, std::size_t most) {
-  std::vector<Row> rows{{"JOB", "ANSWER", "QUESTION", "ABOUT", "NUMBERS"}};
+  std::vector<Row> rows{{"JOB", "RUN", "ANSWER", "QUESTION", "ABOUT", "NUMBERS"}};
   for (const auto* rule : sums(view, now, true)) {
     for (CardLine& line : card_of(*rule)) {
-      rows.push_back({job_of(view, rule->run.uid), std::move(line.answer), std::move(line.rule),
-                      std::move(line.subject), std::move(line.numbers)});
+      rows.push_back({job_of(view, rule->run.uid), short_run(rule->run.uid), std::move(line.answer),
+                      std::move(line.rule), std::move(line.subject), std::move(line.numbers)});
     }
   }
   if (rows.size() == 1) return "";

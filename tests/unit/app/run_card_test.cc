@@ -26,7 +26,7 @@ core::RuleStatusEvent answered(const char* json) {
 }
 
 const char* kMixed =
-    R"({"ok": {"mse_loss train": {"skill": 0.625, "skill_low": 0.5, "skill_high": 0.75, "pairs": 1400}},
+    R"({"ok": {"mse_loss train": {"skill": 0.625, "skill_low": 0.5, "skill_high": 0.7512345, "pairs": 1400}},
   "undecided": {"mse_loss eval": {"pairs": 12, "needs_pairs": 300}}, "hit": {"nll_loss train": {"kind": "nothing", "w": 0.5}}})";
 
 TEST(RunCard, TellsHitsFirstAndNumbersWithTheirIntervals) {
@@ -38,7 +38,7 @@ TEST(RunCard, TellsHitsFirstAndNumbersWithTheirIntervals) {
   EXPECT_EQ(lines[1].answer, "undecided");
   EXPECT_EQ(lines[1].numbers, "pairs 12, needs pairs 300");
   EXPECT_EQ(lines[2].answer, "ok");
-  EXPECT_EQ(lines[2].numbers, "skill 0.625 (0.5 to 0.75), pairs 1400");
+  EXPECT_EQ(lines[2].numbers, "skill 0.625 (0.5 to 0.7512), pairs 1400");
 }
 
 TEST(RunCard, KnowsAnswersFromOtherSums) {
@@ -66,7 +66,7 @@ TEST(RunCard, StandsInTheStatusApartFromOtherSums) {
   view.apply(ingest::fixture::view_of(ingest::encode_rule_status(answered(kMixed), "c")));
   const std::string text = status_text(view, "here", kThen);
   EXPECT_NE(text.find("questions\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("skill 0.625 (0.5 to 0.75)"), std::string::npos) << text;
+  EXPECT_NE(text.find("skill 0.625 (0.5 to 0.7512)"), std::string::npos) << text;
   EXPECT_NE(text.find("summed up: none"), std::string::npos) << text;
   EXPECT_NE(status_json(view, "here", kThen).find("\"needs_pairs\":300"), std::string::npos);
 }
