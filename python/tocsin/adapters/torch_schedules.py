@@ -7,7 +7,7 @@ import functools
 import sys
 import weakref
 from threading import get_ident
-from typing import Any, Callable, Optional, Set, Tuple
+from typing import Any, Optional, Set, Tuple
 
 from ..sink import Sink
 from .torch_hooks import unwrapped
