@@ -15,6 +15,7 @@ from ..sink import Sink
 from .torch_ledger_budget import Budget
 from .torch_ledger_calls import Arguments, Measured, measure
 from .torch_ledger_functions import tell, tell_no_more
+from .torch_ledger_given import Given
 from .torch_ledger_models import Models
 from .torch_ledger_same import add_same
 from .torch_ledger_stated import stated
@@ -48,6 +49,7 @@ class Ledger:
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
         self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
+        self.given = Given(sink, self._looked_at)
         self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
         sink.attach(self)
         sink.ledger = self
@@ -56,11 +58,18 @@ class Ledger:
     def follow(self, model: Any) -> Callable[[], None]:
         """``model`` is watched: what it is given and gives is looked at where that tells something. Until the function
         that is given back is called."""
-        return self._models.follow(model)
+        undone = self._models.follow(model), self.given.follow(model)
+
+        def undo() -> None:
+            for one in undone:
+                one()
+
+        return undo
 
     def detach(self) -> None:
         tell_no_more(self)
         self._models.detach()
+        self.given.detach()
         self._calls.clear()
 
     def watches(self, model: Any, optimizer: Any) -> bool:
