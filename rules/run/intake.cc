@@ -193,7 +193,10 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
     if (guess == RowBatch::kSkip) continue;
     ctx_.part->cut.touch_slot(run, roster_number, guess);
     Slot& unit = here.slots[guess];
-    if (steps[i] <= unit.last_step) {
+    // The ledger's rows are sums of single calls: those of one step are added up (docs/ledger.md).
+    const bool further = steps[i] == unit.last_step && !run.workers[worker].unsequenced &&
+                         core::meta::role(metas[i]) == core::Role::ledger;
+    if (steps[i] <= unit.last_step && !further) {
       ++ctx_.stats.duplicate_rows;
       ++guess;
       continue;
@@ -212,7 +215,7 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
         (here.unresolved && here.names_version != run.names.version)) {
       units_.resolve(run, here);
     }
-    if (here.wanted[guess] != Match::no) {
+    if (here.wanted[guess] != Match::no && !further) {
       steps_.add(run, worker, header, steps[i], global_steps[i], times[i], names[i], x,
                  core::meta::role(metas[i]));
     }

@@ -126,8 +126,9 @@ class History:
                     unit = (row.name, rank, row.mode, row.scalar)
                     if row.scalar and row.name == "loss_scale" and 0 < row.columns["sum"] < math.inf:
                         scale[rank] = row.columns["sum"]
-                    if row.step <= last_step.get(unit, -math.inf):
-                        continue  # a unit drops a step that is not later than its last
+                    further = row.scalar and row.known.role == "ledger" and row.step == last_step.get(unit)
+                    if row.step <= last_step.get(unit, -math.inf) and not further:
+                        continue  # a unit drops a step that is not later than its last; the ledger's rows of one step are added up
                     last_step[unit] = row.step
                     if row.scalar and row.name == "learning_rate" and math.isfinite(row.columns["sum"]):
                         rate[rank] = row.columns["sum"]

@@ -101,6 +101,16 @@ Batch nothing(double) { return {}; }
 
 // -------------------------------------------------------------------------------- faults
 
+TEST(ChanceLevel, BatchesOfAPassThatIsOneStepAreAddedUp) {
+  Ledger job;
+  job.go(200, [](double) { return knows(0.8, 0.95); });
+  job.mode = Mode::eval;
+  job.step = 0;
+  for (int i = 0; i < 200; ++i) job.batch({});  // 14 pairs of a batch say nothing, 2800 do
+  job.end();
+  EXPECT_EQ(job.status(), "IssuesFound");
+}
+
 TEST(ChanceLevel, LabelsThatWereShuffledAreToldWithinTheFirstLooks) {
   Ledger job;
   job.go(300, nothing);
