@@ -125,7 +125,10 @@ void Groups::start(WallTime now, Duration longest, core::FunctionRef<bool(const 
     }
     // Ticks at which there was nothing to say may have passed without a record; what comes now must
     // not be told at one of them.
-    if (quiet(*group)) turns_.advance(*group, *group->next_tick, now);
+    if (quiet(*group)) {
+      const WallTime newest = last_on_grid(*group->next_tick, group->route->group_interval, now);
+      turns_.advance(*group, newest, now);
+    }
     group->changed = true;  // the configuration may be another one
     turns_.arrange(*group);
   }

@@ -53,6 +53,26 @@ TEST_F(Restart, MissedTicksCollapseIntoOne) {
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "repeat repeat oncall 1/0"));
 }
 
+TEST_F(Restart, TurnsThatPassedInSilenceCountForTheGapBetweenTwoEnds) {
+  // Of a turn at which there is nothing to say no record is made; the gap after it holds all the same.
+  const auto told_at = [](bool crash) {
+    Harness world;
+    world.options.suppressors.clear();
+    world.tree.group_by = {"job"};
+    world.open();
+    core::Labels labels = tensor("a");
+    labels.set("run_uid", kRun);
+    world.fire(labels);
+    world.at(30s + 25min + 1s);
+    if (crash) world.crash();
+    world.job(core::JobPhase::ended, 1);
+    world.at(1h);
+    return world.sent.back().decided_at;
+  };
+  EXPECT_EQ(told_at(false), kStart + 30s + 25min + 10s);
+  EXPECT_EQ(told_at(true), told_at(false));
+}
+
 TEST_F(Restart, K4ADecisionThatWasNotCommittedIsMadeAgainWithTheSameId) {
   h.open();
   h.fire(tensor("a"));
