@@ -89,9 +89,9 @@ bench: ## Benchmarks, each beside its baseline
 	@tools/build release
 	@tools/bench
 
-soak: ## Simulated worlds with crashes, zombies and lost answers for MINUTES (docs/simulation.md)
+soak: ## Random histories from a new seed, then simulated worlds with crashes, zombies and lost answers for MINUTES (docs/simulation.md)
 	@tools/setup test
-	@tools/build $(PRESET) simulate
+	@tools/build $(PRESET)
 	@tools/soak --build build/$(PRESET) $(MINUTES)
 
 reference: ## STREAMS random streams per rule, judged by the engine and by the reference in Python (tests/reference/)
